@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# One page for developers; users start with ./run.  Meson does the work.
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
+NINJA = ninja $(if $(V),-v,--quiet)
+QUIET = $(if $(V),,>/dev/null)
+
+.PHONY: build demo test test-gcc test-clang test-fuzz bench soak fuzz install format clean
+
+build: build/build.ninja
+	@$(NINJA) -C build
+
+demo: build
+	@build/rocelab capture examples/incast.pcap || [ $$? = 1 ]
+
+# Everything a submission must pass, about N minutes on two cores (docs/testing.md has the budget).
+test:
+	@tests/run
+
+# Speed: ratios against a bare loop in the same run, and instruction counts.
+bench: build-gcc/build.ninja
+	@$(NINJA) -C build-gcc
+	@bench/run build-gcc
+
+# What is too long for `test`: millions of random frames and captures.
+soak: build-clang/build.ninja
+	@$(NINJA) -C build-clang
+	@tests/soak build-clang
+
+fuzz:
+	@fuzz/run $(FUZZ_SECONDS)
+
+install: build
+	@meson configure build --prefix=$(abspath $(PREFIX)) $(QUIET)
+	@meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR))) $(QUIET)
+
+format:
+	@find src tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
+
+clean:
+	@rm -rf build build-gcc build-clang build-fuzz
+
+build/build.ninja:
+	@CC=$${CC:-gcc} meson setup build --prefix=$(abspath $(PREFIX)) $(QUIET)
+
+# The product's own flags, with gcc: the build the benchmarks measure.
+build-gcc/build.ninja:
+	@CC=gcc meson setup build-gcc -Dtests=true $(QUIET)
+
+# The same tests with clang, AddressSanitizer and UndefinedBehaviorSanitizer.
+build-clang/build.ninja:
+	@CC=clang meson setup build-clang -Dtests=true -Db_sanitize=address,undefined -Db_lundef=false $(QUIET)

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile} from tests/data/pcaps and gen_capture's `mixed`.
+
+usage: fuzz/make_corpus.py GEN_CAPTURE
+
+frame: a byte that the target makes lengths of, then the frame: the shortest one of every encapsulation and of every
+       opcode, and one of every other link type.  cm: the 256-byte MADs, one of every attribute and source.
+capfile: small captures in every format that editcap and mergecap write.
+Files are named by their content's hash, so that a second run changes nothing.
+"""
+import hashlib
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PCAPS = os.path.join(HERE, "..", "tests", "data", "pcaps")
+FRAME_MAX = 1500
+FILE_MAX = 8000
+
+
+def frames(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    order = "<" if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+    at = 24
+    while at + 16 <= len(data):
+        captured = struct.unpack(order + "I", data[at + 8 : at + 12])[0]
+        yield data[at + 16 : at + 16 + captured]
+        at += 16 + captured
+
+
+def shape(frame):
+    """What makes a frame worth keeping beside another: its encapsulation and its opcode; and where the BTH is."""
+    at, layers = 0, []
+    while True:
+        at += 12
+        kind = int.from_bytes(frame[at : at + 2], "big")
+        at += 2
+        while kind in (0x8100, 0x88A8):
+            layers.append("vlan")
+            kind = int.from_bytes(frame[at + 2 : at + 4], "big")
+            at += 4
+        layers.append(hex(kind))
+        if kind == 0x8915:
+            at += 40
+            break
+        if kind not in (0x0800, 0x86DD):
+            return tuple(layers), None
+        if frame[at + (9 if kind == 0x0800 else 6)] != 17:
+            return tuple(layers), None
+        at += 20 if kind == 0x0800 else 40
+        port = int.from_bytes(frame[at + 2 : at + 4], "big")
+        at += 8
+        if port == 4789:
+            layers.append("vxlan")
+            at += 8
+            continue
+        if port != 4791:
+            return tuple(layers), None
+        break
+    if at >= len(frame):
+        return tuple(layers) + ("cut",), None
+    return tuple(layers) + (frame[at],), at
+
+
+def pick(sources):
+    """The shortest frame of every shape; every CM message kind with the capture it came from."""
+    seeds, mads = {}, {}
+    for source in sources:
+        for frame in frames(source):
+            key, bth = shape(frame)
+            if len(frame) <= FRAME_MAX and (key not in seeds or len(frame) < len(seeds[key])):
+                seeds[key] = frame
+            if bth and frame[bth] == 0x64 and int.from_bytes(frame[bth + 5 : bth + 8], "big") == 1:
+                mad = frame[bth + 20 : bth + 276]
+                if len(mad) == 256:
+                    mads.setdefault((os.path.basename(source), mad[16:18]), mad)
+    return list(seeds.values()), list(mads.values())
+
+
+def frame_seeds(picked):
+    seeds = [b"\0" + frame for frame in picked]
+    ip = min((f for f in picked if f[12:14] == b"\x08\x00"), key=len)
+    ip6 = min((f for f in picked if f[12:14] == b"\x86\xdd"), key=len)
+    seeds.append(b"\0" + bytes([0, 0, 0, 1, 0, 6]) + ip[6:12] + b"\0\0" + ip[12:])
+    seeds.append(b"\0" + ip6[12:14] + bytes([0, 0, 0, 0, 0, 2, 0, 1, 0, 6]) + ip6[6:12] + b"\0\0" + ip6[14:])
+    seeds += [b"\0" + ip[14:], b"\0" + ip6[14:]]
+    return seeds
+
+
+def write_pcap(path, picked):
+    with open(path, "wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+        for i, frame in enumerate(picked):
+            out.write(struct.pack("<IIII", 1700000000, i, len(frame), len(frame)) + frame)
+
+
+def capture_seeds(picked, tmp):
+    few = sorted(picked, key=len)[:8]
+    base = os.path.join(tmp, "base.pcap")
+    write_pcap(base, few)
+    for name, arguments in (
+        ("us.pcap", ["editcap", "-F", "pcap"]), ("mod.pcap", ["editcap", "-F", "modpcap"]),
+        ("ng.pcapng", ["editcap", "-F", "pcapng"]), ("cut.pcapng", ["editcap", "-F", "pcapng", "-s", "40"]),
+        ("wifi.pcapng", ["editcap", "-F", "pcapng", "-T", "ieee-802-11"])):
+        subprocess.run(arguments + [base, os.path.join(tmp, name)], check=True)
+    join = lambda name: os.path.join(tmp, name)
+    subprocess.run(["mergecap", "-F", "pcapng", "-w", join("two.pcapng"), base, join("wifi.pcapng")], check=True)
+    seeds = []
+    for name in sorted(os.listdir(tmp)):
+        if name.endswith((".pcap", ".pcapng")) and os.path.getsize(join(name)) <= FILE_MAX:
+            with open(join(name), "rb") as file:
+                seeds.append(file.read())
+    order = lambda e, data: struct.pack(e + "I", data)
+    for e in "<>":  # old and simple packet blocks, odd clocks, two sections: nobody at hand writes these
+        block = lambda kind, body: order(e, kind) + order(e, len(body) + 12) + body + order(e, len(body) + 12)
+        section = block(0x0A0D0D0A, struct.pack(e + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+        options = struct.pack(e + "HHBxxxHHqHHQHH", 9, 1, 0xA0, 14, 8, -5, 8, 8, 10**11, 0, 0)
+        interface = block(1, struct.pack(e + "HHI", 1, 0, 64) + options)
+        old = block(2, struct.pack(e + "HHIIII", 0, 0, 1, 2, 8, 60) + b"abcdefgh")
+        simple = block(3, struct.pack(e + "I", 8) + b"abcdefgh")
+        seeds.append(section + interface + old + simple + section + interface + block(0xBAD, b"\0" * 8) + simple)
+    return seeds
+
+
+def store(name, seeds):
+    folder = os.path.join(HERE, "corpus", name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for seed in seeds:
+        with open(os.path.join(folder, hashlib.sha256(seed).hexdigest()[:16]), "wb") as out:
+            out.write(seed)
+    files = os.listdir(folder)
+    total = sum(os.path.getsize(os.path.join(folder, file)) for file in files)
+    print(f"{name}: {len(files)} files, {total} bytes")
+    assert len(files) <= 100 and total <= 300_000
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        mixed = os.path.join(tmp, "mixed.gen")
+        subprocess.run([sys.argv[1], "mixed", mixed], check=True)
+        sources = [os.path.join(PCAPS, name) for name in sorted(os.listdir(PCAPS)) if name.endswith(".pcap")]
+        real, mads = pick(sources)
+        made, made_mads = pick([mixed])
+        picked, opcodes, wraps = [], set(), set()
+        for frame in real + made:  # every opcode and every encapsulation, not every pair of them
+            layers, bth = shape(frame)
+            opcode, wrap = (layers[-1], layers[:-1]) if bth else (None, layers)
+            if opcode not in opcodes or wrap not in wraps:
+                picked.append(frame)
+                opcodes.add(opcode)
+                wraps.add(wrap)
+        store("frame", frame_seeds(picked))
+        store("cm", (mads + made_mads)[:100])
+        store("capfile", capture_seeds(picked, tmp))
+
+
+main()

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab help [VERB]: the list of verbs, or what one takes.  What a verb takes is known to the
+ * verb alone, so `help VERB` runs `VERB --help`.
+ */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#include "report/json_out.h"
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static const struct cli_command command = {
+    .verb = "help",
+    .operands = "[VERB]",
+    .about = "Lists the verbs, or says how VERB is used.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+};
+
+static void list_json(FILE *out)
+{
+    struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "help");
+    jout_open(&jout, "verbs", '[');
+    for (size_t i = 0; i < cli_verb_count; i++) {
+        jout_open_line(&jout, NULL, '{');
+        jout_text(&jout, "name", cli_verbs[i].name);
+        jout_text(&jout, "help", cli_verbs[i].help);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static void list_text(FILE *out)
+{
+    fputs("Usage: rocelab VERB [OPTIONS] ...\n\nrocelab is a lab for lossless Ethernet (RoCE).\n\nVerbs:\n", out);
+    for (size_t i = 0; i < cli_verb_count; i++)
+        fprintf(out, "  %-10s %s\n", cli_verbs[i].name, cli_verbs[i].help);
+    fputs("\n'rocelab help VERB' or 'rocelab VERB --help' says how a verb is used.\n"
+          "Every verb takes --json, --quiet, --strict and --help.\n"
+          "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input.\n",
+          out);
+}
+
+int verb_help(int argc, char **argv, FILE *out)
+{
+    struct cli_common common;
+    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+    const struct cli_verb *verb;
+    char option[] = "--help";
+
+    if (answer != CLI_GO) return answer;
+    if (argc - first > 1) {
+        cli_error("help: one verb at a time");
+        return CLI_WRONG;
+    }
+    if (argc == first) {
+        if (common.json)
+            list_json(out);
+        else
+            list_text(out);
+        return CLI_DONE;
+    }
+    verb = cli_find_verb(argv[first]);
+    return verb == NULL ? CLI_WRONG : verb->run(2, (char *[]){argv[first], option, NULL}, out);
+}

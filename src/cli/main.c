@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab VERB [OPTIONS] ...: finds the verb and runs it.
+ *
+ * Only LC_CTYPE is taken from the locale (it says whether bars may be UTF-8): numbers and messages
+ * are the same everywhere, because people paste them into mails and scripts read them.
+ */
+#include "cli/cli.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+const struct cli_verb cli_verbs[] = {
+#define X(name, function, help) {#name, function, help},
+#include "cli/verbs.def"
+#undef X
+};
+const size_t cli_verb_count = sizeof cli_verbs / sizeof cli_verbs[0];
+
+void cli_error(const char *format, ...)
+{
+    const struct text_style style = cli_style();
+    char text[1024];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    fputs("rocelab: ", stderr);
+    text_outside(stderr, &style, text); /* messages quote arguments and file names */
+    fputc('\n', stderr);
+}
+
+static const char *verb_name(const void *list, size_t index)
+{
+    return ((const struct cli_verb *)list)[index].name;
+}
+
+const struct cli_verb *cli_find_verb(const char *name)
+{
+    const char *near;
+
+    for (size_t i = 0; i < cli_verb_count; i++) {
+        if (strcmp(cli_verbs[i].name, name) == 0) return &cli_verbs[i];
+    }
+    near = cli_nearest(name, verb_name, cli_verbs, cli_verb_count);
+    if (near != NULL)
+        cli_error("unknown verb '%s': did you mean '%s'?", name, near);
+    else
+        cli_error("unknown verb '%s'; 'rocelab help' lists them", name);
+    return NULL;
+}
+
+static int run(int argc, char **argv, FILE *out)
+{
+    const struct cli_verb *verb;
+    char *name;
+
+    if (argc < 2) {
+        cli_error("which verb? 'rocelab help' lists them");
+        return CLI_WRONG;
+    }
+    name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return verb_version(1, argv + 1, out);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return verb_help(1, argv + 1, out);
+    if (name[0] == '-') {
+        cli_error("unknown option '%s': the verb comes first, as in 'rocelab capture %s FILE'", name, name);
+        return CLI_WRONG;
+    }
+    verb = cli_find_verb(name);
+    return verb == NULL ? CLI_WRONG : verb->run(argc - 1, argv + 1, out);
+}
+
+int main(int argc, char **argv)
+{
+    int status, written;
+    FILE *out;
+
+    setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), seen by cli_output_close() */
+    out = cli_output_open();
+    if (out == NULL) {
+        cli_error("not enough memory");
+        return CLI_WRONG;
+    }
+    status = run(argc, argv, out);
+    written = cli_output_close(out);
+    return written == CLI_DONE ? status : written;
+}

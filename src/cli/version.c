@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab version: what this program is, for bug reports and scripts.
+ */
+#include "cli/cli.h"
+
+#include "report/json_out.h"
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static const struct cli_command command = {
+    .verb = "version",
+    .operands = "",
+    .about = "Prints the version.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+};
+
+int verb_version(int argc, char **argv, FILE *out)
+{
+    struct cli_common common;
+    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (first < argc) {
+        cli_error("version: takes no operands");
+        return CLI_WRONG;
+    }
+    if (common.json) {
+        struct jout jout;
+
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        jout_u64(&jout, "version", 1);
+        jout_text(&jout, "kind", "version");
+        jout_text(&jout, "rocelab", ROCELAB_VERSION);
+        jout_close(&jout);
+    } else {
+        fputs(common.quiet ? ROCELAB_VERSION "\n" : "rocelab " ROCELAB_VERSION "\n", out);
+    }
+    return CLI_DONE;
+}

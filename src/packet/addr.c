@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses as people write them.  IPv4 travels as its mapped IPv6 address (RFC 4291, 2.5.5.2), which
+ * is also its GID (annex A17), so one comparison serves both families.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "packet/codec.h"
+
+static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+struct pkt_addr pkt_addr_ipv4(uint32_t host_order)
+{
+    struct pkt_addr addr;
+    memcpy(addr.byte, mapped_prefix, sizeof mapped_prefix);
+    store_be32(addr.byte + 12, host_order);
+    return addr;
+}
+
+const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT])
+{
+    const char *text;
+    if (memcmp(addr->byte, mapped_prefix, sizeof mapped_prefix) == 0)
+        text = inet_ntop(AF_INET, addr->byte + 12, buf, PKT_ADDR_TEXT);
+    else
+        text = inet_ntop(AF_INET6, addr->byte, buf, PKT_ADDR_TEXT);
+    CHECK(text != NULL);
+    return text;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes <-> descriptor: the only door through which frames enter and leave.
+ *
+ * codec_parse() is total: any bytes give a descriptor (0) or -EBADMSG with the fault named, and
+ * reads nothing outside [data, data + captured).  codec_emit() writes a frame that codec_parse()
+ * reads back to the same descriptor and cold record; lengths, the IPv4 header checksum and the
+ * ICRC are computed, everything else is taken from the record.
+ */
+#ifndef ROCELAB_PACKET_CODEC_H
+#define ROCELAB_PACKET_CODEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "packet/pkt.h"
+
+enum codec_link {
+    CODEC_ETHERNET, /* LINKTYPE_ETHERNET, 1 */
+    CODEC_SLL,      /* LINKTYPE_LINUX_SLL, 113: `tcpdump -i any`, older */
+    CODEC_SLL2,     /* LINKTYPE_LINUX_SLL2, 276: `tcpdump -i any` */
+    CODEC_RAW_IP,   /* LINKTYPE_RAW 101, LINKTYPE_IPV4 228, LINKTYPE_IPV6 229 */
+};
+
+struct codec_frame {
+    const uint8_t *data;
+    uint32_t captured; /* bytes at data */
+    uint32_t length;   /* bytes the frame had on the wire (>= captured unless the file lies) */
+    enum codec_link link;
+};
+
+/* Where things are in the frame; valid after a parse that answered 0.  Opaque outside packet/. */
+struct codec_layout {
+    uint16_t l3_at;      /* IP header or GRH of the innermost frame */
+    uint16_t udp_at;     /* 0 for v1 */
+    uint16_t bth_at;     /* 0 when not RoCE */
+    uint16_t payload_at; /* after the extended headers */
+    uint16_t icrc_at;    /* 0 when the packet is cut */
+};
+
+/* Why a packet is malformed: one list yields the codes and the sentences.
+ *
+ * Only a frame that says it is ours can be malformed: Ethertype 0x8915, UDP port 4791, a PAUSE or
+ * PFC opcode in a MAC control frame, or VXLAN around one of these.  A frame that ends before it has
+ * said so (a runt, a short IP header), fragments after the first, IPv6 with extension headers, more than two
+ * VLAN tags and other MAC control opcodes are PKT_OTHER. */
+#define CODEC_FAULT_LIST(X)                                                                                            \
+    X(NONE, "no fault")                                                                                                \
+    X(CUT_HEADERS, "the capture kept too few bytes to read the headers")                                               \
+    X(IP_SHORT, "ends inside the GRH")                                                                                 \
+    X(IP_VERSION, "GRH version is not 6")                                                                              \
+    X(IP_TOTAL_LENGTH, "IP or GRH length beyond the end of the frame")                                                 \
+    X(IP_CHECKSUM, "wrong IPv4 header checksum")                                                                       \
+    X(IP_FRAGMENT, "an IP fragment: RoCE is never fragmented")                                                         \
+    X(UDP_SHORT, "ends inside the UDP header")                                                                         \
+    X(UDP_LENGTH, "UDP length does not agree with the IP length")                                                      \
+    X(VXLAN, "VXLAN header without a VNI, or nested deeper than one level")                                            \
+    X(BTH_SHORT, "ends inside the BTH")                                                                                \
+    X(BTH_VERSION, "BTH transport version is not 0")                                                                   \
+    X(GRH_NEXT, "GRH next header is not BTH (0x1b)")                                                                   \
+    X(HEADERS_SHORT, "ends inside the extended headers its opcode requires")                                           \
+    X(ICRC_SHORT, "no room for the ICRC")                                                                              \
+    X(PAD, "pad count larger than what follows the headers")                                                           \
+    X(PAYLOAD, "payload on an opcode that has none")                                                                   \
+    X(TOO_LONG, "larger than any RoCE packet (4096 bytes of payload): a segmentation-offload aggregate?")              \
+    X(PAUSE_SHORT, "ends inside the pause frame")
+
+enum codec_fault {
+#define X(id, text) CODEC_FAULT_##id,
+    CODEC_FAULT_LIST(X)
+#undef X
+        CODEC_FAULTS
+};
+
+const char *codec_fault_text(enum codec_fault fault);
+
+/* 0: *ret, *ret_cold, *ret_layout are set (PKT_OTHER for frames that are none of ours).
+ * -EBADMSG: malformed; -ENODATA: the capture cut the headers off.  Then *ret_fault says why, and
+ * *ret_cold holds the addresses as far as they were read; *ret and *ret_layout are untouched.
+ * An unknown opcode is no fault: the packet is PKT_ROCE, all after the BTH is payload.
+ * Ethernet padding and an FCS behind the IP packet are not part of it: frame_bytes counts from the
+ * record's first byte to the ICRC's last (PKT_OTHER: the whole frame).  A cut packet has the
+ * payload_bytes its headers tell; its bytes are not there to be read. */
+int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
+                struct codec_layout *ret_layout, enum codec_fault *ret_fault);
+
+/* Writes an Ethernet frame (padding to 60 bytes is the wire's affair).  `payload` has
+ * pkt->payload_bytes bytes, or is NULL for zeros.  Returns the length, -ENOBUFS when cap is too
+ * small, -EINVAL when the record cannot be a frame (kind, net, field wider than its bits, PKT_CUT).
+ * PKT_OTHER cannot be emitted: the descriptor does not hold such a frame. */
+int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap);
+/* Length of all headers that codec_emit would write, from the first byte to the payload. */
+int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold);
+
+/* The payload's first byte; NULL when the packet was cut or is not RoCE. */
+const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec_layout *layout);
+
+/* "10.0.0.1", "2001:db8::1", "fe80::1"; IPv4-mapped as IPv4. */
+#define PKT_ADDR_TEXT 46
+const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT]);
+struct pkt_addr pkt_addr_ipv4(uint32_t host_order);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptor to bytes: the mirror of codec_parse.c, same clauses, same order, outside in.
+ *
+ * The record is checked first, whole; writing then cannot fail.  Computed here: every length, the
+ * IPv4 header checksum, the pad bytes (zero) and the ICRC.  Taken as they are: UDP checksums (0 is what
+ * RoCE adapters send) and reserved bits.  Fields that this kind of frame does not have are
+ * ignored, so a record without them is read back as zeros.  No IPv4 options, no Ethernet padding.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "packet/codec.h"
+#include "packet/icrc.h"
+#include "packet/opcode.h"
+#include "packet/wire.h"
+
+#define BITS_24 0xffffffu
+#define BITS_20 0xfffffu
+
+/* What an IP header and the Ethernet header before it need, of the frame itself or of its tunnel. */
+struct envelope {
+    const uint8_t *dmac, *smac;
+    const struct pkt_vlan *vlan;
+    const struct pkt_addr *src, *dst;
+    uint32_t flow_label;
+    uint16_t ip_id, ip_frag, sport, dport, udp_checksum;
+    uint8_t net, tos, ttl;
+};
+
+static struct envelope inner_envelope(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    return (struct envelope){
+        .dmac = cold->dmac,
+        .smac = cold->smac,
+        .vlan = cold->vlan,
+        .src = &cold->src,
+        .dst = &cold->dst,
+        .flow_label = cold->flow_label,
+        .ip_id = cold->ip_id,
+        .ip_frag = cold->ip_frag,
+        .sport = pkt->sport,
+        .dport = WIRE_PORT_ROCE,
+        .udp_checksum = cold->udp_checksum,
+        .net = pkt->net,
+        .tos = pkt->tos,
+        .ttl = pkt->ttl,
+    };
+}
+
+static struct envelope outer_envelope(const struct pkt_outer *outer)
+{
+    return (struct envelope){
+        .dmac = outer->dmac,
+        .smac = outer->smac,
+        .vlan = outer->vlan,
+        .src = &outer->src,
+        .dst = &outer->dst,
+        .flow_label = outer->flow_label,
+        .ip_id = outer->ip_id,
+        .ip_frag = outer->ip_frag,
+        .sport = outer->sport,
+        .dport = WIRE_PORT_VXLAN,
+        .udp_checksum = outer->udp_checksum,
+        .net = outer->net,
+        .tos = outer->tos,
+        .ttl = outer->ttl,
+    };
+}
+
+static uint32_t vlan_bytes(const struct pkt_vlan vlan[2])
+{
+    return (vlan[0].tpid ? WIRE_VLAN_BYTES : 0) + (vlan[1].tpid ? WIRE_VLAN_BYTES : 0);
+}
+
+static uint32_t network_bytes(uint8_t net)
+{
+    if (net == PKT_NET_V1) return WIRE_IPV6_BYTES;
+    return (net == PKT_NET_IPV4 ? WIRE_IPV4_BYTES : WIRE_IPV6_BYTES) + WIRE_UDP_BYTES;
+}
+
+static uint32_t tunnel_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    if (!(pkt->flags & PKT_TUNNEL)) return 0;
+    return WIRE_ETHERNET_BYTES + vlan_bytes(cold->outer.vlan) + network_bytes(cold->outer.net) + WIRE_VXLAN_BYTES;
+}
+
+/* From the first byte of the frame to the payload; the record was checked. */
+static uint32_t header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    uint32_t bytes = tunnel_bytes(pkt, cold) + WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan);
+    if (pkt->kind == PKT_PFC) return bytes + WIRE_PFC_BYTES;
+    if (pkt->kind == PKT_PAUSE) return bytes + WIRE_PAUSE_BYTES;
+    return bytes + network_bytes(pkt->net) + WIRE_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
+}
+
+static bool tags_valid(const struct pkt_vlan vlan[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (vlan[i].tpid && vlan[i].tpid != WIRE_ETHERTYPE_VLAN && vlan[i].tpid != WIRE_ETHERTYPE_QINQ) return false;
+    return vlan[0].tpid || !vlan[1].tpid;
+}
+
+static bool addr_is_ipv4(const struct pkt_addr *addr)
+{
+    return load_be64(addr->byte) == 0 && load_be32(addr->byte + 8) == 0xffff;
+}
+
+static bool envelope_valid(const struct envelope *env)
+{
+    if (env->net == PKT_NET_IPV4)
+        return addr_is_ipv4(env->src) && addr_is_ipv4(env->dst) && !(env->ip_frag & WIRE_FRAG_MASK);
+    return (env->net == PKT_NET_IPV6 || env->net == PKT_NET_V1) && env->flow_label <= BITS_20;
+}
+
+static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    const struct opcode_info *info = opcode_info(pkt->opcode);
+    struct envelope env = inner_envelope(pkt, cold);
+    if (!envelope_valid(&env)) return false;
+    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE) return false;
+    if (pkt->dest_qp > BITS_24 || pkt->psn > BITS_24 || pkt->pad > 3) return false;
+    if (cold->tver != 0 || cold->resv8a > 0x3f || cold->resv7 > 0x7f) return false;
+    if ((info->flags & OP_DETH) && pkt->src_qp > BITS_24) return false;
+    if ((info->flags & OP_AETH) && pkt->ack.msn > BITS_24) return false;
+    if (!info->name) return pkt->payload_bytes <= WIRE_UNKNOWN_PAYLOAD_MAX;
+    if (!(info->flags & OP_PAYLOAD)) return pkt->payload_bytes == 0 && pkt->pad == 0;
+    return pkt->payload_bytes <= WIRE_PAYLOAD_MAX;
+}
+
+static bool record_valid(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    bool tagged = cold->vlan[0].tpid != 0;
+    const struct pkt_vlan *innermost = &cold->vlan[cold->vlan[1].tpid ? 1 : 0];
+    if (pkt->flags & PKT_CUT) return false;
+    if (!tags_valid(cold->vlan) || tagged != !!(pkt->flags & PKT_TAGGED)) return false;
+    if (pkt->pcp != (tagged ? innermost->tci >> 13 : 0)) return false;
+    if (pkt->flags & PKT_TUNNEL) {
+        struct envelope env = outer_envelope(&cold->outer);
+        if (env.net == PKT_NET_V1 || !envelope_valid(&env) || !tags_valid(env.vlan)) return false;
+        if (cold->outer.vni > BITS_24) return false;
+    }
+    if (pkt->kind == PKT_ROCE) return roce_valid(pkt, cold);
+    return pkt->kind == PKT_PFC || pkt->kind == PKT_PAUSE;
+}
+
+static uint8_t *put_ethernet(uint8_t *at, const struct envelope *env, uint32_t ethertype)
+{
+    memcpy(at, env->dmac, 6);
+    memcpy(at + 6, env->smac, 6);
+    at += 12;
+    for (int i = 0; i < 2 && env->vlan[i].tpid; i++) {
+        store_be16(at, env->vlan[i].tpid);
+        store_be16(at + 2, env->vlan[i].tci);
+        at += WIRE_VLAN_BYTES;
+    }
+    store_be16(at, (uint16_t)ethertype);
+    return at + 2;
+}
+
+static void put_ipv4_checksum(uint8_t *header)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < WIRE_IPV4_BYTES; i += 2)
+        sum += load_be16(header + i);
+    sum = (sum >> 16) + (sum & 0xffff);
+    sum = (sum >> 16) + (sum & 0xffff);
+    store_be16(header + 10, (uint16_t)~sum);
+}
+
+static uint32_t ethertype_of(uint8_t net)
+{
+    if (net == PKT_NET_V1) return WIRE_ETHERTYPE_ROCE_V1;
+    return net == PKT_NET_IPV4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6;
+}
+
+/* IP or GRH, and UDP; `end` is the byte after the packet. */
+static uint8_t *put_network(uint8_t *at, const struct envelope *env, const uint8_t *end)
+{
+    if (env->net == PKT_NET_IPV4) {
+        at[0] = 0x45;
+        at[1] = env->tos;
+        store_be16(at + 2, (uint16_t)(end - at));
+        store_be16(at + 4, env->ip_id);
+        store_be16(at + 6, env->ip_frag);
+        at[8] = env->ttl;
+        at[9] = WIRE_PROTO_UDP;
+        store_be16(at + 10, 0);
+        memcpy(at + 12, env->src->byte + 12, 4);
+        memcpy(at + 16, env->dst->byte + 12, 4);
+        put_ipv4_checksum(at);
+        at += WIRE_IPV4_BYTES;
+    } else {
+        store_be32(at, 6u << 28 | (uint32_t)env->tos << 20 | env->flow_label);
+        store_be16(at + 4, (uint16_t)(end - at - WIRE_IPV6_BYTES));
+        at[6] = env->net == PKT_NET_V1 ? WIRE_GRH_NEXT_BTH : WIRE_PROTO_UDP;
+        at[7] = env->ttl;
+        memcpy(at + 8, env->src->byte, 16);
+        memcpy(at + 24, env->dst->byte, 16);
+        at += WIRE_IPV6_BYTES;
+    }
+    if (env->net == PKT_NET_V1) return at;
+    store_be16(at, env->sport);
+    store_be16(at + 2, env->dport);
+    store_be16(at + 4, (uint16_t)(end - at));
+    store_be16(at + 6, env->udp_checksum);
+    return at + WIRE_UDP_BYTES;
+}
+
+static uint8_t *put_tunnel(uint8_t *at, const struct pkt_outer *outer, const uint8_t *end)
+{
+    struct envelope env = outer_envelope(outer);
+    at = put_ethernet(at, &env, ethertype_of(env.net));
+    at = put_network(at, &env, end);
+    store_be32(at, (uint32_t)WIRE_VXLAN_FLAG_VNI << 24);
+    store_be32(at + 4, outer->vni << 8);
+    return at + WIRE_VXLAN_BYTES;
+}
+
+static uint8_t *put_bth(uint8_t *at, const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    unsigned flags = pkt->flags;
+    at[0] = pkt->opcode;
+    at[1] = (uint8_t)((flags & PKT_SOLICITED ? 0x80 : 0) | (flags & PKT_MIGRATED ? 0x40 : 0) | pkt->pad << 4);
+    store_be16(at + 2, cold->pkey);
+    at[4] = (uint8_t)((flags & PKT_FECN ? 0x80 : 0) | (flags & PKT_BECN ? 0x40 : 0) | cold->resv8a);
+    store_be24(at + 5, pkt->dest_qp);
+    at[8] = (uint8_t)((flags & PKT_ACK_REQUEST ? 0x80 : 0) | cold->resv7);
+    store_be24(at + 9, pkt->psn);
+    return at + WIRE_BTH_BYTES;
+}
+
+static uint8_t *put_extended(uint8_t *at, const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    unsigned flags = opcode_info(pkt->opcode)->flags;
+    if (flags & OP_DETH) {
+        store_be32(at, pkt->ud.qkey);
+        store_be32(at + 4, pkt->src_qp);
+        at += 8;
+    }
+    if (flags & (OP_RETH | OP_ATOMICETH)) {
+        store_be64(at, pkt->rdma.va);
+        store_be32(at + 8, pkt->rdma.rkey);
+        at += 12;
+    }
+    if (flags & OP_RETH) {
+        store_be32(at, pkt->rdma.dma_bytes);
+        at += 4;
+    }
+    if (flags & OP_ATOMICETH) {
+        store_be64(at, cold->swap);
+        store_be64(at + 8, cold->compare);
+        at += 16;
+    }
+    if (flags & OP_AETH) {
+        store_be32(at, (uint32_t)pkt->ack.syndrome << 24 | pkt->ack.msn);
+        at += 4;
+    }
+    if (flags & OP_ATOMICACKETH) {
+        store_be64(at, pkt->ack.original);
+        at += 8;
+    }
+    if (flags & (OP_IMMDT | OP_IETH)) {
+        store_be32(at, pkt->imm);
+        at += 4;
+    }
+    return at;
+}
+
+static void put_mac_control(uint8_t *at, const struct pkt *pkt)
+{
+    if (pkt->kind == PKT_PAUSE) {
+        store_be16(at, WIRE_MAC_CONTROL_PAUSE);
+        store_be16(at + 2, pkt->quanta[0]);
+        return;
+    }
+    store_be16(at, WIRE_MAC_CONTROL_PFC);
+    store_be16(at + 2, pkt->pfc_enable);
+    for (int i = 0; i < 8; i++)
+        store_be16(at + 4 + 2 * i, pkt->quanta[i]);
+}
+
+int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    return record_valid(pkt, cold) ? (int)header_bytes(pkt, cold) : -EINVAL;
+}
+
+int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap)
+{
+    if (!record_valid(pkt, cold)) return -EINVAL;
+    bool roce = pkt->kind == PKT_ROCE;
+    uint32_t length = header_bytes(pkt, cold);
+    if (roce) length += pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
+    if (length > cap) return -ENOBUFS;
+
+    const uint8_t *end = frame + length;
+    uint8_t *at = frame;
+    struct envelope env = inner_envelope(pkt, cold);
+    if (pkt->flags & PKT_TUNNEL) at = put_tunnel(at, &cold->outer, end);
+    if (!roce) {
+        at = put_ethernet(at, &env, WIRE_ETHERTYPE_MAC_CONTROL);
+        put_mac_control(at, pkt);
+        return (int)length;
+    }
+    at = put_ethernet(at, &env, ethertype_of(env.net));
+    struct codec_layout layout = {.l3_at = (uint16_t)(at - frame)};
+    at = put_network(at, &env, end);
+    layout.bth_at = (uint16_t)(at - frame);
+    if (env.net != PKT_NET_V1) layout.udp_at = (uint16_t)(layout.bth_at - WIRE_UDP_BYTES);
+    at = put_extended(put_bth(at, pkt, cold), pkt, cold);
+    layout.payload_at = (uint16_t)(at - frame);
+    if (payload)
+        memcpy(at, payload, pkt->payload_bytes);
+    else
+        memset(at, 0, pkt->payload_bytes);
+    at += pkt->payload_bytes;
+    memset(at, 0, pkt->pad);
+    at += pkt->pad;
+    layout.icrc_at = (uint16_t)(at - frame);
+    store_le32(at, icrc_compute(frame, &layout));
+    CHECK(at + WIRE_ICRC_BYTES == end);
+    return (int)length;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A packet: the hot descriptor every machine reads, and the cold record few need.
+ *
+ * In the simulator a packet is an index (pkt_t) into a pool of hot descriptors, one cache line
+ * each.  The cold record lives in a parallel array that is not allocated unless a feature asks
+ * for it (captures, live wires).  Payload is in neither: the NIC says what to copy, live copies
+ * it, the simulator does not.  Byte offsets are known to codec.c and its neighbours alone.
+ *
+ * Fields that a frame does not have are 0 after codec_parse().  A RoCE packet has the extended
+ * headers that its opcode says (opcode.h); the fields of others are 0.
+ */
+#ifndef ROCELAB_PACKET_PKT_H
+#define ROCELAB_PACKET_PKT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef uint32_t pkt_t;
+#define PKT_NONE UINT32_MAX
+
+enum pkt_kind {
+    PKT_OTHER, /* any frame that is none of the below */
+    PKT_ROCE,  /* a BTH, in RoCEv1 or RoCEv2; CNPs and MADs too */
+    PKT_PFC,   /* 802.1Qbb */
+    PKT_PAUSE, /* 802.3x */
+};
+
+enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Ethertype 0x8915, GRH */
+
+/* BTH bits */
+#define PKT_SOLICITED 0x01u
+#define PKT_MIGRATED 0x02u
+#define PKT_ACK_REQUEST 0x04u
+#define PKT_FECN 0x08u
+#define PKT_BECN 0x10u
+/* set by codec_parse() */
+#define PKT_TAGGED 0x20u /* has an 802.1Q tag; pcp is its priority */
+#define PKT_TUNNEL 0x40u /* was inside VXLAN; cold.outer is set */
+#define PKT_CUT 0x80u    /* the capture kept only the packet's beginning: no payload, no ICRC */
+
+#define PKT_ECN_MASK 0x03u
+#define PKT_ECN_NOT_ECT 0u
+#define PKT_ECN_ECT1 1u
+#define PKT_ECN_ECT0 2u
+#define PKT_ECN_CE 3u
+
+struct pkt {
+    uint8_t kind; /* enum pkt_kind */
+    union {
+        uint8_t opcode;     /* PKT_ROCE: BTH opcode */
+        uint8_t pfc_enable; /* PKT_PFC: bit p set when quanta[p] counts */
+    };
+    uint8_t flags; /* PKT_SOLICITED ... */
+    uint8_t tos;   /* DSCP << 2 | ECN: IPv4 TOS, IPv6 and GRH traffic class */
+    uint8_t pcp;   /* 802.1Q priority (innermost tag), 0 when untagged */
+    uint8_t ttl;   /* TTL or hop limit */
+    uint8_t pad;   /* BTH pad count, 0..3 */
+    uint8_t net;   /* enum pkt_net */
+
+    uint32_t dest_qp; /* 24 bits */
+    uint32_t psn;     /* 24 bits */
+
+    uint16_t payload_bytes; /* without pad and ICRC */
+    uint16_t frame_bytes;   /* from the (outermost) destination MAC, without padding to 60 bytes and FCS */
+    uint16_t in_port;       /* the switch's: where it came in */
+    uint16_t sport;         /* UDP source port: the entropy of ECMP */
+
+    uint32_t src_node, dst_node; /* the simulator's; 0 when parsed */
+
+    uint32_t next;   /* the owner's: link in its queue */
+    uint32_t src_qp; /* DETH; 24 bits */
+    uint32_t imm;    /* ImmDt as a host-order number, or the R_Key of IETH */
+    uint8_t tc;      /* the switch's: traffic class */
+    uint8_t spare[3];
+
+    union {
+        struct {
+            uint64_t va;        /* RETH, AtomicETH */
+            uint32_t rkey;      /* RETH, AtomicETH */
+            uint32_t dma_bytes; /* RETH */
+        } rdma;
+        struct {
+            uint64_t original; /* AtomicAckETH */
+            uint32_t msn;      /* AETH, 24 bits */
+            uint8_t syndrome;  /* AETH */
+        } ack;
+        struct {
+            uint32_t qkey; /* DETH */
+        } ud;
+        uint16_t quanta[8]; /* PKT_PFC, by priority; PKT_PAUSE: [0] */
+    };
+};
+
+_Static_assert(sizeof(struct pkt) == 64, "a hot descriptor is one cache line");
+
+/* Addresses are 16 bytes in every case; IPv4 is mapped (::ffff:a.b.c.d), which is also its GID. */
+struct pkt_addr {
+    uint8_t byte[16];
+};
+
+struct pkt_vlan {
+    uint16_t tpid; /* 0x8100, or 0x88a8 for an outer service tag */
+    uint16_t tci;  /* PCP, DEI, VLAN id */
+};
+
+/* The encapsulation around a tunnelled frame: Ethernet, IP, UDP 4789, VXLAN. */
+struct pkt_outer {
+    uint8_t dmac[6], smac[6];
+    struct pkt_addr src, dst;
+    uint32_t flow_label;     /* IPv6 */
+    uint32_t vni;            /* 24 bits */
+    struct pkt_vlan vlan[2]; /* outermost first; tpid 0: none */
+    uint16_t ip_id;          /* IPv4 */
+    uint16_t ip_frag;        /* IPv4 flags and fragment offset, as on the wire */
+    uint16_t sport;
+    uint16_t udp_checksum;
+    uint8_t net; /* PKT_NET_IPV4 or PKT_NET_IPV6 */
+    uint8_t tos, ttl;
+};
+
+struct pkt_cold {
+    uint8_t dmac[6], smac[6];
+    struct pkt_addr src, dst; /* IP addresses, or the GIDs of a v1 GRH */
+    uint32_t flow_label;      /* IPv6 and GRH, 20 bits */
+    uint32_t icrc;            /* as stored, little-endian; 0 when cut off */
+    uint64_t swap, compare;   /* AtomicETH operands (swap or add) */
+    struct pkt_vlan vlan[2];  /* outermost first; tpid 0: none */
+    uint16_t ethertype;       /* PKT_OTHER: the innermost Ethertype */
+    uint16_t ip_id;           /* IPv4 */
+    uint16_t ip_frag;         /* IPv4 flags and fragment offset, as on the wire */
+    uint16_t dport;           /* UDP; 4791 for RoCEv2 */
+    uint16_t udp_checksum;
+    uint16_t pkey;
+    uint8_t tver;           /* BTH transport header version, 0 */
+    uint8_t resv8a;         /* BTH: the six reserved bits beside FECN and BECN */
+    uint8_t resv7;          /* BTH: the seven reserved bits beside the ACK request */
+    uint8_t ip_proto;       /* PKT_OTHER over IP: protocol or next header */
+    struct pkt_outer outer; /* with PKT_TUNNEL */
+};
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON written as it is known, without building the document first.
+ *
+ * Members appear in the order of the calls, one on a line; jout_open_line() begins a container that
+ * stays on one line, so that `grep` finds a connection whole.  Keys are literals of this program and
+ * are written as they are; values may be any bytes.
+ *
+ * What was written waits in the jout until its buffer is full, jout_flush() is called or the
+ * outermost container is closed; errors are then those of the stream.
+ */
+#ifndef ROCELAB_REPORT_JSON_OUT_H
+#define ROCELAB_REPORT_JSON_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JOUT_DEPTH 16
+#define JOUT_BUFFER_BYTES (64 * 1024)
+
+struct jout {
+    FILE *out;
+    size_t used; /* bytes of buffer */
+    unsigned depth;
+    unsigned line_depth; /* where `line` began */
+    bool line;           /* this container is on one line */
+    bool filled;         /* and has a member already */
+    char close[JOUT_DEPTH];
+    char buffer[JOUT_BUFFER_BYTES];
+};
+
+void jout_init(struct jout *jout, FILE *out);
+/* key is NULL inside an array and at the top.  bracket: '{' or '['. */
+void jout_open(struct jout *jout, const char *key, char bracket);
+void jout_open_line(struct jout *jout, const char *key, char bracket);
+void jout_close(struct jout *jout);
+void jout_u64(struct jout *jout, const char *key, uint64_t value);
+/* An array of numbers, on one line. */
+void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count);
+void jout_bool(struct jout *jout, const char *key, bool value);
+void jout_null(struct jout *jout, const char *key);
+/* NULL is null; bytes that are not UTF-8 become U+FFFD. */
+void jout_text(struct jout *jout, const char *key, const char *value);
+void jout_flush(struct jout *jout);
+
+#endif

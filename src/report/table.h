@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of short texts that fits a width.
+ *
+ * Too wide, it first shortens the columns that may be shortened (the middle becomes ".."), then
+ * leaves columns out, the highest `drop` first.  A column marked `optional` is left out when it has
+ * nothing to say ("" or "-" or "0" in every row).  Cells are ASCII.
+ */
+#ifndef ROCELAB_REPORT_TABLE_H
+#define ROCELAB_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "report/text.h"
+
+#define TABLE_COLUMNS 24
+
+struct table_column {
+    const char *title;
+    bool right;        /* aligned right */
+    bool optional;     /* left out when every cell is empty */
+    uint8_t min_width; /* may be shortened to this; 0: never */
+    uint8_t drop;      /* left out when the table is too wide, highest first; 0: never */
+};
+
+struct table {
+    const struct table_column *column;
+    unsigned columns;
+    struct arena arena; /* the texts */
+    const char **cell;  /* rows * columns */
+    size_t rows, capacity;
+    bool failed; /* memory ran out: says so instead of showing half a table */
+};
+
+void table_init(struct table *table, const struct table_column *column, unsigned columns);
+void table_row(struct table *table, const char *const *cell); /* copies; NULL is an empty cell */
+void table_print(const struct table *table, FILE *out, const struct text_style *style, unsigned indent);
+void table_release(struct table *table);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text for people: numbers, wrapped sentences, bar lines.
+ *
+ * Lengths and times are formatted by base/units.h, the one place that knows units; here they only
+ * get the rounding a reader wants.  Nothing here asks what the terminal can do: that is in the
+ * style, which the program fills in once.
+ */
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/time.h"
+#include "base/units.h"
+
+__extension__ typedef unsigned __int128 wide_t; /* products of two counts */
+
+_Static_assert(TEXT_COUNT >= UNIT_TEXT, "buffers are shared with base/units.h");
+
+void text_colour(FILE *out, const struct text_style *style, enum text_colour colour)
+{
+    static const char *const code[] = {"0", "1", "31;1", "33;1", "32;1", "2"};
+
+    CHECK(colour < sizeof code / sizeof code[0]);
+    if (style->colour) fprintf(out, "\033[%sm", code[colour]);
+}
+
+const char *text_count(uint64_t value, char buf[TEXT_COUNT])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
+    char *at = buf;
+
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    CHECK(at - buf < TEXT_COUNT);
+    return buf;
+}
+
+const char *text_count_short(uint64_t value, char buf[TEXT_COUNT])
+{
+    if (value < 10000000) return text_count(value, buf);
+    return unit_format_short(UNIT_COUNT, value, 4, buf);
+}
+
+const char *text_share(uint64_t part, uint64_t whole, char buf[TEXT_COUNT])
+{
+    unsigned tenths = whole == 0 ? 0 : (unsigned)(((wide_t)part * 1000 + whole / 2) / whole);
+
+    if (part == 0 || whole == 0)
+        snprintf(buf, TEXT_COUNT, "0%%");
+    else if (tenths == 0)
+        snprintf(buf, TEXT_COUNT, "<0.1%%");
+    else
+        snprintf(buf, TEXT_COUNT, "%u.%u%%", tenths / 10, tenths % 10);
+    return buf;
+}
+
+const char *text_ns(uint64_t value_ns, char buf[TEXT_COUNT])
+{
+    uint64_t value_ps = value_ns > UINT64_MAX / PS_NS ? UINT64_MAX : value_ns * PS_NS;
+    return unit_format_short(UNIT_TIME, value_ps, 3, buf);
+}
+
+const char *text_rate(uint64_t bytes, uint64_t span_ns, char buf[TEXT_COUNT])
+{
+    uint64_t span_ps = span_ns > UINT64_MAX / PS_NS ? UINT64_MAX : span_ns * PS_NS;
+
+    if (span_ns == 0)
+        snprintf(buf, TEXT_COUNT, "-");
+    else
+        unit_format_short(UNIT_RATE, rate_measure(bytes, span_ps), 3, buf);
+    return buf;
+}
+
+const char *text_rate_long(uint64_t bytes, uint64_t span_ns, char buf[TEXT_COUNT])
+{
+    size_t length = strlen(text_rate(bytes, span_ns, buf));
+
+    if (span_ns > 0 && buf[length - 1] != 's') snprintf(buf + length, TEXT_COUNT - length, "bps");
+    return buf;
+}
+
+const char *text_bytes(uint64_t bytes, char buf[TEXT_COUNT])
+{
+    return unit_format_short(UNIT_SIZE, bytes, 3, buf);
+}
+
+unsigned text_utf8_length(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    unsigned more;
+    unsigned char low = 0x80, high = 0xbf;
+
+    if (at[0] < 0x80) return 1;
+    if (at[0] >= 0xc2 && at[0] <= 0xdf)
+        more = 1;
+    else if (at[0] >= 0xe0 && at[0] <= 0xef)
+        more = 2;
+    else if (at[0] >= 0xf0 && at[0] <= 0xf4)
+        more = 3;
+    else
+        return 0;
+    if (at[0] == 0xe0) low = 0xa0;
+    if (at[0] == 0xed) high = 0x9f;
+    if (at[0] == 0xf0) low = 0x90;
+    if (at[0] == 0xf4) high = 0x8f;
+    for (unsigned i = 1; i <= more; i++) {
+        if (at[i] < low || at[i] > high) return 0;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return more + 1;
+}
+
+void text_outside(FILE *out, const struct text_style *style, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    while (*at != '\0') {
+        unsigned length = text_utf8_length((const char *)at);
+        /* C1 controls (0xc2 0x80..0x9f) move cursors too. */
+        bool control = *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+
+        if (length == 0 || control || (length > 1 && !style->utf8))
+            fputc('?', out);
+        else
+            fwrite(at, 1, length, out);
+        at += length == 0 ? 1 : length;
+    }
+}
+
+void text_wrap(FILE *out, const struct text_style *style, unsigned at, unsigned indent, const char *text)
+{
+    bool line_empty = true;
+
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+
+        if (!line_empty && at + 1 + word > style->width) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            at = indent;
+            line_empty = true;
+        }
+        if (!line_empty) {
+            fputc(' ', out);
+            at++;
+        }
+        fwrite(text, 1, word, out);
+        at += (unsigned)word;
+        line_empty = false;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void text_bars(FILE *out, const struct text_style *style, const uint64_t *value, size_t count)
+{
+    static const char *const block[] = {" ",
+                                        "\xe2\x96\x81",
+                                        "\xe2\x96\x82",
+                                        "\xe2\x96\x83",
+                                        "\xe2\x96\x84",
+                                        "\xe2\x96\x85",
+                                        "\xe2\x96\x86",
+                                        "\xe2\x96\x87",
+                                        "\xe2\x96\x88"};
+    static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+    const char *const *level = style->utf8 ? block : ascii;
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (value[i] > most) most = value[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        /* Something is never drawn as nothing: the lowest step begins at 1. */
+        unsigned step = value[i] == 0 ? 0 : 1 + (unsigned)((wide_t)(value[i] - 1) * 8 / most);
+        CHECK(step <= 8);
+        fputs(level[step], out);
+    }
+}

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the tree, as functions from a folder to a list of complaints.
+
+Each rule is here because breaking it costs somebody a day: a cycle between rooms, a clock in a
+machine that must replay, a function nobody can hold in their head.  test_tree.py runs every rule
+over the tree, and over small trees that each break one rule, so that a rule that cannot fail is
+itself a failure."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+# Which rooms a room may include from, besides itself.  None: everything.
+MAY_INCLUDE = {
+    "base": set(),
+    "packet": {"base"},
+    "nic": {"packet", "base"},
+    "switch": {"packet", "base"},
+    "fabric": {"base"},
+    "workload": {"nic", "fabric", "packet", "base"},
+    "check": {"fabric", "base"},
+    "config": {"fabric", "base"},
+    "telemetry": {"nic", "switch", "packet", "base"},
+    "sim": {"nic", "switch", "workload", "fabric", "packet", "telemetry", "base"},
+    "live": {"nic", "switch", "packet", "fabric", "telemetry", "base"},
+    "verbs": {"live", "nic", "packet", "base"},
+    "report": {"telemetry", "fabric", "packet", "base"},
+    "cli": None,
+}
+# The core sees only these headers of packet/: the descriptor, not the bytes.
+CORE = ("nic", "switch")
+CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h"}
+NO_FLOAT = ("base", "packet", "nic", "switch")
+NO_CLOCK = ("base", "packet", "nic", "switch", "fabric", "workload", "telemetry", "report", "check", "config")
+# Files that never allocate: whoever calls brings the memory.
+NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|packet/(codec|icrc|cm|opcode|addr))")
+
+BANNED = {
+    "strcpy": "snprintf or memcpy with a length",
+    "strcat": "snprintf",
+    "sprintf": "snprintf",
+    "vsprintf": "vsnprintf",
+    "gets": "fgets",
+    "strtok": "strcspn and lengths",
+    "atoi": "unit_parse, or strtoull with its errors",
+    "atol": "unit_parse, or strtoull with its errors",
+    "rand": "rng_u32",
+    "srand": "rng_init",
+    "random": "rng_u64",
+    "drand48": "rng_u64",
+    "alloca": "memory brought by the caller",
+    "assert": "CHECK, which stays on",
+    "system": "posix_spawn",
+    "popen": "posix_spawn",
+}
+CLOCKS = ("clock_gettime", "gettimeofday", "time", "clock", "nanosleep", "usleep", "sleep", "__rdtsc")
+ALLOCATORS = ("malloc", "calloc", "realloc", "free", "mmap", "arena_alloc", "strdup")
+FUNCTION_LINES = 80
+FILE_LINES = 800
+COLUMNS = 120
+CODE_SUFFIXES = {".c", ".h", ".py", ".def", ".build", ".sh"}
+FOREIGN = re.compile(
+    r"/work/|/root/|/home/\w|/Users/\w|deb\.debian\.org|registry\.npmjs|pypi\.org|BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}"
+)
+
+
+def files(root):
+    """Every file of the tree, without git's own, builds and what tools leave behind."""
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if parts[0] == ".git" or re.match(r"build(-|$)", parts[0]) or "__pycache__" in parts or "node_modules" in parts:
+            continue
+        if path.is_file():
+            yield path
+
+
+def c_files(root, *folders):
+    for path in files(root):
+        if path.suffix in (".c", ".h") and path.relative_to(root).parts[0] in (folders or ("src", "tests", "bench", "fuzz", "include")):
+            yield path
+
+
+def name(root, path):
+    return path.relative_to(root).as_posix()
+
+
+def room(root, path):
+    parts = path.relative_to(root).parts
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def is_text(path):
+    return b"\0" not in path.read_bytes()[:4096] and path.suffix not in {".pcap", ".pcapng"} and "corpus" not in path.parts
+
+
+def code(path):
+    """A C file with comments and literals blanked out, line numbers kept."""
+    text = path.read_text(encoding="utf-8")
+    pattern = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+
+    def blank(match):
+        kept = re.sub(r"[^\n]", " ", match.group())
+        return kept if match.group()[0] == "/" else match.group()[0] + kept[2:] + match.group()[-1]
+
+    return pattern.sub(blank, text)
+
+
+def rule_includes(root):
+    """A room includes only from rooms below it; the core sees only the descriptor of packet/."""
+    for path in c_files(root, "src"):
+        own = room(root, path)
+        if own is None:
+            continue
+        if own not in MAY_INCLUDE:
+            yield f"{name(root, path)}: src/{own} is not a room of the design"
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if not match:
+                continue
+            other = match.group(1).split("/")[0]
+            allowed = MAY_INCLUDE[own]
+            if "/" not in match.group(1):
+                yield f"{name(root, path)}:{number}: write the room in front: {match.group(1)}"
+            elif allowed is not None and other != own and other not in allowed:
+                yield f"{name(root, path)}:{number}: {own} may not include {other}"
+            elif own in CORE and other == "packet" and match.group(1) not in CORE_PACKET_HEADERS:
+                yield f"{name(root, path)}:{number}: the core sees only the descriptor, not {match.group(1)}"
+
+
+def rule_function_length(root):
+    """A function fits a screen."""
+    for path in c_files(root):
+        start = None
+        for number, line in enumerate(code(path).splitlines(), 1):
+            if line.startswith("{"):
+                start = number
+            elif line.startswith("}") and start is not None:
+                if number - start - 1 > FUNCTION_LINES:
+                    yield f"{name(root, path)}:{start}: {number - start - 1} lines in one function, {FUNCTION_LINES} at most"
+                start = None
+
+
+def rule_file_length(root):
+    """A file can be read in one sitting."""
+    for path in files(root):
+        if path.suffix in {".c", ".h", ".py"}:
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            if lines > FILE_LINES:
+                yield f"{name(root, path)}: {lines} lines, {FILE_LINES} at most: split by meaning"
+
+
+def calls(path, functions):
+    pattern = re.compile(r"(?<![\w.>])(" + "|".join(map(re.escape, functions)) + r")\s*\(")
+    for number, line in enumerate(code(path).splitlines(), 1):
+        for match in pattern.finditer(line):
+            yield number, match.group(1)
+
+
+def rule_banned_calls(root):
+    """Calls that lose errors, lengths or determinism are not made."""
+    for path in c_files(root):
+        for number, call in calls(path, BANNED):
+            yield f"{name(root, path)}:{number}: {call}() is banned: use {BANNED[call]}"
+
+
+def rule_no_float(root):
+    """The core and what it stands on compute in integers: the same digest on every machine."""
+    for path in c_files(root, "src"):
+        if room(root, path) in NO_FLOAT:
+            for number, line in enumerate(code(path).splitlines(), 1):
+                if re.search(r"\b(float|double|_Float\w+)\b|\b\d+\.\d*[fFlL]?\b|<math\.h>", line):
+                    yield f"{name(root, path)}:{number}: floating point"
+
+
+def rule_no_clock(root):
+    """Time is an argument."""
+    for path in c_files(root, "src"):
+        if room(root, path) in NO_CLOCK:
+            for number, call in calls(path, CLOCKS):
+                yield f"{name(root, path)}:{number}: {call}() reads a clock or sleeps"
+
+
+def rule_no_allocation(root):
+    """Machines and the codec are given their memory."""
+    for path in c_files(root, "src"):
+        if NO_ALLOCATION.match(name(root, path)):
+            for number, call in calls(path, ALLOCATORS):
+                yield f"{name(root, path)}:{number}: {call}() allocates"
+
+
+def rule_built(root):
+    """Every source is named in its folder's meson.build: no dead file."""
+    for path in c_files(root):
+        build = path.parent / "meson.build"
+        if path.suffix != ".c":
+            continue
+        listed = build.read_text(encoding="utf-8") if build.exists() else ""
+        if f"'{path.name}'" not in listed and f"'{path.stem}'" not in listed:
+            yield f"{name(root, path)}: not in {name(root, build)}"
+    for path in files(root):
+        if path.name.startswith("test_") and path.suffix == ".py":
+            build = path.parent / "meson.build"
+            listed = build.read_text(encoding="utf-8") if build.exists() else ""
+            if path.name not in listed and f"'{path.stem}'" not in listed:
+                yield f"{name(root, path)}: not in {name(root, build)}"
+
+
+def rule_text(root):
+    """Licence line, width, white space, no path or host of one machine, no unowned promise."""
+    for path in files(root):
+        if not is_text(path) or path.name == "LICENSE":
+            continue
+        text = path.read_text(encoding="utf-8")
+        where = name(root, path)
+        script = text.startswith("#!")
+        if text and not text.endswith("\n"):
+            yield f"{where}: no newline at the end"
+        if (path.suffix in {".c", ".h", ".py"} or script) and "SPDX-License-Identifier: Apache-2.0" not in text[:300]:
+            yield f"{where}: no SPDX line at the top"
+        wide = path.suffix in {".c", ".h"}
+        for number, line in enumerate(text.splitlines(), 1):
+            if wide and len(line) > COLUMNS:
+                yield f"{where}:{number}: {len(line)} columns, {COLUMNS} at most"
+            if "golden" not in path.parts and line != line.rstrip():
+                yield f"{where}:{number}: white space at the end of the line"
+            if wide and "\t" in line:
+                yield f"{where}:{number}: a tab"
+            if where != "tests/tree/rules.py" and where != "tests/tree/test_tree.py":
+                if FOREIGN.search(line):
+                    yield f"{where}:{number}: a path, host or key of one place: {FOREIGN.search(line).group()}"
+                if re.search(r"\b(TODO|FIXME|XXX)\b(?!\()", line):
+                    yield f"{where}:{number}: a promise without an owner: write TODO(name)"
+
+
+def rule_links(root):
+    """Links between our pages lead somewhere, and every page of docs/ is in its index."""
+    for path in files(root):
+        if path.suffix != ".md":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", line):
+                if "://" not in target and not (path.parent / target).exists():
+                    yield f"{name(root, path)}:{number}: link to nothing: {target}"
+    index = root / "docs" / "README.md"
+    listed = index.read_text(encoding="utf-8") if index.exists() else ""
+    for page in sorted((root / "docs").glob("*.md")) if (root / "docs").exists() else []:
+        if page != index and f"({page.name})" not in listed:
+            yield f"docs/README.md: does not list {page.name}"
+
+
+def rule_format(root):
+    """clang-format has nothing to change."""
+    sources = [str(path) for path in c_files(root)]
+    if not sources:
+        return
+    style = root / ".clang-format"
+    command = ["clang-format", "--dry-run", f"--style=file:{style}" if style.exists() else "--style=LLVM"]
+    result = subprocess.run(command + sources, capture_output=True, text=True, check=True)
+    for line in result.stderr.splitlines():
+        if "warning:" in line:
+            yield line.replace(f"{root}/", "")
+
+
+def rule_shell(root):
+    """Scripts are POSIX sh and shellcheck-clean."""
+    scripts = [p for p in files(root) if is_text(p) and p.read_text(encoding="utf-8").startswith("#!/bin/sh")]
+    for path in files(root):
+        if is_text(path) and re.match(r"#!.*\b(ba|z|k)sh\b", path.read_text(encoding="utf-8")):
+            yield f"{name(root, path)}: not POSIX sh"
+    if scripts:
+        if not shutil.which("shellcheck"):
+            yield "shellcheck is not installed"
+            return
+        result = subprocess.run(["shellcheck", "-s", "sh", "-f", "gcc"] + [str(p) for p in scripts],
+                                capture_output=True, text=True, check=False)
+        for line in result.stdout.splitlines():
+            yield line.replace(f"{root}/", "")
+
+
+RULES = {key[5:]: value for key, value in sorted(globals().items()) if key.startswith("rule_")}
+
+
+def check(root):
+    root = pathlib.Path(root).resolve()
+    return {key: list(rule(root)) for key, rule in RULES.items()}
