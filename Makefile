@@ -14,7 +14,7 @@ build: build/build.ninja
 demo: build
 	@build/rocelab capture examples/incast.pcap || [ $$? = 1 ]
 
-# Everything a submission must pass, about N minutes on two cores (docs/testing.md has the budget).
+# Everything a change must pass; docs/testing.md has the time it takes.
 test:
 	@tests/run
 

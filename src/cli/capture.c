@@ -51,12 +51,11 @@ struct settings {
     uint64_t interval_ns;
 };
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped; /* how often it was asked */
 
 static void on_stop(int number)
 {
-    (void)number;
-    stopped = 1;
+    if (++stopped > 1) signal(number, SIG_DFL); /* the third one kills */
 }
 
 static void on_alarm(int number)
@@ -66,7 +65,7 @@ static void on_alarm(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction stop = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND}; /* the second one kills */
+    struct sigaction stop = {.sa_handler = on_stop};
     struct sigaction wake = {.sa_handler = on_alarm};
 
     sigemptyset(&stop.sa_mask);
@@ -76,10 +75,11 @@ static void catch_signals(void)
     sigaction(SIGALRM, &wake, NULL);
 }
 
-/* Wakes a waiting read once per interval, at least once a second; 0 stops. */
+/* Wakes a waiting read once per interval, at least once a second and at most every 10 ms. */
 static void set_alarm(bool on, uint64_t interval_ns)
 {
     uint64_t us = interval_ns == 0 || interval_ns > 1000000000 ? 1000000 : interval_ns / 1000 + 1;
+    if (us < 10000) us = 10000;
     struct timeval period = {.tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000)};
     struct itimerval timer = {.it_interval = period, .it_value = period};
 
@@ -147,9 +147,9 @@ static void more_help(FILE *out)
     text_wrap(out, &style, 0, 0, text);
     fputs("\nExamples:\n"
           "  rocelab capture trace.pcapng\n"
-          "  tcpdump -i eth0 -w - 'udp port 4791' | rocelab capture -\n"
+          "  tcpdump -i eth0 -U -w - 'udp port 4791' | rocelab capture -\n"
           "  rocelab capture --json trace.pcap | jq '.files[0].verdict'\n"
-          "\nExit status: 0 nothing wrong, 1 problems found, 2 wrong use or unreadable input.\n",
+          "\nExit status: 0 no errors, 1 errors (with --strict warnings too), 2 wrong use or unreadable input.\n",
           out);
 }
 
@@ -172,8 +172,21 @@ struct reading {
     struct capture *capture;
     struct watch watch;
     bool pipe;
+    uint64_t last_look_ns; /* a stopped pipe is read until then; 0: not stopped */
     char error[CAPFILE_ERROR];
 };
+
+/* Ctrl-C reaches the whole pipeline, and tcpdump answers it by writing what it still holds: a pipe is read on to
+ * its end, for a second at most or until asked again. */
+static bool stop_now(struct reading *reading)
+{
+    if (!reading->pipe || stopped > 1) return true;
+    if (reading->last_look_ns == 0) {
+        reading->last_look_ns = watch_now_ns() + 1000000000;
+        set_alarm(true, 100000000);
+    }
+    return watch_now_ns() >= reading->last_look_ns;
+}
 
 /* 0: to the end, or stopped; otherwise the sentence is in error. */
 static int read_records(struct reading *reading)
@@ -185,7 +198,7 @@ static int read_records(struct reading *reading)
     for (;;) {
         int answer;
 
-        if (stopped) return 0;
+        if (stopped && stop_now(reading)) return 0;
         if (reading->pipe ? !capfile_ready(reading->file) : ++count % LOOK_EVERY == 0) {
             watch_look(&reading->watch, reading->file, totals);
             if (cli_output_failed(reading->out)) return 0;
@@ -247,8 +260,35 @@ static void print_report(const struct reading *reading, const char *path, const 
         capture_text(reading->out, &report, &text);
 }
 
+/* Opens the file, unless a file before it was interrupted.  A signal before a pipe's first byte gets the same second as
+ * later ones. */
+static int open_file(struct reading *reading, const char *path, bool skip)
+{
+    int answer = -EINTR;
+
+    if (!skip) answer = capfile_open(path, &reading->file, reading->error);
+    if (!skip && answer == -EINTR && stopped == 1) {
+        set_alarm(true, 1000000000);
+        answer = capfile_open(path, &reading->file, reading->error);
+        set_alarm(false, 0);
+    }
+    if (answer == -EINTR) snprintf(reading->error, sizeof reading->error, "not read: interrupted");
+    return answer;
+}
+
+/* A file of which nothing could be read is unreadable input, whatever its format. */
+static int all_unread(struct reading *reading)
+{
+    const struct capture_totals *totals = capture_totals(reading->capture);
+
+    if (totals->packets == 0 || totals->unread < totals->packets) return 0;
+    snprintf(reading->error, sizeof reading->error, "nothing in it can be read: link type %u (%s) holds no Ethernet",
+             totals->unread_type[0].link_type, capfile_link_name(totals->unread_type[0].link_type));
+    return -ENOTSUP;
+}
+
 /* Answers an enum cli_exit. */
-static int explain(const struct settings *settings, const char *path, FILE *out, struct jout *jout)
+static int explain(const struct settings *settings, const char *path, bool skip, FILE *out, struct jout *jout)
 {
     const char *name = strcmp(path, "-") == 0 && !settings->common.json ? "standard input" : path;
     struct reading reading = {.settings = settings, .out = out};
@@ -261,9 +301,10 @@ static int explain(const struct settings *settings, const char *path, FILE *out,
                   text_bytes(capture_memory_bytes(&settings->analysis), bytes));
         return CLI_WRONG;
     }
-    opened = capfile_open(path, &reading.file, reading.error);
+    opened = open_file(&reading, path, skip);
     answer = opened == 0 ? read_file(&reading) : opened;
     if (opened == 0) capture_finish(reading.capture); /* what was never opened is not judged */
+    if (answer == 0) answer = all_unread(&reading);
     /* JSON has an entry for each file asked for, with its error; text has nothing to say of an unread one. */
     if (opened == 0 || settings->common.json) print_report(&reading, name, answer < 0 ? reading.error : NULL, jout);
     status = judge(settings, reading.capture);
@@ -301,13 +342,8 @@ int verb_capture(int argc, char **argv, FILE *out)
         int one;
 
         if (cli_output_failed(out)) return CLI_WRONG;
-        if (i > first && stopped) {
-            cli_error("%s: not read: interrupted", argv[i]);
-            status = CLI_WRONG;
-            continue;
-        }
-        if (i > first && !settings.common.json) fputc('\n', out);
-        one = explain(&settings, argv[i], out, &jout);
+        if (i > first && !settings.common.json && !stopped) fputc('\n', out);
+        one = explain(&settings, argv[i], i > first && stopped, out, &jout);
         if (settings.common.json) jout_flush(&jout);
         if (one > status) status = one;
     }

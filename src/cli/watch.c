@@ -18,7 +18,7 @@
 #define PROGRESS_EVERY_NS (NS / 5)
 #define HEADER_EVERY 20
 
-static uint64_t now_ns(void)
+uint64_t watch_now_ns(void)
 {
     struct timespec now;
 
@@ -34,7 +34,7 @@ void watch_begin(struct watch *watch, enum watch_kind kind, FILE *out, uint64_t 
     if (kind == WATCH_PROGRESS && (size < PROGRESS_LEAST_BYTES || !isatty(STDERR_FILENO))) kind = WATCH_NOTHING;
     *watch = (struct watch){.kind = kind, .out = out, .interval_ns = interval_ns};
     if (kind == WATCH_NOTHING) return;
-    watch->begun_ns = now_ns();
+    watch->begun_ns = watch_now_ns();
     watch->due_ns = watch->begun_ns + (kind == WATCH_STATUS ? interval_ns : PROGRESS_FIRST_NS);
 }
 
@@ -82,7 +82,7 @@ void watch_look(struct watch *watch, const struct capfile *file, const struct ca
     uint64_t now;
 
     if (watch->kind == WATCH_NOTHING || totals->packets == watch->packets) return;
-    now = now_ns();
+    now = watch_now_ns();
     if (now < watch->due_ns) return;
     if (watch->kind == WATCH_STATUS) {
         status_line(watch, totals);

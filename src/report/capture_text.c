@@ -393,7 +393,7 @@ static void print_reading(FILE *out, const struct capture_report *report, const 
     if (all == 0 && report->error == NULL) return;
     heading(out, style, "READING");
     if (report->error != NULL) {
-        fputs("  reading ended early: ", out);
+        fputs("  not all of it was read: ", out);
         text_wrap(out, style, 23, 4, report->error);
     }
     for (unsigned i = 0; i < CAPTURE_UNREAD_TYPES && totals->unread_type[i].records > 0; i++) {
