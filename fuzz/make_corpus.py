@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile} from tests/data/pcaps and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture} from tests/data/pcaps and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
 frame: a byte that the target makes lengths of, then the frame: the shortest one of every encapsulation and of every
        opcode, and one of every other link type.  cm: the 256-byte MADs, one of every attribute and source.
 capfile: small captures in every format that editcap and mergecap write.
+capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
 Files are named by their content's hash, so that a second run changes nothing.
 """
 import hashlib
@@ -128,6 +129,25 @@ def capture_seeds(picked, tmp):
     return seeds
 
 
+def analysis_seeds(sources):
+    """The first frames of recordings that differ in what they show; without payload, so that more of them fit."""
+    names = ("rping", "loss_send", "rc_rnr", "rc_read", "rc_atomic", "rc_retry_exceeded", "rc_send_psnwrap", "uc_write",
+             "ud_send", "ucmatose", "rc_bad_rkey_read", "ib_read_bw")
+    seeds = []
+    for name in names:
+        source = next(path for path in sources if os.path.basename(path) == name + ".pcap")
+        body = b""
+        for i, frame in enumerate(frames(source)):
+            kept = frame if len(frame) <= 400 else frame[:90]
+            record = struct.pack("<IIII", 1700000000, i * 3000, len(kept), len(frame)) + kept
+            if len(body) + len(record) > FILE_MAX:
+                break
+            body += record
+        for option in (0x00, 0x83):
+            seeds.append(bytes([option]) + struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1) + body)
+    return seeds
+
+
 def store(name, seeds):
     folder = os.path.join(HERE, "corpus", name)
     shutil.rmtree(folder, ignore_errors=True)
@@ -159,6 +179,7 @@ def main():
         store("frame", frame_seeds(picked))
         store("cm", (mads + made_mads)[:100])
         store("capfile", capture_seeds(picked, tmp))
+        store("capture", analysis_seeds(sources))
 
 
 main()

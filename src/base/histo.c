@@ -11,27 +11,16 @@
 
 #include "base/check.h"
 
-#define SUB_BITS 4
-#define SUB (1U << SUB_BITS)
-#define TOP_BIT 36 /* values of 2^TOP_BIT and more share the last bucket */
-
-_Static_assert(HISTO_BUCKETS == SUB + (TOP_BIT - SUB_BITS) * SUB, "one row of buckets a power of two");
+_Static_assert(HISTO_BUCKETS == HISTO_SUB + (HISTO_TOP_BIT - HISTO_SUB_BITS) * HISTO_SUB,
+               "one row of buckets a power of two");
 
 __extension__ typedef unsigned __int128 u128;
 
-static uint32_t bucket_of(uint64_t value)
-{
-    if (value < SUB) return (uint32_t)value;
-    if (value >> TOP_BIT) return HISTO_BUCKETS - 1;
-    uint32_t shift = 63 - (uint32_t)__builtin_clzll(value) - SUB_BITS;
-    return (shift << SUB_BITS) + (uint32_t)(value >> shift);
-}
-
 static uint64_t bucket_middle(uint32_t index)
 {
-    if (index < 2 * SUB) return index;
-    uint32_t shift = (index >> SUB_BITS) - 1;
-    uint64_t least = (uint64_t)(SUB + index % SUB) << shift;
+    if (index < 2 * HISTO_SUB) return index;
+    uint32_t shift = (index >> HISTO_SUB_BITS) - 1;
+    uint64_t least = (uint64_t)(HISTO_SUB + index % HISTO_SUB) << shift;
     return least + (1ULL << shift) / 2;
 }
 
@@ -47,7 +36,7 @@ static uint32_t add_u32(uint32_t a, uint32_t b)
 
 void histo_add(struct histo *histo, uint64_t value)
 {
-    uint32_t *bucket = &histo->bucket[bucket_of(value)];
+    uint32_t *bucket = &histo->bucket[histo_bucket(value)];
 
     if (histo->count == 0 || value < histo->min) histo->min = value;
     if (histo->count == 0 || value > histo->max) histo->max = value;

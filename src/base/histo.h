@@ -14,11 +14,23 @@
 #include <stdint.h>
 
 #define HISTO_BUCKETS 528
+#define HISTO_SUB_BITS 4
+#define HISTO_SUB (1U << HISTO_SUB_BITS)
+#define HISTO_TOP_BIT 36 /* values of 2^HISTO_TOP_BIT and more share the last bucket */
 
 struct histo {
     uint64_t count, sum, min, max;  /* min, max, valid when count > 0; count, sum saturate */
     uint32_t bucket[HISTO_BUCKETS]; /* saturating */
 };
+
+/* The bucket a value is counted in. */
+static inline uint32_t histo_bucket(uint64_t value)
+{
+    if (value < HISTO_SUB) return (uint32_t)value;
+    if (value >> HISTO_TOP_BIT) return HISTO_BUCKETS - 1;
+    uint32_t shift = 63 - (uint32_t)__builtin_clzll(value) - HISTO_SUB_BITS;
+    return (shift << HISTO_SUB_BITS) + (uint32_t)(value >> shift);
+}
 
 void histo_add(struct histo *histo, uint64_t value); /* a zeroed struct is an empty histogram */
 void histo_merge(struct histo *into, const struct histo *from);

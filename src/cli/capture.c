@@ -124,8 +124,9 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case CAPTURE_OPTION_MAX_CONNECTIONS:
         if (!cli_number("max-connections", argument, &settings->analysis.max_connections)) return false;
-        if (settings->analysis.max_connections > 0) return true;
-        cli_error("--max-connections '%s': at least 1", argument);
+        if (settings->analysis.max_connections > 0 && settings->analysis.max_connections <= CAPTURE_CONNECTIONS_LIMIT)
+            return true;
+        cli_error("--max-connections '%s': 1 to %u", argument, (unsigned)CAPTURE_CONNECTIONS_LIMIT);
         return false;
     case CAPTURE_OPTION_INTERVAL:
         return set_time("interval", argument, &settings->interval_ns);

@@ -177,9 +177,8 @@ static int begin(struct capfile *file, char *error)
                         "empty: 0 bytes, a capture begins with a 24-byte pcap header or a pcapng section header");
         else
             capfile_say(error,
-                        "only %zu bytes long: a capture begins with a 24-byte pcap header or a pcapng section "
-                        "header",
-                        capfile_have(file));
+                        "only %zu %s long: a capture begins with a 24-byte pcap header or a pcapng section header",
+                        capfile_have(file), capfile_have(file) == 1 ? "byte" : "bytes");
         return -EBADMSG;
     }
     uint32_t magic = capfile_u32(file, capfile_at(file));

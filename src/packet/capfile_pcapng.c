@@ -307,7 +307,7 @@ static int look(struct capfile *file, uint32_t type, uint32_t length, struct cap
 int capfile_pcapng_next(struct capfile *file, struct capfile_record *ret, char *error)
 {
     for (;;) {
-        uint32_t type, length;
+        uint32_t type = 0, length = 0;
         int rc = whole_block(file, &type, &length, error);
         if (rc <= 0) return rc;
         struct capfile_record record;
@@ -342,7 +342,7 @@ bool capfile_pcapng_ready(const struct capfile *file)
 
 int capfile_pcapng_open(struct capfile *file, char *error)
 {
-    uint32_t type, length;
+    uint32_t type = 0, length = 0;
     int rc = whole_block(file, &type, &length, error);
     if (rc < 0) return rc;
     CHECK(rc == 1 && type == BLOCK_SECTION);

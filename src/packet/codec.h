@@ -19,7 +19,7 @@ enum codec_link {
     CODEC_ETHERNET, /* LINKTYPE_ETHERNET, 1 */
     CODEC_SLL,      /* LINKTYPE_LINUX_SLL, 113: `tcpdump -i any`, older */
     CODEC_SLL2,     /* LINKTYPE_LINUX_SLL2, 276: `tcpdump -i any` */
-    CODEC_RAW_IP,   /* LINKTYPE_RAW 101, LINKTYPE_IPV4 228, LINKTYPE_IPV6 229 */
+    CODEC_RAW_IP,   /* LINKTYPE_RAW 101 (12 on some systems), LINKTYPE_IPV4 228, LINKTYPE_IPV6 229 */
 };
 
 struct codec_frame {
@@ -75,12 +75,13 @@ enum codec_fault {
 const char *codec_fault_text(enum codec_fault fault);
 
 /* 0: *ret, *ret_cold, *ret_layout are set (PKT_OTHER for frames that are none of ours).
- * -EBADMSG: malformed; -ENODATA: the capture cut the headers off.  Then *ret_fault says why, and
- * *ret_cold holds the addresses as far as they were read; *ret and *ret_layout are untouched.
+ * -EBADMSG: malformed; -ENODATA: the capture cut the headers off, up to and with the BTH.  Then *ret_fault says why,
+ * and *ret_cold holds the addresses as far as they were read; *ret and *ret_layout are untouched.
  * An unknown opcode is no fault: the packet is PKT_ROCE, all after the BTH is payload.
  * Ethernet padding and an FCS behind the IP packet are not part of it: frame_bytes counts from the
  * record's first byte to the ICRC's last (PKT_OTHER: the whole frame).  A cut packet has the
- * payload_bytes its headers tell; its bytes are not there to be read. */
+ * payload_bytes its headers tell; its bytes are not there to be read.  A cut inside the extended
+ * headers leaves those that are not whole in `missing` of the descriptor, and their fields 0. */
 int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
                 struct codec_layout *ret_layout, enum codec_fault *ret_fault);
 

@@ -100,7 +100,9 @@ static uint32_t header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
 static bool tags_valid(const struct pkt_vlan vlan[2])
 {
     for (int i = 0; i < 2; i++)
-        if (vlan[i].tpid && vlan[i].tpid != WIRE_ETHERTYPE_VLAN && vlan[i].tpid != WIRE_ETHERTYPE_QINQ) return false;
+        if (vlan[i].tpid && vlan[i].tpid != WIRE_ETHERTYPE_VLAN && vlan[i].tpid != WIRE_ETHERTYPE_QINQ &&
+            vlan[i].tpid != WIRE_ETHERTYPE_QINQ_OLD)
+            return false;
     return vlan[0].tpid || !vlan[1].tpid;
 }
 
@@ -135,7 +137,7 @@ static bool record_valid(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     bool tagged = cold->vlan[0].tpid != 0;
     const struct pkt_vlan *innermost = &cold->vlan[cold->vlan[1].tpid ? 1 : 0];
-    if (pkt->flags & PKT_CUT) return false;
+    if (pkt->flags & PKT_CUT || pkt->missing) return false;
     if (!tags_valid(cold->vlan) || tagged != !!(pkt->flags & PKT_TAGGED)) return false;
     if (pkt->pcp != (tagged ? innermost->tci >> 13 : 0)) return false;
     if (pkt->flags & PKT_TUNNEL) {

@@ -96,7 +96,9 @@ static enum step walk_short(struct walk *w, uint32_t bytes, enum codec_fault fau
 static inline enum step walk_tags(struct walk *w, struct pkt_vlan vlan[2])
 {
     for (unsigned i = 0; i < 2; i++) {
-        if (w->ethertype != WIRE_ETHERTYPE_VLAN && w->ethertype != WIRE_ETHERTYPE_QINQ) break;
+        if (w->ethertype != WIRE_ETHERTYPE_VLAN && w->ethertype != WIRE_ETHERTYPE_QINQ &&
+            w->ethertype != WIRE_ETHERTYPE_QINQ_OLD)
+            break;
         if (!walk_has(w, WIRE_VLAN_BYTES)) return walk_lost(w, WIRE_VLAN_BYTES);
         const uint8_t *at = w->data + w->at;
         vlan[i].tpid = w->ethertype;
@@ -362,6 +364,23 @@ static enum step fill_mac_control(struct walk *w, struct pkt *pkt, struct codec_
     return STEP_IN;
 }
 
+/* Which of the extended headers are not wholly in the `bytes` that follow the BTH. */
+static unsigned headers_missing(unsigned flags, uint32_t bytes)
+{
+    static const struct {
+        uint8_t flag, bytes;
+    } header[] = {{OP_DETH, 8},         {OP_RETH, 16}, {OP_ATOMICETH, 28}, {OP_AETH, 4},
+                  {OP_ATOMICACKETH, 8}, {OP_IMMDT, 4}, {OP_IETH, 4}};
+    unsigned missing = 0;
+    uint32_t end = 0;
+    for (size_t i = 0; i < sizeof header / sizeof header[0]; i++) {
+        if (!(flags & header[i].flag)) continue;
+        end += header[i].bytes;
+        if (end > bytes) missing |= header[i].flag;
+    }
+    return missing;
+}
+
 static inline void fill_extended(const uint8_t *at, unsigned flags, struct pkt *pkt, struct pkt_cold *cold)
 {
     if (flags & OP_DETH) {
@@ -406,7 +425,6 @@ static inline enum step check_bth(struct walk *w, const struct opcode_info *info
     if (pad > body) return walk_bad(w, CODEC_FAULT_PAD);
     if (body - pad > (info->name ? WIRE_PAYLOAD_MAX : WIRE_UNKNOWN_PAYLOAD_MAX))
         return walk_bad(w, CODEC_FAULT_TOO_LONG);
-    if (!walk_has(w, header_bytes)) return STEP_CUT;
     *ret_body_bytes = body;
     return STEP_IN;
 }
@@ -444,7 +462,13 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     cold->pkey = load_be16(at + 2);
     cold->resv8a = at[4] & 0x3f;
     cold->resv7 = at[8] & 0x7f;
-    if (info->flags & OP_HEADERS) fill_extended(at + WIRE_BTH_BYTES, info->flags, pkt, cold);
+    unsigned headers = info->flags & OP_HEADERS;
+    if (headers && !walk_has(w, WIRE_BTH_BYTES + info->header_bytes)) {
+        /* wire order: what is there is in front of what is not */
+        pkt->missing = (uint8_t)headers_missing(headers, w->limit - w->at - WIRE_BTH_BYTES);
+        headers &= ~(unsigned)pkt->missing;
+    }
+    if (headers) fill_extended(at + WIRE_BTH_BYTES, headers, pkt, cold);
     if (!cut) cold->icrc = load_le32(w->data + w->end - WIRE_ICRC_BYTES);
 
     layout->l3_at = (uint16_t)w->l3_at;

@@ -72,7 +72,8 @@ struct pkt {
     uint32_t src_qp; /* DETH; 24 bits */
     uint32_t imm;    /* ImmDt as a host-order number, or the R_Key of IETH */
     uint8_t tc;      /* the switch's: traffic class */
-    uint8_t spare[3];
+    uint8_t missing; /* PKT_CUT: OP_DETH ... OP_IETH (opcode.h) of the extended headers that were cut off; fields 0 */
+    uint8_t spare[2];
 
     union {
         struct {
@@ -100,7 +101,7 @@ struct pkt_addr {
 };
 
 struct pkt_vlan {
-    uint16_t tpid; /* 0x8100, or 0x88a8 for an outer service tag */
+    uint16_t tpid; /* 0x8100, or 0x88a8 or 0x9100 for an outer service tag */
     uint16_t tci;  /* PCP, DEI, VLAN id */
 };
 

@@ -127,8 +127,12 @@ static void print_requests(FILE *out, const struct text_style *style, const stru
         fact(&facts, "%s after a NAK", text_count(direction->retransmitted_by[CAPTURE_BY_NAK], a));
     if (direction->retransmitted_by[CAPTURE_BY_RNR] > 0)
         fact(&facts, "%s after an RNR NAK", text_count(direction->retransmitted_by[CAPTURE_BY_RNR], a));
-    if (direction->retransmitted_by[CAPTURE_BY_TIMEOUT] > 0)
-        fact(&facts, "%s after a timeout", text_count(direction->retransmitted_by[CAPTURE_BY_TIMEOUT], a));
+    if (direction->retransmitted_by[CAPTURE_BY_TIMEOUT] > direction->copies)
+        fact(&facts, "%s after a timeout",
+             text_count(direction->retransmitted_by[CAPTURE_BY_TIMEOUT] - direction->copies, a));
+    if (direction->copies > 0) fact(&facts, "%s captured twice", text_count(direction->copies, a));
+    if (direction->retransmitted_by[CAPTURE_BY_UNKNOWN] > 0)
+        fact(&facts, "%s for a reason not captured", text_count(direction->retransmitted_by[CAPTURE_BY_UNKNOWN], a));
     if (direction->gaps > 0)
         fact(&facts, "%s gap%s (%s packet%s missing)", text_count(direction->gaps, a), direction->gaps == 1 ? "" : "s",
              text_count(direction->missing, b), direction->missing == 1 ? "" : "s");
@@ -247,8 +251,9 @@ static void print_details(FILE *out, const struct capture_report *report, const 
     fact(&facts, "%s", report_transport(forward->transport));
     if (forward->net > PKT_NET_NONE && forward->net <= PKT_NET_IPV6) fact(&facts, "%s", net[forward->net]);
     if (mtu > 0) fact(&facts, "MTU %" PRIu32, mtu);
-    if (forward->vni > 0) fact(&facts, "VXLAN %" PRIu32, forward->vni);
+    if (forward->tunnelled) fact(&facts, "VXLAN %" PRIu32, forward->vni);
     if (connection.cm) fact(&facts, "set up through CM");
+    if (forward->paired_by == CAPTURE_PAIRED_GUESS) fact(&facts, "source QP guessed");
     fact(&facts, "first packet %" PRIu64, forward->first_packet);
     text_colour(out, style, TEXT_BOLD);
     at = fprintf(out, "\nCONNECTION %" PRIu32, index + 1) - 1;

@@ -141,14 +141,16 @@ static void json_naks(struct jout *jout, const struct capture_direction *directi
     jout_close(jout);
 }
 
-static void json_causes(struct jout *jout, const uint64_t by[CAPTURE_CAUSES])
+/* The five add up to `retransmitted`. */
+static void json_causes(struct jout *jout, const uint64_t by[CAPTURE_CAUSES], uint64_t copies)
 {
-    static const char *const cause[] = {"nak", "rnr", "timeout"};
+    static const char *const cause[] = {"nak", "rnr", "timeout", "unknown"};
 
     _Static_assert(sizeof cause / sizeof cause[0] == CAPTURE_CAUSES, "a key for each cause");
     jout_open_line(jout, "retransmitted_by", '{');
     for (unsigned i = 0; i < CAPTURE_CAUSES; i++)
-        jout_u64(jout, cause[i], by[i]);
+        jout_u64(jout, cause[i], i == CAPTURE_BY_TIMEOUT ? by[i] - copies : by[i]);
+    jout_u64(jout, "copy", copies);
     jout_close(jout);
 }
 
@@ -157,11 +159,13 @@ static void json_some_requests(struct jout *jout, const struct capture_direction
     SOME(jout, direction, mtu);
     SOME(jout, direction, sport);
     SOME(jout, direction, first_request_packet);
-    if (direction->retransmitted > 0) json_causes(jout, direction->retransmitted_by);
+    if (direction->retransmitted > 0) json_causes(jout, direction->retransmitted_by, direction->copies);
     SOME(jout, direction, retransmitted_first_packet);
     SOME(jout, direction, reordered);
     SOME(jout, direction, gaps);
     SOME(jout, direction, missing);
+    SOME(jout, direction, holes_forgotten);
+    if (direction->latency_one_in > 1) jout_u64(jout, "latency_one_in", direction->latency_one_in);
     SOME(jout, direction, resets);
     SOME(jout, direction, psn_wraps);
     SOME(jout, direction, odd_sizes);
@@ -172,6 +176,7 @@ static void json_some_requests(struct jout *jout, const struct capture_direction
 static void json_some_answers(struct jout *jout, const struct capture_direction *direction)
 {
     SOME(jout, direction, duplicate_acks);
+    SOME(jout, direction, answers_cut);
     json_naks(jout, direction);
     SOME(jout, direction, fatal_packet);
     SOME(jout, direction, rnr_naks);
@@ -220,6 +225,18 @@ static const char *net_name(uint8_t net)
     return net < sizeof name / sizeof name[0] ? name[net] : NULL;
 }
 
+/* How the source QP is known. */
+static void json_paired(struct jout *jout, const struct capture_connection *connection)
+{
+    static const char *const name[] = {NULL, "cm", "deth", "psn", "port", "guess", "rest"};
+    unsigned by = connection->forward->paired_by;
+
+    _Static_assert(sizeof name / sizeof name[0] == CAPTURE_PAIREDS, "a word for each");
+    if (by == CAPTURE_UNPAIRED && connection->forward->src_qp != CAPTURE_NONE)
+        by = connection->cm ? CAPTURE_PAIRED_CM : CAPTURE_PAIRED_DETH;
+    jout_text(jout, "paired_by", name[by]);
+}
+
 static void json_connection(struct jout *jout, const struct capture_connection *connection, uint64_t bin_ns)
 {
     const struct capture_direction *forward = connection->forward;
@@ -233,11 +250,12 @@ static void json_connection(struct jout *jout, const struct capture_connection *
     json_qp(jout, "dst_qp", forward->dst_qp);
     jout_text(jout, "transport", report_transport(forward->transport));
     jout_text(jout, "net", net_name(forward->net));
-    if (forward->vni == 0)
+    if (!forward->tunnelled)
         jout_null(jout, "vni");
     else
         jout_u64(jout, "vni", forward->vni);
     jout_bool(jout, "cm", connection->cm);
+    json_paired(jout, connection);
     COUNT(jout, &sums, packets);
     COUNT(jout, &sums, bytes);
     COUNT(jout, &sums, payload_bytes);
@@ -353,11 +371,12 @@ static void json_totals(struct jout *jout, const struct capture_totals *totals)
     COUNT(jout, totals, tunnelled);
     COUNT(jout, totals, icrc_checked);
     COUNT(jout, totals, requests);
-    json_causes(jout, totals->retransmitted_by);
+    json_causes(jout, totals->retransmitted_by, totals->copies);
     COUNT(jout, totals, filled);
     COUNT(jout, totals, reordered);
     COUNT(jout, totals, gaps);
     COUNT(jout, totals, missing);
+    COUNT(jout, totals, holes_forgotten);
     COUNT(jout, totals, resets);
     COUNT(jout, totals, ecn_capable);
     COUNT(jout, totals, duplicate_acks);
@@ -366,6 +385,8 @@ static void json_totals(struct jout *jout, const struct capture_totals *totals)
     COUNT(jout, totals, unread);
     COUNT(jout, totals, cut);
     COUNT(jout, totals, cut_headers);
+    COUNT(jout, totals, cut_extended);
+    COUNT(jout, totals, answers_cut);
     COUNT(jout, totals, time_backwards);
     COUNT(jout, totals, first_ns);
     COUNT(jout, totals, last_ns);

@@ -202,6 +202,8 @@ static void connection_row(struct table *table, const struct capture *capture, u
     snprintf(cell[NUMBER], CELL, "%" PRIu32, index + 1);
     pkt_addr_format(&forward->src, cell[SRC]);
     qp_cell(cell[SRC_QP], forward->src_qp);
+    if (forward->paired_by == CAPTURE_PAIRED_GUESS)
+        snprintf(cell[SRC_QP] + strlen(cell[SRC_QP]), CELL - strlen(cell[SRC_QP]), "?");
     pkt_addr_format(&forward->dst, cell[DST]);
     qp_cell(cell[DST_QP], forward->dst_qp);
     snprintf(cell[TRANSPORT], CELL, "%s", report_transport(forward->transport));

@@ -30,6 +30,8 @@ enum memory {
     MEMORY_HOLES,
     MEMORY_INDEX_PORT,
     MEMORY_INDEX_PLAIN,
+    MEMORY_RANGE_PORT,
+    MEMORY_RANGE_PLAIN,
     MEMORY_INDEX_LINK,
     MEMORY_ORDER,
     MEMORY_CM,
@@ -51,7 +53,8 @@ static void memory_sizes(const struct capture_options *options, uint64_t ret[MEM
     ret[MEMORY_HOLE_POOL] = directions * sizeof(uint32_t);
     ret[MEMORY_HOLES] = directions * HOLE_LIST * sizeof(struct psn_hole);
     ret[MEMORY_INDEX_PORT] = ret[MEMORY_INDEX_PLAIN] = slots * sizeof(struct index_head);
-    ret[MEMORY_INDEX_LINK] = directions * RING_SLOTS * sizeof(struct index_link);
+    ret[MEMORY_RANGE_PORT] = ret[MEMORY_RANGE_PLAIN] = slots * sizeof(struct index_head);
+    ret[MEMORY_INDEX_LINK] = directions * INDEX_ENTRIES * sizeof(struct index_link);
     ret[MEMORY_ORDER] = directions * sizeof(uint32_t);
     ret[MEMORY_CM] = CM_ENTRIES * sizeof(struct cm_entry);
     ret[MEMORY_PAUSE] = PAUSE_SENDERS * sizeof(struct pause_sender);
@@ -128,8 +131,10 @@ struct capture *capture_new(const struct capture_options *options)
     capture->histo = at[MEMORY_HISTO];
     capture->hole_link = at[MEMORY_HOLE_POOL];
     capture->hole = at[MEMORY_HOLES];
-    capture->index_head[INDEX_PORT] = at[MEMORY_INDEX_PORT];
-    capture->index_head[INDEX_PLAIN] = at[MEMORY_INDEX_PLAIN];
+    capture->index_head[0][INDEX_PORT] = at[MEMORY_INDEX_PORT];
+    capture->index_head[0][INDEX_PLAIN] = at[MEMORY_INDEX_PLAIN];
+    capture->index_head[1][INDEX_PORT] = at[MEMORY_RANGE_PORT];
+    capture->index_head[1][INDEX_PLAIN] = at[MEMORY_RANGE_PLAIN];
     capture->index_link = at[MEMORY_INDEX_LINK];
     capture->index_mask = cap_table_hash_slots(options) - 1;
     capture->order = at[MEMORY_ORDER];
@@ -187,6 +192,7 @@ static bool link_of(uint32_t link_type, enum codec_link *ret)
     case 276:
         *ret = CODEC_SLL2;
         return true;
+    case 12: /* DLT_RAW of most systems, where it was written to the file as it is */
     case 101:
     case 228:
     case 229:

@@ -9,7 +9,7 @@
  * ATOMIC ACK) whose PSN one unpaired direction had just asked for.
  *
  * At most max_connections are held; beyond that the one least recently seen is dropped and counted
- * in `evicted`.  Its packets stay in the totals.
+ * in `evicted`.  Its packets stay in the totals, and what was wrong with it in the verdict.
  */
 #ifndef ROCELAB_TELEMETRY_CAPTURE_H
 #define ROCELAB_TELEMETRY_CAPTURE_H
@@ -30,7 +30,8 @@
 #define CAPTURE_EVIDENCE 8      /* packet numbers kept for each finding */
 #define CAPTURE_UNREAD_TYPES 8  /* distinct link types remembered */
 #define CAPTURE_NONE UINT32_MAX
-#define CAPTURE_MAX_CONNECTIONS 16384
+#define CAPTURE_MAX_CONNECTIONS 16384        /* when nothing is said */
+#define CAPTURE_CONNECTIONS_LIMIT (1u << 24) /* the most that can be asked for; more is lowered to it */
 #define CAPTURE_FINDINGS 40
 
 struct capture_options {
@@ -46,8 +47,21 @@ enum capture_verb { CAPTURE_SEND, CAPTURE_WRITE, CAPTURE_READ, CAPTURE_ATOMIC, C
 enum capture_cause {
     CAPTURE_BY_NAK,     /* a NAK for a PSN sequence error */
     CAPTURE_BY_RNR,     /* an RNR NAK */
-    CAPTURE_BY_TIMEOUT, /* nothing: the sender's timer */
+    CAPTURE_BY_TIMEOUT, /* nothing: the sender's timer, or no retransmission but a copy (`copies`) */
+    CAPTURE_BY_UNKNOWN, /* what it said is not in the capture, or cut off */
     CAPTURE_CAUSES
+};
+
+/* What tied a direction to its reverse; docs/capture.md. */
+enum capture_paired {
+    CAPTURE_UNPAIRED,
+    CAPTURE_PAIRED_CM,    /* the set-up was captured */
+    CAPTURE_PAIRED_DETH,  /* UD packets name both */
+    CAPTURE_PAIRED_PSN,   /* one requester can have asked for the PSN of the first answer */
+    CAPTURE_PAIRED_PORT,  /* several can; one of them has the answer's UDP source port */
+    CAPTURE_PAIRED_GUESS, /* several can: the one that has waited longest */
+    CAPTURE_PAIRED_REST,  /* nothing else was left when the capture ended */
+    CAPTURE_PAIREDS
 };
 
 /* Messages that this direction asked for; a message is counted at its first transmission's end. READ
@@ -69,11 +83,12 @@ struct capture_direction {
     struct pkt_addr src, dst;
     uint32_t dst_qp;
     uint32_t src_qp;   /* UD: from DETH; else from the pair or CM; CAPTURE_NONE while unknown */
-    uint32_t vni;      /* 0: not tunnelled */
+    uint32_t vni;      /* when tunnelled, else 0 */
     uint32_t mtu;      /* payload of the largest First/Middle packet; 0 unknown */
     uint8_t transport; /* enum op_transport; OP_CNP_KIND: nothing but CNPs and opcodes not known */
     uint8_t net;       /* enum pkt_net */
     uint16_t sport;    /* UDP source port of its latest packet */
+    bool tunnelled;    /* in VXLAN, whose VNI may be 0 */
     uint64_t packets;
 
     uint64_t bytes, payload_bytes; /* bytes: frames as on the wire */
@@ -90,11 +105,12 @@ struct capture_direction {
     uint64_t retransmitted;                    /* request packets whose PSN had been seen in this direction */
     uint64_t retransmitted_by[CAPTURE_CAUSES]; /* their sum is `retransmitted` */
     uint64_t retransmitted_first_packet;
+    uint64_t copies; /* of retransmitted_by[CAPTURE_BY_TIMEOUT], those that the capture holds twice: not sent again */
     uint64_t filled; /* request packets below the highest PSN, not seen before: lost ahead of the capture point and sent
                          * again, or overtaken */
     uint64_t reordered;     /* of those, not part of a retransmission: overtaken */
     uint64_t gaps, missing; /* times a PSN was skipped; packets skipped then (some are `filled` later) */
-    uint64_t resets;        /* PSN jumped too far for a gap: the QP number was used again */
+    uint64_t resets;        /* the QP number was used again: PSN jumped too far for a gap, CM or the MSN said so */
     uint64_t psn_wraps;
     uint64_t odd_sizes; /* First and Middle packets whose payload is not the MTU of those before */
     struct capture_ops ops[CAPTURE_VERBS];
@@ -113,6 +129,12 @@ struct capture_direction {
 
     uint64_t icrc_errors;
     uint64_t icrc_first_packet;
+
+    uint64_t holes_forgotten; /* gaps given up because there were too many at a time: `missing`, `filled` and
+                               * `retransmitted` are approximate */
+    uint64_t answers_cut;     /* ACK packets whose syndrome the capture cut off: ACK or NAK, nobody knows */
+    uint32_t latency_one_in;  /* one request in so many is watched for its latency, by now; a power of two */
+    uint8_t paired_by;        /* enum capture_paired */
 
     struct histo *cnp_gap; /* ns; NULL when fewer than two */
     /* latencies of this direction's requests; NULL when no sample */
@@ -161,11 +183,14 @@ struct capture_totals {
         uint64_t records;
     } unread_type[CAPTURE_UNREAD_TYPES]; /* the first ones met; records 0: no more */
     uint64_t cut;                        /* RoCE packets whose end the capture did not keep: no ICRC check */
-    uint64_t cut_headers;                /* records cut before the headers ended */
+    uint64_t cut_headers;                /* records cut before the end of the BTH, or of what says that one follows */
+    uint64_t cut_extended;               /* of `cut`, those cut inside the extended headers: their fields count as 0 */
     uint64_t icrc_errors, icrc_checked;
     uint64_t malformed, malformed_by[CODEC_FAULTS];
     uint64_t unknown_opcodes;
     uint64_t requests, retransmitted, retransmitted_by[CAPTURE_CAUSES], filled, reordered, gaps, missing, resets;
+    uint64_t holes_forgotten, answers_cut;
+    uint64_t copies;
     uint64_t naks, rnr_naks, duplicate_acks, cnps, ecn_capable, ecn_marked, psn_wraps;
     uint64_t goodput_bytes;
     uint64_t pfc_frames, pause_frames; /* 802.1Qbb; 802.3x */
@@ -186,8 +211,8 @@ struct capture_finding {
     enum capture_severity severity;
     const char *title;   /* "packets lost and sent again" */
     char what[512];      /* "244 of 546 request packets (44.6%) ...; worst: 10.77.0.2 -> 10.77.0.1 QP 0x63: ..." */
-    const char *advice;  /* what it means and what to look at */
-    uint32_t connection; /* index of the worst, or CAPTURE_NONE */
+    const char *advice;  /* what it means and what to look at; valid as long as the capture */
+    uint32_t connection; /* index of the worst, or CAPTURE_NONE: none, or dropped since */
     struct capture_evidence evidence;
 };
 

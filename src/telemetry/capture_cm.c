@@ -116,6 +116,17 @@ static struct cm_entry *entry_new(struct capture *capture, const struct pkt_cold
     return entry;
 }
 
+/* The direction has sent before.  That was an earlier life of the QP number; unless it began just where this one is
+ * said to, and no set-up was seen for it: then the messages are late in the file. */
+static void data_begins(struct capture *capture, struct direction *direction, const struct cm_entry *entry,
+                        uint32_t psn)
+{
+    bool late = !(direction->flags & DIR_CM) && direction->flags & DIR_BEGUN && (direction->first & 0xffffff) == psn;
+    if (!late) cap_psn_forget(capture, direction);
+    direction->flags |= DIR_CM;
+    direction->cm_mtu = entry->mtu_bytes;
+}
+
 /* Both QPs are known: from now on data finds the entry, and data seen before is joined. */
 static void entry_complete(struct capture *capture, struct cm_entry *entry)
 {
@@ -132,8 +143,8 @@ static void entry_complete(struct capture *capture, struct cm_entry *entry)
     struct flow back_flow = flow_of(&view->acceptor, &view->initiator, entry->vni, view->initiator_qp, NONE);
     struct direction *there = cap_table_lookup(capture, &there_flow);
     struct direction *back = cap_table_lookup(capture, &back_flow);
-    if (there) there->flags |= DIR_CM;
-    if (back) back->flags |= DIR_CM;
+    if (there) data_begins(capture, there, entry, entry->psn[0]);
+    if (back) data_begins(capture, back, entry, entry->psn[1]);
     if (there && back && there != back && there->peer == NONE && back->peer == NONE)
         cap_pair_join(capture, there, back);
 }
@@ -171,12 +182,15 @@ static void req_packet(struct capture *capture, const struct cm_msg *msg, const 
 {
     bool sidr = msg->mad.attribute == CM_SIDR_REQ;
     struct cm_entry *entry = entry_find(capture, &cold->src, vni, msg->local_id, sidr);
-    bool over = entry && (entry->view.rej_ns || entry->view.drep_ns || entry->view.service_id != msg->service_id);
+    bool over = entry && (entry->view.rej_ns || entry->view.dreq_ns || entry->view.drep_ns ||
+                          entry->view.service_id != msg->service_id);
+    if (entry && !sidr) over = over || entry->view.initiator_qp != msg->qpn || entry->psn[0] != msg->starting_psn;
     if (!entry || over) {
         entry = entry_new(capture, cold, vni, msg->local_id, sidr);
         entry->view.service_id = msg->service_id;
         if (!sidr) {
             entry->view.initiator_qp = msg->qpn;
+            entry->psn[0] = msg->starting_psn;
             entry->view.mtu = msg->mtu;
             entry->view.retry_count = msg->retry_count;
             entry->view.rnr_retry_count = msg->rnr_retry_count;
@@ -191,6 +205,7 @@ static void rep_packet(struct capture *capture, struct cm_entry *entry, const st
 {
     if (!stamp(capture, entry, &entry->view.rep_ns)) return;
     entry->view.acceptor_id = msg->local_id;
+    entry->psn[1] = msg->starting_psn;
     entry->view.acceptor_qp = msg->qpn;
     entry_complete(capture, entry);
 }
@@ -227,7 +242,7 @@ void cap_cm_packet(struct capture *capture, const struct pkt *pkt, const struct 
 {
     struct cm_msg msg;
     if (cm_parse(payload, length, &msg) < 0) return;
-    uint32_t vni = pkt->flags & PKT_TUNNEL ? cold->outer.vni : 0;
+    uint32_t vni = flow_vni(pkt->flags & PKT_TUNNEL, cold->outer.vni);
     if (msg.mad.attribute == CM_REQ || msg.mad.attribute == CM_SIDR_REQ) {
         req_packet(capture, &msg, cold, vni);
         return;

@@ -59,6 +59,7 @@ static void direction_finish(struct capture *capture, struct direction *directio
     cap_bins_flush(capture, direction);
     cap_request_finish(capture, direction);
     direction->view.ack_latency = direction->ack_histo;
+    direction->view.latency_one_in = 1u << direction->ring_shift;
 }
 
 void capture_finish(struct capture *capture)
@@ -73,6 +74,11 @@ void capture_finish(struct capture *capture)
     cap_pause_finish(capture);
     cap_pair_leftovers(capture);
     order_connections(capture);
+    for (uint32_t i = 0; i < capture->order_count; i++) {
+        struct direction *forward = &capture->direction[capture->order[i]], *reverse = direction_peer(capture, forward);
+        cap_request_settle(capture, forward);
+        if (reverse) cap_request_settle(capture, reverse);
+    }
     capture->finished = true;
     cap_verdict_write(capture);
 }

@@ -24,12 +24,15 @@
 #define PSN_BASE (1ULL << 40) /* extended PSNs start here: room to extend downward */
 #define PSN_RESET (1 << 20)   /* a jump further than this is a new life of the QP number */
 #define PSN_HOLES 16
-#define RING_SLOTS 16 /* outstanding requests watched in a direction */
-#define RING_PATIENCE 64
+#define RING_SLOTS 64     /* outstanding requests watched in a direction */
+#define RING_SHIFT_MAX 20 /* one in a million is watched, and still nobody answers */
+#define ANCHORS 4         /* PSNs that an unpaired direction can be found by exactly */
+#define ANCHOR_PATIENCE 1024
 #define NONE CAPTURE_NONE
 
 /* direction.flags */
 #define DIR_BEGUN 0x01u     /* the PSN fields count */
+#define DIR_SAMPLED 0x02u   /* a latency was taken */
 #define DIR_READ_OPEN 0x04u /* the last request was a READ whose length in packets is not known */
 #define DIR_TROUBLE 0x08u   /* in or after a retransmission, or told to retransmit: see struct recovery */
 #define DIR_LRU 0x10u       /* the LRU node of its connection is at its index */
@@ -43,9 +46,10 @@ struct psn_range {
 /* A request that an answer is expected for. */
 struct outstanding {
     uint64_t time_ns;
-    uint32_t psn; /* low half of the extended PSN */
-    bool read;    /* READ or ATOMIC: answered by a response, not by an ACK */
-    bool again;   /* was sent again: no latency */
+    uint32_t psn;          /* low half of the extended PSN */
+    uint32_t packets : 30; /* PSNs a READ or ATOMIC takes; 0: not known, or another request */
+    uint32_t read : 1;     /* READ or ATOMIC: answered by a response, not by an ACK */
+    uint32_t again : 1;    /* was sent again: no latency */
 };
 
 /* What a run of packets without a break leaves open, and what it knows of a message begun before it: see
@@ -91,15 +95,20 @@ struct recovery {
     uint64_t retry_first;  /* number of the first packet of those runs, */
     uint64_t retry_packet; /* and of the last */
     uint32_t retries;      /* runs that began at retry_psn with nothing heard in between */
+    uint64_t repeated_end; /* one past the last PSN that was sent again; 0: none */
     uint32_t run_filled;   /* packets of this run counted as reordered so far */
     uint64_t run_packet;   /* number of the first of them */
+    uint64_t run_shown;    /* of the first counted as retransmitted, */
+    uint32_t run_seen;     /* and how many were */
     uint32_t hint_psn;
     uint64_t hint_requests;                /* view.requests when it was said */
     uint64_t first_packet[CAPTURE_CAUSES]; /* number of the first packet sent again, by cause; 0: none */
+    uint64_t first_copy;                   /* number of the first second copy; 0: none */
     uint64_t first_overtaken;              /* number of the first packet that was reordered; 0: none */
     uint64_t hint_packet;                  /* number of the NAK that said it */
     uint8_t cause;                         /* enum capture_cause of the run */
     bool shown;                            /* the run is in the evidence */
+    bool heard;                            /* a run began behind the end of an earlier one: that was answered */
     uint8_t hint;                          /* enum hint: said by the other end and not acted on yet */
 };
 
@@ -111,7 +120,8 @@ struct direction {
     uint8_t bin, bin_shift;
     uint8_t ring_head, ring_count;
     uint32_t peer;
-    uint16_t ring_indexed; /* bit per slot: is in the pairing index */
+    uint8_t indexed;    /* bit per entry in the pairing index: the anchors, then the range */
+    uint8_t ring_shift; /* one request in 2^ring_shift is watched */
     uint8_t flags;
     uint8_t holes;
     uint32_t last_latency_ns;
@@ -123,7 +133,12 @@ struct direction {
     struct histo *ack_histo __attribute__((aligned(64))); /* view.ack_latency */
     uint64_t acked;                                       /* one past the highest PSN the other end has acknowledged */
     struct outstanding ring[RING_SLOTS];
-    uint8_t ring_skipped;
+
+    uint32_t anchor[ANCHORS]; /* PSNs */
+    uint16_t anchor_skipped;  /* requests since they were set */
+    uint16_t range_block;     /* what the range is indexed by */
+    uint8_t pair_tries;       /* answers that more than one requester may have asked for */
+    bool rival;               /* a guess took another one, where this would have done as well */
 
     struct psn_hole *hole;     /* sorted; room for one more, while one is split.  NULL: never had one */
     struct message_tail front; /* of the first run */
@@ -132,10 +147,13 @@ struct direction {
     uint32_t read_bytes;
     uint32_t cm_mtu;
     uint64_t last_cnp_ns;
-    uint64_t first_cnp, first_ce;   /* numbers of packets it sent; 0: none */
-    uint64_t response_next;         /* READ responses: one past the highest PSN, */
-    struct psn_range response_hole; /* and the latest run of PSNs skipped inside one READ */
-    uint8_t spare[64];              /* see the assertion on the size */
+    uint64_t first_cnp, first_ce;     /* numbers of packets it sent; 0: none */
+    uint64_t first_nak;               /* for a sequence error */
+    uint64_t first_forgotten;         /* number of the packet behind the first hole given up */
+    uint64_t response_next;           /* READ responses: one past the highest PSN, */
+    struct psn_range response_hole;   /* and the latest run of PSNs skipped inside one READ */
+    uint64_t lost[2], lost_packet[2]; /* holes left open in earlier lives: as in capture_inspect.c */
+    uint8_t spare[16];                /* see the assertion on the size */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct direction, view) == 64, "hot state is one cache line");
@@ -147,7 +165,8 @@ _Static_assert(offsetof(struct capture_direction, first_ns) == 128, "the view's 
 /* What names a direction. */
 struct flow {
     struct pkt_addr src, dst;
-    uint32_t vni, dst_qp;
+    uint32_t vni; /* flow_vni() */
+    uint32_t dst_qp;
     uint32_t ud_src_qp; /* NONE unless UD */
     uint32_t hash;
 };
@@ -164,7 +183,9 @@ struct pending {
     uint64_t time_ns, number;
     uint32_t length;
     uint32_t guess; /* index of the direction it probably belongs to, or NONE */
+    uint8_t ecn;    /* of the packet, or of the tunnel around it */
     bool damaged;
+    bool copy; /* the same packet was recorded a moment ago */
 };
 #define PENDING 16 /* a power of two */
 
@@ -172,9 +193,12 @@ struct lru_link {
     uint32_t prev, next; /* towards the most, the least recently seen */
 };
 
-/* Pairing index: requests outstanding in unpaired directions, by (addresses, VNI, PSN) with and
- * without the UDP source port.  Entry number: direction * RING_SLOTS + slot. */
+/* Pairing index: unpaired requesters, by (addresses, VNI, PSN) with and without the UDP source port; the PSN is
+ * that of a request (an anchor) or the upper bits of the latest (the range).  Entry number: direction *
+ * INDEX_ENTRIES + anchor, or + INDEX_RANGE. */
 enum { INDEX_PORT, INDEX_PLAIN, INDEXES };
+enum { INDEX_RANGE = ANCHORS, INDEX_ENTRIES };
+#define RANGE_SHIFT 14 /* PSNs of one block */
 struct index_head {
     uint32_t first, last;
 };
@@ -188,7 +212,8 @@ struct index_link {
 struct cm_entry {
     struct capture_cm view;
     uint32_t mtu_bytes;
-    uint32_t vni;
+    uint32_t vni;        /* flow_vni() */
+    uint32_t psn[2];     /* where the initiator, the acceptor begin */
     uint32_t id_next;    /* chain by (initiator, id) */
     uint32_t qp_next[2]; /* chains by (source, destination, destination QP): initiator's, acceptor's sending */
     bool linked_qp;
@@ -214,6 +239,7 @@ struct pause_sender {
     X(MALFORMED)                                                                                                       \
     X(AGGREGATE)                                                                                                       \
     X(LOSS)                                                                                                            \
+    X(COPY)                                                                                                            \
     X(TIMEOUT)                                                                                                         \
     X(RNR)                                                                                                             \
     X(FATAL)                                                                                                           \
@@ -235,12 +261,52 @@ enum evidence {
         EVIDENCES
 };
 
+enum rule {
+#define X(id, number, severity, title, advice) RULE_##id,
+#include "telemetry/verdict.def"
+#undef X
+    RULES,
+    RULE_LOSS_AHEAD = RULES, /* RULE_LOSS where nothing is seen twice */
+    CONCERNS
+};
+
+/* What is said about a direction that a finding names, which may be gone by then. */
+struct subject {
+    struct pkt_addr src, dst;
+    uint32_t dst_qp;
+    uint32_t nak_codes; /* bit per code; bit 31: a reserved one */
+    uint64_t rnr_min_ns, rnr_max_ns;
+    uint64_t cnp_gap_ns; /* the least; 0: none */
+    uint64_t retry_first, retry_packet;
+    uint32_t retry_psn;
+};
+
+/* The directions a rule concerns, and the worst of them. */
+struct worst {
+    uint64_t count;
+    uint32_t connection; /* NONE: dropped since */
+    uint64_t value, of;  /* of the worst; of 0: a bare count */
+    uint64_t packet;     /* number to look at; 0: none */
+    uint64_t sum, sum_of;
+    struct subject subject;
+    struct capture_evidence shown; /* one packet, or more, of each direction concerned */
+};
+
+/* Packets recorded a moment ago, to know a second copy by: four at each place, the latest first. */
+#define RECENT_PLACES 512
+#define RECENT_WAYS 4
+struct recent {
+    uint64_t time_ns;
+    uint32_t tag; /* 0: never used */
+};
+
 struct capture {
     struct capture_totals totals;
     struct capture_options options;
 
     uint64_t now_ns, number; /* of the record being looked at */
     uint64_t arrival_ns;     /* of the record last given */
+    bool copy;               /* of the packet being looked at: as in struct pending */
 
     struct pending pending[PENDING];
     uint32_t pending_head, pending_tail; /* run freely */
@@ -269,7 +335,7 @@ struct capture {
     uint32_t last_found;
 
     /* pairing */
-    struct index_head *index_head[INDEXES];
+    struct index_head *index_head[2][INDEXES]; /* of anchors, of ranges */
     struct index_link *index_link;
     uint32_t index_mask;
 
@@ -282,6 +348,8 @@ struct capture {
 
     struct capture_evidence evidence[EVIDENCES];
     uint64_t fatal_naks; /* NAKs that end a connection */
+    struct worst worst[CONCERNS];
+    struct recent recent[RECENT_PLACES][RECENT_WAYS];
 
     /* after capture_finish */
     bool finished;
@@ -291,6 +359,7 @@ struct capture {
     uint32_t pause_order_count;
     struct capture_finding finding[CAPTURE_FINDINGS];
     uint32_t findings;
+    char advice[192]; /* of the finding that nothing is wrong: says what was looked at */
 
     void *memory; /* all of the above that is not in this struct */
     size_t memory_bytes;
@@ -341,6 +410,17 @@ static inline uint64_t hash_flow(const struct pkt_addr *src, const struct pkt_ad
     return hash_fold(h, 0x9e3779b97f4a7c15u);
 }
 
+/* What tells networks apart: the VNI, which may be 0, or no tunnel. */
+static inline uint32_t flow_vni(bool tunnelled, uint32_t vni)
+{
+    return tunnelled ? vni | 1u << 24 : 0;
+}
+
+static inline uint32_t direction_vni(const struct capture_direction *view)
+{
+    return flow_vni(view->tunnelled, view->vni);
+}
+
 static inline struct flow flow_of(const struct pkt_addr *src, const struct pkt_addr *dst, uint32_t vni, uint32_t dst_qp,
                                   uint32_t ud_src_qp)
 {
@@ -369,11 +449,14 @@ struct direction *cap_table_lookup(struct capture *capture, const struct flow *f
 void cap_table_trim(struct capture *capture);
 void cap_table_touch(struct capture *capture, struct direction *direction);
 void cap_table_histo_add(struct capture *capture, struct histo **histo, uint64_t value);
+/* A value that stands for `weight` like it. */
+void cap_table_histo_weigh(struct capture *capture, struct histo **histo, uint64_t value, uint32_t weight);
 void cap_lru_remove(struct capture *capture, uint32_t node);
 
 /* capture_pair.c */
 void cap_pair_join(struct capture *capture, struct direction *a, struct direction *b);
-void cap_pair_index_add(struct capture *capture, struct direction *direction, unsigned slot);
+/* An unpaired direction has sent a request; `asks` when an answer carries its PSN. */
+void cap_pair_request(struct capture *capture, struct direction *direction, uint32_t psn, bool asks);
 void cap_pair_index_drop(struct capture *capture, struct direction *direction);
 struct direction *cap_pair_by_answer(struct capture *capture, struct direction *responder, uint32_t psn,
                                      uint16_t sport);
@@ -386,6 +469,10 @@ enum psn_news { PSN_NEW, PSN_FILLED, PSN_SEEN };
 enum psn_news cap_psn_place_odd(struct capture *capture, struct direction *direction, const struct pkt *pkt,
                                 const struct opcode_info *info, uint32_t packets, uint64_t *ret_psn);
 void cap_psn_advance(struct capture *capture, struct direction *direction, uint64_t next);
+/* The QP number is used again, as CM says: what comes next is the first packet. */
+void cap_psn_forget(struct capture *capture, struct direction *direction);
+/* The same, but it began where the run of repeated packets did: those were the first ones of a new life. */
+void cap_psn_forget_before_run(struct capture *capture, struct direction *direction);
 
 /* capture_request.c */
 void cap_request_packet(struct capture *capture, struct direction *direction, const struct pkt *pkt,
@@ -393,8 +480,14 @@ void cap_request_packet(struct capture *capture, struct direction *direction, co
 void cap_request_learn_mtu(struct capture *capture, struct direction *direction, uint32_t payload_bytes);
 void cap_request_know_mtu(struct capture *capture, struct direction *direction);
 void cap_request_reset(struct capture *capture, struct direction *direction);
+/* The run of repeated packets was none: its packets are taken out of the books. */
+void cap_request_undo_run(struct capture *capture, struct direction *direction);
 void cap_request_hint(struct capture *capture, struct direction *requester, enum hint hint, uint32_t psn);
 void cap_request_finish(struct capture *capture, struct direction *direction);
+/* Everything about the connection is known: what only seemed to be timeouts is given no cause. */
+void cap_request_settle(struct capture *capture, struct direction *direction);
+/* It repeated itself to the end, and nothing says that it was answered. */
+bool cap_request_silent(const struct capture *capture, const struct direction *direction);
 
 /* capture_response.c */
 void cap_response_packet(struct capture *capture, struct direction *direction, const struct pkt *pkt,
@@ -425,6 +518,11 @@ struct cm_entry *cap_cm_of(struct capture *capture, const struct pkt_addr *src, 
 /* capture_pause.c */
 void cap_pause_packet(struct capture *capture, const struct pkt *pkt, const struct pkt_cold *cold, uint64_t link_bps);
 void cap_pause_finish(struct capture *capture);
+
+/* capture_inspect.c */
+/* Adds what is wrong with a connection to capture->worst; `connection` is its index, NONE when it is being dropped. */
+void cap_inspect(struct capture *capture, const struct direction *forward, uint32_t connection);
+void cap_inspect_lose_holes(struct direction *direction); /* they will not be filled any more */
 
 /* capture_verdict.c */
 void cap_verdict_write(struct capture *capture);

@@ -46,6 +46,7 @@ static inline unsigned message_verb(const struct opcode_info *info)
 /* A message of one packet; a READ request stands for all of its response. */
 static inline void message_only(struct direction *direction, const struct pkt *pkt, const struct opcode_info *info)
 {
+    if (info->verb == OP_READ && pkt->missing & OP_RETH) return; /* how long, the capture does not say */
     uint64_t bytes = info->verb == OP_READ ? pkt->rdma.dma_bytes : info->verb == OP_ATOMIC ? 8 : pkt->payload_bytes;
     message_count(direction, message_verb(info), bytes);
 }

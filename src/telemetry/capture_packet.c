@@ -21,6 +21,8 @@
 #define AGE_PEER 7
 #define AGE_HISTO 11
 
+#define COPY_NS 8192 /* the shortest ACK timeout, 4.096 us * 2^1 (InfiniBand 1.x vol. 1, 9.7.6.1.3) */
+
 static inline struct pending *pending_at(struct capture *capture, uint32_t position)
 {
     return &capture->pending[position % PENDING];
@@ -61,16 +63,6 @@ static inline void fetch_peer(const struct capture *capture, const struct pendin
     __builtin_prefetch(&peer->ack_histo, 1);
 }
 
-/* Where histo_add() counts this value: 16 buckets for each power of two.  Latencies repeat; wrong is only
- * slower. */
-static inline unsigned bucket_near(uint64_t value)
-{
-    if (value < 16) return (unsigned)value;
-    unsigned shift = 59 - (unsigned)__builtin_clzll(value);
-    unsigned bucket = (shift << 4) + (unsigned)(value >> shift);
-    return bucket < HISTO_BUCKETS ? bucket : HISTO_BUCKETS - 1;
-}
-
 static inline void fetch_histo(const struct capture *capture, const struct pending *item)
 {
     if (item->guess == NONE || !(opcode_info(item->pkt.opcode)->flags & OP_RESPONSE)) return;
@@ -80,7 +72,8 @@ static inline void fetch_histo(const struct capture *capture, const struct pendi
     const struct histo *histo = peer->ack_histo;
     if (!histo) return;
     __builtin_prefetch(histo, 1);
-    __builtin_prefetch(&histo->bucket[bucket_near(peer->last_latency_ns)], 1);
+    /* latencies repeat; wrong is only slower */
+    __builtin_prefetch(&histo->bucket[histo_bucket(peer->last_latency_ns)], 1);
 }
 
 static void cnp_packet(struct capture *capture, struct direction *direction)
@@ -110,6 +103,7 @@ static void pending_believe(struct capture *capture, const struct pending *item)
     const struct opcode_info *info = opcode_info(pkt->opcode);
     capture->now_ns = item->time_ns;
     capture->number = item->number;
+    capture->copy = item->copy;
     if (item->time_ns < capture->bin_from_ns || item->time_ns >= capture->bin_to_ns) cap_bins_turn(capture);
     struct direction *direction = cap_table_find(capture, &item->flow, pkt);
     struct capture_direction *view = &direction->view;
@@ -122,7 +116,7 @@ static void pending_believe(struct capture *capture, const struct pending *item)
     }
     view->payload_bytes += pkt->payload_bytes;
     view->sport = pkt->sport;
-    if (pkt->tos & PKT_ECN_MASK) count_ecn(capture, direction, pkt->tos & PKT_ECN_MASK);
+    if (item->ecn) count_ecn(capture, direction, item->ecn);
     if (!info->name) {
         capture->totals.unknown_opcodes++;
         evidence_add(capture, EVIDENCE_UNKNOWN);
@@ -163,14 +157,47 @@ static bool intact(struct capture *capture, const struct codec_frame *frame, con
     return false;
 }
 
+/* Switches mark the header they see, the outer one; it is copied inward where the tunnel ends (RFC 6040). */
+static inline uint8_t ecn_of(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    uint8_t inner = pkt->tos & PKT_ECN_MASK;
+    if (!(pkt->flags & PKT_TUNNEL) || inner == PKT_ECN_CE) return inner;
+    uint8_t outer = cold->outer.tos & PKT_ECN_MASK;
+    return outer == PKT_ECN_CE || !inner ? outer : inner;
+}
+
+/* Is this packet in the file already, recorded a moment ago (a mirror of both ports, -i any on a bridge, files
+ * merged)?  The ICRC covers all that stays the same on the way, the IP identification too, which many senders
+ * count up; where neither tells two packets apart, time does: no timer is shorter than COPY_NS. */
+static inline bool recorded_just_now(struct capture *capture, const struct pending *item, const struct pkt_cold *cold)
+{
+    const struct pkt *pkt = &item->pkt;
+    uint64_t hash =
+        hash_fold(((uint64_t)item->flow.hash << 32 | cold->icrc) ^ 0x9e3779b97f4a7c15u,
+                  ((uint64_t)pkt->psn << 32 | (uint64_t)pkt->opcode << 16 | cold->ip_id) ^ 0xc2b2ae3d27d4eb4fu);
+    struct recent *recent = capture->recent[hash % RECENT_PLACES];
+    uint32_t tag = (uint32_t)(hash >> 32) | 1;
+    unsigned way = 0;
+    for (; way < RECENT_WAYS - 1 && recent[way].tag != tag; way++)
+        ;
+    if (recent[way].tag == tag) {
+        uint64_t then = recent[way].time_ns;
+        if ((item->time_ns > then ? item->time_ns - then : then - item->time_ns) < COPY_NS) return true;
+    }
+    memmove(&recent[1], &recent[0], way * sizeof recent[0]);
+    recent[0] = (struct recent){.time_ns = item->time_ns, .tag = tag};
+    return false;
+}
+
 void cap_packet_add(struct capture *capture, const struct codec_frame *frame, const struct pkt_cold *cold,
                     const struct codec_layout *layout)
 {
     uint32_t tail = capture->pending_tail;
     struct pending *item = pending_at(capture, tail);
     const struct pkt *pkt = &item->pkt;
-    uint32_t vni = pkt->flags & PKT_TUNNEL ? cold->outer.vni : 0;
-    uint32_t ud_src_qp = opcode_info(pkt->opcode)->flags & OP_DETH ? pkt->src_qp : NONE;
+    uint32_t vni = flow_vni(pkt->flags & PKT_TUNNEL, cold->outer.vni);
+    bool deth = opcode_info(pkt->opcode)->flags & OP_DETH && !(pkt->missing & OP_DETH);
+    uint32_t ud_src_qp = deth ? pkt->src_qp : NONE;
     item->flow = flow_of(&cold->src, &cold->dst, vni, pkt->dest_qp, ud_src_qp);
     __builtin_prefetch(&capture->hash_head[item->flow.hash & capture->hash_mask]);
     item->time_ns = capture->now_ns;
@@ -181,9 +208,12 @@ void cap_packet_add(struct capture *capture, const struct codec_frame *frame, co
     if (pkt->flags & PKT_TUNNEL) capture->totals.tunnelled++;
     if (pkt->flags & PKT_CUT) {
         capture->totals.cut++;
+        if (pkt->missing) capture->totals.cut_extended++;
         evidence_add(capture, EVIDENCE_CUT);
     }
+    item->ecn = ecn_of(pkt, cold);
     item->damaged = !intact(capture, frame, pkt, cold, layout);
+    item->copy = !item->damaged && recorded_just_now(capture, item, cold);
     capture->pending_tail++;
     if (pkt->dest_qp == 1 && ud_src_qp != NONE && !(pkt->flags & PKT_CUT) && !item->damaged) {
         cap_packet_flush(capture);

@@ -52,9 +52,11 @@ static void hole_close_if_empty(struct direction *direction, unsigned at)
     hole_remove(direction, at);
 }
 
-static void hole_trim(struct direction *direction)
+static void hole_trim(struct capture *capture, struct direction *direction)
 {
     if (direction->holes <= PSN_HOLES) return;
+    if (direction->view.holes_forgotten++ == 0) direction->first_forgotten = direction->hole[0].packet;
+    capture->totals.holes_forgotten++;
     cap_message_give_up(direction);
     hole_remove(direction, 0);
 }
@@ -83,7 +85,7 @@ static bool hole_fill(struct capture *capture, struct direction *direction, cons
         hole_insert(capture, direction, i + 1, &above);
         hole_close_if_empty(direction, i + 1);
         hole_close_if_empty(direction, i);
-        hole_trim(direction);
+        hole_trim(capture, direction);
         return true;
     }
     return false;
@@ -98,16 +100,42 @@ static void psn_begin(struct capture *capture, struct direction *direction, cons
 }
 
 /* A new life of the QP number: nothing of the old one counts any more. */
-static void psn_restart(struct capture *capture, struct direction *direction, const struct placed *placed)
+static void psn_end(struct capture *capture, struct direction *direction)
 {
     direction->view.resets++;
     capture->totals.resets++;
     evidence_add(capture, EVIDENCE_RESET);
     cap_message_finish(direction);
+    cap_inspect_lose_holes(direction);
     direction->holes = 0;
     direction->acked = 0;
+    direction->front.kind = TAIL_NONE;
+    direction->end.kind = END_NONE;
     cap_request_reset(capture, direction);
+}
+
+static void psn_restart(struct capture *capture, struct direction *direction, const struct placed *placed)
+{
+    psn_end(capture, direction);
     psn_begin(capture, direction, placed);
+}
+
+void cap_psn_forget(struct capture *capture, struct direction *direction)
+{
+    if (direction->flags & DIR_BEGUN) psn_end(capture, direction);
+    direction->flags &= (uint8_t) ~(DIR_BEGUN | DIR_ANSWERS);
+    direction->ack_psn = NONE;
+    direction->response_hole = (struct psn_range){0, 0};
+}
+
+void cap_psn_forget_before_run(struct capture *capture, struct direction *direction)
+{
+    uint64_t first = direction->recovery.retry_psn, next = direction->recovery.run_next;
+    CHECK(direction->flags & DIR_BEGUN && next > first);
+    cap_request_undo_run(capture, direction);
+    psn_end(capture, direction);
+    direction->first = first;
+    direction->next = next;
 }
 
 static void psn_ahead(struct capture *capture, struct direction *direction, const struct placed *placed)
@@ -125,7 +153,7 @@ static void psn_ahead(struct capture *capture, struct direction *direction, cons
         capture->totals.missing += skipped;
         cap_message_alone(direction, placed->pkt, placed->info, placed->at, &hole.tail, &direction->end);
         hole_insert(capture, direction, direction->holes, &hole);
-        hole_trim(direction);
+        hole_trim(capture, direction);
     }
     cap_psn_advance(capture, direction, placed->end);
 }
@@ -139,7 +167,7 @@ static void psn_below(struct capture *capture, struct direction *direction, cons
     direction->first = placed->at;
     hole_insert(capture, direction, 0, &hole);
     hole_close_if_empty(direction, 0);
-    hole_trim(direction);
+    hole_trim(capture, direction);
 }
 
 enum psn_news cap_psn_place_odd(struct capture *capture, struct direction *direction, const struct pkt *pkt,

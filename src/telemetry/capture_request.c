@@ -10,6 +10,7 @@
  */
 #include "telemetry/capture_internal.h"
 
+#include "base/check.h"
 #include "telemetry/capture_message.h"
 
 static uint32_t mtu_of(struct capture *capture, const struct direction *direction)
@@ -35,10 +36,14 @@ static uint32_t read_packets(struct capture *capture, const struct direction *di
 /* An MTU has become known: a READ that waited for it takes its PSNs. */
 void cap_request_know_mtu(struct capture *capture, struct direction *direction)
 {
-    if (!(direction->flags & DIR_READ_OPEN)) return;
+    if (!(direction->flags & DIR_READ_OPEN) || direction->read_bytes == 0) return;
     uint32_t packets = read_packets(capture, direction, direction->read_bytes);
     if (packets == 0) return;
     direction->flags &= (uint8_t)~DIR_READ_OPEN;
+    for (unsigned i = 0; i < direction->ring_count; i++) {
+        struct outstanding *waits = &direction->ring[(direction->ring_head + i) % RING_SLOTS];
+        if (waits->psn == (uint32_t)direction->read_psn) waits->packets = packets & 0x3fffffff;
+    }
     uint64_t end = direction->read_psn + packets;
     if (end > direction->next) cap_psn_advance(capture, direction, end);
 }
@@ -71,27 +76,53 @@ void cap_request_hint(struct capture *capture, struct direction *requester, enum
     requester->flags |= DIR_TROUBLE;
 }
 
-static void ring_push_request(struct capture *capture, struct direction *direction, uint64_t psn, bool read)
+/* One PSN in 2^shift.  Scrambled, because those that ask for an ACK are often equally far apart. */
+static inline bool ring_chooses(uint32_t psn, unsigned shift)
 {
-    if (direction->ring_count == RING_SLOTS) {
-        /* Keep the oldest, so that what is measured does not depend on the depth of the queue; but where
-         * no answer ever meets one of them, begin anew. */
-        if (++direction->ring_skipped < RING_PATIENCE) return;
-        cap_pair_index_drop(capture, direction);
-        direction->ring_head = direction->ring_count = 0;
-    }
-    if (direction->ring_count == 0) direction->ring_head = direction->ring_skipped = 0;
-    unsigned slot = (direction->ring_head + direction->ring_count++) % RING_SLOTS;
-    direction->ring[slot] = (struct outstanding){.time_ns = capture->now_ns, .psn = (uint32_t)psn, .read = read};
-    if (direction->peer == NONE) cap_pair_index_add(capture, direction, slot);
+    uint32_t mixed = (psn & 0xffffff) * 0x9e3779b1u;
+    mixed = (mixed ^ mixed >> 15) * 0x85ebca77u;
+    return ((mixed ^ mixed >> 13) & ((1u << shift) - 1)) == 0;
 }
 
-/* A request sent again gives no latency.  It stays in the pairing index: its answer still says whose it is. */
+/* Half as many are watched from now on, of those at hand too. */
+static void ring_thin(struct direction *direction)
+{
+    unsigned kept = 0, head = direction->ring_head;
+    direction->ring_shift++;
+    for (unsigned i = 0; i < RING_SLOTS; i++) {
+        struct outstanding waits = direction->ring[(head + i) % RING_SLOTS];
+        if (ring_chooses(waits.psn, direction->ring_shift)) direction->ring[(head + kept++) % RING_SLOTS] = waits;
+    }
+    direction->ring_count = (uint8_t)kept;
+}
+
+/* Which requests are watched is a matter of their PSNs alone, never of what is free when they are sent: slots come free
+ * sooner where answers are fast.  A request once chosen is watched until it is answered, or until fewer are chosen. */
+static void ring_push_request(struct capture *capture, struct direction *direction, uint64_t psn, bool read,
+                              uint32_t packets)
+{
+    if (direction->ring_count == 0) {
+        direction->ring_head = 0;
+        if (!(direction->flags & DIR_SAMPLED)) direction->ring_shift = 0;
+    }
+    while (direction->ring_count == RING_SLOTS) {
+        if (direction->ring_shift == RING_SHIFT_MAX)
+            direction->ring_count = direction->ring_shift = 0;
+        else
+            ring_thin(direction);
+    }
+    if (direction->ring_shift && !ring_chooses((uint32_t)psn, direction->ring_shift)) return;
+    unsigned slot = (direction->ring_head + direction->ring_count++) % RING_SLOTS;
+    direction->ring[slot] = (struct outstanding){
+        .time_ns = capture->now_ns, .psn = (uint32_t)psn, .packets = packets & 0x3fffffff, .read = read};
+}
+
+/* A request sent again gives no latency, nor does a READ asked for again from its middle on. */
 static void ring_forget(struct direction *direction, uint64_t psn)
 {
     for (unsigned i = 0; i < direction->ring_count; i++) {
         struct outstanding *waits = &direction->ring[(direction->ring_head + i) % RING_SLOTS];
-        if (waits->psn == (uint32_t)psn) waits->again = true;
+        if ((uint32_t)psn - waits->psn < (waits->packets ? waits->packets : 1)) waits->again = true;
     }
 }
 
@@ -106,7 +137,7 @@ static void run_end(struct capture *capture, struct recovery *recovery)
         evidence_keep(&capture->evidence[EVIDENCE_LOSS], recovery->retry_first);
         if (!recovery->first_packet[CAPTURE_BY_NAK]) recovery->first_packet[CAPTURE_BY_NAK] = recovery->retry_first;
     }
-    recovery->run_next = recovery->run_filled = 0;
+    recovery->run_next = recovery->run_filled = recovery->run_seen = 0;
 }
 
 static void run_begin(struct capture *capture, struct direction *direction, uint64_t psn)
@@ -126,12 +157,65 @@ static void run_begin(struct capture *capture, struct direction *direction, uint
 }
 
 /* The first packet of a run that had been seen before; what the run filled is known by then to be no accident. */
-static void run_show(struct capture *capture, struct recovery *recovery)
+static void run_show(struct capture *capture, struct recovery *recovery, uint64_t psn)
 {
     recovery->shown = true;
+    if (recovery->repeated_end && psn >= recovery->repeated_end) recovery->heard = true;
+    recovery->run_shown = capture->number;
     if (recovery->cause != CAPTURE_BY_RNR)
         evidence_add(capture, recovery->cause == CAPTURE_BY_NAK ? EVIDENCE_LOSS : EVIDENCE_TIMEOUT);
     if (!recovery->first_packet[recovery->cause]) recovery->first_packet[recovery->cause] = capture->number;
+}
+
+static void evidence_drop(struct capture_evidence *evidence, uint64_t number)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < evidence->kept; i++)
+        if (evidence->packet[i] != number) evidence->packet[kept++] = evidence->packet[i];
+    evidence->kept = kept;
+}
+
+void cap_request_undo_run(struct capture *capture, struct direction *direction)
+{
+    struct recovery *recovery = &direction->recovery;
+    struct capture_direction *view = &direction->view;
+    CHECK(recovery->run_next && recovery->shown && view->retransmitted_by[recovery->cause] >= recovery->run_seen);
+    view->retransmitted -= recovery->run_seen;
+    view->retransmitted_by[recovery->cause] -= recovery->run_seen;
+    capture->totals.retransmitted -= recovery->run_seen;
+    capture->totals.retransmitted_by[recovery->cause] -= recovery->run_seen;
+    view->reordered -= recovery->run_filled;
+    capture->totals.reordered -= recovery->run_filled;
+    if (view->retransmitted_first_packet == recovery->run_shown) view->retransmitted_first_packet = 0;
+    if (recovery->first_packet[recovery->cause] == recovery->run_shown) recovery->first_packet[recovery->cause] = 0;
+    evidence_drop(&capture->evidence[EVIDENCE_TIMEOUT], recovery->run_shown);
+    evidence_drop(&capture->evidence[EVIDENCE_LOSS], recovery->run_shown);
+    recovery->run_next = recovery->run_filled = recovery->run_seen = 0;
+}
+
+/* A second copy in the file, not a second transmission?  Asked to, or in the course of going back as asked, a sender
+ * repeats itself faster than any timer, and with the same bytes when it does not count the IP identification up. */
+static bool is_copy(const struct capture *capture, const struct direction *direction, uint64_t psn)
+{
+    const struct recovery *recovery = &direction->recovery;
+    if (!capture->copy || recovery->hint != HINT_NONE) return false;
+    bool goes_on = recovery->run_next && psn >= recovery->run_next && recovery->run_next != direction->next;
+    return !(goes_on && recovery->cause != CAPTURE_BY_TIMEOUT);
+}
+
+/* The books are literal: a PSN seen before, and nobody asked for it. */
+static void count_copy(struct capture *capture, struct direction *direction)
+{
+    struct capture_direction *view = &direction->view;
+    view->retransmitted++;
+    view->retransmitted_by[CAPTURE_BY_TIMEOUT]++;
+    view->copies++;
+    capture->totals.retransmitted++;
+    capture->totals.retransmitted_by[CAPTURE_BY_TIMEOUT]++;
+    capture->totals.copies++;
+    evidence_add(capture, EVIDENCE_COPY);
+    if (!view->retransmitted_first_packet) view->retransmitted_first_packet = capture->number;
+    if (!direction->recovery.first_copy) direction->recovery.first_copy = capture->number;
 }
 
 /* A packet below the highest PSN: which run of repeated packets is it part of, and why was that sent? */
@@ -150,7 +234,9 @@ static void recovery_packet(struct capture *capture, struct direction *direction
         capture->totals.retransmitted++;
         capture->totals.retransmitted_by[recovery->cause]++;
         if (!view->retransmitted_first_packet) view->retransmitted_first_packet = capture->number;
-        if (!recovery->shown) run_show(capture, recovery);
+        if (!recovery->shown) run_show(capture, recovery, psn);
+        recovery->run_seen++;
+        recovery->repeated_end = psn + 1;
         /* so the packets filled before it in this run were sent again as well, not overtaken */
         view->reordered -= recovery->run_filled;
         capture->totals.reordered -= recovery->run_filled;
@@ -179,10 +265,11 @@ static inline void recovery_over(struct capture *capture, struct direction *dire
 void cap_request_reset(struct capture *capture, struct direction *direction)
 {
     cap_pair_index_drop(capture, direction);
-    direction->ring_head = direction->ring_count = direction->ring_skipped = 0;
+    direction->ring_head = direction->ring_count = 0;
     direction->flags &= (uint8_t) ~(DIR_READ_OPEN | DIR_TROUBLE);
     run_end(capture, &direction->recovery);
     direction->recovery.retries = direction->recovery.hint = 0;
+    direction->recovery.repeated_end = 0;
 }
 
 void cap_request_finish(struct capture *capture, struct direction *direction)
@@ -191,13 +278,49 @@ void cap_request_finish(struct capture *capture, struct direction *direction)
     run_end(capture, &direction->recovery);
 }
 
+/* Is an answer of `responder` in the capture? */
+static bool answered(const struct direction *responder)
+{
+    const struct capture_direction *view = responder ? &responder->view : NULL;
+    return view && (view->acks || view->rnr_naks || view->naks[NAK_PSN_SEQUENCE] || view->fatal_packet ||
+                    view->read_responses || view->atomic_responses || view->answers_cut);
+}
+
+static const struct direction *peer_of(const struct capture *capture, const struct direction *direction)
+{
+    return direction->peer == NONE ? NULL : &capture->direction[direction->peer];
+}
+
+bool cap_request_silent(const struct capture *capture, const struct direction *direction)
+{
+    if (direction->view.transport != OP_RC || direction->recovery.retries < 2) return false;
+    return answered(peer_of(capture, direction)) || !direction->recovery.heard;
+}
+
+void cap_request_settle(struct capture *capture, struct direction *direction)
+{
+    const struct direction *peer = peer_of(capture, direction);
+    struct capture_direction *view = &direction->view;
+    struct recovery *recovery = &direction->recovery;
+    bool blind = peer && peer->view.answers_cut;
+    if (!answered(peer)) blind = !cap_request_silent(capture, direction);
+    uint64_t count = view->retransmitted_by[CAPTURE_BY_TIMEOUT] - view->copies;
+    if (!blind || count == 0) return;
+    view->retransmitted_by[CAPTURE_BY_TIMEOUT] -= count;
+    view->retransmitted_by[CAPTURE_BY_UNKNOWN] += count;
+    capture->totals.retransmitted_by[CAPTURE_BY_TIMEOUT] -= count;
+    capture->totals.retransmitted_by[CAPTURE_BY_UNKNOWN] += count;
+    recovery->first_packet[CAPTURE_BY_UNKNOWN] = recovery->first_packet[CAPTURE_BY_TIMEOUT];
+    recovery->first_packet[CAPTURE_BY_TIMEOUT] = 0;
+}
+
 static enum psn_news place(struct capture *capture, struct direction *direction, const struct pkt *pkt,
                            const struct opcode_info *info, uint64_t *ret_psn)
 {
     uint32_t packets = 1;
     bool open = false;
     if (info->verb == OP_READ) {
-        packets = read_packets(capture, direction, pkt->rdma.dma_bytes);
+        packets = pkt->missing & OP_RETH ? 0 : read_packets(capture, direction, pkt->rdma.dma_bytes);
         open = packets == 0;
         if (open) packets = 1;
     }
@@ -216,7 +339,7 @@ static enum psn_news place(struct capture *capture, struct direction *direction,
     if (open && *ret_psn + 1 == direction->next) {
         direction->flags |= DIR_READ_OPEN;
         direction->read_psn = *ret_psn;
-        direction->read_bytes = pkt->rdma.dma_bytes;
+        direction->read_bytes = pkt->rdma.dma_bytes; /* 0: cut off; one packet long is never open */
     }
     return news;
 }
@@ -233,6 +356,10 @@ void cap_request_packet(struct capture *capture, struct direction *direction, co
         if (!(info->flags & OP_LAST) && pkt->payload_bytes != view->mtu)
             cap_request_learn_mtu(capture, direction, pkt->payload_bytes);
         news = place(capture, direction, pkt, info, &psn);
+        if (news == PSN_SEEN && is_copy(capture, direction, psn)) {
+            count_copy(capture, direction);
+            return; /* the first copy has said everything */
+        }
         if (news == PSN_NEW)
             recovery_over(capture, direction);
         else
@@ -247,5 +374,10 @@ void cap_request_packet(struct capture *capture, struct direction *direction, co
     if (pkt->payload_bytes) bins_add(capture, direction, pkt->payload_bytes);
     if (info->transport != OP_RC || news != PSN_NEW) return; /* the ring is in order of PSN */
     bool read = info->verb == OP_READ || info->verb == OP_ATOMIC;
-    if (read || pkt->flags & PKT_ACK_REQUEST) ring_push_request(capture, direction, psn, read);
+    bool asks = read || pkt->flags & PKT_ACK_REQUEST;
+    if (direction->peer == NONE) cap_pair_request(capture, direction, pkt->psn, asks);
+    if (!asks) return;
+    bool sized = info->verb == OP_READ && !(pkt->missing & OP_RETH);
+    uint32_t packets = sized ? read_packets(capture, direction, pkt->rdma.dma_bytes) : info->verb == OP_ATOMIC;
+    ring_push_request(capture, direction, psn, read, packets);
 }

@@ -23,11 +23,14 @@ static void ring_cover(struct capture *capture, struct direction *requester, uin
         unsigned after = (requester->ring_head + 1u) % RING_SLOTS;
         bool last = requester->ring_count == 1 || (int32_t)(requester->ring[after].psn - end) >= 0;
         bool usable = !waits->again && now >= waits->time_ns;
+        uint32_t weight = 1u << requester->ring_shift;
         if (usable && !waits->read) {
             requester->last_latency_ns = (uint32_t)(now - waits->time_ns);
-            cap_table_histo_add(capture, &requester->ack_histo, now - waits->time_ns);
-        } else if (usable && last && end_read) {
-            cap_table_histo_add(capture, &requester->view.read_latency, now - waits->time_ns);
+            requester->flags |= DIR_SAMPLED;
+            cap_table_histo_weigh(capture, &requester->ack_histo, now - waits->time_ns, weight);
+        } else if (usable && last && end_read && (!waits->packets || waits->psn + waits->packets == end)) {
+            requester->flags |= DIR_SAMPLED;
+            cap_table_histo_weigh(capture, &requester->view.read_latency, now - waits->time_ns, weight);
         }
         requester->ring_head = (uint8_t)after;
         requester->ring_count--;
@@ -49,6 +52,16 @@ static uint64_t answered_psn(const struct direction *requester, uint32_t psn)
     return requester->next + (uint64_t)(int64_t)distance;
 }
 
+/* The requester was found behind time: what the responder had answered by then gives no latency. */
+static void ring_drop(struct direction *requester, uint32_t psn)
+{
+    uint64_t answered = answered_psn(requester, psn & 0xffffff);
+    for (unsigned i = 0; i < requester->ring_count; i++) {
+        struct outstanding *waits = &requester->ring[(requester->ring_head + i) % RING_SLOTS];
+        if (answered && (int32_t)(waits->psn - (uint32_t)answered) <= 0) waits->again = true;
+    }
+}
+
 static void nak_packet(struct capture *capture, struct direction *direction, struct direction *requester,
                        const struct pkt *pkt)
 {
@@ -61,7 +74,8 @@ static void nak_packet(struct capture *capture, struct direction *direction, str
     else
         view->naks_reserved++;
     if (known && code == NAK_PSN_SEQUENCE) {
-        if (requester) cap_request_hint(capture, requester, HINT_NAK, pkt->psn);
+        if (!direction->first_nak) direction->first_nak = capture->number;
+        if (requester && !capture->copy) cap_request_hint(capture, requester, HINT_NAK, pkt->psn);
         return;
     }
     capture->fatal_naks++;
@@ -82,15 +96,30 @@ static void rnr_packet(struct capture *capture, struct direction *direction, str
     if (timer_ns > view->rnr_max_ns) view->rnr_max_ns = timer_ns;
     capture->totals.rnr_naks++;
     evidence_add(capture, EVIDENCE_RNR);
-    if (requester) cap_request_hint(capture, requester, HINT_RNR, pkt->psn);
+    if (requester && !capture->copy) cap_request_hint(capture, requester, HINT_RNR, pkt->psn);
+}
+
+#define MSN_RESTART 16 /* further back than ACKs that overtook each other */
+
+/* Does this ACK count messages from the beginning again?  Then the packets it answers, which looked like old ones
+ * sent again, are the first of a new life of the QP number. */
+static bool msn_restarts(const struct direction *direction, const struct direction *requester, const struct pkt *pkt)
+{
+    const struct recovery *recovery = &requester->recovery;
+    uint32_t back = (direction->ack_msn - pkt->ack.msn) & 0xffffff;
+    uint64_t psn = answered_psn(requester, pkt->psn);
+    if (direction->ack_psn == NONE || back < MSN_RESTART || back > 1u << 23) return false;
+    if (!recovery->run_next || recovery->cause != CAPTURE_BY_TIMEOUT || pkt->ack.msn > recovery->run_seen) return false;
+    return psn >= recovery->retry_psn && psn < recovery->run_next;
 }
 
 static void ack_packet(struct capture *capture, struct direction *direction, struct direction *requester,
                        const struct pkt *pkt)
 {
     struct capture_direction *view = &direction->view;
-    uint64_t psn = requester ? answered_psn(requester, pkt->psn) : 0;
     bool plain = aeth_kind(pkt->ack.syndrome) == AETH_ACK;
+    if (requester && plain && msn_restarts(direction, requester, pkt)) cap_psn_forget_before_run(capture, requester);
+    uint64_t psn = requester ? answered_psn(requester, pkt->psn) : 0;
     if (psn) {
         acknowledge(requester, plain ? psn + 1 : psn);
         ring_cover(capture, requester, (uint32_t)(plain ? psn + 1 : psn), false);
@@ -153,15 +182,29 @@ static void read_packet(struct capture *capture, struct direction *direction, st
         ring_cover(capture, requester, (uint32_t)psn, false);
 }
 
+static struct direction *find_requester(struct capture *capture, struct direction *direction, const struct pkt *pkt,
+                                        const struct opcode_info *info)
+{
+    struct direction *requester = cap_pair_by_answer(capture, direction, pkt->psn, pkt->sport);
+    /* A NAK for a sequence error names a packet that may never have come by here; the one before it has arrived. */
+    if (!requester && info->verb == OP_ACK && pkt->ack.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQUENCE))
+        requester = cap_pair_by_answer(capture, direction, (pkt->psn - 1) & 0xffffff, pkt->sport);
+    if (!requester) return NULL;
+    if (direction->ack_psn != NONE) ring_drop(requester, direction->ack_psn);
+    if (direction->flags & DIR_ANSWERS) ring_drop(requester, (uint32_t)direction->response_next - 1);
+    return requester;
+}
+
 void cap_response_packet(struct capture *capture, struct direction *direction, const struct pkt *pkt,
                          const struct opcode_info *info)
 {
     struct direction *requester = direction_peer(capture, direction);
-    if (!requester) requester = cap_pair_by_answer(capture, direction, pkt->psn, pkt->sport);
-    /* A NAK for a sequence error names a packet that may never have come by here; the one before it has arrived. */
-    if (!requester && info->verb == OP_ACK && pkt->ack.syndrome == (AETH_NAK << 5 | NAK_PSN_SEQUENCE))
-        requester = cap_pair_by_answer(capture, direction, (pkt->psn - 1) & 0xffffff, pkt->sport);
-    if (info->verb == OP_ACK) {
+    if (!requester) requester = find_requester(capture, direction, pkt, info);
+    if (info->verb == OP_ACK && pkt->missing & OP_AETH) {
+        direction->view.answers_cut++;
+        capture->totals.answers_cut++;
+        if (requester && requester->flags & DIR_TROUBLE) requester->recovery.retries = 0;
+    } else if (info->verb == OP_ACK) {
         ack_packet(capture, direction, requester, pkt);
     } else if (info->verb == OP_READ) {
         read_packet(capture, direction, requester, pkt, info);

@@ -22,7 +22,7 @@
 uint32_t cap_table_connections(const struct capture_options *options)
 {
     uint32_t connections = options->max_connections ? options->max_connections : CAPTURE_MAX_CONNECTIONS;
-    return connections < 1u << 24 ? connections : 1u << 24;
+    return connections < CAPTURE_CONNECTIONS_LIMIT ? connections : CAPTURE_CONNECTIONS_LIMIT;
 }
 
 /* Two for each connection, and one that has come and may yet turn out to be the other half of one held. */
@@ -112,10 +112,19 @@ void cap_table_histo_add(struct capture *capture, struct histo **histo, uint64_t
     histo_add(*histo, value);
 }
 
+void cap_table_histo_weigh(struct capture *capture, struct histo **histo, uint64_t value, uint32_t weight)
+{
+    CHECK(weight > 0);
+    cap_table_histo_add(capture, histo, value);
+    if (weight == 1) return;
+    /* percentiles are a matter of the buckets; `count` stays the number of values */
+    uint32_t *bucket = &(*histo)->bucket[histo_bucket(value)], more = weight - 1;
+    *bucket = *bucket > UINT32_MAX - more ? UINT32_MAX : *bucket + more;
+}
+
 static void direction_release(struct capture *capture, uint32_t index)
 {
     struct direction *direction = &capture->direction[index];
-    cap_request_finish(capture, direction); /* what it has to show stays */
     cap_pair_index_drop(capture, direction);
     uint32_t *link = &capture->hash_head[capture->hash_link[index].hash & capture->hash_mask];
     while (*link != index + 1) {
@@ -138,6 +147,12 @@ void cap_table_trim(struct capture *capture)
     uint32_t node = capture->lru_oldest;
     CHECK(node != NONE);
     uint32_t peer = capture->direction[node].peer;
+    /* what is open is closed first, so that the verdict is as it would be had the capture ended here */
+    cap_request_finish(capture, &capture->direction[node]);
+    if (peer != NONE) cap_request_finish(capture, &capture->direction[peer]);
+    cap_request_settle(capture, &capture->direction[node]);
+    if (peer != NONE) cap_request_settle(capture, &capture->direction[peer]);
+    cap_inspect(capture, &capture->direction[node], NONE);
     cap_lru_remove(capture, node);
     direction_release(capture, node);
     if (peer != NONE) direction_release(capture, peer);
@@ -147,7 +162,7 @@ void cap_table_trim(struct capture *capture)
 static inline bool same_flow(const struct direction *direction, const struct flow *flow)
 {
     const struct capture_direction *view = &direction->view;
-    if (view->dst_qp != flow->dst_qp || view->vni != flow->vni) return false;
+    if (view->dst_qp != flow->dst_qp || direction_vni(view) != flow->vni) return false;
     if (memcmp(&view->src, &flow->src, 16) != 0 || memcmp(&view->dst, &flow->dst, 16) != 0) return false;
     return view->transport == OP_UD ? view->src_qp == flow->ud_src_qp : flow->ud_src_qp == NONE;
 }
@@ -185,7 +200,8 @@ static struct direction *direction_new(struct capture *capture, const struct flo
     direction->view.src = flow->src;
     direction->view.dst = flow->dst;
     direction->view.dst_qp = flow->dst_qp;
-    direction->view.vni = flow->vni;
+    direction->view.vni = flow->vni & 0xffffff;
+    direction->view.tunnelled = flow->vni != 0;
     direction->view.src_qp = flow->ud_src_qp;
     direction->view.transport = info->name ? info->transport : OP_CNP_KIND;
     direction->view.net = pkt->net;

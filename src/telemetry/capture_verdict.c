@@ -2,10 +2,12 @@
 /*
  * The verdict: what is wrong in this capture, in plain words, with packet numbers to look at.
  *
- * One finding for each rule of verdict.def that applies.  A first pass over the connections finds, for
- * each rule, how many are concerned and which is worst; then each rule writes its sentence.  Counts
- * come from the totals, which include connections dropped to keep the memory bound; names can only
- * come from those still held.
+ * One finding for each rule of verdict.def that applies.  capture_inspect.c has found, for each rule, how many
+ * directions are concerned and which is worst, those of connections dropped to keep the memory bound
+ * included; here each rule writes its sentence.
+ *
+ * Never is it said that nothing is wrong while something was counted: what no rule explains is said as the bare
+ * count it is.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,13 +19,6 @@
 #include "packet/mad.h"
 #include "telemetry/capture_internal.h"
 
-enum rule {
-#define X(id, number, severity, title, advice) RULE_##id,
-#include "telemetry/verdict.def"
-#undef X
-    RULES
-};
-
 static const struct {
     const char *id, *title, *advice;
     enum capture_severity severity;
@@ -34,126 +29,6 @@ static const struct {
 };
 
 _Static_assert(RULES <= CAPTURE_FINDINGS, "each rule has room for its finding");
-
-/* The connections a rule concerns, and the worst of them. */
-struct worst {
-    uint32_t count;
-    uint32_t connection;
-    uint64_t value, of; /* of the worst; of 0: a bare count */
-    uint64_t packet;    /* number to look at; 0: none */
-    uint64_t sum, sum_of;
-    const struct capture_direction *direction;
-    struct capture_evidence shown; /* one packet, or more, of each direction concerned */
-};
-
-struct verdict {
-    struct capture *capture;
-    struct worst worst[RULES];
-    uint32_t connection; /* being inspected */
-};
-
-static void concern(struct verdict *verdict, enum rule rule, const struct capture_direction *direction, uint64_t value,
-                    uint64_t of, uint64_t packet)
-{
-    struct worst *worst = &verdict->worst[rule];
-    if (value == 0) return;
-    worst->sum += value;
-    worst->sum_of += of;
-    worst->count++;
-    if (packet) evidence_keep(&worst->shown, packet);
-    if (worst->count > 1 && value <= worst->value) return;
-    worst->connection = verdict->connection;
-    worst->value = value;
-    worst->of = of;
-    worst->packet = packet;
-    worst->direction = direction;
-}
-
-static uint64_t nak_sum(const struct capture_direction *direction)
-{
-    uint64_t sum = direction->naks_reserved;
-    for (unsigned code = NAK_INVALID_REQUEST; code < NAK_CODES; code++)
-        sum += direction->naks[code];
-    return sum;
-}
-
-/* Packets skipped and never seen since: those the other end acknowledged, and the others. */
-static void inspect_holes(struct verdict *verdict, const struct direction *direction)
-{
-    const struct capture_direction *view = &direction->view;
-    static const enum rule rule[2] = {RULE_GAPS, RULE_CAPTURE_LOSS};
-    uint64_t missing[2] = {0, 0}, packet[2] = {0, 0};
-    for (unsigned i = 0; i < direction->holes; i++) {
-        const struct psn_hole *hole = &direction->hole[i];
-        unsigned arrived = hole->to <= direction->acked;
-        missing[arrived] += hole->to - hole->from;
-        if (packet[arrived])
-            evidence_keep(&verdict->worst[rule[arrived]].shown, hole->packet);
-        else
-            packet[arrived] = hole->packet;
-    }
-    for (unsigned arrived = 0; arrived < 2; arrived++)
-        concern(verdict, rule[arrived], view, missing[arrived], view->requests + missing[arrived], packet[arrived]);
-}
-
-static const struct direction *direction_of(const struct capture_direction *view)
-{
-    return (const struct direction *)((const char *)view - offsetof(struct direction, view));
-}
-
-/* One direction as a requester; `back` is its reverse or NULL. */
-static void inspect_requests(struct verdict *verdict, const struct direction *direction,
-                             const struct capture_direction *back)
-{
-    const struct capture_direction *view = &direction->view;
-    uint64_t timeouts = view->retransmitted_by[CAPTURE_BY_TIMEOUT];
-    const uint64_t *first = direction->recovery.first_packet;
-    bool silent = view->transport == OP_RC && direction->recovery.retries >= 2;
-    if (verdict->capture->totals.retransmitted_by[CAPTURE_BY_NAK])
-        concern(verdict, RULE_LOSS, view, view->retransmitted_by[CAPTURE_BY_NAK], view->requests,
-                first[CAPTURE_BY_NAK]);
-    else if (first[CAPTURE_BY_NAK]) /* selective repeat, behind the loss: nothing is seen twice */
-        concern(verdict, RULE_LOSS, view, view->filled - view->reordered, view->requests, first[CAPTURE_BY_NAK]);
-    if (back && back->packets && view->transport == OP_RC)
-        concern(verdict, RULE_TIMEOUT, view, timeouts, view->requests, first[CAPTURE_BY_TIMEOUT]);
-    else if (!silent)
-        concern(verdict, RULE_TIMEOUT_BLIND, view, timeouts, view->requests, first[CAPTURE_BY_TIMEOUT]);
-    if (silent) concern(verdict, RULE_SILENT, view, direction->recovery.retries, 0, direction->recovery.retry_first);
-    if (direction->recovery.hint == HINT_RNR && direction->recovery.hint_requests == view->requests)
-        concern(verdict, RULE_RNR_LAST, view, 1, 0, direction->recovery.hint_packet);
-    concern(verdict, RULE_REORDER, view, view->reordered, view->requests, direction->recovery.first_overtaken);
-    concern(verdict, RULE_ODD_SIZE, view, view->odd_sizes, view->requests, 0);
-    concern(verdict, RULE_RESET, view, view->resets, 0, 0);
-    inspect_holes(verdict, direction);
-    if (view->transport == OP_RC && !back && view->requests)
-        concern(verdict, RULE_ONE_WAY, view, view->requests, 0, view->first_request_packet);
-    if (view->ecn_marked && view->payload_bytes && view->transport != OP_UD && back && back->cnps == 0)
-        concern(verdict, RULE_CE_NO_CNP, view, view->ecn_marked, view->packets, direction->first_ce);
-    if (back && back->cnps && view->packets && view->ecn_capable == 0)
-        concern(verdict, RULE_CNP_NOT_ECT, view, back->cnps, 0, direction_of(back)->first_cnp);
-}
-
-static void inspect(struct verdict *verdict, const struct direction *direction, const struct capture_direction *back)
-{
-    const struct capture_direction *view = &direction->view;
-    concern(verdict, RULE_ICRC, view, view->icrc_errors, view->packets, view->icrc_first_packet);
-    concern(verdict, RULE_FATAL, view, nak_sum(view), 0, view->fatal_packet);
-    concern(verdict, RULE_RNR, view, view->rnr_naks, 0, view->rnr_first_packet);
-    concern(verdict, RULE_CNPS, view, view->cnps, 0, 0);
-    inspect_requests(verdict, direction, back);
-}
-
-static void inspect_all(struct verdict *verdict)
-{
-    struct capture *capture = verdict->capture;
-    for (uint32_t i = 0; i < capture->order_count; i++) {
-        const struct direction *forward = &capture->direction[capture->order[i]];
-        const struct direction *reverse = forward->peer == NONE ? NULL : &capture->direction[forward->peer];
-        verdict->connection = i;
-        inspect(verdict, forward, reverse ? &reverse->view : NULL);
-        if (reverse) inspect(verdict, reverse, &forward->view);
-    }
-}
 
 /* Appends to a finding's sentence; what does not fit is cut. */
 __attribute__((format(printf, 2, 3))) static void say(struct capture_finding *finding, const char *format, ...)
@@ -178,16 +53,22 @@ static void say_time(struct capture_finding *finding, uint64_t ns)
     say(finding, "%s", unit_format_short(UNIT_TIME, ps, 3, text));
 }
 
-static void say_direction(struct capture_finding *finding, const struct capture_direction *direction)
+static void say_direction(struct capture_finding *finding, const struct worst *worst)
 {
     char src[PKT_ADDR_TEXT], dst[PKT_ADDR_TEXT];
-    say(finding, "%s -> %s QP 0x%x", pkt_addr_format(&direction->src, src), pkt_addr_format(&direction->dst, dst),
-        direction->dst_qp);
+    say(finding, "%s -> %s QP 0x%x", pkt_addr_format(&worst->subject.src, src),
+        pkt_addr_format(&worst->subject.dst, dst), worst->subject.dst_qp);
+    if (worst->connection == NONE) say(finding, " (no longer held)");
 }
 
 static const char *plural(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
+}
+
+static void say_count(struct capture_finding *finding, uint64_t count, const char *one, const char *many)
+{
+    say(finding, "%llu %s", (unsigned long long)count, plural(count, one, many));
 }
 
 static int by_number(const void *left, const void *right)
@@ -198,15 +79,15 @@ static int by_number(const void *left, const void *right)
 
 /* The packet that the sentence names, then others in order: what was kept under `kind` (EVIDENCES: nothing, or
  * not of this rule alone), and what the directions concerned have to show. */
-static struct capture_evidence evidence_of(const struct verdict *verdict, enum rule rule, enum evidence kind)
+static struct capture_evidence evidence_of(const struct capture *capture, enum rule rule, enum evidence kind)
 {
-    const struct worst *worst = &verdict->worst[rule];
+    const struct worst *worst = &capture->worst[rule];
     struct capture_evidence ret = {.kept = 0};
     uint64_t number[2 * CAPTURE_EVIDENCE];
     size_t count = 0;
     if (kind < EVIDENCES)
-        for (unsigned i = 0; i < verdict->capture->evidence[kind].kept; i++)
-            number[count++] = verdict->capture->evidence[kind].packet[i];
+        for (unsigned i = 0; i < capture->evidence[kind].kept; i++)
+            number[count++] = capture->evidence[kind].packet[i];
     for (unsigned i = 0; i < worst->shown.kept; i++)
         number[count++] = worst->shown.packet[i];
     qsort(number, count, sizeof number[0], by_number);
@@ -216,17 +97,16 @@ static struct capture_evidence evidence_of(const struct verdict *verdict, enum r
     return ret;
 }
 
-static struct capture_finding *finding_new(struct verdict *verdict, enum rule rule, enum evidence evidence)
+static struct capture_finding *finding_new(struct capture *capture, enum rule rule, enum evidence evidence)
 {
-    struct capture *capture = verdict->capture;
     CHECK(capture->findings < CAPTURE_FINDINGS);
     struct capture_finding *finding = &capture->finding[capture->findings++];
     finding->id = rules[rule].id;
     finding->severity = rules[rule].severity;
     finding->title = rules[rule].title;
     finding->advice = rules[rule].advice;
-    finding->connection = verdict->worst[rule].count ? verdict->worst[rule].connection : NONE;
-    finding->evidence = evidence_of(verdict, rule, evidence);
+    finding->connection = capture->worst[rule].count ? capture->worst[rule].connection : NONE;
+    finding->evidence = evidence_of(capture, rule, evidence);
     return finding;
 }
 
@@ -235,7 +115,7 @@ static void say_worst(struct capture_finding *finding, const struct worst *worst
 {
     if (worst->count == 0) return;
     say(finding, worst->count > 1 ? "; worst: " : ": ");
-    say_direction(finding, worst->direction);
+    say_direction(finding, worst);
     if (worst->count > 1) {
         say(finding, ", %llu", (unsigned long long)worst->value);
         if (worst->of) {
@@ -245,31 +125,45 @@ static void say_worst(struct capture_finding *finding, const struct worst *worst
     }
     if (worst->packet) say(finding, ", first at packet %llu", (unsigned long long)worst->packet);
     if (worst->count > 1)
-        say(finding, "; and %u more %s", worst->count - 1, plural(worst->count - 1, "direction", "directions"));
+        say(finding, "; and %llu more %s", (unsigned long long)worst->count - 1,
+            plural(worst->count - 1, "direction", "directions"));
 }
+
+/* "1 of 5 request packets was sent again" */
+struct words {
+    const char *thing, *things; /* of how many */
+    const char *one, *many;     /* what holds for one of them, for several */
+};
+#define REQUESTS "request packet", "request packets"
 
 /* The usual finding: N of M things. */
-static struct capture_finding *finding_share(struct verdict *verdict, enum rule rule, enum evidence evidence,
-                                             uint64_t value, uint64_t of, const char *things)
+static void finding_share(struct capture *capture, enum rule rule, enum evidence evidence, uint64_t value, uint64_t of,
+                          const struct words *words)
 {
-    if (value == 0) return NULL;
-    struct capture_finding *finding = finding_new(verdict, rule, evidence);
-    say(finding, "%llu of %llu %s", (unsigned long long)value, (unsigned long long)of, things);
+    if (value == 0) return;
+    struct capture_finding *finding = finding_new(capture, rule, evidence);
+    say(finding, "%llu of %llu %s %s", (unsigned long long)value, (unsigned long long)of,
+        plural(of, words->thing, words->things), plural(value, words->one, words->many));
     say_share(finding, value, of);
-    say_worst(finding, &verdict->worst[rule]);
-    return finding;
+    say_worst(finding, &capture->worst[rule]);
 }
 
-static void write_damage(struct verdict *verdict)
+/* A share of what the directions concerned have sent. */
+static void finding_sum(struct capture *capture, enum rule rule, enum evidence evidence, const struct words *words)
 {
-    const struct capture_totals *totals = &verdict->capture->totals;
-    finding_share(verdict, RULE_ICRC, EVIDENCE_ICRC, totals->icrc_errors, totals->icrc_checked,
-                  "packets checked have a wrong ICRC");
+    finding_share(capture, rule, evidence, capture->worst[rule].sum, capture->worst[rule].sum_of, words);
+}
+
+static void write_damage(struct capture *capture)
+{
+    const struct capture_totals *totals = &capture->totals;
+    finding_share(capture, RULE_ICRC, EVIDENCE_ICRC, totals->icrc_errors, totals->icrc_checked,
+                  &(struct words){"packet", "packets", "checked has a wrong ICRC", "checked have a wrong ICRC"});
     uint64_t aggregates = totals->malformed_by[CODEC_FAULT_TOO_LONG];
     if (totals->malformed > aggregates) {
-        struct capture_finding *finding = finding_new(verdict, RULE_MALFORMED, EVIDENCE_MALFORMED);
+        struct capture_finding *finding = finding_new(capture, RULE_MALFORMED, EVIDENCE_MALFORMED);
         uint64_t count = totals->malformed - aggregates;
-        say(finding, "%llu malformed %s", (unsigned long long)count, plural(count, "frame", "frames"));
+        say_count(finding, count, "malformed frame", "malformed frames");
         const char *separator = ": ";
         for (unsigned fault = 0; fault < CODEC_FAULTS; fault++) {
             if (!totals->malformed_by[fault] || fault == CODEC_FAULT_TOO_LONG) continue;
@@ -278,127 +172,153 @@ static void write_damage(struct verdict *verdict)
             separator = "; ";
         }
     }
-    if (aggregates) {
-        struct capture_finding *finding = finding_new(verdict, RULE_AGGREGATE, EVIDENCE_AGGREGATE);
-        say(finding, "%llu %s", (unsigned long long)aggregates, plural(aggregates, "frame", "frames"));
-    }
+    if (aggregates) say_count(finding_new(capture, RULE_AGGREGATE, EVIDENCE_AGGREGATE), aggregates, "frame", "frames");
 }
 
-static void write_broken(struct verdict *verdict)
+static void write_broken(struct capture *capture)
 {
-    const struct worst *fatal = &verdict->worst[RULE_FATAL], *silent = &verdict->worst[RULE_SILENT];
-    uint64_t naks = verdict->capture->fatal_naks;
-    if (naks && !fatal->count)
-        say(finding_new(verdict, RULE_FATAL, EVIDENCE_FATAL), "%llu %s, on connections no longer held",
-            (unsigned long long)naks, plural(naks, "NAK", "NAKs"));
+    const struct worst *fatal = &capture->worst[RULE_FATAL], *silent = &capture->worst[RULE_SILENT];
     if (fatal->count) {
-        struct capture_finding *finding = finding_new(verdict, RULE_FATAL, EVIDENCE_FATAL);
-        say(finding, "%llu %s", (unsigned long long)naks, plural(naks, "NAK", "NAKs"));
+        struct capture_finding *finding = finding_new(capture, RULE_FATAL, EVIDENCE_FATAL);
+        say_count(finding, fatal->sum, "NAK", "NAKs");
         const char *separator = fatal->count > 1 ? " (worst connection: " : " (";
         for (unsigned code = NAK_INVALID_REQUEST; code < NAK_CODES; code++) {
-            if (!fatal->direction->naks[code]) continue;
+            if (!(fatal->subject.nak_codes & 1u << code)) continue;
             say(finding, "%s%s", separator, nak_name(code));
             separator = ", ";
         }
-        if (fatal->direction->naks_reserved) say(finding, "%sreserved code", separator);
+        if (fatal->subject.nak_codes & 1u << 31) say(finding, "%sreserved code", separator);
         say(finding, ")");
         say_worst(finding, fatal);
     }
     if (silent->count) {
-        struct capture_finding *finding = finding_new(verdict, RULE_SILENT, EVIDENCES);
-        const struct recovery *recovery = &direction_of(silent->direction)->recovery;
-        say_direction(finding, silent->direction);
-        say(finding, ": PSN %u was sent %llu more times and never answered", (uint32_t)recovery->retry_psn & 0xffffff,
+        struct capture_finding *finding = finding_new(capture, RULE_SILENT, EVIDENCES);
+        say_direction(finding, silent);
+        say(finding, ": PSN %u was sent %llu more times and never answered", silent->subject.retry_psn,
             (unsigned long long)silent->value);
         if (silent->count > 1)
-            say(finding, "; and %u more %s", silent->count - 1, plural(silent->count - 1, "connection", "connections"));
-        finding->evidence = (struct capture_evidence){.packet = {recovery->retry_first}, .kept = 1};
-        evidence_keep(&finding->evidence, recovery->retry_packet);
+            say(finding, "; and %llu more %s", (unsigned long long)silent->count - 1,
+                plural(silent->count - 1, "connection", "connections"));
+        finding->evidence = (struct capture_evidence){.packet = {silent->subject.retry_first}, .kept = 1};
+        evidence_keep(&finding->evidence, silent->subject.retry_packet);
     }
 }
 
-static void write_loss(struct verdict *verdict)
+static void write_repeats(struct capture *capture)
 {
-    const struct capture_totals *totals = &verdict->capture->totals;
-    const struct worst *worst = verdict->worst;
-    if (totals->retransmitted_by[CAPTURE_BY_NAK])
-        finding_share(verdict, RULE_LOSS, EVIDENCE_LOSS, totals->retransmitted_by[CAPTURE_BY_NAK], totals->requests,
-                      "request packets were sent again after a NAK");
-    else
-        finding_share(verdict, RULE_LOSS, EVIDENCE_LOSS, worst[RULE_LOSS].sum, worst[RULE_LOSS].sum_of,
-                      "request packets were lost ahead of the capture point and sent again");
+    const struct capture_totals *totals = &capture->totals;
+    struct worst *worst = capture->worst;
+    if (totals->retransmitted_by[CAPTURE_BY_NAK]) {
+        finding_share(capture, RULE_LOSS, EVIDENCE_LOSS, totals->retransmitted_by[CAPTURE_BY_NAK], totals->requests,
+                      &(struct words){REQUESTS, "was sent again after a NAK", "were sent again after a NAK"});
+    } else {
+        worst[RULE_LOSS] = worst[RULE_LOSS_AHEAD];
+        finding_sum(capture, RULE_LOSS, EVIDENCE_LOSS,
+                    &(struct words){REQUESTS, "was lost ahead of the capture point and sent again",
+                                    "were lost ahead of the capture point and sent again"});
+    }
     /* what was kept of timeouts belongs to one of these rules only if the others do not apply */
     unsigned rules_of_timeouts =
         !!worst[RULE_TIMEOUT].count + !!worst[RULE_TIMEOUT_BLIND].count + !!worst[RULE_SILENT].count;
     enum evidence timeouts = rules_of_timeouts == 1 ? EVIDENCE_TIMEOUT : EVIDENCES;
-    finding_share(verdict, RULE_TIMEOUT, timeouts, worst[RULE_TIMEOUT].sum, worst[RULE_TIMEOUT].sum_of,
-                  "request packets were sent again with no NAK before them");
-    finding_share(verdict, RULE_TIMEOUT_BLIND, timeouts, worst[RULE_TIMEOUT_BLIND].sum,
-                  worst[RULE_TIMEOUT_BLIND].sum_of, "request packets were sent again");
-    finding_share(verdict, RULE_CAPTURE_LOSS, EVIDENCES, worst[RULE_CAPTURE_LOSS].sum, worst[RULE_CAPTURE_LOSS].sum_of,
-                  "request packets were acknowledged but not captured");
-    finding_share(verdict, RULE_GAPS, EVIDENCES, worst[RULE_GAPS].sum, worst[RULE_GAPS].sum_of,
-                  "request packets are missing");
-    finding_share(verdict, RULE_REORDER, EVIDENCE_REORDER, totals->reordered, totals->requests,
-                  "request packets came behind later ones");
-    finding_share(verdict, RULE_ODD_SIZE, EVIDENCE_SIZE, worst[RULE_ODD_SIZE].sum, worst[RULE_ODD_SIZE].sum_of,
-                  "request packets are First or Middle of another size");
+    finding_sum(
+        capture, RULE_TIMEOUT, timeouts,
+        &(struct words){REQUESTS, "was sent again with no NAK before it", "were sent again with no NAK before them"});
+    finding_sum(capture, RULE_TIMEOUT_BLIND, timeouts, &(struct words){REQUESTS, "was sent again", "were sent again"});
+    finding_sum(capture, RULE_COPIES, EVIDENCE_COPY,
+                &(struct words){REQUESTS, "is a copy of one recorded less than 8.2 us before",
+                                "are copies of ones recorded less than 8.2 us before"});
+}
+
+static void write_rnr(struct capture *capture)
+{
+    const struct capture_totals *totals = &capture->totals;
+    const struct worst *rnr = &capture->worst[RULE_RNR];
     if (totals->rnr_naks == 0) return;
-    struct capture_finding *finding = finding_new(verdict, RULE_RNR, EVIDENCE_RNR);
-    say(finding, "%llu RNR %s", (unsigned long long)totals->rnr_naks, plural(totals->rnr_naks, "NAK", "NAKs"));
-    if (totals->retransmitted_by[CAPTURE_BY_RNR])
-        say(finding, ", %llu packets sent again", (unsigned long long)totals->retransmitted_by[CAPTURE_BY_RNR]);
-    const struct worst *rnr = &worst[RULE_RNR];
+    struct capture_finding *finding = finding_new(capture, RULE_RNR, EVIDENCE_RNR);
+    say_count(finding, totals->rnr_naks, "RNR NAK", "RNR NAKs");
+    if (totals->retransmitted_by[CAPTURE_BY_RNR]) {
+        say(finding, ", ");
+        say_count(finding, totals->retransmitted_by[CAPTURE_BY_RNR], "packet sent again", "packets sent again");
+    }
     if (!rnr->count) return;
     say(finding, ", timer ");
-    say_time(finding, rnr->direction->rnr_min_ns);
-    if (rnr->direction->rnr_max_ns != rnr->direction->rnr_min_ns) {
+    say_time(finding, rnr->subject.rnr_min_ns);
+    if (rnr->subject.rnr_max_ns != rnr->subject.rnr_min_ns) {
         say(finding, " to ");
-        say_time(finding, rnr->direction->rnr_max_ns);
+        say_time(finding, rnr->subject.rnr_max_ns);
     }
     say_worst(finding, rnr);
 }
 
-static void write_rnr_last(struct verdict *verdict)
+static void write_loss(struct capture *capture)
 {
-    const struct worst *worst = &verdict->worst[RULE_RNR_LAST];
+    const struct capture_totals *totals = &capture->totals;
+    write_repeats(capture);
+    finding_sum(
+        capture, RULE_CAPTURE_LOSS, EVIDENCES,
+        totals->cut_headers
+            ? &(struct words){REQUESTS, "was acknowledged but not captured, or cut before its PSN",
+                              "were acknowledged but not captured, or cut before their PSN"}
+            : &(struct words){REQUESTS, "was acknowledged but not captured", "were acknowledged but not captured"});
+    finding_sum(capture, RULE_GAPS, EVIDENCES, &(struct words){REQUESTS, "is missing", "are missing"});
+    finding_share(capture, RULE_REORDER, EVIDENCE_REORDER, totals->reordered, totals->requests,
+                  &(struct words){REQUESTS, "came behind later ones", "came behind later ones"});
+    finding_sum(capture, RULE_ODD_SIZE, EVIDENCE_SIZE,
+                &(struct words){REQUESTS, "is First or Middle of another size", "are First or Middle of another size"});
+    write_rnr(capture);
+}
+
+static void write_rnr_last(struct capture *capture)
+{
+    const struct worst *worst = &capture->worst[RULE_RNR_LAST];
     if (!worst->count) return;
-    struct capture_finding *finding = finding_new(verdict, RULE_RNR_LAST, EVIDENCES);
-    say_direction(finding, worst->direction);
+    struct capture_finding *finding = finding_new(capture, RULE_RNR_LAST, EVIDENCES);
+    say_direction(finding, worst);
     if (worst->count > 1)
-        say(finding, " and %u more %s", worst->count - 1, plural(worst->count - 1, "direction", "directions"));
+        say(finding, " and %llu more %s", (unsigned long long)worst->count - 1,
+            plural(worst->count - 1, "direction", "directions"));
     say(finding, ": no request after the last RNR NAK");
 }
 
-static void write_congestion(struct verdict *verdict)
+static void write_nak_alone(struct capture *capture)
 {
-    const struct capture *capture = verdict->capture;
+    const struct worst *worst = &capture->worst[RULE_NAK_ALONE];
+    if (!worst->count) return;
+    struct capture_finding *finding = finding_new(capture, RULE_NAK_ALONE, EVIDENCES);
+    say_count(finding, worst->sum, "NAK for a PSN sequence error", "NAKs for a PSN sequence error");
+    say_worst(finding, worst);
+}
+
+static void write_congestion(struct capture *capture)
+{
     const struct capture_totals *totals = &capture->totals;
-    const struct worst *marked = &verdict->worst[RULE_CE_NO_CNP], *not_ect = &verdict->worst[RULE_CNP_NOT_ECT];
-    const struct worst *cnps = &verdict->worst[RULE_CNPS];
+    const struct worst *marked = &capture->worst[RULE_CE_NO_CNP], *not_ect = &capture->worst[RULE_CNP_NOT_ECT];
+    const struct worst *cnps = &capture->worst[RULE_CNPS];
     if (marked->count)
-        finding_share(verdict, RULE_CE_NO_CNP, totals->cnps ? EVIDENCES : EVIDENCE_CE, marked->sum, marked->sum_of,
-                      "packets are marked CE on connections without a CNP");
+        finding_sum(capture, RULE_CE_NO_CNP, totals->cnps ? EVIDENCES : EVIDENCE_CE,
+                    &(struct words){"packet", "packets", "is marked CE on a connection without a CNP",
+                                    "are marked CE on connections without a CNP"});
     if (not_ect->count) {
         struct capture_finding *finding =
-            finding_new(verdict, RULE_CNP_NOT_ECT, not_ect->count == cnps->count ? EVIDENCE_CNP : EVIDENCES);
-        say(finding, "%llu %s", (unsigned long long)not_ect->sum, plural(not_ect->sum, "CNP", "CNPs"));
+            finding_new(capture, RULE_CNP_NOT_ECT, not_ect->count == cnps->count ? EVIDENCE_CNP : EVIDENCES);
+        say_count(finding, not_ect->sum, "CNP", "CNPs");
         say_worst(finding, not_ect);
     }
     if (totals->cnps) {
-        struct capture_finding *finding = finding_new(verdict, RULE_CNPS, EVIDENCE_CNP);
-        say(finding, "%llu %s, %llu packets marked CE", (unsigned long long)totals->cnps,
-            plural(totals->cnps, "CNP", "CNPs"), (unsigned long long)totals->ecn_marked);
-        if (cnps->count && cnps->direction->cnp_gap) {
+        struct capture_finding *finding = finding_new(capture, RULE_CNPS, EVIDENCE_CNP);
+        say_count(finding, totals->cnps, "CNP, ", "CNPs, ");
+        say_count(finding, totals->ecn_marked, "packet marked CE", "packets marked CE");
+        if (cnps->subject.cnp_gap_ns) {
             say(finding, ", at least ");
-            say_time(finding, cnps->direction->cnp_gap->min);
+            say_time(finding, cnps->subject.cnp_gap_ns);
             say(finding, " apart");
         }
         say_worst(finding, cnps);
     }
     if (totals->roce_packets && totals->ecn_capable == 0)
-        say(finding_new(verdict, RULE_NOT_ECN, EVIDENCES), "none of %llu RoCE packets is ECN-capable",
-            (unsigned long long)totals->roce_packets);
+        say(finding_new(capture, RULE_NOT_ECN, EVIDENCES), "none of %llu RoCE %s is ECN-capable",
+            (unsigned long long)totals->roce_packets, plural(totals->roce_packets, "packet", "packets"));
 }
 
 static void say_pause(struct capture_finding *finding, const struct capture_pause *pause, uint64_t span_ns)
@@ -416,9 +336,8 @@ static void say_pause(struct capture_finding *finding, const struct capture_paus
     say(finding, ", %llu xoff, %llu xon", (unsigned long long)pause->xoff, (unsigned long long)pause->xon);
 }
 
-static void write_pauses(struct verdict *verdict)
+static void write_pauses(struct capture *capture)
 {
-    const struct capture *capture = verdict->capture;
     const struct capture_totals *totals = &capture->totals;
     uint64_t span_ns = totals->last_ns - totals->first_ns;
     const struct capture_pause *worst[2] = {NULL, NULL};
@@ -433,14 +352,18 @@ static void write_pauses(struct verdict *verdict)
     }
     for (unsigned storm = 0; storm < 2; storm++) {
         if (!worst[storm]) continue;
-        struct capture_finding *finding = finding_new(verdict, storm ? RULE_PAUSE_STORM : RULE_PAUSED, EVIDENCES);
+        struct capture_finding *finding = finding_new(capture, storm ? RULE_PAUSE_STORM : RULE_PAUSED, EVIDENCES);
         finding->evidence = worst[storm]->evidence;
         say_pause(finding, worst[storm], span_ns);
-        if (count[storm] > 1) say(finding, "; and %u more senders or priorities", count[storm] - 1);
+        if (count[storm] > 1)
+            say(finding, "; and %u more %s", count[storm] - 1,
+                plural(count[storm] - 1, "sender or priority", "senders or priorities"));
     }
-    if (totals->pause_frames && totals->pfc_frames)
-        say(finding_new(verdict, RULE_GLOBAL_PAUSE, EVIDENCE_PAUSE), "%llu PAUSE frames beside %llu PFC frames",
-            (unsigned long long)totals->pause_frames, (unsigned long long)totals->pfc_frames);
+    if (totals->pause_frames && totals->pfc_frames) {
+        struct capture_finding *finding = finding_new(capture, RULE_GLOBAL_PAUSE, EVIDENCE_PAUSE);
+        say_count(finding, totals->pause_frames, "PAUSE frame beside ", "PAUSE frames beside ");
+        say_count(finding, totals->pfc_frames, "PFC frame", "PFC frames");
+    }
 }
 
 enum { CONSUMER_REJECT = 28 };
@@ -454,9 +377,8 @@ static bool cm_is(const struct capture_cm *cm, enum rule rule)
     return rule == RULE_CM_REFUSED ? refused : rejected && !refused;
 }
 
-static void write_cm(struct verdict *verdict, enum rule rule)
+static void write_cm(struct capture *capture, enum rule rule)
 {
-    const struct capture *capture = verdict->capture;
     struct capture_finding *finding = NULL;
     char from[PKT_ADDR_TEXT], to[PKT_ADDR_TEXT];
     uint32_t count = 0;
@@ -464,7 +386,7 @@ static void write_cm(struct verdict *verdict, enum rule rule)
         const struct capture_cm *cm = &capture->cm[i].view;
         if (!cm_is(cm, rule)) continue;
         if (count++ == 0) {
-            finding = finding_new(verdict, rule, EVIDENCES);
+            finding = finding_new(capture, rule, EVIDENCES);
             say(finding, "%s -> %s service 0x%llx", pkt_addr_format(&cm->initiator, from),
                 pkt_addr_format(&cm->acceptor, to), (unsigned long long)cm->service_id);
             if (rule == RULE_CM_UNANSWERED)
@@ -479,45 +401,58 @@ static void write_cm(struct verdict *verdict, enum rule rule)
     if (count > 1) say(finding, "; and %u more", count - 1);
 }
 
-static void write_unread(struct verdict *verdict)
+static void write_unread(struct capture *capture)
 {
-    const struct capture_totals *totals = &verdict->capture->totals;
+    const struct capture_totals *totals = &capture->totals;
     if (!totals->unread) return;
-    struct capture_finding *finding = finding_new(verdict, RULE_UNREAD, EVIDENCE_UNREAD);
-    say(finding, "%llu %s of link type", (unsigned long long)totals->unread,
-        plural(totals->unread, "record", "records"));
+    struct capture_finding *finding = finding_new(capture, RULE_UNREAD, EVIDENCE_UNREAD);
+    say_count(finding, totals->unread, "record of link type", "records of link type");
     for (unsigned i = 0; i < CAPTURE_UNREAD_TYPES && totals->unread_type[i].records; i++)
         say(finding, "%s %u (%s, %llu)", i ? "," : "", totals->unread_type[i].link_type,
             capfile_link_name(totals->unread_type[i].link_type), (unsigned long long)totals->unread_type[i].records);
 }
 
-static void write_notes(struct verdict *verdict)
+static void write_notes(struct capture *capture)
 {
-    const struct capture_totals *totals = &verdict->capture->totals;
+    const struct capture_totals *totals = &capture->totals;
     uint64_t cut = totals->cut + totals->cut_headers;
-    if (cut)
-        say(finding_new(verdict, RULE_CUT, EVIDENCE_CUT), "%llu packets cut, %llu of them inside the headers",
-            (unsigned long long)cut, (unsigned long long)totals->cut_headers);
-    finding_share(verdict, RULE_UNKNOWN, EVIDENCE_UNKNOWN, totals->unknown_opcodes, totals->roce_packets,
-                  "RoCE packets have an opcode not looked into");
-    finding_share(verdict, RULE_EVICTED, EVIDENCES, totals->evicted, totals->connections,
-                  "connections were dropped to keep memory bounded");
-    finding_share(verdict, RULE_BACKWARDS, EVIDENCE_BACKWARDS, totals->time_backwards, totals->packets,
-                  "records are older than the one before");
-    const struct worst *reset = &verdict->worst[RULE_RESET], *one_way = &verdict->worst[RULE_ONE_WAY];
+    if (cut) {
+        bool blind = totals->roce_packets == 0 && totals->cut_headers;
+        struct capture_finding *finding = finding_new(capture, blind ? RULE_CUT_BLIND : RULE_CUT, EVIDENCE_CUT);
+        say_count(finding, cut, "packet cut", "packets cut");
+        say(finding, ", %llu before the end of the BTH and %llu inside the headers behind it",
+            (unsigned long long)totals->cut_headers, (unsigned long long)totals->cut_extended);
+    }
+    const struct worst *forgotten = &capture->worst[RULE_FORGOTTEN];
+    if (forgotten->count) {
+        struct capture_finding *finding = finding_new(capture, RULE_FORGOTTEN, EVIDENCES);
+        say_count(finding, totals->holes_forgotten, "gap was given up", "gaps were given up");
+        say_worst(finding, forgotten);
+    }
+    finding_share(capture, RULE_UNKNOWN, EVIDENCE_UNKNOWN, totals->unknown_opcodes, totals->roce_packets,
+                  &(struct words){"RoCE packet", "RoCE packets", "has an opcode not looked into",
+                                  "have an opcode not looked into"});
+    finding_share(capture, RULE_EVICTED, EVIDENCES, totals->evicted, totals->connections,
+                  &(struct words){"connection", "connections", "was dropped to keep memory bounded",
+                                  "were dropped to keep memory bounded"});
+    finding_share(
+        capture, RULE_BACKWARDS, EVIDENCE_BACKWARDS, totals->time_backwards, totals->packets,
+        &(struct words){"record", "records", "is older than the one before", "are older than the one before"});
+    const struct worst *reset = &capture->worst[RULE_RESET], *one_way = &capture->worst[RULE_ONE_WAY];
     if (reset->count) {
-        struct capture_finding *finding = finding_new(verdict, RULE_RESET, EVIDENCE_RESET);
-        say(finding, "%llu %s", (unsigned long long)reset->sum, plural(reset->sum, "time", "times"));
+        struct capture_finding *finding = finding_new(capture, RULE_RESET, EVIDENCE_RESET);
+        say_count(finding, reset->sum, "time", "times");
         say_worst(finding, reset);
     }
     if (one_way->count) {
-        struct capture_finding *finding = finding_new(verdict, RULE_ONE_WAY, EVIDENCES);
-        say(finding, "%llu request packets without any answer", (unsigned long long)one_way->sum);
+        struct capture_finding *finding = finding_new(capture, RULE_ONE_WAY, EVIDENCES);
+        say_count(finding, one_way->sum, "request packet", "request packets");
+        say(finding, " without any answer");
         say_worst(finding, one_way);
     }
-    if (totals->roce_packets == 0)
-        say(finding_new(verdict, RULE_NO_ROCE, EVIDENCES), "none of %llu records is RoCE",
-            (unsigned long long)totals->packets);
+    if (totals->roce_packets == 0 && !totals->cut_headers)
+        say(finding_new(capture, RULE_NO_ROCE, EVIDENCES), "none of %llu %s is RoCE",
+            (unsigned long long)totals->packets, plural(totals->packets, "record", "records"));
 }
 
 static int by_severity(const void *left, const void *right)
@@ -527,30 +462,63 @@ static int by_severity(const void *left, const void *right)
     return strcmp(a->id, b->id);
 }
 
+/* What was counted and no rule above has explained. */
+static void write_unexplained(struct capture *capture)
+{
+    const struct capture_totals *totals = &capture->totals;
+    if (totals->naks > capture->fatal_naks)
+        say_count(finding_new(capture, RULE_NAK_ALONE, EVIDENCES), totals->naks - capture->fatal_naks,
+                  "NAK for a PSN sequence error", "NAKs for a PSN sequence error");
+    if (totals->retransmitted)
+        finding_share(capture, RULE_TIMEOUT_BLIND, EVIDENCE_TIMEOUT, totals->retransmitted, totals->requests,
+                      &(struct words){REQUESTS, "was sent again", "were sent again"});
+    if (totals->gaps) {
+        struct capture_finding *finding = finding_new(capture, RULE_GAPS, EVIDENCES);
+        say(finding, "PSNs were skipped ");
+        say_count(finding, totals->gaps, "time", "times");
+    }
+}
+
+static bool anything_wrong(const struct capture *capture)
+{
+    for (uint32_t i = 0; i < capture->findings; i++)
+        if (capture->finding[i].severity != CAPTURE_INFO) return true;
+    return false;
+}
+
+static void write_nothing(struct capture *capture)
+{
+    const struct capture_totals *totals = &capture->totals;
+    struct capture_finding *finding = finding_new(capture, RULE_NOTHING, EVIDENCES);
+    say(finding, "nothing wrong in ");
+    say_count(finding, totals->roce_packets, "RoCE packet of ", "RoCE packets of ");
+    say_count(finding, totals->connections, "connection, ", "connections, ");
+    say_count(finding, totals->icrc_checked, "ICRC checked", "ICRCs checked");
+    snprintf(capture->advice, sizeof capture->advice, "Checked: %s%s",
+             totals->icrc_checked == 0                      ? ""
+             : totals->icrc_checked == totals->roce_packets ? "ICRC, "
+                                                            : "ICRC where it could be, ",
+             rules[RULE_NOTHING].advice);
+    finding->advice = capture->advice;
+}
+
 void cap_verdict_write(struct capture *capture)
 {
-    struct verdict verdict = {.capture = capture};
-    inspect_all(&verdict);
-    write_damage(&verdict);
-    write_broken(&verdict);
-    write_cm(&verdict, RULE_CM_REJECTED);
-    write_cm(&verdict, RULE_CM_REFUSED);
-    write_cm(&verdict, RULE_CM_UNANSWERED);
-    write_loss(&verdict);
-    write_rnr_last(&verdict);
-    write_congestion(&verdict);
-    write_pauses(&verdict);
-    write_unread(&verdict);
-    write_notes(&verdict);
-    bool wrong = false;
-    for (uint32_t i = 0; i < capture->findings; i++)
-        wrong = wrong || capture->finding[i].severity != CAPTURE_INFO;
-    if (!wrong && capture->totals.roce_packets) {
-        const struct capture_totals *totals = &capture->totals;
-        struct capture_finding *finding = finding_new(&verdict, RULE_NOTHING, EVIDENCES);
-        say(finding, "nothing wrong in %llu RoCE packets of %llu %s, %llu ICRCs checked",
-            (unsigned long long)totals->roce_packets, (unsigned long long)totals->connections,
-            plural(totals->connections, "connection", "connections"), (unsigned long long)totals->icrc_checked);
-    }
+    for (uint32_t i = 0; i < capture->order_count; i++)
+        cap_inspect(capture, &capture->direction[capture->order[i]], i);
+    write_damage(capture);
+    write_broken(capture);
+    write_cm(capture, RULE_CM_REJECTED);
+    write_cm(capture, RULE_CM_REFUSED);
+    write_cm(capture, RULE_CM_UNANSWERED);
+    write_loss(capture);
+    write_rnr_last(capture);
+    write_nak_alone(capture);
+    write_congestion(capture);
+    write_pauses(capture);
+    write_unread(capture);
+    write_notes(capture);
+    if (!anything_wrong(capture)) write_unexplained(capture);
+    if (!anything_wrong(capture) && capture->totals.roce_packets) write_nothing(capture);
     qsort(capture->finding, capture->findings, sizeof capture->finding[0], by_severity);
 }

@@ -29,7 +29,7 @@ static struct pkt_addr random_addr(struct rng *rng, uint8_t net)
 static void random_tags(struct rng *rng, unsigned tags, struct pkt_vlan vlan[2])
 {
     for (unsigned i = 0; i < tags; i++) {
-        vlan[i].tpid = rng_below(rng, 2) ? 0x8100 : 0x88a8;
+        vlan[i].tpid = (uint16_t[]){0x8100, 0x88a8, 0x9100}[rng_below(rng, 3)];
         vlan[i].tci = (uint16_t)rng_u32(rng);
     }
 }

@@ -394,7 +394,7 @@ static void test_emit_refuses(void **state)
     f.cold.vlan[0] = (struct pkt_vlan){0x8100, 3 << 13}; /* the priority disagrees */
     expect_refused();
     f.pkt.flags |= PKT_TAGGED;
-    f.cold.vlan[0] = (struct pkt_vlan){0x9100, 0};
+    f.cold.vlan[0] = (struct pkt_vlan){0x9200, 0};
     expect_refused();
     f.cold.vlan[1] = (struct pkt_vlan){0x8100, 0}; /* an inner tag alone */
     expect_refused();

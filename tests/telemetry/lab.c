@@ -42,6 +42,8 @@ void lab_raw(struct lab *lab, uint32_t link_type, uint32_t captured, uint32_t le
 
 void lab_put(struct lab *lab, struct pkt *pkt, struct pkt_cold *cold, const uint8_t *payload)
 {
+    if (!cold->ip_id && !lab->one_ip_id)
+        cold->ip_id = (uint16_t)++lab->ip_id; /* two packets with the same bytes are a copy */
     int bytes = codec_emit(pkt, cold, payload, lab->frame, sizeof lab->frame);
     CHECK(bytes > 0);
     if (lab->damage) lab->frame[bytes - 5] ^= 0x10;
@@ -70,6 +72,17 @@ static void make(const struct way *way, uint8_t opcode, uint32_t psn, struct pkt
         .dport = 4791,
         .smac = {2, 0, 0, 0, 0, way->src},
         .dmac = {2, 0, 0, 0, 0, way->dst},
+    };
+    if (!way->tunnel) return;
+    pkt->flags |= PKT_TUNNEL;
+    cold->outer = (struct pkt_outer){
+        .src = pkt_addr_ipv4(192u << 24 | way->src),
+        .dst = pkt_addr_ipv4(192u << 24 | way->dst),
+        .vni = way->vni,
+        .sport = 50000,
+        .net = PKT_NET_IPV4,
+        .tos = way->outer_ecn,
+        .ttl = 64,
     };
 }
 

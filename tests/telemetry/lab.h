@@ -20,9 +20,11 @@ struct lab {
     uint64_t now_ns; /* of the next packet; each packet moves it by step_ns */
     uint64_t step_ns;
     uint64_t number; /* of the last packet */
+    uint32_t ip_id;  /* of the last packet made */
     uint8_t frame[LAB_FRAME];
     uint32_t frame_bytes;
-    bool damage; /* flips a payload or header bit of the next packet after its ICRC was computed */
+    bool one_ip_id; /* every packet with the same IP identification, as many adapters do */
+    bool damage;    /* flips a payload or header bit of the next packet after its ICRC was computed */
 };
 
 /* One end's way to the other. */
@@ -32,6 +34,9 @@ struct way {
     uint16_t sport; /* 0: 49152 */
     uint8_t ecn;
     uint32_t src_qp; /* UD */
+    bool tunnel;     /* in VXLAN */
+    uint32_t vni;
+    uint8_t outer_ecn;
 };
 
 void lab_open(struct lab *lab, const struct capture_options *options);
@@ -39,6 +44,7 @@ void lab_close(struct lab *lab);
 void lab_finish(struct lab *lab);
 
 void lab_put(struct lab *lab, struct pkt *pkt, struct pkt_cold *cold, const uint8_t *payload);
+/* What is in lab->frame: the packet made last, once more. */
 void lab_raw(struct lab *lab, uint32_t link_type, uint32_t captured, uint32_t length);
 /* A request: its payload, or for READ the length asked for; `ack` asks for an ACK. */
 void lab_request(struct lab *lab, const struct way *way, uint8_t opcode, uint32_t psn, uint32_t bytes, bool ack);

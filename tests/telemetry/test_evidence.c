@@ -199,6 +199,36 @@ static void provoke_cut(struct lab *lab)
     lab_raw(lab, 1, lab->frame_bytes - 20, lab->frame_bytes);
 }
 
+static void provoke_nak_alone(struct lab *lab)
+{
+    put_send(lab, 1);
+    put_send(lab, 3);
+    lab_nak(lab, &back, 2, 0x60);
+}
+
+/* The first byte of a BTH is the last that is there. */
+static void provoke_cut_blind(struct lab *lab)
+{
+    struct lab other = {.now_ns = LAB_START_NS};
+    lab_open(&other, NULL);
+    put_send(&other, 1);
+    lab_close(&other);
+    memcpy(lab->frame, other.frame, sizeof lab->frame);
+    lab_raw(lab, 1, 14 + 20 + 8 + 1, other.frame_bytes);
+}
+
+static void provoke_forgotten(struct lab *lab)
+{
+    for (uint32_t psn = 1; psn < 40; psn += 2)
+        put_send(lab, psn);
+}
+
+static void provoke_copies(struct lab *lab)
+{
+    put_send(lab, 1);
+    lab_raw(lab, 1, lab->frame_bytes, lab->frame_bytes);
+}
+
 static void provoke_unknown(struct lab *lab)
 {
     lab_request(lab, &there, 0xc5, 1, 0, false);
@@ -230,7 +260,8 @@ static const struct {
     {"CAP023", provoke_odd_size},     {"CAP024", provoke_aggregate},     {"CAP025", provoke_unread},
     {"CAP026", provoke_refused},      {"CAP027", provoke_rnr},           {"CAP030", provoke_cut},
     {"CAP031", provoke_unknown},      {"CAP033", provoke_backwards},     {"CAP035", provoke_not_ect},
-    {"CAP036", provoke_reset},        {"CAP037", provoke_gaps},
+    {"CAP036", provoke_reset},        {"CAP037", provoke_gaps},          {"CAP040", provoke_nak_alone},
+    {"CAP041", provoke_cut_blind},    {"CAP042", provoke_forgotten},     {"CAP028", provoke_copies},
 };
 
 /* These speak of what is absent (nothing wrong, no ECN, no RoCE) or of connections as a whole. */

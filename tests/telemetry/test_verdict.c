@@ -277,7 +277,9 @@ static void test_random_packets(void **state)
                 assert_int_equal(sum, view->goodput_bytes);
                 assert_true(view->goodput_bytes <= view->payload_bytes);
                 assert_true(view->reordered <= view->filled && view->retransmitted <= view->requests);
-                sum = view->retransmitted_by[0] + view->retransmitted_by[1] + view->retransmitted_by[2];
+                sum = 0;
+                for (unsigned cause = 0; cause < CAPTURE_CAUSES; cause++)
+                    sum += view->retransmitted_by[cause];
                 assert_int_equal(sum, view->retransmitted);
             }
         const struct capture_totals *totals = capture_totals(lab.capture);

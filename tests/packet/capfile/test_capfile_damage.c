@@ -100,7 +100,7 @@ static void pcap_cut_anywhere(void **state)
         if (length == 0) {
             assert_says(&outcome, -EBADMSG, "empty: 0 bytes");
         } else if (length < 4) {
-            snprintf(want, sizeof(want), "only %zu bytes long", length);
+            snprintf(want, sizeof(want), "only %zu byte%s long", length, length == 1 ? "" : "s");
             assert_says(&outcome, -EBADMSG, want);
         } else if (length < ends[0]) {
             snprintf(want, sizeof(want), "ends inside the pcap file header at byte 0: %zu of 24 bytes", length);
