@@ -12,7 +12,9 @@ build: build/build.ninja
 	@$(NINJA) -C build
 
 demo: build
-	@build/rocelab capture examples/incast.pcap || [ $$? = 1 ]
+	@build/rocelab sim --rows 8 examples/pod64.yaml
+	@printf '\n\n'
+	@build/rocelab capture --details 1 examples/incast.pcap || [ $$? = 1 ]
 
 # Everything a change must pass; docs/testing.md has the time it takes.
 test:

@@ -1,46 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
 # bash completion for rocelab
+#
+# A verb is a line here: its own options, those that take a value ending in '='.
 
 _rocelab()
 {
-    local cur prev verb
+    local cur prev verb own common='--json --quiet --strict --help' verbs
+    verbs='capture sim import experiments help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
     COMPREPLY=()
 
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'capture help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$cur")
         return
     fi
 
+    case $verb in
+    capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval=' ;;
+    sim) own='--seed= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --no-tiles' ;;
+    import) own='--from= --congestion= --buffer=' ;;
+    experiments) own='--quick --list' ;;
+    help | version) own='' ;;
+    *) return ;;
+    esac
+
     case $prev in
-    --connections | --details | --bin | --rate | --max-connections | --interval)
+    --csv)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
+        ;;
+    --counters)
+        mapfile -t COMPREPLY < <(compgen -W 'prometheus prometheus=' -- "$cur")
+        return
+        ;;
+    --from)
+        mapfile -t COMPREPLY < <(compgen -W 'hpcc htsim' -- "$cur")
+        return
+        ;;
+    --congestion)
+        mapfile -t COMPREPLY < <(compgen -W 'dcqcn hpcc' -- "$cur")
+        return
+        ;;
+    --?*)
+        case " $own " in
+        *" $prev= "*) return ;;
+        esac
         ;;
     esac
 
-    case $verb in
-    capture)
-        case $cur in
-        -*)
-            mapfile -t COMPREPLY < <(compgen -W '--connections --details --bin --rate --no-icrc --max-connections --interval
-                --json --quiet --strict --help' -- "$cur")
-            ;;
+    case $cur in
+    -*)
+        mapfile -t COMPREPLY < <(compgen -W "${own//=/} $common" -- "$cur")
+        ;;
+    *)
+        case $verb in
+        help) mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
+        version) ;;
         *)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             ;;
         esac
-        ;;
-    help)
-        case $cur in
-        -*) mapfile -t COMPREPLY < <(compgen -W '--json --quiet --strict --help' -- "$cur") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W 'capture help version' -- "$cur") ;;
-        esac
-        ;;
-    version)
-        mapfile -t COMPREPLY < <(compgen -W '--json --quiet --strict --help' -- "$cur")
         ;;
     esac
 }

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture help version
+set -l verbs capture sim import experiments help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print the inputs of another simulator as a fabric file'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a help -d 'list the verbs, or say how one is used'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a version -d 'print the version'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -l version -d 'print the version'
@@ -22,3 +25,23 @@ complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l rate -d 'link
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -l no-icrc -d 'do not check ICRCs'
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l max-connections -d 'connections held at once'
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l interval -d 'time between status lines of a pipe'
+
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -F
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l seed -d 'seed of everything drawn at random'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l threads -d 'threads to run on'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l until -d 'stop at this virtual time, as in 10ms'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l rows -d 'rows of the tables'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l csv -a '(__fish_complete_directories)' -d 'write CSV files there'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l series -d 'sample all ports at this interval, as in 10us'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus=' -d 'write every counter'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l memory -d 'refuse a run that needs more, as in 8GB'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows of the smallest latency everywhere'
+
+complete -c rocelab -n "__fish_seen_subcommand_from import" -F
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'hpcc htsim' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l congestion -a 'dcqcn hpcc' -d 'congestion control of an hpcc run'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a switch\'s buffer, as in 32MB'
+
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l quick -d 'only those that take a second or so'
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l list -d 'say which there are, and run none'

@@ -46,7 +46,7 @@ static void list_text(FILE *out)
 {
     fputs("Usage: rocelab VERB [OPTIONS] ...\n\nrocelab is a lab for lossless Ethernet (RoCE).\n\nVerbs:\n", out);
     for (size_t i = 0; i < cli_verb_count; i++)
-        fprintf(out, "  %-10s %s\n", cli_verbs[i].name, cli_verbs[i].help);
+        fprintf(out, "  %-12s %s\n", cli_verbs[i].name, cli_verbs[i].help);
     fputs("\n'rocelab help VERB' or 'rocelab VERB --help' says how a verb is used.\n"
           "Every verb takes --json, --quiet, --strict and --help.\n"
           "Exit status: 0 done, 1 problems found, 2 wrong use or unreadable input.\n",

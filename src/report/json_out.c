@@ -144,6 +144,23 @@ void jout_u64(struct jout *jout, const char *key, uint64_t value)
     wrote(jout, number(member(jout, key), value));
 }
 
+void jout_fixed(struct jout *jout, const char *key, uint64_t value, unsigned digits)
+{
+    uint64_t scale = 1;
+
+    CHECK(digits > 0 && digits <= JOUT_DIGITS);
+    for (unsigned i = 0; i < digits; i++)
+        scale *= 10;
+    char *to = number(member(jout, key), value / scale);
+    *to++ = '.';
+    for (value %= scale; digits > 0; digits--) {
+        scale /= 10;
+        *to++ = (char)('0' + value / scale);
+        value %= scale;
+    }
+    wrote(jout, to);
+}
+
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count)
 {
     char *to;

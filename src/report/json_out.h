@@ -37,6 +37,9 @@ void jout_open(struct jout *jout, const char *key, char bracket);
 void jout_open_line(struct jout *jout, const char *key, char bracket);
 void jout_close(struct jout *jout);
 void jout_u64(struct jout *jout, const char *key, uint64_t value);
+/* value / 10^digits, with all of its digits (1 to JOUT_DIGITS): no floating point, nothing rounded. */
+#define JOUT_DIGITS 12
+void jout_fixed(struct jout *jout, const char *key, uint64_t value, unsigned digits);
 /* An array of numbers, on one line. */
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count);
 void jout_bool(struct jout *jout, const char *key, bool value);

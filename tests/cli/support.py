@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -13,6 +14,12 @@ SOURCE = pathlib.Path(os.environ.get("ROCELAB_SOURCE", pathlib.Path(__file__).re
 DATA = pathlib.Path(os.environ.get("ROCELAB_TEST_DATA", SOURCE / "tests" / "data"))
 PCAPS = DATA / "pcaps"
 CAPTURES = sorted(path.name for path in PCAPS.glob("*.pcap"))
+
+
+def verbs():
+    """What the program can do, as its list says."""
+    text = (SOURCE / "src" / "cli" / "verbs.def").read_text(encoding="utf-8")
+    return re.findall(r"^X\((\w+),", text, re.M)
 
 
 def environment(**more):

@@ -18,6 +18,7 @@ EXAMPLE = SOURCE / "examples" / "incast.pcap"
 # What each shows: loss and NAKs, RNR, READ, ATOMIC, UD, PSN wrap, set-up through CM, refused access.
 STORED = ["loss_send.pcap", "rc_rnr.pcap", "rc_read.pcap", "ib_atomic_lat.pcap", "ud_send.pcap", "rc_send_psnwrap.pcap",
           "rdma_client.pcap", "rc_bad_rkey_write.pcap", "uc_write.pcap", "rping.pcap"]
+SIM = ["sim_pauses.txt", "sim_pauses.json", "sim_lossy.txt"]  # of test_sim.py
 SMALL = ["--max-connections", "64"]  # what all of them need; the sanitizers are slow with much memory
 COUNTS = ["packets", "roce_packets", "icrc_errors", "malformed", "retransmitted", "naks", "rnr_naks", "cnps",
           "ecn_marked", "pfc_frames"]
@@ -74,7 +75,8 @@ class Golden(Case):
                 self.check(name + ".json", rocelab("capture", "--json", name).stdout)
 
     def test_no_golden_file_is_left_over(self):
-        wanted = {name + end for name in STORED for end in (".txt", ".json")} | {"incast.pcap.txt", "incast.pcap.60.txt"}
+        wanted = {name + end for name in STORED for end in (".txt", ".json")} | {"incast.pcap.txt", "incast.pcap.60.txt",
+                                                                                  *SIM}
         self.assertEqual({path.name for path in GOLDEN.iterdir()}, wanted)
 
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import SOURCE, Case, rocelab
+from support import SOURCE, Case, rocelab, verbs
 
 CLI = SOURCE / "src" / "cli"
 
@@ -14,12 +14,13 @@ def options(name):
     return re.findall(r'^OPTION\(\w+, "([^"]+)", (?:NULL|"[^"]+"),', (CLI / name).read_text(), re.M)
 
 
-def verbs():
-    return re.findall(r"^X\((\w+),", (CLI / "verbs.def").read_text(), re.M)
+def valued(name):
+    return re.findall(r'^OPTION\(\w+, "([^"]+)", "', (CLI / name).read_text(), re.M)
 
 
 COMMON = options("common_options.def")
 OWN = {verb: options(f"{verb}_options.def") if (CLI / f"{verb}_options.def").exists() else [] for verb in verbs()}
+VALUED = {verb: valued(f"{verb}_options.def") if OWN[verb] else [] for verb in OWN}
 ALL = set(COMMON).union(*OWN.values())
 
 
@@ -27,6 +28,8 @@ class Lists(Case):
     def test_the_lists_were_read(self):
         self.assertIn("json", COMMON)
         self.assertIn("max-connections", OWN["capture"])
+        self.assertIn("until", VALUED["sim"])
+        self.assertNotIn("no-tiles", VALUED["sim"])
 
     def test_help(self):
         for verb, own in OWN.items():
@@ -49,11 +52,20 @@ class Lists(Case):
                                     check=False)
             self.assertEqual((result.returncode, result.stdout), (0, ""))
 
+    def test_man_pages_are_installed(self):
+        text = (SOURCE / "man" / "meson.build").read_text()
+        self.assertEqual(set(re.findall(r"'([^']+\.1)'", text)), {page.name for page in (SOURCE / "man").glob("*.1")})
+
+    def test_every_verb_with_options_has_its_man_page_in_see_also(self):
+        front = (SOURCE / "man" / "rocelab.1").read_text()
+        for verb in (verb for verb, own in OWN.items() if own):
+            self.assertRegex(front[front.index(".Sh SEE ALSO"):], rf"(?m)^\.Xr rocelab-{verb} 1")
+
     def test_completions_name_all_and_nothing_else(self):
         folder = SOURCE / "completions"
         named = {
             "rocelab.bash": r"--([a-z][a-z-]+)",
-            "_rocelab": r"'--([a-z][a-z-]+)",
+            "_rocelab": r"'\*?--([a-z][a-z-]+)",
             "rocelab.fish": r"complete .*-l ([a-z][a-z-]+)",
         }
         for name, pattern in named.items():
@@ -62,19 +74,41 @@ class Lists(Case):
             for verb in verbs():
                 self.assertRegex(text, rf"\b{verb}\b")
 
+    def test_zsh_knows_each_verbs_own(self):
+        text = (SOURCE / "completions" / "_rocelab").read_text()
+        for verb, own in OWN.items():
+            block = re.search(rf"(?ms)^    {verb}\)\n(.*?)^        ;;", text)
+            self.assertIsNotNone(block, verb)
+            self.assertEqual(sorted(re.findall(r"'\*?--([a-z-]+)", block.group(1))), sorted(own), verb)
+            self.assertRegex(text, rf"(?m)^        '{verb}:")
+
+    def test_fish_knows_each_verbs_own(self):
+        text = (SOURCE / "completions" / "rocelab.fish").read_text()
+        for verb, own in OWN.items():
+            named = re.findall(rf'(?m)seen_subcommand_from {verb}".*? -l ([a-z-]+)', text)
+            self.assertEqual(sorted(named), sorted(own), verb)
+            self.assertRegex(text, rf"(?m)^complete .*-a {verb} -d ")
+        self.assertEqual(set(re.search(r"(?m)^set -l verbs (.*)$", text).group(1).split()), set(OWN))
+
     def bash(self, *words):
         script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _rocelab; ' \
                  'printf "%s\\n" "${COMPREPLY[@]}"'
         result = subprocess.run(["bash", "-c", script, SOURCE / "completions" / "rocelab.bash", *words],
-                                capture_output=True, text=True, check=True)
+                                capture_output=True, text=True, check=True, cwd=self.folder)
         return result.stdout.split()
 
     def test_bash_completes(self):
-        self.assertEqual(self.bash("rocelab", "ca"), ["capture"])
+        self.assertEqual(sorted(self.bash("rocelab", "")), sorted(list(OWN) + ["--help", "--version"]))
+        self.assertEqual(sorted(self.bash("rocelab", "help", "")), sorted(OWN))
+        for verb, own in OWN.items():
+            self.assertIn(verb, self.bash("rocelab", verb[:-1]))
+            self.assertEqual(sorted(self.bash("rocelab", verb, "--")), sorted("--" + o for o in own + COMMON), verb)
+            for option in VALUED[verb]:
+                self.file("some.yaml", b"")
+                self.assertNotIn("some.yaml", self.bash("rocelab", verb, "--" + option, ""))
         self.assertEqual(self.bash("rocelab", "capture", "--max"), ["--max-connections"])
-        self.assertEqual(sorted(self.bash("rocelab", "capture", "--")), sorted("--" + o for o in OWN["capture"] + COMMON))
+        self.assertEqual(self.bash("rocelab", "sim", "som"), ["some.yaml"])
         self.assertEqual(self.bash("rocelab", "help", "ver"), ["version"])
-        self.assertEqual(self.bash("rocelab", "capture", "--bin", ""), [])
 
 
 if __name__ == "__main__":

@@ -164,6 +164,27 @@ static void json(void **state)
     free(text);
 }
 
+static void json_fractions(void **state)
+{
+    struct jout jout;
+    char *text = NULL;
+    FILE *out = memory(&text);
+
+    (void)state;
+    jout_init(&jout, out);
+    jout_open_line(&jout, NULL, '[');
+    jout_fixed(&jout, NULL, 0, 1);
+    jout_fixed(&jout, NULL, 7, 6);
+    jout_fixed(&jout, NULL, 1000000, 6);
+    jout_fixed(&jout, NULL, 248831234, 6);
+    jout_fixed(&jout, NULL, UINT64_MAX, JOUT_DIGITS);
+    jout_fixed(&jout, NULL, 1, JOUT_DIGITS);
+    jout_close(&jout);
+    fclose(out);
+    assert_string_equal(text, "[0.0, 0.000007, 1.000000, 248.831234, 18446744.073709551615, 0.000000000001]\n");
+    free(text);
+}
+
 static void json_strings(void **state)
 {
     struct jout jout;
@@ -244,9 +265,10 @@ static void json_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),      cmocka_unit_test(wrapping),  cmocka_unit_test(outside),
-        cmocka_unit_test(bars),         cmocka_unit_test(tables),    cmocka_unit_test(json),
-        cmocka_unit_test(json_strings), cmocka_unit_test(json_long), cmocka_unit_test(json_full_disk),
+        cmocka_unit_test(numbers),        cmocka_unit_test(wrapping),     cmocka_unit_test(outside),
+        cmocka_unit_test(bars),           cmocka_unit_test(tables),       cmocka_unit_test(json),
+        cmocka_unit_test(json_fractions), cmocka_unit_test(json_strings), cmocka_unit_test(json_long),
+        cmocka_unit_test(json_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

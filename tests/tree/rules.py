@@ -29,7 +29,7 @@ MAY_INCLUDE = {
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
 CORE = ("nic", "switch")
-CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h"}
+CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch")
 NO_CLOCK = ("base", "packet", "nic", "switch", "fabric", "workload", "telemetry", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a measure can ask of a run: one line of a table for each call, and how its answer is read off.
+ *
+ * docs/experiments.md lists the same calls for people; a test holds the two together.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/experiments.h"
+
+#define GIGABITS(bytes, span) ((double)(bytes)*8e3 / (double)(span)) /* a span in picoseconds */
+#define MICROSECONDS(span) ((double)(span) / (double)PS_US)
+
+static const char *word_of(const struct probe *probe, enum probe_argument argument)
+{
+    for (int i = 0; i < PROBE_ARGUMENTS; i++)
+        if (probe->kind->argument[i] == argument) return probe->word[i];
+    CHECK(false);
+}
+
+static bool has(const struct probe *probe, enum probe_argument argument)
+{
+    for (int i = 0; i < PROBE_ARGUMENTS; i++)
+        if (probe->kind->argument[i] == argument) return true;
+    return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* The value that `percent` of them do not exceed, between neighbours on a straight line. */
+static double percentile(const double *sorted, size_t count, double percent)
+{
+    if (count == 0) return 0;
+    double place = percent / 100 * (double)(count - 1);
+    size_t below = (size_t)place;
+    if (below + 1 >= count) return sorted[count - 1];
+    return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+static double percentile_of(double *value, size_t count, double percent)
+{
+    qsort(value, count, sizeof(*value), compare);
+    return percentile(value, count, percent);
+}
+
+/* Queues. */
+
+static double read_queue(const struct probe *probe, const struct probe_seen *seen)
+{
+    double total = 0;
+
+    (void)probe;
+    for (size_t i = 0; i < seen->samples; i++)
+        total += seen->sample[i];
+    return seen->samples ? total / (double)seen->samples : 0;
+}
+
+static double read_queue_percentile(const struct probe *probe, const struct probe_seen *seen)
+{
+    return percentile_of(seen->sample, seen->samples, probe->percent);
+}
+
+/* Goodputs. */
+
+static double read_goodput(const struct probe *probe, const struct probe_seen *seen)
+{
+    double total = 0;
+
+    (void)probe;
+    for (size_t i = 0; i < seen->goodputs; i++)
+        total += seen->goodput[i];
+    return total;
+}
+
+static double read_goodput_percentile(const struct probe *probe, const struct probe_seen *seen)
+{
+    return percentile_of(seen->goodput, seen->goodputs, probe->percent);
+}
+
+static double read_jain(const struct probe *probe, const struct probe_seen *seen)
+{
+    double total = 0, squares = 0;
+
+    (void)probe;
+    for (size_t i = 0; i < seen->goodputs; i++) {
+        total += seen->goodput[i];
+        squares += seen->goodput[i] * seen->goodput[i];
+    }
+    return squares > 0 ? total * total / ((double)seen->goodputs * squares) : 0;
+}
+
+/* Flows. */
+
+static bool of_job(const struct probe *probe, const struct probe_seen *seen, const struct sim_flow *flow)
+{
+    const char *job = word_of(probe, ARGUMENT_JOB);
+    return strcmp(job, "*") == 0 || strcmp(job, seen->fabric->job[flow->job].name) == 0;
+}
+
+static bool ended(const struct sim_flow *flow)
+{
+    return flow->fct_ps != PS_NEVER && flow->fct_ps > 0 && !flow->failed;
+}
+
+enum of_flow { FLOW_GOODPUT, FLOW_TIME, FLOW_SLOWDOWN };
+
+static double flow_value(const struct sim_flow *flow, enum of_flow what)
+{
+    switch (what) {
+    case FLOW_GOODPUT:
+        return ended(flow) ? GIGABITS(flow->bytes, flow->fct_ps) : 0;
+    case FLOW_TIME:
+        return MICROSECONDS(flow->fct_ps);
+    case FLOW_SLOWDOWN:
+        return flow->ideal_ps ? (double)flow->fct_ps / (double)flow->ideal_ps : 0;
+    }
+    CHECK(false);
+}
+
+static double flows_percentile(const struct probe *probe, const struct probe_seen *seen, enum of_flow what)
+{
+    double *value = calloc(seen->result->flows + 1u, sizeof(*value));
+    size_t count = 0;
+
+    CHECK(value != NULL);
+    for (uint32_t i = 0; i < seen->result->flows; i++) {
+        const struct sim_flow *flow = &seen->result->flow[i];
+        if (of_job(probe, seen, flow) && (what == FLOW_GOODPUT || ended(flow))) value[count++] = flow_value(flow, what);
+    }
+    double answer = percentile_of(value, count, probe->percent);
+    free(value);
+    return answer;
+}
+
+static double read_flow_goodput(const struct probe *probe, const struct probe_seen *seen)
+{
+    return flows_percentile(probe, seen, FLOW_GOODPUT);
+}
+
+static double read_fct(const struct probe *probe, const struct probe_seen *seen)
+{
+    return flows_percentile(probe, seen, FLOW_TIME);
+}
+
+static double read_slowdown(const struct probe *probe, const struct probe_seen *seen)
+{
+    return flows_percentile(probe, seen, FLOW_SLOWDOWN);
+}
+
+static double read_flows_done(const struct probe *probe, const struct probe_seen *seen)
+{
+    double count = 0;
+
+    for (uint32_t i = 0; i < seen->result->flows; i++)
+        count += of_job(probe, seen, &seen->result->flow[i]) && ended(&seen->result->flow[i]);
+    return count;
+}
+
+static double read_bytes_done(const struct probe *probe, const struct probe_seen *seen)
+{
+    double bytes = 0;
+
+    for (uint32_t i = 0; i < seen->result->flows; i++) {
+        const struct sim_flow *flow = &seen->result->flow[i];
+        if (of_job(probe, seen, flow) && ended(flow)) bytes += (double)flow->bytes;
+    }
+    return bytes;
+}
+
+static double read_duration(const struct probe *probe, const struct probe_seen *seen)
+{
+    (void)probe;
+    return MICROSECONDS(seen->result->virtual_ps);
+}
+
+/* Counters of ports and adapters. */
+
+static bool is_role(const char *word, unsigned role)
+{
+    static const char *const names[] = {
+#define X(id, name, prefix) name,
+        FABRIC_ROLE_LIST(X)
+#undef X
+    };
+    return role < FABRIC_ROLES && strcmp(names[role], word) == 0;
+}
+
+/* `leaf0:3`, or `leaf0:3-7`. */
+static bool find_ports(const char *where, const struct fabric *fabric, uint32_t *ret_first, uint32_t *ret_last)
+{
+    const char *colon = strchr(where, ':'), *dash = colon ? strchr(colon, '-') : NULL;
+    char name[PROBE_TEXT + 1];
+
+    if (colon == NULL) return false;
+    snprintf(name, sizeof name, "%.*s", dash ? (int)(dash - where) : (int)strlen(where), where);
+    uint32_t first = fabric_find_port(fabric, name), last = first;
+    if (dash) {
+        snprintf(name, sizeof name, "%.*s:%s", (int)(colon - where), where, dash + 1);
+        last = fabric_find_port(fabric, name);
+    }
+    if (first == FABRIC_NONE || last == FABRIC_NONE || last < first) return false;
+    *ret_first = first;
+    *ret_last = last;
+    return true;
+}
+
+static bool is_where(const char *where, const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_node *node = &fabric->node[fabric->port[port].node];
+
+    if (strcmp(where, "*") == 0 || strcmp(where, node->name) == 0 || is_role(where, node->role)) return true;
+    uint32_t first, last;
+    return find_ports(where, fabric, &first, &last) && port >= first && port <= last;
+}
+
+#define OF_PORTS(name, member, scale)                                                                                  \
+    static double read_##name(const struct probe *probe, const struct probe_seen *seen)                                \
+    {                                                                                                                  \
+        const char *where = word_of(probe, ARGUMENT_WHERE);                                                            \
+        uint64_t total = 0;                                                                                            \
+        for (uint32_t i = 0; i < seen->result->ports; i++)                                                             \
+            if (is_where(where, seen->fabric, seen->result->port[i].port)) total += seen->result->port[i].member;      \
+        return (double)total / (double)(scale);                                                                        \
+    }
+OF_PORTS(pauses_sent, pauses_sent, 1)
+OF_PORTS(pauses_received, pauses_received, 1)
+OF_PORTS(paused, paused_ps, PS_US)
+OF_PORTS(marks, ecn_marked, 1)
+OF_PORTS(drops, drops, 1)
+OF_PORTS(lost, lost, 1)
+
+static double read_queue_peak(const struct probe *probe, const struct probe_seen *seen)
+{
+    const char *where = word_of(probe, ARGUMENT_WHERE);
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < seen->result->ports; i++) {
+        const struct sim_port *port = &seen->result->port[i];
+        if (is_where(where, seen->fabric, port->port) && port->queue_max_bytes > most) most = port->queue_max_bytes;
+    }
+    return (double)most;
+}
+
+static double read_spread(const struct probe *probe, const struct probe_seen *seen)
+{
+    const char *where = word_of(probe, ARGUMENT_WHERE);
+    double most = 0, total = 0, ports = 0;
+
+    for (uint32_t i = 0; i < seen->result->ports; i++) {
+        const struct sim_port *port = &seen->result->port[i];
+        if (!is_where(where, seen->fabric, port->port)) continue;
+        if ((double)port->line_bytes > most) most = (double)port->line_bytes;
+        total += (double)port->line_bytes;
+        ports++;
+    }
+    return total > 0 ? most * ports / total : 0;
+}
+
+#define OF_NICS(name, member)                                                                                          \
+    static double read_##name(const struct probe *probe, const struct probe_seen *seen)                                \
+    {                                                                                                                  \
+        const char *where = word_of(probe, ARGUMENT_WHERE);                                                            \
+        uint64_t total = 0;                                                                                            \
+        for (uint32_t i = 0; i < seen->result->nics; i++) {                                                            \
+            const struct sim_nic *nic = &seen->result->nic[i];                                                         \
+            if (is_where(where, seen->fabric, seen->fabric->endpoint[nic->endpoint].port))                             \
+                total += nic->counters->member;                                                                        \
+        }                                                                                                              \
+        return (double)total;                                                                                          \
+    }
+OF_NICS(retransmitted, retransmitted_packets)
+OF_NICS(timeouts, local_ack_timeout_err)
+OF_NICS(cnps, np_cnp_sent)
+
+#define RUN ARGUMENT_RUN
+#define WHERE ARGUMENT_WHERE
+#define PAIR ARGUMENT_SRC, ARGUMENT_DST
+#define RANGE ARGUMENT_FROM, ARGUMENT_TO
+#define COUNT ARGUMENT_COUNT
+const struct probe_kind probe_kinds[] = {
+    {"queue", {RUN, ARGUMENT_PORT, RANGE}, .queue = true, .read = read_queue},
+    {"queue_percentile", {RUN, ARGUMENT_PORT, ARGUMENT_PERCENT, RANGE}, .queue = true, .read = read_queue_percentile},
+    {"queue_peak", {RUN, WHERE}, .read = read_queue_peak},
+    {"goodput", {RUN, PAIR, RANGE}, .bytes = true, .read = read_goodput},
+    {"goodput_percentile", {RUN, PAIR, ARGUMENT_PERCENT, RANGE}, .bytes = true, .read = read_goodput_percentile},
+    {"jain", {RUN, PAIR, RANGE}, .bytes = true, .read = read_jain},
+    {"flow_goodput", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_flow_goodput},
+    {"fct", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_fct},
+    {"slowdown", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_slowdown},
+    {"flows_done", {RUN, ARGUMENT_JOB}, .read = read_flows_done},
+    {"bytes_done", {RUN, ARGUMENT_JOB}, .read = read_bytes_done},
+    {"duration", {RUN}, .read = read_duration},
+    {"pauses_sent", {RUN, WHERE}, .read = read_pauses_sent},
+    {"pauses_received", {RUN, WHERE}, .read = read_pauses_received},
+    {"paused", {RUN, WHERE}, .read = read_paused},
+    {"marks", {RUN, WHERE}, .read = read_marks},
+    {"drops", {RUN, WHERE}, .read = read_drops},
+    {"lost", {RUN, WHERE}, .read = read_lost},
+    {"spread", {RUN, WHERE}, .read = read_spread},
+    {"retransmitted", {RUN, WHERE}, .read = read_retransmitted},
+    {"timeouts", {RUN, WHERE}, .read = read_timeouts},
+    {"cnps", {RUN, WHERE}, .read = read_cnps},
+    {"ecmp_max_mean", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_mean},
+    {"ecmp_slowest", {COUNT, COUNT, COUNT}, .calculate = ecmp_slowest},
+    {"ecmp_max_min", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_min},
+};
+const size_t probe_kind_count = sizeof probe_kinds / sizeof probe_kinds[0];
+
+static bool known_where(const char *where, const struct fabric *fabric)
+{
+    if (strcmp(where, "*") == 0 || fabric_find_node(fabric, where) != FABRIC_NONE) return true;
+    for (unsigned role = 0; role < FABRIC_ROLES; role++)
+        if (is_role(where, role)) return true;
+    uint32_t first, last;
+    return find_ports(where, fabric, &first, &last);
+}
+
+static bool known_end(const char *word, const struct fabric *fabric)
+{
+    return strcmp(word, "*") == 0 || fabric_find_endpoint(fabric, word) != FABRIC_NONE;
+}
+
+const char *probe_bind(const struct probe *probe, const struct fabric *fabric)
+{
+    if (has(probe, ARGUMENT_PORT) && fabric_find_port(fabric, word_of(probe, ARGUMENT_PORT)) == FABRIC_NONE)
+        return "no such port";
+    if (has(probe, ARGUMENT_WHERE) && !known_where(word_of(probe, ARGUMENT_WHERE), fabric))
+        return "no such port, device or role";
+    if (has(probe, ARGUMENT_SRC) && !known_end(word_of(probe, ARGUMENT_SRC), fabric)) return "no such source";
+    if (has(probe, ARGUMENT_DST) && !known_end(word_of(probe, ARGUMENT_DST), fabric)) return "no such destination";
+    if (!has(probe, ARGUMENT_JOB) || strcmp(word_of(probe, ARGUMENT_JOB), "*") == 0) return NULL;
+    for (uint32_t i = 0; i < fabric->jobs; i++)
+        if (strcmp(fabric->job[i].name, word_of(probe, ARGUMENT_JOB)) == 0) return NULL;
+    return "no such job";
+}
+
+uint32_t probe_port(const struct probe *probe, const struct fabric *fabric)
+{
+    return fabric_find_port(fabric, word_of(probe, ARGUMENT_PORT));
+}
+
+bool probe_covers(const struct probe *probe, const struct fabric *fabric, uint32_t src, uint32_t dst)
+{
+    const char *from = word_of(probe, ARGUMENT_SRC), *to = word_of(probe, ARGUMENT_DST);
+
+    return (strcmp(from, "*") == 0 || fabric_find_endpoint(fabric, from) == src) &&
+           (strcmp(to, "*") == 0 || fabric_find_endpoint(fabric, to) == dst);
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab sim FILE: runs a fabric file in virtual time and prints what came of it.
+ *
+ * The only part of the simulator that reads a clock: for wall_s, and for the progress line, which is drawn on
+ * standard error when that is a terminal.  An interrupt ends the run, not the program: the report covers what was
+ * run until then.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "fabric/fabric.h"
+#include "report/sim_report.h"
+#include "sim/sim.h"
+
+#define NS 1000000000ULL
+#define FIRST_WINDOWS 16
+#define LOOK_EVERY_NS (NS / 10) /* the number of windows run at a time is chosen for about this */
+#define PROGRESS_EVERY_NS (NS / 5)
+#define PCAPS_MAX 64
+
+enum sim_option {
+    SIM_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) SIM_OPTION_##id,
+#include "cli/sim_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {SIM_OPTION_##id, name, argument, help},
+#include "cli/sim_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct sim_pcap {
+    char port[FABRIC_NAME];
+    const char *file;
+};
+
+struct settings {
+    struct cli_common common;
+    struct sim_options sim;
+    bool seed_given;
+    uint32_t rows;
+    const char *csv;
+    ps_t series;
+    bool counters;             /* --counters was given ... */
+    const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
+    struct sim_pcap pcap[PCAPS_MAX];
+    unsigned pcaps;
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+static bool set_pcap(struct settings *settings, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    struct sim_pcap *pcap = &settings->pcap[settings->pcaps];
+
+    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
+        cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
+        return false;
+    }
+    if (settings->pcaps == PCAPS_MAX) {
+        cli_error("--pcap: at most %d ports", PCAPS_MAX);
+        return false;
+    }
+    snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
+    pcap->file = equals + 1;
+    settings->pcaps++;
+    return true;
+}
+
+static bool set_counters(struct settings *settings, const char *argument)
+{
+    static const char format[] = "prometheus";
+    size_t length = sizeof format - 1;
+
+    if (strncmp(argument, format, length) != 0 || (argument[length] != '\0' && argument[length] != '=') ||
+        strcmp(argument + length, "=") == 0) {
+        cli_error("--counters '%s': 'prometheus', or 'prometheus=FILE'", argument);
+        return false;
+    }
+    settings->counters = true;
+    settings->counters_file = argument[length] == '=' ? argument + length + 1 : NULL;
+    return true;
+}
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case SIM_OPTION_SEED:
+        settings->seed_given = true;
+        return cli_quantity(UNIT_COUNT, "seed", argument, &settings->sim.seed);
+    case SIM_OPTION_THREADS:
+        if (!cli_number("threads", argument, &settings->sim.threads)) return false;
+        if (settings->sim.threads > 0 && settings->sim.threads <= 1024) return true;
+        cli_error("--threads '%s': 1 to 1024", argument);
+        return false;
+    case SIM_OPTION_UNTIL:
+        return cli_quantity(UNIT_TIME, "until", argument, &settings->sim.until);
+    case SIM_OPTION_ROWS:
+        return cli_number("rows", argument, &settings->rows);
+    case SIM_OPTION_CSV:
+        settings->csv = argument;
+        return true;
+    case SIM_OPTION_SERIES:
+        if (!cli_quantity(UNIT_TIME, "series", argument, &settings->series)) return false;
+        if (settings->series > 0) return true;
+        cli_error("--series '%s': more than 0, as in 10us", argument);
+        return false;
+    case SIM_OPTION_PCAP:
+        return set_pcap(settings, argument);
+    case SIM_OPTION_COUNTERS:
+        return set_counters(settings, argument);
+    case SIM_OPTION_MEMORY:
+        if (!cli_quantity(UNIT_SIZE, "memory", argument, &settings->sim.memory_max_bytes)) return false;
+        if (settings->sim.memory_max_bytes > 0) return true;
+        cli_error("--memory '%s': more than 0, as in 8GB", argument);
+        return false;
+    case SIM_OPTION_NO_TILES:
+        settings->sim.no_tiles = true;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("Examples:\n"
+          "  rocelab sim pod64.yaml\n"
+          "  rocelab sim --json --seed 7 pod64.yaml | jq '.jobs'\n"
+          "  rocelab sim --csv out --series 10us pod64.yaml\n"
+          "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
+          "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
+          "\nExit status: 0 every job ended, or the time asked for was reached; 1 the run is stuck, or work\n"
+          "requests failed; 2 wrong use, unreadable input, or interrupted.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "sim",
+    .operands = "FILE",
+    .about = "Runs a fabric file in virtual time: its jobs, on its switches and adapters. Prints what the jobs took, "
+             "completion times of flows, and what ports and adapters counted. The result depends on the file and "
+             "the seed alone.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+struct series {
+    FILE *file;
+    struct sim_sample *before;
+    ps_t next;
+};
+
+static FILE *open_csv(const char *folder, const char *name)
+{
+    char path[4096];
+
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
+        cli_error("%s: the name is too long", folder);
+        return NULL;
+    }
+    FILE *file = fopen(path, "w");
+    if (file == NULL) cli_error("%s: %s", path, strerror(errno));
+    return file;
+}
+
+static bool close_csv(FILE *file, const char *folder, const char *name)
+{
+    bool failed = ferror(file) != 0;
+
+    if (fclose(file) != 0) failed = true;
+    if (failed) cli_error("%s/%s: not all of it could be written", folder, name);
+    return !failed;
+}
+
+static bool series_begin(const struct settings *settings, const struct fabric *fabric, struct series *series)
+{
+    *series = (struct series){.next = PS_NEVER};
+    if (settings->csv && mkdir(settings->csv, 0777) != 0 && errno != EEXIST) {
+        cli_error("%s: %s", settings->csv, strerror(errno));
+        return false;
+    }
+    if (settings->series == 0) return true;
+    if (settings->csv == NULL) {
+        cli_error("--series needs --csv DIR, where series.csv is written");
+        return false;
+    }
+    series->before = calloc(fabric->ports + 1u, sizeof *series->before);
+    series->file = series->before ? open_csv(settings->csv, "series.csv") : NULL;
+    if (series->file == NULL) return false;
+    sim_series_head(series->file);
+    series->next = settings->series;
+    return true;
+}
+
+static void series_sample(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
+                          struct series *series)
+{
+    for (uint32_t port = 0; port < fabric->ports; port++) {
+        struct sim_sample now;
+        if (fabric->port[port].peer == FABRIC_NONE) continue;
+        sim_sample_port(sim, port, &now);
+        sim_series_row(series->file, fabric, port, series->next, settings->series, &series->before[port], &now);
+        series->before[port] = now;
+    }
+    series->next += settings->series;
+}
+
+static void draw_progress(const struct sim *sim, uint64_t spent_ns)
+{
+    struct sim_progress progress = sim_progress(sim);
+    char time[TEXT_COUNT], hops[TEXT_COUNT], speed[TEXT_COUNT];
+
+    fprintf(stderr, "\r%s of virtual time, %s packet-hops, %s/s, %u of %u jobs done\033[K",
+            text_ns(progress.now / PS_NS, time), text_count_short(progress.packet_hops, hops),
+            text_count_short(progress.packet_hops / (spent_ns / 1000000 + 1) * 1000, speed), progress.jobs_done,
+            progress.jobs);
+}
+
+/* Runs to the end; answers the nanoseconds it took. */
+static uint64_t run(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
+                    struct series *series)
+{
+    bool progress = !settings->common.quiet && isatty(STDERR_FILENO);
+    uint64_t begun = now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
+    ps_t end = settings->sim.until != PS_NEVER ? settings->sim.until : fabric->stop;
+    bool any = false;
+
+    while (!stopped) {
+        enum sim_state state = sim_advance(sim, windows, series->next);
+        uint64_t now = now_ns();
+        bool sampled = state == SIM_UNTIL && series->file && series->next < end;
+        if (sampled)
+            series_sample(settings, fabric, sim, series);
+        else if (state != SIM_RUNNING)
+            break;
+        if (now - last < LOOK_EVERY_NS / 2 && !sampled) windows *= 2;
+        if (now - last > LOOK_EVERY_NS * 2 && windows > 1) windows /= 2;
+        last = now;
+        if (progress && now - drawn > PROGRESS_EVERY_NS) {
+            draw_progress(sim, now - begun);
+            drawn = now;
+            any = true;
+        }
+    }
+    if (any) fputs("\r\033[K", stderr);
+    return now_ns() - begun;
+}
+
+static int write_csvs(const struct settings *settings, const struct sim_report *report)
+{
+    int status = CLI_DONE;
+
+    for (int i = 0; settings->csv && i < SIM_CSVS; i++) {
+        FILE *file = open_csv(settings->csv, sim_csv_names[i]);
+        if (file) sim_csv(file, report, (enum sim_csv)i);
+        if (file == NULL || !close_csv(file, settings->csv, sim_csv_names[i])) status = CLI_WRONG;
+    }
+    return status;
+}
+
+static bool write_counters(const struct sim_report *report, const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL) {
+        cli_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    sim_prometheus(file, report);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0) failed = true;
+    if (failed) cli_error("%s: not all of it could be written", path);
+    return !failed;
+}
+
+static int print_run(const struct settings *settings, const struct sim_report *report, FILE *out)
+{
+    if (settings->counters && settings->counters_file == NULL) {
+        sim_prometheus(out, report);
+    } else if (settings->common.json) {
+        struct jout *jout = malloc(sizeof *jout);
+        if (jout == NULL) return CLI_WRONG;
+        jout_init(jout, out);
+        sim_json(jout, report);
+        free(jout);
+    } else {
+        const struct sim_text_options text = {
+            .style = cli_style(), .rows = settings->rows, .quiet = settings->common.quiet};
+        sim_text(out, report, &text);
+    }
+    return CLI_DONE;
+}
+
+static int report_run(const struct settings *settings, const struct sim_report *report, FILE *out)
+{
+    int status = write_csvs(settings, report), printed = print_run(settings, report, out);
+
+    if (printed != CLI_DONE) status = printed;
+    if (settings->counters_file && !write_counters(report, settings->counters_file)) status = CLI_WRONG;
+    if (report->result->state == SIM_RUNNING) {
+        char now[TEXT_COUNT];
+        fflush(out);
+        cli_error("interrupted at %s of virtual time; the report covers what was run until then",
+                  text_ns(report->result->virtual_ps / PS_NS, now));
+        status = CLI_WRONG;
+    }
+    if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->work_failed))
+        status = CLI_PROBLEMS;
+    return status;
+}
+
+static bool captures_begin(const struct settings *settings, const struct fabric *fabric, struct sim *sim)
+{
+    for (unsigned i = 0; i < settings->pcaps; i++) {
+        const struct sim_pcap *pcap = &settings->pcap[i];
+        uint32_t port = fabric_find_port(fabric, pcap->port);
+
+        if (port == FABRIC_NONE) {
+            cli_error("--pcap: there is no port '%s'; ports are named as in leaf0:3, adapters as in h0:2", pcap->port);
+            return false;
+        }
+        if (fabric->port[port].peer == FABRIC_NONE) {
+            cli_error("--pcap: nothing is plugged into port '%s'", pcap->port);
+            return false;
+        }
+        int error = sim_capture(sim, port, pcap->file);
+        if (error == -EBUSY)
+            cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
+        else if (error)
+            cli_error("%s: %s", pcap->file, strerror(-error));
+        if (error) return false;
+    }
+    return true;
+}
+
+static bool captures_end(const struct settings *settings, struct sim *sim)
+{
+    bool good = true;
+
+    for (unsigned i = 0; i < settings->pcaps; i++) {
+        int error = sim_capture_close(sim, i);
+        if (error) cli_error("%s: %s", settings->pcap[i].file, strerror(-error));
+        if (error) good = false;
+    }
+    return good;
+}
+
+/* What a run may use where --memory does not say. */
+static uint64_t machine_memory(void)
+{
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
+        bytes = limit.rlim_cur;
+    return bytes;
+}
+
+static int run_and_report(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
+                          struct series *series, struct sim_report *report, FILE *out)
+{
+    struct sim_result result;
+    int status;
+
+    if (!captures_begin(settings, fabric, sim)) return CLI_WRONG;
+    report->wall_us = run(settings, fabric, sim, series) / 1000;
+    bool captured = captures_end(settings, sim);
+    if (sim_result(sim, &result) != 0) {
+        cli_error("not enough memory for the results");
+        return CLI_WRONG;
+    }
+    if (stopped && result.state == SIM_UNTIL) result.state = SIM_RUNNING; /* it was the series that stopped there */
+    report->result = &result;
+    status = report_run(settings, report, out);
+    sim_result_free(&result);
+    return captured ? status : CLI_WRONG;
+}
+
+static int simulate(struct settings *settings, const struct fabric *fabric, uint64_t begun, FILE *out)
+{
+    struct fabric_errors errors = {.path = fabric->path};
+    struct sim *sim = NULL;
+    struct series series;
+    int status = CLI_WRONG;
+
+    if (!settings->seed_given) settings->sim.seed = fabric->seed;
+    if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
+    if (!series_begin(settings, fabric, &series)) {
+        free(series.before);
+        return CLI_WRONG;
+    }
+    if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+    } else {
+        struct sim_report report = {.fabric = fabric,
+                                    .seed = settings->sim.seed,
+                                    .threads = settings->sim.threads ? settings->sim.threads : 1,
+                                    .setup_us = (now_ns() - begun) / 1000};
+        status = run_and_report(settings, fabric, sim, &series, &report, out);
+        sim_free(sim);
+    }
+    if (series.file && !close_csv(series.file, settings->csv, "series.csv")) status = CLI_WRONG;
+    free(series.before);
+    return status;
+}
+
+int verb_sim(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.sim = {.threads = 1, .until = PS_NEVER}, .rows = 20};
+    struct sigaction stop = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND}; /* the second one kills */
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (first + 1 != argc) {
+        cli_error("sim: %s; see 'rocelab help sim'", first == argc ? "which file?" : "one file at a time");
+        return CLI_WRONG;
+    }
+    if (settings.counters && settings.counters_file == NULL && settings.common.json) {
+        cli_error("sim: --json and --counters both want standard output; say --counters prometheus=FILE");
+        return CLI_WRONG;
+    }
+    uint64_t begun = now_ns();
+    if (fabric_load(argv[first], NULL, &fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        return CLI_WRONG;
+    }
+    sigemptyset(&stop.sa_mask);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    int status = simulate(&settings, fabric, begun, out);
+    fabric_free(fabric);
+    return status;
+}

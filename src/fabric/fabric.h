@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fabric: what a fabric file says, resolved into plain arrays.
+ *
+ * Nodes are hosts first (0 .. hosts-1), then switches; a switch's index is its node minus hosts.
+ * A node's ports lie together in port[], in order of their number.  An endpoint is a NIC port:
+ * endpoint[] is host-major, and endpoint e of a host is that host's port e - first.  A place is a
+ * switch with endpoints (an edge); routes lead to places, so that their size grows with edges and
+ * not with hosts.
+ *
+ * Everything here is read-only after fabric_load() and lives until fabric_free().
+ */
+#ifndef ROCELAB_FABRIC_FABRIC_H
+#define ROCELAB_FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/time.h"
+
+#define FABRIC_NONE UINT32_MAX
+#define FABRIC_NO_GROUP UINT16_MAX
+#define FABRIC_PRIOS 8
+#define FABRIC_UNLIMITED UINT64_MAX
+
+enum fabric_kind { FABRIC_HOST, FABRIC_SWITCH };
+#define FABRIC_ROLE_LIST(X)                                                                                            \
+    X(HOST, "host", "h")                                                                                               \
+    X(LEAF, "leaf", "leaf")                                                                                            \
+    X(SPINE, "spine", "spine")                                                                                         \
+    X(CORE, "core", "core")                                                                                            \
+    X(SWITCH, "switch", "sw")
+enum fabric_role {
+#define X(id, name, prefix) FABRIC_ROLE_##id,
+    FABRIC_ROLE_LIST(X)
+#undef X
+        FABRIC_ROLES,
+};
+/* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them. */
+enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3 };
+
+struct fabric_at { /* where the file says it; line 0: nowhere */
+    uint32_t line, column;
+};
+
+struct fabric_node {
+    const char *name;
+    uint8_t kind, role;  /* enum fabric_kind, fabric_role */
+    uint16_t ports;      /* that are cabled or named; numbers 0 .. ports-1 */
+    uint16_t gpus;       /* of a host */
+    uint32_t first_port; /* into port[] */
+    uint32_t pod;        /* nodes that talk much; FABRIC_NONE: of no pod (spines, cores) */
+    uint32_t number;     /* in its name (`leaf12`: 12), else its index within its role */
+};
+
+struct fabric_port {
+    uint32_t node;
+    uint32_t peer; /* a port; FABRIC_NONE: not cabled */
+    uint64_t rate_bps;
+    uint64_t cable_mm;
+    ps_t propagation_ps;
+    ps_t pause_reaction_ps; /* from the arrival of a pause frame here to the sender standing still */
+    uint32_t settings;      /* into settings[] */
+    uint32_t error_ppm;     /* frames corrupted on arrival here, parts per million */
+    uint16_t index;         /* within its node */
+    bool up;
+};
+
+struct fabric_endpoint {
+    uint32_t host;  /* node */
+    uint32_t port;  /* into port[] */
+    uint32_t nic;   /* into nic[] */
+    uint16_t index; /* NIC number within the host */
+    uint8_t address[4];
+};
+
+struct fabric_class {
+    const char *name;
+    uint64_t dscps;   /* bit d: DSCP d is of this class; 0 for the class of everything else */
+    uint8_t dscp;     /* that NICs send; 0 when none is named */
+    uint8_t priority; /* 802.1p, traffic class, queue and priority group unless maps say otherwise */
+    bool lossless, strict;
+    uint32_t share_ppm; /* 0: strict, or nothing said */
+    struct fabric_at at;
+};
+
+enum fabric_trust { FABRIC_TRUST_DSCP, FABRIC_TRUST_PCP };
+
+struct fabric_ecn {
+    bool on;
+    uint64_t min_bytes, max_bytes; /* for this port's rate (`per` is applied) */
+    uint32_t probability_ppm;
+};
+
+struct fabric_queue {
+    struct fabric_ecn ecn;
+    bool strict;
+    uint32_t share_ppm;
+    uint32_t weight_bytes;         /* a round; in proportion to share, the smallest is one MTU */
+    uint64_t limit_bytes;          /* FABRIC_UNLIMITED: none */
+    uint32_t alpha_num, alpha_den; /* dynamic egress limit; num 0: none */
+};
+
+struct fabric_pg {
+    bool lossless;
+    bool dynamic; /* threshold alpha * free shared, else static_bytes */
+    bool headroom_given;
+    uint64_t reserved_bytes;
+    uint32_t alpha_num, alpha_den;
+    uint64_t static_bytes; /* FABRIC_UNLIMITED: none */
+    uint64_t xon_offset_bytes;
+    uint64_t headroom_bytes; /* 0 where not lossless */
+};
+
+struct fabric_settings { /* of a port, resolved; ports configured alike share one */
+    uint8_t trust;       /* enum fabric_trust */
+    uint8_t dscp_to_tc[64], pcp_to_tc[8];
+    uint8_t tc_to_queue[FABRIC_PRIOS], tc_to_pg[FABRIC_PRIOS];
+    uint8_t lossless;       /* bit p: priority p is lossless */
+    uint8_t pfc_rx, pfc_tx; /* bit p: honours, sends pauses */
+    uint16_t pause_quanta;
+    uint32_t mtu_bytes; /* largest frame */
+    struct fabric_queue queue[FABRIC_PRIOS];
+    struct fabric_pg pg[FABRIC_PRIOS];
+};
+
+struct fabric_watchdog {
+    bool on, drop; /* act: drop, or forward against the pause */
+    ps_t poll_ps, detect_ps, restore_ps;
+};
+
+#define FABRIC_HASH_SRC 1u /* the values of switch/switch.h */
+#define FABRIC_HASH_DST 2u
+#define FABRIC_HASH_SPORT 4u
+#define FABRIC_HASH_QP 8u
+
+struct fabric_switch {
+    const char *model;
+    uint64_t buffer_bytes;
+    uint32_t cell_bytes;
+    ps_t latency_ps;
+    bool cut_through, mark_at_dequeue, refresh_pauses;
+    uint64_t headroom_pool_bytes; /* 0: headroom is dedicated */
+    uint32_t pause_frame_bytes;   /* on the line, without preamble, gap and FCS */
+    uint8_t hash_fields;
+    bool weighted; /* ECMP in proportion to rates */
+    uint64_t hash_seed;
+    uint64_t reserved_sum_bytes, headroom_sum_bytes; /* over its cabled ports */
+    struct fabric_watchdog watchdog;
+};
+
+struct fabric_param { /* name and value as text; the owner of the name reads the value */
+    const char *name, *value;
+    struct fabric_at at;
+};
+
+enum fabric_recovery { FABRIC_GO_BACK_N, FABRIC_GO_BACK_0, FABRIC_SELECTIVE }; /* as enum nic_recovery */
+
+struct fabric_nic {         /* NICs configured alike share one */
+    uint32_t mtu_bytes;     /* payload a packet at most */
+    const char *congestion; /* `dcqcn/connectx` */
+    struct fabric_at congestion_at;
+    const struct fabric_param *param; /* single parameters overridden */
+    uint32_t params;
+    uint32_t ack_every, ack_request_every;
+    uint8_t timeout, retry, rnr_retry, min_rnr_timer; /* as in verbs; timeout 0: never */
+    uint8_t recovery;                                 /* enum fabric_recovery */
+    uint32_t max_read;
+    uint32_t window_packets;  /* 0: no limit but the machine's own */
+    uint64_t window_bytes;    /* 0: none */
+    ps_t latency_ps;          /* receive: from the last bit to the adapter's answer */
+    uint64_t rx_rate_bps;     /* the host drains no faster; 0: line rate */
+    uint64_t rx_buffer_bytes; /* 0: no limit */
+    uint64_t rx_xoff_bytes, rx_xon_bytes;
+    uint32_t cnp_class, ack_class; /* into class[]; FABRIC_NONE: the class of the data */
+};
+
+struct fabric_group { /* next hops of equal cost; a port more than once where weighted */
+    uint32_t first;   /* into route_port[] */
+    uint16_t count;
+};
+
+struct fabric_route {   /* of a switch */
+    uint32_t own_place; /* FABRIC_NONE: no endpoint hangs on it */
+    uint32_t groups;
+    const uint16_t *group_of;         /* [place]; FABRIC_NO_GROUP: unreachable, or its own place */
+    const struct fabric_group *group; /* [groups] */
+};
+
+struct fabric_flow {
+    uint32_t src, dst; /* endpoints */
+    uint64_t bytes;
+    ps_t at; /* after the job's start */
+};
+
+enum fabric_job_kind {
+    FABRIC_JOB_ALLREDUCE,
+    FABRIC_JOB_REDUCESCATTER,
+    FABRIC_JOB_ALLGATHER,
+    FABRIC_JOB_FLOWS,
+    FABRIC_JOB_PERMUTATION,
+    FABRIC_JOB_INCAST,
+    FABRIC_JOB_ALL_TO_ALL,
+    FABRIC_JOB_RANDOM,
+    FABRIC_JOB_POISSON,
+};
+#define FABRIC_JOB_KINDS (FABRIC_JOB_POISSON + 1)
+extern const char *const fabric_job_names[FABRIC_JOB_KINDS];
+
+struct fabric_cdf { /* of flow sizes; at least two points, probability ends at 1,000,000,000 */
+    uint64_t bytes;
+    uint32_t ppb; /* flows of at most `bytes`, parts per billion */
+};
+
+struct fabric_job {
+    const char *name;
+    uint8_t kind;         /* enum fabric_job_kind */
+    uint32_t job_class;   /* into class[] */
+    uint64_t size_bytes;  /* a rank's buffer, or of each transfer; 0 with flows and poisson */
+    ps_t at;              /* start; with `after`, later than that job's end by so much */
+    uint32_t after;       /* a job, FABRIC_NONE: none */
+    uint32_t repeat;      /* 1: once */
+    ps_t gap_ps;          /* between repetitions: end to start */
+    uint32_t channels;    /* rings; 0: as many as a host has adapters */
+    uint32_t qps;         /* a connection */
+    uint64_t chunk_bytes; /* 0: the workload's own */
+    const uint32_t *rank; /* endpoints that take part, in order; all of them when not named */
+    uint32_t ranks;
+    uint32_t
+        degree;  /* incast: senders; random: pairs; permutation: shift, 0: drawn; all-to-all: peers at a time, 0: all */
+    uint32_t to; /* incast: receiver; FABRIC_NONE: drawn from the seed */
+    const struct fabric_flow *flow;
+    uint32_t flows;
+    const struct fabric_cdf *cdf;
+    uint32_t cdf_points;
+    uint32_t load_ppm; /* of the endpoints' line rate */
+    ps_t until;        /* last arrival, after the job's start */
+    struct fabric_at where;
+};
+
+enum fabric_fault_kind {
+    FABRIC_FAULT_DOWN,
+    FABRIC_FAULT_CORRUPT,
+    FABRIC_FAULT_DROP,
+    FABRIC_FAULT_PAUSE,
+    FABRIC_FAULT_SLOW
+};
+#define FABRIC_FAULT_KINDS (FABRIC_FAULT_SLOW + 1)
+extern const char *const fabric_fault_names[FABRIC_FAULT_KINDS];
+
+struct fabric_fault {
+    uint8_t kind; /* enum fabric_fault_kind */
+    ps_t at;
+    ps_t lasts_ps;    /* PS_NEVER: to the end */
+    uint32_t node;    /* the target */
+    uint32_t port;    /* into port[]; FABRIC_NONE: the whole node */
+    uint32_t ppm;     /* corrupt: of frames; slow: of the line rate that is left */
+    uint32_t every;   /* drop: each so-manieth data packet */
+    uint8_t priority; /* pause */
+    struct fabric_at where;
+};
+
+struct fabric {
+    const char *name, *path;
+    uint8_t behaviour; /* enum fabric_behaviour */
+    uint64_t seed;
+    ps_t stop; /* PS_NEVER: when the jobs are done */
+
+    uint32_t nodes, hosts, switches, ports, endpoints, places;
+    const struct fabric_node *node;
+    const struct fabric_port *port;
+    const struct fabric_endpoint *endpoint;
+    const uint32_t *first_endpoint; /* [hosts + 1] of a host */
+
+    const struct fabric_class *classes;
+    uint32_t class_count;
+    const struct fabric_settings *settings;
+    uint32_t settings_count;
+    const struct fabric_switch *sw; /* [switches] */
+    const struct fabric_nic *nic;
+    uint32_t nics;
+
+    const uint32_t *place_of;         /* [endpoint]; FABRIC_NONE: cabled to another host */
+    const uint16_t *local_port;       /* [endpoint] the edge switch's port */
+    const uint32_t *place_switch;     /* [place] switch index */
+    const struct fabric_route *route; /* [switches] */
+    const uint16_t *route_port;
+    uint32_t route_ports;
+
+    const struct fabric_job *job;
+    uint32_t jobs;
+    const struct fabric_fault *fault;
+    uint32_t faults;
+
+    struct arena arena;
+    void *names; /* private: name -> node */
+};
+
+#define FABRIC_ERRORS_MAX 20
+struct fabric_error {
+    struct fabric_at at;
+    char text[300];
+};
+struct fabric_errors { /* a zeroed struct is empty */
+    const char *path;
+    uint32_t count; /* kept, in order of the file */
+    uint32_t more;  /* found besides */
+    struct fabric_error error[FABRIC_ERRORS_MAX];
+};
+void fabric_errors_print(const struct fabric_errors *errors, FILE *to); /* `file:line:col: error: …` a line */
+/* For those who read what fabric leaves as text (congestion parameters). */
+__attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_errors *errors, struct fabric_at at,
+                                                             const char *format, ...);
+
+/* Reads `path`, or `text` under that name when it is not NULL.  0; -EINVAL with errors; -ENOMEM; or what
+ * opening the file answered.  Every failure has at least one error with its sentence. */
+int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors);
+void fabric_free(struct fabric *fabric);
+/* What the arrays hold now. */
+size_t fabric_memory_bytes(const struct fabric *fabric);
+
+/* FABRIC_NONE where there is no such thing.  `h0` is its first endpoint where an endpoint is asked for. */
+uint32_t fabric_find_node(const struct fabric *fabric, const char *name);
+uint32_t fabric_find_port(const struct fabric *fabric, const char *name);     /* `leaf0:3` */
+uint32_t fabric_find_endpoint(const struct fabric *fabric, const char *name); /* `h0:2`, `h0` */
+#define FABRIC_NAME 96
+const char *fabric_port_name(const struct fabric *fabric, uint32_t port, char buf[FABRIC_NAME]);
+bool fabric_reaches(const struct fabric *fabric, uint32_t src, uint32_t dst); /* endpoints */
+/* Links between two endpoints on a shortest path; 0 when unreachable. */
+uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst);
+
+/* Routes when ports are down, for the simulator and for checks: as fabric's own, without the links of which
+ * either end is marked in down[port] (or not up).  0 or -ENOMEM. */
+struct fabric_routing {
+    const struct fabric_route *route; /* [switches] */
+    const uint16_t *route_port;
+    uint32_t route_ports;
+    struct arena arena;
+};
+int fabric_reroute(const struct fabric *fabric, const uint8_t *down, struct fabric_routing **ret);
+void fabric_routing_free(struct fabric_routing *routing);
+
+/* Foreign formats, printed as a fabric file (import_*.c). */
+struct fabric_import_hpcc {
+    const char *topology_path, *flows_path;
+    const char *topology, *flows; /* their text */
+    const char *congestion;       /* dcqcn or hpcc */
+    uint64_t buffer_bytes;        /* 0: 32 MB */
+};
+int fabric_import_hpcc(const struct fabric_import_hpcc *from, FILE *to, struct fabric_errors *errors);
+int fabric_import_htsim(const char *path, const char *text, FILE *to, struct fabric_errors *errors);
+
+#endif

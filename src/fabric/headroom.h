@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PFC headroom: how many bytes still arrive after a pause was decided.
+ */
+#ifndef ROCELAB_FABRIC_HEADROOM_H
+#define ROCELAB_FABRIC_HEADROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+
+#define HEADROOM_PFC_BYTES 84           /* a pause frame, 64, with preamble and gap */
+#define HEADROOM_SPEED_MPS 200000000ull /* light in fibre and copper: 5 ns a metre */
+
+/* Pause-response time of a port by IEEE 802.3 31B.3.7, in quanta of 512 bits: the standard's steps for
+ * the rate at or above `rate_bps`. */
+uint32_t headroom_quanta(uint64_t rate_bps);
+/* The same as a time at this rate. */
+ps_t headroom_response_ps(uint64_t rate_bps);
+
+struct headroom {
+    uint64_t rate_bps;
+    uint64_t cable_mm;
+    uint32_t mtu_any_bytes;      /* a frame the sender had begun, of any class */
+    uint32_t mtu_ll_bytes;       /* a frame of the class that this side had begun before its pause frame */
+    uint64_t speed_mps;          /* of the signal; 0: HEADROOM_SPEED_MPS */
+    uint32_t quanta;             /* 0: headroom_quanta(rate) */
+    ps_t local_ps;               /* from crossing the threshold to the pause frame on the line */
+    uint32_t fill_num, fill_den; /* buffer taken for a byte of the line, F; 0: one */
+};
+
+/* F * [mtu_any + mtu_ll + PFC + 2LR/(8v) + 64 Q + t R/8], rounded up. */
+uint64_t headroom_general(const struct headroom *in);
+/* The buffer that frames take in cells over what they take on the line, for the frame length that is worst
+ * (64 bytes, where the cell is larger): F, at least one. */
+void headroom_fill(uint32_t cell_bytes, uint32_t *ret_num, uint32_t *ret_den);
+/* t_local of switches of today, as Broadcom's tables imply it: 1.02 us from 200G, 0.34 us below. */
+ps_t headroom_local_ps(uint64_t rate_bps);
+/* The general form as rocelab uses it for a switch port: worst-case fill for the cell, local time above. */
+uint64_t headroom_port(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes, uint32_t cell_bytes);
+
+struct headroom_sonic { /* SONiC's dynamic buffer model for Spectrum */
+    uint64_t rate_bps;
+    uint64_t cable_mm;
+    uint32_t port_mtu_bytes, mtu_ll_bytes;
+    uint32_t cell_bytes;
+    uint32_t small_percent; /* frames of 64 bytes among those in flight */
+    uint32_t peer_bytes;    /* response of the peer; 0: 64 * quanta */
+    uint32_t gearbox_bytes;
+    bool tiles; /* Spectrum-4 and later: 120 ns more */
+};
+/* xoff, rounded up to whole KiB. */
+uint64_t headroom_sonic(const struct headroom_sonic *in);
+
+/* What an mlx5 adapter keeps above its xoff threshold; the rate counts as 40G at least. */
+uint64_t headroom_mlx5(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a fabric file to the arrays: the order of things.
+ *
+ * Text, tree, top level (version, name, model), topology, settings, routes, jobs, faults.  Each step
+ * goes on to say what else is wrong where that still makes sense: a wrong class does not hide a
+ * wrong topology, but jobs are not read without the hosts they name.
+ */
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "fabric/jobs.h"
+#include "fabric/read.h"
+#include "fabric/settings.h"
+#include "fabric/topology.h"
+
+#define VERSION 1
+
+static void read_version(struct loader *loader, const struct tree *value, void *into)
+{
+    uint64_t version = 0;
+
+    (void)into;
+    if (!read_unit(loader, value, UNIT_COUNT, 0, 0, &version)) return;
+    if (version != VERSION)
+        read_error(loader, value->at, "rocelab: version %llu of the format; this program reads version %d",
+                   (unsigned long long)version, VERSION);
+}
+
+static const char *const behaviours[] = {"native", "hpcc-ns3", NULL};
+static const struct field top_fields[] = {
+    F_CALL("rocelab", read_version),
+    F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
+    F_CHOICE("model", struct fabric, behaviour, behaviours),
+    F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
+    F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
+    F_IGNORE("topology"),
+    F_IGNORE("links"),
+    F_IGNORE("switches"),
+    F_IGNORE("classes"),
+    F_IGNORE("nics"),
+    F_IGNORE("roles"),
+    F_IGNORE("devices"),
+    F_IGNORE("jobs"),
+    F_IGNORE("faults"),
+};
+
+static bool top_level(struct loader *loader)
+{
+    const struct tree *root = loader->root;
+    struct field_set set = {top_fields, COUNT_OF(top_fields), loader->fabric};
+
+    if (root->type != TREE_MAP || root->count == 0 || strcmp(root->first->key, "rocelab") != 0) {
+        read_error(loader, root->at, "not a fabric file: it begins with 'rocelab: 1'");
+        return false;
+    }
+    return read_map(loader, root, "a fabric file", &set, 1);
+}
+
+static void load_parts(struct loader *loader)
+{
+    top_level(loader);
+    if (loader->root->type != TREE_MAP) return;
+    bool topology = topology_load(loader);
+    if (!topology) loader->fabric->port = NULL;
+    settings_load(loader);
+    if (!topology || !loader->classes_good || !routes_build(loader)) return;
+    jobs_load(loader);
+    faults_load(loader);
+}
+
+/* The outcome, after everything was said. */
+static int verdict(const struct loader *loader)
+{
+    char limit[UNIT_TEXT];
+
+    if (loader->errors->count) return -EINVAL;
+    if (!loader->no_memory) return 0;
+    fabric_errors_add(loader->errors, (struct fabric_at){0, 0}, "memory for this fabric ran out (the limit is %s)",
+                      unit_format_short(UNIT_SIZE, FABRIC_MEMORY_MAX, 3, limit));
+    return -ENOMEM;
+}
+
+static int load(struct loader *loader, const char *path, const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    struct tree *root = NULL;
+
+    loader->fabric->path = arena_strndup(loader->keep, path, strlen(path));
+    if (!loader->fabric->path) return -ENOMEM;
+    loader->fabric->name = "fabric";
+    loader->fabric->seed = 1;
+    loader->fabric->stop = PS_NEVER;
+    if (!text) {
+        errno = 0;
+        text = file_read(loader, path, (struct fabric_at){0, 0}, &length);
+        if (!text) return errno > 0 ? -errno : -EIO;
+    }
+    int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
+    if (result == -ENOMEM) loader->no_memory = true;
+    if (result == 0) {
+        loader->root = root;
+        load_parts(loader);
+    }
+    return verdict(loader);
+}
+
+int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors)
+{
+    struct fabric *fabric = calloc(1, sizeof(*fabric));
+    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors};
+
+    if (!fabric) return -ENOMEM;
+    errors->path = path;
+    arena_init(&fabric->arena, (size_t)FABRIC_MEMORY_MAX);
+    arena_init(&loader.scratch, (size_t)FABRIC_MEMORY_MAX);
+    int result = load(&loader, path, text);
+    arena_release(&loader.scratch);
+    if (result < 0) {
+        fabric_free(fabric);
+        return result;
+    }
+    *ret = fabric;
+    return 0;
+}
+
+void fabric_free(struct fabric *fabric)
+{
+    if (!fabric) return;
+    arena_release(&fabric->arena);
+    free(fabric);
+}
+
+size_t fabric_memory_bytes(const struct fabric *fabric)
+{
+    return sizeof(*fabric) + fabric->arena.used_bytes;
+}

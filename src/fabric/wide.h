@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of two 64-bit quantities, exact.
+ */
+#ifndef ROCELAB_FABRIC_WIDE_H
+#define ROCELAB_FABRIC_WIDE_H
+
+__extension__ typedef unsigned __int128 u128;
+
+#endif

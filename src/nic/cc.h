@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Congestion control: one file per algorithm (cc_none.c, cc_dcqcn.c, cc_hpcc.c, ...), one small
+ * state per QP.
+ *
+ * An algorithm owns a rate (bits a second) and a window (bytes); the NIC paces by the one and stops
+ * at the other.  All arithmetic is integer or fixed point with 32 fraction bits.  An algorithm is
+ * told of what arrives (an ACK with its telemetry and delay, a CNP) and of what was sent, and names
+ * the next time it wants to be called; it never reads a clock.
+ */
+#ifndef ROCELAB_NIC_CC_H
+#define ROCELAB_NIC_CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "packet/telemetry.h"
+
+enum cc_kind { CC_NONE, CC_DCQCN, CC_HPCC };
+#define CC_WINDOW_NONE UINT64_MAX
+
+/* Parameters from cc_params.def; presets fill them, a fabric file may override each by name. */
+struct cc_config {
+    uint64_t kind; /* enum cc_kind */
+#define PARAM(field, unit, help) uint64_t field;
+#include "nic/cc_params.def"
+#undef PARAM
+};
+
+enum cc_unit { CC_UNIT_TIME, CC_UNIT_RATE, CC_UNIT_BYTES, CC_UNIT_COUNT, CC_UNIT_SHARE, CC_UNIT_FLAG };
+
+struct cc_param { /* one parameter: what it is called, how it is written, where it lies in cc_config */
+    const char *name, *help;
+    enum cc_unit unit;
+    size_t offset;
+};
+extern const struct cc_param cc_param_list[]; /* ends with a NULL name */
+
+/* "none", "dcqcn/paper", "dcqcn/connectx", "dcqcn/hpcc-sim", "hpcc/paper", "hpcc/hpcc-sim".  -ENOENT: no such. */
+int cc_preset(const char *name, struct cc_config *ret);
+extern const char *const cc_preset_list[]; /* ends with NULL */
+/* By name; -ENOENT: no such parameter. */
+int cc_set(struct cc_config *config, const char *name, uint64_t value);
+/* The first parameter whose value cannot be (with the reason), or NULL. */
+const char *cc_invalid(const struct cc_config *config, const char **ret_name);
+
+struct cc_ack {           /* what an ACK tells */
+    uint64_t acked_bytes; /* newly acknowledged */
+    uint64_t in_flight_bytes;
+    uint32_t acked_psn, next_psn; /* first not acknowledged; next to be sent; not cut to 24 bits */
+    bool marked;                  /* the receiver saw CE on what is acknowledged (models that echo) */
+    ps_t rtt_ps;                  /* 0: not measured */
+    const struct pkt_hop *hop;
+    uint32_t hops;
+};
+
+struct cc_dcqcn {
+    uint64_t target_bps;
+    uint64_t alpha;   /* 1 is 2^32 */
+    ps_t alpha_at;    /* the next update of alpha */
+    ps_t look_at;     /* the next look for CNPs */
+    ps_t increase_at; /* the next increase by time */
+    uint64_t bytes_left;
+    uint32_t time_stage, byte_stage;
+    bool active;     /* a CNP has come: limited, alpha runs */
+    bool alpha_cnp;  /* a CNP came in this update period of alpha */
+    bool cut_wanted; /* a CNP came in this monitor period */
+};
+
+struct cc_hop { /* a hop as last heard of */
+    ps_t at;
+    uint64_t tx_bytes;
+    uint64_t rate_bps;
+    uint64_t ps_per_byte; /* of that rate, 24 fraction bits */
+    uint32_t queue_bytes;
+};
+
+struct cc_path { /* HPCC's memory of a path: beside the QPs, only in adapters with telemetry */
+    uint32_t hops;
+    struct cc_hop hop[PKT_INT_HOPS];
+};
+
+struct cc_hpcc {
+    uint64_t window;     /* Wc: bytes, 16 fraction bits */
+    uint64_t utilised;   /* U: 1 is 2^32 */
+    uint64_t window_max; /* line rate * T; 16 fraction bits */
+    uint64_t window_min, window_add;
+    uint64_t eta;          /* 1 is 2^32 */
+    uint64_t inverse_rtt;  /* 2^64 / T */
+    uint64_t bps_per_byte; /* 8e12 / T; 24 fraction bits */
+    struct cc_path *path;
+    uint32_t update_psn; /* Wc moves when this is acknowledged */
+    uint32_t stage;
+    bool started;
+};
+
+struct cc { /* of one QP */
+    uint64_t rate_bps;
+    uint64_t window_bytes; /* CC_WINDOW_NONE: no limit */
+    ps_t deadline;         /* when cc_on_timer is wanted; PS_NEVER: not */
+    uint64_t line_bps;
+    const struct cc_config *config; /* kept by pointer */
+    uint8_t kind;
+    bool wants_ack, wants_sent;
+    union {
+        struct cc_dcqcn dcqcn;
+        struct cc_hpcc hpcc;
+    };
+};
+
+/* `path` is needed by CC_HPCC alone. */
+void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, struct cc_path *path, ps_t now);
+void cc_on_cnp(struct cc *cc, ps_t now);
+void cc_on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
+void cc_on_sent(struct cc *cc, uint32_t bytes, ps_t now);
+void cc_on_timer(struct cc *cc, ps_t now); /* at cc->deadline */
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The RoCE adapter: one port, its queue pairs, completion queues and memory keys; a machine without
+ * I/O.
+ *
+ * The same object code runs in the simulator and live.  It is given packets (nic_rx), asked for the
+ * next packet when its port is free (nic_tx: arbitration, pacing and pause state answer), told of
+ * pauses (nic_pause) and called at the deadline it named (nic_tick).  Payload never enters: nic_tx
+ * answers where the payload is to be gathered, nic_rx where it is to be placed; the simulator
+ * ignores both.  A completion is in its queue when the call returns; live performs the placements
+ * of the call before it lets the application see it.
+ *
+ * Memory is brought by whoever creates an object.  No clock, no allocation, no floating point.
+ */
+#ifndef ROCELAB_NIC_NIC_H
+#define ROCELAB_NIC_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "nic/cc.h"
+#include "nic/counters.h"
+#include "packet/pkt.h"
+#include "packet/pktpool.h"
+
+#define NIC_PRIOS 8
+
+enum nic_transport { NIC_RC, NIC_UC, NIC_UD };
+enum nic_state { NIC_RESET, NIC_INIT, NIC_RTR, NIC_RTS, NIC_SQE, NIC_ERROR };
+enum nic_recovery { NIC_GO_BACK_N, NIC_GO_BACK_0, NIC_SELECTIVE };
+
+enum nic_verb {
+    NIC_SEND,
+    NIC_SEND_IMM,
+    NIC_SEND_INV,
+    NIC_WRITE,
+    NIC_WRITE_IMM,
+    NIC_READ,
+    NIC_CAS,
+    NIC_FETCH_ADD,
+    NIC_VERBS
+};
+
+/* work completion statuses, with the names of verbs */
+#define NIC_STATUS_LIST(X)                                                                                             \
+    X(SUCCESS, "success")                                                                                              \
+    X(LOC_LEN_ERR, "local length error")                                                                               \
+    X(LOC_QP_OP_ERR, "local QP operation error")                                                                       \
+    X(LOC_PROT_ERR, "local protection error")                                                                          \
+    X(WR_FLUSH_ERR, "work request flushed")                                                                            \
+    X(REM_INV_REQ_ERR, "remote invalid request")                                                                       \
+    X(REM_ACCESS_ERR, "remote access error")                                                                           \
+    X(REM_OP_ERR, "remote operation error")                                                                            \
+    X(RETRY_EXC_ERR, "retries exceeded")                                                                               \
+    X(RNR_RETRY_EXC_ERR, "RNR retries exceeded")
+
+enum nic_status {
+#define X(id, text) NIC_##id,
+    NIC_STATUS_LIST(X)
+#undef X
+        NIC_STATUSES
+};
+const char *nic_status_name(unsigned status);
+
+#define NIC_SIGNALED 1u
+#define NIC_SOLICITED 2u
+#define NIC_FENCE 4u
+
+#define NIC_LENGTH_MAX (1ULL << 31) /* of a message: the specification's limit */
+
+struct nic_wr { /* a send work request; kept in the QP's ring until completed */
+    uint64_t wr_id;
+    uint64_t local; /* the caller's word for the gather list (live: its first SGE; simulator: anything) */
+    uint64_t remote_va;
+    uint64_t length;
+    uint64_t compare, swap; /* atomics; swap is the addend of FETCH_ADD */
+    uint32_t rkey;
+    uint32_t imm;                 /* or the key to invalidate */
+    uint32_t dest, dest_qp, qkey; /* UD: endpoint, QP, key */
+    uint8_t verb, flags;
+    /* the adapter's, written when posted */
+    uint32_t first_psn, last_psn; /* not cut to 24 bits */
+    uint64_t stream;              /* request payload posted on this QP before it */
+};
+
+struct nic_recv {
+    uint64_t wr_id;
+    uint64_t local;
+    uint64_t length; /* room */
+};
+
+struct nic_cqe {
+    uint64_t wr_id;
+    uint64_t bytes;
+    uint32_t qpn, src_qp, imm; /* src_qp: UD; imm: or the key invalidated */
+    uint32_t src;              /* UD: endpoint */
+    uint8_t status, verb;      /* verb of a receive: SEND* or WRITE_IMM, as sent */
+    bool receive, has_imm, invalidated, solicited;
+};
+
+struct nic_cq { /* the caller's ring; power of two */
+    struct nic_cqe *slot;
+    uint32_t mask, head, tail; /* NIC writes at tail, owner reads at head */
+    bool overrun;              /* a completion found no room and was lost */
+};
+void nic_cq_init(struct nic_cq *cq, struct nic_cqe *slot, uint32_t size);
+/* The next completion, or NULL; valid until the next poll. */
+static inline const struct nic_cqe *nic_cq_poll(struct nic_cq *cq)
+{
+    return cq->head == cq->tail ? NULL : &cq->slot[cq->head++ & cq->mask];
+}
+
+struct nic_srq { /* a shared receive queue: the caller's ring; power of two */
+    struct nic_recv *slot;
+    uint32_t mask, head, tail; /* NIC takes at head */
+};
+void nic_srq_init(struct nic_srq *srq, struct nic_recv *slot, uint32_t size);
+int nic_srq_post(struct nic_srq *srq, const struct nic_recv *recv); /* 0, -ENOMEM: full */
+
+#define NIC_REMOTE_WRITE 1u
+#define NIC_REMOTE_READ 2u
+#define NIC_REMOTE_ATOMIC 4u
+#define NIC_REMOTE_ALL 7u
+struct nic_mr {
+    uint64_t va, bytes;
+    uint32_t key, pd;
+    uint8_t rights;
+    bool live;
+};
+
+/* A READ or atomic that the responder has accepted: answered, or kept to be answered again. */
+struct nic_resource {
+    uint64_t va;
+    uint64_t original; /* atomics */
+    uint64_t length;
+    uint32_t rkey;
+    uint32_t first_psn, last_psn; /* not cut to 24 bits */
+    uint32_t next_psn;            /* to be answered next */
+    uint32_t msn;
+    uint8_t opcode;
+    bool pending;  /* something is still to be sent */
+    bool done;     /* answered to the end at least once */
+    bool answered; /* since it was last asked for: the next packet of a READ is not its first */
+};
+
+struct nic_qp_config {
+    uint8_t transport; /* enum nic_transport */
+    uint8_t recovery;  /* enum nic_recovery; both ends alike */
+    uint16_t mtu;      /* path MTU: 256 .. 4096; the simulator may ask for others */
+    uint32_t remote;   /* endpoint (RC, UC) */
+    uint32_t remote_qp;
+    uint32_t send_psn, expect_psn;
+    uint32_t qkey;
+    uint16_t sport;           /* UDP source port */
+    uint8_t tos, prio;        /* DSCP << 2; the priority it is paused by */
+    uint8_t timeout;          /* 4.096 us * 2^timeout; 0: never */
+    uint8_t retry, rnr_retry; /* 7: without end for rnr; NIC_RETRY_FOREVER for retry */
+    uint8_t min_rnr_timer;
+    uint8_t max_read;   /* outstanding READ and ATOMIC requests as requester; `resource` holds the responder's */
+    uint8_t access;     /* NIC_REMOTE_* */
+    uint16_t ack_every; /* packets an ACK at most; 1: each has its own, never merged; 0: only when asked */
+    uint16_t ack_request_every; /* A bit at least every so many packets; 0: at a message's end (and window's) */
+    uint32_t window_packets;    /* unacknowledged packets at most; 0: as many as PSNs allow */
+    uint32_t pd;
+    const struct cc_config *cc; /* kept by pointer; NULL: none */
+    struct nic_cq *send_cq, *recv_cq;
+    struct nic_wr *sq; /* rings, powers of two; sizes 0: none */
+    struct nic_recv *rq;
+    uint32_t sq_size, rq_size;
+    struct nic_srq *srq;           /* instead of rq */
+    struct nic_resource *resource; /* responder's READs and atomics; power of two; NULL: accepts none */
+    uint32_t resource_size;
+    void *selective;         /* nic_selective_bytes(selective_size), zeroed, 8-aligned: for NIC_SELECTIVE */
+    uint32_t selective_size; /* packets that may be missing, sent and kept: a power of two, 64 or more */
+    void *app;               /* the owner's */
+};
+#define NIC_RETRY_FOREVER 255u
+size_t nic_selective_bytes(uint32_t packets);
+
+#define NIC_AS_QP 255u /* acknowledgements travel in the class of their QP */
+
+struct nic_config {
+    uint64_t line_bps;
+    uint32_t endpoint; /* pkt.src_node of what it sends */
+    uint32_t max_qps, max_mrs;
+    uint32_t first_qpn;           /* QPs that ask for no number get it from here on */
+    uint16_t header_bytes;        /* frame without extended headers and payload: Ethernet .. BTH, and ICRC */
+    bool fixed_headers;           /* model hpcc-ns3: extended headers and pads take no room */
+    uint16_t ack_frame_bytes;     /* of ACK, NAK and CNP; 0: as their headers say */
+    uint16_t line_overhead_bytes; /* what pacing adds to a frame: FCS, preamble, gap */
+    uint8_t net, ttl;             /* enum pkt_net */
+    bool tagged;                  /* 802.1Q tag with the priority; its 4 bytes are part of header_bytes */
+    bool ecn;                     /* data goes out ECT(0) */
+    bool any_key;                 /* memory keys are not looked up: all requests may */
+    bool echo_ce;                 /* CE is echoed in each ACK (BECN) instead of CNPs */
+    bool pause_forever;           /* a pause lasts until XON, whatever its quanta */
+    bool pace_ns;                 /* model hpcc-ns3: pacing in whole nanoseconds; see pace_rate for rate changes */
+    bool telemetry;               /* ACKs carry the data packet's telemetry back; needs pool->telemetry */
+    uint8_t ack_tos, ack_prio;    /* NIC_AS_QP: the QP's */
+    uint8_t cnp_tos, cnp_prio;
+    bool cnp_off;
+    bool cnp_per_nic;      /* the gap is of the whole adapter, not of each QP */
+    ps_t cnp_min_gap_ps;   /* dcqcn's min_time_between_cnps */
+    ps_t nak_repeat_ps;    /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
+    uint8_t long_send_nak; /* enum nak_code for a SEND longer than its receive: NAK_INVALID_REQUEST, or, as rxe
+                            * answers, NAK_REMOTE_OPERATION */
+    /* A slow receiver: what arrives is drained at rx_bps from a buffer.  0: as fast as it comes. */
+    uint64_t rx_bps;
+    uint32_t rx_buffer_bytes, rx_xoff_bytes, rx_xon_bytes;
+    uint16_t rx_pause_quanta;
+};
+/* RoCEv2 over IPv4, keys checked, CNPs of class 48/6 at least 4 us apart; 8 QPs, no memory regions. */
+struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint);
+/* The HPCC ns-3 model: 48 (with telemetry 90) header bytes, ACKs of 60 (88), CE echoed, pauses without end. */
+struct nic_config nic_config_hpcc_ns3(uint64_t line_bps, uint32_t endpoint, bool telemetry);
+/* RC, go-back-N, MTU 1024, timeout 14, retry 7, RNR 7, ACK each packet asked for or 16 without, no rings. */
+struct nic_qp_config nic_qp_config_default(void);
+
+enum nic_place { NIC_PLACE_NONE, NIC_PLACE_RECV, NIC_PLACE_MEMORY, NIC_PLACE_READ, NIC_PLACE_ATOMIC };
+
+struct nic_io { /* needed and answered by each call; flags and pauses are only ever set: the caller clears them */
+    struct pktpool *pool;
+    bool kick;                  /* ask nic_tx again (when the port is free) */
+    bool completed;             /* something went into a completion queue */
+    ps_t deadline;              /* earliest nic_tick wanted, as of this call; PS_NEVER: none */
+    struct {                    /* nic_tx: payload of the packet it answered; bytes 0: none */
+        uint64_t local, offset; /* a READ response is gathered from va `local`, key `rkey` */
+        uint32_t bytes, rkey;
+        bool read; /* from memory by key */
+    } gather;
+    struct { /* nic_rx: where the payload goes */
+        uint64_t local, va, offset;
+        uint32_t bytes, rkey;
+        uint8_t kind;      /* enum nic_place */
+        uint64_t original; /* NIC_PLACE_ATOMIC: the 8 bytes */
+    } place;
+    struct { /* nic_rx: an atomic to perform; then nic_atomic_done() before the next call */
+        uint64_t va, compare, swap;
+        uint32_t qpn, slot;
+        uint8_t verb; /* NIC_CAS or NIC_FETCH_ADD; 0: none */
+    } atomic;
+    /* PFC frames this adapter wants to send (slow receiver): 0, or 1 with what it says */
+    uint32_t pauses;
+    uint8_t pause_enable;
+    uint16_t pause_quanta; /* 0: resume */
+};
+
+struct nic;    /* opaque: nic_int.h */
+struct nic_qp; /* opaque: nic_int.h */
+
+size_t nic_memory_bytes(const struct nic_config *config);
+/* Memory is zeroed, cache-line aligned, and outlives the adapter.  The configuration is copied. */
+struct nic *nic_init(void *memory, const struct nic_config *config);
+
+/* qpn 0: the adapter's choice.  Born in NIC_RTS (RC, UC: connected as the configuration says).  The configuration is
+ * copied, what it points to is kept.  -EINVAL, -ENOMEM (no QP left), -EEXIST. */
+int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *config, ps_t now, struct nic_qp **ret);
+void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
+/* NIC_ERROR flushes, NIC_RESET forgets; towards NIC_RTS one step at a time or, for the simulator, at once. */
+int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io);
+/* Connects again: remote side, PSNs, MTU and the like from config; in NIC_RESET or NIC_INIT only. */
+int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now);
+
+/* 0, -ENOMEM (ring full), -EINVAL (verb, length or state does not allow).  In NIC_ERROR it is flushed at once. */
+int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
+int nic_post_recv(struct nic *nic, struct nic_qp *qp, const struct nic_recv *recv, ps_t now, struct nic_io *io);
+/* A memory region by its key: entered, changed, or (live false) removed.  -ENOMEM: table full. */
+int nic_mr_set(struct nic *nic, const struct nic_mr *mr);
+const struct nic_mr *nic_mr_find(const struct nic *nic, uint32_t key);
+
+/* Takes the packet: it is the adapter's from now on (given back to the pool, or sent again as an ACK). */
+void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io);
+/* The next packet of the free port; PKT_NONE: nothing may go now, io->deadline says when to try again. */
+pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
+/* A PFC frame arrived. */
+void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS], ps_t now, struct nic_io *io);
+/* The link went down or came up: what either side told the other about pauses is void. */
+void nic_link_changed(struct nic *nic, ps_t now, struct nic_io *io);
+void nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
+/* What an atomic asked for by io->atomic found. */
+void nic_atomic_done(struct nic *nic, uint32_t qpn, uint32_t slot, uint64_t original);
+
+struct nic_counters *nic_counters(struct nic *nic);
+struct nic_qp *nic_qp_find(struct nic *nic, uint32_t qpn); /* NULL: no such */
+uint32_t nic_qp_number(const struct nic_qp *qp);
+uint32_t nic_qp_count(const struct nic *nic);
+enum nic_state nic_qp_state(const struct nic_qp *qp);
+void *nic_qp_app(const struct nic_qp *qp);
+uint64_t nic_qp_rate(const struct nic_qp *qp);
+const struct cc *nic_qp_cc(const struct nic_qp *qp);
+uint64_t nic_qp_in_flight(const struct nic_qp *qp);   /* request payload sent and not acknowledged */
+uint64_t nic_qp_acked_bytes(const struct nic_qp *qp); /* request payload acknowledged so far */
+uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not completed */
+/* Counts what has passed of pauses that still last. */
+void nic_settle(struct nic *nic, ps_t now);
+uint8_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */
+ps_t nic_deadline(const struct nic *nic);
+/* True when nothing waits to be sent, acknowledged or answered. */
+bool nic_idle(const struct nic *nic);
+/* CHECKs the books: lists, heaps and rings agree with each other. */
+void nic_audit(const struct nic *nic, const struct pktpool *pool);
+
+#endif

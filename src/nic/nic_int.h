@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The adapter's insides: the QP, the port's lists, and what its files call of each other.
+ *
+ * PSNs are kept 32 bits wide and cut to 24 when they go into a packet; what comes back is widened
+ * next to a PSN we know (psn_wide).  So a comparison is a subtraction and no message is too long.
+ *
+ * A QP is in one of three scheduling places: nowhere (nothing to send, or its window is closed, or it
+ * waits for an RNR timer), in the ready ring of its priority, or in the pacing heap until its
+ * next packet is due.  nic_wake() moves it from nowhere; nic_tx() moves it back.  No scan
+ * ever goes over all QPs.
+ */
+#ifndef ROCELAB_NIC_NIC_INT_H
+#define ROCELAB_NIC_NIC_INT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/time.h"
+#include "nic/cc.h"
+#include "nic/nic.h"
+#include "packet/opcode.h"
+#include "packet/pkt.h"
+#include "packet/pktpool.h"
+
+__extension__ typedef unsigned __int128 nic_u128;
+
+#define PSN_MASK 0xffffffu
+#define PSN_SPAN (1u << 23)       /* PSNs of 24 bits that can be told before from after */
+#define NIC_WINDOW_MAX (1u << 22) /* half of it, for a window in packets */
+#define QP_NONE UINT32_MAX
+#define UD_GRH_BYTES 40u /* a UD receive begins with room for the GRH (volume 1, chapter 11) */
+
+enum sched { SCHED_IDLE, SCHED_READY, SCHED_PACED, SCHED_SERVED /* nic_tx is at it */ };
+enum heap_kind { HEAP_PACE, HEAP_TIMER };
+enum rx_verb { RX_NONE, RX_SEND, RX_WRITE };
+/* what became of a request packet that was next in order */
+enum verdict {
+    DONE,
+    DONE_RESPONSE, /* a READ or atomic was queued: it is the acknowledgement */
+    REFUSED_RNR,
+    REFUSED_INVALID,
+    REFUSED_ACCESS,
+    REFUSED_OPERATION,
+    REFUSED_LENGTH,
+};
+
+struct selective { /* at the start of the memory brought for selective repeat */
+    uint32_t mask;
+    uint32_t resend_count, kept_count, spare;
+    uint64_t *sacked; /* requester, by PSN: the peer has it */
+    uint64_t *resend; /* to be sent again */
+    uint64_t *resent; /* was sent again: the next time is the timer's */
+    uint32_t *kept;   /* responder: packet + 1 that waits for those before it; 0: none */
+};
+
+struct answer { /* an ACK or NAK */
+    uint32_t psn;
+    uint32_t trigger; /* selective repeat: the packet after the gap, not cut to 24 bits */
+    uint8_t syndrome, flags;
+    bool not_kept; /* and that packet must be sent again too */
+};
+#define ANSWER_NOT_KEPT (1u << 24) /* beside the trigger in pkt.ack.original */
+
+/*
+ * What a packet of a long WRITE touches lies together: lines 0 to 3 at the sender, 0 and the responder's
+ * at the receiver.
+ */
+struct nic_qp {
+    /* line 0: identity, scheduling */
+    _Alignas(64) uint32_t qpn; /* 0: free */
+    uint32_t index;
+    uint32_t remote, remote_qp;
+    uint8_t state, transport, recovery, sched;
+    uint8_t tos, prio, ack_tos, ack_prio; /* tos: with its ECN bits */
+    uint16_t mtu, sport;
+    uint32_t ready_next;
+    uint32_t heap_slot[2]; /* place + 1 in the heaps; 0: not there */
+    uint16_t ack_every, ack_request_every;
+    uint16_t unacked;       /* responder: packets since the last ACK */
+    uint16_t since_request; /* requester: packets since the last A bit */
+    bool rnr_wait;          /* the requester waits for its RNR timer */
+    bool nak_sent;          /* the responder has asked for what is missing */
+    bool trail;             /* an acknowledgement waits behind responses */
+    bool response_turn;     /* responses and requests take turns */
+    struct selective *selective;
+
+    /* line 1: requester */
+    uint32_t una, nxt, high, post; /* PSN: oldest not acknowledged, next, highest sent + 1, next to be posted */
+    uint32_t sq_head, sq_cur, sq_tail, sq_mask;
+    struct nic_wr *sq;
+    uint64_t offset;               /* of the next packet in work request sq_cur */
+    uint64_t una_bytes, nxt_bytes; /* request payload before una, before nxt */
+
+    /* line 2: requester, pacing */
+    ps_t rto_at, rto_ps;
+    ps_t next_tx;
+    ps_t last_start;      /* of the packet whose end next_tx is */
+    uint64_t ps_per_byte; /* 32 fraction bits; 0: not paced */
+    uint32_t window;
+    uint32_t reads_out; /* READs and atomics among work requests sq_head .. sq_cur */
+    uint32_t last_bytes;
+    uint32_t fraction; /* of a picosecond, carried */
+    uint8_t max_read, retry_left, rnr_left, retry, rnr_retry, access;
+    bool implied; /* responses after a gap were asked for again, at implied_psn */
+    uint8_t spare;
+
+    /* line 3 and more */
+    struct cc cc;
+    uint64_t paced_bps;
+    ps_t rnr_at;
+    uint64_t post_bytes;
+    uint64_t given_up_bytes; /* part of una_bytes: of requests that failed or were flushed */
+    uint32_t implied_psn;
+    uint32_t sq_size, pd, qkey;
+
+    /* responder */
+    _Alignas(64) uint32_t epsn; /* expected */
+    uint32_t msn;
+    uint8_t rx_verb; /* enum rx_verb: message in progress */
+    uint8_t min_rnr_timer;
+    uint8_t failing;   /* enum nic_status: a fatal NAK waits behind responses */
+    bool recv_held;    /* `recv` was taken from its queue and is not completed */
+    bool drop_message; /* UC: until the next first packet */
+    uint32_t ack_id;   /* an ACK still in the control queue that may be merged with the next */
+    uint32_t resource_next, resource_tail;
+    uint64_t rx_va, rx_left, rx_got;
+    uint32_t rx_rkey;
+    uint32_t message_psn; /* where the message in progress began */
+    ps_t cnp_next, nak_next;
+    struct nic_resource *resource;
+    uint32_t resource_mask, resource_size;
+    struct answer trailing; /* with `trail` */
+    struct nic_recv recv;
+    uint32_t rq_head, rq_tail, rq_mask, rq_size;
+    struct nic_recv *rq;
+    struct nic_srq *srq;
+    struct nic_cq *send_cq, *recv_cq;
+    void *app;
+};
+_Static_assert(offsetof(struct nic_qp, una) == 64 && offsetof(struct nic_qp, cc) == 192, "lines as described");
+
+struct heap_entry {
+    ps_t at;
+    uint32_t qp;
+};
+
+struct heap_of_qps {
+    struct heap_entry *entry;
+    ps_t first; /* time of entry[0]; PS_NEVER when empty */
+    uint32_t count;
+};
+
+struct packet_list { /* linked by pkt.next */
+    pkt_t head, tail;
+};
+
+struct qp_list { /* linked by nic_qp.ready_next */
+    uint32_t head, tail;
+};
+
+struct nic {
+    struct nic_qp *qp;
+    uint8_t paused, control_mask, ready_mask, last_prio;
+    bool starved;           /* nic_tx had nothing to give: pacing times are deadlines now */
+    uint8_t extension_mask; /* 0 when extended headers take no room */
+    ps_t pause_next;        /* earliest end of a pause */
+    ps_t pause_deadline;    /* the earliest of it and the slow receiver's times */
+    struct heap_of_qps heap[2];
+    struct packet_list control[NIC_PRIOS];
+    struct qp_list ready[NIC_PRIOS];
+    struct nic_config config;
+    uint32_t qps; /* alive */
+    uint32_t control_count;
+    ps_t cnp_next; /* of the adapter */
+    ps_t paused_until[NIC_PRIOS], paused_since[NIC_PRIOS];
+    /* slow receiver */
+    struct rate rx_rate;
+    uint64_t rx_level;
+    ps_t rx_level_at, rx_resume_at, rx_refresh_at;
+    uint8_t rx_paused;
+    uint32_t mrs, mr_mask;
+    struct nic_mr *mr;  /* open addressing; key and live or ever used */
+    uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */
+    uint32_t qpn_hash_mask;
+    struct cc_path *path; /* [max_qps] with telemetry, else NULL */
+    struct nic_counters counters;
+};
+
+static inline uint32_t psn_wide(uint32_t psn, uint32_t near)
+{
+    return near + (uint32_t)((int32_t)((psn - near) << 8) >> 8);
+}
+
+static inline int32_t psn_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+static inline struct nic_wr *wr_at(const struct nic_qp *qp, uint32_t index)
+{
+    return &qp->sq[index & qp->sq_mask];
+}
+
+/* Payload the request itself carries: READs and atomics have none. */
+static inline uint64_t wr_payload(const struct nic_wr *wr)
+{
+    return wr->verb < NIC_READ ? wr->length : 0;
+}
+
+static inline void drop(struct nic *nic, pkt_t id, enum nic_drop why, struct nic_io *io)
+{
+    nic->counters.drop[why]++;
+    pktpool_put(io->pool, id);
+}
+
+/* pace.c */
+void heap_set(struct nic *nic, enum heap_kind kind, struct nic_qp *qp, ps_t at); /* enters or moves */
+void heap_remove(struct nic *nic, enum heap_kind kind, struct nic_qp *qp);
+static inline ps_t heap_first(const struct nic *nic, enum heap_kind kind)
+{
+    return nic->heap[kind].first;
+}
+/* A timer of the QP wants to run at `at`; what is already due earlier stays. */
+static inline void timer_arm(struct nic *nic, struct nic_qp *qp, ps_t at)
+{
+    uint32_t slot = qp->heap_slot[HEAP_TIMER];
+    if (slot == 0 || nic->heap[HEAP_TIMER].entry[slot - 1].at > at) heap_set(nic, HEAP_TIMER, qp, at);
+}
+void ready_push(struct nic *nic, struct nic_qp *qp);
+void ready_remove(struct nic *nic, struct nic_qp *qp);
+struct nic_qp *ready_pop(struct nic *nic, unsigned prio);
+/* Something of the QP may have become sendable. */
+void nic_wake(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+void pace_release(struct nic *nic, ps_t now); /* what is due becomes ready */
+void pace_sent(struct nic *nic, struct nic_qp *qp, uint32_t frame_bytes, ps_t now);
+void pace_rate(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* after any call of cc_ */
+void timers_run(struct nic *nic, ps_t now, struct nic_io *io);
+
+/* nic.c */
+void control_push(struct nic *nic, pkt_t id, unsigned prio, struct nic_io *io);
+struct nic_qp *qp_find(struct nic *nic, uint32_t qpn);
+/* A blank packet of this adapter to a peer. */
+static inline void packet_begin(const struct nic *nic, struct pkt *p, uint8_t opcode, uint32_t dst, uint32_t dest_qp)
+{
+    *p = (struct pkt){.kind = PKT_ROCE,
+                      .opcode = opcode,
+                      .flags = (uint8_t)(PKT_MIGRATED | (nic->config.tagged ? PKT_TAGGED : 0)),
+                      .ttl = nic->config.ttl,
+                      .net = nic->config.net,
+                      .dest_qp = dest_qp,
+                      .src_node = nic->config.endpoint,
+                      .dst_node = dst};
+}
+static inline uint16_t frame_of(const struct nic *nic, uint8_t opcode, uint32_t payload, uint32_t pad)
+{
+    return (uint16_t)(nic->config.header_bytes + (opcode_info(opcode)->header_bytes & nic->extension_mask) + payload +
+                      (pad & nic->extension_mask));
+}
+
+/* qp.c */
+/* The oldest work request failed: complete it so, flush the rest, and stop. */
+void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
+void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
+void qp_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
+
+/* cq.c */
+void complete_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, enum nic_status status,
+                   struct nic_io *io);
+void complete_recv(struct nic *nic, struct nic_qp *qp, const struct nic_cqe *cqe, struct nic_io *io);
+
+/* srq.c: takes the next receive into qp->recv (from the SRQ or the QP's own queue); false: none */
+bool recv_take(struct nic_qp *qp);
+
+/* mr.c */
+enum verdict mr_check(const struct nic *nic, const struct nic_qp *qp, uint32_t key, uint64_t va, uint64_t bytes,
+                      uint8_t right);
+bool mr_invalidate(struct nic *nic, const struct nic_qp *qp, uint32_t key);
+
+/* requester.c */
+bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr); /* READ limit, fence */
+static inline bool requester_can_send(const struct nic_qp *qp)
+{
+    if (qp->state != NIC_RTS || qp->rnr_wait) return false;
+    if (qp->selective && qp->selective->resend_count) return true;
+    if (qp->nxt == qp->post || qp->nxt - qp->una >= qp->window) return false;
+    if (qp->nxt_bytes - qp->una_bytes >= qp->cc.window_bytes) return false;
+    const struct nic_wr *wr = wr_at(qp, qp->sq_cur);
+    return (wr->verb < NIC_READ && !(wr->flags & NIC_FENCE)) || requester_may_begin(qp, wr);
+}
+pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+/* Fills p with the packet of work request wr that begins at `offset`; answers its payload. */
+uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const struct nic_wr *wr, uint32_t psn,
+                      uint64_t offset, struct nic_io *io, pkt_t id);
+void requester_ack(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+void requester_response(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+/* Everything before `upto` is acknowledged; stops at a READ that is not answered and answers false. */
+bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t now, struct nic_io *io);
+
+/* requester_retry.c */
+void requester_back_to(struct nic_qp *qp, uint32_t psn);
+void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
+void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
+bool selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
+void selective_release(struct nic_qp *qp, struct nic_io *io);
+
+/* responder.c */
+void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+/* Answers with an ACK or NAK, in the packet given (taken over), or in a new one when id is PKT_NONE. */
+void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io);
+
+/* responder_read.c */
+enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
+/* Answers a duplicate READ or atomic again; false: not one of those it remembers. */
+bool responder_replay(struct nic *nic, struct nic_qp *qp, const struct pkt *p, uint32_t psn);
+pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+static inline bool responder_has_work(const struct nic_qp *qp)
+{
+    return qp->resource_next != qp->resource_tail;
+}
+
+static inline bool qp_has_work(const struct nic_qp *qp)
+{
+    return responder_has_work(qp) || requester_can_send(qp);
+}
+
+/* ud.c */
+void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+
+/* pause.c */
+void pause_expire(struct nic *nic, ps_t now);
+bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now, struct nic_io *io);
+void receive_drain(struct nic *nic, ps_t now, struct nic_io *io);
+
+/* notify.c */
+void notify_marked(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
+
+/* cc_*.c: what cc.c dispatches to */
+void cc_dcqcn_init(struct cc *cc);
+void cc_dcqcn_cnp(struct cc *cc, ps_t now);
+void cc_dcqcn_sent(struct cc *cc, uint32_t bytes, ps_t now);
+void cc_dcqcn_timer(struct cc *cc, ps_t now);
+void cc_hpcc_init(struct cc *cc, struct cc_path *path);
+void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
+void cc_none_init(struct cc *cc);
+/* The common window on top of the algorithm's own. */
+void cc_limit_window(struct cc *cc);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue pairs: made, connected, moved between states (volume 1, 10.3.1), posted to, flushed.
+ *
+ * A QP's number is first_qpn plus its place in the table, so that finding it is an addition; QPs
+ * whose owner insists on another number are found by a small hash beside.  Errors are final: the
+ * work request that failed completes with its status, all others are flushed in order, and the QP
+ * says nothing more until it is reset.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/time.h"
+#include "nic/nic_int.h"
+#include "packet/opcode.h"
+
+static bool power_of_two(uint32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+struct nic_qp_config nic_qp_config_default(void)
+{
+    return (struct nic_qp_config){
+        .transport = NIC_RC,
+        .recovery = NIC_GO_BACK_N,
+        .mtu = 1024,
+        .sport = 49152,
+        .timeout = 14,
+        .retry = 7,
+        .rnr_retry = 7,
+        .min_rnr_timer = 12,
+        .max_read = 16,
+        .access = NIC_REMOTE_ALL,
+        .ack_every = 16,
+        .ack_request_every = 16,
+    };
+}
+
+static void hash_add(struct nic *nic, const struct nic_qp *qp)
+{
+    uint32_t at = qp->qpn & nic->qpn_hash_mask;
+
+    while (nic->qpn_hash[at])
+        at = (at + 1) & nic->qpn_hash_mask;
+    nic->qpn_hash[at] = qp->index + 1;
+}
+
+static void hash_rebuild(struct nic *nic)
+{
+    memset(nic->qpn_hash, 0, (nic->qpn_hash_mask + 1) * sizeof(*nic->qpn_hash));
+    for (uint32_t i = 0; i < nic->config.max_qps; i++)
+        if (nic->qp[i].qpn && nic->qp[i].qpn != nic->config.first_qpn + i) hash_add(nic, &nic->qp[i]);
+}
+
+/* A free place: the number's own where it can be, else (a foreign number) the last free one. */
+static struct nic_qp *place_of(struct nic *nic, uint32_t qpn)
+{
+    uint32_t own = qpn - nic->config.first_qpn;
+    uint32_t n = nic->config.max_qps;
+
+    if (qpn && own < n && nic->qp[own].qpn == 0) return &nic->qp[own];
+    for (uint32_t i = 0; i < n; i++) {
+        struct nic_qp *qp = &nic->qp[qpn ? n - 1 - i : i];
+        bool taken = qp->qpn || (qpn == 0 && qp_find(nic, nic->config.first_qpn + i));
+        if (!taken) return qp;
+    }
+    return NULL;
+}
+
+static int invalid(const struct nic *nic, const struct nic_qp_config *config)
+{
+    if (config->transport > NIC_UD || config->recovery > NIC_SELECTIVE || config->prio >= NIC_PRIOS) return -EINVAL;
+    if (config->mtu == 0 || config->window_packets > NIC_WINDOW_MAX) return -EINVAL;
+    if (!power_of_two(config->sq_size) || !power_of_two(config->rq_size) || !power_of_two(config->resource_size))
+        return -EINVAL;
+    if ((config->sq_size && !config->sq) || (config->rq_size && !config->rq)) return -EINVAL;
+    if (config->resource_size && (!config->resource || config->transport != NIC_RC)) return -EINVAL;
+    if (config->recovery == NIC_SELECTIVE && (config->transport != NIC_RC || !config->selective ||
+                                              config->selective_size < 64 || !power_of_two(config->selective_size)))
+        return -EINVAL;
+    if (config->timeout > 31 || config->min_rnr_timer > 31 || config->rnr_retry > 7) return -EINVAL;
+    if (config->cc && config->cc->kind == CC_HPCC && nic->path == NULL) return -EINVAL;
+    return 0;
+}
+
+size_t nic_selective_bytes(uint32_t packets)
+{
+    return sizeof(struct selective) + 3 * (packets / 8) + packets * sizeof(uint32_t);
+}
+
+static struct selective *selective_init(void *memory, uint32_t packets)
+{
+    struct selective *s = memory;
+    uint64_t *bits = (uint64_t *)(s + 1);
+
+    memset(memory, 0, nic_selective_bytes(packets));
+    *s = (struct selective){.mask = packets - 1,
+                            .sacked = bits,
+                            .resend = bits + packets / 64,
+                            .resent = bits + 2 * (packets / 64),
+                            .kept = (uint32_t *)(bits + 3 * (packets / 64))};
+    return s;
+}
+
+static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now)
+{
+    static const struct cc_config none = {.kind = CC_NONE};
+    const struct nic_config *own = &nic->config;
+
+    qp->remote = config->remote;
+    qp->remote_qp = config->remote_qp;
+    qp->transport = config->transport;
+    qp->recovery = config->recovery;
+    qp->tos = (uint8_t)((config->tos & ~PKT_ECN_MASK) | (own->ecn ? PKT_ECN_ECT0 : PKT_ECN_NOT_ECT));
+    qp->prio = config->prio;
+    qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
+    qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
+    qp->mtu = config->mtu;
+    qp->sport = config->sport;
+    qp->ack_every = config->ack_every;
+    qp->ack_request_every = config->ack_request_every;
+    qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
+    qp->epsn = qp->message_psn = config->expect_psn & PSN_MASK;
+    qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
+    qp->rto_at = qp->rnr_at = PS_NEVER;
+    qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
+    qp->max_read = config->max_read;
+    qp->retry = qp->retry_left = config->retry;
+    qp->rnr_retry = qp->rnr_left = config->rnr_retry;
+    qp->min_rnr_timer = config->min_rnr_timer;
+    qp->access = config->access;
+    qp->ack_id = PKT_NONE;
+    qp->pd = config->pd;
+    qp->qkey = config->qkey;
+    qp->selective = NULL;
+    if (config->recovery == NIC_SELECTIVE) {
+        qp->selective = selective_init(config->selective, config->selective_size);
+        if (qp->window > config->selective_size) qp->window = config->selective_size;
+    }
+    qp->next_tx = qp->last_start = now;
+    qp->paced_bps = qp->ps_per_byte = 0;
+    cc_init(&qp->cc, config->cc ? config->cc : &none, own->line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
+}
+
+int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *config, ps_t now, struct nic_qp **ret)
+{
+    struct nic_io none = {.kick = false};
+
+    if (qpn > PSN_MASK || invalid(nic, config)) return -EINVAL;
+    if (qpn && qp_find(nic, qpn)) return -EEXIST;
+    struct nic_qp *qp = place_of(nic, qpn);
+    if (qp == NULL) return -ENOMEM;
+    *qp = (struct nic_qp){.index = (uint32_t)(qp - nic->qp)};
+    qp->qpn = qpn ? qpn : nic->config.first_qpn + qp->index;
+    qp->sq = config->sq;
+    qp->sq_size = config->sq_size;
+    qp->sq_mask = config->sq_size ? config->sq_size - 1 : 0;
+    qp->rq = config->rq;
+    qp->rq_size = config->rq_size;
+    qp->rq_mask = config->rq_size ? config->rq_size - 1 : 0;
+    qp->srq = config->srq;
+    qp->send_cq = config->send_cq;
+    qp->recv_cq = config->recv_cq;
+    qp->resource = config->resource;
+    qp->resource_size = config->resource_size;
+    qp->resource_mask = config->resource_size ? config->resource_size - 1 : 0;
+    qp->app = config->app;
+    if (qp->qpn != nic->config.first_qpn + qp->index) hash_add(nic, qp);
+    nic->qps++;
+    connect(nic, qp, config, now);
+    qp->state = NIC_RTS;
+    pace_rate(nic, qp, now, &none);
+    *ret = qp;
+    return 0;
+}
+
+int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now)
+{
+    struct nic_io none = {.kick = false};
+
+    if (qp->state > NIC_INIT || invalid(nic, config) || config->transport != qp->transport) return -EINVAL;
+    connect(nic, qp, config, now);
+    pace_rate(nic, qp, now, &none);
+    return 0;
+}
+
+/* Out of every list; packets that selective repeat kept go back to the pool. */
+static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    if (qp->sched == SCHED_READY) ready_remove(nic, qp);
+    heap_remove(nic, HEAP_PACE, qp);
+    heap_remove(nic, HEAP_TIMER, qp);
+    qp->sched = SCHED_IDLE;
+    qp->rto_at = qp->rnr_at = qp->cc.deadline = PS_NEVER;
+    qp->rnr_wait = false;
+    qp->trail = false;
+    qp->failing = 0;
+    qp->resource_next = qp->resource_tail;
+    if (qp->selective) selective_release(qp, io);
+}
+
+static void flush(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    for (; qp->sq_head != qp->sq_tail; qp->sq_head++)
+        complete_send(nic, qp, wr_at(qp, qp->sq_head), NIC_WR_FLUSH_ERR, io);
+    qp->sq_cur = qp->sq_head;
+    qp->offset = 0;
+    qp->reads_out = 0;
+    qp->una = qp->nxt = qp->post;
+    qp->given_up_bytes += qp->post_bytes - qp->una_bytes;
+    qp->una_bytes = qp->nxt_bytes = qp->post_bytes;
+    if (qp->recv_held) {
+        complete_recv(nic, qp, &(struct nic_cqe){.wr_id = qp->recv.wr_id, .status = NIC_WR_FLUSH_ERR}, io);
+        qp->recv_held = false;
+    }
+    for (; qp->rq_head != qp->rq_tail; qp->rq_head++)
+        complete_recv(nic, qp,
+                      &(struct nic_cqe){.wr_id = qp->rq[qp->rq_head & qp->rq_mask].wr_id, .status = NIC_WR_FLUSH_ERR},
+                      io);
+}
+
+void qp_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    quiet(nic, qp, io);
+    qp->state = NIC_ERROR;
+    flush(nic, qp, io);
+}
+
+void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
+{
+    CHECK(qp->sq_head != qp->sq_tail);
+    complete_send(nic, qp, wr_at(qp, qp->sq_head), status, io);
+    qp->sq_head++;
+    qp_error(nic, qp, io);
+}
+
+void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
+{
+    if (qp->recv_held) {
+        complete_recv(nic, qp, &(struct nic_cqe){.wr_id = qp->recv.wr_id, .status = (uint8_t)status}, io);
+        qp->recv_held = false;
+    }
+    qp_error(nic, qp, io);
+}
+
+int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io)
+{
+    switch (state) {
+    case NIC_ERROR:
+        if (qp->state != NIC_ERROR) qp_error(nic, qp, io);
+        return 0;
+    case NIC_RESET:
+        quiet(nic, qp, io);
+        qp->sq_head = qp->sq_cur = qp->sq_tail;
+        qp->rq_head = qp->rq_tail;
+        qp->una = qp->nxt = qp->high = qp->post;
+        qp->given_up_bytes += qp->post_bytes - qp->una_bytes;
+        qp->una_bytes = qp->nxt_bytes = qp->post_bytes;
+        qp->offset = 0;
+        qp->reads_out = 0;
+        qp->rx_verb = RX_NONE;
+        qp->recv_held = qp->nak_sent = qp->implied = false;
+        qp->msn = 0;
+        qp->state = NIC_RESET;
+        return 0;
+    case NIC_INIT:
+    case NIC_RTR:
+    case NIC_RTS:
+        if (qp->state == NIC_ERROR || (qp->state > state && qp->state != NIC_SQE)) return -EINVAL;
+        qp->state = (uint8_t)state;
+        nic_wake(nic, qp, now, io);
+        return 0;
+    case NIC_SQE:
+        break;
+    }
+    return -EINVAL;
+}
+
+void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    CHECK(qp->qpn != 0);
+    quiet(nic, qp, io);
+    qp->qpn = 0;
+    qp->state = NIC_RESET;
+    nic->qps--;
+    hash_rebuild(nic);
+}
+
+static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
+{
+    if (wr->verb >= NIC_VERBS || wr->length > NIC_LENGTH_MAX) return false;
+    if (wr->verb >= NIC_CAS && wr->length > 8) return false;
+    if (qp->transport == NIC_RC) return wr->verb < NIC_READ || qp->max_read > 0;
+    if (qp->transport == NIC_UC) return wr->verb < NIC_READ && wr->verb != NIC_SEND_INV;
+    return wr->verb <= NIC_SEND_IMM && wr->length <= qp->mtu;
+}
+
+int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
+{
+    if (qp->state < NIC_RTS || !postable(qp, wr)) return -EINVAL;
+    if (qp->state == NIC_ERROR) {
+        complete_send(nic, qp, wr, NIC_WR_FLUSH_ERR, io);
+        return 0;
+    }
+    if (qp->sq_tail - qp->sq_head >= qp->sq_size) return -ENOMEM;
+    uint32_t packets = wr->length && wr->verb < NIC_CAS ? (uint32_t)((wr->length + qp->mtu - 1) / qp->mtu) : 1;
+    struct nic_wr *slot = wr_at(qp, qp->sq_tail);
+    *slot = *wr;
+    slot->first_psn = qp->post;
+    slot->last_psn = qp->post + packets - 1;
+    slot->stream = qp->post_bytes;
+    qp->post += packets;
+    qp->post_bytes += wr_payload(slot);
+    qp->sq_tail++;
+    nic_wake(nic, qp, now, io);
+    io->deadline = nic_deadline(nic);
+    return 0;
+}

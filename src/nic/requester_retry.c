@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC requester, when something went wrong: NAKs, RNR, timers, responses that are missing (volume 1,
+ * 9.7 and 9.9.2), in three ways of recovery.
+ *
+ * Go-back-N: everything from the oldest unacknowledged packet is sent again.  Go-back-0: the whole
+ * message is, and the peer forgets what it had of it (early ConnectX firmware; the reason for a
+ * livelock Microsoft described at SIGCOMM 2016).  Selective repeat: only what is missing is; the
+ * responder names the packet that came after the gap (struct pkt's `original`, where an ACK has no
+ * other use for it), so the requester knows what arrived; a packet repeated once and lost again waits
+ * for the timer.  READ responses are never reordered: a READ is asked for again from the first
+ * byte that is missing.
+ *
+ * The retry counter goes down with each timeout, and with each NAK or implied NAK that acknowledges
+ * nothing new; any progress sets it back.  The timer is exactly 4.096 us * 2^timeout (the specification
+ * allows up to four times that), counted from the first packet that is not acknowledged, again from each
+ * acknowledgement that moves, and again from the first packet repeated.
+ */
+#include "base/check.h"
+#include "base/time.h"
+#include "nic/nic_int.h"
+#include "packet/opcode.h"
+
+#define RNR_FOREVER 7
+
+/* The next packet to be sent is psn: finds its work request, and counts the READs before it. */
+void requester_back_to(struct nic_qp *qp, uint32_t psn)
+{
+    uint32_t index = qp->sq_head;
+
+    qp->nxt = psn;
+    qp->reads_out = 0;
+    for (; index != qp->sq_tail; index++) {
+        const struct nic_wr *wr = wr_at(qp, index);
+        if (psn_diff(psn, wr->last_psn) <= 0) break;
+        qp->reads_out += wr->verb >= NIC_READ;
+    }
+    qp->sq_cur = index;
+    qp->offset = 0;
+    qp->nxt_bytes = qp->post_bytes;
+    if (index != qp->sq_tail) {
+        const struct nic_wr *wr = wr_at(qp, index);
+        qp->offset = (uint64_t)(psn - wr->first_psn) * qp->mtu;
+        qp->nxt_bytes = wr->stream + (wr->verb < NIC_READ ? qp->offset : 0);
+    }
+    qp->rto_at = PS_NEVER;
+    qp->since_request = 0;
+}
+
+/* Go-back-0: what was acknowledged of the oldest message is not. */
+static void restart_message(struct nic_qp *qp)
+{
+    const struct nic_wr *wr = wr_at(qp, qp->sq_head);
+
+    qp->una = wr->first_psn;
+    qp->una_bytes = wr->stream;
+}
+
+static bool bit_get(const uint64_t *bits, uint32_t at)
+{
+    return bits[at / 64] >> (at % 64) & 1;
+}
+
+static void bit_set(uint64_t *bits, uint32_t at)
+{
+    bits[at / 64] |= 1ULL << (at % 64);
+}
+
+static void bit_clear(uint64_t *bits, uint32_t at)
+{
+    bits[at / 64] &= ~(1ULL << (at % 64));
+}
+
+void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to)
+{
+    struct selective *s = qp->selective;
+
+    if (to - from > s->mask) from = to - s->mask - 1; /* a READ may have more PSNs than there are bits */
+    for (uint32_t psn = from; psn != to; psn++) {
+        uint32_t at = psn & s->mask;
+        s->resend_count -= bit_get(s->resend, at);
+        bit_clear(s->sacked, at);
+        bit_clear(s->resend, at);
+        bit_clear(s->resent, at);
+    }
+}
+
+/* What lies in [una, to) and is not known to have arrived is to be sent again; once, unless by the timer. */
+static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
+{
+    struct selective *s = qp->selective;
+    uint32_t index = qp->sq_head;
+
+    for (uint32_t psn = qp->una; psn_diff(to, psn) > 0;) {
+        const struct nic_wr *wr = wr_at(qp, index);
+        CHECK(index != qp->sq_tail);
+        if (psn_diff(psn, wr->last_psn) > 0) {
+            index++;
+            continue;
+        }
+        uint32_t at = psn & s->mask;
+        if (timer) bit_clear(s->resent, at);
+        /* The oldest is sent again though it arrived: it was the answer that was lost. */
+        if (psn == qp->una && (timer || wr->verb >= NIC_READ)) bit_clear(s->sacked, at);
+        if (!bit_get(s->sacked, at) && !bit_get(s->resent, at) && !bit_get(s->resend, at)) {
+            bit_set(s->resend, at);
+            s->resend_count++;
+        }
+        psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1; /* a READ is one packet */
+    }
+}
+
+bool selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
+{
+    struct selective *s = qp->selective;
+
+    for (uint32_t index = qp->sq_head, psn = qp->una; psn_diff(qp->nxt, psn) > 0;) {
+        const struct nic_wr *wr = wr_at(qp, index);
+        CHECK(index != qp->sq_tail);
+        if (psn_diff(psn, wr->last_psn) > 0) {
+            index++;
+            continue;
+        }
+        uint32_t at = psn & s->mask;
+        if (bit_get(s->resend, at)) {
+            bit_clear(s->resend, at);
+            bit_set(s->resent, at);
+            s->resend_count--;
+            *ret_psn = psn;
+            *ret_index = index;
+            return true;
+        }
+        psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1;
+    }
+    CHECK(s->resend_count == 0);
+    return false;
+}
+
+void selective_release(struct nic_qp *qp, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+
+    for (uint32_t i = 0; i <= s->mask && s->kept_count; i++) {
+        if (s->kept[i] == 0) continue;
+        pktpool_put(io->pool, s->kept[i] - 1);
+        s->kept[i] = 0;
+        s->kept_count--;
+    }
+    CHECK(s->kept_count == 0);
+    for (uint32_t i = 0; i <= s->mask / 64; i++)
+        s->sacked[i] = s->resend[i] = s->resent[i] = 0;
+    s->resend_count = 0;
+}
+
+/* One retry less; false: there was none, and the QP is in error now. */
+static bool take_retry(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    if (qp->retry == NIC_RETRY_FOREVER) return true;
+    if (qp->retry_left == 0) {
+        nic->counters.retry_exceeded++;
+        qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, io);
+        return false;
+    }
+    qp->retry_left--;
+    return true;
+}
+
+void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+{
+    if (qp->implied && qp->implied_psn == qp->una) return;
+    if (qp->nxt == qp->una) return; /* it is about to be asked for again */
+    nic->counters.implied_nak_seq_err++;
+    if (!take_retry(nic, qp, io)) return;
+    qp->implied = true;
+    qp->implied_psn = qp->una;
+    if (qp->selective) {
+        bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
+        selective_mark(qp, qp->una + 1, false);
+    } else {
+        if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
+        requester_back_to(qp, qp->una);
+    }
+    nic_wake(nic, qp, now, io);
+}
+
+/* Selective repeat does not go back, so packets stay outstanding with nothing to be sent first. */
+static void restart_timer(struct nic *nic, struct nic_qp *qp, ps_t now)
+{
+    if (qp->rto_ps == 0) return;
+    qp->rto_at = now + qp->rto_ps;
+    timer_arm(nic, qp, qp->rto_at);
+}
+
+void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+{
+    qp->rto_at = PS_NEVER;
+    if (qp->una == qp->nxt || qp->rnr_wait) return;
+    nic->counters.local_ack_timeout_err++;
+    if (!take_retry(nic, qp, io)) return;
+    qp->implied = false;
+    if (qp->selective) {
+        selective_mark(qp, qp->nxt, true);
+        restart_timer(nic, qp, now);
+    } else {
+        if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
+        requester_back_to(qp, qp->una);
+    }
+    nic_wake(nic, qp, now, io);
+}
+
+void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+{
+    qp->rnr_wait = false;
+    qp->rnr_at = PS_NEVER;
+    if (qp->selective) restart_timer(nic, qp, now);
+    nic_wake(nic, qp, now, io);
+}
+
+static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, ps_t now, struct nic_io *io)
+{
+    nic->counters.rnr_nak_retry_err++;
+    if (qp->rnr_wait) return;
+    if (qp->rnr_retry != RNR_FOREVER) {
+        if (qp->rnr_left == 0) {
+            nic->counters.rnr_retry_exceeded++;
+            qp_fail_send(nic, qp, NIC_RNR_RETRY_EXC_ERR, io);
+            return;
+        }
+        qp->rnr_left--;
+    }
+    qp->rnr_wait = true;
+    qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
+    timer_arm(nic, qp, qp->rnr_at);
+    if (qp->selective) {
+        bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
+        bit_clear(qp->selective->sacked, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
+        selective_mark(qp, qp->una + 1, false);
+        qp->rto_at = PS_NEVER;
+    } else {
+        if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
+        requester_back_to(qp, qp->una);
+    }
+}
+
+static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt *p, bool moved, ps_t now,
+                           struct nic_io *io)
+{
+    nic->counters.packet_seq_err++;
+    if (qp->selective) {
+        struct selective *sel = qp->selective;
+        uint32_t trigger = psn_wide((uint32_t)p->ack.original & PSN_MASK, qp->una), at = trigger & sel->mask;
+        bool kept = !(p->ack.original & ANSWER_NOT_KEPT);
+        if (psn_diff(trigger, qp->una) <= 0 || psn_diff(trigger, qp->nxt) >= 0) return;
+        if (kept) {
+            bit_set(sel->sacked, at);
+            sel->resend_count -= bit_get(sel->resend, at);
+            bit_clear(sel->resend, at);
+        } else {
+            bit_clear(sel->resent, at);
+        }
+        selective_mark(qp, trigger + !kept, false);
+        return;
+    }
+    if (qp->nxt == qp->una) return; /* already back */
+    if (!moved && !take_retry(nic, qp, io)) return;
+    requester_back_to(qp, qp->una);
+    (void)now;
+}
+
+static void fatal(struct nic *nic, struct nic_qp *qp, unsigned code, struct nic_io *io)
+{
+    enum nic_status status = NIC_REM_OP_ERR;
+
+    if (code == NAK_INVALID_REQUEST || code == NAK_INVALID_RD) {
+        nic->counters.req_remote_invalid_request++;
+        status = NIC_REM_INV_REQ_ERR;
+    } else if (code == NAK_REMOTE_ACCESS) {
+        nic->counters.req_remote_access_errors++;
+        status = NIC_REM_ACCESS_ERR;
+    } else {
+        nic->counters.req_remote_operation_errors++;
+    }
+    qp_fail_send(nic, qp, status, io);
+}
+
+void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
+{
+    uint32_t psn = psn_wide(p->psn, qp->una);
+    uint32_t una = qp->una;
+    unsigned code = p->ack.syndrome & 0x1f;
+    enum aeth_kind kind = aeth_kind(p->ack.syndrome);
+
+    if (kind == AETH_NAK && code == NAK_PSN_SEQUENCE && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&
+        psn == wr_at(qp, qp->sq_head)->first_psn && psn_diff(psn, una) < 0) {
+        restart_message(qp);
+        una = qp->una;
+    }
+    if (kind == AETH_RESERVED || psn_diff(psn, qp->una) < 0 || psn_diff(psn, qp->high) >= 0) {
+        nic->counters.drop[NIC_DROP_ghost]++;
+        return;
+    }
+    if (!requester_advance(nic, qp, psn, now, io)) {
+        requester_implied(nic, qp, now, io);
+        return;
+    }
+    if (kind == AETH_RNR_NAK)
+        receiver_not_ready(nic, qp, p->ack.syndrome, now, io);
+    else if (code == NAK_PSN_SEQUENCE)
+        sequence_error(nic, qp, p, qp->una != una, now, io);
+    else
+        fatal(nic, qp, code, io);
+    if (qp->state == NIC_RTS) nic_wake(nic, qp, now, io);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RC responder (volume 1, 9.7.4 and 9.9.3): takes requests in order of PSN, says what it has, refuses what it must.
+ *
+ * What is next in order is executed.  What was seen before is acknowledged again (READs and atomics are
+ * answered again, responder_read.c).  What comes after a gap is dropped with one NAK for the gap,
+ * or, in selective repeat, kept until the gap is filled; go-back-0 forgets the message in progress
+ * and asks for its beginning.  After an RNR NAK nothing but the refused packet is taken.
+ *
+ * ACKs: at once when the A bit asks, else after ack_every packets.  An ACK is written over the packet it
+ * acknowledges.  One that still waits to be sent is moved on instead of adding another, unless each
+ * packet is to have its own.  Responses leave in order of PSN, so an ACK that comes after a READ not yet answered
+ * waits behind it in the QP (`trail`).  The AETH says 31: no credits are counted (9.7.7.2), as
+ * adapters with shared receive queues do.
+ */
+#include "base/check.h"
+#include "base/time.h"
+#include "nic/nic_int.h"
+#include "packet/opcode.h"
+#include "packet/telemetry.h"
+
+#define SYNDROME_ACK 0x1fu
+#define SYNDROME_RNR 0x20u
+#define SYNDROME_NAK 0x60u
+
+/* Turns the descriptor into an ACK or NAK of this QP. */
+static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer,
+                        struct nic_io *io)
+{
+    struct pkt *p = &io->pool->hot[id];
+
+    packet_begin(nic, p, OPCODE_RC_ACK, qp->remote, qp->remote_qp);
+    p->flags |= answer->flags;
+    p->tos = qp->ack_tos;
+    p->pcp = qp->ack_prio;
+    p->sport = qp->sport;
+    p->psn = answer->psn & PSN_MASK;
+    p->frame_bytes = nic->config.ack_frame_bytes ? nic->config.ack_frame_bytes : frame_of(nic, OPCODE_RC_ACK, 0, 0);
+    p->ack.msn = qp->msn & PSN_MASK;
+    p->ack.syndrome = answer->syndrome;
+    p->ack.original = 0;
+    if (qp->selective) p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
+}
+
+void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io)
+{
+    bool plain = answer->syndrome == SYNDROME_ACK;
+
+    qp->unacked = 0;
+    if (responder_has_work(qp)) {
+        qp->trail = true;
+        qp->trailing = *answer;
+        if (id != PKT_NONE) pktpool_put(io->pool, id);
+        return;
+    }
+    qp->trail = false;
+    if (plain && qp->ack_id != PKT_NONE) {
+        struct pkt *waiting = &io->pool->hot[qp->ack_id];
+        waiting->psn = answer->psn & PSN_MASK;
+        waiting->ack.msn = qp->msn & PSN_MASK;
+        waiting->flags |= answer->flags;
+        if (nic->config.telemetry && id != PKT_NONE) {
+            io->pool->telemetry[qp->ack_id] = io->pool->telemetry[id];
+            io->pool->telemetry[qp->ack_id].echo = true;
+        }
+        if (id != PKT_NONE) pktpool_put(io->pool, id);
+        return;
+    }
+    bool fresh = id == PKT_NONE;
+    if (fresh) id = pktpool_get(io->pool);
+    if (id == PKT_NONE) { /* the requester's timer will ask */
+        nic->counters.drop[NIC_DROP_no_packet]++;
+        return;
+    }
+    answer_fill(nic, qp, id, answer, io);
+    if (nic->config.telemetry) {
+        if (fresh) io->pool->telemetry[id] = (struct pkt_int){.hops = 0};
+        io->pool->telemetry[id].echo = true;
+    }
+    nic->counters.tx_ack_packets++;
+    qp->ack_id = PKT_NONE;
+    struct pkt *p = &io->pool->hot[id];
+    if (plain && qp->ack_every != 1) {
+        qp->ack_id = id;
+        p->tc = 1; /* nic_tx clears both */
+        p->src_qp = qp->qpn;
+    }
+    control_push(nic, id, qp->ack_prio, io);
+}
+
+/* The packet fits the message in progress, or begins one. */
+static bool sequence_fits(const struct nic_qp *qp, const struct opcode_info *info)
+{
+    enum rx_verb verb = info->verb == OP_SEND ? RX_SEND : info->verb == OP_WRITE ? RX_WRITE : RX_NONE;
+
+    if (info->flags & OP_FIRST) return qp->rx_verb == RX_NONE;
+    return verb != RX_NONE && qp->rx_verb == verb;
+}
+
+/* First and middle packets are full, last ones are not empty. */
+static bool length_fits(const struct nic_qp *qp, const struct pkt *p, uint16_t flags)
+{
+    if (!(flags & OP_LAST)) return p->payload_bytes == qp->mtu;
+    return p->payload_bytes <= qp->mtu && (flags & OP_FIRST || p->payload_bytes > 0);
+}
+
+static inline void place_write(struct nic_qp *qp, const struct pkt *p, struct nic_io *io)
+{
+    io->place.va = qp->rx_va;
+    io->place.rkey = qp->rx_rkey;
+    io->place.bytes = p->payload_bytes;
+    io->place.kind = NIC_PLACE_MEMORY;
+    qp->rx_va += p->payload_bytes;
+    qp->rx_left -= p->payload_bytes;
+    qp->rx_got += p->payload_bytes;
+}
+
+static enum verdict begin_write(struct nic *nic, struct nic_qp *qp, const struct pkt *p)
+{
+    if (!(qp->access & NIC_REMOTE_WRITE)) return REFUSED_INVALID;
+    if (p->rdma.dma_bytes > NIC_LENGTH_MAX) return REFUSED_INVALID;
+    enum verdict verdict = mr_check(nic, qp, p->rdma.rkey, p->rdma.va, p->rdma.dma_bytes, NIC_REMOTE_WRITE);
+    if (verdict != DONE) return verdict;
+    nic->counters.rx_write_requests++;
+    qp->rx_va = p->rdma.va;
+    qp->rx_rkey = p->rdma.rkey;
+    qp->rx_left = p->rdma.dma_bytes;
+    qp->rx_got = 0;
+    return DONE;
+}
+
+static enum verdict execute_write(struct nic *nic, struct nic_qp *qp, const struct pkt *p, uint16_t flags,
+                                  struct nic_io *io)
+{
+    if (flags & OP_FIRST) {
+        enum verdict verdict = begin_write(nic, qp, p);
+        if (verdict != DONE) return verdict;
+    }
+    bool last = flags & OP_LAST;
+    if (last ? p->payload_bytes != qp->rx_left : p->payload_bytes >= qp->rx_left) return REFUSED_INVALID;
+    if (flags & OP_IMMDT && !recv_take(qp)) return REFUSED_RNR;
+    place_write(qp, p, io);
+    return DONE;
+}
+
+static enum verdict execute_send(struct nic *nic, struct nic_qp *qp, const struct pkt *p, uint16_t flags,
+                                 struct nic_io *io)
+{
+    if (flags & OP_FIRST) {
+        if (!recv_take(qp)) return REFUSED_RNR;
+        nic->counters.rx_send_requests++;
+        qp->rx_got = 0;
+    }
+    if (qp->rx_got + p->payload_bytes > qp->recv.length) return REFUSED_LENGTH;
+    if (flags & OP_IETH && !mr_invalidate(nic, qp, p->imm)) return REFUSED_ACCESS;
+    io->place.local = qp->recv.local;
+    io->place.offset = qp->rx_got;
+    io->place.bytes = p->payload_bytes;
+    io->place.kind = NIC_PLACE_RECV;
+    qp->rx_got += p->payload_bytes;
+    return DONE;
+}
+
+static void finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt *p, const struct opcode_info *info,
+                           struct nic_io *io)
+{
+    bool imm = info->flags & OP_IMMDT, inv = info->flags & OP_IETH;
+
+    qp->rx_verb = RX_NONE;
+    if (info->verb == OP_WRITE && !imm) return;
+    CHECK(qp->recv_held);
+    qp->recv_held = false;
+    struct nic_cqe cqe = {.wr_id = qp->recv.wr_id,
+                          .bytes = qp->rx_got,
+                          .imm = p->imm,
+                          .src = p->src_node,
+                          .src_qp = qp->remote_qp,
+                          .verb = info->verb == OP_WRITE ? NIC_WRITE_IMM
+                                  : imm                  ? NIC_SEND_IMM
+                                  : inv                  ? NIC_SEND_INV
+                                                         : NIC_SEND,
+                          .has_imm = imm,
+                          .invalidated = inv,
+                          .solicited = p->flags & PKT_SOLICITED};
+    complete_recv(nic, qp, &cqe, io);
+}
+
+/* The packet most seen: a full one from the middle of a WRITE, checked when the WRITE began. */
+static inline bool middle_of_write(const struct nic_qp *qp, const struct pkt *p)
+{
+    bool middle = p->opcode == OPCODE_RC_WRITE_MIDDLE || p->opcode == OPCODE_UC_WRITE_MIDDLE;
+    return middle && qp->rx_verb == RX_WRITE && p->payload_bytes == qp->mtu && qp->rx_left > qp->mtu;
+}
+
+/* A request packet that is next in order.  On any refusal the QP is as it was. */
+enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+{
+    const struct pkt *p = &io->pool->hot[id];
+    const struct opcode_info *info = opcode_info(p->opcode);
+    enum verdict verdict;
+
+    (void)now;
+    if (middle_of_write(qp, p)) {
+        place_write(qp, p, io);
+        nic->counters.rx_payload_bytes += p->payload_bytes;
+        qp->epsn++;
+        return DONE;
+    }
+    if (!sequence_fits(qp, info)) return REFUSED_INVALID;
+    if (info->verb == OP_READ || info->verb == OP_ATOMIC) return responder_accept(nic, qp, id, io);
+    if (!length_fits(qp, p, info->flags)) return REFUSED_INVALID;
+    if (info->flags & OP_FIRST) qp->message_psn = qp->epsn;
+    verdict =
+        info->verb == OP_WRITE ? execute_write(nic, qp, p, info->flags, io) : execute_send(nic, qp, p, info->flags, io);
+    if (verdict != DONE) return verdict;
+    nic->counters.rx_payload_bytes += p->payload_bytes;
+    qp->rx_verb = info->verb == OP_WRITE ? RX_WRITE : RX_SEND;
+    qp->epsn++;
+    if (info->flags & OP_LAST) {
+        qp->msn++;
+        finish_message(nic, qp, p, info, io);
+    }
+    return DONE;
+}
+
+static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict verdict, struct nic_io *io)
+{
+    static const uint8_t code_of[] = {[REFUSED_INVALID] = NAK_INVALID_REQUEST,
+                                      [REFUSED_ACCESS] = NAK_REMOTE_ACCESS,
+                                      [REFUSED_OPERATION] = NAK_REMOTE_OPERATION};
+    struct answer answer = {.psn = qp->epsn};
+
+    if (verdict == REFUSED_RNR) {
+        nic->counters.out_of_buffer++;
+        nic->counters.tx_nak_rnr++;
+        nic->counters.drop[NIC_DROP_rnr]++;
+        answer.syndrome = (uint8_t)(SYNDROME_RNR | qp->min_rnr_timer);
+        if (qp->recovery == NIC_GO_BACK_0 && qp->rx_verb != RX_NONE) {
+            qp->epsn = answer.psn = qp->message_psn;
+            qp->rx_verb = RX_NONE;
+        }
+        qp->nak_sent = true; /* silence until it is tried again */
+        qp->nak_next = PS_NEVER;
+        responder_answer(nic, qp, id, &answer, io);
+        return;
+    }
+    nic->counters.tx_nak_fatal++;
+    nic->counters.drop[NIC_DROP_refused]++;
+    nic->counters.resp_remote_access_errors += verdict == REFUSED_ACCESS;
+    nic->counters.resp_invalid_requests += verdict == REFUSED_INVALID;
+    nic->counters.resp_local_length_error += verdict == REFUSED_LENGTH;
+    uint8_t code = verdict == REFUSED_LENGTH ? nic->config.long_send_nak : code_of[verdict];
+    answer.syndrome = (uint8_t)(SYNDROME_NAK | code);
+    responder_answer(nic, qp, id, &answer, io);
+    qp->failing = verdict == REFUSED_LENGTH ? NIC_LOC_LEN_ERR : NIC_WR_FLUSH_ERR;
+    if (!qp->trail) qp_fail_recv(nic, qp, qp->failing, io); /* else when the responses before it are sent */
+}
+
+/* Selective repeat: a WRITE packet names its own place and goes there though others are missing. */
+static void place_early(const struct nic *nic, const struct nic_qp *qp, const struct pkt *p, struct nic_io *io)
+{
+    if (opcode_info(p->opcode)->verb != OP_WRITE || !(qp->access & NIC_REMOTE_WRITE)) return;
+    if (mr_check(nic, qp, p->rdma.rkey, p->rdma.va, p->payload_bytes, NIC_REMOTE_WRITE) != DONE) return;
+    io->place.va = p->rdma.va;
+    io->place.rkey = p->rdma.rkey;
+    io->place.bytes = p->payload_bytes;
+    io->place.kind = NIC_PLACE_MEMORY;
+}
+
+/* A packet after a gap. */
+static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+    struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = SYNDROME_NAK | NAK_PSN_SEQUENCE};
+
+    nic->counters.out_of_sequence++;
+    if (s && opcode_info(io->pool->hot[id].opcode)->verb == OP_ATOMIC) {
+        /* not kept: a call asks its caller for one atomic at most */
+        answer.not_kept = true;
+        nic->counters.tx_nak_sequence++;
+        nic->counters.drop[NIC_DROP_out_of_sequence]++;
+        responder_answer(nic, qp, id, &answer, io);
+        return;
+    }
+    if (s) {
+        uint32_t *slot = &s->kept[psn & s->mask];
+        if (psn - qp->epsn > s->mask || *slot) {
+            drop(nic, id, *slot ? NIC_DROP_duplicate : NIC_DROP_out_of_sequence, io);
+            return;
+        }
+        *slot = id + 1;
+        s->kept_count++;
+        place_early(nic, qp, &io->pool->hot[id], io);
+        nic->counters.reordered_packets++;
+        nic->counters.tx_nak_sequence++;
+        responder_answer(nic, qp, PKT_NONE, &answer, io);
+        return;
+    }
+    nic->counters.drop[NIC_DROP_out_of_sequence]++;
+    if (qp->nak_sent && (nic->config.nak_repeat_ps == 0 || now < qp->nak_next)) {
+        pktpool_put(io->pool, id);
+        return;
+    }
+    if (qp->recovery == NIC_GO_BACK_0 && qp->rx_verb != RX_NONE) {
+        qp->epsn = answer.psn = qp->message_psn;
+        qp->rx_verb = RX_NONE;
+    }
+    qp->nak_sent = true;
+    qp->nak_next = now + nic->config.nak_repeat_ps;
+    nic->counters.tx_nak_sequence++;
+    responder_answer(nic, qp, id, &answer, io);
+}
+
+static void duplicate(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io)
+{
+    const struct pkt *p = &io->pool->hot[id];
+    const struct opcode_info *info = opcode_info(p->opcode);
+
+    nic->counters.duplicate_request++;
+    nic->counters.drop[NIC_DROP_duplicate]++;
+    if (info->verb == OP_READ || info->verb == OP_ATOMIC) {
+        if (responder_replay(nic, qp, p, psn)) nic_wake(nic, qp, now, io);
+        pktpool_put(io->pool, id);
+        return;
+    }
+    if (!(p->flags & PKT_ACK_REQUEST) && !(info->flags & OP_LAST)) {
+        pktpool_put(io->pool, id);
+        return;
+    }
+    /* All that is here is acknowledged, but not past a READ whose answer the requester may still miss. */
+    struct answer answer = {.psn = qp->epsn - 1, .syndrome = SYNDROME_ACK};
+    for (uint32_t i = 0; i < qp->resource_size && i < qp->resource_tail; i++) {
+        const struct nic_resource *r = &qp->resource[(qp->resource_tail - 1 - i) & qp->resource_mask];
+        if (psn_diff(r->first_psn, psn) > 0) answer.psn = psn;
+    }
+    if (responder_has_work(qp)) { /* they say it all */
+        pktpool_put(io->pool, id);
+        return;
+    }
+    responder_answer(nic, qp, id, &answer, io);
+}
+
+/* The packet is next in order: execute it and answer. */
+static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+{
+    const struct pkt *p = &io->pool->hot[id];
+    bool asked = p->flags & PKT_ACK_REQUEST;
+    bool marked = nic->config.echo_ce && (p->tos & PKT_ECN_MASK) == PKT_ECN_CE;
+    enum verdict verdict = responder_execute(nic, qp, id, now, io);
+
+    if (__builtin_expect(verdict > DONE_RESPONSE, 0)) {
+        refuse(nic, qp, id, verdict, io);
+        return;
+    }
+    qp->nak_sent = false;
+    if (verdict == DONE_RESPONSE) {
+        qp->unacked = 0;
+        qp->trail = false; /* the response acknowledges what came before */
+        pktpool_put(io->pool, id);
+        nic_wake(nic, qp, now, io);
+        return;
+    }
+    qp->unacked++;
+    if (asked || qp->unacked == qp->ack_every) {
+        struct answer answer = {
+            .psn = qp->epsn - 1, .syndrome = SYNDROME_ACK, .flags = (uint8_t)(marked ? PKT_BECN : 0)};
+        responder_answer(nic, qp, id, &answer, io);
+    } else {
+        pktpool_put(io->pool, id);
+    }
+}
+
+/* Selective repeat: what was kept and is next in order now.  It was placed when it arrived. */
+static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+
+    while (s->kept_count && !qp->failing && qp->state != NIC_ERROR) {
+        uint32_t *slot = &s->kept[qp->epsn & s->mask];
+        uint32_t epsn = qp->epsn;
+        if (*slot == 0) break;
+        pkt_t kept = *slot - 1;
+        *slot = 0;
+        s->kept_count--;
+        uint8_t kind = io->place.kind;
+        uint64_t va = io->place.va, local = io->place.local, offset = io->place.offset;
+        uint32_t bytes = io->place.bytes, rkey = io->place.rkey;
+        in_order(nic, qp, kept, now, io);
+        io->place.kind = kind;
+        io->place.va = va;
+        io->place.local = local;
+        io->place.offset = offset;
+        io->place.bytes = bytes;
+        io->place.rkey = rkey;
+        if (qp->epsn == epsn) break; /* refused for now */
+    }
+}
+
+void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+{
+    const struct pkt *p = &io->pool->hot[id];
+    uint32_t psn = psn_wide(p->psn, qp->epsn);
+
+    if (__builtin_expect(psn == qp->epsn && !qp->failing, 1)) {
+        in_order(nic, qp, id, now, io);
+    } else if (qp->failing && psn_diff(psn, qp->epsn) >= 0) {
+        drop(nic, id, NIC_DROP_qp_state, io);
+        return;
+    } else if (psn_diff(psn, qp->epsn) > 0) {
+        out_of_sequence(nic, qp, id, psn, now, io);
+        return;
+    } else if (qp->recovery == NIC_GO_BACK_0 && qp->rx_verb != RX_NONE && psn == qp->message_psn &&
+               opcode_info(p->opcode)->flags & OP_FIRST) {
+        qp->epsn = psn;
+        qp->rx_verb = RX_NONE;
+        in_order(nic, qp, id, now, io);
+    } else {
+        duplicate(nic, qp, id, psn, now, io);
+        return;
+    }
+    if (qp->selective && qp->selective->kept_count) drain_kept(nic, qp, now, io);
+}

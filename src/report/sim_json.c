@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run as JSON: one object; keys keep their order and are always there.  docs/json.md says what each means.
+ */
+#include "report/sim_report.h"
+
+#include <inttypes.h>
+
+static const char *state_name(enum sim_state state)
+{
+    static const char *const name[] = {"running", "done", "until", "stuck"};
+    return name[state];
+}
+
+static void json_time(struct jout *jout, const char *key, ps_t at)
+{
+    if (at == PS_NEVER)
+        jout_null(jout, key);
+    else
+        jout_u64(jout, key, at);
+}
+
+static void json_endpoint(struct jout *jout, const char *key, const struct fabric *fabric, uint32_t endpoint)
+{
+    char name[FABRIC_NAME];
+
+    jout_text(jout, key, fabric_port_name(fabric, fabric->endpoint[endpoint].port, name));
+}
+
+static void json_job(struct jout *jout, const struct sim_job *job)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "name", job->name);
+    jout_u64(jout, "repetition", job->repetition);
+    jout_u64(jout, "ranks", job->ranks);
+    jout_u64(jout, "bytes", job->bytes);
+    json_time(jout, "start_ps", job->start);
+    json_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
+    jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
+    jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);
+    jout_close(jout);
+}
+
+static void json_flow(struct jout *jout, const struct fabric *fabric, const struct sim_flow *flow)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_u64(jout, "id", flow->id);
+    json_endpoint(jout, "src", fabric, flow->src);
+    json_endpoint(jout, "dst", fabric, flow->dst);
+    jout_u64(jout, "bytes", flow->bytes);
+    json_time(jout, "start_ps", flow->start);
+    json_time(jout, "fct_ps", flow->fct_ps);
+    json_time(jout, "ideal_ps", flow->ideal_ps);
+    jout_text(jout, "job", fabric->job[flow->job].name);
+    jout_bool(jout, "failed", flow->failed);
+    jout_close(jout);
+}
+
+static void json_drops(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
+{
+    const char *const *name = port->sw ? sw_drop_name : nic_drop_name;
+    const uint64_t *drop = sim_port_drops(report, port);
+    int count = port->sw ? SW_DROPS : NIC_DROPS;
+
+    jout_open_line(jout, "drops_by", '{');
+    for (int i = 0; i < count; i++)
+        if (drop[i]) jout_u64(jout, name[i], drop[i]);
+    jout_close(jout);
+}
+
+static void json_port(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
+{
+    const struct fabric *fabric = report->fabric;
+    char name[FABRIC_NAME];
+
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "port", fabric_port_name(fabric, port->port, name));
+    jout_u64(jout, "rate_bps", fabric->port[port->port].rate_bps);
+    jout_fixed(jout, "utilisation", port->utilisation_ppm, 6);
+    jout_u64(jout, "frames", port->frames);
+    jout_u64(jout, "line_bytes", port->line_bytes);
+    jout_u64(jout, "pfc_tx", port->pauses_sent);
+    jout_u64(jout, "pfc_rx", port->pauses_received);
+    jout_u64(jout, "paused_ps", port->paused_ps);
+    jout_u64(jout, "ecn_marked", port->ecn_marked);
+    jout_u64(jout, "queue_max_bytes", port->queue_max_bytes);
+    jout_u64(jout, "drops", port->drops);
+    json_drops(jout, report, port);
+    jout_u64(jout, "lost", port->lost);
+    jout_close(jout);
+}
+
+static void json_nic(struct jout *jout, const struct fabric *fabric, const struct sim_nic *nic)
+{
+    const struct nic_counters *c = nic->counters;
+
+    jout_open_line(jout, NULL, '{');
+    json_endpoint(jout, "nic", fabric, nic->endpoint);
+    jout_u64(jout, "tx_packets", c->tx_packets);
+    jout_u64(jout, "rx_packets", c->rx_packets);
+    jout_u64(jout, "tx_payload_bytes", c->tx_payload_bytes);
+    jout_u64(jout, "rx_payload_bytes", c->rx_payload_bytes);
+    jout_u64(jout, "ecn_marked", c->np_ecn_marked_roce_packets);
+    jout_u64(jout, "cnps_sent", c->np_cnp_sent);
+    jout_u64(jout, "cnps_handled", c->rp_cnp_handled);
+    jout_u64(jout, "retransmitted", c->retransmitted_packets);
+    jout_u64(jout, "timeouts", c->local_ack_timeout_err);
+    jout_u64(jout, "naks", c->packet_seq_err);
+    jout_u64(jout, "rnr_naks", c->rnr_nak_retry_err);
+    jout_u64(jout, "errors", c->completion_errors);
+    jout_close(jout);
+}
+
+void sim_json(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    const struct fabric *fabric = report->fabric;
+    char digest[17];
+
+    snprintf(digest, sizeof(digest), "%016" PRIx64, result->digest);
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", "sim");
+    jout_text(jout, "fabric", fabric->name);
+    jout_text(jout, "state", state_name(result->state));
+    jout_u64(jout, "seed", report->seed);
+    jout_u64(jout, "threads", report->threads);
+    jout_u64(jout, "virtual_ps", result->virtual_ps);
+    jout_fixed(jout, "setup_s", report->setup_us, 6);
+    jout_fixed(jout, "wall_s", report->wall_us, 6);
+    jout_u64(jout, "packet_hops", result->packet_hops);
+    jout_text(jout, "digest", digest);
+    jout_u64(jout, "windows", result->windows);
+    jout_u64(jout, "window_ps", result->window_ps);
+    jout_open(jout, "jobs", '[');
+    for (uint32_t i = 0; i < result->jobs; i++)
+        json_job(jout, &result->job[i]);
+    jout_close(jout);
+    jout_open(jout, "flows", '[');
+    for (uint32_t i = 0; i < result->flows; i++)
+        json_flow(jout, fabric, &result->flow[i]);
+    jout_close(jout);
+    jout_open(jout, "ports", '[');
+    for (uint32_t i = 0; i < result->ports; i++)
+        json_port(jout, report, &result->port[i]);
+    jout_close(jout);
+    jout_open(jout, "nics", '[');
+    for (uint32_t i = 0; i < result->nics; i++)
+        json_nic(jout, fabric, &result->nic[i]);
+    jout_close(jout);
+    jout_close(jout);
+}

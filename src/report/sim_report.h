@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `rocelab sim` says about a run: tables for people, JSON, and CSV files.  Prints telemetry/sim_result.h and
+ * nothing else; the only arithmetic is sums, shares and percentiles.
+ */
+#ifndef ROCELAB_REPORT_SIM_REPORT_H
+#define ROCELAB_REPORT_SIM_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fabric/fabric.h"
+#include "report/json_out.h"
+#include "report/text.h"
+#include "telemetry/sim_result.h"
+
+struct sim_report {
+    const struct fabric *fabric;
+    const struct sim_result *result;
+    uint64_t seed;
+    uint32_t threads;
+    uint64_t setup_us, wall_us; /* by the clock of whoever ran it */
+};
+
+struct sim_text_options {
+    struct text_style style;
+    uint32_t rows; /* of the tables of jobs, ports and adapters; 0: all */
+    bool quiet;    /* jobs only */
+};
+
+void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_json(struct jout *jout, const struct sim_report *report);
+
+/* Every counter, as Prometheus reads them. */
+void sim_prometheus(FILE *out, const struct sim_report *report);
+
+enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
+extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
+void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);
+/* A time series: the head, and the rows of one moment, of ports that have something to say. */
+void sim_series_head(FILE *out);
+void sim_series_row(FILE *out, const struct fabric *fabric, uint32_t port, ps_t at, ps_t interval,
+                    const struct sim_sample *before, const struct sim_sample *now);
+
+/* bytes in span, in kilobytes a second (so that three more digits make GB/s); times num / den; 0 when not known. */
+uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
+/* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */
+const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port);
+/* fct over ideal in thousandths; 0 when either is not known. */
+uint64_t sim_slowdown_milli(const struct sim_flow *flow);
+
+#endif

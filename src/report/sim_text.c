@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run explained to a person: what came of the jobs first, then flows, ports and adapters, the busiest and the worst
+ * in front.
+ */
+#include "report/sim_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/table.h"
+
+#define CELL 48
+#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
+
+static void heading(FILE *out, const struct text_style *style, const char *title)
+{
+    text_colour(out, style, TEXT_BOLD);
+    fprintf(out, "\n%s\n", title);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
+{
+    if (job->end == PS_NEVER || job->end <= job->start) return 0;
+    __extension__ typedef unsigned __int128 wide;
+    wide rate = (wide)job->bytes * (PS_S / 1000) / (job->end - job->start);
+    if (bus && job->bus_den) rate = rate * job->bus_num / job->bus_den;
+    return (uint64_t)rate;
+}
+
+uint64_t sim_slowdown_milli(const struct sim_flow *flow)
+{
+    if (flow->fct_ps == PS_NEVER || flow->ideal_ps == PS_NEVER || flow->ideal_ps == 0) return 0;
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)flow->fct_ps * 1000 / flow->ideal_ps);
+}
+
+const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port)
+{
+    const struct fabric *fabric = report->fabric;
+    const struct fabric_port *from = &fabric->port[port->port];
+
+    if (port->sw) return port->sw->drop;
+    return report->result->nic[fabric->first_endpoint[from->node] + from->index].counters->drop;
+}
+
+static const char *thousandths(uint64_t value, char buf[CELL])
+{
+    snprintf(buf, CELL, "%" PRIu64 ".%02" PRIu64, value / 1000, value % 1000 / 10);
+    return buf;
+}
+
+static const char *gigabytes(uint64_t kBps, char buf[CELL])
+{
+    if (kBps == 0) return "-";
+    snprintf(buf, CELL, "%" PRIu64 ".%02" PRIu64, kBps / 1000000, kBps % 1000000 / 10000);
+    return buf;
+}
+
+static const char *duration(ps_t span, char buf[TEXT_COUNT])
+{
+    return span == PS_NEVER ? "-" : text_ns(span / PS_NS, buf);
+}
+
+/* "3", "3 and 4", of a set of priorities. */
+static void priorities(uint8_t set, char buf[CELL])
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (unsigned p = 0; p < 8; p++)
+        if (set >> p & 1)
+            used += (size_t)snprintf(buf + used, CELL - used, "%s%u", used ? set >> (p + 1) ? ", " : " and " : "", p);
+}
+
+/* Fabrics disagree with themselves: of rates, models and adapters the first is named. */
+static void print_fabric(FILE *out, const struct fabric *fabric, const struct text_style *style)
+{
+    char rate[UNIT_TEXT];
+
+    text_colour(out, style, TEXT_BOLD);
+    text_outside(out, style, fabric->name);
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, ": %u hosts, %u adapters", fabric->hosts, fabric->endpoints);
+    if (fabric->endpoints)
+        fprintf(out, " at %s", unit_format_short(UNIT_RATE, fabric->port[fabric->endpoint[0].port].rate_bps, 3, rate));
+    fprintf(out, ", %u switch%s", fabric->switches, fabric->switches == 1 ? "" : "es");
+    if (fabric->switches && fabric->sw[0].model) fprintf(out, " (%s)", fabric->sw[0].model);
+    fputc('\n', out);
+}
+
+static void print_protocol(FILE *out, const struct fabric *fabric)
+{
+    char lossless[CELL];
+    uint8_t pfc = 0;
+    bool ecn = false;
+
+    for (uint32_t i = 0; i < fabric->settings_count; i++) {
+        pfc |= (uint8_t)(fabric->settings[i].lossless & (fabric->settings[i].pfc_tx | fabric->settings[i].pfc_rx));
+        for (int q = 0; q < FABRIC_PRIOS; q++)
+            ecn |= fabric->settings[i].queue[q].ecn.on;
+    }
+    fputs(fabric->behaviour == FABRIC_HPCC_NS3 ? "model hpcc-ns3" : "RoCEv2", out);
+    if (fabric->nics) {
+        const char *control = fabric->nic[0].congestion;
+        fprintf(out, ", MTU %u, %s", fabric->nic[0].mtu_bytes,
+                control == NULL || strcmp(control, "none") == 0 ? "no congestion control" : control);
+    }
+    priorities(pfc, lossless);
+    if (pfc) fprintf(out, ", PFC on priority %s", lossless);
+    fputs(ecn ? ", ECN\n" : "\n", out);
+}
+
+static void print_state(FILE *out, const struct sim_result *result, const struct text_style *style)
+{
+    char now[TEXT_COUNT];
+    uint32_t ended = 0;
+
+    for (uint32_t i = 0; i < result->jobs; i++)
+        ended += result->job[i].end != PS_NEVER;
+    text_ns(result->virtual_ps / PS_NS, now);
+    if (result->state == SIM_STUCK) {
+        text_colour(out, style, TEXT_RED);
+        fprintf(out, "STUCK at %s: %u of %u jobs ended, and nothing will ever happen again\n", now, ended,
+                result->jobs);
+    } else if (ended < result->jobs) {
+        text_colour(out, style, TEXT_YELLOW);
+        fprintf(out, "%s at %s: %u of %u jobs had ended\n", result->state == SIM_RUNNING ? "interrupted" : "stopped",
+                now, ended, result->jobs);
+    }
+    text_colour(out, style, TEXT_PLAIN);
+    if (result->work_failed) fprintf(out, "%" PRIu64 " work requests failed\n", result->work_failed);
+}
+
+static void print_summary(FILE *out, const struct sim_report *report, const struct text_style *style)
+{
+    const struct sim_result *result = report->result;
+    char span[TEXT_COUNT], hops[TEXT_COUNT], speed[TEXT_COUNT], wall[TEXT_COUNT];
+    uint64_t per_s = report->wall_us ? result->packet_hops * 1000000 / report->wall_us : 0;
+
+    print_fabric(out, report->fabric, style);
+    print_protocol(out, report->fabric);
+    fprintf(out, "%s of virtual time, %s packet-hops in %s (%s a second), %u thread%s\n",
+            text_ns(result->virtual_ps / PS_NS, span), text_count(result->packet_hops, hops),
+            text_ns(report->wall_us * 1000, wall), text_count_short(per_s, speed), report->threads,
+            report->threads == 1 ? "" : "s");
+    fprintf(out, "seed %" PRIu64 ", digest %016" PRIx64 "\n", report->seed, result->digest);
+    print_state(out, result, style);
+}
+
+static void print_jobs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {{.title = "job", .min_width = 8},
+                                                  {.title = "run", .right = true, .optional = true, .drop = 3},
+                                                  {.title = "ranks", .right = true},
+                                                  {.title = "size", .right = true},
+                                                  {.title = "start", .right = true, .drop = 2},
+                                                  {.title = "time", .right = true},
+                                                  {.title = "algbw GB/s", .right = true},
+                                                  {.title = "busbw GB/s", .right = true, .drop = 1}};
+    const struct sim_result *result = report->result;
+    uint32_t shown = options->rows && options->rows < result->jobs ? options->rows : result->jobs;
+    struct table table;
+
+    if (result->jobs == 0) return;
+    heading(out, &options->style, "JOBS");
+    table_init(&table, columns, COLUMNS(columns));
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct sim_job *job = &result->job[i];
+        char run[CELL] = "", ranks[CELL] = "-", bytes[TEXT_COUNT], start[TEXT_COUNT], time[TEXT_COUNT], alg[CELL],
+             bus[CELL];
+        if (report->fabric->job[job->job].repeat > 1) snprintf(run, sizeof(run), "%u", job->repetition + 1);
+        if (job->ranks) snprintf(ranks, sizeof(ranks), "%u", job->ranks);
+        const char *cell[] = {job->name,
+                              run,
+                              ranks,
+                              text_bytes(job->bytes, bytes),
+                              duration(job->start, start),
+                              duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
+                              gigabytes(sim_bandwidth_kBps(job, false), alg),
+                              gigabytes(sim_bandwidth_kBps(job, true), bus)};
+        table_row(&table, cell);
+    }
+    table_print(&table, out, &options->style, 2);
+    table_release(&table);
+    if (shown < result->jobs) fprintf(out, "  and %u more\n", result->jobs - shown);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void percentile_row(struct table *table, const char *what, uint64_t *value, uint32_t count, bool times)
+{
+    static const uint32_t point[] = {500, 900, 990, 999, 1000};
+    char text[COLUMNS(point)][CELL];
+    const char *cell[COLUMNS(point) + 1] = {what};
+
+    qsort(value, count, sizeof(*value), compare_u64);
+    for (size_t i = 0; i < COLUMNS(point); i++) {
+        uint64_t rank = ((uint64_t)count * point[i] + 999) / 1000, at = value[rank ? rank - 1 : 0];
+        cell[i + 1] = times ? duration(at, text[i]) : thousandths(at, text[i]);
+    }
+    table_row(table, cell);
+}
+
+static void print_flows(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {{.title = ""},
+                                                  {.title = "p50", .right = true},
+                                                  {.title = "p90", .right = true},
+                                                  {.title = "p99", .right = true},
+                                                  {.title = "p99.9", .right = true},
+                                                  {.title = "max", .right = true}};
+    const struct sim_result *result = report->result;
+    uint64_t *fct = calloc(result->flows + 1u, sizeof(*fct)), *slow = calloc(result->flows + 1u, sizeof(*slow));
+    uint32_t ended = 0, known = 0, failed = 0;
+    struct table table;
+    char all[TEXT_COUNT];
+
+    if (result->flows && fct && slow) {
+        for (uint32_t i = 0; i < result->flows; i++) {
+            failed += result->flow[i].failed;
+            if (result->flow[i].fct_ps == PS_NEVER) continue;
+            fct[ended++] = result->flow[i].fct_ps;
+            if (sim_slowdown_milli(&result->flow[i])) slow[known++] = sim_slowdown_milli(&result->flow[i]);
+        }
+        heading(out, &options->style, "FLOWS");
+        fprintf(out, "  %s", text_count(result->flows, all));
+        if (ended < result->flows) fprintf(out, ", %u not completed", result->flows - ended);
+        if (failed) fprintf(out, ", %u failed", failed);
+        fputs(ended == result->flows && !failed ? ", all completed\n" : "\n", out);
+        table_init(&table, columns, COLUMNS(columns));
+        if (ended) percentile_row(&table, "completion time", fct, ended, true);
+        if (known) percentile_row(&table, "slowdown (alone: 1)", slow, known, false);
+        if (ended) table_print(&table, out, &options->style, 2);
+        table_release(&table);
+    }
+    free(fct);
+    free(slow);
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+    const struct sim_port *x = *(const struct sim_port *const *)a, *y = *(const struct sim_port *const *)b;
+
+    if (x->drops != y->drops) return x->drops > y->drops ? -1 : 1;
+    if (x->paused_ps != y->paused_ps) return x->paused_ps > y->paused_ps ? -1 : 1;
+    if (x->ecn_marked != y->ecn_marked) return x->ecn_marked > y->ecn_marked ? -1 : 1;
+    if (x->utilisation_ppm != y->utilisation_ppm) return x->utilisation_ppm > y->utilisation_ppm ? -1 : 1;
+    return x->port < y->port ? -1 : x->port > y->port;
+}
+
+/* The reason most packets were dropped for, and how many others there were. */
+static void drop_reason(const struct sim_report *report, const struct sim_port *port, char buf[CELL])
+{
+    const char *const *name = port->sw ? sw_drop_name : nic_drop_name;
+    const uint64_t *drop = sim_port_drops(report, port);
+    int most = 0, reasons = 0, count = port->sw ? SW_DROPS : NIC_DROPS;
+
+    for (int i = 0; i < count; i++) {
+        reasons += drop[i] != 0;
+        if (drop[i] > drop[most]) most = i;
+    }
+    if (reasons > 1)
+        snprintf(buf, CELL, "%s, %d more", name[most], reasons - 1);
+    else
+        snprintf(buf, CELL, "%s", reasons ? name[most] : "");
+}
+
+static void port_row(struct table *table, const struct sim_report *report, const struct sim_port *port)
+{
+    const struct fabric *fabric = report->fabric;
+    char name[FABRIC_NAME], util[TEXT_COUNT], tx[TEXT_COUNT], rx[TEXT_COUNT], paused[TEXT_COUNT], marks[TEXT_COUNT],
+        queue[TEXT_COUNT], drops[TEXT_COUNT], lost[TEXT_COUNT], why[CELL];
+
+    drop_reason(report, port, why);
+    const char *cell[] = {fabric_port_name(fabric, port->port, name),
+                          text_share(port->utilisation_ppm, 1000000, util),
+                          text_count_short(port->pauses_sent, tx),
+                          text_count_short(port->pauses_received, rx),
+                          port->paused_ps ? duration(port->paused_ps, paused) : "0",
+                          text_count_short(port->ecn_marked, marks),
+                          port->queue_max_bytes ? text_bytes(port->queue_max_bytes, queue) : "0",
+                          text_count_short(port->drops, drops),
+                          why,
+                          text_count_short(port->lost, lost)};
+    table_row(table, cell);
+}
+
+static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {{.title = "port", .min_width = 8},
+                                                  {.title = "used", .right = true},
+                                                  {.title = "PFC sent", .right = true, .optional = true, .drop = 3},
+                                                  {.title = "PFC got", .right = true, .optional = true, .drop = 4},
+                                                  {.title = "paused", .right = true, .optional = true},
+                                                  {.title = "CE marks", .right = true, .optional = true, .drop = 2},
+                                                  {.title = "queue max", .right = true, .optional = true, .drop = 1},
+                                                  {.title = "drops", .right = true, .optional = true},
+                                                  {.title = "why", .optional = true, .drop = 5},
+                                                  {.title = "lost", .right = true, .optional = true}};
+    const struct sim_result *result = report->result;
+    const struct sim_port **order = calloc(result->ports + 1u, sizeof(*order));
+    uint32_t shown = options->rows && options->rows < result->ports ? options->rows : result->ports;
+    struct table table;
+
+    if (order == NULL || result->ports == 0) {
+        free(order);
+        return;
+    }
+    for (uint32_t i = 0; i < result->ports; i++)
+        order[i] = &result->port[i];
+    qsort(order, result->ports, sizeof(*order), compare_ports);
+    heading(out, &options->style, "PORTS (drops, pauses, marks, use: the worst first)");
+    table_init(&table, columns, COLUMNS(columns));
+    for (uint32_t i = 0; i < shown; i++)
+        port_row(&table, report, order[i]);
+    table_print(&table, out, &options->style, 2);
+    table_release(&table);
+    if (shown < result->ports) fprintf(out, "  and %u more\n", result->ports - shown);
+    free(order);
+}
+
+#define NIC_COLUMNS 8
+
+static void print_nics(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[NIC_COLUMNS + 1] = {{.title = ""},
+                                                                 {.title = "CE received", .right = true, .drop = 1},
+                                                                 {.title = "CNPs sent", .right = true},
+                                                                 {.title = "CNPs handled", .right = true},
+                                                                 {.title = "sent again", .right = true},
+                                                                 {.title = "timeouts", .right = true},
+                                                                 {.title = "NAKs", .right = true},
+                                                                 {.title = "RNR NAKs", .right = true, .optional = true},
+                                                                 {.title = "failed", .right = true, .optional = true}};
+    const struct sim_result *result = report->result;
+    uint64_t sum[NIC_COLUMNS] = {0}, most[NIC_COLUMNS] = {0};
+    char text[2][NIC_COLUMNS][TEXT_COUNT];
+    const char *cell[2][NIC_COLUMNS + 1] = {{"all"}, {"most of one"}};
+    struct table table;
+
+    for (uint32_t i = 0; i < result->nics; i++) {
+        const struct nic_counters *c = result->nic[i].counters;
+        const uint64_t value[NIC_COLUMNS] = {c->np_ecn_marked_roce_packets, c->np_cnp_sent,           c->rp_cnp_handled,
+                                             c->retransmitted_packets,      c->local_ack_timeout_err, c->packet_seq_err,
+                                             c->rnr_nak_retry_err,          c->completion_errors};
+        for (int v = 0; v < NIC_COLUMNS; v++) {
+            sum[v] += value[v];
+            if (value[v] > most[v]) most[v] = value[v];
+        }
+    }
+    heading(out, &options->style, "ADAPTERS");
+    table_init(&table, columns, COLUMNS(columns));
+    for (int v = 0; v < NIC_COLUMNS; v++) {
+        cell[0][v + 1] = text_count_short(sum[v], text[0][v]);
+        cell[1][v + 1] = text_count_short(most[v], text[1][v]);
+    }
+    table_row(&table, cell[0]);
+    table_row(&table, cell[1]);
+    table_print(&table, out, &options->style, 2);
+    table_release(&table);
+}
+
+void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    if (!options->quiet) print_summary(out, report, &options->style);
+    print_jobs(out, report, options);
+    if (options->quiet) return;
+    print_flows(out, report, options);
+    print_ports(out, report, options);
+    print_nics(out, report, options);
+}

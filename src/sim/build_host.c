@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts: adapters, their congestion control, and the queue pairs that the workload's connections need.
+ *
+ * Queue pairs are numbered at each endpoint in the order of the connections, so both ends know each other's number
+ * before either is made.  Memory keys are not modelled: every request may (nic_config.any_key).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "sim/sim_int.h"
+
+#define CQ_SIZE                                                                                                        \
+    64 /* a call completes at most a queue's depth of sends, or the receives of one queue pair that failed */
+#define RQ_SIZE 16
+#define FIRST_QPN 0x11
+#define SELECTIVE_PACKETS 4096
+#define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
+
+static int read_param(struct cc_config *cc, const struct fabric_param *param, struct fabric_errors *errors)
+{
+    static const enum unit_kind kinds[] = {
+        [CC_UNIT_TIME] = UNIT_TIME,   [CC_UNIT_RATE] = UNIT_RATE,   [CC_UNIT_BYTES] = UNIT_SIZE,
+        [CC_UNIT_COUNT] = UNIT_COUNT, [CC_UNIT_SHARE] = UNIT_SHARE, [CC_UNIT_FLAG] = UNIT_COUNT};
+    const struct cc_param *known = cc_param_list;
+    const char *why = NULL;
+    uint64_t value = 0;
+
+    while (known->name && strcmp(known->name, param->name) != 0)
+        known++;
+    if (known->name == NULL) {
+        fabric_errors_add(errors, param->at, "congestion control has no parameter `%s`", param->name);
+        return -EINVAL;
+    }
+    if (known->unit == CC_UNIT_FLAG && (!strcmp(param->value, "true") || !strcmp(param->value, "yes")))
+        value = 1;
+    else if (known->unit == CC_UNIT_FLAG && (!strcmp(param->value, "false") || !strcmp(param->value, "no")))
+        value = 0;
+    else if (unit_parse(kinds[known->unit], param->value, &value, &why) != 0) {
+        fabric_errors_add(errors, param->at, "%s: %s", param->name, why ? why : "not a value for it");
+        return -EINVAL;
+    }
+    return cc_set(cc, param->name, value);
+}
+
+static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors *errors)
+{
+    const struct fabric_nic *nic = &sim->fabric->nic[index];
+    struct cc_config *cc = &sim->cc[index];
+    const char *name = NULL;
+
+    if (cc_preset(nic->congestion ? nic->congestion : "none", cc) != 0) {
+        fabric_errors_add(errors, nic->congestion_at,
+                          "no congestion control is called `%s`; there are none, dcqcn/paper, "
+                          "dcqcn/connectx, dcqcn/hpcc-sim, hpcc/paper, hpcc/hpcc-sim",
+                          nic->congestion);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < nic->params; i++) {
+        int error = read_param(cc, &nic->param[i], errors);
+        if (error) return error;
+    }
+    if (nic->window_bytes) cc->window = nic->window_bytes;
+    const char *why = cc_invalid(cc, &name);
+    if (why) {
+        fabric_errors_add(errors, nic->congestion_at, "%s: %s", name ? name : "congestion", why);
+        return -EINVAL;
+    }
+    if (cc->kind == CC_HPCC) sim->telemetry = true;
+    return 0;
+}
+
+/* A switch that does not repeat its pauses counts on their being kept until it lifts them. */
+static bool pauses_expire(const struct fabric *fabric, uint32_t endpoint)
+{
+    uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
+    uint32_t node = peer == FABRIC_NONE ? 0 : fabric->port[peer].node;
+
+    return node < fabric->hosts || fabric->sw[node - fabric->hosts].refresh_pauses;
+}
+
+/* Where the port at the other end goes by the 802.1Q tag, the adapter sends one. */
+bool sim_tags(const struct fabric *fabric, uint32_t endpoint)
+{
+    uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
+
+    if (peer == FABRIC_NONE || fabric->behaviour == FABRIC_HPCC_NS3) return false;
+    return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
+}
+
+static struct nic_config adapter_config(const struct sim *sim, uint32_t endpoint, uint32_t qps)
+{
+    const struct fabric *fabric = sim->fabric;
+    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[endpoint].nic];
+    const struct cc_config *cc = &sim->cc[fabric->endpoint[endpoint].nic];
+    uint64_t rate = fabric->port[fabric->endpoint[endpoint].port].rate_bps;
+    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
+    struct nic_config config =
+        hpcc ? nic_config_hpcc_ns3(rate, endpoint, sim->telemetry) : nic_config_default(rate, endpoint);
+
+    config.max_qps = qps ? qps : 1;
+    config.first_qpn = FIRST_QPN;
+    config.any_key = true;
+    config.rx_bps = nic->rx_rate_bps;
+    config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
+    config.rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
+    config.rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
+    if (nic->ack_class != FABRIC_NONE) {
+        config.ack_tos = (uint8_t)(fabric->classes[nic->ack_class].dscp << 2);
+        config.ack_prio = fabric->classes[nic->ack_class].priority;
+    }
+    if (hpcc) return config;
+    if (sim->telemetry) {
+        config.telemetry = true;
+        config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
+    }
+    config.tagged = sim_tags(fabric, endpoint);
+    if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + SIM_TAG_BYTES);
+    config.pause_forever = !pauses_expire(fabric, endpoint);
+    config.cnp_off = cc->kind != CC_DCQCN;
+    if (cc->min_time_between_cnps) config.cnp_min_gap_ps = cc->min_time_between_cnps;
+    if (nic->cnp_class != FABRIC_NONE) {
+        config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
+        config.cnp_prio = fabric->classes[nic->cnp_class].priority;
+    }
+    return config;
+}
+
+static size_t lines(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* How many queue pairs each endpoint has, and what number they get. */
+static int number_pairs(struct sim *sim)
+{
+    uint32_t connections = workload_connections(sim->workload);
+
+    sim->connection = calloc(connections + 1u, sizeof(*sim->connection));
+    sim->pairs_at = calloc(sim->fabric->endpoints + 1u, sizeof(*sim->pairs_at));
+    if (!sim->connection || !sim->pairs_at) return -ENOMEM;
+    for (uint32_t i = 0; i < connections; i++) {
+        const struct workload_connection *from = workload_connection(sim->workload, i);
+        sim->connection[i].qpn = FIRST_QPN + sim->pairs_at[from->src]++;
+        sim->connection[i].peer_qpn = FIRST_QPN + sim->pairs_at[from->dst]++;
+    }
+    return 0;
+}
+
+static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receives)
+{
+    const struct workload_connection *from = workload_connection(sim->workload, connection);
+    const struct fabric_nic *nic = &sim->fabric->nic[sim->fabric->endpoint[receives ? from->dst : from->src].nic];
+    size_t bytes = 0;
+
+    if (!receives) bytes += lines(WORKLOAD_DEPTH * sizeof(struct nic_wr));
+    if (receives && from->notifies) bytes += lines(RQ_SIZE * sizeof(struct nic_recv));
+    if (nic->recovery == FABRIC_SELECTIVE) bytes += lines(nic_selective_bytes(SELECTIVE_PACKETS));
+    return bytes;
+}
+
+int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors)
+{
+    const struct fabric *fabric = sim->fabric;
+    size_t bytes = 0;
+
+    sim->cc = calloc(fabric->nics + 1u, sizeof(*sim->cc));
+    sim->host = calloc(fabric->hosts + 1u, sizeof(*sim->host));
+    sim->adapter = calloc(fabric->endpoints + 1u, sizeof(*sim->adapter));
+    if (!sim->cc || !sim->host || !sim->adapter) return -ENOMEM;
+    for (uint32_t i = 0; i < fabric->nics; i++) {
+        int error = read_congestion(sim, i, errors);
+        if (error) return error;
+    }
+    int error = number_pairs(sim);
+    if (error) return error;
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        struct nic_config config = adapter_config(sim, e, sim->pairs_at[e]);
+        bytes += lines(nic_memory_bytes(&config)) + lines(CQ_SIZE * sizeof(struct nic_cqe));
+    }
+    for (uint32_t i = 0; i < workload_connections(sim->workload); i++)
+        bytes += end_bytes(sim, i, false) + end_bytes(sim, i, true);
+    *ret_bytes = bytes;
+    return 0;
+}
+
+void sim_make_host(struct sim *sim, uint32_t index)
+{
+    const struct fabric *fabric = sim->fabric;
+    uint32_t first = fabric->first_endpoint[index], count = fabric->first_endpoint[index + 1] - first;
+    struct sim_host *host = &sim->host[index];
+
+    *host = (struct sim_host){.sim = sim,
+                              .adapter = &sim->adapter[first],
+                              .adapters = count,
+                              .host = index,
+                              .work_at = PS_NEVER,
+                              .faults = host->faults};
+    for (uint32_t i = 0; i < count; i++) {
+        struct nic_config config = adapter_config(sim, first + i, sim->pairs_at[first + i]);
+        struct sim_adapter *adapter = &host->adapter[i];
+        adapter->nic = nic_init(sim_take(sim, nic_memory_bytes(&config)), &config);
+        adapter->deadline = PS_NEVER;
+        nic_cq_init(&adapter->cq, sim_take(sim, CQ_SIZE * sizeof(struct nic_cqe)), CQ_SIZE);
+    }
+}
+
+static uint16_t source_port(const struct sim *sim, const struct workload_connection *connection)
+{
+    if (sim->fabric->behaviour == FABRIC_HPCC_NS3) return (uint16_t)(10000 + connection->number);
+    uint64_t hash = ((uint64_t)connection->src << 32 | connection->dst) * 0x9e3779b97f4a7c15ULL;
+    hash = (hash ^ hash >> 29 ^ connection->number) * 0xbf58476d1ce4e5b9ULL;
+    return (uint16_t)(0xc000 | (hash >> 40 & 0x3fff));
+}
+
+/* One end of a connection. */
+static int make_pair(struct sim *sim, uint32_t index, bool receives)
+{
+    const struct fabric *fabric = sim->fabric;
+    const struct workload_connection *from = workload_connection(sim->workload, index);
+    uint32_t self = receives ? from->dst : from->src, other = receives ? from->src : from->dst;
+    struct sim_connection *connection = &sim->connection[index];
+    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[self].nic];
+    const struct fabric_class *job_class = &fabric->classes[from->job_class];
+    struct sim_adapter *adapter = &sim->adapter[self];
+    struct nic_qp_config config = nic_qp_config_default();
+    struct nic_io io = {0};
+
+    config.mtu = (uint16_t)nic->mtu_bytes;
+    config.recovery = nic->recovery;
+    config.remote = other;
+    config.remote_qp = receives ? connection->qpn : connection->peer_qpn;
+    config.sport = source_port(sim, from);
+    config.tos = (uint8_t)(job_class->dscp << 2);
+    config.prio = job_class->priority;
+    config.timeout = nic->timeout;
+    config.retry = nic->retry;
+    config.rnr_retry = nic->rnr_retry;
+    config.min_rnr_timer = nic->min_rnr_timer;
+    config.max_read = (uint8_t)nic->max_read;
+    config.access = NIC_REMOTE_ALL;
+    config.ack_every = (uint16_t)nic->ack_every;
+    config.ack_request_every = (uint16_t)nic->ack_request_every;
+    config.window_packets = nic->window_packets;
+    config.cc = &sim->cc[fabric->endpoint[self].nic];
+    config.send_cq = config.recv_cq = &adapter->cq;
+    if (!receives) {
+        config.sq = sim_take(sim, WORKLOAD_DEPTH * sizeof(struct nic_wr));
+        config.sq_size = WORKLOAD_DEPTH;
+    } else if (from->notifies) {
+        config.rq = sim_take(sim, RQ_SIZE * sizeof(struct nic_recv));
+        config.rq_size = RQ_SIZE;
+    }
+    if (nic->recovery == FABRIC_SELECTIVE) {
+        config.selective = sim_take(sim, nic_selective_bytes(SELECTIVE_PACKETS));
+        config.selective_size = SELECTIVE_PACKETS;
+    }
+    struct nic_qp **qp = receives ? &connection->peer_qp : &connection->qp;
+    int error = nic_qp_create(adapter->nic, receives ? connection->peer_qpn : connection->qpn, &config, 0, qp);
+    for (uint32_t i = 0; !error && i < config.rq_size; i++) {
+        struct nic_recv recv = {.wr_id = (uint64_t)index << 32};
+        error = nic_post_recv(adapter->nic, *qp, &recv, 0, &io);
+    }
+    return error;
+}
+
+int sim_make_pairs(struct sim *sim, struct fabric_errors *errors)
+{
+    for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
+        const struct workload_connection *from = workload_connection(sim->workload, i);
+        sim->connection[i].adapter = sim->fabric->endpoint[from->src].index;
+        int error = make_pair(sim, i, false);
+        if (!error) error = make_pair(sim, i, true);
+        if (error) {
+            fabric_errors_add(errors, (struct fabric_at){0},
+                              "no queue pair can be made as the adapter is configured: %s", strerror(-error));
+            return error;
+        }
+    }
+    return 0;
+}

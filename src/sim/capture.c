@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A port of the simulation as a capture file.
+ *
+ * The simulation keeps no addresses and no bytes with a packet; a frame is made of its descriptor and of what the
+ * fabric says about the two ends when the descriptor is written down.  Switches route: a frame has the MAC addresses
+ * of the two ends of the link it is on, and the IP addresses of the two adapters.  Payload is zeros, the ICRC is
+ * right.  Frames are padded to 60 bytes and have no FCS, as adapters hand them up.
+ *
+ * Time is when the last bit is at the port, in nanoseconds of virtual time (1970 is when the run begins).
+ *
+ * Not there: in-band telemetry, and the sizes that `model: hpcc-ns3` gives to frames; a captured packet has the
+ * headers of RoCEv2 in either case.  A frame under way when its link goes down is shown as if it had arrived.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "packet/capfile.h"
+#include "packet/codec.h"
+#include "sim/engine_int.h"
+#include "sim/sim_int.h"
+#include "sim/tap.h"
+
+#define LINK_ETHERNET 1
+#define FRAME_LEAST 60
+#define FRAME_MOST 4608 /* 4096 of payload and every header there is */
+#define FIRST_RECORDS 1024
+#define TPID_8021Q 0x8100
+#define DO_NOT_FRAGMENT 0x4000
+#define PKEY_DEFAULT 0xffff
+#define PORT_ROCE 4791
+#define DUE_ALL PS_NEVER
+
+struct sim_capture {
+    struct capwriter *writer;
+    struct tap tap[2]; /* what the port sends, what it gets */
+    int error;         /* the first, as -errno */
+};
+
+static struct pkt *tap_next(struct tap *tap, ps_t at)
+{
+    if (tap->count == tap->capacity) {
+        uint32_t capacity = tap->capacity ? tap->capacity * 2 : FIRST_RECORDS;
+        struct tap_record *record = realloc(tap->record, capacity * sizeof(*record));
+        if (record == NULL) {
+            tap->forgotten++;
+            return NULL;
+        }
+        tap->record = record;
+        tap->capacity = capacity;
+    }
+    tap->record[tap->count].at = at + tap->behind;
+    return &tap->record[tap->count++].pkt;
+}
+
+void tap_packet(struct tap *tap, const struct pkt *pkt, ps_t sent, bool lost)
+{
+    struct pkt *to = lost && tap->receives ? NULL : tap_next(tap, sent);
+
+    if (to) *to = *pkt;
+}
+
+void tap_pause(struct tap *tap, uint8_t enable, uint16_t quanta, ps_t sent)
+{
+    struct pkt *to = tap_next(tap, sent);
+
+    if (to == NULL) return;
+    *to = (struct pkt){.kind = PKT_PFC, .pfc_enable = enable};
+    for (int i = 0; i < 8; i++)
+        if (enable >> i & 1) to->quanta[i] = quanta;
+}
+
+/* Locally administered, the port's number in it. */
+static void port_mac(uint32_t port, uint8_t mac[6])
+{
+    mac[0] = 0x02;
+    mac[1] = 0x00;
+    store_be32(mac + 2, port);
+}
+
+static void frame_addresses(const struct fabric *fabric, const struct tap *tap, const struct pkt *pkt,
+                            struct pkt_cold *cold)
+{
+    static const uint8_t mac_control[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
+
+    *cold = (struct pkt_cold){.ip_frag = DO_NOT_FRAGMENT, .dport = PORT_ROCE, .pkey = PKEY_DEFAULT};
+    port_mac(tap->from, cold->smac);
+    if (pkt->kind == PKT_PFC) {
+        memcpy(cold->dmac, mac_control, sizeof(mac_control));
+        return;
+    }
+    port_mac(tap->to, cold->dmac);
+    CHECK(pkt->src_node < fabric->endpoints && pkt->dst_node < fabric->endpoints);
+    cold->src = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->src_node].address));
+    cold->dst = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->dst_node].address));
+    if (pkt->flags & PKT_TAGGED)
+        cold->vlan[0] = (struct pkt_vlan){.tpid = TPID_8021Q, .tci = (uint16_t)(pkt->pcp << 13)};
+}
+
+static void write_record(const struct fabric *fabric, struct sim_capture *capture, const struct tap *tap,
+                         const struct tap_record *record)
+{
+    struct pkt pkt = record->pkt;
+    struct pkt_cold cold;
+    uint8_t frame[FRAME_MOST];
+
+    if (!(pkt.flags & PKT_TAGGED)) pkt.pcp = 0; /* the adapter's own note of the priority: no tag carries it */
+    frame_addresses(fabric, tap, &pkt, &cold);
+    int length = codec_emit(&pkt, &cold, NULL, frame, sizeof(frame));
+    if (length >= 0 && length < FRAME_LEAST) {
+        memset(frame + length, 0, FRAME_LEAST - (size_t)length);
+        length = FRAME_LEAST;
+    }
+    int error = length < 0
+                    ? length
+                    : capwriter_write(capture->writer, record->at / PS_NS, frame, (uint32_t)length, (uint32_t)length);
+    if (error && capture->error == 0) capture->error = error;
+}
+
+/* Writes what is before `due`, both directions merged. */
+static void write_due(const struct fabric *fabric, struct sim_capture *capture, ps_t due)
+{
+    struct tap *tap = capture->tap;
+
+    for (;;) {
+        ps_t at[2];
+        for (int i = 0; i < 2; i++)
+            at[i] = tap[i].taken < tap[i].count ? tap[i].record[tap[i].taken].at : PS_NEVER;
+        int first = at[1] < at[0];
+        if (at[first] >= due) break;
+        write_record(fabric, capture, &tap[first], &tap[first].record[tap[first].taken++]);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (tap[i].taken == 0) continue;
+        memmove(tap[i].record, tap[i].record + tap[i].taken, (tap[i].count - tap[i].taken) * sizeof(*tap[i].record));
+        tap[i].count -= tap[i].taken;
+        tap[i].taken = 0;
+    }
+}
+
+static void attach(struct sim *sim, struct tap *tap)
+{
+    const struct fabric_port *from = &sim->fabric->port[tap->from];
+    struct node *node = engine_node(sim->engine, from->node);
+
+    node->extra[from->index].tap = tap;
+    node->port[from->index].flags |= PORT_TAP;
+}
+
+int sim_capture(struct sim *sim, uint32_t port, const char *path)
+{
+    const struct fabric_port *own = &sim->fabric->port[port];
+    struct sim_capture *capture;
+
+    CHECK(own->peer != FABRIC_NONE);
+    if (engine_node(sim->engine, own->node)->extra[own->index].tap) return -EBUSY;
+    capture = realloc(sim->capture, (sim->captures + 1u) * sizeof(*capture));
+    if (capture == NULL) return -ENOMEM;
+    sim->capture = capture;
+    capture += sim->captures;
+    *capture = (struct sim_capture){0};
+    int error = capwriter_open(path, LINK_ETHERNET, &capture->writer);
+    if (error) return error;
+    capture->tap[0] = (struct tap){.from = port, .to = own->peer};
+    capture->tap[1] = (struct tap){.from = own->peer, .to = port, .receives = true, .behind = own->propagation_ps};
+    sim->captures++;
+    for (uint32_t i = 0; i < sim->captures; i++) { /* the array may have moved */
+        attach(sim, &sim->capture[i].tap[0]);
+        attach(sim, &sim->capture[i].tap[1]);
+    }
+    return 0;
+}
+
+void sim_captures_write(struct sim *sim, ps_t now)
+{
+    for (uint32_t i = 0; i < sim->captures; i++)
+        write_due(sim->fabric, &sim->capture[i], now);
+}
+
+int sim_capture_close(struct sim *sim, uint32_t index)
+{
+    struct sim_capture *capture = &sim->capture[index];
+
+    if (capture->writer == NULL) return 0;
+    write_due(sim->fabric, capture, DUE_ALL);
+    int error = capwriter_close(capture->writer);
+    capture->writer = NULL;
+    for (int i = 0; i < 2; i++) {
+        const struct fabric_port *from = &sim->fabric->port[capture->tap[i].from];
+        struct node *node = engine_node(sim->engine, from->node);
+        node->port[from->index].flags &= (uint16_t)~PORT_TAP;
+        node->extra[from->index].tap = NULL;
+        if (capture->tap[i].forgotten && capture->error == 0) capture->error = -ENOMEM;
+        free(capture->tap[i].record);
+        capture->tap[i].record = NULL;
+    }
+    return capture->error ? capture->error : error;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes wrong, when the fabric file says: links that go down and come back, corruption, every so-manieth
+ * packet lost, a port that sends pauses without end, a slow link.
+ *
+ * A fault of a link is an event at each of its two ends, at the same time, and each end changes only its own
+ * sending half; so faults need no latency between nodes.  A node that fails is all its ports failing.  What is
+ * under way when a link goes down is lost where it would have arrived.  Nobody's routes change but those of the
+ * switch at the link's end, which no longer uses the port.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/sim_int.h"
+#include "sim/visit.h"
+
+#define STORM_QUANTA 65535
+
+static int compare_faults(const void *a, const void *b)
+{
+    const struct sim_fault *x = a, *y = b;
+
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    if (x->begins != y->begins) return x->begins ? 1 : -1;
+    if (x->port != y->port) return x->port < y->port ? -1 : 1;
+    return x->fault < y->fault ? -1 : x->fault > y->fault;
+}
+
+static void add_end(struct sim *sim, uint32_t fault, uint32_t port)
+{
+    const struct fabric_fault *what = &sim->fabric->fault[fault];
+    const struct fabric_port *end = &sim->fabric->port[port];
+    struct sim_fault entry = {
+        .at = what->at, .fault = fault, .node = end->node, .port = end->index, .begins = true, .sim = sim};
+
+    sim->fault[sim->faults++] = entry;
+    if (what->lasts_ps == PS_NEVER) return;
+    entry.at = ps_add(what->at, what->lasts_ps);
+    entry.begins = false;
+    sim->fault[sim->faults++] = entry;
+}
+
+/* Both ends of a link, but only the storming end of a pause storm. */
+static void add_port(struct sim *sim, uint32_t fault, uint32_t port)
+{
+    add_end(sim, fault, port);
+    if (sim->fabric->fault[fault].kind != FABRIC_FAULT_PAUSE && sim->fabric->port[port].peer != FABRIC_NONE)
+        add_end(sim, fault, sim->fabric->port[port].peer);
+}
+
+static struct fault_list *list_of(struct sim *sim, uint32_t node)
+{
+    return node < sim->fabric->hosts ? &sim->host[node].faults : &sim->sw[node - sim->fabric->hosts].faults;
+}
+
+int sim_faults_build(struct sim *sim)
+{
+    const struct fabric *fabric = sim->fabric;
+    uint64_t room = 1;
+
+    for (uint32_t i = 0; i < fabric->nodes; i++)
+        list_of(sim, i)->storm_at = PS_NEVER;
+    for (uint32_t i = 0; i < fabric->faults; i++)
+        room += fabric->fault[i].port != FABRIC_NONE ? 4 : 4u * fabric->node[fabric->fault[i].node].ports;
+    sim->fault = calloc(room, sizeof(*sim->fault));
+    if (sim->fault == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        const struct fabric_node *node = &fabric->node[fault->node];
+        if (fault->port != FABRIC_NONE) {
+            add_port(sim, i, fault->port);
+            continue;
+        }
+        for (uint32_t p = 0; p < node->ports; p++)
+            add_port(sim, i, node->first_port + p);
+    }
+    qsort(sim->fault, sim->faults, sizeof(*sim->fault), compare_faults);
+    for (uint32_t i = 0; i < sim->faults;) {
+        struct fault_list *list = list_of(sim, sim->fault[i].node);
+        list->fault = &sim->fault[i];
+        for (uint32_t node = sim->fault[i].node; i < sim->faults && sim->fault[i].node == node; i++)
+            list->count++;
+    }
+    return 0;
+}
+
+static void set_corrupt(struct node *node, uint16_t port)
+{
+    const struct port_extra *extra = &node->extra[port];
+
+    if (extra->loss_ppm || extra->drop_every)
+        node->port[port].flags |= PORT_CORRUPT;
+    else
+        node->port[port].flags &= (uint16_t)~PORT_CORRUPT;
+}
+
+static void port_state(struct sim *sim, struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now)
+{
+    if (node->id >= sim->fabric->hosts) {
+        sim_switch_port_state(worker, node, port, up, now);
+    } else {
+        struct sim_adapter *adapter = &sim->host[node->id].adapter[port];
+        struct nic_io *io = &((struct sim_scratch *)worker->scratch)->nic_io;
+        node_port_down(node, port, !up);
+        nic_link_changed(adapter->nic, now, io);
+        io->kick = false; /* asked below, when there is a link */
+        adapter->deadline = io->deadline;
+        node->port[port].queued = 1;
+    }
+    if (up) node_kick(node, port, now);
+}
+
+static void fault_apply(const struct sim_fault *event, struct fault_list *list, struct worker *worker,
+                        struct node *node, ps_t now)
+{
+    struct sim *sim = event->sim;
+    const struct fabric *fabric = sim->fabric;
+    const struct fabric_fault *fault = &fabric->fault[event->fault];
+    const struct fabric_port *port = &fabric->port[fabric->node[node->id].first_port + event->port];
+    struct port_extra *extra = &node->extra[event->port];
+
+    switch ((enum fabric_fault_kind)fault->kind) {
+    case FABRIC_FAULT_DOWN:
+        port_state(sim, worker, node, event->port, !event->begins, now);
+        break;
+    case FABRIC_FAULT_CORRUPT:
+        extra->loss_ppm = event->begins               ? fault->ppm
+                          : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm
+                                                      : 0;
+        set_corrupt(node, event->port);
+        break;
+    case FABRIC_FAULT_DROP:
+        extra->drop_every = extra->until_drop = event->begins ? fault->every : 0;
+        set_corrupt(node, event->port);
+        break;
+    case FABRIC_FAULT_PAUSE:
+        list->storm_fault = event->fault;
+        if (event->begins)
+            list->storms++;
+        else
+            list->storms--;
+        list->storm_at = list->storms ? now : PS_NEVER;
+        break;
+    case FABRIC_FAULT_SLOW: {
+        uint64_t left = port->rate_bps / 1000000 * fault->ppm;
+        node_port_rate(node, event->port, event->begins && left ? left : port->rate_bps, &worker->engine->model);
+        break;
+    }
+    }
+}
+
+/* Pause frames on every port the storm names, again before the last ones expire. */
+static void storm_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)
+{
+    const struct sim *sim = list->fault[0].sim;
+    const struct fabric *fabric = sim->fabric;
+    const struct fabric_fault *fault = &fabric->fault[list->storm_fault];
+    const struct fabric_node *self = &fabric->node[node->id];
+    uint64_t fastest = 1;
+
+    for (uint16_t p = 0; p < node->ports; p++) {
+        if (fault->port != FABRIC_NONE && fault->port != self->first_port + p) continue;
+        node_send_pause(worker, node, p, (uint8_t)(1u << fault->priority), STORM_QUANTA, now);
+        uint64_t rate = fabric->port[self->first_port + p].rate_bps;
+        if (rate > fastest) fastest = rate;
+    }
+    /* Quanta are shorter on a faster line; half of the shortest pause is in time for all. */
+    list->storm_at = now + (ps_t)STORM_QUANTA * 512 * (PS_S / 1000) / (fastest / 1000) / 2;
+}
+
+void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)
+{
+    while (list->next < list->count && list->fault[list->next].at <= now)
+        fault_apply(&list->fault[list->next++], list, worker, node, now);
+    if (list->storm_at <= now) storm_run(list, worker, node, now);
+}

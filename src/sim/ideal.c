@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a message takes when it is alone: what a flow's slowdown is measured against.
+ *
+ * The message's packets leave back to back and pass the links of one shortest path, each stored before it is
+ * forwarded; the acknowledgement of the last comes back the same way.  Where a later link is slower the packets
+ * queue in front of it, which the two times carried along (of the first packet and of the last) tell exactly.  A
+ * window, or a rate below the line's, is not looked at.
+ */
+#include "sim/sim_int.h"
+
+#define HOPS_MAX 32
+#define ACK_EXTRA_BYTES 4    /* AETH */
+#define WRITE_EXTRA_BYTES 16 /* RETH, of a message's first packet */
+
+struct hop {
+    uint64_t rate_bps;
+    ps_t latency;
+};
+
+static ps_t span(uint64_t rate_bps, uint64_t bytes)
+{
+    struct rate rate = rate_of(rate_bps);
+
+    return rate_take(&rate, bytes);
+}
+
+/* `count` frames of that length, one after the other. */
+static ps_t spans(const struct wire_model *model, uint64_t rate_bps, uint64_t bytes, uint64_t count)
+{
+    ps_t one = span(rate_bps, bytes);
+
+    return model->whole_ns ? (one - one % PS_NS) * count : span(rate_bps, bytes * count);
+}
+
+static ps_t receive_latency(const struct fabric *fabric, const struct fabric_port *port)
+{
+    if (fabric->node[port->node].kind == FABRIC_SWITCH) return fabric->sw[port->node - fabric->hosts].latency_ps;
+    return fabric->nic[fabric->endpoint[fabric->first_endpoint[port->node] + port->index].nic].latency_ps;
+}
+
+/* The links from src to dst, by the first of equal ways; 0: no way. */
+static uint32_t find_path(const struct fabric *fabric, uint32_t src, uint32_t dst, struct hop hop[HOPS_MAX])
+{
+    uint32_t at = fabric->endpoint[src].port, hops = 0;
+
+    while (hops < HOPS_MAX) {
+        const struct fabric_port *out = &fabric->port[at];
+        if (out->peer == FABRIC_NONE) return 0;
+        const struct fabric_port *in = &fabric->port[out->peer];
+        hop[hops++] = (struct hop){out->rate_bps, out->propagation_ps + receive_latency(fabric, in)};
+        const struct fabric_node *node = &fabric->node[in->node];
+        if (node->kind == FABRIC_HOST) return out->peer == fabric->endpoint[dst].port ? hops : 0;
+        const struct fabric_route *route = &fabric->route[in->node - fabric->hosts];
+        uint32_t place = fabric->place_of[dst], port;
+        if (place == route->own_place) {
+            port = fabric->local_port[dst];
+        } else {
+            uint16_t group = route->group_of[place];
+            if (group == FABRIC_NO_GROUP) return 0;
+            port = fabric->route_port[route->group[group].first];
+        }
+        at = node->first_port + port;
+    }
+    return 0;
+}
+
+struct train {                    /* packets back to back, each with all that is added to it on the line */
+    uint64_t first, middle, last; /* bytes; a train of one has only `last` */
+    uint64_t middles;
+    bool one;
+};
+
+static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *train, const struct wire_model *model)
+{
+    ps_t first = 0, end = 0;
+
+    for (uint32_t i = 0; i < hops; i++) {
+        uint64_t rate = hop[i].rate_bps;
+        ps_t start = first;
+        if (!train->one)
+            start += spans(model, rate, train->first, 1) + spans(model, rate, train->middle, train->middles);
+        if (start < end) start = end;
+        first += spans(model, rate, (train->one ? train->last : train->first) - model->gap, 1) + hop[i].latency;
+        end = start + spans(model, rate, train->last - model->gap, 1) + hop[i].latency;
+    }
+    return end;
+}
+
+static uint64_t on_line(const struct wire_model *model, uint64_t frame)
+{
+    if (frame < model->min_bytes) frame = model->min_bytes;
+    return frame + model->before + model->after + model->gap;
+}
+
+ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    static const struct wire_model ethernet = WIRE_MODEL_ETHERNET, bare = {.pause_bytes = 43, .whole_ns = true};
+    const struct fabric *fabric = sim->fabric;
+    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
+    const struct wire_model *model = hpcc ? &bare : &ethernet;
+    uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes;
+    uint64_t header = hpcc ? (sim->telemetry ? 90 : 48) : 58 + (sim->telemetry ? 42 : 0);
+    uint64_t there_tag = sim_tags(fabric, src) ? SIM_TAG_BYTES : 0,
+             back_tag = sim_tags(fabric, dst) ? SIM_TAG_BYTES : 0;
+    uint64_t ack = hpcc ? (sim->telemetry ? 88 : 60) : header + back_tag + ACK_EXTRA_BYTES;
+    uint64_t extra = hpcc ? 0 : WRITE_EXTRA_BYTES;
+    header += there_tag;
+    struct hop hop[HOPS_MAX];
+    uint32_t hops = find_path(fabric, src, dst, hop);
+
+    if (hops == 0 || bytes == 0 || mtu == 0) return PS_NEVER;
+    uint64_t packets = (bytes + mtu - 1) / mtu, rest = bytes - (packets - 1) * mtu;
+    if (!hpcc) rest = (rest + 3) & ~3ULL;
+    struct train data = {.first = on_line(model, header + extra + mtu),
+                         .middle = on_line(model, header + mtu),
+                         .last = on_line(model, header + rest + (packets == 1 ? extra : 0)),
+                         .middles = packets > 2 ? packets - 2 : 0,
+                         .one = packets == 1};
+    struct train answer = {.last = on_line(model, ack), .one = true};
+    ps_t there = send_all(hop, hops, &data, model);
+    struct hop back[HOPS_MAX];
+    if (find_path(fabric, dst, src, back) != hops) return PS_NEVER;
+    return there + send_all(back, hops, &answer, model);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a run out: jobs, flows, ports, adapters, and the books.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "sim/engine_int.h"
+#include "sim/sim_int.h"
+
+static int read_jobs(const struct sim *sim, struct sim_result *ret)
+{
+    ret->jobs = workload_instances(sim->workload);
+    ret->job = calloc(ret->jobs + 1u, sizeof(*ret->job));
+    if (ret->job == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < ret->jobs; i++) {
+        const struct workload_instance *instance = workload_instance(sim->workload, i);
+        struct sim_job *job = &ret->job[i];
+        *job = (struct sim_job){.name = sim->fabric->job[instance->job].name,
+                                .job = instance->job,
+                                .repetition = instance->repetition,
+                                .ranks = instance->ranks,
+                                .bytes = instance->bytes,
+                                .start = instance->start,
+                                .end = instance->end};
+        workload_bus_factor(sim->workload, i, &job->bus_num, &job->bus_den);
+    }
+    return 0;
+}
+
+static int read_flows(const struct sim *sim, struct sim_result *ret)
+{
+    ret->flows = workload_transfers(sim->workload);
+    ret->flow = calloc(ret->flows + 1u, sizeof(*ret->flow));
+    if (ret->flow == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < ret->flows; i++) {
+        const struct workload_transfer *transfer = workload_transfer(sim->workload, i);
+        const struct workload_connection *connection = workload_connection(sim->workload, transfer->connection);
+        bool ended = transfer->end != PS_NEVER;
+        ret->flow[i] = (struct sim_flow){.id = i,
+                                         .src = connection->src,
+                                         .dst = connection->dst,
+                                         .job = workload_instance(sim->workload, transfer->instance)->job,
+                                         .bytes = transfer->bytes,
+                                         .start = transfer->start,
+                                         .fct_ps = ended ? transfer->end - transfer->start : PS_NEVER,
+                                         .ideal_ps = sim_ideal(sim, connection->src, connection->dst, transfer->bytes),
+                                         .failed = transfer->failed};
+    }
+    return 0;
+}
+
+static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *port)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct sw_port_counters *counters =
+        sw_port_counters(sim->sw[from->node - sim->fabric->hosts].sw, from->index);
+
+    port->sw = counters;
+    port->pauses_received = counters->rx_pfc_frames;
+    for (int p = 0; p < SW_PRIOS; p++) {
+        port->paused_ps += counters->prio[p].rx_pause_ps;
+        port->ecn_marked += counters->prio[p].ecn_marked;
+        if (counters->prio[p].queue_max_bytes > port->queue_max_bytes)
+            port->queue_max_bytes = counters->prio[p].queue_max_bytes;
+    }
+    for (int d = 0; d < SW_DROPS; d++)
+        port->drops += counters->drop[d];
+}
+
+static void read_host_port(struct sim *sim, uint32_t index, struct sim_port *port)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct nic_counters *counters =
+        nic_counters(sim->adapter[sim->fabric->first_endpoint[from->node] + from->index].nic);
+
+    for (int p = 0; p < NIC_PRIOS; p++) {
+        port->pauses_received += counters->prio[p].rx_pause + counters->prio[p].rx_resume;
+        port->paused_ps += counters->prio[p].rx_pause_ps;
+    }
+    for (int d = 0; d < NIC_DROPS; d++)
+        port->drops += counters->drop[d];
+}
+
+/* Bytes of line by now: a frame that is still being sent counts as far as it has gone. */
+static uint64_t bytes_gone(const struct port *out, uint64_t rate_bps, ps_t now)
+{
+    uint64_t ahead = out->free_at > now && !(out->flags & PORT_DOWN) ? rate_bytes_in(rate_bps, out->free_at - now) : 0;
+
+    return out->sent_bytes - (ahead < out->sent_bytes ? ahead : out->sent_bytes);
+}
+
+static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port *port)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct node *node = engine_node(sim->engine, from->node);
+    const struct port *out = &node->port[from->index];
+
+    *port = (struct sim_port){.port = index,
+                              .line_bytes = out->sent_bytes,
+                              .frames = out->sent_frames,
+                              .pauses_sent = node->extra[from->index].pauses_sent,
+                              .lost = node->extra[from->index].lost};
+    uint64_t rate = rate_measure(bytes_gone(out, from->rate_bps, now), now);
+    if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
+    if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
+        read_switch_port(sim, index, port);
+    else
+        read_host_port(sim, index, port);
+}
+
+static int read_ports(struct sim *sim, struct sim_result *ret)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    ret->port = calloc(fabric->ports + 1u, sizeof(*ret->port));
+    ret->nic = calloc(fabric->endpoints + 1u, sizeof(*ret->nic));
+    if (ret->port == NULL || ret->nic == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < fabric->switches; i++)
+        sw_settle(sim->sw[i].sw, ret->virtual_ps);
+    for (uint32_t i = 0; i < fabric->endpoints; i++)
+        nic_settle(sim->adapter[i].nic, ret->virtual_ps);
+    for (uint32_t i = 0; i < fabric->ports; i++)
+        if (fabric->port[i].peer != FABRIC_NONE) read_port(sim, i, ret->virtual_ps, &ret->port[ret->ports++]);
+    for (uint32_t i = 0; i < fabric->endpoints; i++)
+        ret->nic[ret->nics++] = (struct sim_nic){.endpoint = i, .counters = nic_counters(sim->adapter[i].nic)};
+    return 0;
+}
+
+/* When the last frame had left: where a run got stuck, whatever windows it was cut into. */
+static ps_t last_frame(const struct sim *sim)
+{
+    ps_t last = 0;
+
+    for (uint32_t i = 0; i < sim->fabric->ports; i++) {
+        const struct fabric_port *from = &sim->fabric->port[i];
+        const struct port *out = &engine_node(sim->engine, from->node)->port[from->index];
+        if (!(out->flags & PORT_DOWN) && out->free_at > last) last = out->free_at;
+    }
+    return last;
+}
+
+int sim_result(struct sim *sim, struct sim_result *ret)
+{
+    struct engine_totals totals = engine_totals(sim->engine);
+    struct sim_result result = {.state = sim->state,
+                                .virtual_ps = totals.now,
+                                .packet_hops = totals.hops,
+                                .digest = totals.digest,
+                                .windows = totals.windows,
+                                .packets_live = totals.packets_live,
+                                .packets_on_wire = totals.packets_on_wire,
+                                .packets_peak = totals.packets_peak,
+                                .window_ps = totals.small_window,
+                                .great_window_ps = totals.great_window};
+
+    if (sim->state == SIM_STUCK) result.virtual_ps = last_frame(sim);
+    for (uint32_t i = 0; i < sim->fabric->hosts; i++)
+        result.work_failed += sim->host[i].failed;
+    int error = read_jobs(sim, &result);
+    if (!error) error = read_flows(sim, &result);
+    if (!error) error = read_ports(sim, &result);
+    if (error) {
+        sim_result_free(&result);
+        return error;
+    }
+    /* The last job's end is the run's: what else is under way goes on a little longer. */
+    if (sim->state == SIM_DONE) {
+        result.virtual_ps = 0;
+        for (uint32_t i = 0; i < result.jobs; i++)
+            if (result.job[i].end > result.virtual_ps) result.virtual_ps = result.job[i].end;
+    }
+    *ret = result;
+    return 0;
+}
+
+void sim_result_free(struct sim_result *result)
+{
+    free(result->job);
+    free(result->flow);
+    free(result->port);
+    free(result->nic);
+    *result = (struct sim_result){0};
+}
+
+void sim_audit(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->fabric->switches; i++)
+        sw_audit(sim->sw[i].sw);
+    for (uint32_t i = 0; i < sim->fabric->endpoints; i++)
+        nic_audit(sim->adapter[i].nic, &engine_worker(sim->engine, 0)->pool);
+}
+
+void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct node *node = engine_node(sim->engine, from->node);
+
+    *ret = (struct sim_sample){.line_bytes = bytes_gone(&node->port[from->index], from->rate_bps, sim->engine->now)};
+    if (sim->fabric->node[from->node].kind == FABRIC_SWITCH) {
+        struct sw *sw = sim->sw[from->node - sim->fabric->hosts].sw;
+        sw_settle(sw, sim->engine->now);
+        const struct sw_port_counters *counters = sw_port_counters(sw, from->index);
+        for (uint8_t q = 0; q < SW_PRIOS; q++) {
+            ret->queue_bytes += sw_queue_bytes(sw, from->index, q);
+            ret->paused_ps += counters->prio[q].rx_pause_ps;
+        }
+        ret->paused = sw_paused(sw, from->index);
+    } else {
+        struct nic *nic = sim->adapter[sim->fabric->first_endpoint[from->node] + from->index].nic;
+        nic_settle(nic, sim->engine->now);
+        const struct nic_counters *counters = nic_counters(nic);
+        for (int p = 0; p < NIC_PRIOS; p++)
+            ret->paused_ps += counters->prio[p].rx_pause_ps;
+        ret->paused = nic_paused(nic);
+    }
+}
+
+uint32_t sim_connections(const struct sim *sim)
+{
+    return workload_connections(sim->workload);
+}
+
+void sim_sample_connection(const struct sim *sim, uint32_t index, struct sim_connection_sample *ret)
+{
+    const struct workload_connection *connection = workload_connection(sim->workload, index);
+
+    *ret = (struct sim_connection_sample){
+        .src = connection->src, .dst = connection->dst, .acked_bytes = nic_qp_acked_bytes(sim->connection[index].qp)};
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Creating, running and ending a simulation; see sim.h.
+ *
+ * All memory of the machines is one range, taken in the order of the nodes.  Its size is known before anything is
+ * made, so a run that would not fit is refused with the number.
+ */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "sim/engine_int.h"
+#include "sim/sim_int.h"
+
+#define SYNC_LATENCY (2 * PS_US)
+#define PORT_ENGINE_BYTES 512 /* port, wire, tree, rest, and a block on its wire */
+
+void *sim_take(struct sim *sim, size_t bytes)
+{
+    size_t at = sim->memory.used;
+
+    CHECK(bytes <= sim->memory.bytes - at);
+    sim->memory.used = at + ((bytes + 63) & ~(size_t)63);
+    return sim->memory.at + at;
+}
+
+static int check_memory(const struct sim *sim, size_t machines, struct fabric_errors *errors)
+{
+    const struct fabric *fabric = sim->fabric;
+    uint64_t flying = 0;
+    char need[UNIT_TEXT], have[UNIT_TEXT];
+
+    for (uint32_t i = 0; i < fabric->ports; i++)
+        flying += rate_bytes_in(fabric->port[i].rate_bps, fabric->port[i].propagation_ps + 2 * SYNC_LATENCY) / 1024 + 2;
+    uint64_t total = machines + (uint64_t)fabric->ports * 2 * PORT_ENGINE_BYTES + flying * (64 + 16) +
+                     fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload);
+    if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;
+    unit_format_short(UNIT_SIZE, total, 3, need);
+    unit_format_short(UNIT_SIZE, sim->options.memory_max_bytes, 3, have);
+    fabric_errors_add(errors, (struct fabric_at){0}, "the run needs about %s of memory, %s may be used", need, have);
+    return -ENOMEM;
+}
+
+/* Memory is reserved before it is used: that much address space, though little of it may ever be touched. */
+static void no_memory(const struct sim *sim, struct fabric_errors *errors)
+{
+    uint64_t packets = sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX;
+    uint64_t each = sizeof(struct pkt) + sizeof(pkt_t) * (1 + (uint64_t)sim->options.threads);
+    char need[UNIT_TEXT];
+
+    unit_format_short(UNIT_SIZE, sim->memory.bytes + packets * each, 3, need);
+    fabric_errors_add(errors, (struct fabric_at){0},
+                      "not enough memory: the run reserves about %s of address space; is it limited (ulimit -v)?",
+                      need);
+}
+
+static int make_machines(struct sim *sim, struct fabric_errors *errors)
+{
+    size_t switches = 0, hosts = 0;
+    int error = sim_plan_switches(sim, &switches, errors);
+
+    if (!error) error = sim_plan_hosts(sim, &hosts, errors);
+    if (!error) error = check_memory(sim, switches + hosts, errors);
+    if (error) return error;
+    sim->memory.bytes = switches + hosts + 4096;
+    sim->memory.at = pages_map(sim->memory.bytes);
+    if (sim->memory.at == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < sim->fabric->hosts; i++)
+        sim_make_host(sim, i);
+    for (uint32_t i = 0; i < sim->fabric->switches; i++)
+        sim_make_switch(sim, i);
+    return sim_make_pairs(sim, errors);
+}
+
+/* The first thing each node waits for. */
+static void wake_all(struct sim *sim)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    for (uint32_t i = 0; i < fabric->nodes; i++) {
+        struct node *node = engine_node(sim->engine, i);
+        if (i < fabric->hosts) {
+            sim->host[i].work_at = workload_next(sim->workload, i);
+            sim_host_schedule(&sim->host[i], node, 0);
+        } else {
+            sim_switch_schedule(&sim->sw[i - fabric->hosts], node, 0);
+        }
+        if (node->tick != EVENT_NEVER) engine_wake(sim->engine, i, event_time(node->tick));
+    }
+    for (uint32_t i = 0; i < engine_workers(sim->engine); i++)
+        memset(engine_worker(sim->engine, i)->scratch, 0, sizeof(struct sim_scratch));
+}
+
+int sim_create(const struct fabric *fabric, const struct sim_options *options, struct sim **ret,
+               struct fabric_errors *errors)
+{
+    struct sim *sim = calloc(1, sizeof(*sim));
+
+    if (sim == NULL) return -ENOMEM;
+    sim->fabric = fabric;
+    sim->options = *options;
+    if (sim->options.threads == 0) sim->options.threads = 1;
+    sim->sync_latency = SYNC_LATENCY;
+    sim->until = options->until != PS_NEVER ? options->until : fabric->stop;
+    sim->state = SIM_RUNNING;
+    struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
+    int error = workload_create(fabric, &work, &sim->workload, errors);
+    if (!error) error = make_machines(sim, errors);
+    if (!error) error = sim_faults_build(sim);
+    if (!error) error = sim_build_engine(sim, errors);
+    sim->wake = error ? NULL : calloc(fabric->hosts + 1u, sizeof(*sim->wake));
+    if (!error && sim->wake == NULL) error = -ENOMEM;
+    if (error) {
+        if (error == -ENOMEM && errors->count == 0) no_memory(sim, errors);
+        sim_free(sim);
+        return error;
+    }
+    wake_all(sim);
+    *ret = sim;
+    return 0;
+}
+
+void sim_free(struct sim *sim)
+{
+    if (sim == NULL) return;
+    for (uint32_t i = 0; i < sim->captures; i++)
+        sim_capture_close(sim, i);
+    free(sim->capture);
+    engine_free(sim->engine);
+    workload_free(sim->workload);
+    pages_unmap(sim->memory.at, sim->memory.bytes);
+    free(sim->sw);
+    free(sim->host);
+    free(sim->adapter);
+    free(sim->connection);
+    free(sim->pairs_at);
+    free(sim->fault);
+    free(sim->port_config);
+    free(sim->port_table);
+    free(sim->port_rate);
+    free(sim->cc);
+    free(sim->wake);
+    free(sim);
+}
+
+/* Between windows: jobs end and begin. */
+static bool coordinate(void *context, ps_t now)
+{
+    struct sim *sim = context;
+    uint32_t count;
+
+    while ((count = workload_coordinate(sim->workload, now, sim->wake, sim->fabric->hosts)) > 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            struct sim_host *host = &sim->host[sim->wake[i]];
+            struct node *node = engine_node(sim->engine, host->host);
+            host->work_at = workload_next(sim->workload, host->host);
+            if (host->work_at == PS_NEVER) continue;
+            sim_host_schedule(host, node, now);
+            engine_wake(sim->engine, host->host, host->work_at < now ? now : host->work_at);
+        }
+    }
+    if (sim->captures) sim_captures_write(sim, now);
+    return workload_finished(sim->workload);
+}
+
+/*
+ * The jobs are done: whatever else is under way (CNPs, pauses, what was sent again needlessly) runs on for as long as
+ * the longest window can be, from the end of the last job.  How far windows reached when the end was noticed depends on
+ * tiles and threads; where the run stops must not.
+ */
+static enum sim_state finish(struct sim *sim)
+{
+    ps_t end = 0;
+
+    for (uint32_t i = 0; i < workload_instances(sim->workload); i++) {
+        ps_t one = workload_instance(sim->workload, i)->end;
+        if (one != PS_NEVER && one > end) end = one;
+    }
+    end += sim->sync_latency;
+    if (end > sim->until) end = sim->until;
+    if (end < sim->engine->now) end = sim->engine->now; /* no job had anything to do */
+    engine_run(sim->engine, UINT64_MAX, end, NULL, NULL);
+    sim->engine->now = end;
+    return SIM_DONE;
+}
+
+enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
+{
+    if (sim->state == SIM_DONE || sim->state == SIM_STUCK) return sim->state;
+    if (until > sim->until) until = sim->until;
+    switch (engine_run(sim->engine, windows, until, coordinate, sim)) {
+    case ENGINE_STOPPED:
+        sim->state = finish(sim);
+        break;
+    case ENGINE_UNTIL:
+        sim->state = SIM_UNTIL;
+        break;
+    case ENGINE_IDLE:
+        /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
+        sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
+        break;
+    case ENGINE_RUNNING:
+        sim->state = SIM_RUNNING;
+        break;
+    }
+    return sim->state;
+}
+
+struct sim_progress sim_progress(const struct sim *sim)
+{
+    struct sim_progress progress = {.now = sim->engine->now, .jobs = workload_instances(sim->workload)};
+
+    for (uint32_t i = 0; i < engine_workers(sim->engine); i++)
+        progress.packet_hops += engine_worker(sim->engine, i)->hops;
+    for (uint32_t i = 0; i < progress.jobs; i++)
+        progress.jobs_done += workload_instance(sim->workload, i)->end != PS_NEVER;
+    return progress;
+}
+
+size_t sim_memory_bytes(const struct sim *sim)
+{
+    struct engine_totals totals = engine_totals(sim->engine);
+
+    return sim->memory.used + workload_memory_bytes(sim->workload) + totals.memory_bytes + totals.packets_peak * 64;
+}

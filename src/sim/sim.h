@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fabric in virtual time: the seam of src/sim.
+ *
+ * sim_create() makes machines of what the fabric file says and queue pairs of what its jobs need;
+ * sim_advance() runs some windows, so that the caller can show progress; sim_result() reads the counters out. No
+ * clock is read here.
+ */
+#ifndef ROCELAB_SIM_SIM_H
+#define ROCELAB_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "fabric/fabric.h"
+#include "telemetry/sim_result.h"
+
+struct sim_options {
+    uint64_t seed;
+    uint32_t threads;          /* 0: 1 */
+    ps_t until;                /* PS_NEVER: until the jobs are done, or what the fabric says */
+    bool no_tiles;             /* windows of the smallest latency everywhere: for comparison */
+    uint32_t packets_max;      /* 0: as many as the fabric may ever hold */
+    uint64_t memory_max_bytes; /* refuse what needs more; 0: no limit */
+};
+
+struct sim;
+
+/* 0, -EINVAL with errors, -ENOMEM (with an error that says how much is needed when memory_max_bytes is exceeded).
+ * The fabric outlives the simulation. */
+int sim_create(const struct fabric *fabric, const struct sim_options *options, struct sim **ret,
+               struct fabric_errors *errors);
+void sim_free(struct sim *sim);
+
+/* Runs `windows` windows at most, and no event at or after `until` (PS_NEVER: the options' end). */
+enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until);
+
+struct sim_progress {
+    ps_t now;
+    uint64_t packet_hops;
+    uint32_t jobs, jobs_done; /* repetitions counted */
+};
+struct sim_progress sim_progress(const struct sim *sim);
+
+/* Everything but counters (which stay the machines') is the caller's to free with sim_result_free(). */
+int sim_result(struct sim *sim, struct sim_result *ret);
+void sim_result_free(struct sim_result *result);
+/* CHECKs every machine's books, and that no packet is missing. */
+void sim_audit(struct sim *sim);
+size_t sim_memory_bytes(const struct sim *sim);
+
+/* Captures what crosses a port from now on, both ways, as nanosecond pcap.  0, -EBUSY (this port or its peer is
+ * captured already), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */
+int sim_capture(struct sim *sim, uint32_t port, const char *path);
+/* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
+int sim_capture_close(struct sim *sim, uint32_t index);
+
+void sim_sample_port(struct sim *sim, uint32_t port, struct sim_sample *ret);
+uint32_t sim_connections(const struct sim *sim);
+void sim_sample_connection(const struct sim *sim, uint32_t connection, struct sim_connection_sample *ret);
+
+#endif

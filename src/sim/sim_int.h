@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machines as nodes: what the glue keeps.
+ */
+#ifndef ROCELAB_SIM_SIM_INT_H
+#define ROCELAB_SIM_SIM_INT_H
+
+#include "nic/nic.h"
+#include "sim/engine.h"
+#include "sim/sim.h"
+#include "switch/switch.h"
+#include "workload/workload.h"
+
+#define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say */
+
+struct sim_fault { /* something that happens to one node's end of a link, or stops happening */
+    ps_t at;
+    struct sim *sim;
+    uint32_t fault; /* into fabric.fault */
+    uint32_t node;
+    uint16_t port;
+    bool begins;
+};
+
+struct fault_list { /* a node's, in order of time */
+    const struct sim_fault *fault;
+    uint32_t count, next;
+    ps_t storm_at; /* when the next pause frame of a storm is due; PS_NEVER: no storm */
+    uint32_t storms, storm_fault;
+};
+
+struct sim_switch {
+    struct sw *sw;
+    ps_t deadline; /* as the switch named it */
+    struct fault_list faults;
+    struct sw_routes routes;
+    struct sw_config config;
+};
+
+struct sim_adapter {
+    struct nic *nic;
+    ps_t deadline;
+    struct nic_cq cq;
+};
+
+struct sim_host {
+    struct sim *sim;
+    struct sim_adapter *adapter;
+    uint32_t adapters;
+    uint32_t host;
+    ps_t work_at; /* when the workload wants to be asked */
+    uint64_t failed;
+    struct fault_list faults;
+};
+
+struct sim_connection { /* the sending end's queue pair */
+    struct nic_qp *qp, *peer_qp;
+    uint32_t qpn, peer_qpn;
+    uint16_t adapter; /* of the sending end, within its host */
+};
+
+struct sim_scratch { /* a worker's */
+    struct sw_io sw_io;
+    struct nic_io nic_io;
+    struct workload_out out;
+};
+
+struct sim_memory { /* machines' memory: one range, node after node */
+    uint8_t *at;
+    size_t used, bytes;
+};
+
+struct sim {
+    const struct fabric *fabric;
+    struct sim_options options;
+    struct engine *engine;
+    struct workload *workload;
+    struct sim_switch *sw;
+    struct sim_host *host;
+    struct sim_adapter *adapter;
+    struct sim_connection *connection;
+    struct sim_fault *fault;
+    uint32_t faults;
+    struct sw_port_config *port_config;       /* [settings] */
+    const struct sw_port_config **port_table; /* [ports] */
+    uint64_t *port_rate;                      /* [ports] */
+    struct cc_config *cc;                     /* [nics] */
+    uint32_t *pairs_at;                       /* [endpoint] queue pairs */
+    struct sim_memory memory;
+    bool telemetry;
+    ps_t sync_latency;
+    ps_t until;
+    enum sim_state state;
+    uint32_t *wake;
+    struct sim_capture *capture;
+    uint32_t captures;
+};
+
+/* switch_node.c, host_node.c: the visit functions */
+void sim_visit_switch(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_telemetry(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
+/* The host's next time, from its adapters, the workload and its faults. */
+void sim_host_schedule(struct sim_host *host, struct node *node, ps_t now);
+void sim_switch_schedule(struct sim_switch *sw, struct node *node, ps_t now);
+
+/* faults.c */
+int sim_faults_build(struct sim *sim);
+static inline ps_t faults_next(const struct fault_list *list)
+{
+    ps_t next = list->next < list->count ? list->fault[list->next].at : PS_NEVER;
+    return next < list->storm_at ? next : list->storm_at;
+}
+/* Applies what is due. */
+void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now);
+void sim_switch_port_state(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now);
+
+/* sim.c */
+void *sim_take(struct sim *sim, size_t bytes); /* of the machines' memory, zeroed */
+
+/* build_switch.c, build_host.c: first what they need, then the things */
+int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
+void sim_make_switch(struct sim *sim, uint32_t index);
+bool sim_tags(const struct fabric *fabric, uint32_t endpoint); /* its frames have an 802.1Q tag */
+#define SIM_TAG_BYTES 4u
+int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
+void sim_make_host(struct sim *sim, uint32_t index);
+int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
+
+/* capture.c: writes down what crossed captured ports before `now` */
+void sim_captures_write(struct sim *sim, ps_t now);
+
+/* build_engine.c */
+int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
+
+/* ideal.c: completion of a message alone in the fabric, with its last acknowledgement */
+ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes);
+
+#endif

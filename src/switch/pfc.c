@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Priority flow control, both ways (IEEE 802.1Q-2018 clause 36, the former 802.1Qbb; quanta: 802.3 annex 31B).
+ *
+ * Out: a priority group in XOFF means that the peer of that port shall not send its priorities.  `xoff` is what the
+ * MMU decided, `told` what the peer knows; the difference is a frame.  All priorities of a port that change the same
+ * way in one call share a frame.  A pause lasts pause_quanta times 512 bit times at the peer, so while XOFF holds the
+ * frame is sent again after half that time, for all priorities of the port at once: one timer a port.
+ *
+ * In: each priority has a time until which it is paused; a queue may not send while any priority that maps to it is
+ * paused.  XOFF replaces the time, quanta 0 ends it.  The frame being sent is not cut, and the reaction time lies
+ * with the caller, who delivers the pause that much later.
+ *
+ * Timers are lazy: `due` of a port is the earliest moment something may be due there.  A renewed pause moves only its
+ * own time; the tick that comes early finds nothing and names the next.  Without refresh_pauses there is
+ * no timer at all: a pause holds until it is ended (the HPCC model).
+ *
+ * When the caller's lists are full the frame stays owed (told lags behind) and the port is due at once.
+ */
+#include "switch/switch_int.h"
+
+static ps_t quanta_ps(const struct sw_port_slow *slow, uint16_t quanta)
+{
+    return quanta * slow->quantum_ps + ((uint64_t)quanta * slow->quantum_frac >> 16);
+}
+
+void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps)
+{
+    struct sw_port_slow *slow = &sw->slow[port];
+    slow->quantum_ps = 512 * PS_S / rate_bps;
+    slow->quantum_frac = (uint32_t)(((512 * PS_S % rate_bps) << 16) / rate_bps);
+}
+
+static bool emit(struct sw *sw, uint32_t port, uint8_t enable, uint16_t quanta, struct sw_io *io)
+{
+    if (io->pauses == SW_PAUSES_MAX) return false;
+    io->pause[io->pauses++] = (struct sw_pause_out){.port = (uint16_t)port, .enable = enable, .quanta = quanta};
+    sw->counters[port].tx_pfc_frames++;
+    return true;
+}
+
+/* Priorities the peer ought to hold back. */
+static uint8_t wanted(const struct sw_port *port)
+{
+    uint8_t prios = 0;
+    for (uint32_t mask = port->xoff; mask; mask &= mask - 1)
+        prios |= port->profile->pg[__builtin_ctz(mask)].prios;
+    return prios;
+}
+
+static void tell_xoff(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    struct sw_port_slow *slow = &sw->slow[port];
+    if (!emit(sw, port, prios, state->profile->pause_quanta, io)) {
+        sw_due(sw, port, now);
+        return;
+    }
+    for (uint32_t mask = prios; mask; mask &= mask - 1) {
+        uint32_t prio = (uint32_t)__builtin_ctz(mask);
+        slow->told_since[prio] = now;
+        sw->counters[port].prio[prio].tx_xoff++;
+    }
+    if (sw->config->refresh_pauses && !state->told) {
+        slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
+        sw_due(sw, port, slow->refresh_at);
+    }
+    state->told |= prios;
+}
+
+static void tell_xon(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, struct sw_io *io)
+{
+    if (!emit(sw, port, prios, 0, io)) {
+        sw_due(sw, port, now);
+        return;
+    }
+    for (uint32_t mask = prios; mask; mask &= mask - 1) {
+        struct sw_prio_counters *count = &sw->counters[port].prio[__builtin_ctz(mask)];
+        count->tx_pause_ps += now - sw->slow[port].told_since[__builtin_ctz(mask)];
+        count->tx_xon++;
+    }
+    sw->port[port].told &= (uint8_t)~prios;
+}
+
+static void tell(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    uint8_t want = wanted(state);
+    uint8_t stop = want & (uint8_t)~state->told, go = state->told & (uint8_t)~want;
+    if (go) tell_xon(sw, port, go, now, io);
+    if (stop) tell_xoff(sw, port, stop, now, io);
+}
+
+void pfc_xoff(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io)
+{
+    if (sw->port[port].down) return;
+    sw->port[port].xoff |= (uint8_t)(1u << pg);
+    tell(sw, port, now, io);
+}
+
+void pfc_xon(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io)
+{
+    sw->port[port].xoff &= (uint8_t) ~(1u << pg);
+    tell(sw, port, now, io);
+}
+
+void pfc_review(struct sw *sw, ps_t now, struct sw_io *io)
+{
+    for (uint32_t port = 0; port < sw->ports; port++) {
+        struct sw_port *state = &sw->port[port];
+        for (uint32_t mask = state->xoff; mask; mask &= mask - 1) {
+            uint32_t pg = (uint32_t)__builtin_ctz(mask);
+            if (mmu_may_resume(sw, sw_pg_at(sw, port, pg), &state->profile->pg[pg]))
+                state->xoff &= (uint8_t) ~(1u << pg);
+        }
+        if (state->told) tell(sw, port, now, io);
+    }
+}
+
+void sw_kick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    if (io->kicks < SW_PAUSES_MAX) {
+        io->kick[io->kicks++] = (uint16_t)port;
+        sw->slow[port].kick_owed = 0;
+    } else {
+        sw->slow[port].kick_owed = 1;
+        sw_due(sw, port, now);
+    }
+}
+
+static uint8_t queues_of(const struct sw_profile *profile, uint8_t prios)
+{
+    uint8_t queues = 0;
+    for (uint32_t mask = prios; mask; mask &= mask - 1)
+        queues |= (uint8_t)(1u << profile->queue_of[__builtin_ctz(mask)]);
+    return queues;
+}
+
+void pfc_apply(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    struct sw_port_slow *slow = &sw->slow[port];
+    uint8_t queues = queues_of(state->profile, state->paused_prio);
+    if (!sw->config->watchdog.drop) queues &= (uint8_t)~slow->storm;
+    uint8_t released = state->paused & (uint8_t)~queues;
+    state->paused = queues;
+    for (uint32_t mask = released; mask; mask &= mask - 1)
+        slow->stuck_since[__builtin_ctz(mask)] = PS_NEVER;
+    if (released & state->filled) sw_kick(sw, port, now, io);
+}
+
+static void pause_ended(struct sw *sw, uint32_t port, uint32_t prio, ps_t now)
+{
+    sw->counters[port].prio[prio].rx_pause_ps += now - sw->slow[port].paused_since[prio];
+    sw->port[port].paused_prio &= (uint8_t) ~(1u << prio);
+}
+
+static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t quanta, ps_t now)
+{
+    struct sw_port *state = &sw->port[port];
+    struct sw_port_slow *slow = &sw->slow[port];
+    slow->pause_seen[prio] = now;
+    slow->paused_until[prio] = sw->config->refresh_pauses ? ps_add(now, quanta_ps(slow, quanta)) : PS_NEVER;
+    sw_due(sw, port, slow->paused_until[prio]);
+    if (state->paused_prio >> prio & 1) return;
+    state->paused_prio |= (uint8_t)(1u << prio);
+    slow->paused_since[prio] = now;
+}
+
+void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io)
+{
+    CHECK(port < sw->ports);
+    struct sw_port *state = &sw->port[port];
+    struct sw_port_counters *count = &sw->counters[port];
+    count->rx_pfc_frames++;
+    uint8_t before = state->paused_prio;
+    for (uint32_t mask = enable; mask; mask &= mask - 1) {
+        uint32_t prio = (uint32_t)__builtin_ctz(mask);
+        if (quanta[prio])
+            count->prio[prio].rx_xoff++;
+        else
+            count->prio[prio].rx_xon++;
+        if (state->down || !(state->profile->pfc_rx >> prio & 1)) continue;
+        if (quanta[prio])
+            pause_began(sw, port, prio, quanta[prio], now);
+        else if (state->paused_prio >> prio & 1)
+            pause_ended(sw, port, prio, now);
+    }
+    if (state->paused_prio != before) pfc_apply(sw, port, now, io);
+    if (state->paused_prio) watchdog_arm(sw, port, now);
+    io->deadline = sw->deadline;
+}
+
+static void refresh(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    struct sw_port_slow *slow = &sw->slow[port];
+    slow->refresh_at = PS_NEVER;
+    if (!state->told) return;
+    if (!emit(sw, port, state->told, state->profile->pause_quanta, io)) {
+        slow->refresh_at = now;
+        return;
+    }
+    for (uint32_t mask = state->told; mask; mask &= mask - 1)
+        sw->counters[port].prio[__builtin_ctz(mask)].tx_xoff_refresh++;
+    slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
+}
+
+static ps_t expire(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    uint8_t before = state->paused_prio;
+    ps_t next = PS_NEVER;
+    for (uint32_t mask = before; mask; mask &= mask - 1) {
+        uint32_t prio = (uint32_t)__builtin_ctz(mask);
+        ps_t until = sw->slow[port].paused_until[prio];
+        if (until <= now)
+            pause_ended(sw, port, prio, now);
+        else if (until < next)
+            next = until;
+    }
+    if (state->paused_prio != before) pfc_apply(sw, port, now, io);
+    return next;
+}
+
+ps_t pfc_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port_slow *slow = &sw->slow[port];
+    tell(sw, port, now, io);
+    if (slow->refresh_at <= now) refresh(sw, port, now, io);
+    ps_t next = expire(sw, port, now, io);
+    if (slow->kick_owed) sw_kick(sw, port, now, io);
+    return slow->refresh_at < next ? slow->refresh_at : next;
+}
+
+void pfc_forget(struct sw *sw, uint32_t port, ps_t now)
+{
+    struct sw_port *state = &sw->port[port];
+    for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
+        if (state->paused_prio >> prio & 1) pause_ended(sw, port, prio, now);
+        if (state->told >> prio & 1) sw->counters[port].prio[prio].tx_pause_ps += now - sw->slow[port].told_since[prio];
+        sw->slow[port].stuck_since[prio] = PS_NEVER;
+    }
+    state->told = 0;
+    state->xoff = 0;
+    state->paused = 0;
+    sw->slow[port].refresh_at = PS_NEVER;
+    sw->slow[port].kick_owed = 0;
+}
+
+void sw_settle(struct sw *sw, ps_t now)
+{
+    for (uint32_t port = 0; port < sw->ports; port++) {
+        struct sw_port_slow *slow = &sw->slow[port];
+        for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
+            struct sw_prio_counters *count = &sw->counters[port].prio[prio];
+            if (sw->port[port].told >> prio & 1) {
+                count->tx_pause_ps += now - slow->told_since[prio];
+                slow->told_since[prio] = now;
+            }
+            if (sw->port[port].paused_prio >> prio & 1) {
+                count->rx_pause_ps += now - slow->paused_since[prio];
+                slow->paused_since[prio] = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The switch's front doors: init, packet in, packet out, tick, port up and down.
+ *
+ * sw_rx and sw_tx run once for every packet-hop of a simulation, so the way of a packet that
+ * is not dropped and crosses no threshold is short and straight; the rest is in functions of its own.
+ * Order in sw_rx: class, route, TTL, MTU, refusal, MMU, XOFF, mark, queue; a drop is counted
+ * with the first reason found; the pieces are in hot.h.  Order in sw_tx: choose, unlink, release, XON, mark.
+ *
+ * TTL is for IP; frames of RoCEv1 and others are bridged without it.  Measured by tests/switch/bench_switch.c.
+ */
+#include "switch/hot.h"
+#include "switch/switch_int.h"
+
+#define MARK_STREAM 1 /* of the switch's seed */
+#define HASH_STREAM 2
+
+static size_t lines(size_t bytes)
+{
+    return (bytes + SW_LINE - 1) & ~(size_t)(SW_LINE - 1);
+}
+
+size_t sw_memory_bytes(const struct sw_config *config)
+{
+    size_t ports = config->ports;
+    return lines(sizeof(struct sw)) + lines(ports * sizeof(struct sw_port)) +
+           lines(ports * SW_PRIOS * sizeof(struct sw_pg)) + lines(ports * SW_PRIOS * sizeof(struct sw_queue)) +
+           lines(sw_profiles_count(config) * sizeof(struct sw_profile)) + lines(ports * sizeof(ps_t)) +
+           lines(ports * sizeof(struct sw_port_slow)) + lines(ports * sizeof(struct sw_port_counters));
+}
+
+static void *take(uint8_t **at, size_t bytes)
+{
+    void *taken = *at;
+    *at += lines(bytes);
+    return taken;
+}
+
+struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw_routes *routes)
+{
+    CHECK((uintptr_t)memory % SW_LINE == 0);
+    CHECK(sw_config_problem(config) == NULL);
+    size_t ports = config->ports;
+    uint8_t *at = memory;
+    struct sw *sw = take(&at, sizeof *sw);
+    sw->port = take(&at, ports * sizeof *sw->port);
+    sw->pg = take(&at, ports * SW_PRIOS * sizeof *sw->pg);
+    sw->queue = take(&at, ports * SW_PRIOS * sizeof *sw->queue);
+    sw->profile = take(&at, sw_profiles_count(config) * sizeof *sw->profile);
+    sw->due = take(&at, ports * sizeof *sw->due);
+    sw->slow = take(&at, ports * sizeof *sw->slow);
+    sw->counters = take(&at, ports * sizeof *sw->counters);
+    CHECK((size_t)(at - (uint8_t *)memory) == sw_memory_bytes(config));
+
+    sw->config = config;
+    sw->ports = config->ports;
+    sw->deadline = PS_NEVER;
+    sw_profiles_compile(sw);
+    sw_set_routes(sw, routes);
+    /* Seeds are small numbers as a rule: hashed as they are, two switches would choose alike. */
+    rng_init(&sw->rng, config->seed, HASH_STREAM);
+    sw->hash_seed = rng_u64(&sw->rng);
+    rng_init(&sw->rng, config->seed, MARK_STREAM);
+    for (uint32_t port = 0; port < ports; port++) {
+        sw->due[port] = PS_NEVER;
+        sw->slow[port].refresh_at = PS_NEVER;
+        sw->slow[port].poll_at = PS_NEVER;
+        pfc_set_rate(sw, port, config->rate_bps[port]);
+        for (uint32_t i = 0; i < SW_PRIOS; i++) {
+            sw->slow[port].stuck_since[i] = PS_NEVER;
+            sw_queue_at(sw, port, i)->head = PKT_NONE;
+            sw_queue_at(sw, port, i)->tail = PKT_NONE;
+        }
+    }
+    return sw;
+}
+
+void sw_set_routes(struct sw *sw, const struct sw_routes *routes)
+{
+    sw->routes = routes;
+    route_init(sw);
+}
+
+/* Counted at `port` under `prio` (its PG or its queue), and gone. */
+__attribute__((noinline, cold)) void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id,
+                                             struct sw_io *io)
+{
+    sw->counters[port].drop[why]++;
+    sw->counters[port].prio[prio].drops++;
+    pktpool_put(io->pool, id);
+    io->deadline = sw->deadline;
+}
+
+__attribute__((noinline)) void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue,
+                                       struct pkt *pkt)
+{
+    uint8_t ecn = pkt->tos & PKT_ECN_MASK;
+    if (ecn == PKT_ECN_NOT_ECT || ecn == PKT_ECN_CE || !ecn_mark(sw, rule, queue->bytes)) return;
+    pkt->tos |= PKT_ECN_CE;
+    queue->marked++;
+}
+
+/* The way of a packet that reaches a threshold: admitted or not, a lossless class pauses its peer. */
+__attribute__((noinline)) enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now,
+                                                struct sw_io *io)
+{
+    struct sw_pg *pg = sw_pg_at(sw, in, pg_index);
+    const struct sw_pg_rule *rule = &sw->port[in].profile->pg[pg_index];
+    enum sw_drop verdict = mmu_admit(sw, pg, rule, cells);
+    /* A refusal pauses too; but where nothing is held nothing would ever end the pause. */
+    if (rule->lossless && !(sw->port[in].xoff >> pg_index & 1) &&
+        (mmu_must_pause(sw, pg, rule) || (verdict != SW_DROPS && pg->held)))
+        pfc_xoff(sw, in, pg_index, now, io);
+    return verdict;
+}
+
+/* Takes the head of the queue off, and its cells from where it was charged. */
+static inline pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue, uint32_t index, struct pkt *hot)
+{
+    pkt_t id = queue->head, next = hot[id].next;
+    uint32_t bytes = hot[id].frame_bytes, in = hot[id].in_port;
+    uint32_t cells = sw_cells(sw, bytes);
+    const struct sw_profile *from = sw->port[in].profile;
+    uint32_t pg = from->pg_of[hot[id].tc];
+    queue->head = next;
+    queue->cells -= cells;
+    queue->bytes -= bytes;
+    if (next == PKT_NONE) {
+        port->filled &= (uint8_t) ~(1u << index);
+        if (queue->deficit > 0) queue->deficit = 0;
+    }
+    mmu_release(sw, sw_pg_at(sw, in, pg), &from->pg[pg], cells);
+    return id;
+}
+
+uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
+{
+    struct sw_way way;
+
+    if (sw_unlikely(!sw_way_find(sw, in, id, io, &way)) || sw_unlikely(!sw_way_queue(sw, &way, id, now, io)))
+        return SW_DROPPED;
+    return (uint16_t)way.out;
+}
+
+/* A packet of the group left: has its peer waited long enough? */
+__attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, uint32_t tc, ps_t now, struct sw_io *io)
+{
+    const struct sw_port *from = &sw->port[in];
+    uint32_t pg = from->profile->pg_of[tc];
+    if (from->xoff >> pg & 1 && mmu_may_resume(sw, sw_pg_at(sw, in, pg), &from->profile->pg[pg]))
+        pfc_xon(sw, in, pg, now, io);
+}
+
+pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *to = &sw->port[port];
+    uint32_t ready = to->filled & ~(uint32_t)to->paused;
+    if (!ready) {
+        io->deadline = sw->deadline;
+        return PKT_NONE;
+    }
+    struct pkt *hot = io->pool->hot;
+    struct sw_queue *queues = sw_queue_at(sw, port, 0);
+    bool alone = (ready & (ready - 1)) == 0;
+    uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to, queues, ready);
+    struct sw_queue *queue = &queues[index];
+    if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
+    pkt_t id = pop(sw, to, queue, index, hot);
+    struct pkt *pkt = &hot[id];
+    queue->tx_packets++;
+    queue->tx_bytes += pkt->frame_bytes;
+
+    if (sw_unlikely(sw->port[pkt->in_port].xoff)) consider_xon(sw, pkt->in_port, pkt->tc, now, io);
+    const struct sw_queue_rule *rule = &to->profile->queue[index];
+    if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, pkt);
+    io->deadline = sw->deadline;
+    return id;
+}
+
+void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io)
+{
+    struct sw_queue *from = sw_queue_at(sw, port, queue);
+    while (sw->port[port].filled >> queue & 1)
+        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot), io);
+}
+
+void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
+{
+    if (now >= sw->deadline) {
+        for (uint32_t port = 0; port < sw->ports; port++) {
+            if (sw->due[port] > now) continue;
+            sw->due[port] = PS_NEVER;
+            ps_t pauses = pfc_tick(sw, port, now, io);
+            ps_t poll = watchdog_tick(sw, port, now, io);
+            sw_due(sw, port, pauses < poll ? pauses : poll);
+        }
+        ps_t next = PS_NEVER;
+        for (uint32_t port = 0; port < sw->ports; port++)
+            if (sw->due[port] < next) next = sw->due[port];
+        sw->deadline = next;
+    }
+    io->deadline = sw->deadline;
+}
+
+void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io)
+{
+    CHECK(port < sw->ports);
+    struct sw_port *state = &sw->port[port];
+    if (state->down != up) { /* already so */
+        io->deadline = sw->deadline;
+        return;
+    }
+    pfc_forget(sw, port, now);
+    watchdog_forget(sw, port);
+    state->down = !up;
+    state->refuse = up ? 0 : UINT8_MAX;
+    if (up) {
+        pfc_set_rate(sw, port, sw->config->rate_bps[port]);
+    } else {
+        for (uint32_t queue = 0; queue < SW_PRIOS; queue++)
+            sw_flush(sw, port, queue, SW_DROP_port_down, io);
+        pfc_review(sw, now, io);
+    }
+    io->deadline = sw->deadline;
+}

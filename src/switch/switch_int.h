@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The switch's insides: what a switch is in memory, and what its files offer each other.
+ *
+ * One block of memory: struct sw, then arrays by port.  What a packet touches is kept in few
+ * cache lines: the port's masks (16 bytes), the ledger of the priority group it came in by (32),
+ * the queue it leaves by (64), and the compiled rules of the ports (profile, shared by all ports
+ * with the same configuration).  All that only pauses and the watchdog need is in sw_port_slow.
+ *
+ * The books are in cells.  A priority group holds `held` cells of reserve and shared pool (the reserve is the
+ * first part of it, so it needs no number of its own) and `headroom` cells beside it:
+ *     shared of a PG = held above reserved;   shared_used = their sum;   headroom_used = the sum of headroom.
+ */
+#ifndef ROCELAB_SWITCH_SWITCH_INT_H
+#define ROCELAB_SWITCH_SWITCH_INT_H
+
+#include "base/check.h"
+#include "switch/switch.h"
+
+#define SW_NO_PORT UINT32_MAX
+#define SW_ALPHA_BITS 20 /* thresholds are free cells * alpha, alpha in fixed point */
+#define SW_ALPHA_MAX 2048u
+#define SW_CELL_MAX 32768u
+#define SW_LINE 64u
+
+/* The compiled form of sw_pg_config; threshold = fixed + (free * alpha >> SW_ALPHA_BITS), one of them 0. */
+struct sw_pg_rule {
+    uint32_t reserved, fixed, alpha;
+    uint32_t xon_offset, headroom;
+    uint8_t lossless;
+    uint8_t prios; /* bit p: priority p is in this group and PFC is sent for it */
+    uint8_t spare[10];
+};
+
+/* The compiled form of sw_queue_config. */
+struct sw_queue_rule {
+    uint64_t mark_in_above, mark_out_above; /* ECN min where marking happens, UINT64_MAX elsewhere */
+    uint64_t mark_min, mark_max;
+    uint64_t mark_slope;         /* probability a byte above min, 2^48 = 1 */
+    uint32_t limit, limit_alpha; /* cells (UINT32_MAX: none), and as in sw_pg_rule (0: none) */
+    int32_t weight;
+    uint32_t spare[3];
+};
+
+struct sw_profile { /* a port configuration, compiled */
+    uint8_t dscp_to_tc[64];
+    uint8_t pcp_to_tc[SW_PRIOS];
+    uint8_t queue_of[SW_PRIOS], pg_of[SW_PRIOS]; /* by tc, which is also the priority */
+    uint32_t mtu_bytes;                          /* UINT32_MAX: any */
+    uint8_t trust_pcp;
+    uint8_t strict;  /* bit q */
+    uint8_t limited; /* bit q: some egress limit */
+    uint8_t pfc_rx;
+    uint16_t pause_quanta;
+    struct sw_pg_rule pg[SW_PRIOS];
+    struct sw_queue_rule queue[SW_PRIOS];
+    const struct sw_port_config *config; /* what it was compiled from */
+};
+
+struct sw_port { /* masks of queues, of priority groups or of priorities */
+    const struct sw_profile *profile;
+    uint8_t filled; /* queues that hold packets */
+    uint8_t paused; /* queues that may not send */
+    uint8_t refuse; /* queues that take no arrivals (watchdog, port down) */
+    uint8_t xoff;   /* priority groups in XOFF */
+    uint8_t turn;   /* the weighted queue whose turn it is */
+    uint8_t down;
+    uint8_t told;        /* priorities the peer was told to pause */
+    uint8_t paused_prio; /* priorities the peer paused */
+};
+
+struct sw_pg { /* ledger of an ingress priority group, in cells */
+    uint32_t held, headroom;
+    uint32_t total_max, headroom_max;
+    uint64_t rx_packets, rx_bytes;
+};
+
+struct sw_queue {
+    pkt_t head, tail;
+    uint64_t bytes;
+    uint32_t cells;
+    int32_t deficit;
+    uint64_t bytes_max;
+    uint64_t tx_packets, tx_bytes;
+    uint64_t marked;
+    uint64_t spare;
+};
+
+struct sw_port_slow {
+    ps_t quantum_ps;       /* 512 bit times, whole part ... */
+    uint32_t quantum_frac; /* ... and the rest in 2^-16 ps */
+    uint8_t storm;         /* queues the watchdog acts on */
+    uint8_t kick_owed;
+    ps_t refresh_at, poll_at;
+    ps_t told_since[SW_PRIOS];
+    ps_t paused_since[SW_PRIOS], paused_until[SW_PRIOS]; /* by priority */
+    ps_t pause_seen[SW_PRIOS];                           /* last XOFF received */
+    ps_t stuck_since[SW_PRIOS];                          /* by queue; PS_NEVER: not */
+};
+
+struct sw {
+    /* hot */
+    struct sw_port *port;
+    struct sw_pg *pg;       /* [port * SW_PRIOS + pg] */
+    struct sw_queue *queue; /* [port * SW_PRIOS + queue] */
+    const struct sw_routes *routes;
+    uint32_t shared_size, shared_used;
+    uint32_t headroom_size, headroom_used; /* pool; UINT32_MAX when dedicated */
+    uint64_t cell_inverse;                 /* ceil(2^32 / cell) */
+    uint32_t cell_bytes;
+    uint16_t ports;
+    ps_t deadline;
+    uint64_t hash_seed;
+    uint64_t hash_node_mask, hash_flow_mask;
+    struct rng rng;
+    /* cold */
+    const struct sw_config *config;
+    struct sw_port_slow *slow;
+    ps_t *due; /* [port] when sw_tick has work there; may be early */
+    struct sw_port_counters *counters;
+    struct sw_profile *profile;
+    uint32_t profiles;
+};
+
+_Static_assert(sizeof(struct sw_queue) == SW_LINE, "a queue is one cache line");
+_Static_assert(sizeof(struct sw_pg) * 2 == SW_LINE, "two ledgers in a cache line");
+_Static_assert(sizeof(struct sw_port) == 16, "four ports in a cache line");
+_Static_assert(sizeof(struct sw_pg_rule) == 32 && sizeof(struct sw_queue_rule) == 64, "indexed by a shift");
+
+static inline struct sw_pg *sw_pg_at(const struct sw *sw, uint32_t port, uint32_t pg)
+{
+    return &sw->pg[port * SW_PRIOS + pg];
+}
+
+static inline struct sw_queue *sw_queue_at(const struct sw *sw, uint32_t port, uint32_t queue)
+{
+    return &sw->queue[port * SW_PRIOS + queue];
+}
+
+/* Exact for frames below 64 KiB and cells up to SW_CELL_MAX. */
+static inline uint32_t sw_cells(const struct sw *sw, uint32_t bytes)
+{
+    return (uint32_t)((bytes + sw->cell_bytes - 1) * sw->cell_inverse >> 32);
+}
+
+static inline void sw_due(struct sw *sw, uint32_t port, ps_t at)
+{
+    if (at < sw->due[port]) sw->due[port] = at;
+    if (at < sw->deadline) sw->deadline = at;
+}
+
+/* profile.c */
+uint32_t sw_profiles_count(const struct sw_config *config);
+void sw_profiles_compile(struct sw *sw);
+
+/* mmu.c; cells that a PG holds of the shared pool, and may hold while `free` of it are unused */
+static inline uint32_t mmu_shared(const struct sw_pg *pg, const struct sw_pg_rule *rule)
+{
+    return pg->held > rule->reserved ? pg->held - rule->reserved : 0;
+}
+
+static inline uint64_t mmu_threshold(const struct sw_pg_rule *rule, uint32_t free)
+{
+    return rule->fixed + ((uint64_t)free * rule->alpha >> SW_ALPHA_BITS);
+}
+
+/* Would `over` cells above the reserve, `cells` of them new or fewer, leave the group below its threshold? */
+static inline bool mmu_below(const struct sw *sw, const struct sw_pg_rule *rule, uint32_t over, uint32_t cells)
+{
+    uint32_t part = over < cells ? over : cells;
+    uint32_t free = sw->shared_size - sw->shared_used;
+    return part <= free && over < mmu_threshold(rule, free - part);
+}
+
+/* The way of nearly all packets: admits one that stays below the threshold, and so has no one to pause.  False, and
+ * nothing changed, for the others: mmu_admit() decides. */
+static inline bool mmu_admit_quiet(struct sw *sw, struct sw_pg *pg, const struct sw_pg_rule *rule, uint32_t cells)
+{
+    uint32_t held = pg->held + cells;
+    if (held > rule->reserved) {
+        uint32_t over = held - rule->reserved;
+        if (!mmu_below(sw, rule, over, cells)) return false;
+        sw->shared_used += over < cells ? over : cells;
+    }
+    pg->held = held;
+    if (held + pg->headroom > pg->total_max) pg->total_max = held + pg->headroom;
+    return true;
+}
+/* SW_DROPS when admitted, or why not. */
+enum sw_drop mmu_admit(struct sw *sw, struct sw_pg *pg, const struct sw_pg_rule *rule, uint32_t cells);
+bool mmu_egress_full(const struct sw *sw, const struct sw_queue *queue, const struct sw_queue_rule *rule,
+                     uint32_t cells);
+
+/* Empties headroom first, then the pool, then the reserve. */
+static inline void mmu_release(struct sw *sw, struct sw_pg *pg, const struct sw_pg_rule *rule, uint32_t cells)
+{
+    if (__builtin_expect(pg->headroom != 0, 0)) {
+        uint32_t part = cells < pg->headroom ? cells : pg->headroom;
+        pg->headroom -= part;
+        sw->headroom_used -= part;
+        cells -= part;
+    }
+    CHECK(pg->held >= cells);
+    uint32_t over = mmu_shared(pg, rule);
+    sw->shared_used -= cells < over ? cells : over;
+    pg->held -= cells;
+}
+bool mmu_must_pause(const struct sw *sw, const struct sw_pg *pg, const struct sw_pg_rule *rule);
+bool mmu_may_resume(const struct sw *sw, const struct sw_pg *pg, const struct sw_pg_rule *rule);
+
+/* pfc.c */
+void pfc_xoff(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io);
+void pfc_xon(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io);
+/* Looks at every PG in XOFF of every port, after many releases at once; one frame a port. */
+void pfc_review(struct sw *sw, ps_t now, struct sw_io *io);
+/* Voids what either side told the other. */
+void pfc_forget(struct sw *sw, uint32_t port, ps_t now);
+/* Works out which queues may not send from paused_prio and the watchdog; asks for the port where that lets some go. */
+void pfc_apply(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
+void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps);
+ps_t pfc_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io); /* the next one wanted */
+void sw_kick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
+
+/* ecn.c: is a packet to be marked at this queue length, above the min of the curve? */
+bool ecn_mark(struct sw *sw, const struct sw_queue_rule *rule, uint64_t bytes);
+
+/* sched.c: which of the queues in `ready` (two or more), and what to note when `bytes` of it were taken off */
+uint32_t sched_pick(struct sw_port *port, struct sw_queue *queue, uint32_t ready);
+static inline void sched_sent(const struct sw_port *port, struct sw_queue *queue, uint32_t ready, uint32_t bytes)
+{
+    if (!(port->profile->strict & ready)) queue->deficit -= (int32_t)bytes;
+}
+
+/* route.c: a member of the group; the port of a packet, or SW_NO_PORT */
+static inline uint32_t route_hash(const struct sw *sw, const struct pkt *pkt)
+{
+    uint64_t nodes = ((uint64_t)pkt->dst_node << 32 | pkt->src_node) & sw->hash_node_mask;
+    uint64_t flow = ((uint64_t)pkt->dest_qp << 32 | pkt->sport) & sw->hash_flow_mask;
+    uint64_t hash = (sw->hash_seed ^ nodes) * UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ hash >> 32 ^ flow) * UINT64_C(0xD6E8FEB86659FD93);
+    hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
+    return (uint32_t)(hash >> 32);
+}
+
+static inline uint32_t route_member(const struct sw *sw, const struct sw_group *group, const struct pkt *pkt)
+{
+    if (group->count == 0) return SW_NO_PORT;
+    uint32_t member = group->count == 1 ? 0 : (uint32_t)((uint64_t)route_hash(sw, pkt) * group->count >> 32);
+    return sw->routes->port[group->first + member];
+}
+static inline uint32_t route_port(const struct sw *sw, const struct pkt *pkt)
+{
+    const struct sw_routes *routes = sw->routes;
+    uint32_t place = routes->place_of[pkt->dst_node], port;
+    if (place == routes->own_place) {
+        port = routes->local_port[pkt->dst_node];
+    } else {
+        uint16_t group = routes->group_of[place];
+        if (group == UINT16_MAX) return SW_NO_PORT;
+        port = route_member(sw, &routes->group[group], pkt);
+    }
+    return port < sw->ports ? port : SW_NO_PORT;
+}
+void route_init(struct sw *sw);
+
+/* watchdog.c */
+void watchdog_arm(struct sw *sw, uint32_t port, ps_t now);
+void watchdog_forget(struct sw *sw, uint32_t port); /* the link went down or came up: no storm */
+ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
+
+/* switch.c: what the pieces in hot.h call rarely */
+/* Counted at `port` under `prio` (its PG or its queue), and gone. */
+void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, struct sw_io *io);
+void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, struct pkt *pkt);
+/* The way of a packet that reaches a threshold: SW_DROPS when admitted, or why not. */
+enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now, struct sw_io *io);
+void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io);
+
+#endif

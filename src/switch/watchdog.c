@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pause watchdog: a queue that a peer keeps paused for too long is taken to be a storm (a broken NIC, a
+ * deadlock) and is cut off, so that the pause does not spread through the fabric.
+ *
+ * A port is polled only while one of its priorities is paused or a storm is on; otherwise it costs nothing.  A
+ * queue is stuck while it is paused without a break and holds packets (a paused queue sends none, so "no packet left"
+ * needs no counter).  The first poll that finds it so starts the clock; when the clock reaches detect_ps the watchdog
+ * acts, at most one poll later than the longest wait a user would name: poll + detect.
+ *
+ * Acting is either dropping (what is queued, and what arrives) or forwarding against the pause.  The storm is over when
+ * the queue is not paused and no XOFF came for restore_ps.  This is how SONiC's detector works, without
+ * its differences between chips.
+ */
+#include "switch/switch_int.h"
+
+void watchdog_arm(struct sw *sw, uint32_t port, ps_t now)
+{
+    const struct sw_watchdog *config = &sw->config->watchdog;
+    struct sw_port_slow *slow = &sw->slow[port];
+    if (!config->on || slow->poll_at != PS_NEVER) return;
+    slow->poll_at = ps_add(now, config->poll_ps);
+    sw_due(sw, port, slow->poll_at);
+}
+
+static void detected(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, struct sw_io *io)
+{
+    sw->counters[port].prio[queue].watchdog_detected++;
+    sw->slow[port].storm |= (uint8_t)(1u << queue);
+    sw->slow[port].stuck_since[queue] = PS_NEVER;
+    if (sw->config->watchdog.drop) {
+        sw->port[port].refuse |= (uint8_t)(1u << queue);
+        sw_flush(sw, port, queue, SW_DROP_watchdog, io);
+        pfc_review(sw, now, io);
+    } else {
+        pfc_apply(sw, port, now, io);
+    }
+}
+
+static void restored(struct sw *sw, uint32_t port, uint32_t queue)
+{
+    sw->counters[port].prio[queue].watchdog_restored++;
+    sw->slow[port].storm &= (uint8_t) ~(1u << queue);
+    sw->port[port].refuse &= (uint8_t) ~(1u << queue);
+}
+
+void watchdog_forget(struct sw *sw, uint32_t port)
+{
+    for (uint32_t mask = sw->slow[port].storm; mask; mask &= mask - 1)
+        restored(sw, port, (uint32_t)__builtin_ctz(mask));
+    sw->slow[port].poll_at = PS_NEVER;
+}
+
+static void poll_queue(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, struct sw_io *io)
+{
+    const struct sw_watchdog *config = &sw->config->watchdog;
+    const struct sw_profile *profile = sw->port[port].profile;
+    struct sw_port_slow *slow = &sw->slow[port];
+    if (slow->storm >> queue & 1) {
+        bool quiet = true;
+        for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
+            if (profile->queue_of[prio] != queue) continue;
+            if (sw->port[port].paused_prio >> prio & 1 || now - slow->pause_seen[prio] < config->restore_ps)
+                quiet = false;
+        }
+        if (quiet) restored(sw, port, queue);
+        return;
+    }
+    if (!(sw->port[port].paused & sw->port[port].filled & 1u << queue)) {
+        slow->stuck_since[queue] = PS_NEVER;
+        return;
+    }
+    if (slow->stuck_since[queue] == PS_NEVER) slow->stuck_since[queue] = now;
+    if (now - slow->stuck_since[queue] >= config->detect_ps) detected(sw, port, queue, now, io);
+}
+
+ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port_slow *slow = &sw->slow[port];
+    if (slow->poll_at > now) return slow->poll_at;
+    for (uint32_t queue = 0; queue < SW_PRIOS; queue++)
+        poll_queue(sw, port, queue, now, io);
+    bool busy = slow->storm || sw->port[port].paused_prio;
+    slow->poll_at = busy ? ps_add(now, sw->config->watchdog.poll_ps) : PS_NEVER;
+    return slow->poll_at;
+}

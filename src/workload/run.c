@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The workload at run time: each host's state machine, and the coordinator.
+ *
+ * Two numbers are shared by hosts, which may be on different threads: how many parts of an instance are not
+ * finished, and when the last one was.  Both are changed by operations that commute (subtract, maximum), and read
+ * between windows.
+ */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "workload/workload_int.h"
+
+#define PART_BYTES (1ULL << 30) /* of a transfer; a message may have 2^31 at most */
+
+void instance_part_done(struct workload *workload, uint32_t index, ps_t now)
+{
+    struct workload_instance *instance = &workload->instance[index];
+    ps_t seen = __atomic_load_n(&instance->last, __ATOMIC_RELAXED);
+
+    while (now > seen &&
+           !__atomic_compare_exchange_n(&instance->last, &seen, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    uint64_t before = __atomic_fetch_sub(&instance->remaining, 1, __ATOMIC_RELAXED);
+    CHECK(before > 0);
+}
+
+/* Posts parts of the transfer while the connection takes any; false: some are left. */
+static bool transfer_post(struct workload *workload, uint32_t index, struct workload_out *out)
+{
+    struct workload_transfer *transfer = &workload->transfer[index];
+    struct workload_connection *connection = &workload->connection[transfer->connection];
+
+    while (transfer->unposted && connection->posted - connection->done < WORKLOAD_DEPTH) {
+        if (out->posts == WORKLOAD_POSTS) {
+            out->more = true;
+            return false;
+        }
+        uint64_t part = transfer->unposted < PART_BYTES ? transfer->unposted : PART_BYTES;
+        out->post[out->posts++] =
+            (struct workload_post){.connection = transfer->connection, .bytes = part, .tag = index};
+        transfer->unposted -= part;
+        transfer->parts++;
+        connection->posted++;
+    }
+    return transfer->unposted == 0;
+}
+
+static void transfer_start(struct workload *workload, uint32_t index, ps_t at, struct workload_out *out)
+{
+    struct workload_transfer *transfer = &workload->transfer[index];
+    struct workload_connection *connection = &workload->connection[transfer->connection];
+
+    transfer->start = at;
+    transfer->unposted = transfer->bytes;
+    if (connection->first_waiting == WORKLOAD_NONE && transfer_post(workload, index, out)) return;
+    if (connection->first_waiting == WORKLOAD_NONE)
+        connection->first_waiting = index;
+    else
+        workload->transfer[connection->last_waiting].next = index;
+    connection->last_waiting = index;
+}
+
+static void connection_post_waiting(struct workload *workload, struct workload_connection *connection,
+                                    struct workload_out *out)
+{
+    while (connection->first_waiting != WORKLOAD_NONE) {
+        uint32_t index = connection->first_waiting;
+        if (!transfer_post(workload, index, out)) return;
+        connection->first_waiting = workload->transfer[index].next;
+        workload->transfer[index].next = WORKLOAD_NONE;
+    }
+}
+
+static ps_t task_next(const struct workload *workload, const struct host_task *task)
+{
+    const struct workload_instance *instance = &workload->instance[task->instance];
+
+    if (instance->start == PS_NEVER) return PS_NEVER;
+    if (task->rings) return task->rings_started ? PS_NEVER : instance->start;
+    if (task->next == task->end) return PS_NEVER;
+    /* Those that wait for another have no time, and stand last. */
+    return ps_add(instance->start, workload->transfer[workload->host_transfer[task->next]].offset);
+}
+
+ps_t workload_next(const struct workload *workload, uint32_t host)
+{
+    const struct workload_host *own = &workload->host[host];
+    ps_t next = heap_next(&own->local);
+
+    for (uint32_t i = own->live; i < own->tasks; i++) {
+        ps_t at = task_next(workload, &workload->task[own->first_task + i]);
+        if (at < next) next = at;
+    }
+    return next;
+}
+
+static void task_run(struct workload *workload, struct host_task *task, uint32_t host, ps_t now,
+                     struct workload_out *out)
+{
+    if (task->rings) {
+        task->rings_started = true;
+        for (uint32_t i = 0; i < task->rings; i++)
+            ring_start(workload, workload->host_ring[task->first_ring + i], task->instance);
+        for (uint32_t i = 0; i < task->rings; i++)
+            if (!ring_advance(workload, host, workload->host_ring[task->first_ring + i], now, out))
+                workload->host[host].stalled = out->more = true;
+        return;
+    }
+    while (task_next(workload, task) <= now && !out->more) {
+        if (out->posts == WORKLOAD_POSTS) {
+            out->more = true;
+            return;
+        }
+        transfer_start(workload, workload->host_transfer[task->next++], now, out);
+    }
+}
+
+/* Rings that found no room for their posts, and transfers that found none in the middle. */
+static void host_resume(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+{
+    struct workload_host *own = &workload->host[host];
+
+    if (!own->stalled) return;
+    own->stalled = false;
+    for (uint32_t i = own->live; i < own->tasks; i++) {
+        const struct host_task *task = &workload->task[own->first_task + i];
+        for (uint32_t r = 0; task->rings_started && r < task->rings; r++)
+            if (workload->ring[workload->host_ring[task->first_ring + r]].instance == task->instance &&
+                !ring_advance(workload, host, workload->host_ring[task->first_ring + r], now, out))
+                own->stalled = out->more = true;
+    }
+}
+
+void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+{
+    struct workload_host *own = &workload->host[host];
+
+    out->more = false;
+    host_resume(workload, host, now, out);
+    while (heap_next(&own->local) <= now && !out->more) {
+        struct heap_item item;
+        heap_pop(&own->local, &item);
+        ring_local(workload, host, (uint32_t)(item.id >> 32), (uint32_t)item.id, now, out);
+    }
+    for (uint32_t i = own->live; i < own->tasks && !out->more; i++) {
+        struct host_task *task = &workload->task[own->first_task + i];
+        if (task_next(workload, task) <= now) task_run(workload, task, host, now, out);
+    }
+    /* Tasks that are over, at the front: the list of a host with many repetitions stays short. */
+    while (own->live < own->tasks) {
+        const struct host_task *task = &workload->task[own->first_task + own->live];
+        bool over = task->rings ? workload->instance[task->instance].end != PS_NEVER : task->next == task->end;
+        if (!over) break;
+        own->live++;
+    }
+}
+
+void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uint64_t tag, bool good, ps_t now,
+                   struct workload_out *out)
+{
+    struct workload_connection *connection = &workload->connection[index];
+
+    if (connection->out_ring != WORKLOAD_NONE) {
+        if (good) ring_sent(workload, host, index, now, out);
+        return;
+    }
+    struct workload_transfer *transfer = &workload->transfer[tag];
+    CHECK(transfer->parts > 0 && transfer->connection == index);
+    connection->done++;
+    transfer->parts--;
+    transfer->failed |= !good;
+    if (transfer->parts == 0 && transfer->unposted == 0) {
+        transfer->end = now;
+        instance_part_done(workload, transfer->instance, now);
+        if (transfer->then != WORKLOAD_NONE) transfer_start(workload, transfer->then, now, out);
+    }
+    connection_post_waiting(workload, connection, out);
+}
+
+void workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+                       struct workload_out *out)
+{
+    if (workload->connection[connection].in_ring != WORKLOAD_NONE) ring_received(workload, host, connection, now, out);
+}
+
+/* Every host that has a task in the instance is to look at its time again. */
+static void wake_hosts(struct workload *workload, uint32_t instance)
+{
+    for (uint32_t h = 0; h < workload->fabric->hosts; h++) {
+        const struct workload_host *own = &workload->host[h];
+        for (uint32_t i = own->live; i < own->tasks; i++) {
+            if (workload->task[own->first_task + i].instance != instance) continue;
+            if (workload->wakes < workload->fabric->hosts) workload->wake[workload->wakes++] = h;
+            break;
+        }
+    }
+}
+
+uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_hosts, uint32_t capacity)
+{
+    if (workload->wakes == 0) {
+        for (uint32_t i = workload->first_unfinished; i < workload->instances; i++) {
+            struct workload_instance *instance = &workload->instance[i];
+            /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time. */
+            bool empty = instance->transfers == 0 && instance->rings == 0;
+            if (instance->start != PS_NEVER && instance->end == PS_NEVER && (instance->start <= now || empty) &&
+                instance->remaining == 0)
+                instance->end = instance->last > instance->start ? instance->last : instance->start;
+            if (instance->start != PS_NEVER || workload->instance[instance->after].end == PS_NEVER) continue;
+            ps_t wait =
+                instance->delay > workload->options.sync_latency ? instance->delay : workload->options.sync_latency;
+            instance->start = ps_add(workload->instance[instance->after].end, wait);
+            CHECK(instance->start >= now);
+            wake_hosts(workload, i);
+            if (workload->wakes) break; /* the others in a later call: the list has room for each host once */
+        }
+        while (workload->first_unfinished < workload->instances &&
+               workload->instance[workload->first_unfinished].end != PS_NEVER)
+            workload->first_unfinished++;
+    }
+    uint32_t count = workload->wakes < capacity ? workload->wakes : capacity;
+    for (uint32_t i = 0; i < count; i++)
+        ret_hosts[i] = workload->wake[--workload->wakes];
+    return count;
+}
+
+bool workload_finished(const struct workload *workload)
+{
+    return workload->first_unfinished == workload->instances;
+}
+
+uint32_t workload_connections(const struct workload *workload)
+{
+    return workload->connections;
+}
+
+const struct workload_connection *workload_connection(const struct workload *workload, uint32_t connection)
+{
+    CHECK(connection < workload->connections);
+    return &workload->connection[connection];
+}
+
+uint32_t workload_instances(const struct workload *workload)
+{
+    return workload->instances;
+}
+
+const struct workload_instance *workload_instance(const struct workload *workload, uint32_t instance)
+{
+    CHECK(instance < workload->instances);
+    return &workload->instance[instance];
+}
+
+uint32_t workload_transfers(const struct workload *workload)
+{
+    return workload->transfers;
+}
+
+const struct workload_transfer *workload_transfer(const struct workload *workload, uint32_t transfer)
+{
+    CHECK(transfer < workload->transfers);
+    return &workload->transfer[transfer];
+}
+
+void workload_bus_factor(const struct workload *workload, uint32_t index, uint64_t *ret_num, uint64_t *ret_den)
+{
+    const struct workload_instance *instance = &workload->instance[index];
+    uint64_t n = instance->ranks;
+
+    *ret_num = *ret_den = 1;
+    switch (workload->fabric->job[instance->job].kind) {
+    case FABRIC_JOB_ALLREDUCE:
+        *ret_num = 2 * (n - 1);
+        *ret_den = n;
+        break;
+    case FABRIC_JOB_REDUCESCATTER:
+    case FABRIC_JOB_ALLGATHER:
+    case FABRIC_JOB_ALL_TO_ALL:
+        *ret_num = n - 1;
+        *ret_den = n;
+        break;
+    default:
+        break;
+    }
+}

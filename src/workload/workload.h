@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs as transfers: who sends what to whom, and when.
+ *
+ * The jobs of a fabric become plain arrays: connections (a queue pair at each end, made at set-up), transfers (a
+ * message on a connection at a time) and rings (a rank's place in a collective's channel).  What happens then is a
+ * state machine of each host, driven by three calls: a time it named has come, a work request was completed, a
+ * message arrived.  Each answers what to post.  Nothing is called back.
+ *
+ * A host's state is touched only by calls for that host, so hosts may run on different threads.  What concerns
+ * all, the end of one job and the start of the next, happens in workload_coordinate(), which is called alone,
+ * between windows; a job that waits for another starts no sooner than the declared latency after its end.
+ */
+#ifndef ROCELAB_WORKLOAD_WORKLOAD_H
+#define ROCELAB_WORKLOAD_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "fabric/fabric.h"
+
+#define WORKLOAD_NONE UINT32_MAX
+#define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most */
+
+struct workload_connection {              /* from src to dst; what flows back are acknowledgements */
+    uint32_t src, dst;                    /* endpoints */
+    uint32_t number;                      /* of its kind: the how-manieth between the two */
+    uint32_t job_class;                   /* into fabric.classes */
+    bool notifies;                        /* the receiver is told of each message (WRITE with immediate) */
+    uint32_t out_ring, in_ring;           /* rings it serves; WORKLOAD_NONE: transfers */
+    uint32_t posted, done;                /* work requests; the src host's */
+    uint32_t received;                    /* messages; the dst host's */
+    uint32_t first_waiting, last_waiting; /* transfers due that found the queue full; the src host's */
+};
+
+struct workload_transfer {
+    uint32_t connection;
+    uint32_t instance;
+    uint64_t bytes;
+    ps_t offset;       /* after the instance's start */
+    ps_t start, end;   /* when it was due, when it was completed; PS_NEVER: not yet */
+    uint64_t unposted; /* bytes; a message is at most 2^30, so a long one is several */
+    uint32_t parts;    /* posted and not completed */
+    uint32_t next;     /* in its connection's waiting list */
+    uint32_t then;     /* started when this one is completed; its offset is PS_NEVER.  WORKLOAD_NONE: none */
+    bool failed;       /* a work request of it was completed with an error */
+};
+
+struct workload_instance { /* a job, the how-manieth time */
+    uint32_t job, repetition;
+    uint32_t ranks;
+    uint64_t bytes;  /* for bandwidths: a rank's buffer, or all transfers together */
+    ps_t start, end; /* PS_NEVER: not yet */
+    uint32_t after;  /* instance whose end it waits for; WORKLOAD_NONE: none */
+    ps_t delay;      /* after that end, or after 0 */
+    uint32_t first_transfer, transfers;
+    uint32_t first_ring, rings;
+    uint64_t remaining; /* transfers or rings not finished; atomic */
+    ps_t last;          /* latest completion so far; atomic */
+};
+
+struct workload_post {
+    uint32_t connection;
+    uint64_t bytes;
+    uint64_t tag; /* comes back in workload_sent() */
+};
+
+#define WORKLOAD_POSTS 64
+struct workload_out { /* the caller empties posts */
+    uint32_t posts;
+    struct workload_post post[WORKLOAD_POSTS];
+    bool more; /* no room for all: post these and call workload_timer() again, at the same time */
+};
+
+struct workload;
+
+struct workload_options {
+    uint64_t seed;
+    ps_t sync_latency; /* from the end of a job to the start of one that waits for it */
+};
+
+/* 0, -EINVAL with errors, -ENOMEM. */
+int workload_create(const struct fabric *fabric, const struct workload_options *options, struct workload **ret,
+                    struct fabric_errors *errors);
+void workload_free(struct workload *workload);
+
+uint32_t workload_connections(const struct workload *workload);
+const struct workload_connection *workload_connection(const struct workload *workload, uint32_t connection);
+
+/* When the host wants workload_timer(); PS_NEVER: not. */
+ps_t workload_next(const struct workload *workload, uint32_t host);
+void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out);
+/* A work request of this host was completed, successfully or not. */
+void workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good, ps_t now,
+                   struct workload_out *out);
+/* A message arrived at this host, on a connection that notifies. */
+void workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+                       struct workload_out *out);
+
+/* Ends and starts jobs; everything before `now` has happened.  Answers up to `capacity` hosts that have something
+ * new to wait for (workload_next() tells when); call again until it answers 0. */
+uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_hosts, uint32_t capacity);
+/* Every job that will ever run has ended. */
+bool workload_finished(const struct workload *workload);
+
+uint32_t workload_instances(const struct workload *workload);
+const struct workload_instance *workload_instance(const struct workload *workload, uint32_t instance);
+uint32_t workload_transfers(const struct workload *workload);
+const struct workload_transfer *workload_transfer(const struct workload *workload, uint32_t transfer);
+/* Bus bandwidth over algorithm bandwidth of the instance's job, as a fraction. */
+void workload_bus_factor(const struct workload *workload, uint32_t instance, uint64_t *ret_num, uint64_t *ret_den);
+size_t workload_memory_bytes(const struct workload *workload);
+
+#endif

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab sim: golden reports, every JSON key, captures, counters, series, wrong files, interrupts."""
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PROGRAM, SOURCE, Case, environment, rocelab
+
+GOLDEN = SOURCE / "tests" / "cli" / "golden"
+EXAMPLES = SOURCE / "examples"
+HEAD = "rocelab: 1\nfabric: small\n"
+LINKS = "links: {host: {rate: 100G, cable: 5m}}\n"
+JOBS = "jobs: [{incast: 4, size: 2MB, to: h0}]\n"
+SMALL = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS + JOBS
+# One receiver takes 40G of the 100G it is sent: pauses reach the switch, and its queue marks.
+PAUSES = HEAD + """topology: {single: {hosts: 5}}
+switches: {model: tomahawk3}
+nics: {mtu: 4096, congestion: none}
+devices:
+  h0: {receive: {rate: 40G, buffer: 400KB}}
+""" + LINKS + JOBS
+# Congestion control, two switches, a line that loses packets, a job repeated.
+LOSSY = HEAD + """topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 4}}
+links: {host: {rate: 100G, cable: 5m}, fabric: {rate: 100G, cable: 20m}}
+nics: {mtu: 1024, congestion: dcqcn/connectx}
+jobs: [{allreduce: ring, size: 1MB}, {incast: 6, size: 200KB, to: h0, repeat: 2}]
+faults: [{corrupt: spine0:0, share: 0.1%}]
+"""
+ENDLESS = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS + "jobs: [{incast: 4, size: 10TB, to: h0}]\n"
+
+
+def masked(text):
+    """Without what the clock says."""
+    text = re.sub(r"in \S+ \(\S+ a second\)", "in TIME (SPEED a second)", text)
+    return re.sub(r'"(setup_s|wall_s)": \d+\.\d{6}', r'"\1": 0.000000', text)
+
+
+def keys(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            if key != "drops_by":  # its keys are reasons, not names of the document
+                yield from keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner)
+
+
+class Sim(Case):
+    def fabric(self, text, name="small.yaml"):
+        return self.file(name, text.encode())
+
+    def run_sim(self, text, *arguments, status=0):
+        result = rocelab("sim", *arguments, self.fabric(text), cwd=self.folder)
+        self.assertEqual((result.returncode, result.stderr), (status, ""))
+        return result.stdout
+
+    def document(self, text, *arguments, status=0):
+        document = json.loads(self.run_sim(text, "--json", *arguments, status=status))
+        self.assertEqual((document["version"], document["kind"]), (1, "sim"))
+        return document
+
+
+class Golden(Sim):
+    def check(self, name, text):
+        path = GOLDEN / name
+        if os.environ.get("UPDATE"):
+            path.write_text(text, encoding="utf-8")
+        self.assertEqual(text, path.read_text(encoding="utf-8"),
+                         f"{path} differs; after a wanted change, UPDATE=1 writes it anew")
+
+    def test_reports(self):
+        self.check("sim_pauses.txt", masked(self.run_sim(PAUSES)))
+        self.check("sim_pauses.json", masked(self.run_sim(PAUSES, "--json")))
+        self.check("sim_lossy.txt", masked(self.run_sim(LOSSY, "--rows", "6")))
+
+    def test_the_front_page_shows_what_is_printed(self):
+        text = rocelab("sim", "--rows", "8", "examples/pod64.yaml", cwd=SOURCE).stdout
+        path = SOURCE / "README.md"
+        page = path.read_text(encoding="utf-8")
+        block = re.compile(r"(<!-- output of: rocelab sim --rows 8 examples/pod64\.yaml -->\n```\n)(.*?)(```\n)", re.S)
+        if os.environ.get("UPDATE") and masked(block.search(page)[2]) != masked(text):
+            path.write_text(block.sub(lambda match: match[1] + text + match[3], page), encoding="utf-8")
+            page = path.read_text(encoding="utf-8")
+        self.assertEqual(masked(block.search(page)[2]), masked(text))
+
+    def test_every_example_runs(self):
+        for path in sorted(EXAMPLES.glob("*.yaml")):
+            with self.subTest(path.name):
+                result = rocelab("sim", "--until", "200us", path)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Text(Sim):
+    def test_columns_are_there_when_they_have_something(self):
+        self.assertRegex(self.run_sim(PAUSES), r"PFC sent +PFC got +paused")
+        self.assertNotIn("PFC sent", self.run_sim(SMALL))
+        self.assertRegex(self.run_sim(LOSSY, "--rows", "0"), r"(?m)^  spine0:0 .* [1-9]\d*$")
+
+    def test_head(self):
+        lines = self.run_sim(PAUSES).splitlines()
+        self.assertEqual(lines[0], "small: 5 hosts, 5 adapters at 100G, 1 switch (tomahawk3)")
+        self.assertEqual(lines[1], "RoCEv2, MTU 4096, no congestion control, PFC on priority 3, ECN")
+
+    def test_rows_and_quiet(self):
+        self.assertIn("  and 9 more\n", self.run_sim(SMALL, "--rows", "1"))
+        self.assertNotIn(" more\n", self.run_sim(SMALL, "--rows", "0"))
+        quiet = self.run_sim(SMALL, "--quiet")
+        self.assertIn("JOBS", quiet)
+        self.assertNotIn("PORTS", quiet)
+
+    def test_not_done(self):
+        text = self.run_sim(SMALL, "--until", "10us")
+        self.assertIn("stopped at 10us: 0 of 1 jobs had ended\n", text)
+        self.assertIn("  4, 4 not completed\n", text)
+        stuck = SMALL + "faults: [{down: h0, at: 0}]\nnics: {timeout: 0}\n"
+        self.assertIn("STUCK at ", self.run_sim(stuck, status=1))
+
+
+class Json(Sim):
+    def test_keys_of_the_issue(self):
+        document = self.document(SMALL)
+        for key in ("virtual_ps", "setup_s", "wall_s", "packet_hops", "digest", "jobs", "flows", "ports", "nics"):
+            self.assertIn(key, document)
+        for key in ("name", "ranks", "bytes", "time_ps", "algbw_GBps", "busbw_GBps"):
+            self.assertIn(key, document["jobs"][0])
+        for key in ("id", "src", "dst", "bytes", "start_ps", "fct_ps"):
+            self.assertIn(key, document["flows"][0])
+        job = document["jobs"][0]
+        self.assertAlmostEqual(job["algbw_GBps"], job["bytes"] / job["time_ps"] * 1000, places=5)
+        self.assertEqual(job["time_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in document["flows"]))
+
+    def test_the_documentation_names_every_key(self):
+        found = set(keys(self.document(SMALL))) | set(keys(self.document(LOSSY)))
+        text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
+        part = text[text.index("\n## sim\n") + 1:]
+        part = part[:part.index("\n## ", 5)]
+        rows = re.findall(r"(?m)^\| (`[^|]+) \|", part)
+        written = {word for key in rows for word in re.findall(r"`(\w+)`", key)}
+        self.assertEqual(found - written, set(), "not in docs/json.md")
+        self.assertEqual(written - found, set(), "in docs/json.md but in no document")
+
+    def test_unfinished_is_null(self):
+        document = self.document(SMALL, "--until", "10us")
+        self.assertEqual((document["state"], document["virtual_ps"]), ("until", 10000000))
+        self.assertEqual({job["time_ps"] for job in document["jobs"]}, {None})
+        self.assertEqual({flow["fct_ps"] for flow in document["flows"]}, {None})
+
+    def test_threads_tiles_and_seed(self):
+        def outcome(*arguments):
+            document = self.document(LOSSY, *arguments)
+            return {key: document[key] for key in ("seed", "digest", "virtual_ps", "jobs", "flows", "ports", "nics")}
+
+        one = outcome()
+        self.assertEqual(one, outcome("--threads", "2"))
+        self.assertEqual(one, outcome("--no-tiles"))
+        self.assertNotEqual(one["digest"], outcome("--seed", "9")["digest"])
+
+    def test_drops_have_reasons(self):
+        document = self.document(LOSSY)
+        self.assertGreater(sum(port["lost"] for port in document["ports"]), 0)
+        dropped = [port for port in document["ports"] if port["drops"]]
+        self.assertTrue(dropped)
+        for port in dropped:
+            self.assertEqual(port["drops"], sum(port["drops_by"].values()), port)
+
+
+class Pcap(Sim):
+    def captured(self, text, port, *arguments):
+        """(the capture as `rocelab capture` reads it, the run's document, the file)"""
+        path = self.folder / "port.pcap"
+        document = self.document(text, "--pcap", f"{port}={path}", *arguments)
+        return self.json(path)[0], document, path
+
+    def port(self, document, name):
+        return next(port for port in document["ports"] if port["port"] == name)
+
+    def test_counts_are_the_runs(self):
+        capture, document, _ = self.captured(PAUSES, "h0:0")
+        here, there = self.port(document, "h0:0"), self.port(document, "leaf0:0")
+        nic = next(nic for nic in document["nics"] if nic["nic"] == "h0:0")
+        self.assertEqual((capture["icrc_errors"], capture["malformed"], capture["time_backwards"]), (0, 0, 0))
+        self.assertEqual(capture["packets"], here["frames"] + there["frames"])
+        self.assertEqual(capture["icrc_checked"], capture["roce_packets"])
+        self.assertEqual(capture["pfc_frames"], here["pfc_tx"])
+        self.assertGreater(capture["pfc_frames"], 10)
+        self.assertEqual(capture["ecn_marked"], nic["ecn_marked"])
+        self.assertEqual(capture["goodput_bytes"], nic["rx_payload_bytes"])
+        # The pauses are seen here before the switch reacts to them, each by the same time.
+        self.assertAlmostEqual(capture["pauses"][0]["paused_ns"] / (there["paused_ps"] / 1000), 1, delta=0.01)
+
+    def test_congestion_and_loss(self):
+        capture, document, _ = self.captured(LOSSY, "h0:0")
+        nic = next(nic for nic in document["nics"] if nic["nic"] == "h0:0")
+        self.assertEqual((capture["icrc_errors"], capture["malformed"]), (0, 0))
+        self.assertEqual(capture["packets"],
+                         self.port(document, "h0:0")["frames"] + self.port(document, "leaf0:0")["frames"])
+        self.assertEqual(capture["cnps"], nic["cnps_sent"] + nic["cnps_handled"])
+        self.assertGreater(capture["retransmitted"], 0)
+
+    def test_a_receiver_does_not_see_what_the_line_lost(self):
+        capture, document, _ = self.captured(LOSSY, "leaf0:4")
+        here, there = self.port(document, "leaf0:4"), self.port(document, "spine0:0")
+        self.assertGreater(there["lost"], 0)
+        self.assertEqual(capture["packets"], here["frames"] + there["frames"] - there["lost"])
+
+    def test_listening_changes_nothing(self):
+        alone = self.document(LOSSY)
+        _, document, path = self.captured(LOSSY, "spine0:0")
+        self.assertEqual((document["digest"], document["flows"]), (alone["digest"], alone["flows"]))
+        first = path.read_bytes()
+        self.captured(LOSSY, "spine0:0", "--threads", "2")
+        self.assertEqual(first, path.read_bytes())
+
+    def test_several(self):
+        self.run_sim(SMALL, "--pcap", "h0:0=a.pcap", "--pcap", "leaf0:1=b.pcap")
+        files = self.json(self.folder / "a.pcap", self.folder / "b.pcap")
+        self.assertEqual([file["malformed"] for file in files], [0, 0])
+        self.assertEqual(len(files[0]["connections"]), 4)
+        self.assertEqual(len(files[1]["connections"]), 1)
+
+    def test_tagged(self):
+        text = SMALL.replace("incast: 4", "incast: 1") + "switches: {trust: pcp}\n"
+        capture, document, path = self.captured(text, "h0:0")
+        self.assertEqual((capture["icrc_errors"], capture["malformed"]), (0, 0))
+        self.assertEqual(path.read_bytes()[24 + 16 + 12:24 + 16 + 16], b"\x81\x00\x60\x00")  # priority 3, no VLAN
+        self.assertEqual(sum(port["drops"] for port in document["ports"]), 0)
+        self.assertEqual(document["flows"][0]["fct_ps"], document["flows"][0]["ideal_ps"])
+
+    @unittest.skipUnless(shutil.which("tshark"), "no tshark here")
+    def test_tshark_reads_it(self):
+        capture, _, path = self.captured(PAUSES, "h0:0")
+        result = subprocess.run(["tshark", "-r", path, "-T", "fields", "-e", "_ws.malformed", "-e", "macc.opcode", "-e",
+                                 "infiniband.bth.opcode", "-e", "ip.checksum.status"], capture_output=True, text=True,
+                                check=True)
+        rows = [line.split("\t") for line in result.stdout.splitlines()]
+        self.assertEqual(len(rows), capture["packets"])
+        self.assertEqual({row[0] for row in rows}, {""})
+        self.assertEqual(sum(row[1] != "" for row in rows), capture["pfc_frames"])
+        self.assertEqual(sum(row[2] != "" for row in rows), capture["roce_packets"])
+
+    def test_wrong(self):
+        path = self.fabric(SMALL)
+        for argument, words in (("h0:0", "as in leaf0:3=leaf0.pcap"), ("=x", "as in"), ("h0:0=", "as in"),
+                                ("leaf9:0=x", "there is no port 'leaf9:0'"), ("h0:0=/nowhere/x", "/nowhere/x: ")):
+            self.wrong(rocelab("sim", "--pcap", argument, path), words)
+        self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "leaf0:0=b", path, cwd=self.folder),
+                   "the link of port 'leaf0:0' is captured already")
+        self.wrong(rocelab("sim", "--json", "--pcap", "h0:0=/dev/full", path, stdout=subprocess.DEVNULL),
+                   "/dev/full: No space left on device")
+
+
+SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (\d+(?:\.\d+)?)$')
+
+
+def exposition(text):
+    """The families of a text in Prometheus' format: {name: (type, {labels: value})}; as strict as it may be."""
+    families, name = {}, None
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name, told = line[7:].split(" ", 1)
+            assert name not in families and told, line
+            families[name] = [None, {}]
+        elif line.startswith("# TYPE "):
+            which, kind = line[7:].split(" ")
+            assert which == name and kind in ("counter", "gauge") and families[name][0] is None, line
+            families[name][0] = kind
+        else:
+            match = SAMPLE.match(line)
+            assert match and match[1] == name and families[name][0], line
+            labels = tuple(re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', match[2] or ""))
+            assert labels not in families[name][1] and len({key for key, _ in labels}) == len(labels), line
+            families[name][1][labels] = float(match[3])
+    assert text.endswith("\n")
+    return families
+
+
+class Counters(Sim):
+    def total(self, families, name, **labels):
+        return sum(value for key, value in families[name][1].items() if labels.items() <= dict(key).items())
+
+    def test_prometheus(self):
+        families = exposition(self.run_sim(PAUSES, "--counters", "prometheus"))
+        for name, (kind, samples) in families.items():
+            self.assertEqual(name.endswith("_total"), kind == "counter", name)
+            self.assertTrue(samples, name)
+            self.assertEqual(len({tuple(key for key, _ in labels) for labels in samples}), 1, name)
+        document = self.document(PAUSES)
+        port = next(port for port in document["ports"] if port["port"] == "leaf0:0")
+        here = {"switch": "leaf0", "port": "leaf0:0"}
+        self.assertEqual(self.total(families, "rocelab_switch_ecn_marked_total", **here), port["ecn_marked"])
+        self.assertEqual(self.total(families, "rocelab_switch_port_rx_pfc_frames_total", **here), port["pfc_rx"])
+        self.assertAlmostEqual(self.total(families, "rocelab_switch_rx_pause_seconds_total", priority="3", **here),
+                               port["paused_ps"] / 1e12)
+        self.assertEqual(self.total(families, "rocelab_switch_queue_max_bytes", priority="3", **here),
+                         port["queue_max_bytes"])
+        self.assertEqual(self.total(families, "rdma_roce_pfc_pause_frames_total", device="h0:0", direction="tx") +
+                         self.total(families, "rdma_roce_pfc_resume_frames_total", device="h0:0", direction="tx"),
+                         port["pfc_rx"])
+        for name, key in (("rdma_np_cnp_sent_total", "cnps_sent"), ("rdma_rx_packets_total", "rx_packets"),
+                          ("node_infiniband_np_ecn_marked_roce_packets_received_total", "ecn_marked")):
+            for nic in document["nics"]:
+                self.assertEqual(self.total(families, name, device=nic["nic"], port="1"), nic[key])
+        self.assertEqual(self.total(families, "rocelab_sim_packet_hops_total"), document["packet_hops"])
+
+    def test_drops_by_reason(self):
+        families = exposition(self.run_sim(LOSSY, "--counters", "prometheus"))
+        document = self.document(LOSSY)
+        for port in document["ports"]:
+            for reason, count in port["drops_by"].items():
+                name, label = (("rdma_drops_total", "device") if port["port"].startswith("h")
+                               else ("rocelab_switch_port_drops_total", "port"))
+                self.assertEqual(self.total(families, name, **{label: port["port"], "reason": reason}), count)
+
+    def test_every_counter_of_the_lists_is_there(self):
+        families = exposition(self.run_sim(SMALL, "--counters", "prometheus"))
+        nic = (SOURCE / "src" / "nic" / "counters.def").read_text()
+        for name in re.findall(r"^COUNTER\((\w+),", nic, re.M):
+            self.assertTrue({f"rdma_{name}_total", f"rdma_{name}"} & set(families), name)
+        switch = (SOURCE / "src" / "switch" / "counters.def").read_text()
+        for name in re.findall(r"^PORT\((\w+),", switch, re.M):
+            self.assertIn(f"rocelab_switch_port_{name}_total", families)
+        for name in re.findall(r"^PRIO\((\w+),", switch, re.M):
+            name = re.sub("_ps$", "_seconds", name)
+            self.assertTrue({f"rocelab_switch_{name}_total", f"rocelab_switch_{name}"} & set(families), name)
+
+    def test_to_a_file(self):
+        text = self.run_sim(SMALL, "--counters", "prometheus=counters.prom")
+        self.assertIn("JOBS", text)
+        self.assertIn("rdma_tx_packets_total", exposition((self.folder / "counters.prom").read_text()))
+
+    def test_wrong(self):
+        path = self.fabric(SMALL)
+        for bad in ("statsd", "prometheus=", "prometheusx"):
+            self.wrong(rocelab("sim", "--counters", bad, path), "'prometheus', or 'prometheus=FILE'")
+        self.wrong(rocelab("sim", "--json", "--counters", "prometheus", path), "both want standard output")
+        self.wrong(rocelab("sim", "--counters", "prometheus=/nowhere/x", path, stdout=subprocess.DEVNULL), "/nowhere/x")
+
+
+class Csv(Sim):
+    def rows(self, name):
+        with open(self.folder / "out" / name, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_files_say_what_json_says(self):
+        document = self.document(LOSSY, "--csv", "out")
+        self.assertEqual([int(row["end_ps"]) - int(row["start_ps"]) for row in self.rows("jobs.csv")],
+                         [job["time_ps"] for job in document["jobs"]])
+        self.assertEqual([(row["src"], row["dst"], int(row["fct_ps"])) for row in self.rows("flows.csv")],
+                         [(flow["src"], flow["dst"], flow["fct_ps"]) for flow in document["flows"]])
+        for key in ("frames", "line_bytes", "ecn_marked", "drops", "lost"):
+            self.assertEqual([int(row[key]) for row in self.rows("ports.csv")],
+                             [port[key] for port in document["ports"]])
+        self.assertEqual([int(row["np_cnp_sent"]) for row in self.rows("nics.csv")],
+                         [nic["cnps_sent"] for nic in document["nics"]])
+
+    def test_series(self):
+        interval = 20000000
+        document = self.document(PAUSES, "--csv", "out", "--series", "20us")
+        self.assertEqual(document["digest"], self.document(PAUSES)["digest"])
+        rows = self.rows("series.csv")
+        for row in rows:
+            self.assertEqual(int(row["time_ps"]) % interval, 0)
+            self.assertLessEqual(int(row["rate_bps"]), 100_000_100_000)
+            self.assertLessEqual(int(row["paused_ps"]), interval)
+        here = [row for row in rows if row["port"] == "leaf0:0"]
+        port = next(port for port in document["ports"] if port["port"] == "leaf0:0")
+        self.assertEqual([int(row["time_ps"]) for row in here],
+                         [interval * (i + 1) for i in range(document["virtual_ps"] // interval)])
+        sent = sum(int(row["rate_bps"]) for row in here) * interval / 8e12
+        self.assertAlmostEqual(sent / port["line_bytes"], 1, delta=0.03)
+        self.assertAlmostEqual(sum(int(row["paused_ps"]) for row in here) / port["paused_ps"], 1, delta=0.03)
+        self.assertGreater(max(int(row["queue_bytes"]) for row in here), port["queue_max_bytes"] // 2)
+        self.assertIn("8", {row["paused_priorities"] for row in here})
+
+    def test_wrong(self):
+        path = self.fabric(SMALL)
+        self.wrong(rocelab("sim", "--series", "10us", path), "--series needs --csv DIR")
+        self.wrong(rocelab("sim", "--series", "0", "--csv", "x", path), "--series '0': more than 0")
+        self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "/dev/null/x: ")
+
+
+class Wrong(Sim):
+    def refused(self, text, where, *words, arguments=()):
+        """Exit status 2 and one line: file, line, column, and what is wrong."""
+        result = rocelab("sim", *arguments, self.fabric(text), cwd=self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertRegex(result.stderr, rf"small\.yaml:{where}: error: ")
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_files(self):
+        single = HEAD + "topology: {single: {hosts: 5}}\n"
+        self.refused(HEAD + "topolgy: {single: {hosts: 5}}\n" + LINKS + JOBS, "3:1", "unknown key 'topolgy'",
+                     "did you mean 'topology'?")
+        self.refused(single + LINKS + "jobs: [{incast: 4, size: 2MB, two: h0}]\n", "5:31", "unknown key 'two'", "'to'")
+        self.refused(single + LINKS.replace("100G", "0G") + JOBS, "4:22", "rate: 0G is too small")
+        self.refused(single + LINKS.replace("100G", "100") + JOBS, "4:22", "a bare number", "as in 400G")
+        self.refused(single + LINKS.replace("5m", "5") + JOBS, r"4:\d+", "a bare number")
+        self.refused(HEAD + "topology: {single: {hosts: 1000000000}}\n" + LINKS + JOBS, "3:12", "1000000000 hosts", "GB of memory")
+        self.refused(HEAD + "topology: {single: {hosts: 300}}\n" + LINKS + "switches: {model: tomahawk3}\n" + JOBS,
+                     "5:19", "300 ports", "128 at most")
+        self.refused(HEAD + "topology: {links: {hosts: [a, b], leaves: 2, links: [[a, leaf0], [b, leaf1]]}}\n" + LINKS +
+                     "jobs: [{permutation: random, size: 1MB}]\n", r"5:\d+", "no route from a:0 to b:0")
+        self.refused(HEAD + "topology: {leaf-spine: {leaves: 2, spines: 0, hosts: 2}}\n" + LINKS +
+                     "jobs: [{incast: 1, from: [h2], to: h0, size: 1MB}]\n", r"5:\d+")
+        self.refused(single + LINKS + "nics: {congestion: dcqcn/conectx}\n" + JOBS, r"5:\d+", "dcqcn/connectx")
+        self.refused("", "1:1", "it begins with 'rocelab: 1'")
+        self.refused("rocelab: 1\ntopology: {single: {hosts: 5}\n", r"\d+:\d+")
+
+    def test_not_a_file(self):
+        for path, words in (("nowhere.yaml", "No such file"), (EXAMPLES, "directory"),
+                            (EXAMPLES / "incast.pcap", "not a text")):
+            result = rocelab("sim", path)
+            self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
+            self.assertIn(words, result.stderr)
+
+    def test_memory(self):
+        result = rocelab("sim", "--memory", "1MB", EXAMPLES / "pod64.yaml")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, r"pod64\.yaml: error: the run needs about \d[\d.]*[MG]B of memory, 1MB may be used\n$")
+
+    def test_use(self):
+        path = self.fabric(SMALL)
+        self.wrong(rocelab("sim"), "which file")
+        self.wrong(rocelab("sim", path, path), "one file at a time")
+        for option, bad in (("until", "5"), ("threads", "0"), ("threads", "many"), ("seed", "x"), ("rows", "-1"),
+                            ("memory", "0"), ("memory", "1G"), ("series", "0")):
+            self.wrong(rocelab("sim", f"--{option}", bad, path), f"--{option} '{bad}': ")
+        self.wrong(rocelab("sim", "--thread", "1", "--jsn", path), "did you mean '--json'?")
+
+
+class Interrupt(Sim):
+    def start(self, *arguments, stderr=subprocess.PIPE):
+        return subprocess.Popen([PROGRAM, "sim", *arguments, self.fabric(ENDLESS)], cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, env=environment())
+
+    def test_the_report_covers_what_was_run(self):
+        for number, arguments in ((signal.SIGINT, ["--json"]), (signal.SIGTERM, [])):
+            with self.start("--csv", "out", "--series", "10us", *arguments) as process:
+                series = self.folder / "out" / "series.csv"
+                while not series.exists() or series.stat().st_size == 0:
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                text, message = process.communicate()
+            self.assertEqual(process.returncode, 2)
+            self.assertRegex(message.decode(), r"^rocelab: interrupted at \S+ of virtual time; .*\n$")
+            if arguments:
+                document = json.loads(text)
+                self.assertEqual(document["state"], "running")
+                self.assertGreater(document["packet_hops"], 0)
+                self.assertIsNone(document["jobs"][0]["time_ps"])
+            else:
+                self.assertRegex(text.decode(), r"(?m)^interrupted at \S+: 0 of 1 jobs had ended$")
+            series.unlink()
+
+    def test_progress_is_for_terminals(self):
+        try:
+            main, terminal = os.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminal to be had here: {error}")
+        with self.start(stderr=terminal) as process:
+            os.close(terminal)
+            seen = b""
+            while b"\r" not in seen:
+                seen += os.read(main, 4096)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+        os.close(main)
+        self.assertRegex(seen, rb"\r\S+ of virtual time, \S+ packet-hops, \S+/s, 0 of 1 jobs done")
+
+
+if __name__ == "__main__":
+    unittest.main()

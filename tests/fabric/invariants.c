@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What holds for every fabric, whichever builder made it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support.h"
+
+static void check_port(const struct fabric *fabric, uint32_t p, uint64_t step)
+{
+    const struct fabric_port *port = &fabric->port[p];
+
+    EXPECT(port->settings < fabric->settings_count, step);
+    if (port->peer == FABRIC_NONE) {
+        EXPECT(!port->up && port->rate_bps == 0, step);
+        return;
+    }
+    const struct fabric_port *peer = &fabric->port[port->peer];
+    EXPECT(port->peer < fabric->ports && peer->peer == p && peer->node != port->node, step);
+    EXPECT(peer->rate_bps == port->rate_bps && port->rate_bps > 0, step);
+    EXPECT(peer->cable_mm == port->cable_mm && peer->propagation_ps == port->propagation_ps, step);
+    EXPECT(port->propagation_ps > 0 && peer->up == port->up, step);
+}
+
+static void check_endpoint(const struct fabric *fabric, uint32_t e, uint64_t step)
+{
+    const struct fabric_endpoint *endpoint = &fabric->endpoint[e];
+    const struct fabric_port *port = &fabric->port[endpoint->port];
+    const struct fabric_port *peer = &fabric->port[port->peer];
+
+    EXPECT(endpoint->port == e && port->node == endpoint->host && endpoint->host < fabric->hosts, step);
+    EXPECT(endpoint->index == port->index && endpoint->nic < fabric->nics, step);
+    EXPECT(fabric->first_endpoint[endpoint->host] + endpoint->index == e, step);
+    if (e > 0) EXPECT(memcmp(fabric->endpoint[e - 1].address, endpoint->address, 4) < 0, step);
+    if (peer->node < fabric->hosts) {
+        EXPECT(fabric->place_of[e] == FABRIC_NONE, step);
+        return;
+    }
+    uint32_t place = fabric->place_of[e];
+    EXPECT(place < fabric->places, step);
+    EXPECT(fabric->place_switch[place] == peer->node - fabric->hosts, step);
+    EXPECT(fabric->route[peer->node - fabric->hosts].own_place == place, step);
+    EXPECT(fabric->local_port[e] == peer->index, step);
+}
+
+void check_arrays(const struct fabric *fabric, uint64_t step)
+{
+    uint32_t ports = 0;
+    char name[FABRIC_NAME];
+
+    EXPECT(fabric->nodes == fabric->hosts + fabric->switches, step);
+    for (uint32_t n = 0; n < fabric->nodes; n++) {
+        const struct fabric_node *node = &fabric->node[n];
+        EXPECT(node->kind == (n < fabric->hosts ? FABRIC_HOST : FABRIC_SWITCH), step);
+        EXPECT((node->role == FABRIC_ROLE_HOST) == (n < fabric->hosts), step);
+        EXPECT(node->first_port == ports, step);
+        EXPECT(fabric_find_node(fabric, node->name) == n, step);
+        for (uint32_t i = 0; i < node->ports; i++) {
+            EXPECT(fabric->port[ports + i].node == n && fabric->port[ports + i].index == i, step);
+            EXPECT(fabric_find_port(fabric, fabric_port_name(fabric, ports + i, name)) == ports + i, step);
+        }
+        ports += node->ports;
+    }
+    EXPECT(ports == fabric->ports, step);
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        check_port(fabric, p, step);
+    for (uint32_t e = 0; e < fabric->endpoints; e++)
+        check_endpoint(fabric, e, step);
+    EXPECT(fabric->first_endpoint[fabric->hosts] == fabric->endpoints, step);
+}
+
+/* Distances to a place, by relaxing every link until nothing changes: slow, and unlike what it checks. */
+static void relax(const struct fabric *fabric, uint32_t place, uint32_t *distance)
+{
+    bool changed = true;
+
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        distance[s] = s == fabric->place_switch[place] ? 0 : UINT32_MAX / 2;
+    while (changed) {
+        changed = false;
+        for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+            const struct fabric_port *port = &fabric->port[p];
+            if (port->peer == FABRIC_NONE || !port->up || fabric->port[port->peer].node < fabric->hosts) continue;
+            uint32_t s = port->node - fabric->hosts, t = fabric->port[port->peer].node - fabric->hosts;
+            if (distance[t] + 1 < distance[s]) {
+                distance[s] = distance[t] + 1;
+                changed = true;
+            }
+        }
+    }
+}
+
+static bool in_group(const struct fabric *fabric, const struct fabric_group *group, uint16_t port)
+{
+    for (uint32_t i = 0; group && i < group->count; i++)
+        if (fabric->route_port[group->first + i] == port) return true;
+    return false;
+}
+
+void check_routes(const struct fabric *fabric, uint64_t step)
+{
+    uint32_t *distance = calloc(fabric->switches + 1u, sizeof(*distance));
+
+    assert_non_null(distance);
+    for (uint32_t place = 0; place < fabric->places; place++) {
+        relax(fabric, place, distance);
+        for (uint32_t s = 0; s < fabric->switches; s++) {
+            const struct fabric_route *route = &fabric->route[s];
+            const struct fabric_node *node = &fabric->node[fabric->hosts + s];
+            uint16_t index = route->group_of[place];
+            bool reachable = distance[s] > 0 && distance[s] < UINT32_MAX / 2;
+
+            EXPECT((index != FABRIC_NO_GROUP) == reachable, step);
+            EXPECT((route->own_place == place) == (distance[s] == 0), step);
+            if (!reachable) continue;
+            EXPECT(index < route->groups && route->group[index].count > 0, step);
+            for (uint32_t i = 0; i < node->ports; i++) {
+                const struct fabric_port *port = &fabric->port[node->first_port + i];
+                bool nearer = port->peer != FABRIC_NONE && port->up && fabric->port[port->peer].node >= fabric->hosts &&
+                              distance[fabric->port[port->peer].node - fabric->hosts] + 1 == distance[s];
+                EXPECT(in_group(fabric, &route->group[index], (uint16_t)i) == nearer, step);
+            }
+        }
+    }
+    free(distance);
+}
+
+static uint64_t paths_from(const struct fabric *fabric, uint32_t node, uint32_t place)
+{
+    const struct fabric_route *route = &fabric->route[node - fabric->hosts];
+    uint64_t paths = 0;
+
+    if (route->own_place == place) return 1;
+    if (route->group_of[place] == FABRIC_NO_GROUP) return 0;
+    const struct fabric_group *group = &route->group[route->group_of[place]];
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct fabric_port *port =
+            &fabric->port[fabric->node[node].first_port + fabric->route_port[group->first + i]];
+        paths += paths_from(fabric, fabric->port[port->peer].node, place);
+    }
+    return paths;
+}
+
+uint64_t count_paths(const struct fabric *fabric, uint32_t src, uint32_t dst)
+{
+    return paths_from(fabric, fabric->port[fabric->port[src].peer].node, fabric->place_of[dst]);
+}

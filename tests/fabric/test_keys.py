@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every key the loader reads is on the page, and every file written out on the page is shown as it is read.
+
+    test_keys.py SOURCE_FOLDER PAGE"""
+import pathlib
+import re
+import sys
+import unittest
+
+SOURCE, PAGE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+FIELD = re.compile(r'\b(?:F_VALUE|F_CALL|F_CHOICE|F_IGNORE|RAW|SW|NIC|JOB|SHAPE)\(\s*"([a-z][a-z0-9-]*)"')
+
+
+def keys():
+    return {key for path in SOURCE.glob("*.c") for key in FIELD.findall(path.read_text(encoding="utf-8"))}
+
+
+class Keys(unittest.TestCase):
+    def test_every_key_is_on_the_page(self):
+        words = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)*", PAGE.read_text(encoding="utf-8")))
+        self.assertGreater(len(keys()), 90)
+        self.assertEqual(set(), keys() - words)
+
+    def test_every_job_and_fault_is_on_the_page(self):
+        text = PAGE.read_text(encoding="utf-8")
+        for source, name in (("jobs.c", "fabric_job_names"), ("faults.c", "fabric_fault_names")):
+            body = re.search(name + r"\[\w+\] = \{([^}]*)\}", (SOURCE / source).read_text(encoding="utf-8")).group(1)
+            for word in re.findall(r'"([^"]+)"', body):
+                self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wrong files, each with the exact sentence and place.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#include <errno.h>
+
+#include "fabric/fabric.h"
+
+#define FIRST "rocelab: 1\n"
+#define LINKS "links: {host: {rate: 100G, cable: 3m}}\n"
+#define GOOD FIRST "topology: {single: {hosts: 4}}\n" LINKS
+#define TEN(x) x x x x x x x x x x
+#define DEEP FIRST "jobs: " TEN("[[[[") TEN("]]]]") "\n"
+
+static const struct {
+    const char *name, *text, *expected;
+} wrong[] = {
+    {"not YAML", FIRST "topology: {single: {hosts: 4}\nlinks: [\n",
+     "f.yaml:3:1: error: not YAML: missing comma in flow mapping\n"},
+    {"tab", FIRST "topology:\n\t- x\n", "f.yaml:3:1: error: not YAML: tab character may not be used as indentation\n"},
+    {"bad quote", FIRST "fabric: \"abc\n",
+     "f.yaml:2:10: error: not YAML: double-quoted scalar without closing quote\n"},
+    {"nothing", "", "f.yaml:1:1: error: not a fabric file: it begins with 'rocelab: 1'\n"},
+    {"a list", "- rocelab: 1\n", "f.yaml:1:1: error: not a fabric file: it begins with 'rocelab: 1'\n"},
+    {"version not first", "fabric: x\nrocelab: 1\ntopology: {single: {hosts: 4}}\n" LINKS,
+     "f.yaml:1:1: error: not a fabric file: it begins with 'rocelab: 1'\n"},
+    {"other version", "rocelab: 2\ntopology: {single: {hosts: 4}}\n" LINKS,
+     "f.yaml:1:10: error: rocelab: version 2 of the format; this program reads version 1\n"},
+    {"version not a number", "rocelab: one\ntopology: {single: {hosts: 4}}\n" LINKS,
+     "f.yaml:1:10: error: rocelab 'one': no number in front: write a count as in 64\n"},
+    {"unknown key", GOOD "swiches: {model: tomahawk5}\n",
+     "f.yaml:4:1: error: unknown key 'swiches' in a fabric file; did you mean 'switches'?\n"},
+    {"the topology mistyped", FIRST LINKS "topolgy: {single: {hosts: 2}}\n",
+     "f.yaml:3:1: error: unknown key 'topolgy' in a fabric file; did you mean 'topology'?\n"},
+    {"unknown key, nothing near", GOOD "zzzzzzzzzz: 1\n",
+     "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, seed, stop, "
+     "topology, links, switches, classes, nics, roles, devices, jobs, faults\n"},
+    {"key twice", GOOD "seed: 1\nseed: 2\n", "f.yaml:5:1: error: 'seed' is given twice, first in line 4\n"},
+    {"alias", FIRST "topology: &a {single: {hosts: 4}}\nlinks: *a\n",
+     "f.yaml:3:9: error: an alias: anchors and aliases are not read, write the value out\n"},
+    {"second document", GOOD "---\nrocelab: 1\n",
+     "f.yaml:4:1: error: a second document: a fabric file is one document\n"},
+    {"key that is a list", FIRST "[a, b]: 1\n", "f.yaml:2:1: error: a list or map as a key: a key is a word\n"},
+    {"zero byte", FIRST "fabric: \"a\\0b\"\n", "f.yaml:2:9: error: a zero byte in a text\n"},
+    {"not UTF-8", FIRST "fabric: x\xff\n", "f.yaml:2:10: error: not a text: a byte that is not UTF-8\n"},
+    {"overlong", FIRST "fabric: \xc0\x80\n", "f.yaml:2:9: error: not a text: a byte that is not UTF-8\n"},
+    {"surrogate", FIRST "fabric: \xed\xa0\x80\n", "f.yaml:2:9: error: not a text: a byte that is not UTF-8\n"},
+    {"control", FIRST "fabric: \x01\n", "f.yaml:2:9: error: not a text: a control character\n"},
+    {"directive", "%YAML 1.2\n---\n" GOOD, "f.yaml:1:1: error: a YAML directive (%): not read here\n"},
+    {"directive that is not UTF-8", "%\xbb\n", "f.yaml:1:1: error: a YAML directive (%): not read here\n"},
+    {"deep", DEEP, "f.yaml:2:38: error: nested too deeply\n"},
+    {"no topology", FIRST LINKS, "f.yaml:1:1: error: no topology; write one, as in topology: {single: {hosts: 16}}\n"},
+    {"two topologies", FIRST "topology: {single: {hosts: 4}, rail: {hosts: 4}}\n" LINKS,
+     "f.yaml:2:32: error: topology: exactly one of single, dumbbell, leaf-spine, rail, fat-tree, links is due\n"},
+    {"topology is a word", FIRST "topology: single\n" LINKS,
+     "f.yaml:2:11: error: topology: found 'single' where a map {key: value, ...} is due\n"},
+    {"unknown topology", FIRST "topology: {leafspine: {hosts: 4}}\n" LINKS,
+     "f.yaml:2:12: error: unknown topology 'leafspine'; did you mean 'leaf-spine'?\n"},
+    {"topology nothing near", FIRST "topology: {dragonfly: {hosts: 4}}\n" LINKS,
+     "f.yaml:2:12: error: unknown topology 'dragonfly'; known are single, dumbbell, leaf-spine, rail, fat-tree, "
+     "links\n"},
+    {"no hosts", FIRST "topology: {single: {}}\n" LINKS,
+     "f.yaml:2:20: error: topology.single needs hosts, as in {hosts: 16}\n"},
+    {"zero hosts", FIRST "topology: {single: {hosts: 0}}\n" LINKS,
+     "f.yaml:2:28: error: hosts: 0 is too small, the least is 1\n"},
+    {"a billion hosts", FIRST "topology: {single: {hosts: 1000000000}}\n" LINKS,
+     "f.yaml:2:12: error: topology: 1000000000 hosts, 1 switches and 1000000000 links need about 292GB of memory; the "
+     "limit is 2.15GB\n"},
+    {"beyond counting", FIRST "topology: {leaf-spine: {leaves: 1000G, spines: 1000G, hosts: 1000G}}\n" LINKS,
+     "f.yaml:2:12: error: topology: 18446744073709551615 hosts, 0 switches and 18446744073709551615 links need about "
+     "18400000TB of memory; the limit is 2.15GB\n"},
+    {"hosts as a word", FIRST "topology: {single: {hosts: many}}\n" LINKS,
+     "f.yaml:2:28: error: hosts 'many': no number in front: write a count as in 64\n"},
+    {"hosts negative", FIRST "topology: {single: {hosts: -4}}\n" LINKS,
+     "f.yaml:2:28: error: hosts '-4': a negative count: write one of 0 or more, as in 64\n"},
+    {"odd k", FIRST "topology: {fat-tree: {k: 5}}\n" LINKS,
+     "f.yaml:2:26: error: k: 5 is odd; half of a switch's ports go up, half down\n"},
+    {"no k", FIRST "topology: {fat-tree: {hosts: 5}}\n" LINKS,
+     "f.yaml:2:22: error: topology.fat-tree needs k, the number of ports of a switch, as in {k: 8}\n"},
+    {"uneven uplinks", FIRST "topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 8, uplinks: 6}}\n" LINKS,
+     "f.yaml:2:24: error: topology.leaf-spine: 6 uplinks a leaf do not spread evenly over 4 spines\n"},
+    {"uneven oversubscription",
+     FIRST "topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 18, oversubscription: 3:1}}\n" LINKS,
+     "f.yaml:2:76: error: oversubscription: needs 6 uplinks a leaf, which 4 spines do not share evenly\n"},
+    {"both", FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 8, uplinks: 4, oversubscription: 2}}\n" LINKS,
+     "f.yaml:2:87: error: topology.leaf-spine: give oversubscription or uplinks, not both\n"},
+    {"no spines", FIRST "topology: {leaf-spine: {leaves: 2, hosts: 8}}\n" LINKS,
+     "f.yaml:2:24: error: topology.leaf-spine needs spines (or oversubscription)\n"},
+    {"rail leaves", FIRST "topology: {rail: {hosts: 4, gpus: 8, leaves: 6, spines: 2}}\n" LINKS,
+     "f.yaml:2:18: error: topology.rail: 6 leaves for 8 rails: one must be a multiple of the other\n"},
+    {"rail groups", FIRST "topology: {rail: {hosts: 2, gpus: 2, leaves: 8, spines: 2}}\n" LINKS,
+     "f.yaml:2:18: error: topology.rail: 4 groups of leaves for 2 hosts\n"},
+    {"dumbbell half", FIRST "topology: {dumbbell: {left: 4}}\n" LINKS,
+     "f.yaml:2:22: error: topology.dumbbell needs hosts (on each side), or left and right, as in {left: 4, right: "
+     "1}\n"},
+    {"port count", FIRST "topology: {single: {hosts: 300}}\n" LINKS "switches: {model: tomahawk5}\n",
+     "f.yaml:4:19: error: 'leaf0' has 300 ports cabled; a tomahawk5 has 256 at most\n"},
+    {"capacity", FIRST "topology: {single: {hosts: 65}}\nlinks: {host: {rate: 800G}}\nswitches: {model: tomahawk5}\n",
+     "f.yaml:4:19: error: 'leaf0' has ports for 52T cabled; a tomahawk5 switches 51.2T (64 x 800G)\n"},
+    {"port numbers end", FIRST "topology: {single: {hosts: 70000}}\n" LINKS,
+     "f.yaml:2:12: error: topology: 'leaf0' would have 70000 ports; a node has 65534 at most\n"},
+    {"no rate", FIRST "topology: {single: {hosts: 4}}\n",
+     "f.yaml:2:12: error: links: no rate; write it, as in links: {host: {rate: 400G, cable: 3m}}\n"},
+    {"zero rate", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 0}}\n",
+     "f.yaml:3:22: error: rate: 0 is too small, the least is 1K\n"},
+    {"rate without unit", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 400}}\n",
+     "f.yaml:3:22: error: rate '400': a bare number: write a unit, as in 400G\n"},
+    {"size for a rate", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 400GB}}\n",
+     "f.yaml:3:22: error: rate '400GB': GB is not a rate: use K, M, G or T (bits a second), as in 400G\n"},
+    {"cable without unit", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 400G, cable: 3}}\n",
+     "f.yaml:3:35: error: cable '3': a bare number: write a unit, as in 30m\n"},
+    {"cable and delay", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 400G, cable: 3m, delay: 1us}}\n",
+     "f.yaml:3:15: error: give cable or delay, not both: a metre is 5 ns\n"},
+    {"link kind", FIRST "topology: {single: {hosts: 4}}\nlinks: {hosts: {rate: 400G}}\n",
+     "f.yaml:3:9: error: unknown key 'hosts' in links; did you mean 'host'?\n"},
+    {"link value a list", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: [400G]}}\n",
+     "f.yaml:3:22: error: rate: found a list where a rate, as in 400G, is due\n"},
+    {"explicit without hosts", FIRST "topology: {links: {switches: 1, links: []}}\n",
+     "f.yaml:2:19: error: topology.links needs hosts and links, as in {hosts: 2, switches: 1, links: [[h0, sw0], [h1, "
+     "sw0]]}\n"},
+    {"explicit unknown node", FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [h1, sw1]]}}\n" LINKS,
+     "f.yaml:2:67: error: no node is named 'sw1'; did you mean 'sw0'?\n"},
+    {"explicit unknown, far",
+     FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [h1, router]]}}\n" LINKS,
+     "f.yaml:2:67: error: no node is named 'router'; name it under hosts, leaves, spines, cores or switches\n"},
+    {"explicit itself", FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [sw0, sw0]]}}\n" LINKS,
+     "f.yaml:2:62: error: a link from 'sw0' to itself\n"},
+    {"explicit port twice",
+     FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, \"sw0:3\"], [h1, \"sw0:3\"]]}}\n" LINKS,
+     "f.yaml:2:66: error: port sw0:3 is used twice, first by the link in line 2\n"},
+    {"explicit names twice",
+     FIRST "topology: {links: {hosts: [a, b, a], switches: 1, links: [[a, sw0], [b, sw0]]}}\n" LINKS,
+     "f.yaml:2:34: error: two nodes are named 'a'\n"},
+    {"explicit bad name", FIRST "topology: {links: {hosts: [\"a b\", b], switches: 1, links: [[b, sw0]]}}\n" LINKS,
+     "f.yaml:2:28: error: 'a b' is not a name: letters, digits, - _ and . only, 64 at most\n"},
+    {"explicit port word", FIRST "topology: {links: {hosts: 1, switches: 1, links: [[h0, \"sw0:x\"]]}}\n" LINKS,
+     "f.yaml:2:56: error: 'sw0:x': a port is a number from 0 to 4095, as in leaf0:3\n"},
+    {"explicit no rate", FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [h1, sw0, 100G]]}}\n",
+     "f.yaml:2:51: error: this link has no rate: write it here or under links.host\n"},
+    {"explicit extra",
+     FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0, 100], [h1, sw0, 0G]]}}\n" LINKS,
+     "f.yaml:2:61: error: link: '100' is neither a rate (400G) nor a cable (3m) nor a delay (1us)\n"
+     "f.yaml:2:77: error: link: a rate of zero; write one, as in 400G\n"},
+    {"explicit shape", FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0], h1]}}\n" LINKS,
+     "f.yaml:2:51: error: a link is [a, b] or [a, b, rate, cable], as in [h0, leaf0:3, 400G, 3m]\n"
+     "f.yaml:2:57: error: a link is [a, b] or [a, b, rate, cable], as in [h0, leaf0:3, 400G, 3m]\n"},
+    {"explicit host gap", FIRST "topology: {links: {hosts: 1, switches: 1, links: [[\"h0:1\", sw0]]}}\n" LINKS,
+     "f.yaml:2:12: error: topology: port h0:0 of a host is not cabled\n"},
+    {"explicit nothing cabled", FIRST "topology: {links: {hosts: 1, switches: 2, links: [[sw0, sw1]]}}\n" LINKS,
+     "f.yaml:2:12: error: topology: no host is cabled\n"},
+    {"explicit count and port",
+     FIRST "topology: {links: {hosts: 1, switches: 1, links: [{a: h0, b: \"sw0:1\", count: 2}]}}\n" LINKS,
+     "f.yaml:2:51: error: count: several links cannot share one port; leave the port numbers out\n"},
+    {"model unknown", GOOD "switches: {model: tomahwk5}\n",
+     "f.yaml:4:19: error: unknown switch model 'tomahwk5'; did you mean 'tomahawk5'?\n"},
+    {"model far", GOOD "switches: {model: catalyst}\n",
+     "f.yaml:4:19: error: unknown switch model 'catalyst'; generic, with buffer and cell, can stand for any\n"},
+    {"buffer without unit", GOOD "switches: {buffer: 32}\n",
+     "f.yaml:4:20: error: buffer '32': a bare number: write a unit, as in 1500KB\n"},
+    {"headroom does not fit",
+     FIRST "topology: {single: {hosts: 64}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {model: tomahawk5}\n",
+     "f.yaml:4:19: error: 'leaf0': reserve and headroom of its 64 ports need 433.4MB of a buffer of 165.9MB; share it: "
+     "switches: {headroom-pool: SIZE}\n"},
+    {"pool does not fit",
+     FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {buffer: 1MB, "
+           "headroom-pool: 2MB}\n",
+     "f.yaml:4:11: error: 'leaf0': reserve and headroom of its 4 ports need 2.037MB of a buffer of 1MB; give the pool "
+     "less\n"},
+    {"mark word", GOOD "switches: {mark: enque}\n",
+     "f.yaml:4:18: error: mark: unknown 'enque'; did you mean 'enqueue'?\n"},
+    {"watchdog action", GOOD "switches: {watchdog: {action: reset}}\n",
+     "f.yaml:4:31: error: action: unknown 'reset'; write one of forward, drop\n"},
+    {"trust word", GOOD "switches: {trust: vlan}\n",
+     "f.yaml:4:19: error: trust: unknown 'vlan'; write one of dscp, pcp\n"},
+    {"hash word", GOOD "switches: {ecmp: {hash: [src, dport]}}\n",
+     "f.yaml:4:31: error: hash: unknown 'dport'; did you mean 'sport'?\n"},
+    {"map key", GOOD "switches: {dscp-map: {64: 3}}\n",
+     "f.yaml:4:23: error: dscp-map: '64' is not a number from 0 to 63\n"},
+    {"map value", GOOD "switches: {dscp-map: {26: 8}}\n", "f.yaml:4:27: error: 26: 8 is too large, the most is 7\n"},
+    {"pfc priority", GOOD "switches: {pfc: [8]}\n", "f.yaml:4:18: error: pfc: 8 is too large, the most is 7\n"},
+    {"frame size", GOOD "switches: {mtu: 100}\n", "f.yaml:4:17: error: mtu: 100 is too small, the least is 576\n"},
+    {"mtu zero", GOOD "nics: {mtu: 0}\n", "f.yaml:4:13: error: mtu: 0 is too small, the least is 64\n"},
+    {"mtu huge", GOOD "nics: {mtu: 1MB}\n", "f.yaml:4:13: error: mtu: 1MB is too large, the most is 16KiB\n"},
+    {"mtu word", GOOD "nics: {mtu: jumbo}\n",
+     "f.yaml:4:13: error: mtu 'jumbo': no number in front: write a size as in 1500KB\n"},
+    {"congestion form", GOOD "nics: {congestion: dcqcn/}\n",
+     "f.yaml:4:20: error: congestion: 'dcqcn/' is not ALGORITHM or ALGORITHM/PRESET, as in dcqcn/connectx\n"},
+    {"congestion list", GOOD "nics: {congestion: [dcqcn]}\n",
+     "f.yaml:4:20: error: congestion: found a list where a map {key: value, ...} is due\n"},
+    {"recovery word", GOOD "nics: {recovery: go-back-m}\n",
+     "f.yaml:4:18: error: recovery: unknown 'go-back-m'; did you mean 'go-back-n'?\n"},
+    {"receive thresholds", GOOD "nics: {receive: {buffer: 1MB, xoff: 2MB}}\n",
+     "f.yaml:4:17: error: receive: xon <= xoff <= buffer does not hold\n"},
+    {"bool word", GOOD "switches: {cut-through: maybe}\n",
+     "f.yaml:4:25: error: cut-through: 'maybe' is neither true nor false\n"},
+    {"lossless without priority", GOOD "classes:\n  - {name: rdma, dscp: 26, lossless: true}\n",
+     "f.yaml:5:5: error: class 'rdma' is lossless and has no priority: PFC pauses a priority; write one, as in "
+     "priority: 3\n"},
+    {"class without priority", GOOD "classes:\n  - {name: bulk, dscp: 26}\n",
+     "f.yaml:5:5: error: class 'bulk' has no priority; write one, 0 to 7\n"},
+    {"class without name", GOOD "classes:\n  - {dscp: 26, priority: 3}\n", "f.yaml:5:5: error: a class needs a name\n"},
+    {"two classes with one DSCP",
+     GOOD "classes:\n  - {name: a, dscp: [26, 27], priority: 3}\n  - {name: b, dscp: 27, priority: 4}\n",
+     "f.yaml:6:21: error: DSCP 27 is of class 'a' already\n"},
+    {"two classes with one priority",
+     GOOD "classes:\n  - {name: a, dscp: 26, priority: 3}\n  - {name: b, dscp: 27, priority: 3}\n",
+     "f.yaml:6:35: error: priority 3 is of class 'a' already\n"},
+    {"two classes with one name",
+     GOOD "classes:\n  - {name: a, dscp: 26, priority: 3}\n  - {name: a, dscp: 27, priority: 4}\n",
+     "f.yaml:6:5: error: two classes are named 'a', the first in line 5\n"},
+    {"shares", GOOD "classes:\n  - {name: a, priority: 3, share: 60%}\n  - {name: b, priority: 4, share: 50%}\n",
+     "f.yaml:5:3: error: the shares of the classes add up to 110%\n"},
+    {"strict share", GOOD "classes:\n  - {name: a, priority: 3, share: 60%, strict: true}\n",
+     "f.yaml:5:35: error: class 'a' is strict: a share means nothing to it\n"},
+    {"dscp range", GOOD "classes:\n  - {name: a, dscp: 64, priority: 3}\n",
+     "f.yaml:5:21: error: dscp: 64 is too large, the most is 63\n"},
+    {"priority range", GOOD "classes:\n  - {name: a, priority: 8}\n",
+     "f.yaml:5:25: error: priority: 8 is too large, the most is 7\n"},
+    {"ecn order", GOOD "classes:\n  - {name: a, priority: 3, ecn: {min: 2MB, max: 1MB}}\n",
+     "f.yaml:5:33: error: ecn: min 2MB is above max 1MB\n"},
+    {"ecn true", GOOD "classes:\n  - {name: a, priority: 3, ecn: true}\n",
+     "f.yaml:5:33: error: ecn: write the curve, as in {min: 500KB, max: 1500KB, probability: 10%}\n"},
+    {"ecn key", GOOD "classes:\n  - {name: a, priority: 3, ecn: {kmin: 1MB}}\n",
+     "f.yaml:5:34: error: unknown key 'kmin' in ecn; did you mean 'min'?\n"},
+    {"alpha", GOOD "classes:\n  - {name: a, priority: 3, alpha: 1/0}\n",
+     "f.yaml:5:35: error: alpha: '1/0' is not a positive fraction, as in 1/8, 0.5 or 2\n"},
+    {"nine classes", GOOD "classes: [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n",
+     "f.yaml:4:10: error: classes: 9 of them; from 1 to 8 can be\n"},
+    {"class layer name", GOOD "switches: {classes: {rmda: {lossless: false}}}\n",
+     "f.yaml:4:22: error: no class is named 'rmda'; did you mean 'rdma'?\n"},
+    {"class layer share", GOOD "roles: {leaf: {classes: {default: {share: 20%}}}}\n",
+     "f.yaml:4:15: error: the shares of the classes add up to 110%\n"},
+    {"role word", GOOD "roles: {leef: {mtu: 9216}}\n",
+     "f.yaml:4:9: error: roles: unknown 'leef'; did you mean 'leaf'?\n"},
+    {"device name", GOOD "devices: {laef0: {mtu: 9216}}\n",
+     "f.yaml:4:11: error: no device is named 'laef0'; did you mean 'leaf0'?\n"},
+    {"device key", GOOD "devices: {leaf0: {modle: generic}}\n",
+     "f.yaml:4:19: error: unknown key 'modle' in leaf0; did you mean 'model'?\n"},
+    {"device port", GOOD "devices: {leaf0: {ports: {\"4\": {mtu: 9216}}}}\n",
+     "f.yaml:4:27: error: 'leaf0' has no port 4; its ports are 0 to 3\n"},
+    {"device port word", GOOD "devices: {leaf0: {ports: {uplink: {mtu: 9216}}}}\n",
+     "f.yaml:4:27: error: ports: 'uplink' is neither a port (3) nor a range (0-7)\n"},
+    {"host as a switch", GOOD "devices: {h0: {buffer: 1MB}}\n",
+     "f.yaml:4:16: error: unknown key 'buffer' in h0; known are mtu, congestion, ack, timeout, retry, rnr-retry, "
+     "rnr-timer, recovery, max-read, window, window-packets, latency, receive, cnp-class, ack-class, trust, pfc, "
+     "...\n"},
+    {"model word", GOOD "model: hpcc\n", "f.yaml:4:8: error: model: unknown 'hpcc'; did you mean 'hpcc-ns3'?\n"},
+    {"stop", GOOD "stop: 10\n", "f.yaml:4:7: error: stop '10': a bare number: write a unit, as in 2us\n"},
+    {"job kind", GOOD "jobs:\n  - {allreduc: ring, size: 1MB}\n",
+     "f.yaml:5:6: error: unknown job 'allreduc'; did you mean 'allreduce'?\n"},
+    {"job without kind", GOOD "jobs:\n  - {size: 1MB}\n",
+     "f.yaml:5:5: error: a job says what it is: allreduce, reducescatter, allgather, flows, permutation, incast, "
+     "all-to-all, random or poisson\n"},
+    {"job of two kinds", GOOD "jobs:\n  - {incast: 2, random: 3, size: 1MB}\n",
+     "f.yaml:5:17: error: a job is of one kind: 'incast' or 'random'\n"},
+    {"job size", GOOD "jobs:\n  - {incast: 2}\n",
+     "f.yaml:5:5: error: incast needs a size, as in {incast: ..., size: 1MB}\n"},
+    {"job size unit", GOOD "jobs:\n  - {incast: 2, size: 1000}\n",
+     "f.yaml:5:23: error: size '1000': a bare number: write a unit, as in 1500KB\n"},
+    {"job key", GOOD "jobs:\n  - {incast: 2, size: 1MB, repat: 2}\n",
+     "f.yaml:5:28: error: unknown key 'repat' in incast; did you mean 'repeat'?\n"},
+    {"incast too wide", GOOD "jobs:\n  - {incast: 4, size: 1MB}\n",
+     "f.yaml:5:14: error: incast: 4 senders, but there are 3 other endpoints\n"},
+    {"incast to nobody", GOOD "jobs:\n  - {incast: 2, size: 1MB, to: h4}\n",
+     "f.yaml:5:32: error: no host is named 'h4'; hosts are 'h0' to 'h3'\n"},
+    {"incast to a switch", GOOD "jobs:\n  - {incast: 2, size: 1MB, to: leaf0}\n",
+     "f.yaml:5:32: error: 'leaf0' is a switch; a host or a NIC port, as in h0 or h0:2, is due\n"},
+    {"incast to a port", GOOD "jobs:\n  - {incast: 2, size: 1MB, to: \"h0:1\"}\n",
+     "f.yaml:5:32: error: 'h0:1': host 'h0' has NIC ports 0 to 0\n"},
+    {"a host without a cable",
+     FIRST "topology: {links: {hosts: 3, switches: 1, links: [[h0, sw0], [h1, sw0]]}}\n" LINKS
+           "jobs:\n  - {incast: 1, size: 1MB, to: h2}\n",
+     "f.yaml:5:32: error: 'h2': host 'h2' is not cabled\n"},
+    {"ranks beyond", GOOD "jobs:\n  - {allreduce: ring, size: 1MB, ranks: 5}\n",
+     "f.yaml:5:41: error: ranks: 5 is too large, the most is 4\n"},
+    {"ranks twice", GOOD "jobs:\n  - {allreduce: ring, size: 1MB, ranks: [h0, h1, h0]}\n",
+     "f.yaml:5:50: error: ranks: 'h0' is there twice\n"},
+    {"one rank", GOOD "jobs:\n  - {allreduce: ring, size: 1MB, ranks: 1}\n",
+     "f.yaml:5:17: error: allreduce: 1 endpoint is not enough, two are due\n"},
+    {"ring word", GOOD "jobs:\n  - {allreduce: tree, size: 1MB}\n",
+     "f.yaml:5:17: error: allreduce: unknown 'tree'; write one of ring\n"},
+    {"shift to itself", GOOD "jobs:\n  - {permutation: 8, size: 1MB}\n",
+     "f.yaml:5:19: error: permutation: a shift by 8 sends each of 4 endpoints to itself\n"},
+    {"job class", GOOD "jobs:\n  - {incast: 2, size: 1MB, class: rdna}\n",
+     "f.yaml:5:35: error: no class is named 'rdna'; did you mean 'rdma'?\n"},
+    {"job after", GOOD "jobs:\n  - {incast: 2, size: 1MB, after: x}\n",
+     "f.yaml:5:35: error: after: no job above is named 'x'\n"},
+    {"two jobs with one name", GOOD "jobs:\n  - {incast: 2, size: 1MB, name: x}\n  - {incast: 3, size: 1MB, name: x}\n",
+     "f.yaml:6:5: error: two jobs are named 'x', the first in line 5\n"},
+    {"flow to itself", GOOD "jobs:\n  - flows:\n      - {src: h0, dst: h0, size: 1MB}\n",
+     "f.yaml:6:9: error: a flow from h0:0 to itself\n"},
+    {"flow key", GOOD "jobs:\n  - flows:\n      - {from: h0, dst: h1, size: 1MB}\n",
+     "f.yaml:6:10: error: unknown key 'from' in flow; known are src, dst, size, at\n"},
+    {"flow without size", GOOD "jobs:\n  - flows:\n      - {src: h0, dst: h1}\n",
+     "f.yaml:6:9: error: a flow needs src, dst and size, as in {src: h0, dst: h1, size: 1MB}\n"},
+    {"flow text",
+     GOOD "jobs:\n  - flows: |\n      h0 h1 1MB\n      h0 h9 1MB\n      h0 h1 1000\n      h0 h1\n      h0 h1 1MB 3\n",
+     "f.yaml:7:10: error: no host is named 'h9'; hosts are 'h0' to 'h3'\n"
+     "f.yaml:8:13: error: size '1000': a bare number: write a unit, as in 1500KB\n"
+     "f.yaml:9:7: error: a flow is SRC DST SIZE [AT], as in h0 h1 1MB 10us\n"
+     "f.yaml:10:17: error: at '3': a bare number: write a unit, as in 2us\n"},
+    {"no flow", GOOD "jobs:\n  - flows: []\n", "f.yaml:5:12: error: flows: no flow\n"},
+    {"poisson needs", GOOD "jobs:\n  - {poisson: {sizes: websearch}}\n",
+     "f.yaml:5:15: error: poisson needs sizes, load and until, as in {sizes: websearch, load: 50%, until: 10ms}\n"},
+    {"poisson load", GOOD "jobs:\n  - {poisson: {sizes: websearch, load: 120%, until: 1ms}}\n",
+     "f.yaml:5:40: error: load: 120% is too large, the most is 100%\n"},
+    {"poisson name", GOOD "jobs:\n  - {poisson: {sizes: webserach, load: 20%, until: 1ms}}\n",
+     "f.yaml:5:23: error: sizes: unknown 'webserach'; did you mean 'websearch'?\n"},
+    {"poisson points", GOOD "jobs:\n  - {poisson: {sizes: [[1KB, 50%], [2KB, 40%]], load: 20%, until: 1ms}}\n",
+     "f.yaml:5:23: error: sizes: point 2 is not above the one before it\n"},
+    {"poisson end", GOOD "jobs:\n  - {poisson: {sizes: [[1KB, 50%], [2KB, 90%]], load: 20%, until: 1ms}}\n",
+     "f.yaml:5:23: error: sizes: at least two points are due, the last at 100%\n"},
+    {"poisson file", GOOD "jobs:\n  - {poisson: {sizes: {file: no-such-file}, load: 20%, until: 1ms}}\n",
+     "f.yaml:5:30: error: cannot open 'no-such-file': No such file or directory\n"},
+    {"no route",
+     FIRST "topology: {rail: {hosts: 4, gpus: 2, spines: 0}}\n" LINKS
+           "jobs:\n  - {permutation: random, size: 1MB}\n  - flows: |\n      h0:0 h1:1 1MB\n",
+     "f.yaml:5:19: error: permutation: no route from h0:0 to h0:1\n"
+     "f.yaml:7:7: error: no route from h0:0 to h1:1\n"},
+    {"fault target", GOOD "faults:\n  - {down: laef0}\n",
+     "f.yaml:5:12: error: down: nothing is named 'laef0'; did you mean 'leaf0'?\n"},
+    {"fault port", GOOD "faults:\n  - {down: \"leaf0:9\"}\n",
+     "f.yaml:5:12: error: down: there is no cabled port 'leaf0:9'\n"},
+    {"fault without kind", GOOD "faults:\n  - {at: 1ms}\n",
+     "f.yaml:5:5: error: a fault is one of down, corrupt, drop, pause, slow, with its target\n"},
+    {"fault share", GOOD "faults:\n  - {corrupt: h0}\n",
+     "f.yaml:5:5: error: corrupt needs a share, as in {corrupt: h0, share: 1%}\n"},
+    {"fault meaning", GOOD "faults:\n  - {down: h0, share: 1%}\n", "f.yaml:5:16: error: share means nothing to down\n"},
+    {"fault slow switch", GOOD "faults:\n  - {slow: leaf0, share: 10%}\n",
+     "f.yaml:5:5: error: slow: a host is due, a switch has no application\n"},
+    {"several",
+     FIRST "topology: {single: {host: 4}}\nlinks: {host: {rate: 400}}\nswitches: {buffer: 1}\nnics: {mtu: 0}\njobs:\n  "
+           "- {incast: 2}\n",
+     "f.yaml:2:21: error: unknown key 'host' in topology.single; did you mean 'hosts'?\n"
+     "f.yaml:3:22: error: rate '400': a bare number: write a unit, as in 400G\n"
+     "f.yaml:4:20: error: buffer '1': a bare number: write a unit, as in 1500KB\n"
+     "f.yaml:5:13: error: mtu: 0 is too small, the least is 64\n"},
+};
+
+static char *errors_text(const struct fabric_errors *errors)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    assert_non_null(to);
+    fabric_errors_print(errors, to);
+    fclose(to);
+    return text;
+}
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = (void *)&errors; /* to see that it stays as it was */
+
+        assert_int_equal(fabric_load("f.yaml", wrong[i].text, &fabric, &errors), -EINVAL);
+        assert_ptr_equal(fabric, &errors);
+        char *text = errors_text(&errors);
+        if (strcmp(text, wrong[i].expected) != 0)
+            fail_msg("%s:\n%sbut due is\n%s", wrong[i].name, text, wrong[i].expected);
+        free(text);
+    }
+}
+
+static void test_twenty_at_most(void **state)
+{
+    static const char head[] = GOOD "jobs:\n", job[] = "  - {incast: 2, size: 1}\n";
+    struct fabric_errors errors = {0};
+    struct fabric *fabric;
+    char text[sizeof(head) + 30 * sizeof(job)];
+    size_t used = sizeof(head) - 1;
+
+    (void)state;
+    memcpy(text, head, sizeof(head));
+    for (int i = 0; i < 25; i++) {
+        memcpy(text + used, job, sizeof(job));
+        used += sizeof(job) - 1;
+    }
+    assert_int_equal(fabric_load("f.yaml", text, &fabric, &errors), -EINVAL);
+    assert_int_equal(errors.count, FABRIC_ERRORS_MAX);
+    assert_int_equal(errors.more, 5);
+    char *said = errors_text(&errors);
+    assert_non_null(strstr(said, "f.yaml: and 5 more\n"));
+    free(said);
+}
+
+static void test_sorted_and_once(void **state)
+{
+    struct fabric_errors errors = {0};
+
+    (void)state;
+    fabric_errors_add(&errors, (struct fabric_at){3, 1}, "c");
+    fabric_errors_add(&errors, (struct fabric_at){1, 9}, "b");
+    fabric_errors_add(&errors, (struct fabric_at){1, 2}, "a");
+    fabric_errors_add(&errors, (struct fabric_at){1, 9}, "b");
+    fabric_errors_add(&errors, (struct fabric_at){1, 9}, "line\nfeed");
+    char *text = errors_text(&errors);
+    assert_string_equal(text, "-:1:2: error: a\n-:1:9: error: b\n-:1:9: error: line?feed\n-:3:1: error: c\n");
+    free(text);
+}
+
+static void test_no_file(void **state)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric;
+
+    (void)state;
+    assert_int_equal(fabric_load("/nonexistent/f.yaml", NULL, &fabric, &errors), -ENOENT);
+    char *text = errors_text(&errors);
+    assert_string_equal(text, "/nonexistent/f.yaml: error: cannot open '/nonexistent/f.yaml': No such file or "
+                              "directory\n");
+    free(text);
+}
+
+/* A file over the limit is refused by what it says, not by what it takes: this test would not end otherwise. */
+static void test_refused_before_memory(void **state)
+{
+    static const char *const text[] = {
+        FIRST "topology: {single: {hosts: 1G}}\n" LINKS,
+        FIRST "topology: {rail: {hosts: 1G, gpus: 8, spines: 4}}\n" LINKS,
+        FIRST "topology: {dumbbell: {hosts: 1G}}\n" LINKS,
+        FIRST "topology: {leaf-spine: {leaves: 1G, hosts: 1, spines: 1}}\n" LINKS,
+        FIRST "topology: {leaf-spine: {leaves: 60K, hosts: 1, spines: 60K}}\n" LINKS,
+        FIRST "topology: {fat-tree: {k: 1M}}\n" LINKS,
+        FIRST "topology: {links: {hosts: 1G, switches: 1, links: []}}\n" LINKS,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric;
+        assert_int_equal(fabric_load("f.yaml", text[i], &fabric, &errors), -EINVAL);
+        assert_int_equal(errors.count, 1);
+        assert_non_null(strstr(errors.error[0].text, "of memory; the limit is 2.15GB"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_twenty_at_most),
+        cmocka_unit_test(test_sorted_and_once),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_refused_before_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants bugs, one at a time, and sees whether the swarm finds them.
+
+usage: planted.py [--only NAME ...] [--seconds S] [--keep] [--list]
+
+The tree is copied once; for each bug one text is replaced, the swarm is built from the copy and run for so many
+seconds (20) or until it finds something.  A bug counts as found when the swarm says so, crashes or hangs.  Ends with 1 when fewer
+than 90 % were found, or when the tree without a bug does not pass.
+
+The list is in bugs.py."""
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from bugs import BUGS
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def copy_tree(to):
+    skip = shutil.ignore_patterns(".git", "build", "build-*", "__pycache__", "pcaps")
+    shutil.copytree(ROOT, to, ignore=skip, dirs_exist_ok=True)
+
+
+def build(tree):
+    built = subprocess.run(["ninja", "-C", str(tree / "build"), "-j2", "tests/swarm/swarm"], capture_output=True,
+                           text=True)
+    return built.returncode == 0, built.stdout + built.stderr
+
+
+def swarm(tree, seconds):
+    """(found, what it said)"""
+    command = [str(tree / "build/tests/swarm/swarm"), "--seconds", str(seconds), "--quiet"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30)
+    except subprocess.TimeoutExpired:
+        return True, "hangs"
+    if ran.returncode == 0:
+        return False, ran.stdout.strip()
+    lines = [line for line in ran.stderr.splitlines() if line.startswith("swarm: seed")]
+    checks = [line for line in ran.stderr.splitlines() if "check failed" in line.lower() or "CHECK" in line]
+    said = lines[0].removeprefix("swarm: ") if lines else f"ends with {ran.returncode}"
+    if "a CHECK" in said and checks:
+        said = said.split(": broken")[0] + ": " + checks[0].strip()
+    return True, said
+
+
+def plant(tree, bug):
+    path = tree / bug["file"]
+    text = path.read_text()
+    if text.count(bug["old"]) != 1:
+        sys.exit(f"planted.py: {bug['name']}: its text is {text.count(bug['old'])} times in {bug['file']}")
+    path.write_text(text.replace(bug["old"], bug["new"]))
+    return path, text
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    bugs = [bug for bug in BUGS if not options.only or bug["name"] in options.only]
+    if options.list:
+        for bug in bugs:
+            print(f"{bug['name']:28} {bug['file']:28} {bug['what']}")
+        return 0
+    tree = pathlib.Path(tempfile.mkdtemp(prefix="planted-"))
+    copy_tree(tree)
+    subprocess.run(["meson", "setup", str(tree / "build"), str(tree), "-Dtests=true", "-Dwerror=false",
+                    "-Dbuildtype=plain", "-Dc_args=-O1"], check=True, stdout=subprocess.DEVNULL)
+    good, said = build(tree)
+    if not good:
+        sys.exit("planted.py: the tree does not build:\n" + said[-3000:])
+    if not options.only:
+        found, said = swarm(tree, options.seconds)
+        print(f"{'(no bug)':28} {'FAILS' if found else 'passes'}: {said}", flush=True)
+        if found:
+            return 1
+    count = 0
+    for bug in bugs:
+        path, text = plant(tree, bug)
+        good, said = build(tree)
+        start = time.monotonic()
+        found = False
+        if good:
+            found, said = swarm(tree, options.seconds)
+        else:
+            said = "does not build: " + said[-500:]
+        path.write_text(text)
+        count += found
+        print(f"{bug['name']:28} {'found' if found else 'NOT FOUND'} in {time.monotonic() - start:.1f} s: {said}",
+              flush=True)
+    print(f"{count} of {len(bugs)} found")
+    if not options.keep:
+        shutil.rmtree(tree)
+    return 0 if count * 10 >= len(bugs) * 9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same result from every thread count, tiled or not, from every compiler and level of optimisation.
+
+    digests.py DRIVE SOURCE_ROOT COMPILER_ID [--full]
+
+Runs tests/sim/drive over six fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
+prints about the run: the digest (every delivery on every link), counters, completion times.  The same from a second
+build: by the other compiler, without optimisation.  So `make test`, which tests a gcc and a clang build, compares all
+four.  --full builds gcc and clang at -O0, -O2 and -O3 and runs each with all thread counts on larger fabrics.
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOMS = ("base", "packet", "fabric", "switch", "nic", "workload", "sim", "telemetry")
+CLASSES = """classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 50KB, max: 200KB, probability: 10%}, share: 90%}
+  - {name: cnp, dscp: 48, priority: 6, strict: true}
+  - {name: default, priority: 0, share: 10%}
+"""
+LINKS = "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n"
+# name -> (text with SIZE for the amount of work, size in `make test`, size with --full)
+FABRICS = {
+    "fat tree, an ACK a packet": (
+        "topology: {fat-tree: {k: 4}}\nlinks: {host: {rate: 100G, cable: 200m}, fabric: {rate: 100G, cable: 200m}}\n"
+        "nics: {mtu: 1000, congestion: dcqcn/connectx, ack: {every: 1, request-every: 1}}\n" + CLASSES +
+        "jobs: [{permutation: random, size: SIZE}, {incast: 8, size: SIZE}]\n", "200KB", "4MB"),
+    "rails, rings": (
+        "topology: {rail: {hosts: 4, gpus: 4, leaves: 4, spines: 2}}\n" + LINKS +
+        "nics: {mtu: 4096, congestion: dcqcn/connectx}\n" + CLASSES +
+        "jobs: [{allreduce: ring, size: SIZE}, {allgather: ring, size: SIZE, repeat: 2}]\n", "2MB", "64MB"),
+    "poisson arrivals": (
+        "topology: {leaf-spine: {leaves: 3, spines: 2, hosts: 4}}\n" + LINKS +
+        "nics: {mtu: 1024, congestion: dcqcn/paper}\n" + CLASSES +
+        "jobs: [{poisson: {sizes: websearch, load: 50%, until: SIZE}, qps: 2}]\n", "300us", "10ms"),
+    "hpcc, odd rates": (
+        "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 6}}\n"
+        "links: {host: {rate: 96G, cable: 7m}, fabric: {rate: 377G, cable: 31m}}\n"
+        "nics: {mtu: 1000, congestion: hpcc/paper}\n" + CLASSES +
+        "jobs: [{incast: 8, size: SIZE}, {random: 12, size: SIZE}]\n", "100KB", "5MB"),
+    "faults and losses": (
+        "topology: {fat-tree: {k: 4}}\n" + LINKS + "nics: {mtu: 1024, congestion: dcqcn/connectx}\n" + CLASSES +
+        "jobs: [{all-to-all: at-once, size: SIZE}]\n"
+        "faults: [{corrupt: h1, share: 1%, at: 0us}, {down: h3, at: 20us, for: 40us}, {drop: h5, every: 50, at: 0us}]\n",
+        "400KB", "8MB"),
+    "small buffers, pauses": (
+        "topology: {leaf-spine: {leaves: 4, spines: 2, hosts: 4}}\n" + LINKS + "switches: {buffer: 3MB}\n"
+        "nics: {mtu: 4096, congestion: none}\n" + CLASSES +
+        "jobs: [{incast: 12, size: SIZE}, {permutation: 5, size: SIZE}]\n", "500KB", "10MB"),
+}
+RUNS = [(threads, tiles) for threads in (1, 2, 3, 8) for tiles in (True, False)]
+# What a run was cut into, and how many descriptors were ever in use, may differ.
+OF_THE_RUN = ("windows ", "window_ps ", "great_window_ps ", "peak ")
+
+
+def build(root, compiler, level, out):
+    """The rooms and drive.c; a folder and a call of the compiler for each room, all at once."""
+    flags = ["-std=gnu17", level, "-D_GNU_SOURCE", "-fno-strict-aliasing", "-DROCELAB_ISAL=0", '-DROCELAB_VERSION="0"',
+             f"-I{root}/src"]
+    calls = []
+    for room in ROOMS + ("drive",):
+        (out / room).mkdir(parents=True)
+        sources = sorted((root / "src" / room).glob("*.c")) or [root / "tests/sim/drive.c"]
+        calls.append(subprocess.Popen([compiler, *flags, "-c", *map(str, sources)], cwd=out / room))
+    if any([call.wait() for call in calls]):
+        sys.exit(f"{compiler} {level} does not build")
+    drive = out / "drive" / "drive"
+    subprocess.run([compiler, *map(str, sorted(out.glob("*/*.o"))), "-o", str(drive), "-lfyaml", "-lpthread"], check=True)
+    return drive
+
+
+def told(drive, path, threads, tiles):
+    command = [str(drive), str(path), f"threads={threads}", f"no_tiles={0 if tiles else 1}", "flows=1", "ports=1"]
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit status {result.returncode}\n{result.stderr}")
+    return [line for line in result.stdout.splitlines() if not line.startswith(OF_THE_RUN)]
+
+
+def fact(lines, name):
+    return next(line.split()[1] for line in lines if line.startswith(name + " "))
+
+
+def compare(builds, folder, full):
+    """How many runs disagreed with the first of their fabric."""
+    wrong = 0
+    for number, (name, (text, small, large)) in enumerate(FABRICS.items()):
+        path = folder / f"fabric{number}.yaml"
+        path.write_text("rocelab: 1\nfabric: digest\n" + text.replace("SIZE", large if full else small), encoding="utf-8")
+        first, runs = None, 0
+        for index, (label, drive) in enumerate(builds):
+            # the second build of `make test` need not run all: threads were compared by the first
+            for threads, tiles in RUNS if index == 0 or full else [RUNS[0], RUNS[3]]:
+                lines = told(drive, path, threads, tiles)
+                runs += 1
+                if first is None:
+                    first = lines
+                elif lines != first:
+                    wrong += 1
+                    odd = next((a, b) for a, b in zip(first + ["(end)"], lines + ["(end)"]) if a != b)
+                    print(f"{name}: {label}, {threads} threads, {'tiles' if tiles else 'no tiles'}: "
+                          f"'{odd[1]}', the first run has '{odd[0]}'")
+        hops = int(fact(first, "packet_hops"))
+        if hops < 1000 or fact(first, "state") != "done":
+            wrong += 1
+            print(f"{name}: {hops} hops, {fact(first, 'state')}: this fabric tests nothing")
+        print(f"{name:28} {runs:3} runs  {hops:>10,} hops  {fact(first, 'drops'):>6} drops  {fact(first, 'pauses'):>6} pauses  "
+              f"{fact(first, 'marks'):>6} marks  digest {fact(first, 'digest')}", flush=True)
+    return wrong
+
+
+def main(arguments):
+    if len(arguments) < 3:
+        print(__doc__)
+        return 2
+    full = "--full" in arguments
+    root = pathlib.Path(arguments[1])
+    builds = [(f"{arguments[2]} build", pathlib.Path(arguments[0]))]
+    other = "gcc" if "clang" in arguments[2] else "clang"
+    wanted = [(c, o) for c in ("gcc", "clang") for o in ("-O0", "-O2", "-O3")] if full else [(other, "-O0")]
+    with tempfile.TemporaryDirectory(prefix="rocelab-digests-") as folder:
+        for compiler, level in wanted:
+            if shutil.which(compiler) is None:
+                print(f"{compiler} is not installed: not compared with it")
+                continue
+            builds.append((f"{compiler} {level}", build(root, compiler, level, pathlib.Path(folder) / (compiler + level))))
+        print("builds: " + ", ".join(label for label, _ in builds))
+        return 1 if compare(builds, pathlib.Path(folder), full) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

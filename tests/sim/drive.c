@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a fabric file and prints what came out, a line a fact: drive FILE [seed=N] [threads=N] [until=PS] [no_tiles=1]
+ * [flows=1] [ports=1].  For the tests that look at whole runs, and for timing the engine without the command line.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabric/fabric.h"
+#include "sim/sim.h"
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static uint64_t option(int argc, char **argv, const char *name, uint64_t otherwise)
+{
+    size_t length = strlen(name);
+
+    for (int i = 2; i < argc; i++)
+        if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
+            return strtoull(argv[i] + length + 1, NULL, 10);
+    return otherwise;
+}
+
+static void print_result(const struct fabric *fabric, const struct sim_result *result, bool flows, bool ports)
+{
+    static const char *const states[] = {"running", "done", "until", "stuck"};
+    uint64_t drops = 0, pauses = 0, marks = 0, cnps = 0, again = 0, timeouts = 0, naks = 0;
+    char name[FABRIC_NAME];
+
+    for (uint32_t i = 0; i < result->ports; i++) {
+        drops += result->port[i].drops;
+        pauses += result->port[i].pauses_sent;
+        marks += result->port[i].ecn_marked;
+    }
+    for (uint32_t i = 0; i < result->nics; i++) {
+        cnps += result->nic[i].counters->np_cnp_sent;
+        again += result->nic[i].counters->retransmitted_packets;
+        timeouts += result->nic[i].counters->local_ack_timeout_err;
+        naks += result->nic[i].counters->packet_seq_err;
+    }
+    printf("state %s\nvirtual_ps %" PRIu64 "\npacket_hops %" PRIu64 "\ndigest %016" PRIx64 "\nwindows %" PRIu64
+           "\nwindow_ps %" PRIu64 "\ngreat_window_ps %" PRIu64 "\n",
+           states[result->state], result->virtual_ps, result->packet_hops, result->digest, result->windows,
+           result->window_ps, result->great_window_ps);
+    printf("live %" PRIu64 "\non_wire %" PRIu64 "\npeak %" PRIu64 "\ndrops %" PRIu64 "\npauses %" PRIu64
+           "\nmarks %" PRIu64 "\ncnps %" PRIu64 "\nretransmitted %" PRIu64 "\ntimeouts %" PRIu64 "\nnaks %" PRIu64
+           "\nfailed %" PRIu64 "\n",
+           result->packets_live, result->packets_on_wire, result->packets_peak, drops, pauses, marks, cnps, again,
+           timeouts, naks, result->work_failed);
+    for (uint32_t i = 0; i < result->jobs; i++) {
+        const struct sim_job *job = &result->job[i];
+        if (i < 20 || flows)
+            printf("job %s %u ranks %u bytes %" PRIu64 " start %" PRIu64 " end %" PRIu64 "\n", job->name,
+                   job->repetition, job->ranks, job->bytes, job->start, job->end);
+    }
+    for (uint32_t i = 0; flows && i < result->flows; i++) {
+        const struct sim_flow *flow = &result->flow[i];
+        printf("flow %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", flow->id, flow->src, flow->dst,
+               flow->bytes, flow->start, flow->fct_ps, flow->ideal_ps);
+    }
+    for (uint32_t i = 0; ports && i < result->ports; i++) {
+        const struct sim_port *port = &result->port[i];
+        printf("port %s util %u frames %" PRIu64 " pauses %" PRIu64 " %" PRIu64 " paused_ps %" PRIu64 " marks %" PRIu64
+               " queue %" PRIu64 " drops %" PRIu64 " lost %" PRIu64 "\n",
+               fabric_port_name(fabric, port->port, name), port->utilisation_ppm, port->frames, port->pauses_sent,
+               port->pauses_received, port->paused_ps, port->ecn_marked, port->queue_max_bytes, port->drops,
+               port->lost);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    struct sim *sim = NULL;
+    struct sim_result result;
+
+    if (argc < 2) return 2;
+    double begin = seconds();
+    if (fabric_load(argv[1], NULL, &fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        return 2;
+    }
+    struct sim_options options = {.seed = option(argc, argv, "seed", 1),
+                                  .threads = (uint32_t)option(argc, argv, "threads", 1),
+                                  .until = option(argc, argv, "until", PS_NEVER),
+                                  .no_tiles = option(argc, argv, "no_tiles", 0) != 0};
+    errors.path = argv[1];
+    if (sim_create(fabric, &options, &sim, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        fabric_free(fabric);
+        return 2;
+    }
+    double start = seconds();
+    while (sim_advance(sim, 1000000, PS_NEVER) == SIM_RUNNING) {
+    }
+    double end = seconds();
+    int error = sim_result(sim, &result);
+    if (error == 0) {
+        print_result(fabric, &result, option(argc, argv, "flows", 0) != 0, option(argc, argv, "ports", 0) != 0);
+        sim_audit(sim);
+        fprintf(stderr, "setup %.3f s, run %.3f s, %.2f M hops/s, memory %.0f MB\n", start - begin, end - start,
+                (double)result.packet_hops / (end - start) / 1e6, (double)sim_memory_bytes(sim) / 1e6);
+        sim_result_free(&result);
+    }
+    sim_free(sim);
+    fabric_free(fabric);
+    return error ? 2 : 0;
+}

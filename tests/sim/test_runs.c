@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole runs against closed forms and against themselves: message latency to the picosecond, AllReduce, incast,
+ * digests, packets that all come back.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support.h"
+
+#define CLASSES                                                                                                        \
+    "classes:\n"                                                                                                       \
+    "  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 100KB, max: 400KB, probability: 10%},"         \
+    " share: 90%}\n"                                                                                                   \
+    "  - {name: cnp, dscp: 48, priority: 6, strict: true}\n"                                                           \
+    "  - {name: default, priority: 0, share: 10%}\n"
+#define PER_PACKET "ack: {every: 1, request-every: 1}"
+
+static ps_t on_line(uint64_t rate_g, uint64_t bytes)
+{
+    return bytes * 8000 / rate_g; /* exact for the rates used here */
+}
+
+/*
+ * h0 - leaf - spine - leaf - h3, host links 100G, fabric links 400G: the first hop is the slow one, so every later hop
+ * adds one packet's time and its latency; the last link is slow again, but packets come no faster than it takes them.
+ */
+static ps_t closed_form(uint64_t bytes, uint64_t mtu)
+{
+    const ps_t host = 3 * 5 * PS_NS, fabric = 30 * 5 * PS_NS, sw = 500 * PS_NS, nic = 500 * PS_NS;
+    uint64_t packets = (bytes + mtu - 1) / mtu, rest = bytes - (packets - 1) * mtu;
+    rest += (4 - rest % 4) % 4; /* BTH pads to four bytes */
+    uint64_t head = 14 + 20 + 8 + 12 + 4, reth = 16, aeth = 4;
+    uint64_t last = head + rest + (packets == 1 ? reth : 0), first = head + reth + (packets == 1 ? rest : mtu);
+    uint64_t before = packets == 1 ? 0 : (packets - 1) * (head + mtu + 24) + reth;
+    uint64_t ack = head + aeth;
+    if (last < 60) last = 60;
+
+    /* The last packet starts on the first link when those before it have left, gaps included. */
+    ps_t data_path = host + sw + fabric + sw + fabric + sw + host + nic;
+    ps_t at_leaf = on_line(100, before) + on_line(100, last + 12);
+    ps_t crossing = 2 * on_line(400, last + 12);
+    /* On the last link the packets before it go first, from when the first of them is there. */
+    ps_t first_there = on_line(100, first + 12) + 2 * on_line(400, first + 12);
+    ps_t start = at_leaf + crossing;
+    if (first_there + on_line(100, before) > start) start = first_there + on_line(100, before);
+    ps_t there = start + on_line(100, last + 12) + data_path;
+    return there + 2 * on_line(100, ack + 12) + 2 * on_line(400, ack + 12) + data_path;
+}
+
+static void test_idle_latency(void **state)
+{
+    static const uint64_t sizes[] = {1, 2, 3, 4, 63, 100, 1000, 1024, 1025, 4096, 4097, 65536, 1000000, 10000001};
+    static const uint64_t mtus[] = {1024, 4096, 1000};
+    char text[2000];
+
+    (void)state;
+    for (size_t m = 0; m < sizeof(mtus) / sizeof(mtus[0]); m++) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            snprintf(text, sizeof(text),
+                     "rocelab: 1\nfabric: idle\n"
+                     "topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2}}\n"
+                     "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n"
+                     "switches: {model: generic, latency: 500ns}\n%s"
+                     "nics: {mtu: %" PRIu64 ", congestion: none, latency: 500ns, " PER_PACKET "}\n"
+                     "jobs: [{flows: [{src: h0, dst: h3, size: %" PRIu64 "B}]}]\n",
+                     CLASSES, mtus[m], sizes[i]);
+            struct run run = run_text(text, options_of(1, 1));
+            assert_int_equal(run.result.state, SIM_DONE);
+            assert_int_equal(run.result.flows, 1);
+            assert_int_equal(run.result.flow[0].fct_ps, closed_form(sizes[i], mtus[m]));
+            assert_int_equal(run.result.flow[0].ideal_ps, run.result.flow[0].fct_ps);
+            assert_int_equal(run.result.packets_live, 0);
+            /* data and acknowledgements, four links each */
+            assert_int_equal(run.result.packet_hops, 8 * ((sizes[i] + mtus[m] - 1) / mtus[m]));
+            run_free(&run);
+        }
+    }
+}
+
+/*
+ * Ring AllReduce over n single-adapter hosts on one switch: 2(n-1) steps of S/n bytes.  A step is two slices, and
+ * a slice is sent when the one it is made of has come; a slice takes longer than its way, so the line never rests
+ * but for the first.  The line carries a slice's frames, gaps included, and the ACKs of what comes the other way.
+ */
+static void test_allreduce(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: ring\n"
+                               "topology: {single: {hosts: 8}}\n"
+                               "links: {host: {rate: 100G, cable: 3m}}\n"
+                               "switches: {model: generic, latency: 500ns}\n" CLASSES
+                               "nics: {mtu: 4096, congestion: none, latency: 500ns, " PER_PACKET "}\n"
+                               "jobs: [{allreduce: ring, size: 16MB, chunk: 2MB, channels: 1}]\n";
+    const uint64_t n = 8, chunk = 16000000 / n, slice = chunk / 2, mtu = 4096;
+
+    (void)state;
+    uint64_t packets = (slice + mtu - 1) / mtu;
+    uint64_t frames = slice + packets * (58 + 24) + 16 + 4; /* RETH of the first, ImmDt of the last */
+    uint64_t acks = packets * (62 + 24);
+    ps_t expected = 2 * (n - 1) * 2 * on_line(100, frames + acks);
+    struct run run = run_text(text, options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_DONE);
+    ps_t took = run.result.job[0].end - run.result.job[0].start;
+    if (took < expected - expected / 100 || took > expected + expected / 100)
+        fail_msg("AllReduce took %" PRIu64 " ps, the closed form says %" PRIu64, took, expected);
+    assert_int_equal(run.result.job[0].bus_num, 14);
+    assert_int_equal(run.result.job[0].bus_den, 8);
+    assert_int_equal(run.result.packets_live, 0);
+    run_free(&run);
+}
+
+static void test_incast_pauses_and_drops_nothing(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: incast\n"
+        "topology: {single: {hosts: 17}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic, buffer: 8MB}\n" CLASSES "nics: {mtu: 1024, congestion: none, " PER_PACKET "}\n"
+        "jobs: [{incast: 16, size: 1MB, to: h0}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    struct sums sums = run_sums(&run);
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(sums.drops, 0);
+    assert_int_equal(sums.retransmitted, 0);
+    assert_true(sums.pauses > 16);
+    assert_int_equal(run.result.packets_live, 0);
+    assert_int_equal(run.result.flows, 16);
+    for (uint32_t i = 0; i < 16; i++)
+        assert_true(run.result.flow[i].fct_ps != PS_NEVER && run.result.flow[i].fct_ps >= run.result.flow[i].ideal_ps);
+    run_free(&run);
+}
+
+/* One switch, one packet: it is forwarded when preamble and 64 bytes are there, and so is its acknowledgement. */
+static void test_cut_through(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: cut\n"
+                               "topology: {single: {hosts: 2}}\n"
+                               "links: {host: {rate: 100G, cable: 3m}}\n"
+                               "switches: {model: generic, latency: 300ns, cut-through: true}\n" CLASSES
+                               "nics: {mtu: 4096, congestion: none, latency: 500ns, " PER_PACKET "}\n"
+                               "jobs: [{flows: [{src: h0, dst: h1, size: 4000B}]}]\n";
+    const ps_t path = 2 * 15 * PS_NS + 300 * PS_NS + 500 * PS_NS;
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    ps_t there = on_line(100, 72) + on_line(100, 58 + 16 + 4000 + 12) + path;
+    ps_t back = on_line(100, 72) + on_line(100, 62 + 12) + path;
+    assert_int_equal(run.result.flow[0].fct_ps, there + back);
+    run_free(&run);
+}
+
+static void test_pauses_with_threads(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: incast\n"
+        "topology: {leaf-spine: {leaves: 4, spines: 2, hosts: 4}}\n"
+        "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}\n"
+        "switches: {model: generic, buffer: 4MB}\n" CLASSES "nics: {mtu: 1024, congestion: none, " PER_PACKET "}\n"
+        "jobs: [{incast: 15, size: 500KB, to: h0}]\n"
+        "faults: [{down: leaf3, at: 40us, for: 30us}, {drop: h5, every: 100, at: 0us}]\n";
+    uint64_t digest = 0;
+
+    (void)state;
+    for (uint32_t threads = 1; threads < 5; threads++) {
+        struct run run = run_text(text, options_of(1, threads));
+        struct sums sums = run_sums(&run);
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_true(sums.pauses > 16);
+        assert_true(sums.lost > 0 && sums.retransmitted > 0);
+        assert_int_equal(run.result.packets_live, 0);
+        if (threads > 1) assert_int_equal(run.result.digest, digest);
+        digest = run.result.digest;
+        run_free(&run);
+    }
+}
+
+static void test_too_large_is_refused(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: large\n"
+                               "topology: {single: {hosts: 64}}\n"
+                               "links: {host: {rate: 100G, cable: 3m}}\n"
+                               "switches: {model: generic}\n" CLASSES "jobs: [{permutation: random, size: 1MB}]\n";
+    struct fabric_errors errors = {0};
+    struct sim_options options = options_of(1, 1);
+    struct fabric *fabric = NULL;
+    struct sim *sim = NULL;
+
+    (void)state;
+    assert_int_equal(fabric_load("test.yaml", text, &fabric, &errors), 0);
+    options.memory_max_bytes = 50000;
+    assert_int_equal(sim_create(fabric, &options, &sim, &errors), -12);
+    assert_null(sim);
+    assert_int_equal(errors.count, 1);
+    assert_non_null(strstr(errors.error[0].text, "the run needs about"));
+    fabric_free(fabric);
+}
+
+static const char mixed[] =
+    "rocelab: 1\nfabric: mixed\n"
+    "topology: {fat-tree: {k: 4}}\n"
+    "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}, core: {rate: 100G, cable: 300m}}\n"
+    "switches: {model: generic, buffer: 2MB}\n" CLASSES "nics: {mtu: 1024, congestion: dcqcn/connectx, " PER_PACKET
+    "}\n"
+    "jobs:\n"
+    "  - {permutation: random, size: 200KB}\n"
+    "  - {incast: 12, size: 100KB, at: 10us, repeat: 2}\n"
+    "  - {allreduce: ring, size: 1MB, after: previous}\n"
+    "  - {all-to-all: pairwise, size: 160KB, at: 5us}\n"
+    "  - {poisson: {sizes: websearch, load: 20%, until: 50us}}\n";
+
+static void test_same_digest(void **state)
+{
+    (void)state;
+    struct run first = run_text(mixed, options_of(5, 1));
+    assert_int_equal(first.result.state, SIM_DONE);
+    assert_true(first.result.great_window_ps > first.result.window_ps);
+    assert_true(run_sums(&first).marks > 0);
+    for (uint32_t threads = 1; threads <= 8; threads = threads < 3 ? threads + 1 : threads + 5) {
+        for (int no_tiles = 0; no_tiles < 2; no_tiles++) {
+            struct sim_options options = options_of(5, threads);
+            options.no_tiles = no_tiles;
+            struct run again = run_text(mixed, options);
+            assert_int_equal(again.result.digest, first.result.digest);
+            assert_int_equal(again.result.packet_hops, first.result.packet_hops);
+            assert_int_equal(again.result.virtual_ps, first.result.virtual_ps);
+            for (uint32_t i = 0; i < first.result.flows; i++)
+                assert_int_equal(again.result.flow[i].fct_ps, first.result.flow[i].fct_ps);
+            run_free(&again);
+        }
+    }
+    struct run other = run_text(mixed, options_of(6, 1));
+    assert_true(other.result.digest != first.result.digest);
+    run_free(&other);
+    run_free(&first);
+}
+
+static void test_loss_is_repaired(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: lossy\n"
+        "topology: {single: {hosts: 4}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none, timeout: 8}\n"
+        "jobs: [{permutation: random, size: 1MB}]\n"
+        "faults: [{corrupt: h1, share: 1%, at: 0us}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(9, 1));
+    struct sums sums = run_sums(&run);
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_true(sums.lost > 0);
+    assert_true(sums.retransmitted > 0);
+    assert_true(sums.naks + sums.timeouts > 0);
+    assert_int_equal(run.result.packets_live, 0);
+    assert_int_equal(run.result.work_failed, 0);
+    run_free(&run);
+}
+
+static void test_link_down_and_up(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: down\n"
+        "topology: {single: {hosts: 2}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none, timeout: 8, retry: 7}\n"
+        "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}]}]\n"
+        "faults: [{down: h1, at: 20us, for: 100us}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.work_failed, 0);
+    assert_true(run.result.flow[0].fct_ps > 180 * PS_US);
+    assert_true(run_sums(&run).retransmitted > 0);
+    assert_int_equal(run.result.packets_live, 0);
+    run_free(&run);
+}
+
+static void test_until_and_stuck(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: stuck\n"
+        "topology: {single: {hosts: 2}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none, timeout: 0}\n"
+        "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}]}]\n"
+        "faults: [{down: h1, at: 20us}]\n";
+    struct sim_options options = options_of(1, 1);
+
+    (void)state;
+    struct run run = run_text(text, options);
+    assert_int_equal(run.result.state, SIM_STUCK);
+    assert_int_equal(run.result.flow[0].fct_ps, PS_NEVER);
+    run_free(&run);
+    options.until = 10 * PS_US;
+    run = run_text(text, options);
+    assert_int_equal(run.result.state, SIM_UNTIL);
+    assert_int_equal(run.result.virtual_ps, 10 * PS_US);
+    assert_true(run.result.packets_live >= run.result.packets_on_wire && run.result.packets_on_wire > 0);
+    run_free(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idle_latency),        cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_same_digest),         cmocka_unit_test(test_incast_pauses_and_drops_nothing),
+        cmocka_unit_test(test_loss_is_repaired),    cmocka_unit_test(test_link_down_and_up),
+        cmocka_unit_test(test_until_and_stuck),     cmocka_unit_test(test_cut_through),
+        cmocka_unit_test(test_pauses_with_threads), cmocka_unit_test(test_too_large_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the swarm covered: sums over all runs.  A required line that is 0 means that a part of the product went
+ * untested while all was green.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "swarm.h"
+
+#define COVER_LIST(X)                                                                                                  \
+    X(runs, 1, "runs")                                                                                                 \
+    X(hops, 1, "packet-hops")                                                                                          \
+    X(done, 1, "runs whose jobs all ended")                                                                            \
+    X(failed, 0, "runs with failed work requests")                                                                     \
+    X(threads, 1, "runs repeated with 3 threads")                                                                      \
+    X(tiles, 1, "runs repeated without tiles")                                                                         \
+    X(xoff, 1, "PFC: XOFF by switches")                                                                                \
+    X(refresh, 1, "PFC: XOFF repeated before it expires")                                                              \
+    X(xon, 1, "PFC: XON by switches")                                                                                  \
+    X(nic_xoff, 1, "PFC: XOFF by adapters (slow receiver)")                                                            \
+    X(nic_paused, 1, "PFC: adapters paused")                                                                           \
+    X(headroom, 1, "groups that used their headroom")                                                                  \
+    X(headroom_pool, 1, "groups that used a shared headroom pool")                                                     \
+    X(watchdog, 1, "watchdog: storms detected")                                                                        \
+    X(restored, 1, "watchdog: storms ended")                                                                           \
+    X(drop_buffer, 1, "drops: lossy class above its threshold")                                                        \
+    X(drop_headroom, 1, "drops: lossless class with too little headroom")                                              \
+    X(drop_egress, 1, "drops: egress limit")                                                                           \
+    X(drop_port_down, 1, "drops: port down")                                                                           \
+    X(drop_watchdog, 1, "drops: watchdog")                                                                             \
+    X(marks, 1, "ECN marks")                                                                                           \
+    X(cnps, 1, "CNPs")                                                                                                 \
+    X(strict, 1, "schedulers: choices of a strict queue before another")                                               \
+    X(fair, 1, "schedulers: weighted choices checked")                                                                 \
+    X(windows, 1, "packets sent under a window in packets")                                                            \
+    X(rnr, 1, "RNR NAKs")                                                                                              \
+    X(naks, 1, "sequence NAKs")                                                                                        \
+    X(implied, 1, "responses after a gap")                                                                             \
+    X(timeouts, 1, "timeouts")                                                                                         \
+    X(go_back_n, 1, "packets repeated: go-back-N")                                                                     \
+    X(go_back_0, 1, "packets repeated: go-back-0")                                                                     \
+    X(selective, 1, "packets repeated: selective repeat")                                                              \
+    X(reordered, 1, "packets kept after a gap (selective repeat)")                                                     \
+    X(duplicates, 1, "duplicate requests")                                                                             \
+    X(sends, 1, "SENDs")                                                                                               \
+    X(writes, 1, "WRITEs")                                                                                             \
+    X(reads, 1, "READs")                                                                                               \
+    X(atomics, 1, "atomics")                                                                                           \
+    X(lost, 1, "packets lost on lines")                                                                                \
+    X(flaps, 1, "runs with a link that went down")                                                                     \
+    X(dcqcn, 1, "runs with DCQCN")                                                                                     \
+    X(hpcc, 1, "runs with HPCC")                                                                                       \
+    X(cut_through, 1, "runs with cut-through switches")                                                                \
+    X(dequeue, 1, "runs that mark at dequeue")                                                                         \
+    X(cells, 1, "runs with cells")                                                                                     \
+    X(rings, 1, "runs with a collective")
+
+static struct {
+#define X(id, required, text) uint64_t id;
+    COVER_LIST(X)
+#undef X
+} covered;
+
+static void add_port(const struct sim_port *port, bool pool)
+{
+    covered.lost += port->lost;
+    if (!port->sw) return;
+    const struct sw_port_counters *c = port->sw;
+    covered.drop_buffer += c->drop[SW_DROP_buffer];
+    covered.drop_headroom += c->drop[SW_DROP_headroom];
+    covered.drop_egress += c->drop[SW_DROP_egress];
+    covered.drop_port_down += c->drop[SW_DROP_port_down];
+    covered.drop_watchdog += c->drop[SW_DROP_watchdog];
+    covered.marks += port->ecn_marked;
+    for (int p = 0; p < SW_PRIOS; p++) {
+        covered.xoff += c->prio[p].tx_xoff;
+        covered.refresh += c->prio[p].tx_xoff_refresh;
+        covered.xon += c->prio[p].tx_xon;
+        covered.headroom += c->prio[p].headroom_max_bytes > 0;
+        covered.headroom_pool += pool && c->prio[p].headroom_max_bytes > 0;
+        covered.watchdog += c->prio[p].watchdog_detected;
+        covered.restored += c->prio[p].watchdog_restored;
+    }
+}
+
+static void add_nic(const struct nic_counters *c, uint8_t recovery)
+{
+    covered.cnps += c->np_cnp_sent;
+    covered.rnr += c->rnr_nak_retry_err;
+    covered.naks += c->packet_seq_err;
+    covered.implied += c->implied_nak_seq_err;
+    covered.timeouts += c->local_ack_timeout_err;
+    covered.go_back_n += recovery == FABRIC_GO_BACK_N ? c->retransmitted_packets : 0;
+    covered.go_back_0 += recovery == FABRIC_GO_BACK_0 ? c->retransmitted_packets : 0;
+    covered.selective += recovery == FABRIC_SELECTIVE ? c->retransmitted_packets : 0;
+    covered.reordered += c->reordered_packets;
+    covered.duplicates += c->duplicate_request;
+    covered.sends += c->rx_send_requests;
+    covered.writes += c->rx_write_requests;
+    covered.reads += c->rx_read_requests;
+    covered.atomics += c->rx_atomic_requests;
+    for (int p = 0; p < NIC_PRIOS; p++) {
+        covered.nic_xoff += c->prio[p].tx_pause;
+        covered.nic_paused += c->prio[p].rx_pause_transition;
+    }
+}
+
+void cover_add(const struct sim *sim, const struct sim_result *result, const struct plan *plan,
+               const struct watch *watch)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    covered.runs++;
+    covered.hops += result->packet_hops;
+    covered.done += result->state == SIM_DONE;
+    covered.failed += result->work_failed > 0;
+    for (uint32_t i = 0; i < result->ports; i++) {
+        uint32_t node = fabric->port[result->port[i].port].node;
+        add_port(&result->port[i], node >= fabric->hosts && fabric->sw[node - fabric->hosts].headroom_pool_bytes);
+    }
+    for (uint32_t i = 0; i < result->nics; i++)
+        add_nic(result->nic[i].counters, fabric->nic[fabric->endpoint[i].nic].recovery);
+    covered.flaps += plan->goes_down;
+    covered.dcqcn += strncmp(fabric->nic[0].congestion, "dcqcn", 5) == 0;
+    covered.hpcc += strncmp(fabric->nic[0].congestion, "hpcc", 4) == 0;
+    covered.cut_through += fabric->sw[0].cut_through;
+    covered.dequeue += fabric->sw[0].mark_at_dequeue;
+    covered.cells += fabric->sw[0].cell_bytes > 1;
+    for (uint32_t i = 0; i < fabric->jobs; i++)
+        covered.rings += fabric->job[i].kind <= FABRIC_JOB_ALLGATHER;
+    covered.strict += watch->strict_checked;
+    covered.fair += watch->fair_checked;
+    covered.windows += watch->windows_checked;
+}
+
+void cover_run(bool threads, bool tiles)
+{
+    covered.threads += threads;
+    covered.tiles += tiles;
+}
+
+unsigned cover_print(void)
+{
+    unsigned missing = 0;
+
+#define X(id, required, text)                                                                                          \
+    printf("%12lu  %s%s\n", (unsigned long)covered.id, text, required && !covered.id ? "  <- not covered" : "");       \
+    missing += required && !covered.id;
+    COVER_LIST(X)
+#undef X
+    return missing;
+}

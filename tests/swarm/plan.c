@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A random fabric from a seed, as the text a user would write: it goes through the real loader.
+ *
+ * A plan has a character: clean (nothing is lost; then nothing may be lost, repeated or left undone), lossy lines, a
+ * link that goes down, a pause storm, thin headroom, hasty timers.  Sizes are small: a run is some ten thousand hops.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "swarm.h"
+
+#define PLAN_STREAM 77
+
+__attribute__((format(printf, 2, 3))) static void say(struct plan *plan, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    int wrote = vsnprintf(plan->text + plan->used, sizeof(plan->text) - plan->used, format, list);
+    va_end(list);
+    CHECK(wrote >= 0 && plan->used + (size_t)wrote < sizeof(plan->text));
+    plan->used += (size_t)wrote;
+}
+
+static uint64_t pick(struct rng *rng, uint64_t low, uint64_t high)
+{
+    return low + rng_below(rng, high - low + 1);
+}
+
+static bool chance(struct rng *rng, uint32_t percent)
+{
+    return rng_chance(rng, percent * 10000);
+}
+
+static const char *one_of(struct rng *rng, const char *const *list, uint32_t count)
+{
+    return list[rng_below(rng, count)];
+}
+#define ONE_OF(rng, ...)                                                                                               \
+    one_of(rng, (const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
+
+static void topology(struct plan *plan, struct rng *rng)
+{
+    uint32_t leaves = (uint32_t)pick(rng, 2, 3), spines = (uint32_t)pick(rng, 1, 3), hosts = (uint32_t)pick(rng, 1, 4);
+
+    plan->gpus = 1;
+    switch (rng_below(rng, 6)) {
+    case 0:
+        plan->hosts = (uint32_t)pick(rng, 2, 10);
+        say(plan, "topology: {single: {hosts: %u}}\n", plan->hosts);
+        break;
+    case 1:
+        plan->hosts = 2 * hosts;
+        say(plan, "topology: {dumbbell: {hosts: %u, links: %u}}\n", hosts, (unsigned)pick(rng, 1, 2));
+        break;
+    case 2:
+        plan->gpus = 2;
+        plan->hosts = (uint32_t)pick(rng, 2, 4);
+        say(plan, "topology: {rail: {hosts: %u, gpus: 2, leaves: 2, spines: %u}}\n", plan->hosts, spines);
+        break;
+    case 3:
+        plan->hosts = 16;
+        say(plan, "topology: {fat-tree: {k: 4}}\n");
+        break;
+    default:
+        plan->hosts = leaves * hosts;
+        say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: %u}}\n", leaves, spines, hosts);
+    }
+}
+
+static void links(struct plan *plan, struct rng *rng)
+{
+    const char *host = ONE_OF(rng, "10G", "25G", "25.78125G", "40G", "100G", "100G", "200G", "400G");
+    const char *fabric = chance(rng, 60) ? host : ONE_OF(rng, "10G", "25G", "100G", "400G");
+
+    say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", host,
+        (unsigned)pick(rng, 1, 30), fabric, (unsigned)pick(rng, 1, 100));
+}
+
+static void ecn(struct plan *plan, struct rng *rng)
+{
+    unsigned min = (unsigned)pick(rng, 0, 30);
+
+    if (chance(rng, 70))
+        say(plan, ", ecn: {min: %uKB, max: %uKB, probability: %u%%}", min, min + (unsigned)pick(rng, 1, 60),
+            (unsigned)pick(rng, 1, 100));
+}
+
+static void lossless_class(struct plan *plan, struct rng *rng, const char *name, unsigned dscp, unsigned prio)
+{
+    say(plan, "  - {name: %s, dscp: %u, priority: %u, lossless: true", name, dscp, prio);
+    ecn(plan, rng);
+    switch (rng_below(rng, 4)) {
+    case 0:
+        say(plan, ", alpha: 1/%u", 1u << rng_below(rng, 6));
+        break;
+    case 1:
+        say(plan, ", xoff: %uKB", (unsigned)pick(rng, 2, 40));
+        break;
+    default:
+        break;
+    }
+    if (chance(rng, 30)) say(plan, ", xon: %uB", (unsigned)pick(rng, 1, 20000));
+    if (chance(rng, 30)) say(plan, ", reserved: %uB", (unsigned)pick(rng, 0, 9000));
+    if (plan->short_headroom) say(plan, ", headroom: %uKB", (unsigned)pick(rng, 1, 20));
+    if (chance(rng, 20))
+        say(plan, ", strict: true");
+    else
+        say(plan, ", share: %u%%", (unsigned)pick(rng, 5, 30));
+    say(plan, "}\n");
+}
+
+static void classes(struct plan *plan, struct rng *rng)
+{
+    say(plan, "classes:\n");
+    lossless_class(plan, rng, "rdma", 26, 3);
+    lossless_class(plan, rng, "other", 34, 4);
+    say(plan, "  - {name: cnp, dscp: 48, priority: 6, %s}\n", chance(rng, 70) ? "strict: true" : "share: 5%");
+    say(plan, "  - {name: bulk, dscp: 10, priority: 1, share: %u%%", (unsigned)pick(rng, 3, 20));
+    ecn(plan, rng);
+    if (plan->lossy_job && chance(rng, 50))
+        say(plan, ", alpha: 64");
+    else if (chance(rng, 40))
+        say(plan, ", limit: %uKB", (unsigned)pick(rng, 5, 60));
+    else if (chance(rng, 40))
+        say(plan, ", alpha: %s", ONE_OF(rng, "1/16", "1", "16", "64"));
+    say(plan, "}\n  - {name: default, priority: 0}\n");
+}
+
+static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
+{
+    uint64_t buffer = pick(rng, 40, 400);
+
+    for (unsigned i = 0; i < attempt; i++)
+        buffer = buffer * 3 / 2;
+    say(plan, "switches: {model: generic, buffer: %luKB, cell: %s, latency: %uns, mtu: %u", (unsigned long)buffer,
+        ONE_OF(rng, "1B", "80B", "144B", "208B", "254B"), (unsigned)pick(rng, 50, 300), 4500);
+    if (chance(rng, 25)) say(plan, ", cut-through: true");
+    if (chance(rng, 40)) say(plan, ", mark: dequeue");
+    if (chance(rng, 35)) {
+        uint64_t pool = plan->short_headroom ? pick(rng, 8, 60) : buffer / 2;
+        plan->pool = true;
+        say(plan, ", headroom-pool: %luKB", (unsigned long)pool);
+    }
+    if (chance(rng, 15)) say(plan, ", refresh-pauses: false");
+    if (chance(rng, 25)) say(plan, ", trust: pcp");
+    if (chance(rng, 40)) say(plan, ", pause-quanta: %u", (unsigned)pick(rng, 200, 3000));
+    if (chance(rng, 50)) say(plan, ", pause-reaction: %u%%", (unsigned)pick(rng, 1, 100));
+    plan->watched = plan->storm || chance(rng, 15);
+    if (plan->watched)
+        say(plan, ", watchdog: {poll: %uus, detect: %uus, restore: %uus, action: %s}", (unsigned)pick(rng, 2, 20),
+            (unsigned)pick(rng, 10, 50), (unsigned)pick(rng, 10, 50), ONE_OF(rng, "drop", "forward"));
+    if (chance(rng, 30)) say(plan, ", ecmp: {hash: [%s]}", ONE_OF(rng, "src", "sport, qp", "dst, qp", "src, dst"));
+    say(plan, "}\n");
+}
+
+static void nics(struct plan *plan, struct rng *rng)
+{
+    const char *recovery = ONE_OF(rng, "go-back-n", "go-back-n", "go-back-0", "selective");
+    const char *congestion =
+        ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper", "dcqcn/hpcc-sim", "hpcc/paper");
+    unsigned timeout = plan->hasty ? (unsigned)pick(rng, 4, 6) : (unsigned)pick(rng, 8, 10);
+
+    plan->acks_apart =
+        !plan->verbs && chance(rng, 30); /* an ACK that overtakes a READ response is a NAK by implication */
+    plan->controlled = strcmp(congestion, "none") != 0;
+    plan->go_back_0 = strcmp(recovery, "go-back-0") == 0;
+    plan->timers = plan->loses || plan->goes_down || plan->watched || plan->hasty || plan->short_headroom ||
+                   plan->pool || plan->lossy_job || plan->slow_receiver || plan->acks_apart || chance(rng, 70);
+    say(plan, "nics: {mtu: %s, congestion: %s, recovery: %s, timeout: %u, retry: 7, rnr-retry: 7, rnr-timer: 1",
+        ONE_OF(rng, "256", "512", "1024", "1000", "4096"), congestion, recovery, plan->timers ? timeout : 0);
+    say(plan, ", ack: {every: %u, request-every: %u}", 1u << rng_below(rng, 5), 1u << rng_below(rng, 6));
+    if (chance(rng, 25)) say(plan, ", window: %uKB", (unsigned)pick(rng, 5, 60));
+    if (chance(rng, 25)) say(plan, ", window-packets: %u", (unsigned)pick(rng, 1, 64));
+    if (plan->acks_apart) {
+        say(plan, ", ack-class: %s", ONE_OF(rng, "cnp", "other"));
+    }
+    say(plan, ", max-read: %u, latency: %uns", 1u << rng_below(rng, 4), (unsigned)pick(rng, 50, 700));
+    if (plan->slow_receiver)
+        say(plan, ", receive: {rate: %s, buffer: %uKB, xoff: %uKB, xon: %uKB}", ONE_OF(rng, "1G", "4G", "8G"), 200,
+            (unsigned)pick(rng, 10, 60), (unsigned)pick(rng, 0, 9));
+    say(plan, "}\n");
+}
+
+static void size_of(struct plan *plan, struct rng *rng, uint32_t most_kb)
+{
+    uint64_t bytes = chance(rng, 30) ? pick(rng, 1, 3000) : pick(rng, 1000, most_kb * 1000);
+
+    say(plan, "%luB", (unsigned long)bytes);
+}
+
+static void job(struct plan *plan, struct rng *rng)
+{
+    uint32_t ranks = plan->hosts * plan->gpus, most = 4 + 600 / ranks;
+    uint64_t kind = rng_below(rng, 10);
+
+    say(plan, "  - {");
+    if (kind < 4 && ranks > 2) {
+        say(plan, "incast: %u, size: ", (unsigned)pick(rng, 1, ranks - 1));
+        size_of(plan, rng, most);
+        if (chance(rng, 40)) say(plan, ", repeat: 2");
+    } else if (kind == 4) {
+        say(plan, "all-to-all: %s, size: ", ONE_OF(rng, "at-once", "pairwise"));
+        size_of(plan, rng, most);
+    } else if (kind == 5) {
+        say(plan, "random: %u, size: ", (unsigned)pick(rng, 1, 12));
+        size_of(plan, rng, most);
+    } else if (kind == 6) {
+        say(plan, "poisson: {sizes: [[1KB, 30%%], [20KB, 100%%]], load: %u%%, until: %uus}", (unsigned)pick(rng, 5, 50),
+            (unsigned)pick(rng, 1, 20));
+    } else if (kind == 7) {
+        say(plan, "%s: ring, size: ", ONE_OF(rng, "allreduce", "reducescatter", "allgather"));
+        size_of(plan, rng, most);
+    } else {
+        say(plan, "permutation: random, size: ");
+        size_of(plan, rng, most);
+    }
+    const char *in = chance(rng, 60) ? "rdma" : chance(rng, 50) ? "other" : "bulk";
+    if (!strcmp(in, "bulk") && (kind == 7 || !plan->lossy_job)) in = "rdma";
+    say(plan, ", class: %s", in);
+    if (chance(rng, 30)) say(plan, ", qps: %u", (unsigned)pick(rng, 2, 3));
+    if (chance(rng, 40)) say(plan, ", at: %uus", (unsigned)pick(rng, 0, 30));
+    say(plan, "}\n");
+}
+
+static void faults(struct plan *plan, struct rng *rng)
+{
+    unsigned host = (unsigned)rng_below(rng, plan->hosts), at = (unsigned)pick(rng, 0, 40);
+
+    if (!plan->loses && !plan->goes_down && !plan->storm) return;
+    say(plan, "faults:\n");
+    if (plan->loses && chance(rng, 50))
+        say(plan, "  - {corrupt: h%u, share: %u%%}\n", host, (unsigned)pick(rng, 1, 3));
+    else if (plan->loses) { /* what is repeated may meet the same fate each time, in step with the fault */
+        plan->periodic = true;
+        say(plan, "  - {drop: h%u, every: %u}\n", host, (unsigned)pick(rng, 7, 60));
+    }
+    if (plan->goes_down) say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at, (unsigned)pick(rng, 5, 300));
+    if (plan->storm)
+        say(plan, "  - {pause: h%u, priority: %u, at: %uus, for: %uus}\n", host, chance(rng, 80) ? 3 : 4, at,
+            (unsigned)pick(rng, 60, 400));
+}
+
+void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
+{
+    struct rng rng;
+    uint64_t character;
+
+    *plan = (struct plan){.seed = seed};
+    rng_init(&rng, seed, PLAN_STREAM);
+    character = rng_below(&rng, 20);
+    plan->loses = character >= 8 && character < 12;
+    plan->goes_down = character == 12 || character == 13;
+    plan->storm = character == 14 || character == 15;
+    plan->short_headroom = character == 16;
+    plan->hasty = character == 17;
+    plan->slow_receiver = character == 18 || chance(&rng, 5);
+    plan->lossy_job = character >= 18 || chance(&rng, 10);
+    plan->verbs = chance(&rng, 50);
+    plan->late_receives = plan->verbs && chance(&rng, 50);
+    plan->psn_wraps = chance(&rng, 50);
+    plan->until = 60 * PS_MS;
+    say(plan, "rocelab: 1\nfabric: swarm\n");
+    topology(plan, &rng);
+    links(plan, &rng);
+    classes(plan, &rng);
+    switches(plan, &rng, attempt);
+    nics(plan, &rng);
+    say(plan, "jobs:\n");
+    for (uint64_t jobs = pick(&rng, 1, 3); jobs; jobs--)
+        job(plan, &rng);
+    faults(plan, &rng);
+}
+
+bool plan_must_end(const struct plan *plan)
+{
+    if (plan->hasty || plan->goes_down || plan->storm || plan->short_headroom) return false;
+    if (plan->lossy_job || plan->slow_receiver || plan->periodic) return false;
+    return !(plan->go_back_0 && (plan->loses || plan->pool)); /* it may never get through */
+}

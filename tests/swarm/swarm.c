@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The swarm: one random fabric after another, each run under watch.
+ *
+ * usage: swarm [--seconds S] [--least N] [--first N] [--count N] [--seed N] [--show] [--quiet]
+ *
+ * --seed N repeats one run (--show prints its fabric first).  Without --count it goes on until the seconds are over
+ * (60) and at least so many seeds are done.  At the end it prints what was covered, and fails if something on the
+ * list never was (not with a --count below 2500, --seed or --quiet).
+ * Every tenth seed runs again with three threads, every tenth without tiles: the digest must be the same.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "swarm.h"
+#include "verbs.h"
+
+#define WINDOWS_A_TIME 200
+#define HOPS_MAX 150000ull /* of a run that need not end */
+#define ATTEMPTS 24
+
+static struct plan plan;
+
+void swarm_fail(const char *invariant, const char *format, ...)
+{
+    va_list list;
+
+    fflush(stdout);
+    fprintf(stderr, "swarm: seed %lu: broken: %s: ", (unsigned long)plan.seed, invariant);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fprintf(stderr, "\nrepeat with --seed %lu; the fabric:\n%s", (unsigned long)plan.seed, plan.text);
+    fflush(stderr);
+    _exit(1);
+}
+
+static void on_signal(int number)
+{
+    char text[160];
+    int length =
+        snprintf(text, sizeof(text), "swarm: seed %lu: broken: %s\nrepeat with --seed %lu; the fabric:\n",
+                 (unsigned long)plan.seed, number == SIGABRT ? "a CHECK" : "a crash", (unsigned long)plan.seed);
+
+    if (write(2, text, (size_t)length) < 0 || write(2, plan.text, plan.used) < 0) _exit(2);
+    _exit(1);
+}
+
+/* The loader counts bytes, a switch whole cells: what is set aside may round up to all there is. */
+static bool has_room(const struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->switches; i++) {
+        const struct fabric_switch *sw = &fabric->sw[i];
+        uint64_t headroom = sw->headroom_pool_bytes ? sw->headroom_pool_bytes : sw->headroom_sum_bytes;
+        uint64_t rounding = 16ull * fabric->node[fabric->hosts + i].ports * sw->cell_bytes;
+        if (sw->reserved_sum_bytes + headroom + rounding >= sw->buffer_bytes) return false;
+    }
+    return true;
+}
+
+static struct fabric *load(uint64_t seed)
+{
+    struct fabric *fabric = NULL;
+    struct fabric_errors errors;
+
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        errors = (struct fabric_errors){0};
+        plan_make(&plan, seed, attempt);
+        if (fabric_load("swarm.yaml", plan.text, &fabric, &errors) != 0) continue;
+        if (has_room(fabric)) return fabric;
+        fabric_free(fabric);
+    }
+    fabric_errors_print(&errors, stderr);
+    swarm_fail("a plan can be loaded", "it cannot");
+}
+
+struct outcome {
+    uint64_t digest, hops;
+    ps_t virtual_ps;
+    enum sim_state state;
+};
+
+static struct outcome run(const struct fabric *fabric, uint32_t threads, bool no_tiles, bool watched)
+{
+    struct sim_options options = {
+        .seed = plan.seed, .threads = threads, .until = plan.until, .no_tiles = no_tiles, .packets_max = SWARM_PACKETS};
+    struct fabric_errors errors = {0};
+    struct sim *sim = NULL;
+    struct sim_result result;
+    struct watch watch;
+
+    verbs_begin(&plan, fabric);
+    if (sim_create(fabric, &options, &sim, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        swarm_fail("a fabric that loads can be simulated", "it cannot");
+    }
+    verbs_made();
+    if (watched) watch_begin(&watch, sim, &plan);
+    while (sim_advance(sim, WINDOWS_A_TIME, PS_NEVER) == SIM_RUNNING) {
+        if (watched) watch_audit(&watch);
+        if (sim_progress(sim).packet_hops > (plan_must_end(&plan) ? 20 : 1) * HOPS_MAX) break;
+    }
+    CHECK(sim_result(sim, &result) == 0);
+    struct outcome outcome = {result.digest, result.packet_hops, result.virtual_ps, result.state};
+    if (watched) {
+        watch_end(&watch, &result);
+        cover_add(sim, &result, &plan, &watch);
+        watch_free(&watch);
+    }
+    sim_result_free(&result);
+    sim_free(sim);
+    verbs_end();
+    return outcome;
+}
+
+static void same(const struct outcome *a, const struct outcome *b, const char *how)
+{
+    HOLDS(a->digest == b->digest && a->hops == b->hops && a->virtual_ps == b->virtual_ps && a->state == b->state,
+          "the result depends on the fabric and the seed alone", "%s: digest %lx, %lx; hops %lu, %lu", how,
+          (unsigned long)a->digest, (unsigned long)b->digest, (unsigned long)a->hops, (unsigned long)b->hops);
+}
+
+static struct outcome one(uint64_t seed)
+{
+    struct fabric *fabric = load(seed);
+    struct outcome first = run(fabric, 1, false, true);
+
+    /* A run that was cut off for its length ends where the windows happen to be. */
+    if (first.state != SIM_RUNNING && first.hops < HOPS_MAX && seed % 10 == 1) {
+        struct outcome again = run(fabric, 3, false, false);
+        same(&first, &again, "3 threads");
+        cover_run(true, false);
+    }
+    if (first.state != SIM_RUNNING && first.hops < HOPS_MAX && seed % 10 == 6) {
+        struct outcome again = run(fabric, 1, true, false);
+        same(&first, &again, "no tiles");
+        cover_run(false, true);
+    }
+    fabric_free(fabric);
+    return first;
+}
+
+struct arguments {
+    uint64_t first, count, seconds, least;
+    bool single, show, quiet;
+};
+
+static uint64_t number(const char *text)
+{
+    char *end;
+    uint64_t value = strtoull(text, &end, 0);
+
+    if (*text == 0 || *end != 0) {
+        fprintf(stderr, "swarm: '%s' is not a number\n", text);
+        exit(2);
+    }
+    return value;
+}
+
+static struct arguments read_arguments(int argc, char **argv)
+{
+    struct arguments a = {.first = 1, .seconds = 60};
+
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--show") || !strcmp(argv[i], "--quiet")) {
+            *(argv[i][2] == 's' ? &a.show : &a.quiet) = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "--seed")) {
+            a.first = number(value);
+            a.count = 1;
+            a.single = true;
+        } else if (!strcmp(argv[i], "--seconds")) {
+            a.seconds = number(value);
+        } else if (!strcmp(argv[i], "--least")) {
+            a.least = number(value);
+        } else if (!strcmp(argv[i], "--first")) {
+            a.first = number(value);
+        } else if (!strcmp(argv[i], "--count")) {
+            a.count = number(value);
+        } else {
+            fprintf(stderr,
+                    "usage: swarm [--seconds S] [--least N] [--first N] [--count N] [--seed N] [--show] [--quiet]\n");
+            exit(2);
+        }
+        i++;
+    }
+    return a;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = read_arguments(argc, argv);
+    time_t end = time(NULL) + (time_t)a.seconds;
+    uint64_t seed = a.first;
+
+    signal(SIGABRT, on_signal);
+    signal(SIGSEGV, on_signal);
+    for (; a.count ? seed < a.first + a.count : seed < a.first + a.least || time(NULL) < end; seed++) {
+        if (a.show) {
+            fabric_free(load(seed));
+            printf("%s", plan.text);
+        }
+        struct outcome outcome = one(seed);
+        if (a.single || a.show)
+            printf("seed %lu: state %d, %lu hops, %lu ps, digest %016lx\n", (unsigned long)seed, (int)outcome.state,
+                   (unsigned long)outcome.hops, (unsigned long)outcome.virtual_ps, (unsigned long)outcome.digest);
+    }
+    printf("swarm: seeds %lu to %lu, no invariant broken\n", (unsigned long)a.first, (unsigned long)(seed - 1));
+    if (a.quiet) return 0;
+    unsigned missing = cover_print();
+    return (a.count == 0 || a.count >= 2500) && missing ? 1 : 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The swarm's parts: plans (a random fabric as text), the watch (what must hold, looked at from outside) and coverage.
+ *
+ * The watch sees every call that the simulator's glue makes to a switch, an adapter, a line or the workload: the linker
+ * puts it in between (--wrap), so the tree under test is the tree as shipped.  It keeps its own account of what is
+ * where and compares.
+ */
+#ifndef ROCELAB_TESTS_SWARM_SWARM_H
+#define ROCELAB_TESTS_SWARM_SWARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "nic/nic_int.h"
+#include "sim/engine_int.h"
+#include "sim/sim_int.h"
+#include "switch/switch_int.h"
+
+/* ---- plans ---- */
+
+#define PLAN_TEXT 8192
+struct plan { /* what a seed stands for */
+    uint64_t seed;
+    char text[PLAN_TEXT];
+    size_t used;
+    uint32_t hosts, gpus;
+    bool verbs;          /* WRITEs of the workload become other verbs on their way to the adapter */
+    bool late_receives;  /* receives are posted again only after a while */
+    bool psn_wraps;      /* PSNs begin shortly before they wrap */
+    bool loses;          /* some link loses packets */
+    bool periodic;       /* each so-manieth packet */
+    bool goes_down;      /* some link is down for a while */
+    bool storm;          /* somebody pauses without end, for a while */
+    bool watched;        /* a watchdog may drop: only a timer brings that back */
+    bool short_headroom; /* a lossless class may have less headroom than the formula says */
+    bool pool;           /* headroom is a pool, which may be smaller than all together want */
+    bool go_back_0;
+    bool slow_receiver;
+    bool acks_apart; /* ACKs have a class of their own, and may overtake READ responses */
+    bool controlled; /* some congestion control: rates may fall low */
+    bool lossy_job;  /* a job runs in a class that may drop */
+    bool hasty;      /* the acknowledgement timer is shorter than queues are long */
+    bool timers;     /* there is an acknowledgement timer */
+    ps_t until;      /* longest virtual time */
+};
+/* `attempt` grows when the loader refused: buffers grow with it. */
+void plan_make(struct plan *plan, uint64_t seed, unsigned attempt);
+/* Whether all jobs end, and well, whatever happens in it. */
+bool plan_must_end(const struct plan *plan);
+
+/* ---- failures ---- */
+
+/* Says which invariant broke, prints the seed and the fabric, ends the program. */
+__attribute__((noreturn, format(printf, 2, 3))) void swarm_fail(const char *invariant, const char *format, ...);
+#define HOLDS(condition, invariant, ...)                                                                               \
+    do {                                                                                                               \
+        if (__builtin_expect(!(condition), 0)) swarm_fail(invariant, __VA_ARGS__);                                     \
+    } while (0)
+
+/* ---- the watch ---- */
+
+#define SWARM_PACKETS (1u << 17)
+
+struct lane_item {
+    uint32_t what; /* a packet, or a pause; LANE_GONE: lost on the way */
+    ps_t at;       /* when it must arrive */
+};
+#define LANE_GONE UINT32_MAX
+struct lane { /* a FIFO that grows */
+    struct lane_item *item;
+    uint32_t head, tail, size;
+};
+void lane_push(struct lane *lane, uint32_t what, ps_t at);
+
+struct line { /* the sending half of a port */
+    uint64_t rate_bps;
+    ps_t free_at, latency, reaction;
+    bool cut, down, was_down;
+    bool forever;  /* pauses of this port do not expire */
+    uint32_t loss; /* faults that lose packets here */
+    struct lane data, pause;
+    /* what the other end was told, by priority */
+    ps_t paused_until[8]; /* of this port, by pauses that arrived at it */
+};
+
+enum where { AT_ADAPTER, ON_LINE, IN_HANDS, IN_QUEUE };
+struct packet_watch {
+    uint8_t where;
+    uint32_t at;    /* line, or switch << 16 | port << 3 | queue */
+    uint64_t order; /* of sending, in its flow */
+};
+
+struct queue_watch {
+    struct lane fifo;
+    uint64_t bytes;
+};
+
+struct port_watch {
+    uint64_t pg_bytes[8];
+    struct queue_watch queue[8];
+    /* fairness: bytes since the set of ready queues last changed */
+    uint8_t ready;
+    uint64_t served[8];
+};
+
+struct switch_watch {
+    const struct sw_config *config;
+    struct port_watch *port;
+    uint32_t first_port; /* fabric's */
+};
+
+struct request {             /* a posted work request */
+    uint32_t first, packets; /* PSNs, counted from the connection's first */
+    uint64_t bytes;
+    uint64_t tag;
+    uint8_t verb;
+};
+
+struct pair_watch { /* a connection */
+    struct request *request;
+    uint32_t posted, completed, room;
+    uint32_t psns, base; /* PSNs given out; the first on the wire */
+    uint8_t *there;      /* [psn] request packet seen by the receiver (1), response by the sender (2) */
+    uint32_t there_room;
+    uint32_t acked, high; /* by ACKs that arrived at the sender; highest PSN sent + 1 */
+    uint64_t received;    /* messages announced to the receiver */
+    uint32_t atomics_done;
+    uint32_t prefix, mtu; /* requests before have all arrived */
+    ps_t last_cnp[2], rnr_until;
+    bool has_cnp[2], failed;
+};
+
+struct flow_watch { /* order of arrival, by connection, direction and class */
+    uint64_t sent[2][8], arrived[2][8];
+};
+
+struct watch {
+    struct sim *sim;
+    const struct fabric *fabric;
+    const struct plan *plan;
+    struct line *line; /* [fabric port] */
+    struct packet_watch *packet;
+    struct switch_watch *sw;
+    struct pair_watch *pair;
+    struct flow_watch *flow;
+    uint32_t *window_packets;       /* [pair] */
+    uint32_t *first_pair, *pair_at; /* by endpoint and queue pair: connection << 1 | receives */
+    uint32_t pairs;
+    uint64_t on_line, queued; /* packets */
+    uint64_t paced, windows_checked, marks_checked, fair_checked, strict_checked;
+};
+extern struct watch *watching; /* NULL: look away */
+
+void watch_begin(struct watch *watch, struct sim *sim, const struct plan *plan);
+/* Books that must balance at any time between windows. */
+void watch_audit(struct watch *watch);
+void watch_end(struct watch *watch, const struct sim_result *result);
+void watch_free(struct watch *watch);
+
+/* watch_line.c */
+uint32_t line_of_switch(const struct watch *watch, uint32_t sw, uint32_t port);
+uint32_t line_of_nic(const struct watch *watch, uint32_t endpoint);
+ps_t line_time(uint64_t rate_bps, uint64_t bytes);
+void line_send(struct watch *watch, uint32_t line, const struct pkt *pkt, pkt_t id, ps_t now);
+void line_arrive(struct watch *watch, uint32_t line, pkt_t id, ps_t now);
+void line_pause_arrives(struct watch *watch, uint32_t to, uint8_t enable, uint16_t quanta, ps_t now);
+void line_paused(struct watch *watch, uint32_t port, uint8_t enable, uint16_t quanta, ps_t now);
+
+/* watch_switch.c */
+uint32_t watch_find_switch(const struct watch *watch, const struct sw *sw);
+void watch_slope(void);
+void switch_flushed(struct watch *watch, pkt_t id);
+
+/* watch_nic.c */
+uint32_t watch_find_nic(const struct watch *watch, const struct nic *nic);
+
+/* ---- coverage ---- */
+
+void cover_add(const struct sim *sim, const struct sim_result *result, const struct plan *plan,
+               const struct watch *watch);
+void cover_run(bool threads, bool tiles);
+/* Prints the table; the number of required lines that are 0. */
+unsigned cover_print(void);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watch as a whole: made from a simulation, asked between windows and at the end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "swarm.h"
+#include "verbs.h"
+
+#define FIRST_QPN 0x11
+
+struct watch *watching;
+
+static void *take(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+    CHECK(memory);
+    return memory;
+}
+
+static bool cuts(const struct fabric *fabric, const struct fabric_port *in)
+{
+    const struct fabric_node *node = &fabric->node[in->node];
+
+    if (node->kind != FABRIC_SWITCH || !fabric->sw[in->node - fabric->hosts].cut_through) return false;
+    for (uint32_t p = 0; p < node->ports; p++)
+        if (fabric->port[node->first_port + p].rate_bps > in->rate_bps) return false;
+    return true;
+}
+
+/* Whether pauses between the two ends of this port's line are repeated: as its switch says. */
+static bool refreshes(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t node = fabric->port[port].node;
+
+    if (node < fabric->hosts) node = fabric->port[fabric->port[port].peer].node;
+    return node < fabric->hosts || fabric->sw[node - fabric->hosts].refresh_pauses;
+}
+
+static void lines_begin(struct watch *watch)
+{
+    const struct fabric *fabric = watch->fabric;
+
+    for (uint32_t i = 0; i < fabric->ports; i++) {
+        const struct fabric_port *port = &fabric->port[i];
+        if (port->peer == FABRIC_NONE) continue;
+        const struct fabric_port *peer = &fabric->port[port->peer];
+        bool host = fabric->node[peer->node].kind == FABRIC_HOST;
+        ps_t latency =
+            host ? fabric->nic[fabric->endpoint[fabric->first_endpoint[peer->node] + peer->index].nic].latency_ps
+                 : fabric->sw[peer->node - fabric->hosts].latency_ps;
+        watch->line[i] = (struct line){.rate_bps = port->rate_bps,
+                                       .latency = port->propagation_ps + latency,
+                                       .reaction = port->propagation_ps + peer->pause_reaction_ps,
+                                       .cut = cuts(fabric, peer),
+                                       .forever = !refreshes(fabric, host ? i : port->peer)};
+    }
+    for (uint32_t f = 0; f < fabric->faults; f++) {
+        const struct fabric_fault *fault = &fabric->fault[f];
+        if (fault->kind != FABRIC_FAULT_CORRUPT && fault->kind != FABRIC_FAULT_DROP) continue;
+        const struct fabric_node *node = &fabric->node[fault->node];
+        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+            watch->line[p].loss++;
+            watch->line[fabric->port[p].peer].loss++;
+        }
+    }
+}
+
+static void pairs_begin(struct watch *watch)
+{
+    const struct sim *sim = watch->sim;
+    const struct fabric *fabric = watch->fabric;
+
+    watch->pairs = workload_connections(sim->workload);
+    watch->pair = take(watch->pairs, sizeof(*watch->pair));
+    watch->flow = take(watch->pairs, sizeof(*watch->flow));
+    watch->window_packets = take(watch->pairs, sizeof(*watch->window_packets));
+    watch->first_pair = take(fabric->endpoints + 1, sizeof(*watch->first_pair));
+    watch->pair_at = take(2 * watch->pairs, sizeof(*watch->pair_at));
+    for (uint32_t e = 0; e < fabric->endpoints; e++)
+        watch->first_pair[e + 1] = watch->first_pair[e] + sim->pairs_at[e];
+    for (uint32_t i = 0; i < watch->pairs; i++) {
+        const struct workload_connection *from = workload_connection(sim->workload, i);
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[from->src].nic];
+        watch->pair_at[watch->first_pair[from->src] + sim->connection[i].qpn - FIRST_QPN] = i << 1;
+        watch->pair_at[watch->first_pair[from->dst] + sim->connection[i].peer_qpn - FIRST_QPN] = i << 1 | 1;
+        watch->pair[i].base = (uint32_t)verbs_base(from->src, sim->connection[i].qpn);
+        watch->pair[i].mtu = nic->mtu_bytes;
+        watch->window_packets[i] = nic->window_packets;
+    }
+}
+
+void watch_begin(struct watch *watch, struct sim *sim, const struct plan *plan)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    *watch = (struct watch){.sim = sim, .fabric = fabric, .plan = plan};
+    watch->line = take(fabric->ports, sizeof(*watch->line));
+    watch->packet = take(SWARM_PACKETS, sizeof(*watch->packet));
+    watch->sw = take(fabric->switches, sizeof(*watch->sw));
+    for (uint32_t i = 0; i < fabric->switches; i++) {
+        const struct fabric_node *node = &fabric->node[fabric->hosts + i];
+        watch->sw[i] = (struct switch_watch){.config = &sim->sw[i].config,
+                                             .port = take(node->ports, sizeof(struct port_watch)),
+                                             .first_port = node->first_port};
+    }
+    lines_begin(watch);
+    pairs_begin(watch);
+    watching = watch;
+}
+
+/* Packets are somewhere, all of them. */
+static void check_packets(const struct watch *watch)
+{
+    struct engine_totals totals = engine_totals(watch->sim->engine);
+    uint64_t adapters = 0;
+
+    for (uint32_t e = 0; e < watch->fabric->endpoints; e++) {
+        const struct nic *nic = watch->sim->adapter[e].nic;
+        adapters += nic->control_count;
+        for (uint32_t q = 0; q < nic->config.max_qps; q++)
+            if (nic->qp[q].qpn && nic->qp[q].selective) adapters += nic->qp[q].selective->kept_count;
+    }
+    HOLDS(totals.packets_live == watch->on_line + watch->queued + adapters, "packets are conserved",
+          "%lu are alive; %lu on lines, %lu in switches, %lu in adapters", (unsigned long)totals.packets_live,
+          (unsigned long)watch->on_line, (unsigned long)watch->queued, (unsigned long)adapters);
+    HOLDS(totals.packets_on_wire == watch->on_line, "packets are conserved", "%lu on lines, should be %lu",
+          (unsigned long)totals.packets_on_wire, (unsigned long)watch->on_line);
+}
+
+/* A pause that was sent has arrived when its time is over. */
+static void check_pauses(const struct watch *watch)
+{
+    ps_t now = watch->sim->engine->now;
+
+    for (uint32_t i = 0; i < watch->fabric->ports; i++) {
+        const struct line *line = &watch->line[i];
+        if (line->was_down || line->pause.head == line->pause.tail) continue;
+        HOLDS(line->pause.item[line->pause.head].at + 4 >= now, "pauses arrive as they were sent",
+              "port %u: one due at %lu ps has not at %lu", i, (unsigned long)line->pause.item[line->pause.head].at,
+              (unsigned long)now);
+    }
+}
+
+/* Who was told to stop knows it: the two ends of a line agree once no pause is under way between them. */
+static void check_buffers(const struct watch *watch)
+{
+    for (uint32_t i = 0; i < watch->fabric->switches; i++) {
+        const struct sw *sw = watch->sim->sw[i].sw;
+        uint64_t shared = 0, pool = watch->sw[i].config->headroom_pool_bytes, headroom = 0;
+        for (uint16_t p = 0; p < watch->sw[i].config->ports; p++) {
+            HOLDS(sw->port[p].down || (sw->port[p].refuse & ~sw->slow[p].storm) == 0,
+                  "only a queue that the watchdog acts on refuses", "switch %u port %u", i, p);
+            for (uint8_t g = 0; g < 8; g++) {
+                HOLDS(sw_pg_bytes(sw, p, g) == watch->sw[i].port[p].pg_bytes[g],
+                      "a group holds what came in and has not left", "switch %u port %u group %u", i, p, g);
+                HOLDS(sw_queue_bytes(sw, p, g) == watch->sw[i].port[p].queue[g].bytes,
+                      "a queue holds what came in and has not left", "switch %u port %u queue %u", i, p, g);
+                headroom += sw_pg_headroom_bytes(sw, p, g);
+                shared += sw_pg_bytes(sw, p, g) - sw_pg_headroom_bytes(sw, p, g);
+            }
+        }
+        HOLDS(sw_shared_used(sw) <= shared && sw_shared_used(sw) <= sw_shared_bytes(sw), "buffers are never negative",
+              "switch %u", i);
+        HOLDS(pool == 0 || headroom < pool + watch->sw[i].config->cell_bytes, "the headroom pool is not overdrawn",
+              "switch %u", i);
+    }
+}
+
+void watch_audit(struct watch *watch)
+{
+    sim_audit(watch->sim);
+    check_packets(watch);
+    check_pauses(watch);
+    check_buffers(watch);
+}
+
+/* Every byte posted has been received, once. */
+static void check_bytes(const struct watch *watch)
+{
+    uint64_t *due = take(watch->fabric->endpoints, sizeof(*due));
+
+    for (uint32_t i = 0; i < watch->pairs; i++) {
+        const struct pair_watch *pair = &watch->pair[i];
+        const struct workload_connection *from = workload_connection(watch->sim->workload, i);
+        uint32_t atomics = 0, told = 0;
+        HOLDS(pair->completed == pair->posted, "every request completes", "connection %u: %u of %u", i, pair->completed,
+              pair->posted);
+        for (uint32_t r = 0; r < pair->posted; r++) {
+            const struct request *request = &pair->request[r];
+            atomics += request->verb >= NIC_CAS;
+            told += request->verb < NIC_READ && request->verb != NIC_WRITE;
+            if (request->verb < NIC_CAS) due[request->verb == NIC_READ ? from->src : from->dst] += request->bytes;
+        }
+        HOLDS(pair->atomics_done == atomics, "an atomic happens once", "connection %u: %u of %u", i, pair->atomics_done,
+              atomics);
+        HOLDS(pair->received == told, "a message is received once", "connection %u: %lu of %u", i,
+              (unsigned long)pair->received, told);
+    }
+    for (uint32_t e = 0; e < watch->fabric->endpoints; e++) {
+        uint64_t got = nic_counters(watch->sim->adapter[e].nic)->rx_payload_bytes;
+        HOLDS(got == due[e] || (watch->plan->go_back_0 && got > due[e]), "bytes are conserved",
+              "endpoint %u received %lu of %lu", e, (unsigned long)got, (unsigned long)due[e]);
+    }
+    free(due);
+}
+
+static void check_lossless(const struct watch *watch, const struct sim_result *result)
+{
+    const struct plan *plan = watch->plan;
+
+    if (plan->short_headroom || plan->goes_down) return;
+    /* A watchdog that forwards sends against pauses that were meant. */
+    if (watch->fabric->sw[0].watchdog.on && !watch->fabric->sw[0].watchdog.drop) return;
+    for (uint32_t i = 0; i < result->ports; i++) {
+        const struct fabric_port *port = &watch->fabric->port[result->port[i].port];
+        if (!result->port[i].sw) continue;
+        const struct fabric_switch *sw = &watch->fabric->sw[port->node - watch->fabric->hosts];
+        if (sw->headroom_pool_bytes && sw->headroom_pool_bytes < sw->headroom_sum_bytes) continue;
+        char name[FABRIC_NAME];
+        HOLDS(result->port[i].sw->drop[SW_DROP_headroom] == 0, "a lossless class with its headroom loses nothing",
+              "%s dropped %lu", fabric_port_name(watch->fabric, result->port[i].port, name),
+              (unsigned long)result->port[i].sw->drop[SW_DROP_headroom]);
+    }
+}
+
+/* Where nothing is lost nothing is repeated. */
+static void check_clean(const struct watch *watch, const struct sim_result *result)
+{
+    const struct plan *plan = watch->plan;
+    uint64_t dropped = 0;
+
+    if (plan->loses || plan->goes_down || plan->storm || plan->hasty || plan->slow_receiver || plan->controlled) return;
+    for (uint32_t i = 0; i < result->ports; i++)
+        dropped += result->port[i].sw ? result->port[i].drops : 0;
+    if (dropped) return;
+    for (uint32_t i = 0; i < result->nics; i++) {
+        const struct nic_counters *c = result->nic[i].counters;
+        if (plan->verbs && plan->acks_apart) continue;
+        HOLDS(c->local_ack_timeout_err == 0, "nothing is lost, so no timer runs out", "endpoint %u", i);
+        if (c->rnr_nak_retry_err) continue;
+        HOLDS(c->retransmitted_packets == 0, "nothing is lost, so nothing is repeated", "endpoint %u", i);
+        HOLDS(c->packet_seq_err == 0 && c->drop[NIC_DROP_ghost] == 0, "nothing is lost, so nothing is missed",
+              "endpoint %u", i);
+    }
+}
+
+/* What jobs are made of was posted, to the byte, and took no less time than it can. */
+static void check_transfers(const struct watch *watch, const struct sim_result *result)
+{
+    uint64_t *due = take(watch->pairs, sizeof(*due));
+    bool cut = watch->fabric->sw[0].cut_through; /* that time is of packets stored at each hop */
+
+    for (uint32_t i = 0; i < result->flows; i++) {
+        const struct workload_transfer *transfer = workload_transfer(watch->sim->workload, i);
+        due[transfer->connection] += transfer->bytes;
+        HOLDS(transfer->end != PS_NEVER, "a job ends when all its transfers have", "transfer %u has not", i);
+        HOLDS(watch->plan->verbs || cut || result->flow[i].fct_ps >= result->flow[i].ideal_ps,
+              "no transfer is faster than alone in the fabric", "transfer %u: %lu ps, alone %lu", i,
+              (unsigned long)result->flow[i].fct_ps, (unsigned long)result->flow[i].ideal_ps);
+    }
+    for (uint32_t i = 0; i < watch->pairs && !watch->plan->verbs; i++) {
+        uint64_t posted = 0;
+        if (workload_connection(watch->sim->workload, i)->out_ring != WORKLOAD_NONE) continue;
+        for (uint32_t r = 0; r < watch->pair[i].posted; r++)
+            posted += watch->pair[i].request[r].bytes;
+        HOLDS(posted == due[i], "transfers are posted whole", "connection %u: %lu of %lu", i, (unsigned long)posted,
+              (unsigned long)due[i]);
+    }
+    free(due);
+}
+
+void watch_end(struct watch *watch, const struct sim_result *result)
+{
+    const struct plan *plan = watch->plan;
+    watch_audit(watch);
+    watch_slope();
+    check_lossless(watch, result);
+    check_clean(watch, result);
+    if (plan_must_end(plan)) {
+        HOLDS(result->state == SIM_DONE, "jobs end", "the run stands in state %d at %lu ps", (int)result->state,
+              (unsigned long)result->virtual_ps);
+        HOLDS(result->work_failed == 0, "no request fails", "%lu did", (unsigned long)result->work_failed);
+    }
+    HOLDS(result->state != SIM_STUCK || !plan->timers || result->work_failed, "nobody waits for ever",
+          "nothing will ever happen, and jobs are not done");
+    if (result->state != SIM_DONE || result->work_failed) return;
+    check_bytes(watch);
+    check_transfers(watch, result);
+}
+
+void watch_free(struct watch *watch)
+{
+    watching = NULL;
+    for (uint32_t i = 0; i < watch->fabric->ports; i++) {
+        free(watch->line[i].data.item);
+        free(watch->line[i].pause.item);
+    }
+    for (uint32_t i = 0; i < watch->fabric->switches; i++) {
+        for (uint32_t p = 0; p < watch->sw[i].config->ports; p++)
+            for (int q = 0; q < 8; q++)
+                free(watch->sw[i].port[p].queue[q].fifo.item);
+        free(watch->sw[i].port);
+    }
+    for (uint32_t i = 0; i < watch->pairs; i++) {
+        free(watch->pair[i].request);
+        free(watch->pair[i].there);
+    }
+    free(watch->line);
+    free(watch->packet);
+    free(watch->sw);
+    free(watch->pair);
+    free(watch->flow);
+    free(watch->window_packets);
+    free(watch->first_pair);
+    free(watch->pair_at);
+}

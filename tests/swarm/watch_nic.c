@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adapters and queue pairs: what a sender may believe, and when.
+ *
+ * For each connection the watch knows every request posted with its PSNs, and which packets have reached the other end
+ * (it sees them arrive).  So: nothing is acknowledged or completed that has not arrived; requests complete once, in
+ * order; what was sent in order on a flow arrives in order; windows and pauses hold; notifications keep their
+ * distance.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "packet/opcode.h"
+#include "swarm.h"
+#include "verbs.h"
+
+#define FIRST_QPN 0x11
+
+void __real_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io);
+void __wrap_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io);
+pkt_t __real_nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
+pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
+void __real_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8], ps_t now, struct nic_io *io);
+void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8], ps_t now, struct nic_io *io);
+int __real_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
+int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
+void __real_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+                          ps_t now, struct workload_out *out);
+void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+                          ps_t now, struct workload_out *out);
+void __real_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+                              struct workload_out *out);
+void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+                              struct workload_out *out);
+
+#define THERE_REQUEST 1u
+#define THERE_RESPONSE 2u
+
+/* The connection of a queue pair; *ret_receives: it is the end that requests go to. */
+static uint32_t connection_of(const struct watch *watch, uint32_t endpoint, uint32_t qpn, bool *ret_receives)
+{
+    uint32_t first = watch->first_pair[endpoint], entry = watch->pair_at[first + qpn - FIRST_QPN];
+
+    HOLDS(qpn >= FIRST_QPN && first + qpn - FIRST_QPN < watch->first_pair[endpoint + 1], "packets are for queue pairs",
+          "endpoint %u has no %u", endpoint, qpn);
+    *ret_receives = entry & 1;
+    return entry >> 1;
+}
+
+int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *from, ps_t now, struct nic_io *io)
+{
+    struct nic_wr wr = *from;
+
+    verbs_rewrite(&wr);
+    if (watching) {
+        struct pair_watch *pair = &watching->pair[wr.wr_id >> 32];
+        uint32_t packets = wr.length && wr.verb < NIC_CAS ? (uint32_t)((wr.length + qp->mtu - 1) / qp->mtu) : 1;
+        if (pair->posted == pair->room) {
+            pair->room = pair->room ? 2 * pair->room : 8;
+            pair->request = realloc(pair->request, pair->room * sizeof(*pair->request));
+            CHECK(pair->request);
+        }
+        pair->request[pair->posted++] = (struct request){
+            .first = pair->psns, .packets = packets, .bytes = wr.length, .tag = (uint32_t)wr.wr_id, .verb = wr.verb};
+        pair->psns += packets;
+        if (pair->psns > pair->there_room) {
+            uint32_t room = 2 * pair->psns + 64;
+            pair->there = realloc(pair->there, room);
+            CHECK(pair->there);
+            memset(pair->there + pair->there_room, 0, room - pair->there_room);
+            pair->there_room = room;
+        }
+    }
+    return __real_nic_post_send(nic, qp, &wr, now, io);
+}
+
+/* The request that a PSN belongs to; NULL: none. */
+static const struct request *request_of(const struct pair_watch *pair, uint32_t psn)
+{
+    for (uint32_t i = pair->posted; i-- > 0;)
+        if (psn >= pair->request[i].first)
+            return psn < pair->request[i].first + pair->request[i].packets ? &pair->request[i] : NULL;
+    return NULL;
+}
+
+static uint32_t requests_before(const struct pair_watch *pair, uint32_t psn)
+{
+    uint32_t count = pair->posted;
+
+    while (count && pair->request[count - 1].first + pair->request[count - 1].packets > psn)
+        count--;
+    return count;
+}
+
+static void request_arrived(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn)
+{
+    const struct request *request = request_of(pair, psn);
+
+    HOLDS(request, "only PSNs that were posted are sent", "PSN %u", psn);
+    uint32_t end = request->verb == NIC_READ ? request->first + request->packets : psn + 1;
+    for (uint32_t i = psn; i < end; i++)
+        pair->there[i] |= THERE_REQUEST;
+    while (pair->prefix < pair->psns && pair->there[pair->prefix] & THERE_REQUEST)
+        pair->prefix++;
+    uint64_t left = request->bytes - (uint64_t)(psn - request->first) * pair->mtu;
+    if (request->verb < NIC_READ)
+        HOLDS(pkt->payload_bytes == (left < pair->mtu ? left : pair->mtu), "a packet has its part of the message",
+              "PSN %u has %u bytes", psn, pkt->payload_bytes);
+}
+
+/* A receiver that was not ready names a time: nothing is sent before.  An RNR NAK past a READ means something else. */
+static void not_ready(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
+{
+    if (psn < pair->acked || now < pair->rnr_until) return;
+    for (uint32_t i = pair->completed; i < pair->posted && pair->request[i].first <= psn; i++)
+        if (pair->request[i].verb >= NIC_READ) return;
+    pair->rnr_until = now + rnr_timer_ps(pkt->ack.syndrome & 0x1f);
+}
+
+static void answer_arrived(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
+{
+    if (pkt->opcode == OPCODE_RC_ACK) {
+        if (aeth_kind(pkt->ack.syndrome) == AETH_RNR_NAK) not_ready(pair, pkt, psn, now);
+        bool ack = aeth_kind(pkt->ack.syndrome) == AETH_ACK;
+        if (psn + ack <= pair->psns && psn + ack > pair->acked) pair->acked = psn + ack;
+        return;
+    }
+    if (psn >= pair->psns) return;
+    pair->there[psn] |= THERE_RESPONSE;
+    if (psn + 1 > pair->acked) pair->acked = psn + 1;
+}
+
+static void arrived(struct watch *watch, uint32_t endpoint, const struct pkt *pkt, pkt_t id, ps_t now)
+{
+    bool receives;
+    HOLDS(pkt->dst_node == endpoint, "packets reach whom they are for", "endpoint %u gets one for %u", endpoint,
+          pkt->dst_node);
+    uint32_t index = connection_of(watch, endpoint, pkt->dest_qp, &receives);
+    struct pair_watch *pair = &watch->pair[index];
+    uint64_t *last = &watch->flow[index].arrived[!receives][pkt->pcp & 7];
+
+    HOLDS(watch->packet[id].order > *last, "a flow's packets arrive in order", "connection %u: %lu after %lu", index,
+          (unsigned long)watch->packet[id].order, (unsigned long)*last);
+    *last = watch->packet[id].order;
+    uint32_t hops = fabric_hops(watch->fabric, pkt->src_node, endpoint);
+    HOLDS(pkt->ttl + hops == 65, "packets take a shortest path", "connection %u: TTL %u, %u links", index, pkt->ttl,
+          hops);
+    if (pkt->opcode == OPCODE_CNP) return;
+    uint32_t psn = (pkt->psn - pair->base) & PSN_MASK;
+    if (receives)
+        request_arrived(pair, pkt, psn);
+    else
+        answer_arrived(pair, pkt, psn, now);
+}
+
+void __wrap_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
+{
+    struct watch *watch = watching;
+    uint32_t endpoint = nic->config.endpoint;
+    struct pkt before = io->pool->hot[id];
+    uint64_t cnps = nic->counters.np_cnp_sent;
+
+    verbs_release(nic, now, io);
+    if (watch) {
+        line_arrive(watch, line_of_nic(watch, endpoint), id, now);
+        arrived(watch, endpoint, &before, id, now);
+        watch->packet[id].where = AT_ADAPTER;
+    }
+    __real_nic_rx(nic, id, now, io);
+    if (io->atomic.verb) {
+        nic_atomic_done(nic, io->atomic.qpn, io->atomic.slot, now);
+        bool receives;
+        if (watch) watch->pair[connection_of(watch, endpoint, io->atomic.qpn, &receives)].atomics_done++;
+    }
+    if (!watch || nic->counters.np_cnp_sent == cnps) return;
+    bool receives;
+    struct pair_watch *pair = &watch->pair[connection_of(watch, endpoint, before.dest_qp, &receives)];
+    HOLDS((before.tos & PKT_ECN_MASK) == PKT_ECN_CE, "only a marked packet makes a CNP", "endpoint %u", endpoint);
+    HOLDS(!pair->has_cnp[receives] || now - pair->last_cnp[receives] >= nic->config.cnp_min_gap_ps,
+          "CNPs keep their distance", "endpoint %u: %lu ps after the last", endpoint,
+          (unsigned long)(now - pair->last_cnp[receives]));
+    pair->last_cnp[receives] = now;
+    pair->has_cnp[receives] = true;
+}
+
+/* What a responder says: nothing that has not arrived. */
+static void check_answer(const struct watch *watch, uint32_t index, const struct pkt *pkt, uint32_t psn)
+{
+    const struct pair_watch *pair = &watch->pair[index];
+    enum aeth_kind kind = aeth_kind(pkt->ack.syndrome);
+
+    if (pkt->opcode != OPCODE_RC_ACK) {
+        HOLDS(psn < pair->psns && pair->there[psn] & THERE_REQUEST, "only what was asked is answered",
+              "connection %u PSN %u", index, psn);
+        return;
+    }
+    if (kind == AETH_ACK)
+        HOLDS(psn < pair->prefix, "nothing is acknowledged that has not arrived", "connection %u: PSN %u of %u", index,
+              psn, pair->prefix);
+    else
+        HOLDS(psn <= pair->prefix, "nothing is acknowledged that has not arrived", "connection %u: NAK %u of %u", index,
+              psn, pair->prefix);
+    if (!watch->plan->verbs) {
+        uint32_t count = requests_before(pair, psn + (kind == AETH_ACK));
+        HOLDS(pkt->ack.msn == (count & PSN_MASK), "the MSN counts messages", "connection %u: %u, should be %u", index,
+              pkt->ack.msn, count);
+    }
+}
+
+static void check_request(struct watch *watch, uint32_t index, uint32_t psn, ps_t now)
+{
+    struct pair_watch *pair = &watch->pair[index];
+    const struct request *request = request_of(pair, psn);
+
+    HOLDS(request, "only PSNs that were posted are sent", "connection %u PSN %u", index, psn);
+    HOLDS(now >= pair->rnr_until, "a receiver that is not ready is given its time", "connection %u: PSN %u at %lu ps",
+          index, psn, (unsigned long)now);
+    HOLDS(psn <= pair->high, "PSNs are sent in order the first time", "connection %u: %u after %u", index, psn,
+          pair->high);
+    uint32_t end = request->verb == NIC_READ ? request->first + request->packets : psn + 1;
+    if (end > pair->high) pair->high = end;
+    if (psn < pair->acked) return;
+    if (watch->plan->verbs) return;
+    if (watch->window_packets[index]) {
+        HOLDS(psn - pair->acked < watch->window_packets[index], "no more is under way than the window allows",
+              "connection %u: PSN %u, acknowledged %u", index, psn, pair->acked);
+        watch->windows_checked++;
+    }
+}
+
+pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
+{
+    struct watch *watch = watching;
+    pkt_t id = __real_nic_tx(nic, now, io);
+    uint32_t endpoint = nic->config.endpoint;
+
+    if (watch && id == PKT_NONE && io->pool->free_count) {
+        for (unsigned p = 0; p < NIC_PRIOS; p++)
+            HOLDS(!((nic->control_mask | nic->ready_mask) >> p & 1) ||
+                      watch->line[line_of_nic(watch, endpoint)].paused_until[p] >= now,
+                  "a free port sends what it may", "endpoint %u priority %u waits at %lu ps", endpoint, p,
+                  (unsigned long)now);
+    }
+    if (!watch || id == PKT_NONE) return id;
+    const struct pkt *pkt = &io->pool->hot[id];
+    uint32_t line = line_of_nic(watch, endpoint);
+    HOLDS(watch->line[line].paused_until[pkt->pcp & 7] <= now, "a paused priority sends nothing",
+          "endpoint %u priority %u at %lu ps", endpoint, pkt->pcp, (unsigned long)now);
+    HOLDS(pkt->src_node == endpoint, "adapters send as themselves", "endpoint %u", endpoint);
+    bool to_receiver;
+    uint32_t index = connection_of(watch, pkt->dst_node, pkt->dest_qp, &to_receiver);
+    const struct pair_watch *pair = &watch->pair[index];
+    watch->packet[id].order = ++watch->flow[index].sent[!to_receiver][pkt->pcp & 7];
+    if (pkt->opcode != OPCODE_CNP) {
+        uint32_t psn = (pkt->psn - pair->base) & PSN_MASK;
+        if (to_receiver)
+            check_request(watch, index, psn, now);
+        else
+            check_answer(watch, index, pkt, psn);
+    }
+    line_send(watch, line, pkt, id, now);
+    return id;
+}
+
+void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8], ps_t now, struct nic_io *io)
+{
+    if (watching) {
+        uint32_t line = line_of_nic(watching, nic->config.endpoint);
+        line_pause_arrives(watching, line, enable, quanta[0], now);
+        line_paused(watching, line, enable, quanta[0], now);
+    }
+    __real_nic_pause(nic, enable, quanta, now, io);
+}
+
+void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+                          ps_t now, struct workload_out *out)
+{
+    if (watching) {
+        struct pair_watch *pair = &watching->pair[connection];
+        HOLDS(pair->completed < pair->posted, "a request completes once", "connection %u: %u of %u", connection,
+              pair->completed + 1, pair->posted);
+        const struct request *request = &pair->request[pair->completed++];
+        HOLDS(request->tag == tag, "requests complete in order", "connection %u: %lu before %lu", connection,
+              (unsigned long)tag, (unsigned long)request->tag);
+        pair->failed |= !good;
+        if (good && request->verb < NIC_READ)
+            HOLDS(pair->prefix >= request->first + request->packets, "nothing completes that has not arrived",
+                  "connection %u: request %u", connection, pair->completed - 1);
+        for (uint32_t i = 0; good && request->verb >= NIC_READ && i < request->packets; i++)
+            HOLDS(pair->there[request->first + i] & THERE_RESPONSE, "no READ completes before its data is there",
+                  "connection %u: request %u packet %u", connection, pair->completed - 1, i);
+    }
+    __real_workload_sent(workload, host, connection, tag, good, now, out);
+}
+
+void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+                              struct workload_out *out)
+{
+    if (watching) {
+        struct pair_watch *pair = &watching->pair[connection];
+        HOLDS(++pair->received <= pair->posted, "a message is received once", "connection %u", connection);
+    }
+    if (workload_connection(workload, connection)->notifies)
+        __real_workload_received(workload, host, connection, now, out);
+}
