@@ -290,7 +290,9 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
     unsigned code = p->ack.syndrome & 0x1f;
     enum aeth_kind kind = aeth_kind(p->ack.syndrome);
 
-    if (kind == AETH_NAK && code == NAK_PSN_SEQUENCE && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&
+    bool again = kind == AETH_RNR_NAK || (kind == AETH_NAK && code == NAK_PSN_SEQUENCE);
+    /* A responder that goes back to 0 names the message's first packet, acknowledged though it may be. */
+    if (again && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&
         psn == wr_at(qp, qp->sq_head)->first_psn && psn_diff(psn, una) < 0) {
         restart_message(qp);
         una = qp->una;

@@ -292,6 +292,29 @@ static void test_rnr(void **state)
     expect_cqe(&end[1].recv_cq, 5, NIC_SUCCESS);
 }
 
+/* The receive is wanted by the last packet of a WRITE with immediate.  A responder that goes back to 0 then names the
+ * message's first packet, which has been acknowledged: the requester must not take that for an old NAK. */
+static void test_rnr_at_the_end_going_back_to_0(void **state)
+{
+    struct nic_qp_config config = pair_qp_config();
+    (void)state;
+    config.recovery = NIC_GO_BACK_0;
+    config.min_rnr_timer = 8;
+    config.rnr_retry = 7;
+    config.timeout = 0; /* nothing else would wake it */
+    config.ack_every = 1;
+    config.ack_request_every = 1;
+    rig_connect(&config);
+    pair_send(&pair, 0, &end[0],
+              (struct nic_wr){.wr_id = 1, .verb = NIC_WRITE_IMM, .length = 3000, .flags = NIC_SIGNALED});
+    while (nic_counters(pair.nic[1])->tx_nak_rnr == 0)
+        assert_true(pair_step(&pair, PS_NEVER));
+    pair_recv(&pair, 1, &end[1], 5, 3000);
+    pair_run(&pair, PS_NEVER);
+    expect_cqe(&end[0].send_cq, 1, NIC_SUCCESS);
+    expect_cqe(&end[1].recv_cq, 5, NIC_SUCCESS);
+}
+
 static void test_rnr_exceeded(void **state)
 {
     struct nic_qp_config config = pair_qp_config();
@@ -527,6 +550,7 @@ int main(void)
         T(test_replay_drops_later),
         T(test_retry_exceeded),
         T(test_rnr),
+        T(test_rnr_at_the_end_going_back_to_0),
         T(test_rnr_exceeded),
         T(test_bad_key),
         T(test_out_of_bounds),

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants bugs, one at a time, and sees whether the swarm finds them.
 
-usage: planted.py [--only NAME ...] [--seconds S] [--keep] [--list]
+usage: planted.py [--only NAME ...] [--count N] [--keep] [--list]
 
-The tree is copied once; for each bug one text is replaced, the swarm is built from the copy and run for so many
-seconds (20) or until it finds something.  A bug counts as found when the swarm says so, crashes or hangs.  Ends with 1 when fewer
+The tree is copied once; for each bug one text is replaced, the swarm is built from the copy and run over so many
+seeds (4000) or until it finds something.  A bug counts as found when the swarm says so, crashes or hangs.  Ends with 1 when fewer
 than 90 % were found, or when the tree without a bug does not pass.
 
 The list is in bugs.py."""
@@ -34,11 +34,11 @@ def build(tree):
     return built.returncode == 0, built.stdout + built.stderr
 
 
-def swarm(tree, seconds):
+def swarm(tree, count):
     """(found, what it said)"""
-    command = [str(tree / "build/tests/swarm/swarm"), "--seconds", str(seconds), "--quiet"]
+    command = [str(tree / "build/tests/swarm/swarm"), "--count", str(count), "--quiet"]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=90)
     except subprocess.TimeoutExpired:
         return True, "hangs"
     if ran.returncode == 0:
@@ -63,7 +63,7 @@ def plant(tree, bug):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--count", type=int, default=4000)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
@@ -80,7 +80,7 @@ def main():
     if not good:
         sys.exit("planted.py: the tree does not build:\n" + said[-3000:])
     if not options.only:
-        found, said = swarm(tree, options.seconds)
+        found, said = swarm(tree, options.count)
         print(f"{'(no bug)':28} {'FAILS' if found else 'passes'}: {said}", flush=True)
         if found:
             return 1
@@ -91,7 +91,7 @@ def main():
         start = time.monotonic()
         found = False
         if good:
-            found, said = swarm(tree, options.seconds)
+            found, said = swarm(tree, options.count)
         else:
             said = "does not build: " + said[-500:]
         path.write_text(text)
