@@ -51,13 +51,6 @@ struct settings {
     uint64_t interval_ns;
 };
 
-static volatile sig_atomic_t stopped; /* how often it was asked */
-
-static void on_stop(int number)
-{
-    if (++stopped > 1) signal(number, SIG_DFL); /* the third one kills */
-}
-
 static void on_alarm(int number)
 {
     (void)number; /* all it has to do is end a read */
@@ -65,13 +58,10 @@ static void on_alarm(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction stop = {.sa_handler = on_stop};
     struct sigaction wake = {.sa_handler = on_alarm};
 
-    sigemptyset(&stop.sa_mask);
+    cli_catch_stop(2); /* once to stop, once not to wait for the rest of a pipe */
     sigemptyset(&wake.sa_mask);
-    sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGALRM, &wake, NULL);
 }
 
@@ -173,7 +163,7 @@ struct reading {
     struct capture *capture;
     struct watch watch;
     bool pipe;
-    uint64_t last_look_ns; /* a stopped pipe is read until then; 0: not stopped */
+    uint64_t last_look_ns; /* a stopped pipe is read until then; 0: not cli_stopped */
     char error[CAPFILE_ERROR];
 };
 
@@ -181,7 +171,7 @@ struct reading {
  * its end, for a second at most or until asked again. */
 static bool stop_now(struct reading *reading)
 {
-    if (!reading->pipe || stopped > 1) return true;
+    if (!reading->pipe || cli_stopped > 1) return true;
     if (reading->last_look_ns == 0) {
         reading->last_look_ns = watch_now_ns() + 1000000000;
         set_alarm(true, 100000000);
@@ -189,7 +179,7 @@ static bool stop_now(struct reading *reading)
     return watch_now_ns() >= reading->last_look_ns;
 }
 
-/* 0: to the end, or stopped; otherwise the sentence is in error. */
+/* 0: to the end, or cli_stopped; otherwise the sentence is in error. */
 static int read_records(struct reading *reading)
 {
     const struct capture_totals *totals = capture_totals(reading->capture);
@@ -199,7 +189,7 @@ static int read_records(struct reading *reading)
     for (;;) {
         int answer;
 
-        if (stopped && stop_now(reading)) return 0;
+        if (cli_stopped && stop_now(reading)) return 0;
         if (reading->pipe ? !capfile_ready(reading->file) : ++count % LOOK_EVERY == 0) {
             watch_look(&reading->watch, reading->file, totals);
             if (cli_output_failed(reading->out)) return 0;
@@ -229,7 +219,7 @@ static int read_file(struct reading *reading)
     answer = read_records(reading);
     if (reading->pipe) set_alarm(false, 0);
     watch_end(&reading->watch);
-    if (answer == 0 && stopped && !reading->pipe) {
+    if (answer == 0 && cli_stopped && !reading->pipe) {
         snprintf(reading->error, sizeof reading->error, "interrupted: the rest was not read");
         answer = -EINTR;
     }
@@ -268,7 +258,7 @@ static int open_file(struct reading *reading, const char *path, bool skip)
     int answer = -EINTR;
 
     if (!skip) answer = capfile_open(path, &reading->file, reading->error);
-    if (!skip && answer == -EINTR && stopped == 1) {
+    if (!skip && answer == -EINTR && cli_stopped == 1) {
         set_alarm(true, 1000000000);
         answer = capfile_open(path, &reading->file, reading->error);
         set_alarm(false, 0);
@@ -343,8 +333,8 @@ int verb_capture(int argc, char **argv, FILE *out)
         int one;
 
         if (cli_output_failed(out)) return CLI_WRONG;
-        if (i > first && !settings.common.json && !stopped) fputc('\n', out);
-        one = explain(&settings, argv[i], i > first && stopped, out, &jout);
+        if (i > first && !settings.common.json && !cli_stopped) fputc('\n', out);
+        one = explain(&settings, argv[i], i > first && cli_stopped, out, &jout);
         if (settings.common.json) jout_flush(&jout);
         if (one > status) status = one;
     }

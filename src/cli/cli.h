@@ -9,6 +9,7 @@
 #ifndef ROCELAB_CLI_CLI_H
 #define ROCELAB_CLI_CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,8 @@ struct cli_option {
     const char *help;
 };
 
+extern const struct cli_option cli_common_options[CLI_OPTION_OWN]; /* for verbs that have no others */
+
 struct cli_common {
     bool json, quiet, strict;
 };
@@ -77,6 +80,10 @@ bool cli_number(const char *option, const char *text, uint32_t *ret);
 /* The name nearest to `wrong`, or NULL when none is near. */
 const char *cli_nearest(const char *wrong, const char *(*name)(const void *list, size_t index), const void *list,
                         size_t count);
+
+/* From now on an interrupt or SIGTERM counts here; the one after so many ends the program. */
+extern volatile sig_atomic_t cli_stopped;
+void cli_catch_stop(int times);
 
 /* Standard output, with its first error remembered. */
 FILE *cli_output_open(void);

@@ -267,11 +267,25 @@ static void json_experiment(struct jout *jout, const struct experiment *experime
     jout_close(jout);
 }
 
+/* What is known of an experiment that is not run. */
+static void json_listed(struct jout *jout, const struct experiment *experiment)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "id", experiment->id);
+    jout_text(jout, "title", experiment->title);
+    jout_text(jout, "source", experiment->source);
+    jout_bool(jout, "quick", experiment->quick);
+    jout_close(jout);
+}
+
 static int run_one(const struct settings *settings, struct experiment *experiment, struct jout *jout, FILE *out,
                    struct tally *tally)
 {
     if (settings->list) {
-        if (!jout) fprintf(out, "%-5s %-6s %s\n", experiment->id, experiment->quick ? "quick" : "", experiment->title);
+        if (jout)
+            json_listed(jout, experiment);
+        else
+            fprintf(out, "%-5s %-6s %s\n", experiment->id, experiment->quick ? "quick" : "", experiment->title);
         return CLI_DONE;
     }
     if (experiment_execute(experiment) != 0 || experiment_judge(experiment) != 0) return CLI_WRONG;

@@ -9,18 +9,12 @@
 
 #include "report/json_out.h"
 
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 static const struct cli_command command = {
     .verb = "help",
     .operands = "[VERB]",
     .about = "Lists the verbs, or says how VERB is used.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    .option = cli_common_options,
+    .options = CLI_OPTION_OWN,
 };
 
 static void list_json(FILE *out)

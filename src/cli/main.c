@@ -63,8 +63,8 @@ static int run(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     name = argv[1];
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return verb_version(1, argv + 1, out);
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return verb_help(1, argv + 1, out);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return verb_version(argc - 1, argv + 1, out);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return verb_help(argc - 1, argv + 1, out);
     if (name[0] == '-') {
         cli_error("unknown option '%s': the verb comes first, as in 'rocelab capture %s FILE'", name, name);
         return CLI_WRONG;

@@ -12,9 +12,16 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/nearest.h"
 
 #define OPTIONS_MAX 64
 #define GETOPT_BASE 0x1000 /* above every character */
+
+const struct cli_option cli_common_options[CLI_OPTION_OWN] = {
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
 
 static void print_help(const struct cli_command *command, FILE *out)
 {
@@ -44,6 +51,17 @@ static void print_help(const struct cli_command *command, FILE *out)
         fputc('\n', out);
         command->more(out);
     }
+}
+
+const char *cli_nearest(const char *wrong, const char *(*name)(const void *list, size_t index), const void *list,
+                        size_t count)
+{
+    struct nearest nearest;
+
+    nearest_init(&nearest, wrong);
+    for (size_t i = 0; i < count; i++)
+        nearest_try(&nearest, name(list, i));
+    return nearest.word;
 }
 
 static const char *option_name(const void *list, size_t index)

@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -60,15 +59,8 @@ struct settings {
     const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
     struct sim_pcap pcap[PCAPS_MAX];
     unsigned pcaps;
+    bool pcap_stdout; /* one of them goes to standard output, instead of the report */
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int number)
-{
-    (void)number;
-    stopped = 1;
-}
 
 static uint64_t now_ns(void)
 {
@@ -76,6 +68,11 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+static bool to_stdout(const struct sim_pcap *pcap)
+{
+    return strcmp(pcap->file, "-") == 0;
 }
 
 static bool set_pcap(struct settings *settings, const char *argument)
@@ -91,8 +88,14 @@ static bool set_pcap(struct settings *settings, const char *argument)
         cli_error("--pcap: at most %d ports", PCAPS_MAX);
         return false;
     }
+    for (unsigned i = 0; i < settings->pcaps; i++) {
+        if (strcmp(settings->pcap[i].file, equals + 1) != 0) continue;
+        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", equals + 1);
+        return false;
+    }
     snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
     pcap->file = equals + 1;
+    if (to_stdout(pcap)) settings->pcap_stdout = true;
     settings->pcaps++;
     return true;
 }
@@ -207,13 +210,26 @@ static bool close_csv(FILE *file, const char *folder, const char *name)
     return !failed;
 }
 
+/* Made, or there and writable: known before the run, not after it. */
+static bool csv_folder(const char *path)
+{
+    struct stat stat_of;
+
+    if (mkdir(path, 0777) == 0) return true;
+    if (errno == EEXIST && stat(path, &stat_of) == 0) {
+        if (!S_ISDIR(stat_of.st_mode))
+            errno = ENOTDIR;
+        else if (access(path, W_OK | X_OK) == 0)
+            return true;
+    }
+    cli_error("--csv '%s': %s", path, strerror(errno));
+    return false;
+}
+
 static bool series_begin(const struct settings *settings, const struct fabric *fabric, struct series *series)
 {
     *series = (struct series){.next = PS_NEVER};
-    if (settings->csv && mkdir(settings->csv, 0777) != 0 && errno != EEXIST) {
-        cli_error("%s: %s", settings->csv, strerror(errno));
-        return false;
-    }
+    if (settings->csv && !csv_folder(settings->csv)) return false;
     if (settings->series == 0) return true;
     if (settings->csv == NULL) {
         cli_error("--series needs --csv DIR, where series.csv is written");
@@ -260,7 +276,7 @@ static uint64_t run(const struct settings *settings, const struct fabric *fabric
     ps_t end = settings->sim.until != PS_NEVER ? settings->sim.until : fabric->stop;
     bool any = false;
 
-    while (!stopped) {
+    while (!cli_stopped) {
         enum sim_state state = sim_advance(sim, windows, series->next);
         uint64_t now = now_ns();
         bool sampled = state == SIM_UNTIL && series->file && series->next < end;
@@ -312,6 +328,8 @@ static int print_run(const struct settings *settings, const struct sim_report *r
 {
     if (settings->counters && settings->counters_file == NULL) {
         sim_prometheus(out, report);
+    } else if (settings->pcap_stdout) {
+        return CLI_DONE;
     } else if (settings->common.json) {
         struct jout *jout = malloc(sizeof *jout);
         if (jout == NULL) return CLI_WRONG;
@@ -374,7 +392,9 @@ static bool captures_end(const struct settings *settings, struct sim *sim)
 
     for (unsigned i = 0; i < settings->pcaps; i++) {
         int error = sim_capture_close(sim, i);
-        if (error) cli_error("%s: %s", settings->pcap[i].file, strerror(-error));
+        const struct sim_pcap *pcap = &settings->pcap[i];
+        bool left = error == -EPIPE && to_stdout(pcap); /* whoever read it has what they wanted */
+        if (error && !left) cli_error("%s: %s", to_stdout(pcap) ? "standard output" : pcap->file, strerror(-error));
         if (error) good = false;
     }
     return good;
@@ -383,12 +403,31 @@ static bool captures_end(const struct settings *settings, struct sim *sim)
 /* What a run may use where --memory does not say. */
 static uint64_t machine_memory(void)
 {
+    static const char *const container[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
     uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
         bytes = limit.rlim_cur;
+    for (size_t i = 0; i < sizeof container / sizeof container[0]; i++) {
+        FILE *file = fopen(container[i], "r");
+        unsigned long long most;
+        if (file && fscanf(file, "%llu", &most) == 1 && most < bytes) bytes = most;
+        if (file) fclose(file);
+    }
     return bytes;
+}
+
+/* It will run; but not to its end if it comes to the worst. */
+static void warn_of_memory(const struct settings *settings, const struct sim *sim)
+{
+    uint64_t most = sim_memory_most_bytes(sim);
+    char need[UNIT_TEXT], have[UNIT_TEXT];
+
+    if (settings->common.quiet || most <= settings->sim.memory_max_bytes) return;
+    unit_format_short(UNIT_SIZE, most, 3, need);
+    unit_format_short(UNIT_SIZE, settings->sim.memory_max_bytes, 3, have);
+    cli_error("note: with every buffer full this run takes about %s of memory; %s may be used", need, have);
 }
 
 static int run_and_report(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
@@ -404,7 +443,7 @@ static int run_and_report(const struct settings *settings, const struct fabric *
         cli_error("not enough memory for the results");
         return CLI_WRONG;
     }
-    if (stopped && result.state == SIM_UNTIL) result.state = SIM_RUNNING; /* it was the series that stopped there */
+    if (cli_stopped && result.state == SIM_UNTIL) result.state = SIM_RUNNING; /* it was the series that stopped there */
     report->result = &result;
     status = report_run(settings, report, out);
     sim_result_free(&result);
@@ -431,6 +470,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
                                     .seed = settings->sim.seed,
                                     .threads = settings->sim.threads ? settings->sim.threads : 1,
                                     .setup_us = (now_ns() - begun) / 1000};
+        warn_of_memory(settings, sim);
         status = run_and_report(settings, fabric, sim, &series, &report, out);
         sim_free(sim);
     }
@@ -439,10 +479,22 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     return status;
 }
 
+static bool one_for_stdout(const struct settings *settings)
+{
+    bool counters = settings->counters && settings->counters_file == NULL;
+
+    if (counters && settings->common.json)
+        cli_error("sim: --json and --counters both want standard output; say --counters prometheus=FILE");
+    else if (settings->pcap_stdout && (counters || settings->common.json))
+        cli_error("sim: --pcap PORT=- and --%s both want standard output", counters ? "counters" : "json");
+    else
+        return true;
+    return false;
+}
+
 int verb_sim(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.sim = {.threads = 1, .until = PS_NEVER}, .rows = 20};
-    struct sigaction stop = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND}; /* the second one kills */
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
     int first;
@@ -453,18 +505,13 @@ int verb_sim(int argc, char **argv, FILE *out)
         cli_error("sim: %s; see 'rocelab help sim'", first == argc ? "which file?" : "one file at a time");
         return CLI_WRONG;
     }
-    if (settings.counters && settings.counters_file == NULL && settings.common.json) {
-        cli_error("sim: --json and --counters both want standard output; say --counters prometheus=FILE");
-        return CLI_WRONG;
-    }
+    if (!one_for_stdout(&settings)) return CLI_WRONG;
     uint64_t begun = now_ns();
     if (fabric_load(argv[first], NULL, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         return CLI_WRONG;
     }
-    sigemptyset(&stop.sa_mask);
-    sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGTERM, &stop, NULL);
+    cli_catch_stop(1);
     int status = simulate(&settings, fabric, begun, out);
     fabric_free(fabric);
     return status;

@@ -6,18 +6,12 @@
 
 #include "report/json_out.h"
 
-static const struct cli_option options[] = {
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
-#include "cli/common_options.def"
-#undef OPTION
-};
-
 static const struct cli_command command = {
     .verb = "version",
     .operands = "",
     .about = "Prints the version.",
-    .option = options,
-    .options = sizeof options / sizeof options[0],
+    .option = cli_common_options,
+    .options = CLI_OPTION_OWN,
 };
 
 int verb_version(int argc, char **argv, FILE *out)

@@ -32,17 +32,31 @@ static void read_ecn(struct loader *loader, const struct tree *value, void *into
     }
     if (!read_map(loader, value, "ecn", &set, 1)) return;
     raw->ecn_on = true;
-    if (raw->ecn_max_bytes == 0 || raw->ecn_min_bytes > raw->ecn_max_bytes) {
+    if (raw->ecn_max_bytes == 0) {
+        read_error(loader, value->at,
+                   "ecn: no max; write the curve, as in {min: 500KB, max: 1500KB, probability: 10%%}");
+    } else if (raw->ecn_min_bytes > raw->ecn_max_bytes) {
         char min[UNIT_TEXT], max[UNIT_TEXT];
         read_error(loader, value->at, "ecn: min %s is above max %s", unit_format(UNIT_SIZE, raw->ecn_min_bytes, min),
                    unit_format(UNIT_SIZE, raw->ecn_max_bytes, max));
     }
 }
 
+#define ALPHA_MAX 2048u /* of a switch, whose threshold is a product of 32 bits */
+
 static void read_alpha(struct loader *loader, const struct tree *value, void *into)
 {
     struct class_raw *raw = into;
-    if (read_fraction(loader, value, &raw->alpha_num, &raw->alpha_den)) raw->xoff_bytes = NOT_GIVEN;
+    uint32_t num, den;
+
+    if (!read_fraction(loader, value, &num, &den)) return;
+    if (num / den >= ALPHA_MAX) {
+        read_error(loader, value->at, "alpha: %s is too large, write less than %u", value->text, ALPHA_MAX);
+        return;
+    }
+    raw->alpha_num = num;
+    raw->alpha_den = den;
+    raw->xoff_bytes = NOT_GIVEN;
 }
 
 #define RAW(name, kind, member, min, max) F_VALUE(name, kind, struct class_raw, member, min, max)

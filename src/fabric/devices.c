@@ -80,7 +80,7 @@ static const char *const mark_words[] = {"enqueue", "dequeue", NULL};
 const struct field switch_fields[] = {
     F_CALL("model", read_model),
     SW("buffer", FIELD_SIZE, buffer_bytes, 1, (uint64_t)1 << 50),
-    SW("cell", FIELD_SIZE, cell_bytes, 1, 65536),
+    SW("cell", FIELD_SIZE, cell_bytes, 1, 32768),
     SW("latency", FIELD_TIME, latency_ps, 0, PS_S),
     SW("cut-through", FIELD_BOOL, cut_through, 0, 0),
     F_CHOICE("mark", struct switch_raw, mark, mark_words),

@@ -263,11 +263,15 @@ struct fabric_fault {
     struct fabric_at where;
 };
 
+#define FABRIC_QPS_MAX 64 /* queue pairs a connection of a collective has */
+
 struct fabric {
     const char *name, *path;
     uint8_t behaviour; /* enum fabric_behaviour */
     uint64_t seed;
-    ps_t stop; /* PS_NEVER: when the jobs are done */
+    ps_t stop;             /* PS_NEVER: when the jobs are done */
+    uint64_t gpu_rate_bps; /* between GPUs of one host, each way */
+    ps_t gpu_latency_ps;
 
     uint32_t nodes, hosts, switches, ports, endpoints, places;
     const struct fabric_node *node;
@@ -315,8 +319,8 @@ void fabric_errors_print(const struct fabric_errors *errors, FILE *to); /* `file
 __attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_errors *errors, struct fabric_at at,
                                                              const char *format, ...);
 
-/* Reads `path`, or `text` under that name when it is not NULL.  0; -EINVAL with errors; -ENOMEM; or what
- * opening the file answered.  Every failure has at least one error with its sentence. */
+/* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
+ * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */
 int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors);
 void fabric_free(struct fabric *fabric);
 /* What the arrays hold now. */

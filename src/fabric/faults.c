@@ -74,6 +74,8 @@ static void check_fault(struct loader *loader, const struct tree *item, const st
         read_error(loader, item->at, "%s needs a share, as in {%s: h0, share: 1%%}", kind, kind);
     if (every && raw->every == NOT_GIVEN)
         read_error(loader, item->at, "drop needs every, as in {drop: h0, every: 256}");
+    if (raw->as.kind == FABRIC_FAULT_SLOW && raw->share_ppm == 0)
+        read_error(loader, tree_get(item, "share")->at, "slow: a share of 0 is a line that is down: write {down: h0}");
     if (!share && raw->share_ppm != NOT_GIVEN)
         read_error(loader, tree_get(item, "share")->key_at, "share means nothing to %s", kind);
     if (!every && raw->every != NOT_GIVEN)

@@ -114,7 +114,7 @@ static bool flow_from_words(struct loader *loader, char *word[5], const uint32_t
 static void flows_from_text(struct loader *loader, const struct tree *value, struct fabric_job *job)
 {
     char *text = arena_strndup(&loader->scratch, value->text, strlen(value->text));
-    uint32_t lines = 1, line = value->at.line, count = 0;
+    uint32_t lines = 1, line = value->at.line, count = 0, before = loader->errors->count;
     char *word[5];
     uint32_t start[5];
 
@@ -137,7 +137,7 @@ static void flows_from_text(struct loader *loader, const struct tree *value, str
     }
     job->flow = flow;
     job->flows = count;
-    if (count == 0) read_error(loader, value->at, "flows: no flow");
+    if (count == 0 && loader->errors->count == before) read_error(loader, value->at, "flows: no flow");
 }
 
 void flows_read(struct loader *loader, const struct tree *value, struct fabric_job *job)
@@ -253,7 +253,8 @@ static bool percent_ppb(const char *text, uint32_t *ret)
 
 char *file_read(struct loader *loader, const char *path, struct fabric_at at, size_t *ret_length)
 {
-    FILE *file = fopen(path, "rb");
+    bool in = at.line == 0 && strcmp(path, FILE_STDIN) == 0;
+    FILE *file = in ? stdin : fopen(path, "rb");
     size_t size = 1 << 16, used = 0;
 
     if (!file) {
@@ -272,9 +273,11 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
         size *= 2;
     }
     bool failed = ferror(file) || used > FILE_BYTES_MAX;
-    if (text && failed)
+    if (!text || failed) {
         read_error(loader, at, "cannot read '%s': %s", path, ferror(file) ? strerror(errno) : "too large");
-    fclose(file);
+        loader->no_memory = false; /* it is told */
+    }
+    if (!in) fclose(file);
     if (!text || failed) return NULL;
     text[used] = 0;
     *ret_length = used;

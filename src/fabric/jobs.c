@@ -122,10 +122,13 @@ static void read_after(struct loader *loader, const struct tree *value, void *in
 
 #define JOB(name, kind, member, min, max) F_VALUE(name, kind, struct fabric_job, member, min, max)
 static const struct field common_fields[] = {
-    JOB("name", FIELD_TEXT, name, 0, 0),  JOB("at", FIELD_TIME, at, 0, 0),
-    F_CALL("after", read_after),          JOB("repeat", FIELD_COUNT, repeat, 1, 1000000000),
-    JOB("gap", FIELD_TIME, gap_ps, 0, 0), F_CALL("class", read_class),
-    JOB("qps", FIELD_COUNT, qps, 1, 128),
+    JOB("name", FIELD_TEXT, name, 0, 0),
+    JOB("at", FIELD_TIME, at, 0, 0),
+    F_CALL("after", read_after),
+    JOB("repeat", FIELD_COUNT, repeat, 1, 1000000000),
+    JOB("gap", FIELD_TIME, gap_ps, 0, 0),
+    F_CALL("class", read_class),
+    JOB("qps", FIELD_COUNT, qps, 1, FABRIC_QPS_MAX),
 };
 static const struct field sized_fields[] = {
     JOB("size", FIELD_SIZE, size_bytes, 1, (uint64_t)1 << 50),

@@ -19,6 +19,7 @@ void sizes_read(struct loader *loader, const struct tree *value, struct fabric_j
 /* An endpoint by name; FABRIC_NONE with the sentence. */
 uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at at);
 /* All of a file's text, terminated, in scratch; NULL with the sentence at `at`. */
+#define FILE_STDIN "<stdin>"
 char *file_read(struct loader *loader, const char *path, struct fabric_at at, size_t *ret_length);
 
 #endif

@@ -20,6 +20,8 @@
 #include "fabric/topology.h"
 
 #define VERSION 1
+#define GPU_BPS 3600000000000ull /* between GPUs of a host where the file does not say: 450 GB/s */
+#define GPU_LATENCY_PS (1 * PS_US)
 
 static void read_version(struct loader *loader, const struct tree *value, void *into)
 {
@@ -96,6 +98,8 @@ static int load(struct loader *loader, const char *path, const char *text)
     loader->fabric->name = "fabric";
     loader->fabric->seed = 1;
     loader->fabric->stop = PS_NEVER;
+    loader->fabric->gpu_rate_bps = GPU_BPS;
+    loader->fabric->gpu_latency_ps = GPU_LATENCY_PS;
     if (!text) {
         errno = 0;
         text = file_read(loader, path, (struct fabric_at){0, 0}, &length);
@@ -116,6 +120,7 @@ int fabric_load(const char *path, const char *text, struct fabric **ret, struct 
     struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors};
 
     if (!fabric) return -ENOMEM;
+    if (!text && strcmp(path, "-") == 0) path = FILE_STDIN;
     errors->path = path;
     arena_init(&fabric->arena, (size_t)FABRIC_MEMORY_MAX);
     arena_init(&loader.scratch, (size_t)FABRIC_MEMORY_MAX);

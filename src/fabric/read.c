@@ -332,8 +332,8 @@ static void unknown_key(struct loader *loader, const struct tree *value, const c
     if (nearest.word)
         read_error(loader, value->key_at, "unknown key '%s' in %s; did you mean '%s'?", value->key, what, nearest.word);
     else
-        read_error(loader, value->key_at, "unknown key '%s' in %s; known are %s%s", value->key, what, known,
-                   cut ? ", ..." : "");
+        read_error(loader, value->key_at, "unknown key '%.40s%s' in %s; known are %s%s", value->key,
+                   strlen(value->key) > 40 ? "..." : "", what, known, cut ? ", ..." : "");
 }
 
 bool read_map(struct loader *loader, const struct tree *map, const char *what, const struct field_set *set,

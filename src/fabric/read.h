@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/nearest.h"
 #include "base/units.h"
 #include "fabric/fabric.h"
 #include "fabric/tree.h"
@@ -102,12 +103,5 @@ __attribute__((format(printf, 3, 4))) void read_error(struct loader *loader, str
 void *read_alloc(struct loader *loader, struct arena *arena, size_t count, size_t size);
 #define KEEP_NEW(loader, type, count) ((type *)read_alloc((loader), (loader)->keep, (count), sizeof(type)))
 #define SCRATCH_NEW(loader, type, count) ((type *)read_alloc((loader), &(loader)->scratch, (count), sizeof(type)))
-
-struct nearest {
-    const char *wrong, *word; /* word: the nearest so far, NULL: none is near */
-    unsigned best;
-};
-void nearest_init(struct nearest *nearest, const char *wrong);
-void nearest_try(struct nearest *nearest, const char *word);
 
 #endif

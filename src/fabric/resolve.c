@@ -4,7 +4,7 @@
  *
  * Where the file says nothing: a lossless group takes a threshold of 1/8 of the free buffer (as the
  * HPCC authors' and many vendors' settings do), one frame of reserve, resumes two frames below, and
- * keeps the headroom of headroom_port(); a lossy class is limited where it is queued, to as much as is
+ * keeps the headroom of headroom_port() and a frame; a lossy class is limited where it is queued, to as much as is
  * free.
  */
 #include "fabric/settings.h"
@@ -60,7 +60,10 @@ static uint64_t resolve_headroom(const struct loader *loader, const struct profi
         u128 bits = (u128)port->rate_bps * (port->propagation_ps / PS_NS);
         return least((uint64_t)(bits / 8 / 1000000000u * 3), UINT32_MAX);
     }
-    return least(headroom_port(port->rate_bps, port->cable_mm, profile->qos.frame_bytes, cell), UINT32_MAX);
+    /* The formula counts what arrives after XOFF; the frame that crosses the threshold is charged to headroom too. */
+    uint64_t crossing = ((uint64_t)profile->qos.frame_bytes + cell - 1) / cell * cell;
+    uint64_t after = headroom_port(port->rate_bps, port->cable_mm, profile->qos.frame_bytes, cell);
+    return least(after > UINT32_MAX ? after : after + crossing, UINT32_MAX);
 }
 
 static void resolve_pg(const struct loader *loader, const struct profile *profile, const struct class_raw *raw,

@@ -409,6 +409,24 @@ static void too_many_ports(struct loader *loader, const struct profile *profile,
                    model->rate_gbps);
 }
 
+#define CELLS_MAX ((uint64_t)1 << 31) /* what a switch counts its cells in has 32 bits, one of them to spare */
+
+/* Cells set aside: each reserve and headroom takes whole ones, of ports without a cable too. */
+static uint64_t cells_aside(const struct fabric *fabric, const struct fabric_node *node, const struct fabric_switch *sw)
+{
+    uint64_t cell = sw->cell_bytes, cells = (sw->headroom_pool_bytes + cell - 1) / cell;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        const struct fabric_settings *settings = &fabric->settings[fabric->port[p].settings];
+        for (int g = 0; g < FABRIC_PRIOS; g++) {
+            cells += (settings->pg[g].reserved_bytes + cell - 1) / cell;
+            if (settings->pg[g].lossless && !sw->headroom_pool_bytes)
+                cells += (settings->pg[g].headroom_bytes + cell - 1) / cell;
+        }
+    }
+    return cells;
+}
+
 /* Reserve and headroom of a switch's ports together, and whether the chip holds them. */
 static bool switch_fits(struct loader *loader, const struct profile *profile, uint32_t node, struct fabric_switch *sw)
 {
@@ -434,12 +452,18 @@ static bool switch_fits(struct loader *loader, const struct profile *profile, ui
         too_many_ports(loader, profile, as, cabled, rate_sum);
         return false;
     }
-    uint64_t headroom = sw->headroom_pool_bytes ? sw->headroom_pool_bytes : sw->headroom_sum_bytes;
-    if (sw->reserved_sum_bytes + headroom < sw->buffer_bytes) return true;
+    if (sw->buffer_bytes / sw->cell_bytes >= CELLS_MAX) {
+        read_error(loader, switch_at(loader, profile),
+                   "'%s': a buffer of %s has 2^31 cells of %uB or more; write a larger cell, as in cell: 256B",
+                   as->name, unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have), sw->cell_bytes);
+        return false;
+    }
+    uint64_t cells = cells_aside(fabric, as, sw);
+    if (cells < sw->buffer_bytes / sw->cell_bytes) return true;
     read_error(loader, switch_at(loader, profile),
-               "'%s': reserve and headroom of its %u ports need %s of a buffer of %s; %s", as->name, cabled,
-               unit_format_short(UNIT_SIZE, sw->reserved_sum_bytes + headroom, 4, need),
-               unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have),
+               "'%s': reserve and headroom of its %u ports need %s of a buffer of %s, in cells of %uB; %s", as->name,
+               cabled, unit_format_short(UNIT_SIZE, cells * sw->cell_bytes, 4, need),
+               unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, have), sw->cell_bytes,
                sw->headroom_pool_bytes ? "give the pool less" : "share it: switches: {headroom-pool: SIZE}");
     return false;
 }

@@ -89,6 +89,11 @@ bool plan_allocate(struct loader *loader, struct plan *plan)
     uint64_t bytes = plan_bytes(plan), nodes = plan_nodes(plan);
     char need[UNIT_TEXT], limit[UNIT_TEXT];
 
+    if (nodes == UINT64_MAX || plan->links == UINT64_MAX) {
+        read_error(loader, plan->at, "topology: more nodes or links than can be counted; the limit is %s of memory",
+                   unit_format_short(UNIT_SIZE, FABRIC_MEMORY_MAX, 3, limit));
+        return false;
+    }
     if (bytes > FABRIC_MEMORY_MAX || nodes > INT32_MAX || plan->links > INT32_MAX / 2) {
         read_error(loader, plan->at,
                    "topology: %llu hosts, %llu switches and %llu links need about %s of memory; the limit is %s",
@@ -329,11 +334,24 @@ LINK_CLASS(host)
 LINK_CLASS(fabric)
 LINK_CLASS(core)
 
+/* Between GPUs of a host: no cable of the fabric, and nothing queues there. */
+static void read_gpu_links(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("rate", FIELD_RATE, struct fabric, gpu_rate_bps, 1000000, 100000000000000ull),
+        F_VALUE("delay", FIELD_TIME, struct fabric, gpu_latency_ps, 1, PS_S),
+    };
+    struct field_set set = {fields, COUNT_OF(fields), loader->fabric};
+
+    (void)into;
+    read_map(loader, value, "links.gpu", &set, 1);
+}
+
 /* links: what is not said of fabric links is as of hosts' (rate, delay), or 30 m. */
 static bool read_link_classes(struct loader *loader, struct plan *plan, bool rate_needed)
 {
     static const struct field fields[] = {F_CALL("host", read_class_host), F_CALL("fabric", read_class_fabric),
-                                          F_CALL("core", read_class_core)};
+                                          F_CALL("core", read_class_core), F_CALL("gpu", read_gpu_links)};
     const struct tree *links = tree_get(loader->root, "links");
     struct field_set set = {fields, COUNT_OF(fields), plan};
     const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0};

@@ -50,6 +50,11 @@ static struct fabric_at at_scalar(const struct builder *builder, struct fy_event
     const struct fy_mark *mark = fy_event_start_mark(event);
     struct fabric_at at = at_mark(mark);
 
+    /* Nothing has no place of its own: the key, or the list, it should stand behind. */
+    if (!mark && builder->depth > 0) {
+        const struct frame *frame = &builder->stack[builder->depth - 1];
+        return frame->key ? frame->key_at : frame->node->at;
+    }
     if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && at.column > 1) at.column--;
     if ((style != FYSS_LITERAL && style != FYSS_FOLDED) || !mark) return at;
     size_t start = mark->input_pos, indent = 0;
@@ -232,10 +237,21 @@ static void check_duplicates(struct builder *builder, const struct tree *map)
     }
 }
 
+static const struct fy_token *anchor_of(const struct fy_event *event)
+{
+    if (event->type == FYET_SCALAR) return event->scalar.anchor;
+    if (event->type == FYET_SEQUENCE_START) return event->sequence_start.anchor;
+    return event->type == FYET_MAPPING_START ? event->mapping_start.anchor : NULL;
+}
+
 static void on_event(struct builder *builder, struct fy_event *event)
 {
     struct fabric_at at = at_mark(fy_event_start_mark(event));
 
+    if (anchor_of(event)) {
+        refuse(builder, at, "an anchor (&): anchors and aliases are not read, write the value out");
+        return;
+    }
     switch (event->type) {
     case FYET_DOCUMENT_START:
         if (builder->ended) refuse(builder, at, "a second document: a fabric file is one document");

@@ -203,6 +203,7 @@ struct nic_config {
     bool cnp_off;
     bool cnp_per_nic;      /* the gap is of the whole adapter, not of each QP */
     ps_t cnp_min_gap_ps;   /* dcqcn's min_time_between_cnps */
+    bool cnp_remember;     /* a mark within that time makes a CNP at its end, as published; else it makes none */
     ps_t nak_repeat_ps;    /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
     uint8_t long_send_nak; /* enum nak_code for a SEND longer than its receive: NAK_INVALID_REQUEST, or, as rxe
                             * answers, NAK_REMOTE_OPERATION */

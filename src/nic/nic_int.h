@@ -130,6 +130,7 @@ struct nic_qp {
     uint32_t rx_rkey;
     uint32_t message_psn; /* where the message in progress began */
     ps_t cnp_next, nak_next;
+    ps_t cnp_due; /* a mark waits for cnp_next; else PS_NEVER */
     struct nic_resource *resource;
     uint32_t resource_mask, resource_size;
     struct answer trailing; /* with `trail` */
@@ -341,6 +342,7 @@ void receive_drain(struct nic *nic, ps_t now, struct nic_io *io);
 
 /* notify.c */
 void notify_marked(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
+void notify_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* cnp_due has come */
 
 /* cc_*.c: what cc.c dispatches to */
 void cc_dcqcn_init(struct cc *cc);

@@ -124,7 +124,7 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
     qp->epsn = qp->message_psn = config->expect_psn & PSN_MASK;
     qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
-    qp->rto_at = qp->rnr_at = PS_NEVER;
+    qp->rto_at = qp->rnr_at = qp->cnp_due = PS_NEVER;
     qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
     qp->max_read = config->max_read;
     qp->retry = qp->retry_left = config->retry;
@@ -193,7 +193,7 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     heap_remove(nic, HEAP_PACE, qp);
     heap_remove(nic, HEAP_TIMER, qp);
     qp->sched = SCHED_IDLE;
-    qp->rto_at = qp->rnr_at = qp->cc.deadline = PS_NEVER;
+    qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = PS_NEVER;
     qp->rnr_wait = false;
     qp->trail = false;
     qp->failing = 0;

@@ -48,8 +48,11 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
 
     qp->unacked = 0;
     if (responder_has_work(qp)) {
+        /* What comes after a packet refused as not ready (selective repeat keeps it) must not hide the refusal. */
+        bool hides = qp->trail && qp->trailing.psn == answer->psn && aeth_kind(qp->trailing.syndrome) == AETH_RNR_NAK &&
+                     answer->syndrome == (SYNDROME_NAK | NAK_PSN_SEQUENCE);
+        if (!hides) qp->trailing = *answer;
         qp->trail = true;
-        qp->trailing = *answer;
         if (id != PKT_NONE) pktpool_put(io->pool, id);
         return;
     }

@@ -32,6 +32,19 @@ static enum verdict may_access(struct nic *nic, const struct nic_qp *qp, const s
     return mr_check(nic, qp, p->rdma.rkey, p->rdma.va, read ? p->rdma.dma_bytes : 8, right);
 }
 
+/*
+ * From its first READ or atomic on a QP acknowledges in its own class, whatever class acknowledgements were given: in
+ * another an ACK could overtake the response before it, which the requester must take for a response lost.  An ACK that
+ * still waits in the other class speaks for earlier packets alone, and stays as it is.
+ */
+static void keep_in_order(struct nic_qp *qp)
+{
+    if (qp->ack_prio == qp->prio && qp->ack_tos == (qp->tos & ~PKT_ECN_MASK)) return;
+    qp->ack_prio = qp->prio;
+    qp->ack_tos = (uint8_t)(qp->tos & ~PKT_ECN_MASK);
+    qp->ack_id = PKT_NONE;
+}
+
 /* Places that have nothing to send are passed over. */
 static void skip_answered(struct nic_qp *qp)
 {
@@ -60,6 +73,7 @@ enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, stru
 
     if (verdict != DONE) return verdict;
     if (!make_room(qp)) return REFUSED_INVALID;
+    keep_in_order(qp);
     uint32_t length = read ? p->rdma.dma_bytes : 8;
     uint32_t packets = read && length ? (length + qp->mtu - 1) / qp->mtu : 1;
     qp->msn++;

@@ -34,13 +34,14 @@ static void csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
 
 static void csv_jobs(FILE *out, const struct sim_result *result)
 {
-    fputs("name,repetition,ranks,bytes,start_ps,end_ps,algbw_kBps,busbw_kBps\r\n", out);
+    fputs("name,repetition,ranks,bytes,start_ps,end_ps,time_ps,algbw_kBps,busbw_kBps\r\n", out);
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];
         csv_text(out, job->name);
         fprintf(out, ",%u,%u,%" PRIu64, job->repetition, job->ranks, job->bytes);
         csv_time(out, job->start);
         csv_time(out, job->end);
+        csv_time(out, job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
         fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", sim_bandwidth_kBps(job, false), sim_bandwidth_kBps(job, true));
     }
 }
@@ -66,7 +67,9 @@ static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_r
 
 static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_result *result)
 {
-    fputs("port,utilisation_ppm,frames,line_bytes,pfc_tx,pfc_rx,paused_ps,ecn_marked,queue_max_bytes,drops,lost", out);
+    fputs(
+        "port,rate_bps,utilisation_ppm,frames,line_bytes,pfc_tx,pfc_rx,paused_ps,ecn_marked,queue_max_bytes,drops,lost",
+        out);
     for (int i = 0; i < SW_DROPS; i++)
         fprintf(out, ",drop_%s", sw_drop_name[i]);
     fputs("\r\n", out);
@@ -74,10 +77,11 @@ static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_r
         const struct sim_port *port = &result->port[i];
         csv_port_name(out, fabric, port->port);
         fprintf(out,
-                ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                ",%" PRIu64,
-                port->utilisation_ppm, port->frames, port->line_bytes, port->pauses_sent, port->pauses_received,
-                port->paused_ps, port->ecn_marked, port->queue_max_bytes, port->drops, port->lost);
+                ",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                ",%" PRIu64 ",%" PRIu64,
+                fabric->port[port->port].rate_bps, port->utilisation_ppm, port->frames, port->line_bytes,
+                port->pauses_sent, port->pauses_received, port->paused_ps, port->ecn_marked, port->queue_max_bytes,
+                port->drops, port->lost);
         for (int d = 0; d < SW_DROPS; d++)
             fprintf(out, ",%" PRIu64, port->sw ? port->sw->drop[d] : 0);
         fputs("\r\n", out);

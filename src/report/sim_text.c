@@ -220,7 +220,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
                                                   {.title = "max", .right = true}};
     const struct sim_result *result = report->result;
     uint64_t *fct = calloc(result->flows + 1u, sizeof(*fct)), *slow = calloc(result->flows + 1u, sizeof(*slow));
-    uint32_t ended = 0, known = 0, failed = 0;
+    uint32_t ended = 0, good = 0, known = 0, failed = 0;
     struct table table;
     char all[TEXT_COUNT];
 
@@ -228,7 +228,9 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         for (uint32_t i = 0; i < result->flows; i++) {
             failed += result->flow[i].failed;
             if (result->flow[i].fct_ps == PS_NEVER) continue;
-            fct[ended++] = result->flow[i].fct_ps;
+            ended++;
+            if (result->flow[i].failed) continue; /* given up on, not completed: its time says nothing */
+            fct[good++] = result->flow[i].fct_ps;
             if (sim_slowdown_milli(&result->flow[i])) slow[known++] = sim_slowdown_milli(&result->flow[i]);
         }
         heading(out, &options->style, "FLOWS");
@@ -237,9 +239,9 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         if (failed) fprintf(out, ", %u failed", failed);
         fputs(ended == result->flows && !failed ? ", all completed\n" : "\n", out);
         table_init(&table, columns, COLUMNS(columns));
-        if (ended) percentile_row(&table, "completion time", fct, ended, true);
+        if (good) percentile_row(&table, "completion time", fct, good, true);
         if (known) percentile_row(&table, "slowdown (alone: 1)", slow, known, false);
-        if (ended) table_print(&table, out, &options->style, 2);
+        if (good) table_print(&table, out, &options->style, 2);
         table_release(&table);
     }
     free(fct);

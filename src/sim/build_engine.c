@@ -63,7 +63,7 @@ static int find_tiles(const struct sim *sim, struct engine_node *node)
 }
 
 /* A switch may begin to send what still arrives when no port of it is faster than the one it arrives by. */
-static bool cuts_through(const struct fabric *fabric, const struct fabric_port *in)
+bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in)
 {
     const struct fabric_node *node = &fabric->node[in->node];
 
@@ -87,7 +87,7 @@ static struct engine_end end_of(const struct fabric *fabric, uint32_t index)
                                .latency = latency,
                                .reaction = port->pause_reaction_ps,
                                .loss_ppm = port->error_ppm,
-                               .cut_through = cuts_through(fabric, port)};
+                               .cut_through = sim_cuts_through(fabric, port)};
 }
 
 static uint32_t find_links(const struct fabric *fabric, struct engine_link *link)

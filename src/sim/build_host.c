@@ -6,10 +6,12 @@
  * before either is made.  Memory keys are not modelled: every request may (nic_config.any_key).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "base/nearest.h"
 #include "base/units.h"
 #include "sim/sim_int.h"
 
@@ -29,10 +31,15 @@ static int read_param(struct cc_config *cc, const struct fabric_param *param, st
     const char *why = NULL;
     uint64_t value = 0;
 
-    while (known->name && strcmp(known->name, param->name) != 0)
-        known++;
+    struct nearest nearest;
+
+    nearest_init(&nearest, param->name);
+    for (; known->name && strcmp(known->name, param->name) != 0; known++)
+        nearest_try(&nearest, known->name);
     if (known->name == NULL) {
-        fabric_errors_add(errors, param->at, "congestion control has no parameter `%s`", param->name);
+        fabric_errors_add(errors, param->at, "congestion control has no parameter '%s'%s%s%s", param->name,
+                          nearest.word ? "; did you mean '" : "", nearest.word ? nearest.word : "",
+                          nearest.word ? "'?" : "");
         return -EINVAL;
     }
     if (known->unit == CC_UNIT_FLAG && (!strcmp(param->value, "true") || !strcmp(param->value, "yes")))
@@ -46,6 +53,26 @@ static int read_param(struct cc_config *cc, const struct fabric_param *param, st
     return cc_set(cc, param->name, value);
 }
 
+static void unknown_congestion(const struct fabric_nic *nic, struct fabric_errors *errors)
+{
+    struct nearest nearest;
+    char known[160] = "";
+    size_t used = 0;
+
+    nearest_init(&nearest, nic->congestion);
+    for (const char *const *name = cc_preset_list; *name; name++) {
+        nearest_try(&nearest, *name);
+        if (used < sizeof(known))
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", *name);
+    }
+    if (nearest.word)
+        fabric_errors_add(errors, nic->congestion_at, "no congestion control is called '%s'; did you mean '%s'?",
+                          nic->congestion, nearest.word);
+    else
+        fabric_errors_add(errors, nic->congestion_at, "no congestion control is called '%s'; known are %s",
+                          nic->congestion, known);
+}
+
 static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors *errors)
 {
     const struct fabric_nic *nic = &sim->fabric->nic[index];
@@ -53,10 +80,7 @@ static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors
     const char *name = NULL;
 
     if (cc_preset(nic->congestion ? nic->congestion : "none", cc) != 0) {
-        fabric_errors_add(errors, nic->congestion_at,
-                          "no congestion control is called `%s`; there are none, dcqcn/paper, "
-                          "dcqcn/connectx, dcqcn/hpcc-sim, hpcc/paper, hpcc/hpcc-sim",
-                          nic->congestion);
+        unknown_congestion(nic, errors);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < nic->params; i++) {
@@ -122,6 +146,7 @@ static struct nic_config adapter_config(const struct sim *sim, uint32_t endpoint
     config.pause_forever = !pauses_expire(fabric, endpoint);
     config.cnp_off = cc->kind != CC_DCQCN;
     if (cc->min_time_between_cnps) config.cnp_min_gap_ps = cc->min_time_between_cnps;
+    config.cnp_remember = cc->cnp_remember != 0;
     if (nic->cnp_class != FABRIC_NONE) {
         config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
         config.cnp_prio = fabric->classes[nic->cnp_class].priority;

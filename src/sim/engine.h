@@ -163,13 +163,14 @@ struct engine_node {
     uint32_t tile;
 };
 
+#define WIRE_CUT_BYTES 64u /* of a frame, without preamble */
 struct engine_end {
     uint32_t node;
     uint16_t port;
     ps_t latency;      /* of this end, when it receives: forwarding, or the adapter's */
     ps_t reaction;     /* of this end to a pause */
     uint32_t loss_ppm; /* frames corrupted on their way to this end */
-    bool cut_through;
+    bool cut_through;  /* has a packet when WIRE_CUT_BYTES of it are there */
 };
 
 struct engine_link {

@@ -3,7 +3,8 @@
  * How long a message takes when it is alone: what a flow's slowdown is measured against.
  *
  * The message's packets leave back to back and pass the links of one shortest path, each stored before it is
- * forwarded; the acknowledgement of the last comes back the same way.  Where a later link is slower the packets
+ * forwarded, or forwarded when its header is there where the switch cuts through; the acknowledgement of the last comes
+ * back the same way.  Where a later link is slower the packets
  * queue in front of it, which the two times carried along (of the first packet and of the last) tell exactly.  A
  * window, or a rate below the line's, is not looked at.
  */
@@ -16,6 +17,7 @@
 struct hop {
     uint64_t rate_bps;
     ps_t latency;
+    bool cut; /* the next node has a packet when its first bytes are there */
 };
 
 static ps_t span(uint64_t rate_bps, uint64_t bytes)
@@ -48,7 +50,8 @@ static uint32_t find_path(const struct fabric *fabric, uint32_t src, uint32_t ds
         const struct fabric_port *out = &fabric->port[at];
         if (out->peer == FABRIC_NONE) return 0;
         const struct fabric_port *in = &fabric->port[out->peer];
-        hop[hops++] = (struct hop){out->rate_bps, out->propagation_ps + receive_latency(fabric, in)};
+        hop[hops++] = (struct hop){out->rate_bps, out->propagation_ps + receive_latency(fabric, in),
+                                   sim_cuts_through(fabric, in)};
         const struct fabric_node *node = &fabric->node[in->node];
         if (node->kind == FABRIC_HOST) return out->peer == fabric->endpoint[dst].port ? hops : 0;
         const struct fabric_route *route = &fabric->route[in->node - fabric->hosts];
@@ -71,6 +74,14 @@ struct train {                    /* packets back to back, each with all that is
     bool one;
 };
 
+/* From a frame's first bit on the line until the next node has it, without what is behind the line. */
+static ps_t handed(const struct wire_model *model, const struct hop *hop, uint64_t on_line)
+{
+    uint64_t bytes = on_line - model->gap, header = WIRE_CUT_BYTES + model->before;
+
+    return spans(model, hop->rate_bps, hop->cut && bytes > header ? header : bytes, 1);
+}
+
 static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *train, const struct wire_model *model)
 {
     ps_t first = 0, end = 0;
@@ -81,8 +92,8 @@ static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *t
         if (!train->one)
             start += spans(model, rate, train->first, 1) + spans(model, rate, train->middle, train->middles);
         if (start < end) start = end;
-        first += spans(model, rate, (train->one ? train->last : train->first) - model->gap, 1) + hop[i].latency;
-        end = start + spans(model, rate, train->last - model->gap, 1) + hop[i].latency;
+        first += handed(model, &hop[i], train->one ? train->last : train->first) + hop[i].latency;
+        end = start + handed(model, &hop[i], train->last) + hop[i].latency;
     }
     return end;
 }

@@ -45,7 +45,7 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
     const struct wire_model *model = &worker->engine->model;
     struct port *out = &node->port[port];
     struct port_extra *extra = &node->extra[port];
-    uint32_t bytes = line - model->gap, header = 64u + model->before;
+    uint32_t bytes = line - model->gap, header = WIRE_CUT_BYTES + model->before;
     uint32_t first = out->flags & PORT_CUT && bytes > header ? header : bytes;
     ps_t arrival = now + port_span(extra, first, model) + extra->latency;
 

@@ -3,7 +3,7 @@
  * Creating, running and ending a simulation; see sim.h.
  *
  * All memory of the machines is one range, taken in the order of the nodes.  Its size is known before anything is
- * made, so a run that would not fit is refused with the number.
+ * made, so a run that would not fit is refused with the number (memory.c).
  */
 #include "sim/sim.h"
 
@@ -17,7 +17,6 @@
 #include "sim/sim_int.h"
 
 #define SYNC_LATENCY (2 * PS_US)
-#define PORT_ENGINE_BYTES 512 /* port, wire, tree, rest, and a block on its wire */
 
 void *sim_take(struct sim *sim, size_t bytes)
 {
@@ -26,23 +25,6 @@ void *sim_take(struct sim *sim, size_t bytes)
     CHECK(bytes <= sim->memory.bytes - at);
     sim->memory.used = at + ((bytes + 63) & ~(size_t)63);
     return sim->memory.at + at;
-}
-
-static int check_memory(const struct sim *sim, size_t machines, struct fabric_errors *errors)
-{
-    const struct fabric *fabric = sim->fabric;
-    uint64_t flying = 0;
-    char need[UNIT_TEXT], have[UNIT_TEXT];
-
-    for (uint32_t i = 0; i < fabric->ports; i++)
-        flying += rate_bytes_in(fabric->port[i].rate_bps, fabric->port[i].propagation_ps + 2 * SYNC_LATENCY) / 1024 + 2;
-    uint64_t total = machines + (uint64_t)fabric->ports * 2 * PORT_ENGINE_BYTES + flying * (64 + 16) +
-                     fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload);
-    if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;
-    unit_format_short(UNIT_SIZE, total, 3, need);
-    unit_format_short(UNIT_SIZE, sim->options.memory_max_bytes, 3, have);
-    fabric_errors_add(errors, (struct fabric_at){0}, "the run needs about %s of memory, %s may be used", need, have);
-    return -ENOMEM;
 }
 
 /* Memory is reserved before it is used: that much address space, though little of it may ever be touched. */
@@ -64,7 +46,7 @@ static int make_machines(struct sim *sim, struct fabric_errors *errors)
     int error = sim_plan_switches(sim, &switches, errors);
 
     if (!error) error = sim_plan_hosts(sim, &hosts, errors);
-    if (!error) error = check_memory(sim, switches + hosts, errors);
+    if (!error) error = sim_check_memory(sim, switches + hosts, errors);
     if (error) return error;
     sim->memory.bytes = switches + hosts + 4096;
     sim->memory.at = pages_map(sim->memory.bytes);
@@ -108,7 +90,8 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     sim->until = options->until != PS_NEVER ? options->until : fabric->stop;
     sim->state = SIM_RUNNING;
     struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
-    int error = workload_create(fabric, &work, &sim->workload, errors);
+    int error = sim_check_jobs(sim, errors);
+    if (!error) error = workload_create(fabric, &work, &sim->workload, errors);
     if (!error) error = make_machines(sim, errors);
     if (!error) error = sim_faults_build(sim);
     if (!error) error = sim_build_engine(sim, errors);
@@ -192,6 +175,8 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 {
     if (sim->state == SIM_DONE || sim->state == SIM_STUCK) return sim->state;
     if (until > sim->until) until = sim->until;
+    /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
+    if (sim->engine->now == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
     switch (engine_run(sim->engine, windows, until, coordinate, sim)) {
     case ENGINE_STOPPED:
         sim->state = finish(sim);

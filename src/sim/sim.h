@@ -50,6 +50,8 @@ void sim_result_free(struct sim_result *result);
 /* CHECKs every machine's books, and that no packet is missing. */
 void sim_audit(struct sim *sim);
 size_t sim_memory_bytes(const struct sim *sim);
+/* What it would take with every buffer full: an estimate of sim_create()'s, which refuses nothing. */
+uint64_t sim_memory_most_bytes(const struct sim *sim);
 
 /* Captures what crosses a port from now on, both ways, as nanosecond pcap.  0, -EBUSY (this port or its peer is
  * captured already), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */

@@ -87,6 +87,7 @@ struct sim {
     struct cc_config *cc;                     /* [nics] */
     uint32_t *pairs_at;                       /* [endpoint] queue pairs */
     struct sim_memory memory;
+    uint64_t memory_most_bytes; /* with every buffer full; an estimate */
     bool telemetry;
     ps_t sync_latency;
     ps_t until;
@@ -118,6 +119,10 @@ void sim_switch_port_state(struct worker *worker, struct node *node, uint16_t po
 /* sim.c */
 void *sim_take(struct sim *sim, size_t bytes); /* of the machines' memory, zeroed */
 
+/* memory.c: 0, or -ENOMEM with what is needed; the first before the jobs' arrays are made */
+int sim_check_jobs(const struct sim *sim, struct fabric_errors *errors);
+int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *errors);
+
 /* build_switch.c, build_host.c: first what they need, then the things */
 int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 void sim_make_switch(struct sim *sim, uint32_t index);
@@ -132,6 +137,8 @@ void sim_captures_write(struct sim *sim, ps_t now);
 
 /* build_engine.c */
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
+/* Whether what arrives by this port may be sent on while it still arrives. */
+bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);
 
 /* ideal.c: completion of a message alone in the fabric, with its last acknowledgement */
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes);

@@ -104,6 +104,16 @@ void pfc_xon(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *
     tell(sw, port, now, io);
 }
 
+void pfc_renew(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_port *state = &sw->port[port];
+    for (uint32_t pg = 0; pg < SW_PRIOS; pg++) {
+        const struct sw_pg_rule *rule = &state->profile->pg[pg];
+        if (rule->lossless && mmu_must_pause(sw, sw_pg_at(sw, port, pg), rule)) state->xoff |= (uint8_t)(1u << pg);
+    }
+    if (state->xoff) tell(sw, port, now, io);
+}
+
 void pfc_review(struct sw *sw, ps_t now, struct sw_io *io)
 {
     for (uint32_t port = 0; port < sw->ports; port++) {

@@ -216,6 +216,7 @@ void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io
     state->refuse = up ? 0 : UINT8_MAX;
     if (up) {
         pfc_set_rate(sw, port, sw->config->rate_bps[port]);
+        pfc_renew(sw, port, now, io);
     } else {
         for (uint32_t queue = 0; queue < SW_PRIOS; queue++)
             sw_flush(sw, port, queue, SW_DROP_port_down, io);

@@ -213,6 +213,8 @@ void pfc_xoff(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io 
 void pfc_xon(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io);
 /* Looks at every PG in XOFF of every port, after many releases at once; one frame a port. */
 void pfc_review(struct sw *sw, ps_t now, struct sw_io *io);
+/* A link that came up: its peer knows of no pause, so what its groups still hold is judged anew; one frame. */
+void pfc_renew(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 /* Voids what either side told the other. */
 void pfc_forget(struct sw *sw, uint32_t port, ps_t now);
 /* Works out which queues may not send from paused_prio and the watchdog; asks for the port where that lets some go. */

@@ -193,6 +193,8 @@ static void post_message(struct workload *workload, const struct ring *ring, uin
     }
 }
 
+_Static_assert(FABRIC_QPS_MAX <= WORKLOAD_POSTS, "a message's posts, one a queue pair, have room together");
+
 bool ring_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t now, struct workload_out *out)
 {
     struct ring *ring = &workload->ring[index];
@@ -204,9 +206,9 @@ bool ring_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t
             if (out->posts + ring->connections > WORKLOAD_POSTS) return false;
             post_message(workload, ring, bytes, out);
         } else {
-            struct rate rate = rate_of(LOCAL_BPS);
+            struct rate rate = rate_of(workload->fabric->gpu_rate_bps);
             ring->local_free = (ring->local_free > now ? ring->local_free : now) + rate_take(&rate, bytes);
-            CHECK(heap_push(&workload->host[host].local, ring->local_free + LOCAL_LATENCY_PS,
+            CHECK(heap_push(&workload->host[host].local, ring->local_free + workload->fabric->gpu_latency_ps,
                             (uint64_t)index << 32 | ring->next_ring));
         }
         ring->sent++;

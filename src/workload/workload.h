@@ -111,5 +111,8 @@ const struct workload_transfer *workload_transfer(const struct workload *workloa
 /* Bus bandwidth over algorithm bandwidth of the instance's job, as a fraction. */
 void workload_bus_factor(const struct workload *workload, uint32_t instance, uint64_t *ret_num, uint64_t *ret_den);
 size_t workload_memory_bytes(const struct workload *workload);
+/* What workload_create() will take at most, about, and the job that takes the largest part of it (untouched without
+ * jobs). */
+uint64_t workload_estimate_bytes(const struct fabric *fabric, uint32_t *ret_largest);
 
 #endif

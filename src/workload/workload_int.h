@@ -9,10 +9,6 @@
 #include "base/rng.h"
 #include "workload/workload.h"
 
-/* Between GPUs of one host; no fabric file says these, so they are assumed (docs/workload.md). */
-#define LOCAL_BPS 3600000000000ULL /* 450 GB/s */
-#define LOCAL_LATENCY_PS (1 * PS_US)
-
 #define RING_SLICES 2 /* of a chunk: one is reduced while the other travels */
 #define RING_CHUNK_BYTES 524288u
 

@@ -20,6 +20,12 @@ class Frame(Case):
         self.assertEqual((document["version"], document["kind"]), (1, "version"))
         self.assertEqual("rocelab " + document["rocelab"] + "\n", rocelab("version").stdout)
 
+    def test_what_follows_is_not_ignored(self):
+        self.assertEqual(rocelab("--version", "--json").stdout, rocelab("version", "--json").stdout)
+        self.wrong(rocelab("--version", "junk"), "version: takes no operands")
+        self.assertEqual(rocelab("--help", "sim").stdout, rocelab("help", "sim").stdout)
+        self.wrong(rocelab("--help", "smi"), "did you mean 'sim'?")
+
     def test_help_lists_the_verbs(self):
         texts = {rocelab(*arguments).stdout for arguments in (["help"], ["--help"], ["-h"])}
         self.assertEqual(len(texts), 1)

@@ -146,6 +146,25 @@ class Json(Sim):
         self.assertEqual(found - written, set(), "not in docs/json.md")
         self.assertEqual(written - found, set(), "in docs/json.md but in no document")
 
+    def test_the_documentation_names_every_key_of_experiments(self):
+        env = environment(ROCELAB_EXPERIMENTS=str(SOURCE / "experiments"))
+        run = json.loads(rocelab("experiments", "--json", "E01", env=env).stdout)
+        listed = json.loads(rocelab("experiments", "--json", "--list", "E01", env=env).stdout)
+        self.assertEqual((run["version"], run["kind"], run["pass"] + run["explained"] + run["miss"]),
+                         (1, "experiments", len(run["experiments"][0]["measures"])))
+        self.assertEqual(list(listed["experiments"][0]), ["id", "title", "source", "quick"])
+        text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
+        part = text[text.index("\n## experiments\n") + 1:]
+        part = part[:part.index("\n## ", 5)]
+        written = {word for key in re.findall(r"(?m)^\| (`[^|]+) \|", part) for word in re.findall(r"`(\w+)`", key)}
+        self.assertEqual(set(keys(run)), written)
+
+    def test_failed_flows_are_no_completion_times(self):
+        text = SMALL.replace("incast: 4", "incast: 2") + "switches: {mtu: 1500}\nnics: {mtu: 4096, timeout: 8}\n"
+        report = self.run_sim(text, status=1)
+        self.assertIn("  2, 2 failed\n", report)
+        self.assertNotIn("slowdown", report)
+
     def test_unfinished_is_null(self):
         document = self.document(SMALL, "--until", "10us")
         self.assertEqual((document["state"], document["virtual_ps"]), ("until", 10000000))
@@ -225,6 +244,14 @@ class Pcap(Sim):
         self.assertEqual(len(files[0]["connections"]), 4)
         self.assertEqual(len(files[1]["connections"]), 1)
 
+    def test_standard_output(self):
+        self.run_sim(SMALL, "--pcap", "h0:0=a.pcap")
+        for arguments in ([], ["--quiet"]):
+            result = subprocess.run([PROGRAM, "sim", *arguments, "--pcap", "h0:0=-", self.fabric(SMALL)], check=True,
+                                    capture_output=True, env=environment())
+            self.assertEqual(result.stdout, (self.folder / "a.pcap").read_bytes())
+            self.assertEqual(result.stderr, b"")
+
     def test_tagged(self):
         text = SMALL.replace("incast: 4", "incast: 1") + "switches: {trust: pcp}\n"
         capture, document, path = self.captured(text, "h0:0")
@@ -252,6 +279,8 @@ class Pcap(Sim):
             self.wrong(rocelab("sim", "--pcap", argument, path), words)
         self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "leaf0:0=b", path, cwd=self.folder),
                    "the link of port 'leaf0:0' is captured already")
+        self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "h1:0=a", path, cwd=self.folder), "named for two ports")
+        self.wrong(rocelab("sim", "--pcap", "h0:0=-", "--json", path), "both want standard output")
         self.wrong(rocelab("sim", "--json", "--pcap", "h0:0=/dev/full", path, stdout=subprocess.DEVNULL),
                    "/dev/full: No space left on device")
 
@@ -383,7 +412,8 @@ class Csv(Sim):
         path = self.fabric(SMALL)
         self.wrong(rocelab("sim", "--series", "10us", path), "--series needs --csv DIR")
         self.wrong(rocelab("sim", "--series", "0", "--csv", "x", path), "--series '0': more than 0")
-        self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "/dev/null/x: ")
+        self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "'/dev/null/x': ")
+        self.wrong(rocelab("sim", "--csv", "/dev/null", path), "'/dev/null': Not a directory")
 
 
 class Wrong(Sim):
@@ -411,7 +441,10 @@ class Wrong(Sim):
                      "jobs: [{permutation: random, size: 1MB}]\n", r"5:\d+", "no route from a:0 to b:0")
         self.refused(HEAD + "topology: {leaf-spine: {leaves: 2, spines: 0, hosts: 2}}\n" + LINKS +
                      "jobs: [{incast: 1, from: [h2], to: h0, size: 1MB}]\n", r"5:\d+")
-        self.refused(single + LINKS + "nics: {congestion: dcqcn/conectx}\n" + JOBS, r"5:\d+", "dcqcn/connectx")
+        self.refused(single + LINKS + "nics: {congestion: dcqcn/conectx}\n" + JOBS, r"5:\d+",
+                     "did you mean 'dcqcn/connectx'?")
+        self.refused(single + LINKS + "nics: {congestion: {rpg_ai_rat: 5M}}\n" + JOBS, r"5:\d+",
+                     "did you mean 'rpg_ai_rate'?")
         self.refused("", "1:1", "it begins with 'rocelab: 1'")
         self.refused("rocelab: 1\ntopology: {single: {hosts: 5}\n", r"\d+:\d+")
 
@@ -425,7 +458,28 @@ class Wrong(Sim):
     def test_memory(self):
         result = rocelab("sim", "--memory", "1MB", EXAMPLES / "pod64.yaml")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertRegex(result.stderr, r"pod64\.yaml: error: the run needs about \d[\d.]*[MG]B of memory, 1MB may be used\n$")
+        self.assertRegex(result.stderr, r"pod64\.yaml: error: the run needs about \d[\d.]*[MG]B of memory "
+                         r"\(\d[\d.]*[MG]B with every buffer full\), 1MB may be used\n$")
+        fits = rocelab("sim", "--memory", "10MB", "--until", "1us", EXAMPLES / "pod64.yaml")
+        self.assertEqual(fits.returncode, 0)
+        self.assertRegex(fits.stderr, r"^rocelab: note: with every buffer full this run takes about \d[\d.]*[MG]B of memory; "
+                         r"10MB may be used\n$")
+        quiet = rocelab("sim", "--quiet", "--memory", "10MB", "--until", "1us", EXAMPLES / "pod64.yaml")
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
+        self.refused(SMALL.replace("size: 2MB", "size: 2MB, repeat: 1000M"), r"5:\d+", "of memory for its jobs", "'incast0'",
+                     arguments=("--memory", "16GB"))
+
+    def test_standard_input(self):
+        result = rocelab("sim", "--quiet", "-", stdin=SMALL.encode())
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("incast0", result.stdout)
+        result = rocelab("sim", "-", stdin=(SMALL + "sed: 1\n").encode())
+        self.assertEqual((result.returncode, result.stderr), (2, "<stdin>:6:1: error: unknown key 'sed' in a fabric file; "
+                                                              "did you mean 'seed'?\n"))
+
+    def test_endless_file(self):
+        result = rocelab("sim", "/dev/zero")
+        self.assertEqual((result.returncode, result.stderr), (2, "/dev/zero: error: cannot read '/dev/zero': too large\n"))
 
     def test_use(self):
         path = self.fabric(SMALL)

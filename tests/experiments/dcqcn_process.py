@@ -2,8 +2,9 @@
 """DCQCN's reaction point as a process of its own: one sender, event by event, marks independent.
 
 Written from the published algorithm and not from src/nic, in floating point.  It answers which rate a sender holds at a
-marking probability, and so what queue N senders need on a marking line: what the algorithm does, where the fluid model's
-fixed point says what it would do if everything were at its mean."""
+marking probability, and so what queue N senders need on a marking line.  The notification point remembers a mark that comes
+within 50 us of a CNP and sends the next CNP when they are over, as published, or forgets it.  Remembered, the answer is the
+fixed point of the fluid model (CoNEXT 2016), which is below too."""
 import random
 
 LINE_BPS = 40e9
@@ -17,13 +18,15 @@ AI_BPS = 40e6
 HAI_BPS = 400e6
 G = 1 / 256
 KMIN, SLOPE_BYTES = 5000, 195000 / 0.01  # bytes of queue for a probability of 1
+NEVER = float("inf")
 
 
 class Sender:
-    def __init__(self, probability, rate, seed):
+    def __init__(self, probability, rate, seed, remembers):
         self.random = random.Random(seed)
         self.probability, self.rate, self.target = probability, rate, rate
-        self.alpha, self.now, self.last_cnp = 1.0, 0.0, -1.0
+        self.alpha, self.now = 1.0, 0.0
+        self.remembers, self.marked, self.window_at = remembers, False, NEVER
         self.timer = self.bytes = 0  # expired since the last cut
         self.timer_at, self.alpha_at, self.bits_left = TIMER_S, ALPHA_S, BYTE_COUNTER_BITS
         self.draw_mark()
@@ -32,13 +35,23 @@ class Sender:
         self.bits_to_mark = self.random.expovariate(self.probability) * PACKET_BITS
 
     def cut(self):
-        if self.now - self.last_cnp < CNP_GAP_S:
-            return
-        self.last_cnp = self.now
+        self.marked, self.window_at = False, self.now + CNP_GAP_S
         self.target, self.rate = self.rate, self.rate * (1 - self.alpha / 2)
         self.alpha = (1 - G) * self.alpha + G
         self.timer = self.bytes = 0
         self.timer_at, self.alpha_at, self.bits_left = self.now + TIMER_S, self.now + ALPHA_S, BYTE_COUNTER_BITS
+
+    def mark(self):
+        self.draw_mark()
+        if self.window_at == NEVER:
+            self.cut()
+        else:
+            self.marked = self.remembers
+
+    def window(self):
+        self.window_at = NEVER
+        if self.marked:
+            self.cut()
 
     def increase(self):
         if max(self.timer, self.bytes) >= FAST_RECOVERY:
@@ -53,6 +66,7 @@ class Sender:
             "bytes": self.bits_left / self.rate,
             "timer": self.timer_at - self.now,
             "alpha": self.alpha_at - self.now,
+            "window": self.window_at - self.now,
         }
         event = min(spans, key=spans.get)
         sent = self.rate * spans[event]
@@ -60,8 +74,9 @@ class Sender:
         self.bits_to_mark -= sent
         self.bits_left -= sent
         if event == "mark":
-            self.draw_mark()
-            self.cut()
+            self.mark()
+        elif event == "window":
+            self.window()
         elif event == "alpha":
             self.alpha *= 1 - G
             self.alpha_at = self.now + ALPHA_S
@@ -76,8 +91,8 @@ class Sender:
         return sent
 
 
-def mean_rate(probability, start, seconds, seed):
-    sender, sent, warm = Sender(probability, start, seed), 0.0, seconds / 4
+def mean_rate(probability, start, seconds, seed, remembers):
+    sender, sent, warm = Sender(probability, start, seed, remembers), 0.0, seconds / 4
     while sender.now < seconds:
         bits = sender.step()
         if sender.now > warm:
@@ -85,12 +100,12 @@ def mean_rate(probability, start, seconds, seed):
     return sent / (sender.now - warm)
 
 
-def queue_bytes(senders, seconds=2.0, seed=2, steps=9):
+def queue_bytes(senders, remembers, seconds=2.0, seed=2, steps=9):
     """Where on the marking line `senders` of them share the line evenly."""
     share, low, high = LINE_BPS / senders, 2e-4, 2e-2
     for _ in range(steps):
         middle = (low * high) ** 0.5
-        if mean_rate(middle, share, seconds, seed) > share:
+        if mean_rate(middle, share, seconds, seed, remembers) > share:
             low = middle
         else:
             high = middle
@@ -117,4 +132,5 @@ def fluid_queue_bytes(senders):
 
 if __name__ == "__main__":
     for count in (2, 4, 8, 10):
-        print(count, round(queue_bytes(count) / 1000, 1), "KB; fluid", round(fluid_queue_bytes(count) / 1000, 2))
+        print(count, "KB, remembered", round(queue_bytes(count, True) / 1000, 1), "forgotten", round(queue_bytes(count, False) / 1000, 1),
+              "fluid", round(fluid_queue_bytes(count) / 1000, 2))

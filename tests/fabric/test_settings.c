@@ -35,6 +35,26 @@ static const struct fabric_nic *nic_of(const struct fabric *fabric, const char *
     return &fabric->nic[fabric->endpoint[fabric_find_endpoint(fabric, name)].nic];
 }
 
+static void test_gpu_links(void **state)
+{
+    static const char head[] = "rocelab: 1\ntopology: {rail: {hosts: 2, gpus: 2, leaves: 2, spines: 1}}\n";
+    static const char *const links[] = {"links: {host: {rate: 100G}}\n",
+                                        "links: {host: {rate: 100G}, gpu: {rate: 900G, delay: 250ns}}\n",
+                                        "links: {gpu: {delay: 3us}, host: {rate: 100G}}\n"};
+    static const uint64_t rate[] = {3600000000000, 900000000000, 3600000000000};
+    static const ps_t latency[] = {PS_US, 250 * PS_NS, 3 * PS_US};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char text[400];
+        snprintf(text, sizeof(text), "%s%s", head, links[i]);
+        struct fabric *fabric = must_load("g.yaml", text);
+        assert_int_equal(fabric->gpu_rate_bps, rate[i]);
+        assert_int_equal(fabric->gpu_latency_ps, latency[i]);
+        fabric_free(fabric);
+    }
+}
+
 static void test_pod64(void **state)
 {
     struct fabric *fabric = must_load(EXAMPLES "/pod64.yaml", NULL);
@@ -66,8 +86,8 @@ static void test_pod64(void **state)
     assert_int_equal(down->queue[0].alpha_num, 1);
     assert_true(down->pg[3].lossless && down->pg[3].dynamic);
     assert_int_equal(down->pg[3].alpha_num * 8, down->pg[3].alpha_den);
-    assert_int_equal(down->pg[3].headroom_bytes, headroom_port(400000000000, 3000, 9216, 254));
-    assert_int_equal(up->pg[3].headroom_bytes, headroom_port(400000000000, 30000, 9216, 254));
+    assert_int_equal(down->pg[3].headroom_bytes, headroom_port(400000000000, 3000, 9216, 254) + 37 * 254);
+    assert_int_equal(up->pg[3].headroom_bytes, headroom_port(400000000000, 30000, 9216, 254) + 37 * 254);
     assert_false(down->pg[0].lossless);
     assert_int_equal(down->pg[0].headroom_bytes, 0);
     assert_string_equal(sw_of(fabric, "spine3")->model, "tomahawk5");
@@ -295,9 +315,9 @@ static void test_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pod64),      cmocka_unit_test(test_defaults), cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_class_keys), cmocka_unit_test(test_hpcc),     cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_receive),    cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_pod64),  cmocka_unit_test(test_gpu_links),  cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_layers), cmocka_unit_test(test_class_keys), cmocka_unit_test(test_hpcc),
+        cmocka_unit_test(test_pool),   cmocka_unit_test(test_receive),    cmocka_unit_test(test_examples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

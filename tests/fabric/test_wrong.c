@@ -48,7 +48,34 @@ static const struct {
      "topology, links, switches, classes, nics, roles, devices, jobs, faults\n"},
     {"key twice", GOOD "seed: 1\nseed: 2\n", "f.yaml:5:1: error: 'seed' is given twice, first in line 4\n"},
     {"alias", FIRST "topology: &a {single: {hosts: 4}}\nlinks: *a\n",
+     "f.yaml:2:14: error: an anchor (&): anchors and aliases are not read, write the value out\n"},
+    {"alias of nothing", FIRST "topology: {single: {hosts: 4}}\nlinks: *a\n",
      "f.yaml:3:9: error: an alias: anchors and aliases are not read, write the value out\n"},
+    {"no value", FIRST "topology: {single: {hosts: }}\n" LINKS,
+     "f.yaml:2:21: error: hosts: found nothing where a number is due\n"},
+    {"a long key", GOOD TEN("zzzzz") ": 1\n",
+     "f.yaml:4:1: error: unknown key 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz...' in a fabric file; known are "
+     "rocelab, "
+     "fabric, model, seed, stop, topology, links, switches, classes, nics, roles, devices, jobs, faults\n"},
+    {"only wrong flows", GOOD "jobs:\n  - flows: |\n      h0 h1\n",
+     "f.yaml:6:7: error: a flow is SRC DST SIZE [AT], as in h0 h1 1MB 10us\n"},
+    {"cell", GOOD "switches: {cell: 40KB, buffer: 1GB}\n",
+     "f.yaml:4:18: error: cell: 40KB is too large, the most is 32KiB\n"},
+    {"cells beyond counting", GOOD "switches: {cell: 1B, buffer: 4GB}\n",
+     "f.yaml:4:11: error: 'leaf0': a buffer of 4GB has 2^31 cells of 1B or more; write a larger cell, as in cell: "
+     "256B\n"},
+    {"alpha", GOOD "switches: {classes: {rdma: {alpha: 2048}}}\n",
+     "f.yaml:4:36: error: alpha: 2048 is too large, write less than 2048\n"},
+    {"ecn without max", GOOD "switches: {classes: {default: {ecn: {min: 1KB}}}}\n",
+     "f.yaml:4:37: error: ecn: no max; write the curve, as in {min: 500KB, max: 1500KB, probability: 10%}\n"},
+    {"queue pairs", GOOD "jobs: [{allreduce: ring, size: 1MB, qps: 65}]\n",
+     "f.yaml:4:42: error: qps: 65 is too large, the most is 64\n"},
+    {"slow to nothing", GOOD "faults: [{slow: h0, share: 0%}]\n",
+     "f.yaml:4:28: error: slow: a share of 0 is a line that is down: write {down: h0}\n"},
+    {"a GPU's cable", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 1G}, gpu: {cable: 1m}}\n",
+     "f.yaml:3:33: error: unknown key 'cable' in links.gpu; known are rate, delay\n"},
+    {"a GPU's zero rate", FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 1G}, gpu: {rate: 0}}\n",
+     "f.yaml:3:39: error: rate: 0 is too small, the least is 1M\n"},
     {"second document", GOOD "---\nrocelab: 1\n",
      "f.yaml:4:1: error: a second document: a fabric file is one document\n"},
     {"key that is a list", FIRST "[a, b]: 1\n", "f.yaml:2:1: error: a list or map as a key: a key is a word\n"},
@@ -78,8 +105,7 @@ static const struct {
      "f.yaml:2:12: error: topology: 1000000000 hosts, 1 switches and 1000000000 links need about 292GB of memory; the "
      "limit is 2.15GB\n"},
     {"beyond counting", FIRST "topology: {leaf-spine: {leaves: 1000G, spines: 1000G, hosts: 1000G}}\n" LINKS,
-     "f.yaml:2:12: error: topology: 18446744073709551615 hosts, 0 switches and 18446744073709551615 links need about "
-     "18400000TB of memory; the limit is 2.15GB\n"},
+     "f.yaml:2:12: error: topology: more nodes or links than can be counted; the limit is 2.15GB of memory\n"},
     {"hosts as a word", FIRST "topology: {single: {hosts: many}}\n" LINKS,
      "f.yaml:2:28: error: hosts 'many': no number in front: write a count as in 64\n"},
     {"hosts negative", FIRST "topology: {single: {hosts: -4}}\n" LINKS,
@@ -170,12 +196,14 @@ static const struct {
      "f.yaml:4:20: error: buffer '32': a bare number: write a unit, as in 1500KB\n"},
     {"headroom does not fit",
      FIRST "topology: {single: {hosts: 64}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {model: tomahawk5}\n",
-     "f.yaml:4:19: error: 'leaf0': reserve and headroom of its 64 ports need 433.4MB of a buffer of 165.9MB; share it: "
+     "f.yaml:4:19: error: 'leaf0': reserve and headroom of its 64 ports need 434MB of a buffer of 165.9MB, in cells "
+     "of 254B; share it: "
      "switches: {headroom-pool: SIZE}\n"},
     {"pool does not fit",
      FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 800G, cable: 2km}}\nswitches: {buffer: 1MB, "
            "headroom-pool: 2MB}\n",
-     "f.yaml:4:11: error: 'leaf0': reserve and headroom of its 4 ports need 2.037MB of a buffer of 1MB; give the pool "
+     "f.yaml:4:11: error: 'leaf0': reserve and headroom of its 4 ports need 2.037MB of a buffer of 1MB, in cells of "
+     "1B; give the pool "
      "less\n"},
     {"mark word", GOOD "switches: {mark: enque}\n",
      "f.yaml:4:18: error: mark: unknown 'enque'; did you mean 'enqueue'?\n"},

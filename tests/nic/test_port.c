@@ -248,6 +248,48 @@ static void test_cnp_gap(void **state)
     assert_true(nic_counters(pair.nic[1])->np_ecn_marked_roce_packets >= 600);
 }
 
+/* The first packets of the sender are marked, as many as the test wants. */
+static uint32_t marks_left;
+static enum pair_fate mark_first(struct pair *p, int from, struct pkt *pkt, ps_t now)
+{
+    (void)p;
+    (void)now;
+    if (from == 0 && marks_left > 0) {
+        pkt->tos |= PKT_ECN_CE;
+        marks_left--;
+    }
+    return PAIR_PASS;
+}
+
+/* Three marks within the gap: one CNP at once, and one at the end of the gap where marks are remembered. */
+static void test_cnp_remember(void **state)
+{
+    (void)state;
+    for (uint32_t remember = 0; remember < 2; remember++) {
+        struct nic_config config[2] = {nic_config_default(LINE_BPS, 10), nic_config_default(LINE_BPS, 11)};
+        struct nic_qp_config qp = pair_qp_config();
+        ps_t last = 0, apart = 0;
+        config[0].any_key = config[1].any_key = true;
+        config[1].cnp_min_gap_ps = 50 * PS_US;
+        config[1].cnp_remember = remember;
+        pair_release(&pair);
+        pair_init(&pair, config, 1);
+        pair.filter = mark_first;
+        marks_left = 3;
+        pair_connect(&pair, &qp, more[0]);
+        pair_send(&pair, 0, &more[0][0], (struct nic_wr){.verb = NIC_WRITE, .length = 300 * 1024});
+        pair_run(&pair, PS_NEVER);
+        assert_int_equal(count_seen(1, OPCODE_CNP), 1 + remember);
+        for (uint32_t i = 0; i < pair.seen_count; i++) {
+            if (seen(i)->opcode != OPCODE_CNP) continue;
+            if (last) apart = pair.seen[i].at - last;
+            last = pair.seen[i].at;
+        }
+        if (remember) assert_in_range(apart, 50 * PS_US - 200 * PS_NS, 50 * PS_US + 200 * PS_NS);
+        pair_disconnect(&pair, more[0]);
+    }
+}
+
 static void test_cnp_per_nic(void **state)
 {
     struct nic_config config[2] = {nic_config_default(LINE_BPS, 10), nic_config_default(LINE_BPS, 11)};
@@ -456,6 +498,7 @@ int main(void)
         T(test_pacing),
         T(test_pacing_two),
         T(test_cnp_gap),
+        T(test_cnp_remember),
         T(test_cnp_per_nic),
         T(test_hpcc_ns3),
         T(test_telemetry),

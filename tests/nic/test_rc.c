@@ -243,6 +243,82 @@ static void test_ack_behind_response(void **state)
     assert_int_equal(nic_counters(pair.nic[0])->implied_nak_seq_err, 0);
 }
 
+/*
+ * Acknowledgements in a class of their own, until a READ comes: from then on they follow the responses, in the QP's
+ * class.  The ACK that waited in the other, which was paused, is not moved on past the response.
+ */
+static void test_ack_class_with_reads(void **state)
+{
+    struct nic_config own[2];
+    struct nic_qp_config config = pair_qp_config();
+    const uint16_t stop[NIC_PRIOS] = {[5] = 65535}, go[NIC_PRIOS] = {0};
+
+    (void)state;
+    pair_release(&pair);
+    for (uint32_t s = 0; s < 2; s++) {
+        own[s] = nic_config_default(100 * 1000000000ULL, s + 10);
+        own[s].ack_tos = 46 << 2;
+        own[s].ack_prio = 5;
+        own[s].any_key = true;
+        own[s].pause_forever = true;
+    }
+    pair_init(&pair, own, 1);
+    config.prio = 3;
+    config.tos = 26 << 2;
+    config.timeout = 0;
+    rig_connect(&config);
+    struct nic_wr write = {.verb = NIC_WRITE, .length = 10};
+    pair_send(&pair, 0, &end[0], write);
+    pair_run(&pair, PS_NEVER);
+    assert_int_equal(seen(1)->pcp, 5);
+    assert_int_equal(seen(1)->tos, 46 << 2);
+
+    nic_pause(pair.nic[1], 1u << 5, stop, pair.now, &pair.io[1]);
+    pair_send(&pair, 0, &end[0], write);
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.verb = NIC_READ, .length = 2 * 1024});
+    pair_send(&pair, 0, &end[0], write);
+    pair_run(&pair, 100 * PS_US);
+    assert_int_equal(pair.seen_count, 2 + 3 + 2 + 1);
+    assert_int_equal(seen(7)->opcode, OPCODE_RC_ACK);
+    assert_int_equal(seen(7)->psn, 0xfffff4);
+    assert_int_equal(seen(7)->pcp, 3);
+    assert_int_equal(seen(7)->tos, 26 << 2);
+    assert_int_equal(nic_qp_queued(end[0].qp), 0);
+
+    nic_pause(pair.nic[1], 1u << 5, go, pair.now, &pair.io[1]);
+    pair.ask[1] = true;
+    pair_run(&pair, PS_NEVER);
+    assert_int_equal(pair.seen_count, 9);
+    assert_int_equal(seen(8)->psn, 0xfffff1);
+    assert_int_equal(seen(8)->pcp, 5);
+    assert_int_equal(nic_counters(pair.nic[0])->implied_nak_seq_err, 0);
+    assert_int_equal(nic_counters(pair.nic[0])->retransmitted_packets, 0);
+}
+
+/* Selective repeat: a refusal waits behind a response, and what is kept after it asks for nothing in its stead. */
+static void test_refusal_behind_response(void **state)
+{
+    struct nic_qp_config config = pair_qp_config();
+
+    (void)state;
+    config.recovery = NIC_SELECTIVE;
+    config.timeout = 0;
+    config.min_rnr_timer = 1;
+    rig_connect(&config);
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 1, .verb = NIC_READ, .length = 8 * 1024, .flags = 1});
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 2, .verb = NIC_SEND, .length = 10, .flags = 1});
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 3, .verb = NIC_WRITE, .length = 10, .flags = 1});
+    pair_run(&pair, 6 * PS_US);
+    assert_int_equal(count_seen(1, OPCODE_RC_ACK), 1);
+    assert_int_equal(nic_counters(pair.nic[0])->rnr_nak_retry_err, 1);
+    pair_recv(&pair, 1, &end[1], 4, 100);
+    pair_run(&pair, PS_NEVER);
+    for (uint64_t i = 1; i <= 3; i++)
+        expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
+    assert_int_equal(nic_counters(pair.nic[0])->packet_seq_err, 0);
+    assert_int_equal(nic_counters(pair.nic[0])->retransmitted_packets, 1);
+}
+
 static void test_srq(void **state)
 {
     struct nic_recv slot[4];
@@ -402,6 +478,8 @@ int main(void)
         T(test_fence),
         T(test_responses_interleave),
         T(test_ack_behind_response),
+        T(test_ack_class_with_reads),
+        T(test_refusal_behind_response),
         T(test_srq),
         T(test_send_invalidate),
         T(test_cq_overrun),

@@ -155,7 +155,35 @@ static void test_cut_through(void **state)
     ps_t there = on_line(100, 72) + on_line(100, 58 + 16 + 4000 + 12) + path;
     ps_t back = on_line(100, 72) + on_line(100, 62 + 12) + path;
     assert_int_equal(run.result.flow[0].fct_ps, there + back);
+    assert_int_equal(run.result.flow[0].ideal_ps, there + back);
     run_free(&run);
+}
+
+/* Trains of packets over switches that cut through, some of them on the way to a slower link. */
+static void test_ideal_of_cut_through(void **state)
+{
+    static const char format[] =
+        "rocelab: 1\nfabric: cut\n"
+        "topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 1}}\n"
+        "links: {host: {rate: %s, cable: 3m}, fabric: {rate: %s, cable: 30m}}\n"
+        "switches: {model: generic, latency: 300ns, cut-through: true}\n%s"
+        "nics: {mtu: 1024, congestion: none, latency: 500ns}\n" /* ACKs coalesced: the last one meets no other */
+        "jobs: [{flows: [{src: h0, dst: h1, size: %s}]}]\n";
+    static const char *const rates[][2] = {{"100G", "100G"}, {"100G", "40G"}, {"40G", "100G"}, {"400G", "100G"}};
+    static const char *const sizes[] = {"1B", "1KB", "1025B", "3000B", "100KB"};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            char text[2000];
+            snprintf(text, sizeof(text), format, rates[r][0], rates[r][1], CLASSES, sizes[s]);
+            struct run run = run_text(text, options_of(1, 1));
+            if (run.result.flow[0].fct_ps != run.result.flow[0].ideal_ps)
+                fail_msg("%s over %s: %s took %" PRIu64 " ps, alone it is to take %" PRIu64, rates[r][0], rates[r][1],
+                         sizes[s], run.result.flow[0].fct_ps, run.result.flow[0].ideal_ps);
+            run_free(&run);
+        }
+    }
 }
 
 static void test_pauses_with_threads(void **state)
@@ -202,6 +230,84 @@ static void test_too_large_is_refused(void **state)
     assert_int_equal(errors.count, 1);
     assert_non_null(strstr(errors.error[0].text, "the run needs about"));
     fabric_free(fabric);
+}
+
+/* A few letters that would take a terabyte are refused at the job, before anything is made. */
+static void test_too_many_transfers_are_refused(void **state)
+{
+    static const char head[] = "rocelab: 1\ntopology: {single: {hosts: 4}}\nlinks: {host: {rate: 100G}}\njobs:\n"
+                               "  - {permutation: 1, size: 1MB}\n";
+    static const char *const jobs[] = {
+        "  - {incast: 3, size: 1MB, repeat: 1000M}\n",
+        "  - {allreduce: ring, size: 1MB, repeat: 1000M}\n",
+        "  - {poisson: {sizes: hadoop, load: 50%, until: 100000s}}\n",
+        "  - {random: 100M, size: 1MB, repeat: 100}\n",
+    };
+    struct sim_options options = options_of(1, 1);
+
+    (void)state;
+    options.memory_max_bytes = (uint64_t)16 << 30;
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = NULL;
+        struct sim *sim = NULL;
+        char text[1000];
+        snprintf(text, sizeof(text), "%s%s", head, jobs[i]);
+        assert_int_equal(fabric_load("test.yaml", text, &fabric, &errors), 0);
+        assert_int_equal(sim_create(fabric, &options, &sim, &errors), -12);
+        assert_int_equal(errors.count, 1);
+        assert_int_equal(errors.error[0].at.line, 6);
+        assert_non_null(strstr(errors.error[0].text, "of memory for its jobs"));
+        fabric_free(fabric);
+    }
+}
+
+/* What is said of full buffers is no less than what a run with full buffers takes. */
+static void test_full_buffers_are_estimated(void **state)
+{
+    static const char text[] = "rocelab: 1\ntopology: {single: {hosts: 17}}\nlinks: {host: {rate: 100G}}\n"
+                               "switches: {buffer: 16MB}\nnics: {mtu: 1024, congestion: none}\n"
+                               "jobs: [{incast: 16, size: 2MB, to: h0}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    assert_true(run.result.packets_peak > 8000);
+    assert_true(sim_memory_most_bytes(run.sim) > run.result.packets_peak * 64);
+    assert_true(sim_memory_most_bytes(run.sim) < 100 * run.result.packets_peak + 4000000);
+    run_free(&run);
+}
+
+/* Reserve and headroom take whole cells: what the loader lets pass, the switch takes. */
+static void test_loader_and_switch_agree(void **state)
+{
+    static const uint32_t cells[] = {1, 80, 208, 254, 4096, 32768};
+    struct sim_options options = options_of(1, 1);
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cells) / sizeof(cells[0]); c++) {
+        uint64_t refused = 0, taken = (uint64_t)1 << 28;
+        while (taken - refused > 1) {
+            struct fabric_errors errors = {0};
+            struct fabric *fabric = NULL;
+            struct sim *sim = NULL;
+            uint64_t buffer = refused + (taken - refused) / 2;
+            char text[1000];
+            snprintf(text, sizeof(text),
+                     "rocelab: 1\ntopology: {links: {hosts: 2, leaves: 1, links: [[h0, leaf0:3], [h1, leaf0]]}}\n"
+                     "links: {host: {rate: 100G}}\nswitches: {cell: %uB, buffer: %" PRIu64 "B}\n"
+                     "jobs: [{incast: 1, size: 1KB}]\n",
+                     (unsigned)cells[c], buffer);
+            bool loads = fabric_load("test.yaml", text, &fabric, &errors) == 0;
+            if (loads && sim_create(fabric, &options, &sim, &errors) != 0)
+                fail_msg("cells of %u: the loader takes a buffer of %" PRIu64 ", but: %s", (unsigned)cells[c], buffer,
+                         errors.error[0].text);
+            if (!loads) assert_int_equal(errors.error[0].at.line, 4);
+            sim_free(sim);
+            if (loads) fabric_free(fabric);
+            *(loads ? &taken : &refused) = buffer;
+        }
+        assert_true(refused > 0 && taken < (uint64_t)1 << 28);
+    }
 }
 
 static const char mixed[] =
@@ -309,14 +415,47 @@ static void test_until_and_stuck(void **state)
     run_free(&run);
 }
 
+/* Jobs that came to nothing, and a fault much later: the run ends where the jobs do, however long windows are. */
+static void test_nothing_to_do(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: idle\n"
+                               "topology: {single: {hosts: 3}}\n"
+                               "links: {host: {rate: 10G, cable: 3m}}\n"
+                               "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none}\n"
+                               "jobs: [{poisson: {sizes: [[10KB, 50%], [20KB, 100%]], load: 1%, until: 100ns}}]\n"
+                               "faults: [{pause: h2, priority: 3, at: 40us, for: 100us}]\n";
+
+    (void)state;
+    for (int no_tiles = 0; no_tiles < 2; no_tiles++) {
+        struct sim_options options = options_of(1, 1);
+        options.no_tiles = no_tiles;
+        struct run run = run_text(text, options);
+        assert_int_equal(run.result.flows, 0);
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_int_equal(run.result.packet_hops, 0);
+        assert_true(run.result.virtual_ps < 40 * PS_US);
+        run_free(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_latency),        cmocka_unit_test(test_allreduce),
-        cmocka_unit_test(test_same_digest),         cmocka_unit_test(test_incast_pauses_and_drops_nothing),
-        cmocka_unit_test(test_loss_is_repaired),    cmocka_unit_test(test_link_down_and_up),
-        cmocka_unit_test(test_until_and_stuck),     cmocka_unit_test(test_cut_through),
-        cmocka_unit_test(test_pauses_with_threads), cmocka_unit_test(test_too_large_is_refused),
+        cmocka_unit_test(test_idle_latency),
+        cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_same_digest),
+        cmocka_unit_test(test_incast_pauses_and_drops_nothing),
+        cmocka_unit_test(test_loss_is_repaired),
+        cmocka_unit_test(test_link_down_and_up),
+        cmocka_unit_test(test_until_and_stuck),
+        cmocka_unit_test(test_cut_through),
+        cmocka_unit_test(test_ideal_of_cut_through),
+        cmocka_unit_test(test_pauses_with_threads),
+        cmocka_unit_test(test_too_large_is_refused),
+        cmocka_unit_test(test_too_many_transfers_are_refused),
+        cmocka_unit_test(test_full_buffers_are_estimated),
+        cmocka_unit_test(test_loader_and_switch_agree),
+        cmocka_unit_test(test_nothing_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

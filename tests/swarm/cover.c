@@ -22,6 +22,7 @@
     X(nic_paused, 1, "PFC: adapters paused")                                                                           \
     X(headroom, 1, "groups that used their headroom")                                                                  \
     X(headroom_pool, 1, "groups that used a shared headroom pool")                                                     \
+    X(lossless, 1, "ports with headroom for the worst case, judged for loss")                                          \
     X(watchdog, 1, "watchdog: storms detected")                                                                        \
     X(restored, 1, "watchdog: storms ended")                                                                           \
     X(drop_buffer, 1, "drops: lossy class above its threshold")                                                        \
@@ -36,6 +37,7 @@
     X(windows, 1, "packets sent under a window in packets")                                                            \
     X(rnr, 1, "RNR NAKs")                                                                                              \
     X(naks, 1, "sequence NAKs")                                                                                        \
+    X(rewinds, 1, "sequence NAKs obeyed at once (go-back-N, go-back-0)")                                               \
     X(implied, 1, "responses after a gap")                                                                             \
     X(timeouts, 1, "timeouts")                                                                                         \
     X(go_back_n, 1, "packets repeated: go-back-N")                                                                     \
@@ -47,6 +49,13 @@
     X(writes, 1, "WRITEs")                                                                                             \
     X(reads, 1, "READs")                                                                                               \
     X(atomics, 1, "atomics")                                                                                           \
+    X(uc, 1, "packets of unreliable connections")                                                                      \
+    X(ud, 1, "datagrams")                                                                                              \
+    X(unreliable_lost, 1, "unreliable packets without a receive or after a gap")                                       \
+    X(shared, 1, "messages that took a shared receive")                                                                \
+    X(acks_apart, 1, "runs with READs and ACKs in a class of their own")                                               \
+    X(slow_line, 1, "runs with a slow line")                                                                           \
+    X(bare, 1, "runs of model hpcc-ns3")                                                                               \
     X(lost, 1, "packets lost on lines")                                                                                \
     X(flaps, 1, "runs with a link that went down")                                                                     \
     X(dcqcn, 1, "runs with DCQCN")                                                                                     \
@@ -129,6 +138,15 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.cells += fabric->sw[0].cell_bytes > 1;
     for (uint32_t i = 0; i < fabric->jobs; i++)
         covered.rings += fabric->job[i].kind <= FABRIC_JOB_ALLGATHER;
+    covered.rewinds += watch->rewinds_checked;
+    covered.lossless += watch->lossless_checked;
+    covered.uc += watch->uc_packets;
+    covered.ud += watch->ud_packets;
+    covered.unreliable_lost += watch->unreliable_lost;
+    covered.shared += watch->shared_taken;
+    covered.acks_apart += plan->verbs && plan->acks_apart;
+    covered.slow_line += plan->slow_line;
+    covered.bare += plan->bare;
     covered.strict += watch->strict_checked;
     covered.fair += watch->fair_checked;
     covered.windows += watch->windows_checked;

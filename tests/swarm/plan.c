@@ -3,12 +3,15 @@
  * A random fabric from a seed, as the text a user would write: it goes through the real loader.
  *
  * A plan has a character: clean (nothing is lost; then nothing may be lost, repeated or left undone), lossy lines, a
- * link that goes down, a pause storm, thin headroom, hasty timers.  Sizes are small: a run is some ten thousand hops.
+ * link that goes down, a pause storm, thin headroom, hasty timers; and a line may be slow.  Sizes are small: a run is
+ * some ten thousand hops.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "fabric/headroom.h"
 #include "swarm.h"
 
 #define PLAN_STREAM 77
@@ -77,6 +80,9 @@ static void links(struct plan *plan, struct rng *rng)
 
     say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", host,
         (unsigned)pick(rng, 1, 30), fabric, (unsigned)pick(rng, 1, 100));
+    double fastest = strtod(host, NULL) > strtod(fabric, NULL) ? strtod(host, NULL) : strtod(fabric, NULL);
+    /* The bare model's own default is too little for a frame or two. */
+    if (plan->bare) plan->headroom_bytes = headroom_port((uint64_t)(fastest * 1e9), 100000, 9216, 254);
 }
 
 static void ecn(struct plan *plan, struct rng *rng)
@@ -104,7 +110,10 @@ static void lossless_class(struct plan *plan, struct rng *rng, const char *name,
     }
     if (chance(rng, 30)) say(plan, ", xon: %uB", (unsigned)pick(rng, 1, 20000));
     if (chance(rng, 30)) say(plan, ", reserved: %uB", (unsigned)pick(rng, 0, 9000));
-    if (plan->short_headroom) say(plan, ", headroom: %uKB", (unsigned)pick(rng, 1, 20));
+    if (plan->short_headroom)
+        say(plan, ", headroom: %uKB", (unsigned)pick(rng, 1, 20));
+    else if (plan->headroom_bytes)
+        say(plan, ", headroom: %luB", (unsigned long)plan->headroom_bytes);
     if (chance(rng, 20))
         say(plan, ", strict: true");
     else
@@ -137,7 +146,7 @@ static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
         buffer = buffer * 3 / 2;
     say(plan, "switches: {model: generic, buffer: %luKB, cell: %s, latency: %uns, mtu: %u", (unsigned long)buffer,
         ONE_OF(rng, "1B", "80B", "144B", "208B", "254B"), (unsigned)pick(rng, 50, 300), 4500);
-    if (chance(rng, 25)) say(plan, ", cut-through: true");
+    if (!plan->bare && chance(rng, 25)) say(plan, ", cut-through: true");
     if (chance(rng, 40)) say(plan, ", mark: dequeue");
     if (chance(rng, 35)) {
         uint64_t pool = plan->short_headroom ? pick(rng, 8, 60) : buffer / 2;
@@ -159,24 +168,25 @@ static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
 static void nics(struct plan *plan, struct rng *rng)
 {
     const char *recovery = ONE_OF(rng, "go-back-n", "go-back-n", "go-back-0", "selective");
-    const char *congestion =
-        ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper", "dcqcn/hpcc-sim", "hpcc/paper");
+    const char *congestion = plan->bare ? ONE_OF(rng, "none", "dcqcn/hpcc-sim", "hpcc/hpcc-sim")
+                                        : ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper",
+                                                 "dcqcn/hpcc-sim", "hpcc/paper");
     unsigned timeout = plan->hasty ? (unsigned)pick(rng, 4, 6) : (unsigned)pick(rng, 8, 10);
 
-    plan->acks_apart =
-        !plan->verbs && chance(rng, 30); /* an ACK that overtakes a READ response is a NAK by implication */
+    const char *ack_class = ONE_OF(rng, "cnp", "other");
+
+    plan->acks_apart = chance(rng, 30);
+    bool lossy_acks = plan->acks_apart && !strcmp(ack_class, "cnp");
     plan->controlled = strcmp(congestion, "none") != 0;
     plan->go_back_0 = strcmp(recovery, "go-back-0") == 0;
     plan->timers = plan->loses || plan->goes_down || plan->watched || plan->hasty || plan->short_headroom ||
-                   plan->pool || plan->lossy_job || plan->slow_receiver || plan->acks_apart || chance(rng, 70);
+                   plan->pool || plan->lossy_job || plan->slow_receiver || lossy_acks || chance(rng, 70);
     say(plan, "nics: {mtu: %s, congestion: %s, recovery: %s, timeout: %u, retry: 7, rnr-retry: 7, rnr-timer: 1",
         ONE_OF(rng, "256", "512", "1024", "1000", "4096"), congestion, recovery, plan->timers ? timeout : 0);
     say(plan, ", ack: {every: %u, request-every: %u}", 1u << rng_below(rng, 5), 1u << rng_below(rng, 6));
     if (chance(rng, 25)) say(plan, ", window: %uKB", (unsigned)pick(rng, 5, 60));
     if (chance(rng, 25)) say(plan, ", window-packets: %u", (unsigned)pick(rng, 1, 64));
-    if (plan->acks_apart) {
-        say(plan, ", ack-class: %s", ONE_OF(rng, "cnp", "other"));
-    }
+    if (plan->acks_apart) say(plan, ", ack-class: %s", ack_class);
     say(plan, ", max-read: %u, latency: %uns", 1u << rng_below(rng, 4), (unsigned)pick(rng, 50, 700));
     if (plan->slow_receiver)
         say(plan, ", receive: {rate: %s, buffer: %uKB, xoff: %uKB, xon: %uKB}", ONE_OF(rng, "1G", "4G", "8G"), 200,
@@ -229,7 +239,7 @@ static void faults(struct plan *plan, struct rng *rng)
 {
     unsigned host = (unsigned)rng_below(rng, plan->hosts), at = (unsigned)pick(rng, 0, 40);
 
-    if (!plan->loses && !plan->goes_down && !plan->storm) return;
+    if (!plan->loses && !plan->goes_down && !plan->storm && !plan->slow_line) return;
     say(plan, "faults:\n");
     if (plan->loses && chance(rng, 50))
         say(plan, "  - {corrupt: h%u, share: %u%%}\n", host, (unsigned)pick(rng, 1, 3));
@@ -241,6 +251,11 @@ static void faults(struct plan *plan, struct rng *rng)
     if (plan->storm)
         say(plan, "  - {pause: h%u, priority: %u, at: %uus, for: %uus}\n", host, chance(rng, 80) ? 3 : 4, at,
             (unsigned)pick(rng, 60, 400));
+    if (plan->slow_line) {
+        say(plan, "  - {slow: h%u, share: %u%%, at: %uus", host, (unsigned)pick(rng, 5, 95), at);
+        if (chance(rng, 70)) say(plan, ", for: %uus", (unsigned)pick(rng, 5, 300));
+        say(plan, "}\n");
+    }
 }
 
 void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
@@ -261,8 +276,12 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     plan->verbs = chance(&rng, 50);
     plan->late_receives = plan->verbs && chance(&rng, 50);
     plan->psn_wraps = chance(&rng, 50);
-    plan->until = 60 * PS_MS;
-    say(plan, "rocelab: 1\nfabric: swarm\n");
+    plan->unreliable = plan->verbs && chance(&rng, 40);
+    plan->shared = plan->verbs && chance(&rng, 30);
+    plan->slow_line = chance(&rng, 8);
+    plan->bare = chance(&rng, 8);
+    plan->until = 400 * PS_MS; /* time for each loss to wait for a timer of 4 ms, one after the other */
+    say(plan, "rocelab: 1\nfabric: swarm\n%s", plan->bare ? "model: hpcc-ns3\n" : "");
     topology(plan, &rng);
     links(plan, &rng);
     classes(plan, &rng);
@@ -278,5 +297,6 @@ bool plan_must_end(const struct plan *plan)
 {
     if (plan->hasty || plan->goes_down || plan->storm || plan->short_headroom) return false;
     if (plan->lossy_job || plan->slow_receiver || plan->periodic) return false;
-    return !(plan->go_back_0 && (plan->loses || plan->pool)); /* it may never get through */
+    return !(plan->go_back_0 &&
+             (plan->loses || plan->pool || plan->slow_line || plan->watched)); /* it may never get through */
 }

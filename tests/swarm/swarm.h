@@ -27,20 +27,25 @@ struct plan { /* what a seed stands for */
     char text[PLAN_TEXT];
     size_t used;
     uint32_t hosts, gpus;
-    bool verbs;          /* WRITEs of the workload become other verbs on their way to the adapter */
-    bool late_receives;  /* receives are posted again only after a while */
-    bool psn_wraps;      /* PSNs begin shortly before they wrap */
-    bool loses;          /* some link loses packets */
-    bool periodic;       /* each so-manieth packet */
-    bool goes_down;      /* some link is down for a while */
-    bool storm;          /* somebody pauses without end, for a while */
-    bool watched;        /* a watchdog may drop: only a timer brings that back */
-    bool short_headroom; /* a lossless class may have less headroom than the formula says */
-    bool pool;           /* headroom is a pool, which may be smaller than all together want */
+    uint64_t headroom_bytes; /* of each lossless class; 0: as the loader works it out */
+    bool verbs;              /* WRITEs of the workload become other verbs on their way to the adapter */
+    bool late_receives;      /* receives are posted again only after a while */
+    bool psn_wraps;          /* PSNs begin shortly before they wrap */
+    bool loses;              /* some link loses packets */
+    bool periodic;           /* each so-manieth packet */
+    bool goes_down;          /* some link is down for a while */
+    bool storm;              /* somebody pauses without end, for a while */
+    bool watched;            /* a watchdog may drop: only a timer brings that back */
+    bool short_headroom;     /* a lossless class may have less headroom than the formula says */
+    bool pool;               /* headroom is a pool, which may be smaller than all together want */
     bool go_back_0;
     bool slow_receiver;
-    bool acks_apart; /* ACKs have a class of their own, and may overtake READ responses */
+    bool acks_apart; /* ACKs have a class of their own, until a READ comes */
     bool controlled; /* some congestion control: rates may fall low */
+    bool unreliable; /* some connections are UC or UD */
+    bool shared;     /* an adapter's queue pairs share their receives */
+    bool slow_line;  /* a line is slower for a while */
+    bool bare;       /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
     bool lossy_job;  /* a job runs in a class that may drop */
     bool hasty;      /* the acknowledgement timer is shorter than queues are long */
     bool timers;     /* there is an acknowledgement timer */
@@ -75,8 +80,9 @@ struct lane { /* a FIFO that grows */
 };
 void lane_push(struct lane *lane, uint32_t what, ps_t at);
 
-struct line { /* the sending half of a port */
-    uint64_t rate_bps;
+struct line {                       /* the sending half of a port */
+    uint64_t rate_bps, quantum_bps; /* the second: of pauses, whatever becomes of the line */
+    ps_t fraction; /* what rounding may make of a time here: 0 where a byte is a whole number of picoseconds */
     ps_t free_at, latency, reaction;
     bool cut, down, was_down;
     bool forever;  /* pauses of this port do not expire */
@@ -131,6 +137,11 @@ struct pair_watch { /* a connection */
     uint32_t prefix, mtu; /* requests before have all arrived */
     ps_t last_cnp[2], rnr_until;
     bool has_cnp[2], failed;
+    uint8_t transport; /* enum nic_transport */
+    bool rewinds;      /* a NAK asked for PSN `rewind`, and nothing was sent since */
+    uint32_t rewind;
+    bool whole;    /* UC: the message in progress has lost nothing */
+    uint32_t next; /* UC: PSN that continues it */
 };
 
 struct flow_watch { /* order of arrival, by connection, direction and class */
@@ -149,7 +160,11 @@ struct watch {
     uint32_t *window_packets;       /* [pair] */
     uint32_t *first_pair, *pair_at; /* by endpoint and queue pair: connection << 1 | receives */
     uint32_t pairs;
-    uint64_t on_line, queued; /* packets */
+    uint64_t *shared_received; /* [endpoint] messages that took a shared receive */
+    uint64_t on_line, queued;  /* packets */
+    uint64_t uc_packets, ud_packets, unreliable_lost, shared_taken;
+    bool selective;
+    uint64_t rewinds_checked, lossless_checked;
     uint64_t paced, windows_checked, marks_checked, fair_checked, strict_checked;
 };
 extern struct watch *watching; /* NULL: look away */
@@ -163,6 +178,7 @@ void watch_free(struct watch *watch);
 /* watch_line.c */
 uint32_t line_of_switch(const struct watch *watch, uint32_t sw, uint32_t port);
 uint32_t line_of_nic(const struct watch *watch, uint32_t endpoint);
+void line_rate(const struct watch *watch, struct line *line, uint64_t rate_bps); /* from now on */
 ps_t line_time(uint64_t rate_bps, uint64_t bytes);
 void line_send(struct watch *watch, uint32_t line, const struct pkt *pkt, pkt_t id, ps_t now);
 void line_arrive(struct watch *watch, uint32_t line, pkt_t id, ps_t now);

@@ -13,6 +13,8 @@ void verbs_made(void);
 void verbs_end(void);
 /* The first PSN that this end sends. */
 uint64_t verbs_base(uint32_t endpoint, uint32_t qpn);
+/* enum nic_transport of a connection. */
+uint8_t verbs_transport(uint32_t connection);
 /* The connection's next request becomes what the plan wants. */
 void verbs_rewrite(struct nic_wr *wr);
 /* Receives that are due are posted. */

@@ -13,6 +13,7 @@
 #define PAUSE_LINE_BYTES 84u
 #define GAP_BYTES 12u
 #define CUT_BYTES 72u
+#define BARE_PAUSE_BYTES 43u
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -22,6 +23,8 @@ void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t p
                             ps_t now);
 void __real_node_port_down(struct node *node, uint16_t port, bool down);
 void __wrap_node_port_down(struct node *node, uint16_t port, bool down);
+void __real_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
+void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
 void __real_pktpool_put(struct pktpool *pool, pkt_t id);
 void __wrap_pktpool_put(struct pktpool *pool, pkt_t id);
 
@@ -47,6 +50,13 @@ ps_t line_time(uint64_t rate_bps, uint64_t bytes)
     return (ps_t)((wide)bytes * 8 * PS_S / rate_bps);
 }
 
+/* Of `bytes` on the line; the bare model cuts each to whole nanoseconds. */
+static ps_t span(const struct watch *watch, const struct line *line, uint64_t bytes)
+{
+    ps_t time = line_time(line->rate_bps, bytes);
+    return watch->plan->bare ? time - time % PS_NS : time;
+}
+
 uint32_t line_of_switch(const struct watch *watch, uint32_t sw, uint32_t port)
 {
     return watch->sw[sw].first_port + port;
@@ -59,19 +69,27 @@ uint32_t line_of_nic(const struct watch *watch, uint32_t endpoint)
 
 /* Fractions of a picosecond are carried by the product and cut here, so a run of frames back to back may differ by
  * one for each; a bug in the arithmetic of a line is off by a byte's time, hundreds. */
-#define FRACTIONS_PS 32
+#define FRACTIONS_PS 128
 
 static bool near(const struct line *line, ps_t a, ps_t b)
 {
     ps_t off = a > b ? a - b : b - a;
-    return off <= (8 * PS_S % line->rate_bps ? FRACTIONS_PS : 0);
+    return off <= line->fraction;
+}
+
+void line_rate(const struct watch *watch, struct line *line, uint64_t rate_bps)
+{
+    line->rate_bps = rate_bps;
+    /* A fraction carried over the edge of a nanosecond is a whole one where those are cut. */
+    if (8 * PS_S % rate_bps) line->fraction = FRACTIONS_PS + (watch->plan->bare ? PS_NS : 0);
 }
 
 void line_send(struct watch *watch, uint32_t index, const struct pkt *pkt, pkt_t id, ps_t now)
 {
     struct line *line = &watch->line[index];
     struct packet_watch *packet = &watch->packet[id];
-    uint32_t bytes = (pkt->frame_bytes < 60 ? 60u : pkt->frame_bytes) + GAP_BYTES;
+    bool bare = watch->plan->bare;
+    uint32_t bytes = bare ? pkt->frame_bytes : (pkt->frame_bytes < 60 ? 60u : pkt->frame_bytes) + GAP_BYTES;
     uint32_t first = line->cut && bytes > CUT_BYTES ? CUT_BYTES : bytes;
     char name[FABRIC_NAME];
 
@@ -79,11 +97,11 @@ void line_send(struct watch *watch, uint32_t index, const struct pkt *pkt, pkt_t
           "packet %u is sent while it is elsewhere", id);
     HOLDS(!line->down, "a port that is down sends nothing", "%s at %lu ps",
           fabric_port_name(watch->fabric, index, name), (unsigned long)now);
-    HOLDS(now + FRACTIONS_PS >= line->free_at, "no port sends faster than its rate",
+    HOLDS(now + line->fraction >= line->free_at, "no port sends faster than its rate",
           "%s starts at %lu ps, is free at %lu", fabric_port_name(watch->fabric, index, name), (unsigned long)now,
           (unsigned long)line->free_at);
-    line->free_at = now + line_time(line->rate_bps, bytes + GAP_BYTES);
-    lane_push(&line->data, id, now + line_time(line->rate_bps, first) + line->latency);
+    line->free_at = now + span(watch, line, bytes + (bare ? 0 : GAP_BYTES));
+    lane_push(&line->data, id, now + span(watch, line, first) + line->latency);
     packet->where = ON_LINE;
     packet->at = index;
     watch->on_line++;
@@ -115,7 +133,7 @@ void line_paused(struct watch *watch, uint32_t port, uint8_t enable, uint16_t qu
         if (!(enable >> p & 1)) continue;
         line->paused_until[p] = !quanta         ? now
                                 : line->forever ? PS_NEVER
-                                                : now + line_time(line->rate_bps, 64ull * quanta);
+                                                : now + line_time(line->quantum_bps, 64ull * quanta);
     }
 }
 
@@ -126,7 +144,7 @@ void line_pause_arrives(struct watch *watch, uint32_t to, uint8_t enable, uint16
     char name[FABRIC_NAME];
 
     while (line->was_down && line->pause.head != line->pause.tail &&
-           line->pause.item[line->pause.head].at + FRACTIONS_PS < now)
+           line->pause.item[line->pause.head].at + line->fraction < now)
         line->pause.head++;
     HOLDS(line->pause.head != line->pause.tail && line->pause.item[line->pause.head].what == what,
           "pauses arrive as they were sent", "at %s", fabric_port_name(watch->fabric, to, name));
@@ -143,9 +161,11 @@ void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t p
         struct line *line = &watching->line[watching->fabric->node[node->id].first_port + port];
         if (!line->down) {
             ps_t start = line->free_at > now ? line->free_at : now;
-            line->free_at = start + line_time(line->rate_bps, PAUSE_LINE_BYTES);
+            bool bare = watching->plan->bare;
+            uint32_t bytes = bare ? BARE_PAUSE_BYTES : PAUSE_LINE_BYTES;
+            line->free_at = start + span(watching, line, bytes);
             lane_push(&line->pause, enable | (uint32_t)quanta << 8,
-                      start + line_time(line->rate_bps, PAUSE_LINE_BYTES - GAP_BYTES) + line->reaction);
+                      start + span(watching, line, bare ? bytes : bytes - GAP_BYTES) + line->reaction);
         }
     }
     __real_node_send_pause(worker, node, port, enable, quanta, now);
@@ -164,6 +184,12 @@ void __wrap_node_port_down(struct node *node, uint16_t port, bool down)
             line->paused_until[p] = 0;
     }
     __real_node_port_down(node, port, down);
+}
+
+void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model)
+{
+    if (watching) line_rate(watching, &watching->line[watching->fabric->node[node->id].first_port + port], rate_bps);
+    __real_node_port_rate(node, port, rate_bps, model);
 }
 
 /* Nothing is given back but by whoever has it. */

@@ -108,18 +108,34 @@ static void request_arrived(struct pair_watch *pair, const struct pkt *pkt, uint
               "PSN %u has %u bytes", psn, pkt->payload_bytes);
 }
 
+/* A READ or atomic up to this PSN is not answered: a NAK for it tells first of all that a response was lost. */
+static bool past_read(const struct pair_watch *pair, uint32_t psn)
+{
+    for (uint32_t i = pair->completed; i < pair->posted && pair->request[i].first <= psn; i++)
+        if (pair->request[i].verb >= NIC_READ) return true;
+    return false;
+}
+
 /* A receiver that was not ready names a time: nothing is sent before.  An RNR NAK past a READ means something else. */
 static void not_ready(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
 {
-    if (psn < pair->acked || now < pair->rnr_until) return;
-    for (uint32_t i = pair->completed; i < pair->posted && pair->request[i].first <= psn; i++)
-        if (pair->request[i].verb >= NIC_READ) return;
+    if (psn < pair->acked || now < pair->rnr_until || past_read(pair, psn)) return;
     pair->rnr_until = now + rnr_timer_ps(pkt->ack.syndrome & 0x1f);
+}
+
+/* A NAK for a gap: what it names, or something before it, is sent next, unless more has turned out to be there. */
+static void gap_told(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn)
+{
+    if (aeth_kind(pkt->ack.syndrome) != AETH_NAK || (pkt->ack.syndrome & 0x1f) != NAK_PSN_SEQUENCE) return;
+    if (psn < pair->acked || psn >= pair->high || past_read(pair, psn)) return;
+    pair->rewinds = true;
+    pair->rewind = psn;
 }
 
 static void answer_arrived(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
 {
     if (pkt->opcode == OPCODE_RC_ACK) {
+        gap_told(pair, pkt, psn);
         if (aeth_kind(pkt->ack.syndrome) == AETH_RNR_NAK) not_ready(pair, pkt, psn, now);
         bool ack = aeth_kind(pkt->ack.syndrome) == AETH_ACK;
         if (psn + ack <= pair->psns && psn + ack > pair->acked) pair->acked = psn + ack;
@@ -130,13 +146,13 @@ static void answer_arrived(struct pair_watch *pair, const struct pkt *pkt, uint3
     if (psn + 1 > pair->acked) pair->acked = psn + 1;
 }
 
-static void arrived(struct watch *watch, uint32_t endpoint, const struct pkt *pkt, pkt_t id, ps_t now)
+/* At the adapter's door. */
+static void arrived(struct watch *watch, uint32_t endpoint, const struct pkt *pkt, pkt_t id)
 {
     bool receives;
     HOLDS(pkt->dst_node == endpoint, "packets reach whom they are for", "endpoint %u gets one for %u", endpoint,
           pkt->dst_node);
     uint32_t index = connection_of(watch, endpoint, pkt->dest_qp, &receives);
-    struct pair_watch *pair = &watch->pair[index];
     uint64_t *last = &watch->flow[index].arrived[!receives][pkt->pcp & 7];
 
     HOLDS(watch->packet[id].order > *last, "a flow's packets arrive in order", "connection %u: %lu after %lu", index,
@@ -145,12 +161,65 @@ static void arrived(struct watch *watch, uint32_t endpoint, const struct pkt *pk
     uint32_t hops = fabric_hops(watch->fabric, pkt->src_node, endpoint);
     HOLDS(pkt->ttl + hops == 65, "packets take a shortest path", "connection %u: TTL %u, %u links", index, pkt->ttl,
           hops);
-    if (pkt->opcode == OPCODE_CNP) return;
+}
+
+/*
+ * What becomes of an unreliable packet: a datagram needs a receive and no more; of a UC message everything is taken
+ * until something is missing, from then on nothing.  What is not taken is counted, and nothing else is lost.
+ */
+static void check_unreliable(struct watch *watch, struct pair_watch *pair, const struct pkt *pkt,
+                             const struct nic_counters *before, const struct nic_counters *after)
+{
     uint32_t psn = (pkt->psn - pair->base) & PSN_MASK;
+    const struct request *request = request_of(pair, psn);
+    bool lost = after->drop[NIC_DROP_unreliable] != before->drop[NIC_DROP_unreliable];
+    bool starved = after->out_of_buffer != before->out_of_buffer, uc = pair->transport == NIC_UC;
+    bool whole = !uc || psn == request->first || (pair->whole && psn == pair->next);
+    bool takes =
+        request->verb != NIC_WRITE &&
+        (psn == request->first ? request->verb != NIC_WRITE_IMM || request->packets == 1
+                               : request->verb == NIC_WRITE_IMM && psn + 1 == request->first + request->packets);
+
+    HOLDS(lost == (!whole || starved), "an unreliable packet is lost for a reason", "%s PSN %u %s", uc ? "UC" : "UD",
+          psn, lost ? "is" : "is not");
+    HOLDS(!starved || (takes && whole), "a receive is taken where one is due", "PSN %u", psn);
+    HOLDS(after->rx_payload_bytes - before->rx_payload_bytes == (lost ? 0 : pkt->payload_bytes),
+          "a packet is placed or dropped", "PSN %u", psn);
+    pair->whole = whole && !lost;
+    pair->next = psn + 1;
+    watch->uc_packets += uc;
+    watch->ud_packets += !uc;
+    watch->unreliable_lost += lost;
+}
+
+/* Inside: a slow receiver may have had no room for it. */
+static void taken(struct watch *watch, uint32_t endpoint, const struct pkt *pkt, const struct nic_counters *before,
+                  const struct nic_counters *after, ps_t now)
+{
+    bool receives;
+    struct pair_watch *pair = &watch->pair[connection_of(watch, endpoint, pkt->dest_qp, &receives)];
+    uint32_t psn = (pkt->psn - pair->base) & PSN_MASK;
+
+    if (pkt->opcode == OPCODE_CNP || after->drop[NIC_DROP_rx_buffer] != before->drop[NIC_DROP_rx_buffer]) return;
     if (receives)
         request_arrived(pair, pkt, psn);
     else
         answer_arrived(pair, pkt, psn, now);
+    if (receives && pair->transport != NIC_RC) check_unreliable(watch, pair, pkt, before, after);
+}
+
+static void notified(struct watch *watch, const struct nic *nic, const struct pkt *pkt, ps_t now)
+{
+    uint32_t endpoint = nic->config.endpoint;
+    bool receives;
+    struct pair_watch *pair = &watch->pair[connection_of(watch, endpoint, pkt->dest_qp, &receives)];
+
+    HOLDS((pkt->tos & PKT_ECN_MASK) == PKT_ECN_CE, "only a marked packet makes a CNP", "endpoint %u", endpoint);
+    HOLDS(!pair->has_cnp[receives] || now - pair->last_cnp[receives] >= nic->config.cnp_min_gap_ps,
+          "CNPs keep their distance", "endpoint %u: %lu ps after the last", endpoint,
+          (unsigned long)(now - pair->last_cnp[receives]));
+    pair->last_cnp[receives] = now;
+    pair->has_cnp[receives] = true;
 }
 
 void __wrap_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
@@ -158,29 +227,22 @@ void __wrap_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
     struct watch *watch = watching;
     uint32_t endpoint = nic->config.endpoint;
     struct pkt before = io->pool->hot[id];
-    uint64_t cnps = nic->counters.np_cnp_sent;
+    struct nic_counters counters = nic->counters;
 
     verbs_release(nic, now, io);
     if (watch) {
         line_arrive(watch, line_of_nic(watch, endpoint), id, now);
-        arrived(watch, endpoint, &before, id, now);
+        arrived(watch, endpoint, &before, id);
         watch->packet[id].where = AT_ADAPTER;
     }
     __real_nic_rx(nic, id, now, io);
+    if (watch) taken(watch, endpoint, &before, &counters, &nic->counters, now);
     if (io->atomic.verb) {
         nic_atomic_done(nic, io->atomic.qpn, io->atomic.slot, now);
         bool receives;
         if (watch) watch->pair[connection_of(watch, endpoint, io->atomic.qpn, &receives)].atomics_done++;
     }
-    if (!watch || nic->counters.np_cnp_sent == cnps) return;
-    bool receives;
-    struct pair_watch *pair = &watch->pair[connection_of(watch, endpoint, before.dest_qp, &receives)];
-    HOLDS((before.tos & PKT_ECN_MASK) == PKT_ECN_CE, "only a marked packet makes a CNP", "endpoint %u", endpoint);
-    HOLDS(!pair->has_cnp[receives] || now - pair->last_cnp[receives] >= nic->config.cnp_min_gap_ps,
-          "CNPs keep their distance", "endpoint %u: %lu ps after the last", endpoint,
-          (unsigned long)(now - pair->last_cnp[receives]));
-    pair->last_cnp[receives] = now;
-    pair->has_cnp[receives] = true;
+    if (watch && nic->counters.np_cnp_sent != counters.np_cnp_sent) notified(watch, nic, &before, now);
 }
 
 /* What a responder says: nothing that has not arrived. */
@@ -189,6 +251,7 @@ static void check_answer(const struct watch *watch, uint32_t index, const struct
     const struct pair_watch *pair = &watch->pair[index];
     enum aeth_kind kind = aeth_kind(pkt->ack.syndrome);
 
+    HOLDS(pair->transport == NIC_RC, "nobody answers what is unreliable", "connection %u PSN %u", index, psn);
     if (pkt->opcode != OPCODE_RC_ACK) {
         HOLDS(psn < pair->psns && pair->there[psn] & THERE_REQUEST, "only what was asked is answered",
               "connection %u PSN %u", index, psn);
@@ -217,6 +280,14 @@ static void check_request(struct watch *watch, uint32_t index, uint32_t psn, ps_
           index, psn, (unsigned long)now);
     HOLDS(psn <= pair->high, "PSNs are sent in order the first time", "connection %u: %u after %u", index, psn,
           pair->high);
+    HOLDS(psn == pair->high || pair->transport == NIC_RC, "an unreliable packet is sent once", "connection %u: PSN %u",
+          index, psn);
+    if (pair->rewinds && pair->acked <= pair->rewind && !watch->selective) {
+        HOLDS(psn <= pair->rewind, "what a NAK asks for is sent next", "connection %u: PSN %u, asked for %u", index,
+              psn, pair->rewind);
+        watch->rewinds_checked++;
+    }
+    pair->rewinds = false;
     uint32_t end = request->verb == NIC_READ ? request->first + request->packets : psn + 1;
     if (end > pair->high) pair->high = end;
     if (psn < pair->acked) return;
@@ -283,7 +354,10 @@ void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t con
         HOLDS(request->tag == tag, "requests complete in order", "connection %u: %lu before %lu", connection,
               (unsigned long)tag, (unsigned long)request->tag);
         pair->failed |= !good;
-        if (good && request->verb < NIC_READ)
+        if (pair->transport != NIC_RC)
+            HOLDS(good && pair->high >= request->first + request->packets, "what is unreliable completes when sent",
+                  "connection %u: request %u", connection, pair->completed - 1);
+        else if (good && request->verb < NIC_READ)
             HOLDS(pair->prefix >= request->first + request->packets, "nothing completes that has not arrived",
                   "connection %u: request %u", connection, pair->completed - 1);
         for (uint32_t i = 0; good && request->verb >= NIC_READ && i < request->packets; i++)
@@ -296,7 +370,10 @@ void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t con
 void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
                               struct workload_out *out)
 {
-    if (watching) {
+    if (watching && watching->plan->shared && !workload_connection(workload, connection)->notifies) {
+        watching->shared_received[workload_connection(workload, connection)->dst]++;
+        watching->shared_taken++;
+    } else if (watching) {
         struct pair_watch *pair = &watching->pair[connection];
         HOLDS(++pair->received <= pair->posted, "a message is received once", "connection %u", connection);
     }

@@ -252,15 +252,49 @@ static void test_port_down(void **state)
     lab_port(&lab, 2, false);
     assert_int_equal(sw_pausing(lab.sw, 2), 0);
     assert_int_equal(sw_queue_bytes(lab.sw, 1, 3), 3000);
+    /* It comes back, and its peer is told at once of all groups that are still above their threshold. */
     lab_port(&lab, 2, true);
-    fill(2, 1, 3, 1);
+    assert_int_equal(lab.io.pauses, 1);
     expect_pause(0, 2, 1u << 3, 65535);
+    assert_int_equal(lab.io.deadline, lab.now + LONG_PAUSE / 2);
     lab_port(&lab, 3, true);
+    assert_int_equal(lab.io.pauses, 0);
     assert_int_equal(sw_paused(lab.sw, 3), 0);
     fill(0, 3, 3, 1);
     assert_int_equal(lab_tx(&lab, 3), 3);
     lab_port(&lab, 1, false);
     lab_port(&lab, 1, false);
+    lab_stop(&lab);
+}
+
+/*
+ * A group used its headroom, its link flapped, and the shared pool drained meanwhile: its next packets find room below
+ * the threshold, yet the headroom is not free before what it holds has left, and the peer must know.
+ */
+static void test_headroom_after_flap(void **state)
+{
+    (void)state;
+    two_classes(4);
+    lab.plain.pg[3] = (struct sw_pg_config){
+        .lossless = true, .dynamic = true, .alpha_num = 1, .alpha_den = 1, .headroom_bytes = 5000};
+    lab.plain.pg[0] = (struct sw_pg_config){.dynamic = true, .alpha_num = 64, .alpha_den = 1};
+    lab.config.shared_bytes = 20000;
+    lab_start(&lab);
+    fill(1, 2, 0, 18);
+    fill(0, 3, 3, 3);
+    assert_true(sw_pg_headroom_bytes(lab.sw, 0, 3) > 0);
+    assert_int_equal(sw_pausing(lab.sw, 0), 1u << 3);
+    lab_port(&lab, 0, false);
+    while (lab_tx(&lab, 2) >= 0)
+        continue;
+    lab_port(&lab, 0, true);
+    expect_pause(0, 0, 1u << 3, 65535);
+    fill(0, 3, 3, 1);
+    assert_true(sw_pg_headroom_bytes(lab.sw, 0, 3) > 0);
+    assert_int_equal(sw_pausing(lab.sw, 0), 1u << 3);
+    while (lab_tx(&lab, 3) >= 0)
+        continue;
+    assert_int_equal(sw_pausing(lab.sw, 0), 0);
     lab_stop(&lab);
 }
 
@@ -329,8 +363,8 @@ int main(void)
         cmocka_unit_test(test_not_configured), cmocka_unit_test(test_shared_group),
         cmocka_unit_test(test_obeyed),         cmocka_unit_test(test_mixed_frame),
         cmocka_unit_test(test_shared_queue),   cmocka_unit_test(test_quanta_of_odd_rate),
-        cmocka_unit_test(test_port_down),      cmocka_unit_test(test_lists_full),
-        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_port_down),      cmocka_unit_test(test_headroom_after_flap),
+        cmocka_unit_test(test_lists_full),     cmocka_unit_test(test_settle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,6 +266,7 @@ static void test_rings(void **state)
         {RAIL "  - {allreduce: ring, size: 16MB}\n", 2ULL * 15 * 16000000 / 16 / 4, 4},
         {RAIL "  - {allreduce: ring, size: 16MB, qps: 3, chunk: 10KB, repeat: 3}\n", 3ULL * 2 * 15 * 16000000 / 16 / 4,
          4},
+        {RAIL "  - {allreduce: ring, size: 16MB, qps: 64}\n", 2ULL * 15 * 16000000 / 16 / 4, 4},
         {RAIL "  - {allgather: ring, size: 16MB, channels: 8}\n", 15ULL * 16000000 / 16 / 4, 8},
         {RAIL "  - {reducescatter: ring, size: 999999B, channels: 1}\n", 15ULL * 999999 / 16, 1},
     };
@@ -304,13 +305,65 @@ static void test_ring_dependencies(void **state)
     bench_free(&bench);
 }
 
+/* A ring inside one host takes what the links between its GPUs take. */
+static void test_gpu_links(void **state)
+{
+    static const struct {
+        const char *links;
+        ps_t least, most;
+    } cases[] = {
+        /* 3 steps, each of a quarter of a channel's quarter */
+        {"links: {host: {rate: 100G}}\n", 3 * PS_US, 4 * PS_US},
+        {"links: {host: {rate: 100G}, gpu: {rate: 1G}}\n", 1500 * PS_US, 1800 * PS_US},
+        {"links: {host: {rate: 100G}, gpu: {delay: 1ms}}\n", 3000 * PS_US, 3001 * PS_US},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        char text[500];
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\ntopology: {rail: {hosts: 2, gpus: 4, leaves: 4, spines: 1}}\n%s"
+                 "jobs: [{allgather: ring, size: 1MB, ranks: [h0]}]\n",
+                 cases[k].links);
+        struct bench bench = bench_of(text, 1);
+        assert_true(bench_run(&bench));
+        ps_t end = workload_instance(bench.workload, 0)->end;
+        if (end < cases[k].least || end > cases[k].most) fail_msg("case %zu: %" PRIu64 " ps", k, end);
+        bench_free(&bench);
+    }
+}
+
+/* An estimate that is no less than what is taken, and not far from it. */
+static void test_estimate(void **state)
+{
+    static const char *const jobs[] = {
+        SINGLE("16") "  - {permutation: random, size: 1MB, repeat: 50}\n",
+        SINGLE("16") "  - {all-to-all: at-once, size: 1MB, repeat: 20}\n",
+        SINGLE("16") "  - {random: 3000, size: 1MB}\n",
+        SINGLE("16") "  - {poisson: {sizes: websearch, load: 40%, until: 200ms}, qps: 4}\n",
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(jobs) / sizeof(jobs[0]); k++) {
+        struct bench bench = bench_of(jobs[k], 1);
+        uint32_t largest = 7;
+        uint64_t estimate = workload_estimate_bytes(bench.fabric, &largest),
+                 taken = workload_memory_bytes(bench.workload);
+        assert_int_equal(largest, 0);
+        if (estimate < taken * 9 / 10 || estimate > 6 * taken + 100000)
+            fail_msg("case %zu: estimated %" PRIu64 ", taken %" PRIu64, k, estimate, taken);
+        bench_free(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_permutation),       cmocka_unit_test(test_incast),
         cmocka_unit_test(test_all_to_all),        cmocka_unit_test(test_flows_and_order_of_jobs),
         cmocka_unit_test(test_poisson_load),      cmocka_unit_test(test_rings),
-        cmocka_unit_test(test_ring_dependencies),
+        cmocka_unit_test(test_ring_dependencies), cmocka_unit_test(test_gpu_links),
+        cmocka_unit_test(test_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

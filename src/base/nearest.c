@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The right word for a mistyped one, by edit distance with neighbours swapped counted as one
- * (optimal string alignment), where it is small for the word's length.
+ * (optimal string alignment), where it is small for the word's length: a third of it, and one.  A word of which the
+ * mistyped one is the beginning counts as near.
  */
-#include "fabric/read.h"
+#include "base/nearest.h"
 
 #include <string.h>
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the jobs' arrays will take, before any of it is made: `repeat: 1G` and a Poisson job of an hour are a few
+ * letters each and hundreds of gigabytes.
+ *
+ * Transfers are counted (a Poisson job's by their expectation), connections bounded by the pairs there are.  Arrays
+ * grow by doubling and are twice there while they do, so three times the contents is taken.  Rings are left out:
+ * repetitions share them, and there are no more than ranks times channels.
+ */
+#include "workload/draw.h"
+#include "workload/workload_int.h"
+
+#define GROWTH 3
+
+static uint64_t arrivals(const struct fabric *fabric, const struct fabric_job *job)
+{
+    draw_wide sum = 0;
+
+    for (uint32_t i = 0; i < job->ranks; i++) {
+        draw_wide mean = draw_mean_gap(job, fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps);
+        sum += ((draw_wide)job->until << DRAW_GAP_BITS) / (mean ? mean : 1);
+    }
+    return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
+}
+
+/* Transfers of one repetition. */
+static uint64_t transfers(const struct fabric *fabric, const struct fabric_job *job)
+{
+    switch ((enum fabric_job_kind)job->kind) {
+    case FABRIC_JOB_FLOWS:
+        return job->flows;
+    case FABRIC_JOB_PERMUTATION:
+        return job->ranks;
+    case FABRIC_JOB_ALL_TO_ALL:
+        return (uint64_t)job->ranks * (job->ranks - 1);
+    case FABRIC_JOB_INCAST:
+    case FABRIC_JOB_RANDOM:
+        return job->degree;
+    case FABRIC_JOB_POISSON:
+        return arrivals(fabric, job);
+    case FABRIC_JOB_ALLREDUCE:
+    case FABRIC_JOB_REDUCESCATTER:
+    case FABRIC_JOB_ALLGATHER:
+        break;
+    }
+    return 0;
+}
+
+static draw_wide least(draw_wide a, draw_wide b)
+{
+    return a < b ? a : b;
+}
+
+static draw_wide job_bytes(const struct fabric *fabric, const struct fabric_job *job)
+{
+    uint64_t repeat = job->repeat ? job->repeat : 1, each = transfers(fabric, job);
+    uint64_t pairs = (uint64_t)job->ranks * job->ranks * (job->qps ? job->qps : 1);
+    draw_wide all = (draw_wide)each * repeat, connections = least(all, pairs);
+    draw_wide tasks = (draw_wide)least(each ? each : job->ranks, fabric->hosts) * repeat;
+
+    if (job->kind == FABRIC_JOB_FLOWS) connections = each;
+    if (job->kind == FABRIC_JOB_RANDOM) connections = all; /* each pair it draws has a queue pair of its own */
+    return GROWTH * (repeat * (draw_wide)sizeof(struct workload_instance) +
+                     all * (sizeof(struct workload_transfer) + sizeof(uint32_t)) + tasks * sizeof(struct host_task) +
+                     connections * (sizeof(struct workload_connection) + 4 * sizeof(uint32_t)));
+}
+
+uint64_t workload_estimate_bytes(const struct fabric *fabric, uint32_t *ret_largest)
+{
+    draw_wide sum = 0, most = 0;
+
+    for (uint32_t i = 0; i < fabric->jobs; i++) {
+        draw_wide bytes = job_bytes(fabric, &fabric->job[i]);
+        if (i == 0 || bytes > most) {
+            most = bytes;
+            *ret_largest = i;
+        }
+        sum += bytes;
+    }
+    return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
+}
