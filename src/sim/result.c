@@ -83,9 +83,11 @@ static void read_host_port(struct sim *sim, uint32_t index, struct sim_port *por
         port->drops += counters->drop[d];
 }
 
-/* Bytes of line by now: a frame that is still being sent counts as far as it has gone. */
-static uint64_t bytes_gone(const struct port *out, uint64_t rate_bps, ps_t now)
+/* Bytes of line by now: a frame that is still being sent counts as far as it has gone, on a slow line too. */
+static uint64_t bytes_gone(const struct node *node, uint16_t port, ps_t now)
 {
+    const struct port *out = &node->port[port];
+    uint64_t rate_bps = node->extra[port].rate.bps;
     uint64_t ahead = out->free_at > now && !(out->flags & PORT_DOWN) ? rate_bytes_in(rate_bps, out->free_at - now) : 0;
 
     return out->sent_bytes - (ahead < out->sent_bytes ? ahead : out->sent_bytes);
@@ -102,7 +104,7 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
                               .frames = out->sent_frames,
                               .pauses_sent = node->extra[from->index].pauses_sent,
                               .lost = node->extra[from->index].lost};
-    uint64_t rate = rate_measure(bytes_gone(out, from->rate_bps, now), now);
+    uint64_t rate = rate_measure(bytes_gone(node, from->index, now), now);
     if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
         read_switch_port(sim, index, port);
@@ -197,7 +199,7 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
     const struct fabric_port *from = &sim->fabric->port[index];
     const struct node *node = engine_node(sim->engine, from->node);
 
-    *ret = (struct sim_sample){.line_bytes = bytes_gone(&node->port[from->index], from->rate_bps, sim->engine->now)};
+    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, sim->engine->now)};
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH) {
         struct sw *sw = sim->sw[from->node - sim->fabric->hosts].sw;
         sw_settle(sw, sim->engine->now);

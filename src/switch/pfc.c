@@ -264,11 +264,12 @@ void sw_settle(struct sw *sw, ps_t now)
         struct sw_port_slow *slow = &sw->slow[port];
         for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
             struct sw_prio_counters *count = &sw->counters[port].prio[prio];
-            if (sw->port[port].told >> prio & 1) {
+            if (sw->port[port].told >> prio & 1 && slow->told_since[prio] < now) {
                 count->tx_pause_ps += now - slow->told_since[prio];
                 slow->told_since[prio] = now;
             }
-            if (sw->port[port].paused_prio >> prio & 1) {
+            /* The caller's end of a run may lie before a pause that was under way then. */
+            if (sw->port[port].paused_prio >> prio & 1 && slow->paused_since[prio] < now) {
                 count->rx_pause_ps += now - slow->paused_since[prio];
                 slow->paused_since[prio] = now;
             }

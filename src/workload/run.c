@@ -202,17 +202,19 @@ uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_
     if (workload->wakes == 0) {
         for (uint32_t i = workload->first_unfinished; i < workload->instances; i++) {
             struct workload_instance *instance = &workload->instance[i];
-            /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time. */
+            if (instance->start == PS_NEVER && workload->instance[instance->after].end != PS_NEVER) {
+                ps_t wait =
+                    instance->delay > workload->options.sync_latency ? instance->delay : workload->options.sync_latency;
+                instance->start = ps_add(workload->instance[instance->after].end, wait);
+                CHECK(instance->start >= now);
+                wake_hosts(workload, i);
+            }
+            /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time,
+             * nor one that would bring whoever waits for it here in time: it ends in the call that starts it. */
             bool empty = instance->transfers == 0 && instance->rings == 0;
             if (instance->start != PS_NEVER && instance->end == PS_NEVER && (instance->start <= now || empty) &&
                 instance->remaining == 0)
                 instance->end = instance->last > instance->start ? instance->last : instance->start;
-            if (instance->start != PS_NEVER || workload->instance[instance->after].end == PS_NEVER) continue;
-            ps_t wait =
-                instance->delay > workload->options.sync_latency ? instance->delay : workload->options.sync_latency;
-            instance->start = ps_add(workload->instance[instance->after].end, wait);
-            CHECK(instance->start >= now);
-            wake_hosts(workload, i);
             if (workload->wakes) break; /* the others in a later call: the list has room for each host once */
         }
         while (workload->first_unfinished < workload->instances &&

@@ -438,6 +438,50 @@ static void test_nothing_to_do(void **state)
     }
 }
 
+/* A job that waits for one that came to nothing, which waits for another, and no event in between. */
+static void test_after_nothing(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: idle\n"
+                               "topology: {single: {hosts: 3}}\n"
+                               "links: {host: {rate: 10G, cable: 3m}}\n"
+                               "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none}\n"
+                               "jobs:\n  - {permutation: 1, size: 10KB}\n"
+                               "  - {poisson: {sizes: [[10KB, 50%], [20KB, 100%]], load: 1%, until: 100ns}, after: "
+                               "previous}\n"
+                               "  - {permutation: 1, size: 10KB, at: 5us, after: previous}\n"
+                               "faults: [{pause: h2, priority: 3, at: 400us, for: 100us}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.flows, 6);
+    assert_int_equal(run.result.job[1].end, run.result.job[1].start);
+    assert_true(run.result.job[1].start > run.result.job[0].end);
+    assert_int_equal(run.result.job[2].start, run.result.job[1].end + 5 * PS_US);
+    run_free(&run);
+}
+
+/* A line that is slow and never idle: what it sent is its share of the time, wherever the run is cut off. */
+static void test_slow_line_is_measured(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: slow\n"
+                               "topology: {single: {hosts: 2}}\n"
+                               "links: {host: {rate: 10G, cable: 3m}}\n"
+                               "switches: {model: generic}\n" CLASSES "nics: {mtu: 4096, congestion: none}\n"
+                               "jobs: [{permutation: 1, size: 1MB}]\n"
+                               "faults: [{slow: h0, share: 10%, at: 0us}]\n";
+
+    (void)state;
+    for (uint64_t us = 200; us < 240; us += 5) {
+        struct sim_options options = options_of(1, 1);
+        options.until = us * PS_US;
+        struct run run = run_text(text, options);
+        assert_int_equal(run.result.state, SIM_UNTIL);
+        assert_in_range(run.result.port[0].utilisation_ppm, 99000, 101000);
+        run_free(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_full_buffers_are_estimated),
         cmocka_unit_test(test_loader_and_switch_agree),
         cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_after_nothing),
+        cmocka_unit_test(test_slow_line_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

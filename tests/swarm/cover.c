@@ -63,7 +63,28 @@
     X(cut_through, 1, "runs with cut-through switches")                                                                \
     X(dequeue, 1, "runs that mark at dequeue")                                                                         \
     X(cells, 1, "runs with cells")                                                                                     \
-    X(rings, 1, "runs with a collective")
+    X(rings, 1, "runs with a collective")                                                                              \
+    X(routes, 1, "large fabrics whose routes were walked")                                                             \
+    X(switch_storms, 1, "runs with a storm from a switch")                                                             \
+    X(after, 1, "runs with a job that waits for another")                                                              \
+    X(xons, 1, "XON: judged by the group's fill")                                                                      \
+    X(xoffs, 1, "XOFF: judged by the group's fill")                                                                    \
+    X(renewals, 1, "XOFF: judged by the time of the last")                                                             \
+    X(detected, 1, "watchdog: judged by the time a queue stood still")                                                 \
+    X(ended, 1, "watchdog: ends judged")                                                                               \
+    X(naks_due, 1, "sequence NAKs that were due")                                                                      \
+    X(acks_due, 1, "ACKs that were due")                                                                               \
+    X(cnps_due, 1, "CNPs that were due")                                                                               \
+    X(timers, 1, "repeats judged by the timer")                                                                        \
+    X(failures, 1, "failed requests judged by their tries")                                                            \
+    X(forms, 1, "packets judged by their form")                                                                        \
+    X(paced, 1, "packets judged by their queue pair's rate")                                                           \
+    X(reads_limited, 1, "READs and atomics judged by their limit")                                                     \
+    X(fences, 1, "requests behind a fence")                                                                            \
+    X(ring_bytes, 1, "queue pairs of collectives judged by their bytes")                                               \
+    X(followers, 1, "transfers that began after another")                                                              \
+    X(egress, 1, "drops judged by the queue's limit")                                                                  \
+    X(excused, 0, "ports excused: headroom that the plan gave")
 
 static struct {
 #define X(id, required, text) uint64_t id;
@@ -150,6 +171,31 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.strict += watch->strict_checked;
     covered.fair += watch->fair_checked;
     covered.windows += watch->windows_checked;
+    covered.switch_storms += plan->switch_storm;
+    covered.after += plan->after;
+    covered.xons += watch->xons;
+    covered.xoffs += watch->xoffs;
+    covered.renewals += watch->renewals;
+    covered.detected += watch->detected;
+    covered.ended += watch->restored;
+    covered.naks_due += watch->naks_due;
+    covered.acks_due += watch->acks_due;
+    covered.cnps_due += watch->cnps_due;
+    covered.timers += watch->timeouts;
+    covered.failures += watch->failures;
+    covered.forms += watch->forms;
+    covered.paced += watch->paced;
+    covered.reads_limited += watch->reads_limited;
+    covered.fences += watch->fences;
+    covered.ring_bytes += watch->ring_bytes;
+    covered.followers += watch->followers;
+    covered.egress += watch->egress_checked;
+    covered.excused += watch->excused;
+}
+
+void cover_routes(void)
+{
+    covered.routes++;
 }
 
 void cover_run(bool threads, bool tiles)

@@ -140,7 +140,7 @@ static void classes(struct plan *plan, struct rng *rng)
 
 static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
 {
-    uint64_t buffer = pick(rng, 40, 400);
+    uint64_t buffer = plan->heavy ? pick(rng, 4000, 9000) : pick(rng, 40, 400);
 
     for (unsigned i = 0; i < attempt; i++)
         buffer = buffer * 3 / 2;
@@ -153,7 +153,7 @@ static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
         plan->pool = true;
         say(plan, ", headroom-pool: %luKB", (unsigned long)pool);
     }
-    if (chance(rng, 15)) say(plan, ", refresh-pauses: false");
+    if (!plan->switch_storm && chance(rng, 15)) say(plan, ", refresh-pauses: false");
     if (chance(rng, 25)) say(plan, ", trust: pcp");
     if (chance(rng, 40)) say(plan, ", pause-quanta: %u", (unsigned)pick(rng, 200, 3000));
     if (chance(rng, 50)) say(plan, ", pause-reaction: %u%%", (unsigned)pick(rng, 1, 100));
@@ -181,8 +181,12 @@ static void nics(struct plan *plan, struct rng *rng)
     plan->go_back_0 = strcmp(recovery, "go-back-0") == 0;
     plan->timers = plan->loses || plan->goes_down || plan->watched || plan->hasty || plan->short_headroom ||
                    plan->pool || plan->lossy_job || plan->slow_receiver || lossy_acks || chance(rng, 70);
-    say(plan, "nics: {mtu: %s, congestion: %s, recovery: %s, timeout: %u, retry: 7, rnr-retry: 7, rnr-timer: 1",
-        ONE_OF(rng, "256", "512", "1024", "1000", "4096"), congestion, recovery, plan->timers ? timeout : 0);
+    const char *mtu = plan->heavy ? "256" : ONE_OF(rng, "256", "512", "1024", "1000", "4096");
+    /* Where a request may fail anyway it may do so early. */
+    bool fails = plan->goes_down || plan->storm || plan->periodic || plan->lossy_job || plan->hasty;
+    say(plan, "nics: {mtu: %s, congestion: %s, recovery: %s, timeout: %u, retry: %u, rnr-retry: 7, rnr-timer: %u", mtu,
+        congestion, recovery, plan->timers ? timeout : 0, fails && chance(rng, 60) ? (unsigned)pick(rng, 1, 4) : 7,
+        chance(rng, 60) ? 1 : (unsigned)pick(rng, 2, 7));
     say(plan, ", ack: {every: %u, request-every: %u}", 1u << rng_below(rng, 5), 1u << rng_below(rng, 6));
     if (chance(rng, 25)) say(plan, ", window: %uKB", (unsigned)pick(rng, 5, 60));
     if (chance(rng, 25)) say(plan, ", window-packets: %u", (unsigned)pick(rng, 1, 64));
@@ -201,10 +205,10 @@ static void size_of(struct plan *plan, struct rng *rng, uint32_t most_kb)
     say(plan, "%luB", (unsigned long)bytes);
 }
 
-static void job(struct plan *plan, struct rng *rng)
+static void job(struct plan *plan, struct rng *rng, bool first)
 {
-    uint32_t ranks = plan->hosts * plan->gpus, most = 4 + 600 / ranks;
-    uint64_t kind = rng_below(rng, 10);
+    uint32_t ranks = plan->hosts * plan->gpus, most = 4 + (plan->heavy ? 2000 : 600) / ranks;
+    uint64_t kind = plan->heavy && first ? 0 : rng_below(rng, 10);
 
     say(plan, "  - {");
     if (kind < 4 && ranks > 2) {
@@ -232,6 +236,13 @@ static void job(struct plan *plan, struct rng *rng)
     say(plan, ", class: %s", in);
     if (chance(rng, 30)) say(plan, ", qps: %u", (unsigned)pick(rng, 2, 3));
     if (chance(rng, 40)) say(plan, ", at: %uus", (unsigned)pick(rng, 0, 30));
+    if (kind == 7 && chance(rng, 40)) say(plan, ", channels: %u", (unsigned)pick(rng, 1, 3));
+    if (kind == 7 && chance(rng, 40)) say(plan, ", chunk: %uB", (unsigned)pick(rng, 500, 9000));
+    if (kind == 7 && chance(rng, 20)) say(plan, ", repeat: 2, gap: %uns", (unsigned)pick(rng, 0, 5000));
+    if (!first && chance(rng, 25)) {
+        plan->after = true;
+        say(plan, ", after: previous");
+    }
     say(plan, "}\n");
 }
 
@@ -247,15 +258,40 @@ static void faults(struct plan *plan, struct rng *rng)
         plan->periodic = true;
         say(plan, "  - {drop: h%u, every: %u}\n", host, (unsigned)pick(rng, 7, 60));
     }
-    if (plan->goes_down) say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at, (unsigned)pick(rng, 5, 300));
-    if (plan->storm)
-        say(plan, "  - {pause: h%u, priority: %u, at: %uus, for: %uus}\n", host, chance(rng, 80) ? 3 : 4, at,
-            (unsigned)pick(rng, 60, 400));
+    /* Short ones meet what came before them still in the buffer; no shorter than a frame is under way. */
+    if (plan->goes_down)
+        say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at,
+            chance(rng, 50) ? (unsigned)pick(rng, 5, 12) : (unsigned)pick(rng, 5, 300));
+    if (plan->storm) { /* from a switch: the pauses of its adapters run out by themselves */
+        say(plan, "  - {pause: %s%u, priority: %u, at: %uus, for: %uus}\n", plan->switch_storm ? "leaf" : "h",
+            plan->switch_storm ? 0 : host, chance(rng, 80) ? 3 : 4, at, (unsigned)pick(rng, 60, 400));
+    }
     if (plan->slow_line) {
         say(plan, "  - {slow: h%u, share: %u%%, at: %uus", host, (unsigned)pick(rng, 5, 95), at);
         if (chance(rng, 70)) say(plan, ", for: %uus", (unsigned)pick(rng, 5, 300));
         say(plan, "}\n");
     }
+}
+
+/* A large fabric, to be looked at and not run. */
+static void wide_plan(struct plan *plan, struct rng *rng)
+{
+    plan->only_routes = true;
+    say(plan, "rocelab: 1\nfabric: swarm\n");
+    switch (rng_below(rng, 4)) {
+    case 0:
+        say(plan, "topology: {fat-tree: {k: %u}}\n", 2 * (unsigned)pick(rng, 3, 5));
+        break;
+    case 1:
+        say(plan, "topology: {rail: {hosts: %u, gpus: 4, leaves: 4, spines: %u}}\n", (unsigned)pick(rng, 2, 20),
+            (unsigned)pick(rng, 1, 9));
+        break;
+    default:
+        say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: 1}}\n", (unsigned)pick(rng, 4, 60),
+            (unsigned)pick(rng, 1, 12));
+    }
+    say(plan, "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: %s, cable: 30m}}\n", ONE_OF(rng, "100G", "400G"));
+    say(plan, "jobs:\n  - {permutation: random, size: 1KB}\n");
 }
 
 void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
@@ -265,6 +301,10 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
 
     *plan = (struct plan){.seed = seed};
     rng_init(&rng, seed, PLAN_STREAM);
+    if (chance(&rng, 4)) {
+        wide_plan(plan, &rng);
+        return;
+    }
     character = rng_below(&rng, 20);
     plan->loses = character >= 8 && character < 12;
     plan->goes_down = character == 12 || character == 13;
@@ -280,6 +320,9 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     plan->shared = plan->verbs && chance(&rng, 30);
     plan->slow_line = chance(&rng, 8);
     plan->bare = chance(&rng, 8);
+    plan->heavy = chance(&rng, 2);
+    /* Pauses that do not run out would last for ever: nobody takes those of a storm back. */
+    plan->switch_storm = plan->storm && !plan->bare && chance(&rng, 40);
     plan->until = 400 * PS_MS; /* time for each loss to wait for a timer of 4 ms, one after the other */
     say(plan, "rocelab: 1\nfabric: swarm\n%s", plan->bare ? "model: hpcc-ns3\n" : "");
     topology(plan, &rng);
@@ -288,8 +331,8 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     switches(plan, &rng, attempt);
     nics(plan, &rng);
     say(plan, "jobs:\n");
-    for (uint64_t jobs = pick(&rng, 1, 3); jobs; jobs--)
-        job(plan, &rng);
+    for (uint64_t jobs = pick(&rng, 1, 3), i = 0; i < jobs; i++)
+        job(plan, &rng, i == 0);
     faults(plan, &rng);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #define WINDOWS_A_TIME 200
 #define HOPS_MAX 150000ull /* of a run that need not end */
 #define ATTEMPTS 24
+#define SEED_S 60 /* of processor time: a seed takes milliseconds, sanitized some hundred */
 
 static struct plan plan;
 
@@ -43,9 +45,12 @@ void swarm_fail(const char *invariant, const char *format, ...)
 static void on_signal(int number)
 {
     char text[160];
-    int length =
-        snprintf(text, sizeof(text), "swarm: seed %lu: broken: %s\nrepeat with --seed %lu; the fabric:\n",
-                 (unsigned long)plan.seed, number == SIGABRT ? "a CHECK" : "a crash", (unsigned long)plan.seed);
+    int length = snprintf(text, sizeof(text), "swarm: seed %lu: broken: %s\nrepeat with --seed %lu; the fabric:\n",
+                          (unsigned long)plan.seed,
+                          number == SIGABRT     ? "a CHECK"
+                          : number == SIGVTALRM ? "a run that does not end"
+                                                : "a crash",
+                          (unsigned long)plan.seed);
 
     if (write(2, text, (size_t)length) < 0 || write(2, plan.text, plan.used) < 0) _exit(2);
     _exit(1);
@@ -127,7 +132,16 @@ static void same(const struct outcome *a, const struct outcome *b, const char *h
 
 static struct outcome one(uint64_t seed)
 {
+    const struct itimerval patience = {.it_value.tv_sec = SEED_S};
+    setitimer(ITIMER_VIRTUAL, &patience, NULL);
     struct fabric *fabric = load(seed);
+
+    routes_check(fabric, seed);
+    if (plan.only_routes) {
+        cover_routes();
+        fabric_free(fabric);
+        return (struct outcome){.state = SIM_DONE};
+    }
     struct outcome first = run(fabric, 1, false, true);
 
     /* A run that was cut off for its length ends where the windows happen to be. */
@@ -200,8 +214,9 @@ int main(int argc, char **argv)
     time_t end = time(NULL) + (time_t)a.seconds;
     uint64_t seed = a.first;
 
-    signal(SIGABRT, on_signal);
-    signal(SIGSEGV, on_signal);
+    static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGVTALRM};
+    for (unsigned i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+        signal(deadly[i], on_signal);
     for (; a.count ? seed < a.first + a.count : seed < a.first + a.least || time(NULL) < end; seed++) {
         if (a.show) {
             fabric_free(load(seed));
@@ -212,6 +227,7 @@ int main(int argc, char **argv)
             printf("seed %lu: state %d, %lu hops, %lu ps, digest %016lx\n", (unsigned long)seed, (int)outcome.state,
                    (unsigned long)outcome.hops, (unsigned long)outcome.virtual_ps, (unsigned long)outcome.digest);
     }
+    routes_shares();
     printf("swarm: seeds %lu to %lu, no invariant broken\n", (unsigned long)a.first, (unsigned long)(seed - 1));
     if (a.quiet) return 0;
     unsigned missing = cover_print();

@@ -40,16 +40,20 @@ struct plan { /* what a seed stands for */
     bool pool;               /* headroom is a pool, which may be smaller than all together want */
     bool go_back_0;
     bool slow_receiver;
-    bool acks_apart; /* ACKs have a class of their own, until a READ comes */
-    bool controlled; /* some congestion control: rates may fall low */
-    bool unreliable; /* some connections are UC or UD */
-    bool shared;     /* an adapter's queue pairs share their receives */
-    bool slow_line;  /* a line is slower for a while */
-    bool bare;       /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
-    bool lossy_job;  /* a job runs in a class that may drop */
-    bool hasty;      /* the acknowledgement timer is shorter than queues are long */
-    bool timers;     /* there is an acknowledgement timer */
-    ps_t until;      /* longest virtual time */
+    bool acks_apart;   /* ACKs have a class of their own, until a READ comes */
+    bool controlled;   /* some congestion control: rates may fall low */
+    bool unreliable;   /* some connections are UC or UD */
+    bool shared;       /* an adapter's queue pairs share their receives */
+    bool slow_line;    /* a line is slower for a while */
+    bool bare;         /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
+    bool lossy_job;    /* a job runs in a class that may drop */
+    bool hasty;        /* the acknowledgement timer is shorter than queues are long */
+    bool timers;       /* there is an acknowledgement timer */
+    bool switch_storm; /* the storm comes from a switch */
+    bool heavy;        /* many packets at a time */
+    bool only_routes;  /* a large fabric, loaded and looked at, not run */
+    bool after;        /* some job waits for another */
+    ps_t until;        /* longest virtual time */
 };
 /* `attempt` grows when the loader refused: buffers grow with it. */
 void plan_make(struct plan *plan, uint64_t seed, unsigned attempt);
@@ -88,8 +92,17 @@ struct line {                       /* the sending half of a port */
     bool forever;  /* pauses of this port do not expire */
     uint32_t loss; /* faults that lose packets here */
     struct lane data, pause;
-    /* what the other end was told, by priority */
     ps_t paused_until[8]; /* of this port, by pauses that arrived at it */
+    ps_t paused_from[8];  /* since when without a break; PS_NEVER: not paused */
+    ps_t paused_sum[8], xoff_seen[8];
+    /* what the other end was told by this one */
+    uint8_t told;
+    ps_t told_at[8], told_from[8], told_sum[8]; /* last frame; first of this pause; all before */
+    bool stops;                                 /* the port's line rate was changed at some time */
+    struct {                                    /* counted here, to be compared with what the product counted */
+        uint64_t frames, bytes, line_bytes, pauses, came, came_bytes, pauses_came, marked;
+        uint64_t xoff[8], xon[8], xoff_came[8], xon_came[8];
+    } count;
 };
 
 enum where { AT_ADAPTER, ON_LINE, IN_HANDS, IN_QUEUE };
@@ -101,7 +114,8 @@ struct packet_watch {
 
 struct queue_watch {
     struct lane fifo;
-    uint64_t bytes;
+    uint64_t bytes, cells, most; /* cells: bytes of whole ones */
+    ps_t filled_at;              /* when it was last empty */
 };
 
 struct port_watch {
@@ -120,9 +134,17 @@ struct switch_watch {
 
 struct request {             /* a posted work request */
     uint32_t first, packets; /* PSNs, counted from the connection's first */
-    uint64_t bytes;
+    uint64_t bytes, stream;  /* stream: of all requests before */
     uint64_t tag;
     uint8_t verb;
+    bool fenced;
+};
+
+struct end_watch { /* of a connection: what is paced */
+    ps_t start;
+    uint64_t rate_bps; /* the highest since */
+    uint32_t bytes;
+    bool sent;
 };
 
 struct pair_watch { /* a connection */
@@ -140,8 +162,17 @@ struct pair_watch { /* a connection */
     uint8_t transport; /* enum nic_transport */
     bool rewinds;      /* a NAK asked for PSN `rewind`, and nothing was sent since */
     uint32_t rewind;
-    bool whole;    /* UC: the message in progress has lost nothing */
-    uint32_t next; /* UC: PSN that continues it */
+    bool whole;              /* UC: the message in progress has lost nothing */
+    uint32_t next;           /* UC: PSN that continues it */
+    struct end_watch end[2]; /* requester's, responder's */
+    /* the responder as the rules have it; not with selective repeat */
+    uint32_t expected, unacked;
+    bool asked, silent, unsure, untracked; /* a NAK was sent; an RNR NAK; `unacked` may be less; the QP failed */
+    ps_t ask_again;
+    /* the requester: the oldest packet that is not acknowledged */
+    uint32_t tries, since_ask, last_psn;
+    bool was_told; /* something but the timer may have made it go back */
+    ps_t tried_at, moved_at;
 };
 
 struct flow_watch { /* order of arrival, by connection, direction and class */
@@ -160,12 +191,19 @@ struct watch {
     uint32_t *window_packets;       /* [pair] */
     uint32_t *first_pair, *pair_at; /* by endpoint and queue pair: connection << 1 | receives */
     uint32_t pairs;
-    uint64_t *shared_received; /* [endpoint] messages that took a shared receive */
-    uint64_t on_line, queued;  /* packets */
+    uint64_t *repeated, *payload; /* [endpoint] request packets sent again; bytes of data sent */
+    uint64_t *shared_received;    /* [endpoint] messages that took a shared receive */
+    uint64_t on_line, queued;     /* packets */
     uint64_t uc_packets, ud_packets, unreliable_lost, shared_taken;
     bool selective;
     uint64_t rewinds_checked, lossless_checked;
     uint64_t paced, windows_checked, marks_checked, fair_checked, strict_checked;
+    uint64_t xons, xoffs, renewals, naks_due, acks_due, timeouts, cnps_due, detected, restored, forms, excused;
+    uint64_t reads_limited, fences, ring_bytes, followers, failures, egress_checked;
+    uint32_t *owner; /* [packet] the audit that last found it free */
+    uint32_t audits;
+    double *bucket, *bucket_slack; /* [endpoint] what a slow receiver holds; a byte for each packet may be rounded */
+    ps_t *bucket_at;
 };
 extern struct watch *watching; /* NULL: look away */
 
@@ -190,14 +228,59 @@ uint32_t watch_find_switch(const struct watch *watch, const struct sw *sw);
 void watch_slope(void);
 void switch_flushed(struct watch *watch, pkt_t id);
 
+/* watch_pfc.c: a pause frame is about to be sent; what a switch does about a queue that stands still */
+void pfc_told(struct watch *watch, uint32_t node, uint32_t port, uint8_t enable, uint16_t quanta, ps_t now);
+void pfc_audit(struct watch *watch);
+void receiver_took(struct watch *watch, const struct nic *nic, uint32_t bytes, ps_t now);
+bool group_full(const struct watch *watch, uint32_t sw, uint16_t port, uint8_t pg);
+bool group_may_go(const struct watch *watch, uint32_t sw, uint16_t port, uint8_t pg);
+bool group_must_stop(const struct watch *watch, uint32_t sw, uint16_t port, uint8_t pg);
+
 /* watch_nic.c */
-uint32_t watch_find_nic(const struct watch *watch, const struct nic *nic);
+#define THERE_REQUEST 1u
+#define THERE_RESPONSE 2u
+uint32_t connection_of(const struct watch *watch, uint32_t endpoint, uint32_t qpn, bool *ret_receives);
+const struct request *request_of(const struct pair_watch *pair, uint32_t psn);
+
+/* watch_form.c: what a packet looks like */
+void check_form(struct watch *watch, uint32_t index, bool to_receiver, const struct pkt *pkt);
+
+/* watch_pair.c: when the two ends of a connection speak */
+struct seen { /* a packet that an adapter was given, and what it made of it */
+    const struct nic *nic;
+    const struct pkt *pkt;
+    const struct nic_counters *before, *after;
+    ps_t now;
+    uint64_t rate_before;
+};
+void pair_request_came(struct watch *watch, uint32_t index, uint32_t psn, const struct seen *seen);
+void pair_request_goes(struct watch *watch, uint32_t index, uint32_t psn, ps_t now);
+void pair_begins(struct watch *watch, uint32_t index, const struct request *request, uint32_t psn);
+void pair_moved(struct pair_watch *pair, ps_t now);
+void pair_failed(struct watch *watch, uint32_t index);
+void pair_paced(struct watch *watch, const struct nic *nic, uint32_t index, bool receives, const struct pkt *pkt,
+                ps_t now);
+void pair_rate(struct watch *watch, const struct nic *nic, uint32_t index, bool receives);
+void pair_notified(struct watch *watch, uint32_t index, bool receives, const struct seen *seen);
+
+/* watch_routes.c: every way through a fabric that was loaded */
+void routes_check(const struct fabric *fabric, uint64_t seed);
+void routes_chosen(uint32_t members, uint32_t which);
+void routes_shares(void);
+
+/* watch_work.c: jobs */
+void work_check(struct watch *watch, const struct sim_result *result);
+void work_posted(struct watch *watch, uint32_t connection);
+
+/* watch_counts.c: what is reported */
+void counts_check(struct watch *watch, const struct sim_result *result);
 
 /* ---- coverage ---- */
 
 void cover_add(const struct sim *sim, const struct sim_result *result, const struct plan *plan,
                const struct watch *watch);
 void cover_run(bool threads, bool tiles);
+void cover_routes(void);
 /* Prints the table; the number of required lines that are 0. */
 unsigned cover_print(void);
 

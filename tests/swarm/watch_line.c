@@ -101,6 +101,9 @@ void line_send(struct watch *watch, uint32_t index, const struct pkt *pkt, pkt_t
           "%s starts at %lu ps, is free at %lu", fabric_port_name(watch->fabric, index, name), (unsigned long)now,
           (unsigned long)line->free_at);
     line->free_at = now + span(watch, line, bytes + (bare ? 0 : GAP_BYTES));
+    line->count.frames++;
+    line->count.bytes += pkt->frame_bytes;
+    line->count.line_bytes += bytes + (bare ? 0 : GAP_BYTES);
     lane_push(&line->data, id, now + span(watch, line, first) + line->latency);
     packet->where = ON_LINE;
     packet->at = index;
@@ -121,16 +124,36 @@ void line_arrive(struct watch *watch, uint32_t to, pkt_t id, ps_t now)
           "at %s: %lu ps, due %lu", fabric_port_name(watch->fabric, to, name), (unsigned long)now,
           (unsigned long)lane->item[lane->head].at);
     lane->head++;
+    watch->line[to].count.came++;
+    watch->line[to].count.came_bytes += engine_worker(watch->sim->engine, 0)->pool.hot[id].frame_bytes;
     watch->packet[id].where = IN_HANDS;
     watch->on_line--;
+}
+
+/* A pause of which nothing is left ends, at `now` at the latest. */
+static void pause_over(struct line *line, int p, ps_t now)
+{
+    ps_t end = line->paused_until[p] < now ? line->paused_until[p] : now;
+
+    if (line->paused_from[p] == PS_NEVER) return;
+    line->paused_sum[p] += end - line->paused_from[p];
+    line->paused_from[p] = PS_NEVER;
 }
 
 void line_paused(struct watch *watch, uint32_t port, uint8_t enable, uint16_t quanta, ps_t now)
 {
     struct line *line = &watch->line[port];
 
+    line->count.pauses_came++;
     for (int p = 0; p < 8; p++) {
         if (!(enable >> p & 1)) continue;
+        if (quanta)
+            line->count.xoff_came[p]++;
+        else
+            line->count.xon_came[p]++;
+        if (!quanta || line->paused_until[p] <= now) pause_over(line, p, now);
+        if (quanta && line->paused_from[p] == PS_NEVER) line->paused_from[p] = now;
+        if (quanta) line->xoff_seen[p] = now;
         line->paused_until[p] = !quanta         ? now
                                 : line->forever ? PS_NEVER
                                                 : now + line_time(line->quantum_bps, 64ull * quanta);
@@ -159,11 +182,14 @@ void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t p
 {
     if (watching) {
         struct line *line = &watching->line[watching->fabric->node[node->id].first_port + port];
+        pfc_told(watching, node->id, port, enable, quanta, now);
         if (!line->down) {
             ps_t start = line->free_at > now ? line->free_at : now;
             bool bare = watching->plan->bare;
             uint32_t bytes = bare ? BARE_PAUSE_BYTES : PAUSE_LINE_BYTES;
             line->free_at = start + span(watching, line, bytes);
+            line->count.pauses++;
+            line->count.line_bytes += bytes;
             lane_push(&line->pause, enable | (uint32_t)quanta << 8,
                       start + span(watching, line, bare ? bytes : bytes - GAP_BYTES) + line->reaction);
         }
@@ -180,8 +206,11 @@ void __wrap_node_port_down(struct node *node, uint16_t port, bool down)
         line->was_down = true;
         line->free_at = 0;
         watching->line[watching->fabric->port[index].peer].was_down = true;
-        for (int p = 0; p < 8; p++)
+        line->told = 0;
+        for (int p = 0; p < 8; p++) {
             line->paused_until[p] = 0;
+            line->paused_from[p] = PS_NEVER;
+        }
     }
     __real_node_port_down(node, port, down);
 }

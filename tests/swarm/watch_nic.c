@@ -33,11 +33,11 @@ void __real_workload_received(struct workload *workload, uint32_t host, uint32_t
 void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
                               struct workload_out *out);
 
-#define THERE_REQUEST 1u
-#define THERE_RESPONSE 2u
+void __real_nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
+void __wrap_nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
 
 /* The connection of a queue pair; *ret_receives: it is the end that requests go to. */
-static uint32_t connection_of(const struct watch *watch, uint32_t endpoint, uint32_t qpn, bool *ret_receives)
+uint32_t connection_of(const struct watch *watch, uint32_t endpoint, uint32_t qpn, bool *ret_receives)
 {
     uint32_t first = watch->first_pair[endpoint], entry = watch->pair_at[first + qpn - FIRST_QPN];
 
@@ -60,9 +60,16 @@ int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr
             pair->request = realloc(pair->request, pair->room * sizeof(*pair->request));
             CHECK(pair->request);
         }
-        pair->request[pair->posted++] = (struct request){
-            .first = pair->psns, .packets = packets, .bytes = wr.length, .tag = (uint32_t)wr.wr_id, .verb = wr.verb};
+        const struct request *last = pair->posted ? &pair->request[pair->posted - 1] : NULL;
+        pair->request[pair->posted++] = (struct request){.first = pair->psns,
+                                                         .packets = packets,
+                                                         .bytes = wr.length,
+                                                         .stream = last ? last->stream + last->bytes : 0,
+                                                         .tag = (uint32_t)wr.wr_id,
+                                                         .verb = wr.verb,
+                                                         .fenced = wr.flags & NIC_FENCE};
         pair->psns += packets;
+        work_posted(watching, (uint32_t)(wr.wr_id >> 32));
         if (pair->psns > pair->there_room) {
             uint32_t room = 2 * pair->psns + 64;
             pair->there = realloc(pair->there, room);
@@ -75,7 +82,7 @@ int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr
 }
 
 /* The request that a PSN belongs to; NULL: none. */
-static const struct request *request_of(const struct pair_watch *pair, uint32_t psn)
+const struct request *request_of(const struct pair_watch *pair, uint32_t psn)
 {
     for (uint32_t i = pair->posted; i-- > 0;)
         if (psn >= pair->request[i].first)
@@ -116,11 +123,16 @@ static bool past_read(const struct pair_watch *pair, uint32_t psn)
     return false;
 }
 
+/* Volume 1, table 45. */
+static const uint32_t rnr_us[32] = {655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+                                    480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
+                                    20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+
 /* A receiver that was not ready names a time: nothing is sent before.  An RNR NAK past a READ means something else. */
 static void not_ready(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
 {
     if (psn < pair->acked || now < pair->rnr_until || past_read(pair, psn)) return;
-    pair->rnr_until = now + rnr_timer_ps(pkt->ack.syndrome & 0x1f);
+    pair->rnr_until = now + rnr_us[pkt->ack.syndrome & 0x1f] * PS_US;
 }
 
 /* A NAK for a gap: what it names, or something before it, is sent next, unless more has turned out to be there. */
@@ -134,13 +146,19 @@ static void gap_told(struct pair_watch *pair, const struct pkt *pkt, uint32_t ps
 
 static void answer_arrived(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
 {
+    uint32_t acked = pair->acked;
+
     if (pkt->opcode == OPCODE_RC_ACK) {
+        pair->was_told |= aeth_kind(pkt->ack.syndrome) != AETH_ACK;
+        if (aeth_kind(pkt->ack.syndrome) != AETH_ACK) pair->since_ask = 0; /* it goes back, and counts anew */
         gap_told(pair, pkt, psn);
         if (aeth_kind(pkt->ack.syndrome) == AETH_RNR_NAK) not_ready(pair, pkt, psn, now);
         bool ack = aeth_kind(pkt->ack.syndrome) == AETH_ACK;
         if (psn + ack <= pair->psns && psn + ack > pair->acked) pair->acked = psn + ack;
+        if (pair->acked != acked) pair_moved(pair, now);
         return;
     }
+    pair->since_ask = 0;
     if (psn >= pair->psns) return;
     pair->there[psn] |= THERE_RESPONSE;
     if (psn + 1 > pair->acked) pair->acked = psn + 1;
@@ -193,19 +211,30 @@ static void check_unreliable(struct watch *watch, struct pair_watch *pair, const
 }
 
 /* Inside: a slow receiver may have had no room for it. */
-static void taken(struct watch *watch, uint32_t endpoint, const struct pkt *pkt, const struct nic_counters *before,
-                  const struct nic_counters *after, ps_t now)
+static void taken(struct watch *watch, uint32_t endpoint, const struct seen *seen)
 {
     bool receives;
-    struct pair_watch *pair = &watch->pair[connection_of(watch, endpoint, pkt->dest_qp, &receives)];
+    const struct pkt *pkt = seen->pkt;
+    uint32_t index = connection_of(watch, endpoint, pkt->dest_qp, &receives);
+    struct pair_watch *pair = &watch->pair[index];
     uint32_t psn = (pkt->psn - pair->base) & PSN_MASK;
 
-    if (pkt->opcode == OPCODE_CNP || after->drop[NIC_DROP_rx_buffer] != before->drop[NIC_DROP_rx_buffer]) return;
-    if (receives)
+    pair_notified(watch, index, receives, seen);
+    pair_rate(watch, seen->nic, index, receives);
+    if (seen->after->drop[NIC_DROP_rx_buffer] != seen->before->drop[NIC_DROP_rx_buffer]) {
+        receiver_took(watch, seen->nic, 0, seen->now);
+        return;
+    }
+    if (seen->after->drop[NIC_DROP_qp_state] == seen->before->drop[NIC_DROP_qp_state])
+        receiver_took(watch, seen->nic, pkt->frame_bytes, seen->now);
+    if (pkt->opcode == OPCODE_CNP) return;
+    if (receives) {
         request_arrived(pair, pkt, psn);
-    else
-        answer_arrived(pair, pkt, psn, now);
-    if (receives && pair->transport != NIC_RC) check_unreliable(watch, pair, pkt, before, after);
+        if (pair->transport == NIC_RC) pair_request_came(watch, index, psn, seen);
+    } else {
+        answer_arrived(pair, pkt, psn, seen->now);
+    }
+    if (receives && pair->transport != NIC_RC) check_unreliable(watch, pair, pkt, seen->before, seen->after);
 }
 
 static void notified(struct watch *watch, const struct nic *nic, const struct pkt *pkt, ps_t now)
@@ -230,13 +259,16 @@ void __wrap_nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
     struct nic_counters counters = nic->counters;
 
     verbs_release(nic, now, io);
+    struct seen seen = {.nic = nic, .pkt = &before, .before = &counters, .after = &nic->counters, .now = now};
     if (watch) {
+        const struct nic_qp *qp = nic_qp_find(nic, before.dest_qp);
+        seen.rate_before = qp ? qp->cc.rate_bps : 0;
         line_arrive(watch, line_of_nic(watch, endpoint), id, now);
         arrived(watch, endpoint, &before, id);
         watch->packet[id].where = AT_ADAPTER;
     }
     __real_nic_rx(nic, id, now, io);
-    if (watch) taken(watch, endpoint, &before, &counters, &nic->counters, now);
+    if (watch) taken(watch, endpoint, &seen);
     if (io->atomic.verb) {
         nic_atomic_done(nic, io->atomic.qpn, io->atomic.slot, now);
         bool receives;
@@ -257,6 +289,9 @@ static void check_answer(const struct watch *watch, uint32_t index, const struct
               "connection %u PSN %u", index, psn);
         return;
     }
+    if (!watch->selective && !watch->plan->go_back_0 && !pair->untracked)
+        HOLDS(psn + (kind == AETH_ACK) <= pair->expected, "nothing is acknowledged that was not taken",
+              "connection %u: PSN %u of %u", index, psn, pair->expected);
     if (kind == AETH_ACK)
         HOLDS(psn < pair->prefix, "nothing is acknowledged that has not arrived", "connection %u: PSN %u of %u", index,
               psn, pair->prefix);
@@ -288,6 +323,9 @@ static void check_request(struct watch *watch, uint32_t index, uint32_t psn, ps_
         watch->rewinds_checked++;
     }
     pair->rewinds = false;
+    pair_request_goes(watch, index, psn, now);
+    pair_begins(watch, index, request, psn);
+    if (psn < pair->high) watch->repeated[workload_connection(watch->sim->workload, index)->src]++;
     uint32_t end = request->verb == NIC_READ ? request->first + request->packets : psn + 1;
     if (end > pair->high) pair->high = end;
     if (psn < pair->acked) return;
@@ -302,6 +340,7 @@ static void check_request(struct watch *watch, uint32_t index, uint32_t psn, ps_
 pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
 {
     struct watch *watch = watching;
+    uint8_t control = nic->control_mask;
     pkt_t id = __real_nic_tx(nic, now, io);
     uint32_t endpoint = nic->config.endpoint;
 
@@ -318,6 +357,12 @@ pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
     HOLDS(watch->line[line].paused_until[pkt->pcp & 7] <= now, "a paused priority sends nothing",
           "endpoint %u priority %u at %lu ps", endpoint, pkt->pcp, (unsigned long)now);
     HOLDS(pkt->src_node == endpoint, "adapters send as themselves", "endpoint %u", endpoint);
+    bool data = pkt->opcode != OPCODE_CNP && pkt->opcode != OPCODE_RC_ACK;
+    for (unsigned p = 0; p < NIC_PRIOS; p++)
+        HOLDS(!(control >> p & 1) || watch->line[line].paused_until[p] >= now || (!data && pkt->pcp >= p),
+              "answers go before data, higher priorities first", "endpoint %u: %x before priority %u", endpoint,
+              pkt->opcode, p);
+    watch->payload[endpoint] += data ? pkt->payload_bytes : 0;
     bool to_receiver;
     uint32_t index = connection_of(watch, pkt->dst_node, pkt->dest_qp, &to_receiver);
     const struct pair_watch *pair = &watch->pair[index];
@@ -329,8 +374,22 @@ pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
         else
             check_answer(watch, index, pkt, psn);
     }
+    check_form(watch, index, to_receiver, pkt);
+    if (data) pair_paced(watch, nic, index, !to_receiver, pkt, now);
     line_send(watch, line, pkt, id, now);
     return id;
+}
+
+/* Rates change by themselves, too. */
+void __wrap_nic_tick(struct nic *nic, ps_t now, struct nic_io *io)
+{
+    struct watch *watch = watching;
+
+    __real_nic_tick(nic, now, io);
+    if (!watch || !watch->plan->controlled) return;
+    uint32_t first = watch->first_pair[nic->config.endpoint], end = watch->first_pair[nic->config.endpoint + 1];
+    for (uint32_t i = first; i < end; i++)
+        pair_rate(watch, nic, watch->pair_at[i] >> 1, watch->pair_at[i] & 1);
 }
 
 void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8], ps_t now, struct nic_io *io)
@@ -353,6 +412,7 @@ void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t con
         const struct request *request = &pair->request[pair->completed++];
         HOLDS(request->tag == tag, "requests complete in order", "connection %u: %lu before %lu", connection,
               (unsigned long)tag, (unsigned long)request->tag);
+        if (!good) pair_failed(watching, connection);
         pair->failed |= !good;
         if (pair->transport != NIC_RC)
             HOLDS(good && pair->high >= request->first + request->packets, "what is unreliable completes when sent",

@@ -12,6 +12,8 @@
 #include "swarm.h"
 #include "watch_hooks.h"
 
+#define FRAME_HEADERS_MAX 128u
+
 pkt_t __real_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
 pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
 void __real_sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now,
@@ -60,6 +62,12 @@ static uint64_t shared_of(const struct account *account, const struct sw_pg_conf
     return account->held > reserved ? account->held - reserved : 0;
 }
 
+static struct { /* the last packet that a group had no room for */
+    const struct sw *sw;
+    uint16_t in;
+    uint8_t pg;
+} refused;
+
 enum charge { CHARGE_BUFFER, CHARGE_HEADROOM, CHARGE_NONE };
 
 /* Where the rules put a packet of `bytes`. */
@@ -89,6 +97,38 @@ static uint8_t prios_of(const struct sw_port_config *config, uint8_t pg)
     for (int p = 0; p < 8; p++)
         if (config->tc_to_pg[p] == pg && config->pfc_tx >> p & 1) prios |= (uint8_t)(1u << p);
     return prios;
+}
+
+bool group_full(const struct watch *watch, uint32_t index, uint16_t port, uint8_t pg)
+{
+    const struct switch_watch *s = &watch->sw[index];
+    const struct sw_pg_config *rule = &s->config->port[port]->pg[pg];
+    uint64_t cell = s->config->cell_bytes;
+    struct account account = account_of(watch->sim->sw[index].sw, port, pg);
+    uint64_t shared = shared_of(&account, rule, cell);
+
+    return account.headroom || (shared && shared >= pg_threshold(rule, account.free, cell));
+}
+
+/* Full, or the packet that came last was refused while it held something. */
+bool group_must_stop(const struct watch *watch, uint32_t index, uint16_t port, uint8_t pg)
+{
+    const struct sw *sw = watch->sim->sw[index].sw;
+
+    return group_full(watch, index, port, pg) ||
+           (refused.sw == sw && refused.in == port && refused.pg == pg && account_of(sw, port, pg).held);
+}
+
+bool group_may_go(const struct watch *watch, uint32_t index, uint16_t port, uint8_t pg)
+{
+    const struct switch_watch *s = &watch->sw[index];
+    const struct sw_pg_config *rule = &s->config->port[port]->pg[pg];
+    uint64_t cell = s->config->cell_bytes;
+    struct account account = account_of(watch->sim->sw[index].sw, port, pg);
+    uint64_t shared = shared_of(&account, rule, cell);
+    uint64_t offset = rule->xon_offset_bytes ? up(rule->xon_offset_bytes, cell) : cell;
+
+    return account.headroom == 0 && (shared == 0 || shared + offset <= pg_threshold(rule, account.free, cell));
 }
 
 /* After a packet of the group came or went. */
@@ -138,7 +178,8 @@ void watch_slope(void)
           "%.0f, should be %.0f", slope_marked, slope_expected);
 }
 
-static void check_mark(struct watch *watch, const struct sw_ecn *ecn, uint8_t before, uint8_t after, uint64_t length)
+static void check_mark(struct watch *watch, uint32_t line, const struct sw_ecn *ecn, uint8_t before, uint8_t after,
+                       uint64_t length)
 {
     bool marked = (before & PKT_ECN_MASK) != PKT_ECN_CE && (after & PKT_ECN_MASK) == PKT_ECN_CE;
     bool can = (before & PKT_ECN_MASK) == PKT_ECN_ECT0 || (before & PKT_ECN_MASK) == PKT_ECN_ECT1;
@@ -151,6 +192,7 @@ static void check_mark(struct watch *watch, const struct sw_ecn *ecn, uint8_t be
         swarm_fail("everything is marked above the curve", "queue %lu, max %u", (unsigned long)length, ecn->max_bytes);
     if (can && ecn->on && length > ecn->min_bytes && length <= ecn->max_bytes) slope_count(ecn, length, marked);
     watch->marks_checked += marked;
+    watch->line[line].count.marked += marked;
 }
 
 /* Takes a packet off the front of its queue in the account. */
@@ -165,6 +207,7 @@ static void leave(struct watch *watch, pkt_t id, uint32_t bytes, uint16_t in)
     uint32_t pg = (uint32_t)queue->fifo.item[queue->fifo.head++].at;
     queue->bytes -= bytes;
     uint64_t cells = up(bytes, s->config->cell_bytes);
+    queue->cells -= cells;
     HOLDS(s->port[in].pg_bytes[pg] >= cells, "buffers are never negative", "switch %u port %u group %u", at >> 16, in,
           pg);
     s->port[in].pg_bytes[pg] -= cells;
@@ -224,7 +267,8 @@ static void check_fair(struct watch *watch, struct switch_watch *s, uint16_t por
         if (q == queue || !(ready >> q & 1) || config->queue[q].strict) continue;
         double other = (config->queue[q].weight ? config->queue[q].weight : (double)least) * scale;
         double ahead = (double)p->served[queue] / own - (double)p->served[q] / other;
-        HOLDS(ahead < 4 + 2 * 9216 / own + 2 * 9216 / other, "backlogged queues share by weight",
+        double frame = watch->fabric->nic[0].mtu_bytes + FRAME_HEADERS_MAX;
+        HOLDS(ahead < 2 + frame / own + frame / other, "backlogged queues share by weight",
               "port %u: queue %u, with %lu bytes and weight %.0f, is %.1f rounds ahead of %u with %lu and %.0f", port,
               queue, (unsigned long)p->served[queue], own, ahead, q, (unsigned long)p->served[q], other);
         watch->fair_checked++;
@@ -256,7 +300,28 @@ static struct coming { /* the packet on its way into a switch, and what the swit
     uint64_t bytes, judged;
     struct account account;
     enum charge charge;
+    uint64_t limited; /* drops at egress limits so far */
 } coming;
+
+static uint64_t limited_of(const struct sw *sw, const struct coming *c)
+{
+    uint64_t sum = 0;
+
+    if (sw->config->port[c->in]->pg[c->pg].lossless) return 0;
+    for (uint16_t p = 0; p < sw->ports; p++)
+        sum += sw->counters[p].drop[SW_DROP_egress];
+    return sum;
+}
+
+/* The longest a queue of a lossy class may be, with what is free. */
+static double egress_limit(const struct sw_queue_config *queue, uint64_t free)
+{
+    double limit = (double)queue->limit_bytes;
+
+    if (queue->alpha_num && (double)free * queue->alpha_num / queue->alpha_den < limit)
+        limit = (double)free * queue->alpha_num / queue->alpha_den;
+    return limit;
+}
 
 static uint64_t judged_of(const struct sw *sw, uint16_t in)
 {
@@ -282,6 +347,8 @@ void watch_switch_before(struct sw *sw, uint16_t in, pkt_t id, ps_t now, const s
     c->account = account_of(sw, in, c->pg);
     c->charge = charge_of(s, sw, &c->account, &config->pg[c->pg], c->bytes);
     c->judged = judged_of(sw, in);
+    c->limited = limited_of(sw, c);
+    refused.sw = NULL;
 }
 
 void watch_switch_dropped(const struct sw *sw)
@@ -291,6 +358,22 @@ void watch_switch_dropped(const struct sw *sw)
     HOLDS(judged_of(sw, c->in) == c->judged || c->charge == CHARGE_NONE, "what fits is kept",
           "switch %u port %u group %u drops %lu with %lu held, %lu free", c->index, c->in, c->pg,
           (unsigned long)c->bytes, (unsigned long)c->account.held, (unsigned long)c->account.free);
+    if (limited_of(sw, c) != c->limited) {
+        bool full = false;
+        for (uint16_t p = 0; p < sw->ports; p++) {
+            const struct sw_port_config *onto = sw->config->port[p];
+            uint8_t queue = onto->tc_to_queue[c->tc];
+            full |= (double)(watching->sw[c->index].port[p].queue[queue].cells + c->bytes + 2 * sw->cell_bytes) >
+                    egress_limit(&onto->queue[queue], c->account.free);
+        }
+        HOLDS(full, "a queue below its limit takes more", "switch %u class %u", c->index, c->tc);
+        watching->egress_checked++;
+    }
+    if (judged_of(sw, c->in) != c->judged) {
+        refused.sw = sw;
+        refused.in = c->in;
+        refused.pg = c->pg;
+    }
     if (judged_of(sw, c->in) != c->judged) check_told(watching, c->index, sw, c->in, c->pg, true);
 }
 
@@ -316,6 +399,26 @@ static void check_taken(struct watch *watch, const struct sw *sw, uint16_t out, 
 
 static const struct sw_ecn no_ecn;
 
+/* Flows choose among ways of equal cost: which, is counted by their first packets. */
+static void check_way(const struct watch *watch, const struct coming *c, uint16_t out)
+{
+    const struct fabric_route *route = &watch->fabric->route[c->index];
+    uint32_t place = watch->fabric->place_of[c->before.dst_node], which = FABRIC_NONE;
+
+    if (watch->packet[c->id].order != 1 || watch->plan->goes_down) return;
+    if (route->own_place == place) {
+        HOLDS(watch->fabric->local_port[c->before.dst_node] == out, "packets reach whom they are for", "switch %u",
+              c->index);
+        return;
+    }
+    const struct fabric_group *group = &route->group[route->group_of[place]];
+    for (uint32_t i = 0; i < group->count; i++)
+        if (watch->fabric->route_port[group->first + i] == out) which = i;
+    HOLDS(which != FABRIC_NONE, "packets leave by a port of their route", "switch %u port %u", c->index, out);
+    if (watch->fabric->sw[c->index].hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP))
+        routes_chosen(group->count, which);
+}
+
 void watch_switch_queued(const struct sw *sw, uint16_t out, ps_t now)
 {
     struct watch *watch = watching;
@@ -325,13 +428,21 @@ void watch_switch_queued(const struct sw *sw, uint16_t out, ps_t now)
     uint8_t queue_index = onto->tc_to_queue[c->tc];
     struct queue_watch *queue = &s->port[out].queue[queue_index];
 
-    (void)now;
     check_taken(watch, sw, out, c->bytes);
+    if (!s->config->port[c->in]->pg[c->pg].lossless)
+        HOLDS((double)(queue->cells + c->bytes) <=
+                  egress_limit(&onto->queue[queue_index], c->account.free) + 2.0 * s->config->cell_bytes,
+              "a queue of a lossy class keeps to its limit", "switch %u port %u queue %u: %lu", c->index, out,
+              queue_index, (unsigned long)(queue->cells + c->bytes));
+    if (queue->fifo.head == queue->fifo.tail) queue->filled_at = now;
     check_told(watch, c->index, sw, c->in, c->pg, true);
-    check_mark(watch, s->config->mark == SW_MARK_ENQUEUE ? &onto->queue[queue_index].ecn : &no_ecn, c->before.tos,
-               c->pkt->tos, queue->bytes);
+    check_mark(watch, s->first_port + out, s->config->mark == SW_MARK_ENQUEUE ? &onto->queue[queue_index].ecn : &no_ecn,
+               c->before.tos, c->pkt->tos, queue->bytes);
     lane_push(&queue->fifo, c->id, c->pg);
     queue->bytes += c->before.frame_bytes;
+    queue->cells += c->bytes;
+    if (queue->bytes > queue->most) queue->most = queue->bytes;
+    check_way(watch, c, out);
     watch->packet[c->id].where = IN_QUEUE;
     watch->packet[c->id].at = c->index << 16 | (uint32_t)out << 3 | queue_index;
     watch->queued++;
@@ -345,6 +456,8 @@ void watch_switch_passed(const struct sw *sw, uint16_t out, ps_t now)
     uint32_t queue = s->config->port[out]->tc_to_queue[c->tc];
 
     check_taken(watch, sw, out, 0);
+    if (c->before.frame_bytes > s->port[out].queue[queue].most) s->port[out].queue[queue].most = c->before.frame_bytes;
+    check_way(watch, c, out);
     HOLDS(filled_of(&s->port[out]) == 0, "only an empty port is passed through", "switch %u port %u", c->index, out);
     HOLDS(c->pkt->tos == c->before.tos, "nothing is marked below the curve", "switch %u", c->index);
     check_choice(watch, s, sw, out, (uint8_t)(1u << queue), queue, now);
@@ -363,7 +476,6 @@ pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     /* Sent by now at the latest, since the pause ran out before; and those that certainly may go. */
     uint8_t idle = filled & (uint8_t)~paused_of(watch, s, sw, port, now ? now - 1 : 0);
     uint8_t ready = filled & (uint8_t)~sw->port[port].paused;
-    uint8_t tos[2] = {0, 0};
     uint32_t front[8];
     for (int q = 0; q < 8; q++) {
         struct lane *fifo = &s->port[port].queue[q].fifo;
@@ -391,10 +503,9 @@ pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     HOLDS(sw_pg_bytes(sw, pkt->in_port, pg) == s->port[pkt->in_port].pg_bytes[pg],
           "a group holds what came in and has not left", "switch %u port %u group %u", index, pkt->in_port, pg);
     check_told(watch, index, sw, pkt->in_port, pg, false);
-    tos[0] = tos_of[queue];
-    tos[1] = pkt->tos;
-    check_mark(watch, s->config->mark == SW_MARK_DEQUEUE ? &s->config->port[port]->queue[queue].ecn : &no_ecn, tos[0],
-               tos[1], q->bytes);
+    check_mark(watch, s->first_port + port,
+               s->config->mark == SW_MARK_DEQUEUE ? &s->config->port[port]->queue[queue].ecn : &no_ecn, tos_of[queue],
+               pkt->tos, q->bytes);
     watch->packet[id].where = IN_HANDS;
     line_send(watch, s->first_port + port, pkt, id, now);
     return id;

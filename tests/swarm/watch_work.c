@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs: what they are made of, when their parts begin and end, and what they post, by formulas of this file's own.
+ */
+#include <stdlib.h>
+
+#include "swarm.h"
+#include "workload/workload_int.h"
+
+#define SLICES 2u
+#define CHUNK_BYTES 524288u
+
+static uint64_t over(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t ranks_in_one_host(const struct fabric *fabric, const struct fabric_job *job)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < job->ranks; i++) {
+        uint64_t same = 0;
+        for (uint32_t k = 0; k < job->ranks; k++)
+            same += fabric->endpoint[job->rank[k]].host == fabric->endpoint[job->rank[i]].host;
+        if (same > most) most = same;
+    }
+    return most;
+}
+
+/* A message's share for queue pair q of n: as even as it goes, the first ones a byte more, nobody nothing. */
+static uint64_t share(uint64_t bytes, uint64_t n, uint64_t q)
+{
+    uint64_t own = bytes / n + (q < bytes % n ? 1 : 0);
+    return own ? own : 1;
+}
+
+/* What queue pair q of a ring's connection carries in one repetition of the collective. */
+static uint64_t ring_bytes(const struct fabric *fabric, const struct fabric_job *job, uint32_t q)
+{
+    uint64_t n = job->ranks, channels = job->channels ? job->channels : ranks_in_one_host(fabric, job);
+    if (channels > job->size_bytes) channels = job->size_bytes;
+    uint64_t left = over(job->size_bytes, channels), chunk = job->chunk_bytes ? job->chunk_bytes : CHUNK_BYTES;
+    uint64_t steps = (job->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1) * (n - 1), qps = job->qps ? job->qps : 1, sum = 0;
+    if (chunk > over(left, n)) chunk = over(left, n);
+
+    while (left) {
+        uint64_t piece = over(left, n) < chunk ? over(left, n) : chunk, half = over(piece, SLICES);
+        sum += steps * (share(half, qps, q) + share(piece - half ? piece - half : 1, qps, q));
+        left = left > n * chunk ? left - n * chunk : 0;
+    }
+    return sum;
+}
+
+static void check_posted(struct watch *watch, const struct sim_result *result)
+{
+    const struct workload *workload = watch->sim->workload;
+    uint64_t *due = calloc(watch->pairs + 1u, sizeof(*due));
+
+    CHECK(due);
+    for (uint32_t i = 0; i < result->flows; i++) {
+        const struct workload_transfer *transfer = workload_transfer(workload, i);
+        due[transfer->connection] += transfer->bytes;
+        HOLDS(transfer->end != PS_NEVER, "a job ends when all its transfers have", "transfer %u has not", i);
+        HOLDS(watch->plan->verbs || result->flow[i].fct_ps >= result->flow[i].ideal_ps,
+              "no transfer is faster than alone in the fabric", "transfer %u: %lu ps, alone %lu", i,
+              (unsigned long)result->flow[i].fct_ps, (unsigned long)result->flow[i].ideal_ps);
+    }
+    for (uint32_t i = 0; i < watch->pairs && !watch->plan->verbs; i++) {
+        const struct workload_connection *connection = workload_connection(workload, i);
+        uint64_t posted = 0;
+        if (connection->out_ring != WORKLOAD_NONE) {
+            const struct workload_instance *instance =
+                &workload->instance[workload->ring[connection->out_ring].instance];
+            const struct fabric_job *job = &watch->fabric->job[instance->job];
+            due[i] = ring_bytes(watch->fabric, job, connection->number) * (job->repeat ? job->repeat : 1);
+            watch->ring_bytes++;
+        }
+        for (uint32_t r = 0; r < watch->pair[i].posted; r++)
+            posted += watch->pair[i].request[r].bytes;
+        HOLDS(posted == due[i], "transfers are posted whole", "connection %u: %lu of %lu", i, (unsigned long)posted,
+              (unsigned long)due[i]);
+    }
+    free(due);
+}
+
+/* A slice leaves when the one it is made of, a step before, has come. */
+void work_posted(struct watch *watch, uint32_t index)
+{
+    const struct workload *workload = watch->sim->workload;
+    const struct workload_connection *connection = &workload->connection[index];
+
+    if (connection->out_ring == WORKLOAD_NONE) return;
+    const struct ring *ring = &workload->ring[connection->out_ring];
+    for (uint32_t i = 0; i < ring->ins; i++)
+        HOLDS(watch->pair[index].posted <= watch->pair[ring->first_in + i].received + SLICES,
+              "a ring passes on what has come", "connection %u: message %u, %lu came", index, watch->pair[index].posted,
+              (unsigned long)watch->pair[ring->first_in + i].received);
+}
+
+/* Who waits for a transfer begins when it ends, well or not; the others when the job says. */
+static void check_starts(struct watch *watch)
+{
+    const struct workload *workload = watch->sim->workload;
+    bool *waits = calloc(workload->transfers + 1u, sizeof(*waits));
+
+    CHECK(waits);
+    for (uint32_t i = 0; i < workload->transfers; i++) {
+        const struct workload_transfer *transfer = &workload->transfer[i];
+        if (transfer->then == WORKLOAD_NONE) continue;
+        const struct workload_transfer *next = &workload->transfer[transfer->then];
+        waits[transfer->then] = true;
+        HOLDS(transfer->end == PS_NEVER ? next->start == PS_NEVER : next->start == transfer->end,
+              "who waits for a transfer begins when it ends", "transfer %u", i);
+        watch->followers += transfer->end != PS_NEVER;
+    }
+    for (uint32_t i = 0; i < workload->transfers; i++) {
+        const struct workload_transfer *transfer = &workload->transfer[i];
+        const struct workload_instance *instance = &workload->instance[transfer->instance];
+        if (waits[i] || transfer->start == PS_NEVER) continue;
+        HOLDS(instance->start != PS_NEVER && transfer->start == ps_add(instance->start, transfer->offset),
+              "a transfer begins when its job says", "transfer %u at %lu ps", i, (unsigned long)transfer->start);
+        HOLDS(transfer->end == PS_NEVER || transfer->end > transfer->start || watch->plan->verbs || transfer->failed,
+              "a transfer takes time", "transfer %u", i);
+    }
+    free(waits);
+}
+
+/* A job begins at its time, or after the one it waits for; it ends with the last of its transfers. */
+static void check_jobs(const struct watch *watch, const struct sim_result *result)
+{
+    const struct workload *workload = watch->sim->workload;
+
+    for (uint32_t i = 0; i < workload->instances; i++) {
+        const struct workload_instance *instance = &workload->instance[i];
+        const struct fabric_job *job = &watch->fabric->job[instance->job];
+        ps_t last = 0;
+        bool open = false;
+        for (uint32_t t = instance->first_transfer; t < instance->first_transfer + instance->transfers; t++) {
+            open |= workload->transfer[t].end == PS_NEVER;
+            if (!open && workload->transfer[t].end > last) last = workload->transfer[t].end;
+        }
+        HOLDS(instance->end == PS_NEVER || !open, "a job ends when all its transfers have", "job %u", i);
+        if (instance->end != PS_NEVER && instance->transfers)
+            HOLDS(instance->end == last, "a job ends with its last transfer", "job %u: %lu ps, %lu", i,
+                  (unsigned long)instance->end, (unsigned long)last);
+        HOLDS(result->job[i].start == instance->start && result->job[i].end == instance->end,
+              "a job is reported as it was", "job %u", i);
+        if (instance->start == PS_NEVER) continue;
+        if (instance->after == WORKLOAD_NONE) {
+            HOLDS(instance->start == job->at, "a job begins at its time", "job %u", i);
+            continue;
+        }
+        ps_t wait = instance->repetition ? job->gap_ps : job->at, before = workload->instance[instance->after].end;
+        if (wait < workload->options.sync_latency) wait = workload->options.sync_latency;
+        HOLDS(before != PS_NEVER && instance->start == before + wait, "a job begins after the one it waits for",
+              "job %u at %lu ps", i, (unsigned long)instance->start);
+    }
+}
+
+/* Who sends how much to whom, by the kind of job. */
+static void check_made(const struct watch *watch, const struct workload_instance *instance)
+{
+    const struct workload *workload = watch->sim->workload;
+    const struct fabric_job *job = &watch->fabric->job[instance->job];
+    uint32_t count[3] = {0, 0, 0}, n = job->ranks; /* transfers, from the first one's source, to its target */
+    const struct workload_transfer *first = &workload->transfer[instance->first_transfer];
+    uint64_t size = job->kind == FABRIC_JOB_ALL_TO_ALL ? 0 : job->size_bytes;
+
+    if (!instance->transfers) return;
+    const struct workload_connection *one = workload_connection(workload, first->connection);
+    for (uint32_t t = 0; t < instance->transfers; t++) {
+        const struct workload_connection *c = workload_connection(workload, first[t].connection);
+        count[0]++;
+        count[1] += c->src == one->src;
+        count[2] += c->dst == one->dst;
+        HOLDS(c->src != c->dst, "nobody sends to itself", "transfer %u", t);
+        if (size && job->kind != FABRIC_JOB_POISSON)
+            HOLDS(first[t].bytes == size, "a transfer is as long as its job says", "transfer %u: %lu", t,
+                  (unsigned long)first[t].bytes);
+    }
+    bool fits = true;
+    if (job->kind == FABRIC_JOB_INCAST) fits = count[0] == job->degree && count[2] == count[0] && count[1] == 1;
+    if (job->kind == FABRIC_JOB_RANDOM) fits = count[0] == job->degree;
+    if (job->kind == FABRIC_JOB_PERMUTATION) fits = count[0] == n && count[1] == 1 && count[2] == 1;
+    if (job->kind == FABRIC_JOB_ALL_TO_ALL && job->size_bytes >= n)
+        fits = count[0] == n * (n - 1) && count[1] == n - 1 && count[2] == n - 1;
+    HOLDS(fits, "a job is made of what its kind says", "job %u: %u transfers, %u of them from one, %u to one",
+          instance->job, count[0], count[1], count[2]);
+}
+
+void work_check(struct watch *watch, const struct sim_result *result)
+{
+    const struct workload *workload = watch->sim->workload;
+
+    check_starts(watch);
+    check_jobs(watch, result);
+    for (uint32_t i = 0; i < workload->instances; i++)
+        check_made(watch, &workload->instance[i]);
+    if (result->state == SIM_DONE && !result->work_failed) check_posted(watch, result);
+}
