@@ -15,6 +15,8 @@ demo: build
 	@build/rocelab sim --rows 8 examples/pod64.yaml
 	@printf '\n\n'
 	@build/rocelab capture --details 1 examples/incast.pcap || [ $$? = 1 ]
+	@printf '\n\n'
+	@examples/live build/rocelab
 
 # Everything a change must pass; docs/testing.md has the time it takes.
 test:

@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim import experiments help version'
+    verbs='capture sim import experiments run devices counters help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -22,7 +22,8 @@ _rocelab()
     sim) own='--seed= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --no-tiles' ;;
     import) own='--from= --congestion= --buffer=' ;;
     experiments) own='--quick --list' ;;
-    help | version) own='' ;;
+    run) own='--device= --wire= --fault= --pcap= --trace' ;;
+    devices | counters | help | version) own='' ;;
     *) return ;;
     esac
 
@@ -44,6 +45,10 @@ _rocelab()
         mapfile -t COMPREPLY < <(compgen -W 'dcqcn hpcc' -- "$cur")
         return
         ;;
+    --wire)
+        mapfile -t COMPREPLY < <(compgen -W 'auto udp shm packet' -- "$cur")
+        return
+        ;;
     --?*)
         case " $own " in
         *" $prev= "*) return ;;
@@ -58,7 +63,8 @@ _rocelab()
     *)
         case $verb in
         help) mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        version) ;;
+        version | devices | counters) ;;
+        run) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         *)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")

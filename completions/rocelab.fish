@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim import experiments help version
+set -l verbs capture sim import experiments run devices counters help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print the inputs of another simulator as a fabric file'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a devices -d 'list the devices such a program finds'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a counters -d 'print the counters of such programs while they run'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a help -d 'list the verbs, or say how one is used'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a version -d 'print the version'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -l version -d 'print the version'
@@ -45,3 +48,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a s
 
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l quick -d 'only those that take a second or so'
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l list -d 'say which there are, and run none'
+
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'udp shm packet' -d 'how packets travel'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture} from tests/data/pcaps and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,live} from tests/data/pcaps and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -8,6 +8,7 @@ frame: a byte that the target makes lengths of, then the frame: the shortest one
        opcode, and one of every other link type.  cm: the 256-byte MADs, one of every attribute and source.
 capfile: small captures in every format that editcap and mergecap write.
 capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
+nic, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
 Files are named by their content's hash, so that a second run changes nothing.
 """
 import hashlib
@@ -148,6 +149,10 @@ def analysis_seeds(sources):
     return seeds
 
 
+def script_seeds():
+    return [b"".join(hashlib.sha256(f"{seed} {part}".encode()).digest() for part in range(32)) for seed in range(32)]
+
+
 def store(name, seeds):
     folder = os.path.join(HERE, "corpus", name)
     shutil.rmtree(folder, ignore_errors=True)
@@ -180,6 +185,8 @@ def main():
         store("cm", (mads + made_mads)[:100])
         store("capfile", capture_seeds(picked, tmp))
         store("capture", analysis_seeds(sources))
+        store("nic", script_seeds())
+        store("live", script_seeds())
 
 
 main()

@@ -115,8 +115,8 @@ static void flows_from_text(struct loader *loader, const struct tree *value, str
 {
     char *text = arena_strndup(&loader->scratch, value->text, strlen(value->text));
     uint32_t lines = 1, line = value->at.line, count = 0, before = loader->errors->count;
-    char *word[5];
-    uint32_t start[5];
+    char *word[5] = {NULL};
+    uint32_t start[5] = {0};
 
     if (!text) {
         loader->no_memory = true;

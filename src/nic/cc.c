@@ -18,8 +18,8 @@
 #include "nic/nic_int.h"
 
 #define MBPS 1000000ULL
-#define PERCENT 10000ULL  /* of a million */
-#define RATE_MIN 10000ULL /* below it a byte's time does not fit its fixed point */
+#define PERCENT 10000ULL       /* of a million */
+#define TIME_MAX (1000 * PS_S) /* of a parameter: sums with the time of day stay far from 2^64 */
 
 const struct cc_param cc_param_list[] = {
 #define PARAM(field, kind, text)                                                                                       \
@@ -142,14 +142,17 @@ const char *cc_invalid(const struct cc_config *c, const char **ret_name)
         REFUSE_IF(c->initial_alpha > 1024, "initial_alpha", "is in 1024ths: at most 1024");
         REFUSE_IF(c->rpg_gd < 10 || c->rpg_gd > 32, "rpg_gd", "is 10 (a cut by alpha) to 32");
         REFUSE_IF(c->rpg_min_dec_fac > 1000000, "rpg_min_dec_fac", "is a share: at most 100%");
-        REFUSE_IF(c->rpg_min_rate < RATE_MIN, "rpg_min_rate", "is 10 kb/s or more");
-        REFUSE_IF(c->dce_tcp_rtt == 0, "dce_tcp_rtt", "must not be 0");
+        REFUSE_IF(c->rpg_min_rate < CC_RATE_MIN, "rpg_min_rate", "is 10 kb/s or more");
+        REFUSE_IF(c->dce_tcp_rtt == 0 || c->dce_tcp_rtt > TIME_MAX, "dce_tcp_rtt", "must not be 0, nor above 1000 s");
+        REFUSE_IF(c->rpg_time_reset && (c->rpg_time_reset < PS_NS || c->rpg_time_reset > TIME_MAX), "rpg_time_reset",
+                  "is 0 (none), or 1 ns to 1000 s");
+        REFUSE_IF(c->rate_reduce_monitor_period > TIME_MAX, "rate_reduce_monitor_period", "is 1000 s at most");
         REFUSE_IF(c->rpg_max_rate && c->rpg_max_rate < c->rpg_min_rate, "rpg_max_rate", "is below rpg_min_rate");
     }
     if (c->kind == CC_HPCC) {
         REFUSE_IF(c->hpcc_eta == 0 || c->hpcc_eta > 1000000, "hpcc_eta", "is a share: more than 0, at most 100%");
         REFUSE_IF(c->hpcc_base_rtt < PS_NS || c->hpcc_base_rtt > PS_S, "hpcc_base_rtt", "is 1 ns to 1 s");
-        REFUSE_IF(c->hpcc_min_rate < RATE_MIN, "hpcc_min_rate", "is 10 kb/s or more");
+        REFUSE_IF(c->hpcc_min_rate < CC_RATE_MIN, "hpcc_min_rate", "is 10 kb/s or more");
     }
     REFUSE_IF(c->kind > CC_HPCC, "kind", "is no algorithm");
     return NULL;

@@ -50,7 +50,9 @@ static void use_window(struct cc *cc, uint64_t window)
     struct cc_hpcc *h = &cc->hpcc;
 
     cc->window_bytes = window >> 16;
+    if (cc->window_bytes == 0) cc->window_bytes = 1; /* a closed window hears no ACK that could open it */
     cc->rate_bps = window >= h->window_max ? cc->line_bps : (uint64_t)((nic_u128)window * h->bps_per_byte >> 40);
+    if (cc->rate_bps < CC_RATE_MIN) cc->rate_bps = CC_RATE_MIN;
 }
 
 void cc_hpcc_init(struct cc *cc, struct cc_path *path)
@@ -111,9 +113,9 @@ static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, 
         struct cc_hop *known = &h->path->hop[i];
         if (hop->at <= known->at) continue; /* overtaken */
         ps_t span = hop->at - known->at;
-        uint64_t busy = (hop->tx_bytes - known->tx_bytes) * known->ps_per_byte >> 24;
+        uint64_t busy = (uint64_t)((nic_u128)(hop->tx_bytes - known->tx_bytes) * known->ps_per_byte >> 24);
         uint64_t queue = hop->queue_bytes < known->queue_bytes ? hop->queue_bytes : known->queue_bytes;
-        uint64_t queue_ps = queue * known->ps_per_byte >> 24;
+        uint64_t queue_ps = (uint64_t)((nic_u128)queue * known->ps_per_byte >> 24);
         uint64_t use = ratio(busy, span) + (uint64_t)((nic_u128)queue_ps * h->inverse_rtt >> 32);
         if (use > *ret_use) {
             *ret_use = use;
@@ -133,7 +135,9 @@ void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     ps_t span;
 
     (void)now;
-    if (ack->hops == 0) return;
+    if (ack->hops == 0 || ack->hops > PKT_INT_HOPS) return;
+    for (uint32_t i = 0; i < ack->hops; i++)
+        if (ack->hop[i].rate_bps == 0) return;       /* no link has such */
     if (!h->started || h->path->hops != ack->hops) { /* the first on this path only sets the marks */
         for (uint32_t i = 0; i < ack->hops; i++) {
             const struct pkt_hop told = as_told(c, &ack->hop[i]);

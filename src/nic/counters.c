@@ -125,9 +125,12 @@ static void audit_qp(const struct nic *nic, const struct nic_qp *qp)
     if (qp->transport == NIC_RC && qp->rto_ps && qp->una != qp->nxt && qp->sched == SCHED_IDLE)
         CHECK(qp->rto_at != PS_NEVER || qp->rnr_wait);
     uint32_t reads = 0;
-    for (uint32_t i = qp->sq_head; i != qp->sq_cur; i++)
+    for (uint32_t i = qp->sq_head; i != qp->sq_cur; i++) {
         reads += wr_at(qp, i)->verb >= NIC_READ;
+        CHECK(!wr_local(wr_at(qp, i))); /* nothing overtakes what makes no packets */
+    }
     CHECK(reads == qp->reads_out);
+    CHECK(qp->rx_verb != RX_WRITE || qp->rx_left <= NIC_LENGTH_MAX);
     if (qp->selective) {
         uint32_t kept = 0, resend = 0;
         for (uint32_t i = 0; i <= qp->selective->mask; i++) {

@@ -2,9 +2,9 @@
 /*
  * Completion queues: the owner's ring, the adapter's tail.
  *
- * A completion that finds the ring full is lost, and the queue says so (`overrun`): the
- * specification makes that an error of the queue (volume 1, chapter 11), which live turns into an
- * event.  A successful send is reported only when its work request asked for it; failures always are.
+ * A completion that finds the ring full is lost, and the queue says so (`overrun`): the specification
+ * makes that an error of the queue (volume 1, chapter 11), and an event tells of it.  A successful send is
+ * reported only when its work request asked for it; failures always are.
  */
 #include "base/check.h"
 #include "nic/nic_int.h"
@@ -29,6 +29,7 @@ static struct nic_cqe *cq_push(struct nic *nic, struct nic_cq *cq, struct nic_io
 {
     if (cq == NULL) return NULL;
     if (cq->tail - cq->head > cq->mask) {
+        if (!cq->overrun) event_cq(nic, cq);
         cq->overrun = true;
         return NULL;
     }
@@ -49,10 +50,12 @@ void complete_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, 
     struct nic_cqe *cqe = cq_push(nic, qp->send_cq, io);
     if (cqe == NULL) return;
     *cqe = (struct nic_cqe){.wr_id = wr->wr_id,
-                            .bytes = wr->verb >= NIC_CAS ? 8 : wr->length,
+                            .bytes = wr->verb >= NIC_BIND_MW ? 0
+                                     : wr->verb >= NIC_CAS   ? 8
+                                                             : wr->length,
                             .qpn = qp->qpn,
                             .status = (uint8_t)status,
-                            .verb = wr->verb};
+                            .verb = (uint8_t)(wr->verb & ~WR_DOOMED)};
 }
 
 void complete_recv(struct nic *nic, struct nic_qp *qp, const struct nic_cqe *cqe, struct nic_io *io)

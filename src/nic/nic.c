@@ -26,6 +26,8 @@
 static uint32_t power_of_two(uint32_t n)
 {
     uint32_t p = 1;
+
+    CHECK(n <= 1u << 31);
     while (p < n)
         p *= 2;
     return p;
@@ -38,6 +40,7 @@ struct layout {
 
 static struct layout layout_of(const struct nic_config *config)
 {
+    CHECK(config->max_mrs <= 1u << 30 && config->max_qps <= 1u << 23);
     struct layout l = {.mr_size = config->max_mrs ? power_of_two(2 * config->max_mrs) : 0,
                        .hash_size = power_of_two(2 * config->max_qps)};
     size_t at = ROUND_UP(sizeof(struct nic));
@@ -70,6 +73,8 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     struct nic *nic = memory;
 
     CHECK(config->line_bps > 0 && config->max_qps > 0 && config->max_qps <= 1u << 23);
+    CHECK(config->cnp_prio < NIC_PRIOS && (config->ack_prio < NIC_PRIOS || config->ack_prio == NIC_AS_QP));
+    CHECK(config->rx_bps == 0 || config->rx_pause_quanta > 0);
     CHECK(((uintptr_t)memory & 63) == 0);
     nic->config = *config;
     if (nic->config.first_qpn < 2) nic->config.first_qpn = 2; /* 0 and 1 are the management QPs */
@@ -85,6 +90,8 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     nic->pause_next = nic->rx_resume_at = nic->rx_refresh_at = nic->pause_deadline = PS_NEVER;
     nic->rx_rate = rate_of(config->rx_bps);
     nic->starved = true;
+    nic->free_head = nic->free_tail = nic->event_head = nic->event_tail = QP_NONE;
+    nic->foreign = config->max_qps;
     for (int p = 0; p < NIC_PRIOS; p++)
         nic->control[p] = (struct packet_list){.head = PKT_NONE, .tail = PKT_NONE};
     return nic;
@@ -177,9 +184,13 @@ static pkt_t control_pop(struct nic *nic, uint8_t mask, struct nic_io *io)
     list->head = p->next;
     if (list->head == PKT_NONE) nic->control_mask &= (uint8_t) ~(1u << prio);
     nic->control_count--;
-    if (p->tc) { /* an ACK that later ones could be merged into: not any more */
+    if (p->tc) { /* an answer that later ones could be merged into: not any more */
         struct nic_qp *qp = qp_find(nic, p->src_qp);
         if (qp && qp->ack_id == id) qp->ack_id = PKT_NONE;
+        if (qp && aeth_kind(p->ack.syndrome) != AETH_ACK) {
+            if (qp->nak_id == id) qp->nak_id = PKT_NONE;
+            if (qp->naks) qp->naks--;
+        }
         p->tc = 0;
     }
     p->src_qp = 0;
@@ -202,6 +213,7 @@ static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     id = response ? responder_tx(nic, qp, now, io) : requester_can_send(qp) ? requester_tx(nic, qp, now, io) : PKT_NONE;
     if (id == PKT_NONE) {
         qp->sched = SCHED_IDLE;
+        nic_wake(nic, qp, now, io);
         return PKT_NONE;
     }
     const struct pkt *p = &io->pool->hot[id];
@@ -237,7 +249,11 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
         nic->last_prio = (uint8_t)prio;
         if (io->pool->free_count == 0) break; /* the pool is refilled by its owner, who asks again */
         pkt_t id = qp_tx(nic, ready_pop(nic, prio), now, io);
-        if (id == PKT_NONE) continue;
+        if (id == PKT_NONE) {
+            control = nic->control_mask & (uint8_t)~nic->paused; /* a response refused is a NAK now */
+            if (control == 0) continue;
+            id = control_pop(nic, control, io);
+        }
         nic->starved = false;
         io->deadline = nic_deadline(nic);
         return id;
@@ -264,19 +280,28 @@ static void dispatch(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, str
     struct pkt *p = &io->pool->hot[id];
     const struct opcode_info *info = opcode_info(p->opcode);
 
+    if (p->src_node != qp->remote && qp->transport != NIC_UD) {
+        drop(nic, id, NIC_DROP_wrong_peer, io);
+        return;
+    }
     if (p->opcode == OPCODE_CNP) {
         cnp_rx(nic, qp, id, now, io);
         return;
     }
     if (info->name == NULL || info->transport != qp->transport) {
-        drop(nic, id, NIC_DROP_wrong_kind, io);
+        /* the reserved operations of a transport are for its responder to refuse (volume 1, 9.7.4.1.3) */
+        if (info->name == NULL && qp->transport == NIC_RC && p->opcode >> 5 == 0)
+            responder_reserved(nic, qp, id, io);
+        else
+            drop(nic, id, NIC_DROP_wrong_kind, io);
         return;
     }
-    if (p->src_node != qp->remote && qp->transport != NIC_UD) {
-        drop(nic, id, NIC_DROP_wrong_peer, io);
-        return;
+    if (__builtin_expect(qp->state == NIC_RTR, 0) && !qp->established) {
+        qp->established = true;
+        event_qp(nic, qp, NIC_EVENT_COMM_EST);
     }
-    if ((p->tos & PKT_ECN_MASK) == PKT_ECN_CE) notify_marked(nic, qp, p, now, io);
+    if ((p->tos & PKT_ECN_MASK) == PKT_ECN_CE && (qp->transport != NIC_UD || p->ud.qkey == qp->qkey))
+        notify_marked(nic, qp, p, now, io);
     if (qp->transport == NIC_UD)
         ud_rx(nic, qp, id, now, io);
     else if (qp->transport == NIC_UC)
@@ -297,6 +322,7 @@ void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
 
     io->place.kind = NIC_PLACE_NONE;
     io->atomic.verb = 0;
+    io->keep = io->kept = PKT_NONE;
     nic->counters.rx_packets++;
     nic->counters.rx_bytes += p->frame_bytes;
     struct nic_qp *qp = qp_find(nic, p->dest_qp);
@@ -304,12 +330,29 @@ void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
         drop(nic, id, NIC_DROP_wrong_kind, io);
     else if (qp == NULL)
         drop(nic, id, NIC_DROP_no_qp, io);
-    else if (qp->state < NIC_RTR || qp->state == NIC_ERROR)
+    else if (qp->state != NIC_RTS && (qp->state < NIC_RTR || qp->state == NIC_ERROR))
         drop(nic, id, NIC_DROP_qp_state, io);
     else if (nic->config.rx_bps && !receive_admit(nic, p, qp->prio, now, io))
         drop(nic, id, NIC_DROP_rx_buffer, io);
     else
         dispatch(nic, qp, id, now, io);
+    io->deadline = nic_deadline(nic);
+}
+
+void nic_rx_to(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
+{
+    io->pool->hot[id].dest_qp = qp->qpn;
+    nic_rx(nic, id, now, io);
+}
+
+void nic_rx_kept(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io)
+{
+    struct nic_qp *qp = qp_find(nic, qpn);
+
+    io->place.kind = NIC_PLACE_NONE;
+    io->atomic.verb = 0;
+    io->keep = io->kept = PKT_NONE;
+    if (qp && qp->selective && qp->state >= NIC_RTR && qp->state != NIC_ERROR) responder_kept(nic, qp, now, io);
     io->deadline = nic_deadline(nic);
 }
 

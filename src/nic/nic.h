@@ -28,7 +28,7 @@
 #define NIC_PRIOS 8
 
 enum nic_transport { NIC_RC, NIC_UC, NIC_UD };
-enum nic_state { NIC_RESET, NIC_INIT, NIC_RTR, NIC_RTS, NIC_SQE, NIC_ERROR };
+enum nic_state { NIC_RESET, NIC_INIT, NIC_RTR, NIC_RTS, NIC_SQD, NIC_SQE, NIC_ERROR };
 enum nic_recovery { NIC_GO_BACK_N, NIC_GO_BACK_0, NIC_SELECTIVE };
 
 enum nic_verb {
@@ -40,6 +40,8 @@ enum nic_verb {
     NIC_READ,
     NIC_CAS,
     NIC_FETCH_ADD,
+    NIC_BIND_MW, /* these two make no packets: done when all before them is complete, before all after them begins */
+    NIC_LOCAL_INV,
     NIC_VERBS
 };
 
@@ -54,7 +56,9 @@ enum nic_verb {
     X(REM_ACCESS_ERR, "remote access error")                                                                           \
     X(REM_OP_ERR, "remote operation error")                                                                            \
     X(RETRY_EXC_ERR, "retries exceeded")                                                                               \
-    X(RNR_RETRY_EXC_ERR, "RNR retries exceeded")
+    X(RNR_RETRY_EXC_ERR, "RNR retries exceeded")                                                                       \
+    X(MW_BIND_ERR, "memory window bind error")                                                                         \
+    X(BAD_RESP_ERR, "bad response")
 
 enum nic_status {
 #define X(id, text) NIC_##id,
@@ -66,7 +70,7 @@ const char *nic_status_name(unsigned status);
 
 #define NIC_SIGNALED 1u
 #define NIC_SOLICITED 2u
-#define NIC_FENCE 4u
+#define NIC_FENCE 4u /* waits until READs and atomics before it are answered */
 
 #define NIC_LENGTH_MAX (1ULL << 31) /* of a message: the specification's limit */
 
@@ -75,9 +79,17 @@ struct nic_wr { /* a send work request; kept in the QP's ring until completed */
     uint64_t local; /* the caller's word for the gather list (live: its first SGE; simulator: anything) */
     uint64_t remote_va;
     uint64_t length;
-    uint64_t compare, swap; /* atomics; swap is the addend of FETCH_ADD */
+    union {
+        struct {
+            uint64_t compare, swap; /* atomics; swap is the addend of FETCH_ADD */
+        };
+        struct {
+            uint32_t mw_key, new_key; /* BIND_MW: the window's present key, and the one after; range: remote_va, length
+                                       * (0: the window is bound to nothing); region: rkey; rights: imm */
+        };
+    };
     uint32_t rkey;
-    uint32_t imm;                 /* or the key to invalidate */
+    uint32_t imm;                 /* or the key to invalidate (SEND_INV, LOCAL_INV) */
     uint32_t dest, dest_qp, qkey; /* UD: endpoint, QP, key */
     uint8_t verb, flags;
     /* the adapter's, written when posted */
@@ -98,12 +110,15 @@ struct nic_cqe {
     uint32_t src;              /* UD: endpoint */
     uint8_t status, verb;      /* verb of a receive: SEND* or WRITE_IMM, as sent */
     bool receive, has_imm, invalidated, solicited;
+    uint8_t net; /* UD: enum pkt_net of the packet */
 };
 
 struct nic_cq { /* the caller's ring; power of two */
     struct nic_cqe *slot;
     uint32_t mask, head, tail; /* NIC writes at tail, owner reads at head */
     bool overrun;              /* a completion found no room and was lost */
+    bool event_waits;          /* the adapter's: an overrun that nic_event_next() has not told yet */
+    struct nic_cq *event_next;
 };
 void nic_cq_init(struct nic_cq *cq, struct nic_cqe *slot, uint32_t size);
 /* The next completion, or NULL; valid until the next poll. */
@@ -115,6 +130,9 @@ static inline const struct nic_cqe *nic_cq_poll(struct nic_cq *cq)
 struct nic_srq { /* a shared receive queue: the caller's ring; power of two */
     struct nic_recv *slot;
     uint32_t mask, head, tail; /* NIC takes at head */
+    uint32_t limit;            /* an event when fewer are left, once; 0: unarmed */
+    bool event_waits;          /* the adapter's */
+    struct nic_srq *event_next;
 };
 void nic_srq_init(struct nic_srq *srq, struct nic_recv *slot, uint32_t size);
 int nic_srq_post(struct nic_srq *srq, const struct nic_recv *recv); /* 0, -ENOMEM: full */
@@ -123,11 +141,19 @@ int nic_srq_post(struct nic_srq *srq, const struct nic_recv *recv); /* 0, -ENOME
 #define NIC_REMOTE_READ 2u
 #define NIC_REMOTE_ATOMIC 4u
 #define NIC_REMOTE_ALL 7u
-struct nic_mr {
+#define NIC_LOCAL_WRITE 8u /* of a region: asked for when a window with REMOTE_WRITE or REMOTE_ATOMIC is bound to it */
+#define NIC_MW_BIND 16u    /* of a region: windows may be bound to it */
+#define NIC_REMOTE_INVALIDATE 32u /* of a region: the peer of a QP in its pd may end it (SEND_INV) */
+struct nic_mr {                   /* a region, or a window onto one */
     uint64_t va, bytes;
     uint32_t key, pd;
+    uint32_t qpn;    /* type-2 window: the only QP that may use it; 0: any of the pd */
+    uint32_t parent; /* window: key of the region it is bound to; 0: a region, or a window not bound */
     uint8_t rights;
     bool live;
+    bool window; /* may have no bytes: not bound */
+    bool fixed;  /* region: LOCAL_INV is refused, and SEND_INV whatever its rights */
+    bool type2;  /* window: bound to the QP that binds it, invalidated by its LOCAL_INV and its peer's SEND_INV */
 };
 
 /* A READ or atomic that the responder has accepted: answered, or kept to be answered again. */
@@ -138,6 +164,8 @@ struct nic_resource {
     uint32_t rkey;
     uint32_t first_psn, last_psn; /* not cut to 24 bits */
     uint32_t next_psn;            /* to be answered next */
+    uint32_t stop_psn;            /* to be answered last: a requester that asks again may ask for less */
+    uint64_t stop;                /* bytes of it up to there */
     uint32_t msn;
     uint8_t opcode;
     bool pending;  /* something is still to be sent */
@@ -174,6 +202,7 @@ struct nic_qp_config {
     uint32_t resource_size;
     void *selective;         /* nic_selective_bytes(selective_size), zeroed, 8-aligned: for NIC_SELECTIVE */
     uint32_t selective_size; /* packets that may be missing, sent and kept: a power of two, 64 or more */
+    bool born_reset;         /* created in NIC_RESET, not connected: nic_qp_connect() follows */
     void *app;               /* the owner's */
 };
 #define NIC_RETRY_FOREVER 255u
@@ -204,7 +233,13 @@ struct nic_config {
     bool cnp_per_nic;      /* the gap is of the whole adapter, not of each QP */
     ps_t cnp_min_gap_ps;   /* dcqcn's min_time_between_cnps */
     bool cnp_remember;     /* a mark within that time makes a CNP at its end, as published; else it makes none */
+    bool nak_again;        /* a sequence NAK is repeated when PSNs after the gap begin anew: what it asked for was sent
+                            * and lost again.  For networks that keep the order */
     ps_t nak_repeat_ps;    /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
+    bool keeps_payload;    /* NIC_SELECTIVE with payload: see nic_io.keep; peers tell each other by pkt.mark, others
+                            * get go-back-N */
+    uint8_t free_naks;     /* sequence NAKs in a row, without progress, that cost no retry: where the network doubles
+                            * and delays them they would use up all in no time.  0: each costs one */
     uint8_t long_send_nak; /* enum nak_code for a SEND longer than its receive: NAK_INVALID_REQUEST, or, as rxe
                             * answers, NAK_REMOTE_OPERATION */
     /* A slow receiver: what arrives is drained at rx_bps from a buffer.  0: as fast as it comes. */
@@ -242,10 +277,34 @@ struct nic_io { /* needed and answered by each call; flags and pauses are only e
         uint32_t qpn, slot;
         uint8_t verb; /* NIC_CAS or NIC_FETCH_ADD; 0: none */
     } atomic;
+    /* Selective repeat with nic_config.keeps_payload: a packet's payload must wait with it for those before it.  The
+     * caller keeps the payload of `keep`, by that number, for as long as the packet is the adapter's.  When `kept` is
+     * next, the caller notes pool->hot[kept] and calls nic_rx_kept(), which answers as nic_rx() for that packet. */
+    pkt_t keep, kept; /* PKT_NONE: none */
     /* PFC frames this adapter wants to send (slow receiver): 0, or 1 with what it says */
     uint32_t pauses;
     uint8_t pause_enable;
     uint16_t pause_quanta; /* 0: resume */
+};
+
+/* asynchronous events (volume 1, 11.6.3) */
+enum nic_event_kind {
+    NIC_EVENT_NONE,
+    NIC_EVENT_QP_FATAL,   /* the QP failed for a local reason that no completion tells */
+    NIC_EVENT_QP_REQUEST, /* a peer's request was invalid: the QP is in error */
+    NIC_EVENT_QP_ACCESS,  /* a peer's request was refused for its key, range or rights: the QP is in error */
+    NIC_EVENT_COMM_EST,   /* a packet came while the QP was in NIC_RTR */
+    NIC_EVENT_SQ_DRAINED, /* NIC_SQD: all that was begun is complete */
+    NIC_EVENT_LAST_WQE,   /* in error, with an SRQ: no more receives of it will complete */
+    NIC_EVENT_SRQ_LIMIT,  /* fewer than srq->limit are left; the limit is 0 again */
+    NIC_EVENT_CQ_OVERRUN,
+    NIC_EVENTS
+};
+struct nic_event {
+    uint8_t kind; /* enum nic_event_kind */
+    uint32_t qpn;
+    struct nic_srq *srq;
+    struct nic_cq *cq;
 };
 
 struct nic;    /* opaque: nic_int.h */
@@ -255,16 +314,39 @@ size_t nic_memory_bytes(const struct nic_config *config);
 /* Memory is zeroed, cache-line aligned, and outlives the adapter.  The configuration is copied. */
 struct nic *nic_init(void *memory, const struct nic_config *config);
 
-/* qpn 0: the adapter's choice.  Born in NIC_RTS (RC, UC: connected as the configuration says).  The configuration is
- * copied, what it points to is kept.  -EINVAL, -ENOMEM (no QP left), -EEXIST. */
+/* qpn 0: the adapter's choice, not one that was free a moment ago.  Born in NIC_RTS (RC, UC: connected as the
+ * configuration says), or in NIC_RESET (born_reset).  The configuration is copied, what it points to is kept.
+ * -EINVAL, -ENOMEM (no QP left), -EEXIST. */
 int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *config, ps_t now, struct nic_qp **ret);
 void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
-/* NIC_ERROR flushes, NIC_RESET forgets; towards NIC_RTS one step at a time or, for the simulator, at once. */
+/* NIC_ERROR flushes, NIC_RESET forgets; towards NIC_RTS one step at a time or, for the simulator, at once.  NIC_SQD is
+ * entered from NIC_RTS and left to it: what was begun is finished, then NIC_EVENT_SQ_DRAINED comes.  NIC_SQE is
+ * entered by errors alone (UC, UD) and left to NIC_RTS.  -EINVAL: no such step. */
 int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io);
-/* Connects again: remote side, PSNs, MTU and the like from config; in NIC_RESET or NIC_INIT only. */
+/* Connects (again): remote side, PSNs, MTU and the like from config; in NIC_RESET or NIC_INIT only.  Rings and queues
+ * stay, but for `resource`, which may be another one (resource_size 0: as it is). */
 int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now);
+/* Changes what the mask names, to what config says; in any state but NIC_ERROR (NIC_SET_SEND_PSN: before NIC_RTS). */
+#define NIC_SET_TIMEOUT (1u << 0)
+#define NIC_SET_RETRY (1u << 1)
+#define NIC_SET_RNR_RETRY (1u << 2)
+#define NIC_SET_MIN_RNR (1u << 3)
+#define NIC_SET_ACCESS (1u << 4)
+#define NIC_SET_QKEY (1u << 5)
+#define NIC_SET_PATH (1u << 6) /* remote, sport, tos */
+#define NIC_SET_MAX_READ (1u << 7)
+#define NIC_SET_SEND_PSN (1u << 8)
+#define NIC_SET_PD (1u << 9)
+int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, uint32_t mask, ps_t now,
+                  struct nic_io *io);
+/* A receive that was taken from its queue and is not completed; false: none. */
+bool nic_qp_held(const struct nic_qp *qp, uint64_t *ret_wr_id);
+/* The PSN of the next new request, and the one expected. */
+void nic_qp_psns(const struct nic_qp *qp, uint32_t *ret_send, uint32_t *ret_expect);
 
-/* 0, -ENOMEM (ring full), -EINVAL (verb, length or state does not allow).  In NIC_ERROR it is flushed at once. */
+/* 0, -ENOMEM (ring full, or 2^30 packets posted and not acknowledged), -EINVAL (verb, length or state does not allow).
+ * Sends from NIC_RTS on, receives from NIC_INIT on.  In NIC_SQD sends wait; in NIC_ERROR both, and in NIC_SQE sends,
+ * are flushed at once. */
 int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
 int nic_post_recv(struct nic *nic, struct nic_qp *qp, const struct nic_recv *recv, ps_t now, struct nic_io *io);
 /* A memory region by its key: entered, changed, or (live false) removed.  -ENOMEM: table full. */
@@ -273,8 +355,20 @@ const struct nic_mr *nic_mr_find(const struct nic *nic, uint32_t key);
 
 /* Takes the packet: it is the adapter's from now on (given back to the pool, or sent again as an ACK). */
 void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io);
+/* As nic_rx(), for the given QP whatever the packet names: a copy for a member of a multicast group. */
+void nic_rx_to(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+/* After nic_rx() or nic_rx_kept() has named a packet in io->kept, and before any other call for that QP. */
+void nic_rx_kept(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io);
+/* What nic_rx() has just asked to place (io->place as it was) could not be: the work request or receive completes with
+ * NIC_LOC_PROT_ERR, RC answers NAK remote operation instead of an ACK, the QP is in error. */
+void nic_place_failed(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io);
 /* The next packet of the free port; PKT_NONE: nothing may go now, io->deadline says when to try again. */
 pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
+/* The payload of the packet that nic_tx() has just answered could not be gathered; the packet stays the caller's, who
+ * does not send it.  A request: its work request completes with NIC_LOC_PROT_ERR after those before it, and the QP
+ * goes to NIC_ERROR (RC) or NIC_SQE (UC, UD).  A READ response, or an atomic that
+ * could not be performed (p: its response): NAK remote operation after what was asked before, NIC_ERROR. */
+void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t now, struct nic_io *io);
 /* A PFC frame arrived. */
 void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS], ps_t now, struct nic_io *io);
 /* The link went down or came up: what either side told the other about pauses is void. */
@@ -282,6 +376,12 @@ void nic_link_changed(struct nic *nic, ps_t now, struct nic_io *io);
 void nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
 /* What an atomic asked for by io->atomic found. */
 void nic_atomic_done(struct nic *nic, uint32_t qpn, uint32_t slot, uint64_t original);
+
+/* The next asynchronous event that waits; false: none.  One of a kind and QP (SRQ, CQ) waits at most once. */
+bool nic_event_next(struct nic *nic, struct nic_event *ret);
+/* The queue is about to be gone: its event is not told. */
+void nic_srq_forget(struct nic *nic, struct nic_srq *srq);
+void nic_cq_forget(struct nic *nic, struct nic_cq *cq);
 
 struct nic_counters *nic_counters(struct nic *nic);
 struct nic_qp *nic_qp_find(struct nic *nic, uint32_t qpn); /* NULL: no such */

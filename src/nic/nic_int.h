@@ -31,7 +31,8 @@ __extension__ typedef unsigned __int128 nic_u128;
 #define PSN_SPAN (1u << 23)       /* PSNs of 24 bits that can be told before from after */
 #define NIC_WINDOW_MAX (1u << 22) /* half of it, for a window in packets */
 #define QP_NONE UINT32_MAX
-#define UD_GRH_BYTES 40u /* a UD receive begins with room for the GRH (volume 1, chapter 11) */
+#define CC_RATE_MIN 10000u /* bits a second: below it a byte's time does not fit its fixed point */
+#define UD_GRH_BYTES 40u   /* a UD receive begins with room for the GRH (volume 1, chapter 11) */
 
 enum sched { SCHED_IDLE, SCHED_READY, SCHED_PACED, SCHED_SERVED /* nic_tx is at it */ };
 enum heap_kind { HEAP_PACE, HEAP_TIMER };
@@ -49,7 +50,8 @@ enum verdict {
 
 struct selective { /* at the start of the memory brought for selective repeat */
     uint32_t mask;
-    uint32_t resend_count, kept_count, spare;
+    uint32_t resend_count, kept_count;
+    uint32_t decided; /* requester: before it each packet is known to be there, or was or is to be sent again */
     uint64_t *sacked; /* requester, by PSN: the peer has it */
     uint64_t *resend; /* to be sent again */
     uint64_t *resent; /* was sent again: the next time is the timer's */
@@ -60,9 +62,15 @@ struct answer { /* an ACK or NAK */
     uint32_t psn;
     uint32_t trigger; /* selective repeat: the packet after the gap, not cut to 24 bits */
     uint8_t syndrome, flags;
+    bool names;    /* the trigger counts */
     bool not_kept; /* and that packet must be sent again too */
 };
 #define ANSWER_NOT_KEPT (1u << 24) /* beside the trigger in pkt.ack.original */
+/* nic_config.keeps_payload: pkt.mark.  Of a request: NAKs that name a trigger are understood.  Of a NAK: the trigger is
+ * where the AETH has the MSN, and was kept or not.  Adapters of others have 0 here (volume 1, 9.2: reserved). */
+#define MARK_KEPT 0x52u
+#define MARK_NOT_KEPT 0x53u
+#define NAKS_WAITING 32u /* selective repeat: of a QP, before the newest takes the place of the one before it */
 
 /*
  * What a packet of a long WRITE touches lies together: lines 0 to 3 at the sender, 0 and the responder's
@@ -105,13 +113,14 @@ struct nic_qp {
     uint32_t fraction; /* of a picosecond, carried */
     uint8_t max_read, retry_left, rnr_left, retry, rnr_retry, access;
     bool implied; /* responses after a gap were asked for again, at implied_psn */
-    uint8_t spare;
+    bool attend;  /* requester_attend() has something to look after when work requests complete */
 
     /* line 3 and more */
     struct cc cc;
     uint64_t paced_bps;
     ps_t rnr_at;
     uint64_t post_bytes;
+    uint8_t free_naks;       /* without progress, since the last that had some or cost a retry */
     uint64_t given_up_bytes; /* part of una_bytes: of requests that failed or were flushed */
     uint32_t implied_psn;
     uint32_t sq_size, pd, qkey;
@@ -124,7 +133,11 @@ struct nic_qp {
     uint8_t failing;   /* enum nic_status: a fatal NAK waits behind responses */
     bool recv_held;    /* `recv` was taken from its queue and is not completed */
     bool drop_message; /* UC: until the next first packet */
+    bool repeats;      /* requester: what is missing alone is sent again (selective, and the peer keeps the rest) */
+    uint8_t naks;      /* in the control queue */
     uint32_t ack_id;   /* an ACK still in the control queue that may be merged with the next */
+    uint32_t nak_id;   /* the newest NAK still in the control queue, or PKT_NONE */
+    uint32_t gap_psn;  /* of the packet that came last after a gap */
     uint32_t resource_next, resource_tail;
     uint64_t rx_va, rx_left, rx_got;
     uint32_t rx_rkey;
@@ -140,6 +153,17 @@ struct nic_qp {
     struct nic_srq *srq;
     struct nic_cq *send_cq, *recv_cq;
     void *app;
+    uint32_t recv_done_psn; /* epsn when a receive was last completed */
+    uint32_t response_psn;  /* of the response that last completed a READ or atomic of ours */
+    /* what a connection in order never touches */
+    uint32_t locals;    /* work requests of the queue that end without a packet: local.c */
+    uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
+    bool drain_told;
+    bool established; /* NIC_EVENT_COMM_EST has been made */
+    bool listed;      /* free, and in the list of free places */
+    uint16_t events;  /* bits by enum nic_event_kind */
+    uint32_t event_prev, event_next;
+    uint32_t free_prev; /* with ready_next: the list of free places */
 };
 _Static_assert(offsetof(struct nic_qp, una) == 64 && offsetof(struct nic_qp, cc) == 192, "lines as described");
 
@@ -183,10 +207,16 @@ struct nic {
     ps_t rx_level_at, rx_resume_at, rx_refresh_at;
     uint8_t rx_paused;
     uint32_t mrs, mr_mask;
-    struct nic_mr *mr;  /* open addressing; key and live or ever used */
+    struct nic_mr *mr;  /* open addressing; a slot that is not live is empty */
     uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */
     uint32_t qpn_hash_mask;
     struct cc_path *path; /* [max_qps] with telemetry, else NULL */
+    /* free places of the QP table: those never used from `fresh` up, then the list, oldest first */
+    uint32_t fresh, free_head, free_tail, free_count;
+    uint32_t foreign; /* no place from here up is free */
+    uint32_t event_head, event_tail;
+    struct nic_srq *srq_event;
+    struct nic_cq *cq_event;
     struct nic_counters counters;
 };
 
@@ -209,6 +239,13 @@ static inline struct nic_wr *wr_at(const struct nic_qp *qp, uint32_t index)
 static inline uint64_t wr_payload(const struct nic_wr *wr)
 {
     return wr->verb < NIC_READ ? wr->length : 0;
+}
+
+#define WR_DOOMED 0x80u /* in nic_wr.verb: its payload cannot be read */
+/* Ends without a packet (local.c). */
+static inline bool wr_local(const struct nic_wr *wr)
+{
+    return wr->verb >= NIC_BIND_MW;
 }
 
 static inline void drop(struct nic *nic, pkt_t id, enum nic_drop why, struct nic_io *io)
@@ -262,10 +299,11 @@ static inline uint16_t frame_of(const struct nic *nic, uint8_t opcode, uint32_t 
 }
 
 /* qp.c */
-/* The oldest work request failed: complete it so, flush the rest, and stop. */
+/* The oldest work request failed: complete it so, flush the rest, and stop (UC, UD: stop sending). */
 void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
 void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
 void qp_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
+void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* NIC_SQE (UC, UD): sends are flushed */
 
 /* cq.c */
 void complete_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, enum nic_status status,
@@ -273,18 +311,39 @@ void complete_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, 
 void complete_recv(struct nic *nic, struct nic_qp *qp, const struct nic_cqe *cqe, struct nic_io *io);
 
 /* srq.c: takes the next receive into qp->recv (from the SRQ or the QP's own queue); false: none */
-bool recv_take(struct nic_qp *qp);
+bool recv_take(struct nic *nic, struct nic_qp *qp);
 
 /* mr.c */
 enum verdict mr_check(const struct nic *nic, const struct nic_qp *qp, uint32_t key, uint64_t va, uint64_t bytes,
                       uint8_t right);
-bool mr_invalidate(struct nic *nic, const struct nic_qp *qp, uint32_t key);
+/* Is the key good for this, still?  Asked for each packet that touches memory: keys may go at any time. */
+static inline enum verdict key_check(const struct nic *nic, const struct nic_qp *qp, uint32_t key, uint64_t va,
+                                     uint64_t bytes, uint8_t right)
+{
+    return __builtin_expect(nic->config.any_key, 1) ? DONE : mr_check(nic, qp, key, va, bytes, right);
+}
+bool mr_invalidate(struct nic *nic, const struct nic_qp *qp, uint32_t key, bool remote);
+bool mr_bind(struct nic *nic, const struct nic_qp *qp, const struct nic_wr *wr);
+
+/* event.c */
+void event_qp(struct nic *nic, struct nic_qp *qp, enum nic_event_kind kind);
+void event_forget_qp(struct nic *nic, struct nic_qp *qp);
+void event_srq(struct nic *nic, struct nic_srq *srq);
+void event_cq(struct nic *nic, struct nic_cq *cq);
+
+/* local.c */
+/* Work requests may have completed: what ends without a packet may be next, or the queue drained. */
+void requester_attend(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
+void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* NIC_SQD begins */
 
 /* requester.c */
 bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr); /* READ limit, fence */
 static inline bool requester_can_send(const struct nic_qp *qp)
 {
-    if (qp->state != NIC_RTS || qp->rnr_wait) return false;
+    if (qp->state != NIC_RTS || qp->rnr_wait) {
+        /* NIC_SQD: what was begun is brought to its end */
+        if (qp->state != NIC_SQD || qp->rnr_wait || psn_diff(qp->drain_psn, qp->nxt) <= 0) return false;
+    }
     if (qp->selective && qp->selective->resend_count) return true;
     if (qp->nxt == qp->post || qp->nxt - qp->una >= qp->window) return false;
     if (qp->nxt_bytes - qp->una_bytes >= qp->cc.window_bytes) return false;
@@ -307,7 +366,7 @@ void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
 void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
-bool selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
+void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
 void selective_release(struct nic_qp *qp, struct nic_io *io);
 
 /* responder.c */
@@ -315,11 +374,15 @@ void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct
 enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
 /* Answers with an ACK or NAK, in the packet given (taken over), or in a new one when id is PKT_NONE. */
 void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io);
+/* A request of no known operation. */
+void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
+void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 
 /* responder_read.c */
 enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
 /* Answers a duplicate READ or atomic again; false: not one of those it remembers. */
-bool responder_replay(struct nic *nic, struct nic_qp *qp, const struct pkt *p, uint32_t psn);
+bool responder_replay(struct nic_qp *qp, const struct pkt *p, uint32_t psn);
+/* PKT_NONE: the key of what was to be read is good no more; the QP is in error. */
 pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 static inline bool responder_has_work(const struct nic_qp *qp)
 {
@@ -330,6 +393,10 @@ static inline bool qp_has_work(const struct nic_qp *qp)
 {
     return responder_has_work(qp) || requester_can_send(qp);
 }
+
+/* failed.c */
+/* The READ or atomic of this PSN cannot be answered, nor any after it: NAK, and the end of the QP. */
+void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, struct nic_io *io);
 
 /* ud.c */
 void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);

@@ -3,9 +3,13 @@
  * Queue pairs: made, connected, moved between states (volume 1, 10.3.1), posted to, flushed.
  *
  * A QP's number is first_qpn plus its place in the table, so that finding it is an addition; QPs
- * whose owner insists on another number are found by a small hash beside.  Errors are final: the
- * work request that failed completes with its status, all others are flushed in order, and the QP
- * says nothing more until it is reset.
+ * whose owner insists on another number are found by a small hash beside.  Places are given out in order
+ * until each was used once, then the one that has been free longest: packets still under way to a QP
+ * that is gone find nobody, not its successor.
+ *
+ * Errors are final: the work request that failed completes with its status, all others are flushed in order,
+ * and the QP says nothing more until it is reset.  On UC and UD a request that fails stops only the send queue
+ * (NIC_SQE, 10.3.1.6); receiving goes on.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,6 +18,9 @@
 #include "base/time.h"
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
+
+#define HEADERS_MAX 48u     /* extended headers and pad of any operation */
+#define POST_MAX (1u << 30) /* PSNs given out and not acknowledged: those of 32 bits stay comparable */
 
 static bool power_of_two(uint32_t n)
 {
@@ -47,32 +54,84 @@ static void hash_add(struct nic *nic, const struct nic_qp *qp)
     nic->qpn_hash[at] = qp->index + 1;
 }
 
-static void hash_rebuild(struct nic *nic)
+static void hash_remove(struct nic *nic, const struct nic_qp *qp)
 {
-    memset(nic->qpn_hash, 0, (nic->qpn_hash_mask + 1) * sizeof(*nic->qpn_hash));
-    for (uint32_t i = 0; i < nic->config.max_qps; i++)
-        if (nic->qp[i].qpn && nic->qp[i].qpn != nic->config.first_qpn + i) hash_add(nic, &nic->qp[i]);
+    uint32_t mask = nic->qpn_hash_mask, hole = qp->qpn & mask;
+
+    while (nic->qpn_hash[hole] != qp->index + 1)
+        hole = (hole + 1) & mask;
+    for (uint32_t at = (hole + 1) & mask; nic->qpn_hash[at]; at = (at + 1) & mask) {
+        uint32_t home = nic->qp[nic->qpn_hash[at] - 1].qpn & mask;
+        if (((at - home) & mask) < ((at - hole) & mask)) continue; /* its chain begins after the hole */
+        nic->qpn_hash[hole] = nic->qpn_hash[at];
+        hole = at;
+    }
+    nic->qpn_hash[hole] = 0;
+}
+
+static void free_add(struct nic *nic, struct nic_qp *qp)
+{
+    qp->listed = true;
+    qp->ready_next = QP_NONE;
+    qp->free_prev = nic->free_tail;
+    if (nic->free_tail == QP_NONE)
+        nic->free_head = (uint32_t)(qp - nic->qp);
+    else
+        nic->qp[nic->free_tail].ready_next = (uint32_t)(qp - nic->qp);
+    nic->free_tail = (uint32_t)(qp - nic->qp);
+    nic->free_count++;
+}
+
+static void free_remove(struct nic *nic, struct nic_qp *qp)
+{
+    if (!qp->listed) return;
+    qp->listed = false;
+    nic->free_count--;
+    if (qp->free_prev == QP_NONE)
+        nic->free_head = qp->ready_next;
+    else
+        nic->qp[qp->free_prev].ready_next = qp->ready_next;
+    if (qp->ready_next == QP_NONE)
+        nic->free_tail = qp->free_prev;
+    else
+        nic->qp[qp->ready_next].free_prev = qp->free_prev;
+}
+
+/* A place whose own number is free too: one never used, else the one free longest. */
+static struct nic_qp *place_any(struct nic *nic)
+{
+    for (; nic->fresh < nic->config.max_qps; nic->fresh++) {
+        struct nic_qp *qp = &nic->qp[nic->fresh];
+        if (qp->qpn || qp->listed) continue;
+        if (qp_find(nic, nic->config.first_qpn + nic->fresh) == NULL) return qp;
+        free_add(nic, qp); /* a QP elsewhere has its number, for now */
+    }
+    for (uint32_t tries = nic->free_count; tries > 0; tries--) {
+        struct nic_qp *qp = &nic->qp[nic->free_head];
+        if (qp_find(nic, nic->config.first_qpn + nic->free_head) == NULL) return qp;
+        free_remove(nic, qp);
+        free_add(nic, qp);
+    }
+    return NULL;
 }
 
 /* A free place: the number's own where it can be, else (a foreign number) the last free one. */
 static struct nic_qp *place_of(struct nic *nic, uint32_t qpn)
 {
     uint32_t own = qpn - nic->config.first_qpn;
-    uint32_t n = nic->config.max_qps;
 
-    if (qpn && own < n && nic->qp[own].qpn == 0) return &nic->qp[own];
-    for (uint32_t i = 0; i < n; i++) {
-        struct nic_qp *qp = &nic->qp[qpn ? n - 1 - i : i];
-        bool taken = qp->qpn || (qpn == 0 && qp_find(nic, nic->config.first_qpn + i));
-        if (!taken) return qp;
-    }
-    return NULL;
+    if (qpn == 0) return place_any(nic);
+    if (own < nic->config.max_qps && nic->qp[own].qpn == 0) return &nic->qp[own];
+    while (nic->foreign > 0 && nic->qp[nic->foreign - 1].qpn)
+        nic->foreign--;
+    return nic->foreign ? &nic->qp[nic->foreign - 1] : NULL;
 }
 
 static int invalid(const struct nic *nic, const struct nic_qp_config *config)
 {
     if (config->transport > NIC_UD || config->recovery > NIC_SELECTIVE || config->prio >= NIC_PRIOS) return -EINVAL;
     if (config->mtu == 0 || config->window_packets > NIC_WINDOW_MAX) return -EINVAL;
+    if (nic->config.header_bytes + HEADERS_MAX + config->mtu > UINT16_MAX) return -EINVAL; /* pkt.frame_bytes */
     if (!power_of_two(config->sq_size) || !power_of_two(config->rq_size) || !power_of_two(config->resource_size))
         return -EINVAL;
     if ((config->sq_size && !config->sq) || (config->rq_size && !config->rq)) return -EINVAL;
@@ -121,8 +180,13 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->sport = config->sport;
     qp->ack_every = config->ack_every;
     qp->ack_request_every = config->ack_request_every;
+    if (config->window_packets) { /* acknowledgements must be on their way before the window closes */
+        uint32_t quarter = config->window_packets > 4 ? config->window_packets / 4 : 1;
+        if (qp->ack_request_every == 0 || qp->ack_request_every > quarter)
+            qp->ack_request_every = (uint16_t)(quarter > UINT16_MAX ? UINT16_MAX : quarter);
+    }
     qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
-    qp->epsn = qp->message_psn = config->expect_psn & PSN_MASK;
+    qp->epsn = qp->message_psn = qp->recv_done_psn = config->expect_psn & PSN_MASK;
     qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
     qp->rto_at = qp->rnr_at = qp->cnp_due = PS_NEVER;
     qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
@@ -131,12 +195,16 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->rnr_retry = qp->rnr_left = config->rnr_retry;
     qp->min_rnr_timer = config->min_rnr_timer;
     qp->access = config->access;
-    qp->ack_id = PKT_NONE;
+    qp->ack_id = qp->nak_id = PKT_NONE;
+    qp->naks = 0;
+    qp->repeats = config->recovery == NIC_SELECTIVE && !own->keeps_payload;
+    qp->established = false;
     qp->pd = config->pd;
     qp->qkey = config->qkey;
     qp->selective = NULL;
     if (config->recovery == NIC_SELECTIVE) {
         qp->selective = selective_init(config->selective, config->selective_size);
+        qp->selective->decided = qp->una;
         if (qp->window > config->selective_size) qp->window = config->selective_size;
     }
     qp->next_tx = qp->last_start = now;
@@ -152,6 +220,7 @@ int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *con
     if (qpn && qp_find(nic, qpn)) return -EEXIST;
     struct nic_qp *qp = place_of(nic, qpn);
     if (qp == NULL) return -ENOMEM;
+    free_remove(nic, qp);
     *qp = (struct nic_qp){.index = (uint32_t)(qp - nic->qp)};
     qp->qpn = qpn ? qpn : nic->config.first_qpn + qp->index;
     qp->sq = config->sq;
@@ -170,7 +239,7 @@ int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *con
     if (qp->qpn != nic->config.first_qpn + qp->index) hash_add(nic, qp);
     nic->qps++;
     connect(nic, qp, config, now);
-    qp->state = NIC_RTS;
+    qp->state = config->born_reset ? NIC_RESET : NIC_RTS;
     pace_rate(nic, qp, now, &none);
     *ret = qp;
     return 0;
@@ -181,6 +250,12 @@ int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_confi
     struct nic_io none = {.kick = false};
 
     if (qp->state > NIC_INIT || invalid(nic, config) || config->transport != qp->transport) return -EINVAL;
+    if (config->resource_size) {
+        qp->resource = config->resource;
+        qp->resource_size = config->resource_size;
+        qp->resource_mask = config->resource_size - 1;
+        qp->resource_next = qp->resource_tail = 0;
+    }
     connect(nic, qp, config, now);
     pace_rate(nic, qp, now, &none);
     return 0;
@@ -201,7 +276,7 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     if (qp->selective) selective_release(qp, io);
 }
 
-static void flush(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static void flush_sends(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
     for (; qp->sq_head != qp->sq_tail; qp->sq_head++)
         complete_send(nic, qp, wr_at(qp, qp->sq_head), NIC_WR_FLUSH_ERR, io);
@@ -211,6 +286,12 @@ static void flush(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->una = qp->nxt = qp->post;
     qp->given_up_bytes += qp->post_bytes - qp->una_bytes;
     qp->una_bytes = qp->nxt_bytes = qp->post_bytes;
+    qp->locals = 0;
+    qp->attend = false;
+}
+
+static void flush_receives(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
     if (qp->recv_held) {
         complete_recv(nic, qp, &(struct nic_cqe){.wr_id = qp->recv.wr_id, .status = NIC_WR_FLUSH_ERR}, io);
         qp->recv_held = false;
@@ -225,7 +306,17 @@ void qp_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
     quiet(nic, qp, io);
     qp->state = NIC_ERROR;
-    flush(nic, qp, io);
+    flush_sends(nic, qp, io);
+    flush_receives(nic, qp, io);
+    if (qp->srq) event_qp(nic, qp, NIC_EVENT_LAST_WQE);
+}
+
+void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    CHECK(qp->transport != NIC_RC);
+    qp->state = NIC_SQE;
+    flush_sends(nic, qp, io);
+    qp->high = qp->post;
 }
 
 void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
@@ -233,7 +324,10 @@ void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, st
     CHECK(qp->sq_head != qp->sq_tail);
     complete_send(nic, qp, wr_at(qp, qp->sq_head), status, io);
     qp->sq_head++;
-    qp_error(nic, qp, io);
+    if (qp->transport == NIC_RC)
+        qp_error(nic, qp, io);
+    else
+        qp_send_error(nic, qp, io);
 }
 
 void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
@@ -245,7 +339,7 @@ void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, st
     qp_error(nic, qp, io);
 }
 
-int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io)
+static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io)
 {
     switch (state) {
     case NIC_ERROR:
@@ -261,16 +355,29 @@ int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
         qp->offset = 0;
         qp->reads_out = 0;
         qp->rx_verb = RX_NONE;
-        qp->recv_held = qp->nak_sent = qp->implied = false;
-        qp->msn = 0;
+        qp->recv_held = qp->nak_sent = qp->implied = qp->drop_message = qp->attend = false;
+        qp->msn = qp->locals = 0;
+        qp->unacked = qp->since_request = 0;
+        qp->resource_next = qp->resource_tail = 0; /* what it was asked belongs to the connection that was */
+        qp->retry_left = qp->retry;
+        qp->rnr_left = qp->rnr_retry;
         qp->state = NIC_RESET;
+        cc_init(&qp->cc, qp->cc.config, nic->config.line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
+        pace_rate(nic, qp, now, io);
         return 0;
     case NIC_INIT:
     case NIC_RTR:
     case NIC_RTS:
-        if (qp->state == NIC_ERROR || (qp->state > state && qp->state != NIC_SQE)) return -EINVAL;
+        if (qp->state == NIC_ERROR || (qp->state > state && state != NIC_RTS)) return -EINVAL;
         qp->state = (uint8_t)state;
+        if (qp->attend) requester_attend(nic, qp, io);
         nic_wake(nic, qp, now, io);
+        return 0;
+    case NIC_SQD:
+        if (qp->state != NIC_RTS && qp->state != NIC_SQD) return -EINVAL;
+        if (qp->state == NIC_SQD) return 0;
+        qp->state = NIC_SQD;
+        requester_drain(nic, qp, io);
         return 0;
     case NIC_SQE:
         break;
@@ -278,20 +385,90 @@ int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
     return -EINVAL;
 }
 
+int nic_qp_modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io)
+{
+    int status = modify(nic, qp, state, now, io);
+
+    io->deadline = nic_deadline(nic);
+    return status;
+}
+
 void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
     CHECK(qp->qpn != 0);
     quiet(nic, qp, io);
+    event_forget_qp(nic, qp);
+    if (qp->qpn != nic->config.first_qpn + qp->index) hash_remove(nic, qp);
     qp->qpn = 0;
     qp->state = NIC_RESET;
     nic->qps--;
-    hash_rebuild(nic);
+    if (nic->foreign <= qp->index) nic->foreign = qp->index + 1;
+    free_add(nic, qp);
+    io->deadline = nic_deadline(nic);
+}
+
+/* Another class: out of its ready ring and into the other. */
+static void set_path(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config)
+{
+    const struct nic_config *own = &nic->config;
+    bool ready = qp->sched == SCHED_READY;
+
+    if (ready) ready_remove(nic, qp);
+    qp->remote = config->remote;
+    qp->sport = config->sport;
+    qp->tos = (uint8_t)((config->tos & ~PKT_ECN_MASK) | (own->ecn ? PKT_ECN_ECT0 : PKT_ECN_NOT_ECT));
+    qp->prio = config->prio;
+    qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
+    qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
+    qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
+    if (ready) ready_push(nic, qp);
+}
+
+int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, uint32_t mask, ps_t now,
+                  struct nic_io *io)
+{
+    if (qp->state == NIC_ERROR || config->timeout > 31 || config->min_rnr_timer > 31 || config->rnr_retry > 7 ||
+        config->prio >= NIC_PRIOS)
+        return -EINVAL;
+    if (mask & NIC_SET_SEND_PSN && qp->state >= NIC_RTS) return -EINVAL;
+    if (mask & NIC_SET_SEND_PSN) qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
+    if (mask & NIC_SET_RETRY) qp->retry = qp->retry_left = config->retry;
+    if (mask & NIC_SET_RNR_RETRY) qp->rnr_retry = qp->rnr_left = config->rnr_retry;
+    if (mask & NIC_SET_MIN_RNR) qp->min_rnr_timer = config->min_rnr_timer;
+    if (mask & NIC_SET_ACCESS) qp->access = config->access;
+    if (mask & NIC_SET_QKEY) qp->qkey = config->qkey;
+    if (mask & NIC_SET_MAX_READ) qp->max_read = config->max_read;
+    if (mask & NIC_SET_PD) qp->pd = config->pd;
+    if (mask & NIC_SET_PATH) set_path(nic, qp, config);
+    if (mask & NIC_SET_TIMEOUT) {
+        qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
+        bool waits = qp->transport == NIC_RC && qp->una != qp->nxt && !qp->rnr_wait;
+        qp->rto_at = waits && qp->rto_ps ? now + qp->rto_ps : PS_NEVER;
+        if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
+    }
+    nic_wake(nic, qp, now, io);
+    io->deadline = nic_deadline(nic);
+    return 0;
+}
+
+bool nic_qp_held(const struct nic_qp *qp, uint64_t *ret_wr_id)
+{
+    if (qp->recv_held) *ret_wr_id = qp->recv.wr_id;
+    return qp->recv_held;
+}
+
+void nic_qp_psns(const struct nic_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
+{
+    *ret_send = qp->post & PSN_MASK;
+    *ret_expect = qp->epsn & PSN_MASK;
 }
 
 static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
 {
-    if (wr->verb >= NIC_VERBS || wr->length > NIC_LENGTH_MAX) return false;
+    if (wr->verb >= NIC_BIND_MW) return wr->verb < NIC_VERBS && qp->transport != NIC_UD;
+    if (wr->length > NIC_LENGTH_MAX) return false;
     if (wr->verb >= NIC_CAS && wr->length > 8) return false;
+    if (wr->verb == NIC_READ && wr->length > (uint64_t)PSN_SPAN * qp->mtu) return false;
     if (qp->transport == NIC_RC) return wr->verb < NIC_READ || qp->max_read > 0;
     if (qp->transport == NIC_UC) return wr->verb < NIC_READ && wr->verb != NIC_SEND_INV;
     return wr->verb <= NIC_SEND_IMM && wr->length <= qp->mtu;
@@ -300,12 +477,15 @@ static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
 int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
 {
     if (qp->state < NIC_RTS || !postable(qp, wr)) return -EINVAL;
-    if (qp->state == NIC_ERROR) {
+    if (qp->state >= NIC_SQE) {
         complete_send(nic, qp, wr, NIC_WR_FLUSH_ERR, io);
+        io->deadline = nic_deadline(nic);
         return 0;
     }
     if (qp->sq_tail - qp->sq_head >= qp->sq_size) return -ENOMEM;
-    uint32_t packets = wr->length && wr->verb < NIC_CAS ? (uint32_t)((wr->length + qp->mtu - 1) / qp->mtu) : 1;
+    bool local = wr->verb >= NIC_BIND_MW;
+    uint32_t packets = wr->length && wr->verb < NIC_CAS ? (uint32_t)((wr->length + qp->mtu - 1) / qp->mtu) : !local;
+    if (packets > POST_MAX - (qp->post - qp->una)) return -ENOMEM;
     struct nic_wr *slot = wr_at(qp, qp->sq_tail);
     *slot = *wr;
     slot->first_psn = qp->post;
@@ -314,6 +494,10 @@ int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, p
     qp->post += packets;
     qp->post_bytes += wr_payload(slot);
     qp->sq_tail++;
+    if (__builtin_expect(local, 0)) {
+        qp->locals++;
+        requester_attend(nic, qp, io);
+    }
     nic_wake(nic, qp, now, io);
     io->deadline = nic_deadline(nic);
     return 0;

@@ -36,6 +36,7 @@ _Static_assert(OPCODE_UD_SEND_ONLY_IMM == OPCODE_RC_SEND_ONLY_IMM + 0x60, "and U
 
 bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr)
 {
+    if (wr_local(wr)) return false; /* local.c sees to it */
     if (wr->flags & NIC_FENCE && qp->offset == 0 && qp->reads_out > 0) return false;
     if (wr->verb < NIC_READ) return true;
     /* A READ takes all its PSNs at once: together with what is outstanding they must stay comparable. */
@@ -49,6 +50,7 @@ static void fill_headers(struct nic *nic, struct nic_qp *qp, struct pkt *p, cons
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
+    if (qp->selective && nic->config.keeps_payload) p->mark = MARK_KEPT;
     if (info->flags & OP_RETH || qp->selective) { /* in selective repeat each packet names its own place */
         p->rdma.va = (wr->verb >= NIC_WRITE ? wr->remote_va : 0) + offset;
         p->rdma.rkey = wr->rkey;
@@ -65,7 +67,6 @@ static void fill_headers(struct nic *nic, struct nic_qp *qp, struct pkt *p, cons
         p->src_qp = qp->qpn;
     }
     if (last && wr->flags & NIC_SOLICITED && wr->verb < NIC_READ) p->flags |= PKT_SOLICITED;
-    (void)nic;
 }
 
 uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const struct nic_wr *wr, uint32_t psn,
@@ -106,6 +107,7 @@ static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, struc
     if (!last) return;
     complete_send(nic, qp, wr_at(qp, qp->sq_head), NIC_SUCCESS, io);
     qp->sq_head++;
+    if (qp->attend) requester_attend(nic, qp, io);
 }
 
 static void count_sent(struct nic *nic, struct nic_qp *qp, uint32_t payload)
@@ -132,7 +134,7 @@ static pkt_t resend_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
 {
     uint32_t psn, index;
 
-    if (!selective_next(qp, &psn, &index)) return PKT_NONE;
+    selective_next(qp, &psn, &index);
     pkt_t id = pktpool_get(io->pool);
     CHECK(id != PKT_NONE);
     struct pkt *p = &io->pool->hot[id];
@@ -221,6 +223,7 @@ bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t n
     if (psn_diff(qp->una, qp->nxt) > 0) requester_back_to(qp, qp->una); /* more arrived than we were about to repeat */
     progress(qp, now);
     if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
+    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, io);
     return whole;
 }
 
@@ -241,7 +244,9 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
                              .next_psn = qp->nxt,
                              .marked = marked,
                              .hop = record ? record->hop : NULL,
-                             .hops = record ? record->hops : 0};
+                             .hops = !record                       ? 0
+                                     : record->hops > PKT_INT_HOPS ? PKT_INT_HOPS
+                                                                   : record->hops};
         cc_on_ack(&qp->cc, &ack, now);
     }
     pace_rate(nic, qp, now, io);
@@ -295,11 +300,13 @@ static void take_response(struct nic *nic, struct nic_qp *qp, const struct pkt *
     if (psn == wr->last_psn) {
         qp->reads_out -= qp->sq_cur != qp->sq_head; /* else it was about to be asked for again: not counted */
         complete_head(nic, qp, io);
+        qp->response_psn = psn;
     }
     if (qp->selective) selective_forget(qp, from, qp->una);
     if (psn_diff(qp->una, qp->nxt) > 0) requester_back_to(qp, qp->una);
     progress(qp, now);
     if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
+    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, io);
 }
 
 /* A READ's response packet has the length that its place in the answer gives it. */
@@ -330,7 +337,7 @@ void requester_response(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, 
     /* nxt moved back over this READ: what comes is the answer to the first asking, and as good */
     if (wr->verb < NIC_READ || !response_fits(qp, wr, p, psn)) {
         drop(nic, id, NIC_DROP_ghost, io);
-        qp_fail_send(nic, qp, NIC_LOC_QP_OP_ERR, io);
+        qp_fail_send(nic, qp, NIC_BAD_RESP_ERR, io);
         return;
     }
     take_response(nic, qp, p, psn, now, io);

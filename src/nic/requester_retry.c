@@ -32,7 +32,7 @@ void requester_back_to(struct nic_qp *qp, uint32_t psn)
     qp->reads_out = 0;
     for (; index != qp->sq_tail; index++) {
         const struct nic_wr *wr = wr_at(qp, index);
-        if (psn_diff(psn, wr->last_psn) <= 0) break;
+        if (psn_diff(psn, wr->last_psn) <= 0 || wr_local(wr)) break;
         qp->reads_out += wr->verb >= NIC_READ;
     }
     qp->sq_cur = index;
@@ -83,15 +83,26 @@ void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to)
         bit_clear(s->resend, at);
         bit_clear(s->resent, at);
     }
+    if (psn_diff(to, s->decided) > 0) s->decided = to;
 }
 
-/* What lies in [una, to) and is not known to have arrived is to be sent again; once, unless by the timer. */
+static void resend_set(struct selective *s, uint32_t at)
+{
+    if (bit_get(s->sacked, at) || bit_get(s->resent, at) || bit_get(s->resend, at)) return;
+    bit_set(s->resend, at);
+    s->resend_count++;
+}
+
+/*
+ * What lies in [una, to) and is not known to have arrived is to be sent again; once, unless by the timer.  NAKs come
+ * one for each packet behind a gap: what the last one has decided is not looked at again, but for the oldest.
+ */
 static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
 {
     struct selective *s = qp->selective;
-    uint32_t index = qp->sq_head;
+    uint32_t index = qp->sq_head, psn = qp->una;
 
-    for (uint32_t psn = qp->una; psn_diff(to, psn) > 0;) {
+    while (psn_diff(to, psn) > 0) {
         const struct nic_wr *wr = wr_at(qp, index);
         CHECK(index != qp->sq_tail);
         if (psn_diff(psn, wr->last_psn) > 0) {
@@ -102,38 +113,32 @@ static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
         if (timer) bit_clear(s->resent, at);
         /* The oldest is sent again though it arrived: it was the answer that was lost. */
         if (psn == qp->una && (timer || wr->verb >= NIC_READ)) bit_clear(s->sacked, at);
-        if (!bit_get(s->sacked, at) && !bit_get(s->resent, at) && !bit_get(s->resend, at)) {
-            bit_set(s->resend, at);
-            s->resend_count++;
-        }
+        resend_set(s, at);
         psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1; /* a READ is one packet */
+        if (!timer && psn_diff(s->decided, psn) > 0) psn = s->decided;
     }
+    if (psn_diff(psn, s->decided) > 0) s->decided = psn;
 }
 
-bool selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
+/* The oldest packet that is to be sent again (there is one), and its work request. */
+void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
 {
     struct selective *s = qp->selective;
+    uint32_t psn = qp->una, index = qp->sq_head;
+    uint64_t word;
 
-    for (uint32_t index = qp->sq_head, psn = qp->una; psn_diff(qp->nxt, psn) > 0;) {
-        const struct nic_wr *wr = wr_at(qp, index);
-        CHECK(index != qp->sq_tail);
-        if (psn_diff(psn, wr->last_psn) > 0) {
-            index++;
-            continue;
-        }
-        uint32_t at = psn & s->mask;
-        if (bit_get(s->resend, at)) {
-            bit_clear(s->resend, at);
-            bit_set(s->resent, at);
-            s->resend_count--;
-            *ret_psn = psn;
-            *ret_index = index;
-            return true;
-        }
-        psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1;
-    }
-    CHECK(s->resend_count == 0);
-    return false;
+    CHECK(s->resend_count > 0);
+    while ((word = s->resend[(psn & s->mask) / 64] >> (psn % 64)) == 0)
+        psn = (psn | 63) + 1;
+    psn += (uint32_t)__builtin_ctzll(word);
+    CHECK(psn_diff(qp->nxt, psn) > 0);
+    while (psn_diff(psn, wr_at(qp, index)->last_psn) > 0)
+        index++;
+    bit_clear(s->resend, psn & s->mask);
+    bit_set(s->resent, psn & s->mask);
+    s->resend_count--;
+    *ret_psn = psn;
+    *ret_index = index;
 }
 
 void selective_release(struct nic_qp *qp, struct nic_io *io)
@@ -173,7 +178,7 @@ void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (!take_retry(nic, qp, io)) return;
     qp->implied = true;
     qp->implied_psn = qp->una;
-    if (qp->selective) {
+    if (qp->repeats) {
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
         selective_mark(qp, qp->una + 1, false);
     } else {
@@ -198,7 +203,7 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     nic->counters.local_ack_timeout_err++;
     if (!take_retry(nic, qp, io)) return;
     qp->implied = false;
-    if (qp->selective) {
+    if (qp->repeats) {
         selective_mark(qp, qp->nxt, true);
         restart_timer(nic, qp, now);
     } else {
@@ -212,14 +217,18 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
 {
     qp->rnr_wait = false;
     qp->rnr_at = PS_NEVER;
-    if (qp->selective) restart_timer(nic, qp, now);
+    if (qp->repeats) restart_timer(nic, qp, now);
     nic_wake(nic, qp, now, io);
 }
 
 static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, ps_t now, struct nic_io *io)
 {
     nic->counters.rnr_nak_retry_err++;
-    if (qp->rnr_wait) return;
+    if (qp->rnr_wait) {
+        /* go-back-0: the message may have been moved back once more */
+        if (!qp->repeats && qp->nxt != qp->una) requester_back_to(qp, qp->una);
+        return;
+    }
     if (qp->rnr_retry != RNR_FOREVER) {
         if (qp->rnr_left == 0) {
             nic->counters.rnr_retry_exceeded++;
@@ -231,7 +240,7 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     qp->rnr_wait = true;
     qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
     timer_arm(nic, qp, qp->rnr_at);
-    if (qp->selective) {
+    if (qp->repeats) {
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
         bit_clear(qp->selective->sacked, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
         selective_mark(qp, qp->una + 1, false);
@@ -246,10 +255,12 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
                            struct nic_io *io)
 {
     nic->counters.packet_seq_err++;
-    if (qp->selective) {
+    bool wire = nic->config.keeps_payload;
+    if (qp->repeats && (!wire || p->mark)) {
         struct selective *sel = qp->selective;
-        uint32_t trigger = psn_wide((uint32_t)p->ack.original & PSN_MASK, qp->una), at = trigger & sel->mask;
-        bool kept = !(p->ack.original & ANSWER_NOT_KEPT);
+        uint32_t named = (wire ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
+        uint32_t trigger = psn_wide(named, qp->una), at = trigger & sel->mask;
+        bool kept = wire ? p->mark == MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
         if (psn_diff(trigger, qp->una) <= 0 || psn_diff(trigger, qp->nxt) >= 0) return;
         if (kept) {
             bit_set(sel->sacked, at);
@@ -257,12 +268,19 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
             bit_clear(sel->resend, at);
         } else {
             bit_clear(sel->resent, at);
+            resend_set(sel, at);
         }
-        selective_mark(qp, trigger + !kept, false);
+        selective_mark(qp, trigger, false);
         return;
     }
+    if (qp->repeats) selective_forget(qp, qp->una, qp->nxt);
     if (qp->nxt == qp->una) return; /* already back */
-    if (!moved && !take_retry(nic, qp, io)) return;
+    if (!moved && qp->free_naks < nic->config.free_naks) {
+        qp->free_naks++;
+    } else {
+        qp->free_naks = 0;
+        if (!moved && !take_retry(nic, qp, io)) return;
+    }
     requester_back_to(qp, qp->una);
     (void)now;
 }
@@ -290,6 +308,8 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
     unsigned code = p->ack.syndrome & 0x1f;
     enum aeth_kind kind = aeth_kind(p->ack.syndrome);
 
+    /* With payload, until the peer has shown that it keeps what comes after a gap it is taken to drop it. */
+    if (qp->selective && (p->mark == MARK_KEPT || p->mark == MARK_NOT_KEPT)) qp->repeats = true;
     bool again = kind == AETH_RNR_NAK || (kind == AETH_NAK && code == NAK_PSN_SEQUENCE);
     /* A responder that goes back to 0 names the message's first packet, acknowledged though it may be. */
     if (again && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&
@@ -305,11 +325,12 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
         requester_implied(nic, qp, now, io);
         return;
     }
+    if (qp->state == NIC_ERROR) return; /* what was next could not be done */
     if (kind == AETH_RNR_NAK)
         receiver_not_ready(nic, qp, p->ack.syndrome, now, io);
     else if (code == NAK_PSN_SEQUENCE)
         sequence_error(nic, qp, p, qp->una != una, now, io);
     else
         fatal(nic, qp, code, io);
-    if (qp->state == NIC_RTS) nic_wake(nic, qp, now, io);
+    if (qp->state != NIC_ERROR) nic_wake(nic, qp, now, io);
 }

@@ -11,7 +11,11 @@
  * acknowledges.  One that still waits to be sent is moved on instead of adding another, unless each
  * packet is to have its own.  Responses leave in order of PSN, so an ACK that comes after a READ not yet answered
  * waits behind it in the QP (`trail`).  The AETH says 31: no credits are counted (9.7.7.2), as
- * adapters with shared receive queues do.
+ * adapters with shared receive queues do.  A NAK that still waits gives its place to the next, so that a peer who
+ * asks for trouble while the port is paused gets one descriptor of the pool, not all.
+ *
+ * Keys are looked up again for each packet of a WRITE: its region may have gone since the first (10.6.3.5: once
+ * deregistration returns, nothing is touched any more).
  */
 #include "base/check.h"
 #include "base/time.h"
@@ -39,7 +43,36 @@ static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, cons
     p->ack.msn = qp->msn & PSN_MASK;
     p->ack.syndrome = answer->syndrome;
     p->ack.original = 0;
-    if (qp->selective) p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
+    if (!qp->selective) return;
+    p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
+    if (!nic->config.keeps_payload || !answer->names) return;
+    p->ack.msn = answer->trigger & PSN_MASK;
+    p->mark = answer->not_kept ? MARK_NOT_KEPT : MARK_KEPT;
+}
+
+/* The answer goes into the place of one that waits.  An ACK is only ever moved on. */
+static void answer_over(const struct nic *nic, struct nic_qp *qp, pkt_t waiting, pkt_t id, const struct answer *answer,
+                        struct nic_io *io)
+{
+    struct pkt *p = &io->pool->hot[waiting];
+
+    if (aeth_kind(answer->syndrome) != AETH_ACK) {
+        pkt_t next = p->next;
+        answer_fill(nic, qp, waiting, answer, io);
+        p->next = next;
+        p->tc = 1;
+        p->src_qp = qp->qpn;
+    } else if (psn_diff(answer->psn, psn_wide(p->psn, qp->epsn)) >= 0) {
+        p->psn = answer->psn & PSN_MASK;
+        p->ack.msn = qp->msn & PSN_MASK;
+    }
+    p->flags |= answer->flags;
+    if (id == PKT_NONE) return;
+    if (nic->config.telemetry) {
+        io->pool->telemetry[waiting] = io->pool->telemetry[id];
+        io->pool->telemetry[waiting].echo = true;
+    }
+    pktpool_put(io->pool, id);
 }
 
 void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io)
@@ -57,16 +90,9 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
         return;
     }
     qp->trail = false;
-    if (plain && qp->ack_id != PKT_NONE) {
-        struct pkt *waiting = &io->pool->hot[qp->ack_id];
-        waiting->psn = answer->psn & PSN_MASK;
-        waiting->ack.msn = qp->msn & PSN_MASK;
-        waiting->flags |= answer->flags;
-        if (nic->config.telemetry && id != PKT_NONE) {
-            io->pool->telemetry[qp->ack_id] = io->pool->telemetry[id];
-            io->pool->telemetry[qp->ack_id].echo = true;
-        }
-        if (id != PKT_NONE) pktpool_put(io->pool, id);
+    pkt_t waiting = plain ? qp->ack_id : qp->naks >= (qp->selective ? NAKS_WAITING : 1) ? qp->nak_id : PKT_NONE;
+    if (waiting != PKT_NONE) {
+        answer_over(nic, qp, waiting, id, answer, io);
         return;
     }
     bool fresh = id == PKT_NONE;
@@ -83,8 +109,13 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
     nic->counters.tx_ack_packets++;
     qp->ack_id = PKT_NONE;
     struct pkt *p = &io->pool->hot[id];
-    if (plain && qp->ack_every != 1) {
+    if (!plain) {
+        qp->nak_id = id;
+        if (qp->naks < UINT8_MAX) qp->naks++;
+    } else if (qp->ack_every != 1) {
         qp->ack_id = id;
+    }
+    if (!plain || qp->ack_every != 1) {
         p->tc = 1; /* nic_tx clears both */
         p->src_qp = qp->qpn;
     }
@@ -141,7 +172,11 @@ static enum verdict execute_write(struct nic *nic, struct nic_qp *qp, const stru
     }
     bool last = flags & OP_LAST;
     if (last ? p->payload_bytes != qp->rx_left : p->payload_bytes >= qp->rx_left) return REFUSED_INVALID;
-    if (flags & OP_IMMDT && !recv_take(qp)) return REFUSED_RNR;
+    if (!(flags & OP_FIRST)) {
+        enum verdict verdict = key_check(nic, qp, qp->rx_rkey, qp->rx_va, p->payload_bytes, NIC_REMOTE_WRITE);
+        if (verdict != DONE) return verdict;
+    }
+    if (flags & OP_IMMDT && !recv_take(nic, qp)) return REFUSED_RNR;
     place_write(qp, p, io);
     return DONE;
 }
@@ -150,12 +185,12 @@ static enum verdict execute_send(struct nic *nic, struct nic_qp *qp, const struc
                                  struct nic_io *io)
 {
     if (flags & OP_FIRST) {
-        if (!recv_take(qp)) return REFUSED_RNR;
+        if (!recv_take(nic, qp)) return REFUSED_RNR;
         nic->counters.rx_send_requests++;
         qp->rx_got = 0;
     }
     if (qp->rx_got + p->payload_bytes > qp->recv.length) return REFUSED_LENGTH;
-    if (flags & OP_IETH && !mr_invalidate(nic, qp, p->imm)) return REFUSED_ACCESS;
+    if (flags & OP_IETH && !mr_invalidate(nic, qp, p->imm, true)) return REFUSED_ACCESS;
     io->place.local = qp->recv.local;
     io->place.offset = qp->rx_got;
     io->place.bytes = p->payload_bytes;
@@ -173,6 +208,7 @@ static void finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt 
     if (info->verb == OP_WRITE && !imm) return;
     CHECK(qp->recv_held);
     qp->recv_held = false;
+    qp->recv_done_psn = qp->epsn;
     struct nic_cqe cqe = {.wr_id = qp->recv.wr_id,
                           .bytes = qp->rx_got,
                           .imm = p->imm,
@@ -188,7 +224,7 @@ static void finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt 
     complete_recv(nic, qp, &cqe, io);
 }
 
-/* The packet most seen: a full one from the middle of a WRITE, checked when the WRITE began. */
+/* The packet most seen: a full one from the middle of a WRITE. */
 static inline bool middle_of_write(const struct nic_qp *qp, const struct pkt *p)
 {
     bool middle = p->opcode == OPCODE_RC_WRITE_MIDDLE || p->opcode == OPCODE_UC_WRITE_MIDDLE;
@@ -204,6 +240,8 @@ enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_
 
     (void)now;
     if (middle_of_write(qp, p)) {
+        verdict = key_check(nic, qp, qp->rx_rkey, qp->rx_va, p->payload_bytes, NIC_REMOTE_WRITE);
+        if (__builtin_expect(verdict != DONE, 0)) return verdict;
         place_write(qp, p, io);
         nic->counters.rx_payload_bytes += p->payload_bytes;
         qp->epsn++;
@@ -252,6 +290,10 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
     nic->counters.resp_remote_access_errors += verdict == REFUSED_ACCESS;
     nic->counters.resp_invalid_requests += verdict == REFUSED_INVALID;
     nic->counters.resp_local_length_error += verdict == REFUSED_LENGTH;
+    if (verdict == REFUSED_ACCESS)
+        event_qp(nic, qp, NIC_EVENT_QP_ACCESS);
+    else if (verdict != REFUSED_LENGTH)
+        event_qp(nic, qp, verdict == REFUSED_INVALID ? NIC_EVENT_QP_REQUEST : NIC_EVENT_QP_FATAL);
     uint8_t code = verdict == REFUSED_LENGTH ? nic->config.long_send_nak : code_of[verdict];
     answer.syndrome = (uint8_t)(SYNDROME_NAK | code);
     responder_answer(nic, qp, id, &answer, io);
@@ -259,15 +301,51 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
     if (!qp->trail) qp_fail_recv(nic, qp, qp->failing, io); /* else when the responses before it are sent */
 }
 
-/* Selective repeat: a WRITE packet names its own place and goes there though others are missing. */
-static void place_early(const struct nic *nic, const struct nic_qp *qp, const struct pkt *p, struct nic_io *io)
+void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io)
 {
-    if (opcode_info(p->opcode)->verb != OP_WRITE || !(qp->access & NIC_REMOTE_WRITE)) return;
-    if (mr_check(nic, qp, p->rdma.rkey, p->rdma.va, p->payload_bytes, NIC_REMOTE_WRITE) != DONE) return;
+    if (io->pool->hot[id].psn == (qp->epsn & PSN_MASK) && !qp->failing)
+        refuse(nic, qp, id, REFUSED_INVALID, io);
+    else
+        drop(nic, id, NIC_DROP_wrong_kind, io);
+}
+
+/*
+ * Selective repeat in a model without payload: a WRITE packet names its own place and goes there though others are
+ * missing.  False: it may not, and is not kept.
+ */
+static bool place_early(const struct nic *nic, const struct nic_qp *qp, const struct pkt *p, struct nic_io *io)
+{
+    if (opcode_info(p->opcode)->verb != OP_WRITE) return true;
+    if (!(qp->access & NIC_REMOTE_WRITE) || p->payload_bytes > qp->mtu) return false;
+    if (key_check(nic, qp, p->rdma.rkey, p->rdma.va, p->payload_bytes, NIC_REMOTE_WRITE) != DONE) return false;
     io->place.va = p->rdma.va;
     io->place.rkey = p->rdma.rkey;
     io->place.bytes = p->payload_bytes;
     io->place.kind = NIC_PLACE_MEMORY;
+    return true;
+}
+
+/* Selective repeat: the packet waits here for those before it; false: it cannot, and is the caller's still. */
+static bool keep(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+    const struct pkt *p = &io->pool->hot[id];
+    uint32_t *slot = &s->kept[psn & s->mask];
+
+    if (opcode_info(p->opcode)->verb == OP_ATOMIC) return false; /* a call asks its caller for one atomic at most */
+    if (nic->config.keeps_payload) {
+        if (p->payload_bytes > qp->mtu) return false;
+        io->keep = id;
+    } else if (!place_early(nic, qp, p, io)) {
+        return false;
+    }
+    if (*slot) { /* of a PSN that a READ before it has taken: only a peer that lies sends such */
+        pktpool_put(io->pool, *slot - 1);
+        s->kept_count--;
+    }
+    *slot = id + 1;
+    s->kept_count++;
+    return true;
 }
 
 /* A packet after a gap. */
@@ -277,30 +355,26 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
     struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = SYNDROME_NAK | NAK_PSN_SEQUENCE};
 
     nic->counters.out_of_sequence++;
-    if (s && opcode_info(io->pool->hot[id].opcode)->verb == OP_ATOMIC) {
-        /* not kept: a call asks its caller for one atomic at most */
-        answer.not_kept = true;
-        nic->counters.tx_nak_sequence++;
-        nic->counters.drop[NIC_DROP_out_of_sequence]++;
-        responder_answer(nic, qp, id, &answer, io);
-        return;
-    }
-    if (s) {
-        uint32_t *slot = &s->kept[psn & s->mask];
-        if (psn - qp->epsn > s->mask || *slot) {
-            drop(nic, id, *slot ? NIC_DROP_duplicate : NIC_DROP_out_of_sequence, io);
+    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == MARK_KEPT)) {
+        uint32_t known = s->kept[psn & s->mask];
+        bool twin = known && io->pool->hot[known - 1].psn == (psn & PSN_MASK);
+        if (psn - qp->epsn > s->mask || twin) {
+            drop(nic, id, twin ? NIC_DROP_duplicate : NIC_DROP_out_of_sequence, io);
             return;
         }
-        *slot = id + 1;
-        s->kept_count++;
-        place_early(nic, qp, &io->pool->hot[id], io);
-        nic->counters.reordered_packets++;
+        answer.names = true;
+        answer.not_kept = !keep(nic, qp, id, psn, io);
+        nic->counters.reordered_packets += !answer.not_kept;
+        nic->counters.drop[NIC_DROP_out_of_sequence] += answer.not_kept;
         nic->counters.tx_nak_sequence++;
-        responder_answer(nic, qp, PKT_NONE, &answer, io);
+        responder_answer(nic, qp, answer.not_kept ? id : PKT_NONE, &answer, io);
         return;
     }
     nic->counters.drop[NIC_DROP_out_of_sequence]++;
-    if (qp->nak_sent && (nic->config.nak_repeat_ps == 0 || now < qp->nak_next)) {
+    bool anew = nic->config.nak_again && psn_diff(psn, qp->gap_psn) <= 0;
+    bool due = anew || (nic->config.nak_repeat_ps && now >= qp->nak_next);
+    qp->gap_psn = psn;
+    if (qp->nak_sent && (qp->nak_next == PS_NEVER || !due)) {
         pktpool_put(io->pool, id);
         return;
     }
@@ -322,7 +396,7 @@ static void duplicate(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn
     nic->counters.duplicate_request++;
     nic->counters.drop[NIC_DROP_duplicate]++;
     if (info->verb == OP_READ || info->verb == OP_ATOMIC) {
-        if (responder_replay(nic, qp, p, psn)) nic_wake(nic, qp, now, io);
+        if (responder_replay(qp, p, psn)) nic_wake(nic, qp, now, io);
         pktpool_put(io->pool, id);
         return;
     }
@@ -373,18 +447,43 @@ static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, str
     }
 }
 
-/* Selective repeat: what was kept and is next in order now.  It was placed when it arrived. */
+/* Selective repeat: the kept packet that is next in order now, taken out; PKT_NONE: none. */
+static pkt_t take_kept(struct nic_qp *qp, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+    uint32_t *slot = &s->kept[qp->epsn & s->mask];
+
+    if (*slot == 0 || qp->failing || qp->state == NIC_ERROR) return PKT_NONE;
+    pkt_t id = *slot - 1;
+    *slot = 0;
+    s->kept_count--;
+    if (io->pool->hot[id].psn == (qp->epsn & PSN_MASK)) return id;
+    pktpool_put(io->pool, id); /* a READ before it has taken its PSN */
+    return PKT_NONE;
+}
+
+/* Where it was placed when it arrived is where the WRITE wants it. */
+static bool placed_right(const struct nic_qp *qp, const struct pkt *p)
+{
+    const struct opcode_info *info = opcode_info(p->opcode);
+
+    if (info->verb != OP_WRITE || info->flags & OP_FIRST || qp->rx_verb != RX_WRITE) return true;
+    return p->rdma.va == qp->rx_va && p->rdma.rkey == qp->rx_rkey;
+}
+
+/* In a model without payload all that was kept and is next in order: it was placed when it arrived. */
 static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     struct selective *s = qp->selective;
 
-    while (s->kept_count && !qp->failing && qp->state != NIC_ERROR) {
-        uint32_t *slot = &s->kept[qp->epsn & s->mask];
+    while (s->kept_count) {
         uint32_t epsn = qp->epsn;
-        if (*slot == 0) break;
-        pkt_t kept = *slot - 1;
-        *slot = 0;
-        s->kept_count--;
+        pkt_t kept = take_kept(qp, io);
+        if (kept == PKT_NONE) break;
+        if (!placed_right(qp, &io->pool->hot[kept])) {
+            refuse(nic, qp, kept, REFUSED_INVALID, io);
+            break;
+        }
         uint8_t kind = io->place.kind;
         uint64_t va = io->place.va, local = io->place.local, offset = io->place.offset;
         uint32_t bytes = io->place.bytes, rkey = io->place.rkey;
@@ -397,6 +496,25 @@ static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
         io->place.rkey = rkey;
         if (qp->epsn == epsn) break; /* refused for now */
     }
+}
+
+/* With payload, one at a time: the caller is told which is next. */
+static void name_kept(const struct nic_qp *qp, struct nic_io *io)
+{
+    const struct selective *s = qp->selective;
+    uint32_t known = s->kept[qp->epsn & s->mask];
+
+    if (known && !qp->failing && qp->state != NIC_ERROR) io->kept = known - 1;
+}
+
+void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
+{
+    uint32_t epsn = qp->epsn;
+    pkt_t id = take_kept(qp, io);
+
+    if (id == PKT_NONE) return;
+    in_order(nic, qp, id, now, io);
+    if (qp->epsn != epsn) name_kept(qp, io);
 }
 
 void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
@@ -421,5 +539,9 @@ void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct
         duplicate(nic, qp, id, psn, now, io);
         return;
     }
-    if (qp->selective && qp->selective->kept_count) drain_kept(nic, qp, now, io);
+    if (!qp->selective || qp->selective->kept_count == 0) return;
+    if (nic->config.keeps_payload)
+        name_kept(qp, io);
+    else
+        drain_kept(nic, qp, now, io);
 }

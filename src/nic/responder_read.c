@@ -5,8 +5,10 @@
  * Each that is accepted takes a place in a ring; the responses are cut into packets when the port asks for them, in
  * turn with the QP's own requests and under the same pacing and pauses.  A place stays after its
  * response was sent, until the ring comes round: a duplicate READ is executed again from the PSN
- * it names, a duplicate atomic gets the answer it got before (9.4.5: it must not be executed
+ * it names, for as much as it asks, a duplicate atomic gets the answer it got before (9.4.5: it must not be executed
  * twice).  A requester that has more outstanding than the ring holds is told so: invalid request.
+ *
+ * Keys are looked up again for each packet of a READ's answer.  One that is good no more ends it: NAK remote access.
  *
  * When an older one is asked for again, the later ones will be too: whatever of them was still to be
  * sent is not.
@@ -20,6 +22,12 @@
 static struct nic_resource *resource_at(const struct nic_qp *qp, uint32_t index)
 {
     return &qp->resource[index & qp->resource_mask];
+}
+
+/* An answer of no bytes is one packet too. */
+static uint32_t packets_of(const struct nic_qp *qp, uint32_t length)
+{
+    return length ? (length - 1) / qp->mtu + 1 : 1;
 }
 
 static enum verdict may_access(struct nic *nic, const struct nic_qp *qp, const struct pkt *p, bool read)
@@ -42,7 +50,7 @@ static void keep_in_order(struct nic_qp *qp)
     if (qp->ack_prio == qp->prio && qp->ack_tos == (qp->tos & ~PKT_ECN_MASK)) return;
     qp->ack_prio = qp->prio;
     qp->ack_tos = (uint8_t)(qp->tos & ~PKT_ECN_MASK);
-    qp->ack_id = PKT_NONE;
+    qp->ack_id = qp->nak_id = PKT_NONE;
 }
 
 /* Places that have nothing to send are passed over. */
@@ -73,9 +81,10 @@ enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, stru
 
     if (verdict != DONE) return verdict;
     if (!make_room(qp)) return REFUSED_INVALID;
-    keep_in_order(qp);
     uint32_t length = read ? p->rdma.dma_bytes : 8;
-    uint32_t packets = read && length ? (length + qp->mtu - 1) / qp->mtu : 1;
+    uint32_t packets = packets_of(qp, length);
+    if (packets > PSN_SPAN) return REFUSED_INVALID;
+    keep_in_order(qp);
     qp->msn++;
     *resource_at(qp, qp->resource_tail) = (struct nic_resource){.va = p->rdma.va,
                                                                 .length = length,
@@ -83,6 +92,8 @@ enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, stru
                                                                 .first_psn = qp->epsn,
                                                                 .last_psn = qp->epsn + packets - 1,
                                                                 .next_psn = qp->epsn,
+                                                                .stop_psn = qp->epsn + packets - 1,
+                                                                .stop = length,
                                                                 .msn = qp->msn,
                                                                 .opcode = p->opcode,
                                                                 .pending = true};
@@ -110,20 +121,32 @@ void nic_atomic_done(struct nic *nic, uint32_t qpn, uint32_t slot, uint64_t orig
     if (qp && slot < qp->resource_size) qp->resource[slot].original = original;
 }
 
-bool responder_replay(struct nic *nic, struct nic_qp *qp, const struct pkt *p, uint32_t psn)
+/* A duplicate asks for the part of the same memory that its PSN stands for, or for the beginning of that part. */
+static bool asks_again(const struct nic_qp *qp, const struct nic_resource *r, const struct pkt *p, uint32_t psn)
+{
+    uint64_t offset = (uint64_t)(psn - r->first_psn) * qp->mtu;
+
+    if (r->opcode != p->opcode) return false;
+    if (r->opcode != OPCODE_RC_READ_REQUEST) return true;
+    if (!(qp->access & NIC_REMOTE_READ)) return false;
+    if (p->rdma.rkey != r->rkey || p->rdma.va != r->va + offset) return false;
+    return p->rdma.dma_bytes <= r->length - offset && (p->rdma.dma_bytes > 0 || r->length == 0);
+}
+
+bool responder_replay(struct nic_qp *qp, const struct pkt *p, uint32_t psn)
 {
     uint32_t known = qp->resource_tail < qp->resource_size ? qp->resource_tail : qp->resource_size;
-    bool read = p->opcode == OPCODE_RC_READ_REQUEST;
 
     for (uint32_t i = 1; i <= known; i++) {
         uint32_t index = qp->resource_tail - i;
         struct nic_resource *r = resource_at(qp, index);
         if (psn_diff(psn, r->first_psn) < 0 || psn_diff(psn, r->last_psn) > 0) continue;
-        if (r->opcode != p->opcode) return false;
-        /* It must be the part of the same memory that this PSN stands for. */
-        if (read && p->rdma.va != r->va + (uint64_t)(psn - r->first_psn) * qp->mtu) return false;
-        if (read && may_access(nic, qp, p, true) != DONE) return false;
+        if (!asks_again(qp, r, p, psn)) return false;
         r->next_psn = psn;
+        if (p->opcode == OPCODE_RC_READ_REQUEST) {
+            r->stop_psn = psn + packets_of(qp, p->rdma.dma_bytes) - 1;
+            r->stop = (uint64_t)(psn - r->first_psn) * qp->mtu + p->rdma.dma_bytes;
+        }
         r->pending = true;
         r->answered = false;
         for (uint32_t later = index + 1; later != qp->resource_tail; later++)
@@ -136,12 +159,25 @@ bool responder_replay(struct nic *nic, struct nic_qp *qp, const struct pkt *p, u
     return false; /* too old: the requester's timer will end it */
 }
 
+/* Of the next packet of a READ's answer. */
+static uint64_t read_offset(const struct nic_qp *qp, const struct nic_resource *r)
+{
+    return (uint64_t)(r->next_psn - r->first_psn) * qp->mtu;
+}
+
+static uint32_t read_payload(const struct nic_qp *qp, const struct nic_resource *r)
+{
+    uint64_t offset = read_offset(qp, r);
+
+    CHECK(offset <= r->stop);
+    return r->stop - offset > qp->mtu ? qp->mtu : (uint32_t)(r->stop - offset);
+}
+
 static void fill_read(struct nic *nic, struct nic_qp *qp, struct pkt *p, struct nic_resource *r, struct nic_io *io)
 {
-    uint64_t offset = (uint64_t)(r->next_psn - r->first_psn) * qp->mtu;
-    uint64_t left = r->length - offset;
-    uint32_t payload = left > qp->mtu ? qp->mtu : (uint32_t)left;
-    bool last = r->next_psn == r->last_psn;
+    uint64_t offset = read_offset(qp, r);
+    uint32_t payload = read_payload(qp, r);
+    bool last = r->next_psn == r->stop_psn;
 
     if (r->answered)
         p->opcode = last ? OPCODE_RC_READ_RESPONSE_LAST : OPCODE_RC_READ_RESPONSE_MIDDLE;
@@ -157,12 +193,35 @@ static void fill_read(struct nic *nic, struct nic_qp *qp, struct pkt *p, struct 
     p->frame_bytes = frame_of(nic, p->opcode, payload, p->pad);
 }
 
+/* The answers are out: what waited behind them may go. */
+static void answer_trailing(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    if (responder_has_work(qp) || !qp->trail) return;
+    struct answer answer = qp->trailing;
+    responder_answer(nic, qp, PKT_NONE, &answer, io);
+    if (qp->failing) qp_fail_recv(nic, qp, qp->failing, io);
+}
+
 pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
-    pkt_t id = pktpool_get(io->pool);
     struct nic_resource *r = resource_at(qp, qp->resource_next);
+    bool read = r->opcode == OPCODE_RC_READ_REQUEST;
 
     (void)now;
+    if (read && key_check(nic, qp, r->rkey, r->va + read_offset(qp, r), read_payload(qp, r), NIC_REMOTE_READ) != DONE) {
+        if (r->done) { /* asked for again after it was answered, by a late copy: its memory may be gone since */
+            nic->counters.drop[NIC_DROP_duplicate]++;
+            r->pending = false;
+            skip_answered(qp);
+            answer_trailing(nic, qp, io);
+            return PKT_NONE;
+        }
+        nic->counters.resp_remote_access_errors++;
+        event_qp(nic, qp, NIC_EVENT_QP_ACCESS);
+        responder_unanswerable(nic, qp, r->next_psn, NAK_REMOTE_ACCESS, io);
+        return PKT_NONE;
+    }
+    pkt_t id = pktpool_get(io->pool);
     CHECK(id != PKT_NONE && r->pending);
     struct pkt *p = &io->pool->hot[id];
     packet_begin(nic, p, OPCODE_RC_ATOMIC_ACK, qp->remote, qp->remote_qp);
@@ -170,7 +229,7 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     p->pcp = qp->prio;
     p->sport = qp->sport;
     p->psn = r->next_psn & PSN_MASK;
-    if (r->opcode == OPCODE_RC_READ_REQUEST)
+    if (read)
         fill_read(nic, qp, p, r, io);
     else
         p->frame_bytes = frame_of(nic, OPCODE_RC_ATOMIC_ACK, 0, 0);
@@ -180,15 +239,11 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         p->ack.original = r->original;
     }
     r->answered = true;
-    if (r->next_psn++ == r->last_psn) {
+    if (r->next_psn++ == r->stop_psn) {
         r->pending = false;
         r->done = true;
         skip_answered(qp);
     }
-    if (!responder_has_work(qp) && qp->trail) {
-        struct answer answer = qp->trailing;
-        responder_answer(nic, qp, PKT_NONE, &answer, io);
-        if (qp->failing) qp_fail_recv(nic, qp, qp->failing, io);
-    }
+    answer_trailing(nic, qp, io);
     return id;
 }

@@ -24,12 +24,18 @@ int nic_srq_post(struct nic_srq *srq, const struct nic_recv *recv)
     return 0;
 }
 
-bool recv_take(struct nic_qp *qp)
+bool recv_take(struct nic *nic, struct nic_qp *qp)
 {
+    struct nic_srq *srq = qp->srq;
+
     if (qp->recv_held) return true;
-    if (qp->srq) {
-        if (qp->srq->head == qp->srq->tail) return false;
-        qp->recv = qp->srq->slot[qp->srq->head++ & qp->srq->mask];
+    if (srq) {
+        if (srq->head == srq->tail) return false;
+        qp->recv = srq->slot[srq->head++ & srq->mask];
+        if (srq->limit && srq->tail - srq->head < srq->limit) {
+            srq->limit = 0;
+            event_srq(nic, srq);
+        }
     } else {
         if (qp->rq_head == qp->rq_tail) return false;
         qp->recv = qp->rq[qp->rq_head++ & qp->rq_mask];
@@ -41,6 +47,7 @@ bool recv_take(struct nic_qp *qp)
 int nic_post_recv(struct nic *nic, struct nic_qp *qp, const struct nic_recv *recv, ps_t now, struct nic_io *io)
 {
     (void)now;
+    io->deadline = nic_deadline(nic);
     if (qp->srq || qp->rq_size == 0 || qp->state == NIC_RESET) return -EINVAL;
     if (qp->state == NIC_ERROR) {
         complete_recv(nic, qp, &(struct nic_cqe){.wr_id = recv->wr_id, .status = NIC_WR_FLUSH_ERR}, io);

@@ -6,8 +6,9 @@
  * loses the message in progress; packets are dropped until one begins a message, and the sequence
  * goes on from its PSN.  A receive that was taken for a lost message serves the next.
  *
- * UD (9.8.3): each packet is a message.  The Q_Key must match, a receive must be posted and hold the payload
- * behind the 40 bytes kept for a GRH; else the packet is gone.
+ * UD (9.8.3): each packet is a message.  The Q_Key must match and a receive must be posted, else the packet is gone.
+ * A receive that does not hold the payload behind the 40 bytes kept for a GRH is taken all the same, and
+ * completes with NIC_LOC_LEN_ERR: its owner learns that messages are longer than it thought.  The QP goes on.
  */
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
@@ -52,7 +53,7 @@ void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io
         drop(nic, id, NIC_DROP_qkey, io);
         return;
     }
-    if (!recv_take(qp)) {
+    if (!recv_take(nic, qp)) {
         nic->counters.out_of_buffer++;
         drop(nic, id, NIC_DROP_unreliable, io);
         return;
@@ -60,6 +61,7 @@ void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io
     qp->recv_held = false;
     struct nic_cqe cqe = {.wr_id = qp->recv.wr_id,
                           .bytes = p->payload_bytes + UD_GRH_BYTES,
+                          .net = p->net,
                           .src = p->src_node,
                           .src_qp = p->src_qp,
                           .imm = p->imm,

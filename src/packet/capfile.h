@@ -66,6 +66,8 @@ int capwriter_open(const char *path, uint32_t link_type, struct capwriter **ret)
  * -errno of the first write that failed. */
 int capwriter_write(struct capwriter *writer, uint64_t time_ns, const uint8_t *data, uint32_t captured,
                     uint32_t length);
+/* What was gathered goes to the file now. */
+int capwriter_flush(struct capwriter *writer); /* 0, or -errno of the first write that failed */
 int capwriter_close(struct capwriter *writer); /* 0, or -errno of the first write that failed */
 
 #endif

@@ -88,6 +88,12 @@ int capwriter_write(struct capwriter *writer, uint64_t time_ns, const uint8_t *d
     return 0;
 }
 
+int capwriter_flush(struct capwriter *writer)
+{
+    flush(writer);
+    return writer->error;
+}
+
 int capwriter_close(struct capwriter *writer)
 {
     flush(writer);

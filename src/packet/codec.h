@@ -93,6 +93,29 @@ int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t
 /* Length of all headers that codec_emit would write, from the first byte to the payload. */
 int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold);
 
+/* The same two for what lies behind the UDP header, where sockets and rings between processes begin: BTH .. ICRC.
+ *
+ * codec_parse_bth(): `data` is whole (no captures here), so the answer is 0 or -EBADMSG with the fault.  Written are
+ * *ret (flags, net, tos, ttl, pcp, sport are the caller's to complete; frame_bytes is `bytes`) and of *ret_cold only
+ * what a BTH and its extended headers tell: pkey, tver, resv8a, resv7, icrc, and swap and compare of an AtomicETH.
+ *
+ * codec_emit_bth(): BTH and extended headers alone; the caller puts payload, pad and ICRC behind them.  Answers their
+ * length, -ENOBUFS, or -EINVAL for what no BTH can hold; addresses and ports are not looked at. */
+int codec_parse_bth(const uint8_t *data, uint32_t bytes, struct pkt *ret, struct pkt_cold *ret_cold,
+                    uint32_t *ret_payload_at, enum codec_fault *ret_fault);
+int codec_emit_bth(const struct pkt *pkt, const struct pkt_cold *cold, uint8_t *out, size_t cap);
+/* What lies in front of a BTH: Ethernet with its tags, IP or GRH, UDP, for `bytes` from the BTH to the ICRC's last.
+ * Answers the length, -ENOBUFS, or -EINVAL for addresses and tags that no frame can have; the BTH's fields are not
+ * looked at.  CODEC_OUTER_MAX is always enough. */
+int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_t bytes, uint8_t *out, size_t cap);
+/* The way in: reads a frame up to its BTH and no further, so the packet behind may be of any size (a row of segments
+ * that the kernel has not cut yet).  0: *ret->kind tells; PKT_ROCE: BTH .. ICRC are the *ret_bytes at *ret_bth_at; the
+ * BTH's own fields are 0.  -EBADMSG, -ENODATA as codec_parse(). */
+int codec_parse_outer(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold, uint32_t *ret_bth_at,
+                      uint32_t *ret_bytes, enum codec_fault *ret_fault);
+#define CODEC_OUTER_MAX 70u /* 14 + two tags + IPv6 + UDP */
+#define CODEC_BTH_MAX 44u   /* BTH with the longest extended headers: AtomicETH is 28, DETH and ImmDt 12 */
+
 /* The payload's first byte; NULL when the packet was cut or is not RoCE. */
 const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec_layout *layout);
 

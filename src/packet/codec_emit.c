@@ -118,12 +118,9 @@ static bool envelope_valid(const struct envelope *env)
     return (env->net == PKT_NET_IPV6 || env->net == PKT_NET_V1) && env->flow_label <= BITS_20;
 }
 
-static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
+static bool bth_valid(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     const struct opcode_info *info = opcode_info(pkt->opcode);
-    struct envelope env = inner_envelope(pkt, cold);
-    if (!envelope_valid(&env)) return false;
-    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE) return false;
     if (pkt->dest_qp > BITS_24 || pkt->psn > BITS_24 || pkt->pad > 3) return false;
     if (cold->tver != 0 || cold->resv8a > 0x3f || cold->resv7 > 0x7f) return false;
     if ((info->flags & OP_DETH) && pkt->src_qp > BITS_24) return false;
@@ -131,6 +128,14 @@ static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
     if (!info->name) return pkt->payload_bytes <= WIRE_UNKNOWN_PAYLOAD_MAX;
     if (!(info->flags & OP_PAYLOAD)) return pkt->payload_bytes == 0 && pkt->pad == 0;
     return pkt->payload_bytes <= WIRE_PAYLOAD_MAX;
+}
+
+static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    struct envelope env = inner_envelope(pkt, cold);
+    if (!envelope_valid(&env)) return false;
+    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE) return false;
+    return bth_valid(pkt, cold);
 }
 
 static bool record_valid(const struct pkt *pkt, const struct pkt_cold *cold)
@@ -324,5 +329,28 @@ int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t
     layout.icrc_at = (uint16_t)(at - frame);
     store_le32(at, icrc_compute(frame, &layout));
     CHECK(at + WIRE_ICRC_BYTES == end);
+    return (int)length;
+}
+
+int codec_emit_bth(const struct pkt *pkt, const struct pkt_cold *cold, uint8_t *out, size_t cap)
+{
+    if (pkt->kind != PKT_ROCE || pkt->missing || !bth_valid(pkt, cold)) return -EINVAL;
+    uint32_t bytes = WIRE_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
+    if (bytes > cap) return -ENOBUFS;
+    uint8_t *end = put_extended(put_bth(out, pkt, cold), pkt, cold);
+    CHECK(end == out + bytes);
+    return (int)bytes;
+}
+
+int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_t bytes, uint8_t *out, size_t cap)
+{
+    struct envelope env = inner_envelope(pkt, cold);
+    if (pkt->kind != PKT_ROCE || !envelope_valid(&env) || !tags_valid(cold->vlan)) return -EINVAL;
+    uint32_t length = WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan) + network_bytes(pkt->net);
+    if (bytes > UINT16_MAX - WIRE_IPV6_BYTES - WIRE_UDP_BYTES) return -EINVAL;
+    if (length > cap) return -ENOBUFS;
+    uint8_t *at = put_ethernet(out, &env, ethertype_of(env.net));
+    at = put_network(at, &env, out + length + bytes);
+    CHECK(at == out + length);
     return (int)length;
 }

@@ -479,6 +479,29 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     return STEP_IN;
 }
 
+/* From the link to the BTH or the MAC control header, or to where the frame is none of ours. */
+static inline enum step walk_in(struct walk *w, const struct codec_frame *frame, struct pkt_cold *cold)
+{
+    enum step step;
+    for (enum codec_link link = frame->link;; link = CODEC_ETHERNET) {
+        step = walk_link(w, cold, link);
+        if (step == STEP_IN) step = walk_network(w, cold);
+        if (step == STEP_UDP) step = walk_udp(w, cold);
+        if (step != STEP_VXLAN) return step;
+        walk_into_tunnel(w, cold);
+    }
+}
+
+static int walk_verdict(const struct walk *w, enum step step, enum codec_fault *ret_fault)
+{
+    if (step == STEP_CUT) {
+        *ret_fault = CODEC_FAULT_CUT_HEADERS;
+        return -ENODATA;
+    }
+    *ret_fault = step == STEP_BAD ? w->fault : CODEC_FAULT_NONE;
+    return step == STEP_BAD ? -EBADMSG : 0;
+}
+
 int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
                 struct codec_layout *ret_layout, enum codec_fault *ret_fault)
 {
@@ -487,14 +510,7 @@ int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_col
     walk_set_end(&w, length);
     cold_clear(ret_cold);
 
-    enum step step;
-    for (enum codec_link link = frame->link;; link = CODEC_ETHERNET) {
-        step = walk_link(&w, ret_cold, link);
-        if (step == STEP_IN) step = walk_network(&w, ret_cold);
-        if (step == STEP_UDP) step = walk_udp(&w, ret_cold);
-        if (step != STEP_VXLAN) break;
-        walk_into_tunnel(&w, ret_cold);
-    }
+    enum step step = walk_in(&w, frame, ret_cold);
     if (step == STEP_BTH)
         step = fill_roce(&w, ret, ret_cold, ret_layout);
     else if (step == STEP_MAC_CONTROL)
@@ -504,12 +520,42 @@ int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_col
         fill_other(&w, ret, ret_cold, ret_layout);
         ret->frame_bytes = length < UINT16_MAX ? (uint16_t)length : UINT16_MAX;
     }
-    if (step == STEP_CUT) {
-        *ret_fault = CODEC_FAULT_CUT_HEADERS;
-        return -ENODATA;
+    return walk_verdict(&w, step, ret_fault);
+}
+
+int codec_parse_outer(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold, uint32_t *ret_bth_at,
+                      uint32_t *ret_bytes, enum codec_fault *ret_fault)
+{
+    struct walk w = {.data = frame->data, .captured = frame->captured};
+    struct codec_layout layout;
+    walk_set_end(&w, frame->length > frame->captured ? frame->length : frame->captured);
+    cold_clear(ret_cold);
+
+    enum step step = walk_in(&w, frame, ret_cold);
+    if (step == STEP_MAC_CONTROL) step = fill_mac_control(&w, ret, &layout);
+    if (step == STEP_OTHER || step == STEP_BTH) fill_other(&w, ret, ret_cold, &layout);
+    if (step == STEP_BTH) {
+        ret->kind = PKT_ROCE;
+        ret_cold->ethertype = 0;
+        ret_cold->ip_proto = 0;
+        *ret_bth_at = w.at;
+        *ret_bytes = w.end - w.at;
     }
-    *ret_fault = step == STEP_BAD ? w.fault : CODEC_FAULT_NONE;
-    return step == STEP_BAD ? -EBADMSG : 0;
+    return walk_verdict(&w, step, ret_fault);
+}
+
+int codec_parse_bth(const uint8_t *data, uint32_t bytes, struct pkt *ret, struct pkt_cold *ret_cold,
+                    uint32_t *ret_payload_at, enum codec_fault *ret_fault)
+{
+    struct walk w = {.data = data, .end = bytes, .limit = bytes};
+    struct codec_layout layout;
+    if (fill_roce(&w, ret, ret_cold, &layout) != STEP_IN) {
+        *ret_fault = w.fault;
+        return -EBADMSG;
+    }
+    *ret_fault = CODEC_FAULT_NONE;
+    *ret_payload_at = layout.payload_at;
+    return 0;
 }
 
 const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec_layout *layout)

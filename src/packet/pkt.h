@@ -73,7 +73,8 @@ struct pkt {
     uint32_t imm;    /* ImmDt as a host-order number, or the R_Key of IETH */
     uint8_t tc;      /* the switch's: traffic class */
     uint8_t missing; /* PKT_CUT: OP_DETH ... OP_IETH (opcode.h) of the extended headers that were cut off; fields 0 */
-    uint8_t spare[2];
+    uint8_t mark;    /* what an adapter tells its like: BTH's seven reserved bits beside the ACK request (cold.resv7) */
+    uint8_t spare;
 
     union {
         struct {

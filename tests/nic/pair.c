@@ -30,6 +30,8 @@ void pair_init(struct pair *pair, const struct nic_config config[2], uint64_t se
     pair->pool.free_capacity = pair->pool.free_count = PAIR_PACKETS;
     for (uint32_t i = 0; i < PAIR_PACKETS; i++)
         pair->pool.free[i] = PAIR_PACKETS - 1 - i;
+    pair->tag = zeroed(PAIR_PACKETS * sizeof(*pair->tag));
+    pair->wire = config[0].keeps_payload;
     pair->arrival = zeroed(PAIR_PACKETS * sizeof(*pair->arrival));
     pair->seen = zeroed(PAIR_LOG * sizeof(*pair->seen));
     rng_init(&pair->rng, seed, 1);
@@ -42,7 +44,7 @@ void pair_init(struct pair *pair, const struct nic_config config[2], uint64_t se
     }
 }
 
-void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
+static void init_plain(struct pair *pair, uint32_t qps, uint64_t seed, bool wire)
 {
     struct nic_config config[2];
 
@@ -50,6 +52,7 @@ void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
         config[s] = nic_config_default(100 * 1000000000ULL, s + 10);
         config[s].max_qps = qps;
         config[s].max_mrs = 16;
+        config[s].keeps_payload = wire;
     }
     pair_init(pair, config, seed);
     for (uint32_t s = 0; s < 2; s++)
@@ -57,8 +60,18 @@ void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
                                                         .bytes = 1 << 30,
                                                         .key = 0x1234,
                                                         .pd = 7,
-                                                        .rights = NIC_REMOTE_ALL,
+                                                        .rights = NIC_REMOTE_ALL | NIC_REMOTE_INVALIDATE,
                                                         .live = true}) == 0);
+}
+
+void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
+{
+    init_plain(pair, qps, seed, false);
+}
+
+void pair_init_wire(struct pair *pair, uint32_t qps, uint64_t seed)
+{
+    init_plain(pair, qps, seed, true);
 }
 
 void pair_release(struct pair *pair)
@@ -68,6 +81,7 @@ void pair_release(struct pair *pair)
     free(pair->pool.telemetry);
     free(pair->pool.free);
     free(pair->arrival);
+    free(pair->tag);
     free(pair->seen);
     free(pair->memory[0]);
     free(pair->memory[1]);
@@ -195,6 +209,17 @@ static struct pair_arrival next_arrival(struct pair *pair)
     return first;
 }
 
+static void as_on_wire(struct pair *pair, int from, pkt_t id)
+{
+    struct pkt *p = &pair->pool.hot[id];
+    uint16_t flags = opcode_info(p->opcode)->flags;
+
+    pair->tag[id] = p->rdma.va;
+    if (!(flags & (OP_RETH | OP_ATOMICETH | OP_AETH | OP_DETH))) memset(&p->rdma, 0, sizeof(p->rdma));
+    if (p->opcode == OPCODE_RC_ACK) p->ack.original = 0;
+    if (pair->foreign[from]) p->mark = 0;
+}
+
 static void put_on_wire(struct pair *pair, int from, pkt_t id)
 {
     struct pkt *p = &pair->pool.hot[id];
@@ -203,6 +228,7 @@ static void put_on_wire(struct pair *pair, int from, pkt_t id)
     bool lose = rng_chance(&pair->rng, pair->lose_ppm);
 
     pair->free_at[from] = pair->now + busy;
+    if (pair->wire) as_on_wire(pair, from, id);
     if (p->frame_bytes && (p->tos & 3) && rng_chance(&pair->rng, pair->mark_ppm)) p->tos |= PKT_ECN_CE;
     if (pair->filter && pair->filter(pair, from, p, pair->now) == PAIR_LOSE) lose = true;
     if (pair->seen_count < PAIR_LOG)
@@ -217,6 +243,7 @@ static void put_on_wire(struct pair *pair, int from, pkt_t id)
         pkt_t twin = pktpool_get(&pair->pool);
         CHECK(twin != PKT_NONE);
         pair->pool.hot[twin] = *p;
+        pair->tag[twin] = pair->tag[id];
         pair->pool.cold[twin] = pair->pool.cold[id];
         pair->pool.telemetry[twin] = pair->pool.telemetry[id];
         arrive_at(pair, twin, 1 - from, at + rng_below(&pair->rng, 20 * pair->delay_ps));
@@ -236,16 +263,42 @@ static void perform_atomic(struct pair *pair, int side)
     nic_atomic_done(pair->nic[side], io->atomic.qpn, io->atomic.slot, original);
 }
 
+static void placed(struct pair *pair, int side, uint64_t tag)
+{
+    const struct nic_io *io = &pair->io[side];
+
+    if (io->place.kind) pair->placed_bytes[side] += io->place.bytes;
+    if (!pair->wire || io->place.bytes == 0) return;
+    if (io->place.kind == NIC_PLACE_MEMORY) pair->misplaced += io->place.va != tag;
+    if (io->place.kind == NIC_PLACE_RECV) pair->misplaced += io->place.offset != tag;
+}
+
+static void arrived(struct pair *pair, const struct pair_arrival *arrival)
+{
+    int to = arrival->to;
+    struct nic_io *io = &pair->io[to];
+    uint32_t qpn = pair->pool.hot[arrival->id].dest_qp;
+    uint64_t tag = pair->tag[arrival->id];
+
+    nic_rx(pair->nic[to], arrival->id, pair->now, io);
+    perform_atomic(pair, to);
+    placed(pair, to, tag);
+    pair->kept[to] += io->keep != PKT_NONE;
+    while (io->kept != PKT_NONE) {
+        tag = pair->tag[io->kept];
+        nic_rx_kept(pair->nic[to], qpn, pair->now, io);
+        perform_atomic(pair, to);
+        placed(pair, to, tag);
+    }
+    after_call(pair, to);
+}
+
 static void step_at(struct pair *pair, ps_t at)
 {
     pair->now = at;
     if (pair->arrivals && pair->arrival[0].at == at) {
         struct pair_arrival arrival = next_arrival(pair);
-        int to = arrival.to;
-        nic_rx(pair->nic[to], arrival.id, at, &pair->io[to]);
-        perform_atomic(pair, to);
-        if (pair->io[to].place.kind) pair->placed_bytes[to] += pair->io[to].place.bytes;
-        after_call(pair, to);
+        arrived(pair, &arrival);
         return;
     }
     for (int s = 0; s < 2; s++) {

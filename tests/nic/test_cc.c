@@ -383,6 +383,51 @@ static void test_hpcc_paths(void **state)
     assert_int_equal(path.hops, 2);
 }
 
+/* The smallest window still has room for a packet to go, or no ACK would ever open it. */
+static void test_hpcc_never_closed(void **state)
+{
+    struct pkt_hop hop = {.rate_bps = LINE_BPS, .queue_bytes = 1 << 24};
+    struct cc_config config;
+    struct cc_path path;
+    struct cc cc;
+    (void)state;
+    assert_int_equal(cc_preset("hpcc/paper", &config), 0);
+    config.hpcc_min_rate = 1000000;
+    config.hpcc_base_rtt = 4 * PS_US;
+    config.hpcc_w_ai = config.hpcc_ai_rate = 0;
+    cc_init(&cc, &config, LINE_BPS, &path, 0);
+    for (uint32_t i = 1; i < 1000; i++) {
+        hop.at += PS_US;
+        hop.tx_bytes += 100000;
+        cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 2 * i, .next_psn = 2 * i + 1, .hop = &hop, .hops = 1}, 0);
+        assert_true(cc.window_bytes > 0 && cc.rate_bps >= 10000);
+    }
+    assert_int_equal(cc.window_bytes, 1);
+}
+
+/* More than 2^40 ps of a busy hop between two ACKs; and telemetry that no switch writes. */
+static void test_hpcc_odd_telemetry(void **state)
+{
+    struct pkt_hop hop[8] = {{.at = 1, .rate_bps = LINE_BPS}};
+    struct cc_config config;
+    struct cc_path path;
+    struct cc cc;
+    (void)state;
+    assert_int_equal(cc_preset("hpcc/paper", &config), 0);
+    cc_init(&cc, &config, LINE_BPS, &path, 0);
+    cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 1, .next_psn = 2, .hop = hop, .hops = 1}, 0);
+    hop[0].at += 1100 * PS_MS;
+    hop[0].tx_bytes += (uint64_t)((double)(1100 * PS_MS) * LINE_BPS / 8e12);
+    cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 3, .next_psn = 4, .hop = hop, .hops = 1}, 0);
+    assert_true(fabs((double)cc.hpcc.utilised / 4294967296.0 - 1) < 0.001);
+    struct cc before = cc;
+    cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 5, .next_psn = 6, .hop = hop, .hops = 8}, 0);
+    hop[0].at++;
+    hop[0].rate_bps = 0;
+    cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 5, .next_psn = 6, .hop = hop, .hops = 1}, 0);
+    assert_memory_equal(&before, &cc, sizeof(cc));
+}
+
 static void test_parameters(void **state)
 {
     struct cc_config config;
@@ -406,6 +451,16 @@ static void test_parameters(void **state)
     config.hpcc_base_rtt = 0;
     assert_non_null(cc_invalid(&config, &name));
     assert_string_equal(name, "hpcc_base_rtt");
+    assert_int_equal(cc_preset("dcqcn/paper", &config), 0);
+    config.rpg_time_reset = UINT64_MAX;
+    assert_non_null(cc_invalid(&config, &name));
+    assert_string_equal(name, "rpg_time_reset");
+    config.rpg_time_reset = 1;
+    assert_non_null(cc_invalid(&config, &name));
+    config.rpg_time_reset = 0;
+    config.rate_reduce_monitor_period = UINT64_MAX;
+    assert_non_null(cc_invalid(&config, &name));
+    assert_string_equal(name, "rate_reduce_monitor_period");
     for (const struct cc_param *p = cc_param_list; p->name; p++) {
         assert_true(p->help[0] && p->offset < sizeof(struct cc_config));
         count++;
@@ -416,9 +471,11 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dcqcn_model), cmocka_unit_test(test_dcqcn_by_hand), cmocka_unit_test(test_dcqcn_rests),
-        cmocka_unit_test(test_window),      cmocka_unit_test(test_hpcc_model),    cmocka_unit_test(test_hpcc_paths),
-        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_dcqcn_model),        cmocka_unit_test(test_dcqcn_by_hand),
+        cmocka_unit_test(test_dcqcn_rests),        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_hpcc_model),         cmocka_unit_test(test_hpcc_paths),
+        cmocka_unit_test(test_parameters),         cmocka_unit_test(test_hpcc_never_closed),
+        cmocka_unit_test(test_hpcc_odd_telemetry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

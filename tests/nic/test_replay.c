@@ -321,7 +321,7 @@ static void set_up_bench(struct bench *b, const struct responder *r, const struc
         assert_int_equal(nic_mr_set(b->nic, &(struct nic_mr){.va = fact->buffer_va,
                                                              .bytes = BUFFER_BYTES,
                                                              .key = fact->buffer_key,
-                                                             .rights = NIC_REMOTE_ALL,
+                                                             .rights = NIC_REMOTE_ALL | NIC_REMOTE_INVALIDATE,
                                                              .live = true}),
                          0);
 }
@@ -334,11 +334,12 @@ static void allow_key(struct bench *b, const struct pkt *p, uint32_t keys[], uin
         if (keys[i] == p->rdma.rkey) return; /* once: an invalidated key stays so */
     assert_true(*count < 32);
     keys[(*count)++] = p->rdma.rkey;
-    assert_int_equal(
-        nic_mr_set(b->nic,
-                   &(struct nic_mr){
-                       .va = 0, .bytes = UINT64_MAX, .key = p->rdma.rkey, .rights = NIC_REMOTE_ALL, .live = true}),
-        0);
+    assert_int_equal(nic_mr_set(b->nic, &(struct nic_mr){.va = 0,
+                                                         .bytes = UINT64_MAX,
+                                                         .key = p->rdma.rkey,
+                                                         .rights = NIC_REMOTE_ALL | NIC_REMOTE_INVALIDATE,
+                                                         .live = true}),
+                     0);
 }
 
 static void perform_atomic(struct bench *b, uint32_t at, const struct responder *r)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab devices: what a program under `rocelab run` would find.
+ */
+#include "cli/cli.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live/live.h"
+#include "report/json_out.h"
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static const struct cli_command command = {
+    .verb = "devices",
+    .operands = "",
+    .about =
+        "Lists the RDMA devices that a program under `rocelab run` finds: one for each network interface that is up "
+        "and has an address; the loopback where there is no other. ROCELAB_DEVICE chooses and names them.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+};
+
+static const char *address_text(const struct live_gid *gid, char buf[INET6_ADDRSTRLEN])
+{
+    return gid->net == PKT_NET_IPV4 ? inet_ntop(AF_INET, &gid->addr.byte[12], buf, INET6_ADDRSTRLEN)
+                                    : inet_ntop(AF_INET6, gid->addr.byte, buf, INET6_ADDRSTRLEN);
+}
+
+static void print_text(const struct live_device *device, unsigned count, bool quiet, FILE *out)
+{
+    char rate[UNIT_TEXT], address[INET6_ADDRSTRLEN];
+
+    if (!quiet && count > 0)
+        fprintf(out, "%-12s %-12s %-6s %6s %8s  %s\n", "device", "interface", "state", "MTU", "rate", "GIDs");
+    for (unsigned i = 0; i < count; i++) {
+        const struct live_device *d = &device[i];
+
+        if (quiet) {
+            fprintf(out, "%s\n", d->name);
+            continue;
+        }
+        unit_format(UNIT_RATE, d->line_bps, rate);
+        fprintf(out, "%-12s %-12s %-6s %6u %8s ", d->name, d->ifname, d->up ? "up" : "down", d->if_mtu, rate);
+        for (unsigned g = 0; g < d->gids; g++)
+            fprintf(out, " %s%s", address_text(&d->gid[g], address), d->gid[g].net == PKT_NET_V1 ? " (v1)" : "");
+        fputc('\n', out);
+    }
+}
+
+static void print_json(const struct live_device *device, unsigned count, FILE *out)
+{
+    char address[INET6_ADDRSTRLEN], guid[24];
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) return;
+    jout_init(jout, out);
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", "devices");
+    jout_open(jout, "devices", '[');
+    for (unsigned i = 0; i < count; i++) {
+        const struct live_device *d = &device[i];
+
+        snprintf(guid, sizeof guid, "%016llx", (unsigned long long)d->guid);
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "device", d->name);
+        jout_text(jout, "interface", d->ifname);
+        jout_bool(jout, "up", d->up);
+        jout_bool(jout, "loopback", d->loopback);
+        jout_u64(jout, "mtu_bytes", d->if_mtu);
+        jout_u64(jout, "rate_bps", d->line_bps);
+        jout_text(jout, "guid", guid);
+        jout_open(jout, "gids", '[');
+        for (unsigned g = 0; g < d->gids; g++) {
+            jout_open(jout, NULL, '{');
+            jout_u64(jout, "index", g);
+            jout_text(jout, "address", address_text(&d->gid[g], address));
+            jout_text(jout, "type", d->gid[g].net == PKT_NET_V1 ? "RoCE v1" : "RoCE v2");
+            jout_close(jout);
+        }
+        jout_close(jout);
+        jout_close(jout);
+    }
+    jout_close(jout);
+    jout_close(jout);
+    free(jout);
+}
+
+int verb_devices(int argc, char **argv, FILE *out)
+{
+    struct live_device *device;
+    struct cli_common common;
+    unsigned count;
+    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (first < argc) {
+        cli_error("devices: takes no operands");
+        return CLI_WRONG;
+    }
+    answer = live_devices(&device, &count);
+    if (answer < 0) {
+        cli_error("devices: %s", strerror(-answer));
+        return CLI_WRONG;
+    }
+    if (common.json)
+        print_json(device, count, out);
+    else
+        print_text(device, count, common.quiet, out);
+    if (count == 0) cli_error("devices: no interface is up and has an address (or ROCELAB_DEVICE names none)");
+    free(device);
+    return count > 0 ? CLI_DONE : CLI_PROBLEMS;
+}

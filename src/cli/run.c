@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab run [OPTIONS] -- PROGRAM...: a verbs program on the adapter in user space.
+ *
+ * The program is replaced into with our libibverbs.so.1 and librdmacm.so.1 preloaded, which satisfies what it
+ * was linked to by name.  LD_LIBRARY_PATH points the same way for what is opened later.  Options become the
+ * ROCELAB_* variables that the library reads (docs/live.md), checked here so that mistakes show before the
+ * program runs.  What a preload cannot reach (static programs, other C libraries, set-user-id) is refused
+ * with its reason, since it would run and find no device.
+ *
+ * The exit status is the program's; 127: it was not found, 126: it cannot be run.
+ */
+#include "cli/cli.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "live/environment.h"
+
+enum { RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
+
+enum run_option {
+    RUN_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) RUN_OPTION_##id,
+#include "cli/run_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {RUN_OPTION_##id, name, argument, help},
+#include "cli/run_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static bool set_pcap(const char *name)
+{
+    char folder[PATH_MAX], whole[2 * PATH_MAX];
+
+    /* the program may change its folder */
+    if (name[0] == '/' || getcwd(folder, sizeof folder) == NULL) return setenv("ROCELAB_PCAP", name, 1) == 0;
+    snprintf(whole, sizeof whole, "%s/%s", folder, name);
+    return setenv("ROCELAB_PCAP", whole, 1) == 0;
+}
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    (void)into;
+    switch (id) {
+    case RUN_OPTION_DEVICE:
+        return setenv("ROCELAB_DEVICE", argument, 1) == 0;
+    case RUN_OPTION_WIRE:
+        return setenv("ROCELAB_WIRE", argument, 1) == 0;
+    case RUN_OPTION_FAULT:
+        return setenv("ROCELAB_FAULT", argument, 1) == 0;
+    case RUN_OPTION_PCAP:
+        return set_pcap(argument);
+    case RUN_OPTION_TRACE:
+        return setenv("ROCELAB_TRACE", "-", 1) == 0;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("Examples:\n"
+          "  rocelab run -- ibv_devinfo\n"
+          "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
+          "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
+          "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "run",
+    .operands = "-- PROGRAM [ARGUMENTS]",
+    .about =
+        "Runs a program that uses RDMA verbs (libibverbs, librdmacm) on an adapter in user space: no RDMA hardware, "
+        "no kernel module, no root.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static bool has_library(const char *folder)
+{
+    char path[2 * PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/libibverbs.so.1", folder);
+    return access(path, R_OK) == 0;
+}
+
+/* Beside the program in a build, where it was installed, or below the prefix it was moved to. */
+static bool find_folder(char ret[PATH_MAX])
+{
+    static const char *const beside[] = {"src/verbs", "../" ROCELAB_LIBDIR "/rocelab", "../lib/rocelab"};
+    char self[PATH_MAX], path[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    for (unsigned i = 0; length > 0 && i < sizeof beside / sizeof beside[0]; i++) {
+        self[length] = 0;
+        *strrchr(self, '/') = 0;
+        snprintf(path, sizeof path, "%s/%s", self, beside[i]);
+        if (has_library(path) && realpath(path, ret) != NULL) return true;
+    }
+    snprintf(ret, PATH_MAX, "%s/%s/rocelab", ROCELAB_PREFIX, ROCELAB_LIBDIR);
+    return has_library(ret);
+}
+
+/* Puts `first` before what the variable holds. */
+static bool prepend(const char *name, const char *first)
+{
+    const char *old = getenv(name);
+    char *whole;
+    bool done;
+
+    if (old == NULL || old[0] == 0) return setenv(name, first, 1) == 0;
+    if (asprintf(&whole, "%s:%s", first, old) < 0) return false;
+    done = setenv(name, whole, 1) == 0;
+    free(whole);
+    return done;
+}
+
+static bool set_preload(const char *folder)
+{
+    char verbs[PATH_MAX + 32], cm[PATH_MAX + 32], both[2 * PATH_MAX + 64];
+
+    snprintf(verbs, sizeof verbs, "%s/libibverbs.so.1", folder);
+    snprintf(cm, sizeof cm, "%s/librdmacm.so.1", folder);
+    if (access(cm, R_OK) == 0)
+        snprintf(both, sizeof both, "%s:%s", verbs, cm);
+    else
+        snprintf(both, sizeof both, "%s", verbs);
+    return prepend("LD_PRELOAD", both) && prepend("LD_LIBRARY_PATH", folder);
+}
+
+/* The program's path as execvp() would find it.  0, -ENOENT, or -EACCES for a file that cannot be executed. */
+static int find_program(const char *name, char ret[PATH_MAX])
+{
+    const char *list = getenv("PATH");
+    struct stat is;
+    int error = -ENOENT;
+
+    if (strchr(name, '/') != NULL) {
+        snprintf(ret, PATH_MAX, "%s", name);
+        if (stat(ret, &is) != 0) return -errno;
+        return S_ISREG(is.st_mode) && access(ret, X_OK) == 0 ? 0 : -EACCES;
+    }
+    for (const char *at = list ? list : "/usr/local/bin:/usr/bin:/bin"; *at;) {
+        int length = (int)strcspn(at, ":");
+
+        snprintf(ret, PATH_MAX, "%.*s/%s", length ? length : 1, length ? at : ".", name);
+        if (stat(ret, &is) == 0 && S_ISREG(is.st_mode)) {
+            if (access(ret, X_OK) == 0) return 0;
+            error = -EACCES;
+        }
+        at += length + (at[length] == ':');
+    }
+    return error;
+}
+
+/* Why the dynamic linker would not load our library into this file; NULL: it will. */
+static const char *elf_obstacle(int fd, const Elf64_Ehdr *header)
+{
+    char interpreter[256] = "";
+    Elf64_Phdr part;
+
+    if (header->e_ident[EI_CLASS] != ELFCLASS64) return "it is a 32-bit program, and the library has 64";
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        off_t at = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
+
+        if (pread(fd, &part, sizeof part, at) != (ssize_t)sizeof part) break;
+        if (part.p_type != PT_INTERP) continue;
+        if (pread(fd, interpreter, sizeof interpreter - 1, (off_t)part.p_offset) <= 0) break;
+        return strstr(interpreter, "ld-linux") ? NULL : "it uses another C library than glibc";
+    }
+    return "it is statically linked: a library cannot be put before it";
+}
+
+static const char *obstacle(const char *path)
+{
+    union {
+        Elf64_Ehdr elf;
+        char text[sizeof(Elf64_Ehdr)];
+    } head = {0};
+    const char *why = NULL;
+    struct stat is;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) return NULL; /* executable, not readable: the kernel may know better */
+    if (fstat(fd, &is) == 0 &&
+        (((is.st_mode & S_ISUID) && is.st_uid != getuid()) || ((is.st_mode & S_ISGID) && is.st_gid != getgid())))
+        why = "it is set-user-id or set-group-id: a library cannot be put before it";
+    else if (pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && memcmp(head.text, ELFMAG, SELFMAG) == 0)
+        why = elf_obstacle(fd, &head.elf);
+    close(fd);
+    return why;
+}
+
+static int prepare(const char *name, char program[PATH_MAX])
+{
+    struct live_environment environment;
+    char folder[PATH_MAX], text[256];
+    const char *why;
+    int error = live_environment_read(&environment, text, sizeof text);
+
+    if (error) {
+        cli_error("run: %s", text);
+        return CLI_WRONG;
+    }
+    error = find_program(name, program);
+    if (error) {
+        cli_error("run: %s: %s", name, error == -ENOENT ? "no such program" : strerror(-error));
+        return error == -ENOENT ? RUN_NOT_FOUND : RUN_CANNOT;
+    }
+    why = obstacle(program);
+    if (why != NULL) {
+        cli_error("run: %s: %s", program, why);
+        return RUN_CANNOT;
+    }
+    if (!find_folder(folder)) {
+        cli_error(
+            "run: libibverbs.so.1 is neither beside this program nor in %s; was rocelab built with -Dverbs=enabled?",
+            folder);
+        return CLI_WRONG;
+    }
+    if (!set_preload(folder)) {
+        cli_error("run: not enough memory");
+        return CLI_WRONG;
+    }
+    return CLI_GO;
+}
+
+int verb_run(int argc, char **argv, FILE *out)
+{
+    struct cli_common common;
+    char program[PATH_MAX];
+    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (first >= argc) {
+        cli_error("run: which program? As in 'rocelab run -- ibv_devinfo'");
+        return CLI_WRONG;
+    }
+    answer = prepare(argv[first], program);
+    if (answer != CLI_GO) return answer;
+    fflush(out);
+    signal(SIGPIPE, SIG_DFL);
+    execv(program, argv + first);
+    cli_error("run: %s: %s", program, strerror(errno));
+    return RUN_CANNOT;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of the adapters that run on this machine, as another process sees them.
+ */
+#ifndef ROCELAB_LIVE_COUNTERS_H
+#define ROCELAB_LIVE_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/live.h"
+
+#define LIVE_COUNTERS_MAX 160
+
+struct live_counter {
+    const char *name, *help; /* help: may be NULL */
+    uint64_t value;
+};
+
+struct live_counter_set { /* of one opened device of one process */
+    uint32_t pid, slot;
+    char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
+    unsigned counters;
+    struct live_counter counter[LIVE_COUNTERS_MAX];
+};
+
+/* Every adapter of this user that runs now; free() the answer.  Names are those of nic/counters.def (mlx5's where it
+ * has one), wire_* for the wire's, and the loop's own. */
+int live_counters_read(struct live_counter_set **ret, unsigned *ret_count);
+
+#endif

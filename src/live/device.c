@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An opened device: adapter, wire, registry and thread, one set for each interface of a process, counted.
+ *
+ * A process that forks keeps its devices; in the child they are inert (every call answers -ENODEV), since sockets,
+ * shared memory and QPNs belong to the parent.  A child that wants RDMA opens the device anew and gets its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "live/live_int.h"
+
+/* A gap that is still there after this time was not filled: the NAK, or what it asked for, was lost too.  Longer than
+ * a round trip between two processes that have to be woken, shorter than the timeouts that programs ask for; each
+ * repetition may cost the peer a retry, so not much shorter. */
+#define NAK_REPEAT_PS (10 * PS_MS)
+#define FREE_NAKS 64 /* without progress: copies and latecomers, on networks that make them */
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct live *list;
+
+int live_enter(struct live *live)
+{
+    if (__atomic_load_n(&live->inert, __ATOMIC_RELAXED)) return -ENODEV;
+    pthread_mutex_lock(&live->lock);
+    return 0;
+}
+
+void live_leave(struct live *live)
+{
+    pthread_mutex_unlock(&live->lock);
+}
+
+/* In the child: let go of the copies of the parent's descriptors, which would keep its sockets alive, and of nothing
+ * else.  Wires that write files hold text that is the parent's to write; they are left as they are. */
+void live_forked(void)
+{
+    for (struct live *live = list; live; live = live->next) {
+        __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
+        if (live->env.pcap[0] == 0 && live->env.trace[0] == 0) wire_close(live->wire);
+        registry_leave(live->registry);
+        close(live->wake_fd);
+        if (live->netlink_fd >= 0) close(live->netlink_fd);
+    }
+    list = NULL;
+    pthread_mutex_init(&list_lock, NULL);
+}
+
+/* Nobody is in the middle of anything when the process is copied. */
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct live *live = list; live; live = live->next)
+        pthread_mutex_lock(&live->lock);
+}
+
+static void fork_parent(void)
+{
+    for (struct live *live = list; live; live = live->next)
+        pthread_mutex_unlock(&live->lock);
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void install(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, live_forked);
+}
+
+/* Zeroed memory of which only what is used costs anything. */
+static int memory_take(struct live *live, const struct nic_config *config)
+{
+    size_t nic = (nic_memory_bytes(config) + 4095) & ~(size_t)4095;
+    size_t hot = LIVE_POOL * sizeof(struct pkt), cold = LIVE_POOL * sizeof(struct pkt_cold);
+    size_t stack = LIVE_POOL * sizeof(uint32_t), lane = WIRE_BURST * WIRE_PACKET_MAX;
+    size_t total = nic + hot + cold + stack + LIVE_LANES * lane + WIRE_PACKET_MAX;
+    uint8_t *at = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (at == MAP_FAILED) return -ENOMEM;
+    live->memory = at;
+    live->memory_bytes = total;
+    live->nic = nic_init(at, config);
+    at += nic;
+    live->pool = (struct pktpool){.hot = (struct pkt *)(void *)at,
+                                  .cold = (struct pkt_cold *)(void *)(at + hot),
+                                  .free = (uint32_t *)(void *)(at + hot + cold),
+                                  .free_count = LIVE_POOL,
+                                  .free_capacity = LIVE_POOL};
+    for (uint32_t i = 0; i < LIVE_POOL; i++)
+        live->pool.free[i] = LIVE_POOL - 1 - i; /* low ones first: the same few are used again and again */
+    for (unsigned i = 0; i < LIVE_LANES; i++)
+        live->out.lane[i].data = at + hot + cold + stack + i * lane;
+    live->forwarded = at + hot + cold + stack + LIVE_LANES * lane;
+    live->io.pool = &live->pool;
+    return 0;
+}
+
+static int nic_make(struct live *live)
+{
+    uint64_t line = live->env.rate_bps ? live->env.rate_bps : live->device.line_bps;
+    struct nic_config config = nic_config_default(line, 0);
+
+    config.max_qps = LIVE_QPS;
+    config.max_mrs = LIVE_MRS;
+    config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
+    config.ecn = live->env.cc.kind != CC_NONE;
+    config.nak_repeat_ps = NAK_REPEAT_PS;
+    config.free_naks = FREE_NAKS;
+    return memory_take(live, &config);
+}
+
+/* "%p" is the process id: every process writes a file of its own. */
+static void expand(const char *text, char *out, size_t bytes)
+{
+    size_t at = 0;
+
+    while (*text && at + 12 < bytes) {
+        if (text[0] == '%' && text[1] == 'p') {
+            at += (size_t)snprintf(out + at, bytes - at, "%d", (int)getpid());
+            text += 2;
+        } else {
+            out[at++] = *text++;
+        }
+    }
+    out[at] = 0;
+}
+
+static int wrap(struct live *live, char *why, size_t why_bytes)
+{
+    char path[512];
+    int error = 0;
+
+    if (live->env.has_fault) error = wire_fault_open(live->wire, &live->env.fault, &live->wire);
+    if (error == 0 && live->env.pcap[0]) {
+        expand(live->env.pcap, path, sizeof path);
+        error = wire_pcap_open(live->wire, path, &live->wire);
+        if (error < 0) snprintf(why, why_bytes, "ROCELAB_PCAP: cannot write %s: %s", path, strerror(-error));
+    }
+    if (error == 0 && live->env.trace[0]) {
+        expand(live->env.trace, path, sizeof path);
+        bool standard = strcmp(path, "-") == 0;
+        int fd = standard ? dup(2) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        error = fd < 0 ? -errno : wire_trace_open(live->wire, fd, &live->wire);
+        if (error < 0) snprintf(why, why_bytes, "ROCELAB_TRACE: cannot write %s: %s", path, strerror(-error));
+    }
+    return error;
+}
+
+static int wire_make(struct live *live, char *why, size_t why_bytes)
+{
+    static int (*const open_wire[])(const struct wire_config *,
+                                    struct wire **) = {[LIVE_WIRE_AUTO] = wire_auto_open,
+                                                       [LIVE_WIRE_UDP] = wire_udp_open,
+                                                       [LIVE_WIRE_SHM] = wire_shm_open,
+                                                       [LIVE_WIRE_PACKET] = wire_packet_open};
+    struct wire_config config = {.ifname = live->device.ifname,
+                                 .slot = registry_slot(live->registry),
+                                 .registry = live->registry,
+                                 .port = live->env.port,
+                                 .source_ports = live->env.source_ports,
+                                 .why = why,
+                                 .why_bytes = why_bytes};
+    unsigned usable = 0;
+
+    memcpy(config.mac, live->device.mac, 6);
+    int error = open_wire[live->env.wire](&config, &live->wire);
+    if (error < 0) return error;
+    error = wrap(live, why, why_bytes);
+    if (error < 0) return error;
+    for (unsigned i = 0; i < live->device.gids; i++) {
+        struct live_gid *gid = &live->device.gid[i];
+        int added = gid->net == PKT_NET_V1 ? 0 : wire_add_address(live->wire, &gid->addr);
+        gid->usable = added == 0;
+        usable += added == 0;
+        if (added < 0 && usable == 0) {
+            error = added;
+            snprintf(why, why_bytes, "%s: %s", live->device.ifname, wire_why(live->wire));
+        }
+    }
+    return usable ? 0 : error ? error : -EADDRNOTAVAIL;
+}
+
+static void dismantle(struct live *live)
+{
+    counters_close(live);
+    if (live->wire) wire_close(live->wire);
+    if (live->registry) registry_leave(live->registry);
+    if (live->memory) munmap(live->memory, live->memory_bytes);
+    if (live->wake_fd >= 0) close(live->wake_fd);
+    if (live->mad_fd >= 0) close(live->mad_fd);
+    if (live->netlink_fd >= 0) close(live->netlink_fd);
+    free(live->path);
+    free(live->key);
+    free(live->member);
+    free(live->mad);
+    pthread_cond_destroy(&live->acked);
+    pthread_mutex_destroy(&live->lock);
+    free(live);
+}
+
+static int assemble(struct live *live, char *why, size_t why_bytes)
+{
+    int error = live_environment_read(&live->env, why, why_bytes);
+
+    if (error == 0) error = registry_join(&live->registry, why, why_bytes);
+    if (error == 0) registry_set_interface(live->registry, live->device.ifindex);
+    if (error == 0) error = nic_make(live);
+    if (error == 0) error = wire_make(live, why, why_bytes);
+    if (error < 0) return error;
+    live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    live->mad_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    live->netlink_fd = netlink_open();
+    live->mad = calloc(LIVE_MADS, sizeof *live->mad);
+    if (live->wake_fd < 0 || live->mad_fd < 0 || live->mad == NULL) return -ENOMEM;
+    counters_open(live);
+    return thread_start(live);
+}
+
+static int open_new(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct live *live = calloc(1, sizeof *live);
+
+    if (live == NULL) return -ENOMEM;
+    pthread_once(&once, install);
+    pthread_mutex_init(&live->lock, NULL);
+    pthread_cond_init(&live->acked, NULL);
+    live->device = *device;
+    live->wake_fd = live->mad_fd = live->netlink_fd = -1;
+    live->tx_retry = PS_NEVER;
+    live->users = 1;
+    int error = assemble(live, why, why_bytes);
+    if (error < 0) {
+        dismantle(live);
+        return error;
+    }
+    live->next = list;
+    list = live;
+    *ret = live;
+    return 0;
+}
+
+int live_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+{
+    int error = 0;
+
+    snprintf(why, why_bytes, "%s", "");
+    pthread_mutex_lock(&list_lock);
+    struct live *live = list;
+    while (live && (live->alone || strcmp(live->device.ifname, device->ifname) != 0))
+        live = live->next;
+    if (live) {
+        live->users++;
+        *ret = live;
+    } else {
+        error = open_new(device, ret, why, why_bytes);
+        if (error < 0 && why[0] == 0) snprintf(why, why_bytes, "%s: %s", device->ifname, strerror(-error));
+        if (error < 0) fprintf(stderr, "rocelab: %s\n", why);
+    }
+    pthread_mutex_unlock(&list_lock);
+    return error;
+}
+
+int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "%s", "");
+    pthread_mutex_lock(&list_lock);
+    int error = open_new(device, ret, why, why_bytes);
+    if (error == 0) (*ret)->alone = true;
+    pthread_mutex_unlock(&list_lock);
+    return error;
+}
+
+void live_close(struct live *live)
+{
+    pthread_mutex_lock(&list_lock);
+    if (__atomic_load_n(&live->inert, __ATOMIC_RELAXED) || --live->users > 0) {
+        pthread_mutex_unlock(&list_lock);
+        return;
+    }
+    struct live **at = &list;
+    while (*at != live)
+        at = &(*at)->next;
+    *at = live->next;
+    thread_stop(live);
+    dismantle(live);
+    pthread_mutex_unlock(&list_lock);
+}
+
+const struct live_device *live_device_of(const struct live *live)
+{
+    return &live->device;
+}

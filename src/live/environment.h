@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the ROCELAB_* variables say, parsed.
+ */
+#ifndef ROCELAB_LIVE_ENVIRONMENT_H
+#define ROCELAB_LIVE_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/wire.h"
+#include "nic/cc.h"
+
+enum live_wire { LIVE_WIRE_AUTO, LIVE_WIRE_UDP, LIVE_WIRE_SHM, LIVE_WIRE_PACKET };
+
+struct live_environment {
+    const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
+    uint8_t wire;                                 /* enum live_wire */
+    uint8_t recovery;                             /* enum nic_recovery */
+    bool thread;
+    bool has_fault;
+    uint16_t port;
+    uint16_t source_ports;
+    uint64_t rate_bps;
+    uint64_t window_bytes;
+    uint64_t seed;
+    struct cc_config cc;
+    struct wire_fault fault;
+};
+
+/* 0, or -EINVAL with a line in `why` that names the variable, what was found and what would be right. */
+int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes);
+
+struct live_variable {
+    const char *name, *fallback, *help;
+};
+extern const struct live_variable live_variable_list[]; /* ends with a NULL name */
+
+#endif

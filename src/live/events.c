@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asynchronous events: what src/nic and the machine's interfaces tell, to every listener.
+ *
+ * A listener has an eventfd in semaphore mode and a ring.  When the ring is full the oldest event gives way: whoever
+ * does not read them does not want them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "live/live_int.h"
+
+static const uint8_t kind_of[NIC_EVENTS] = {
+    [NIC_EVENT_QP_FATAL] = LIVE_EVENT_QP_FATAL,     [NIC_EVENT_QP_REQUEST] = LIVE_EVENT_QP_REQ,
+    [NIC_EVENT_QP_ACCESS] = LIVE_EVENT_QP_ACCESS,   [NIC_EVENT_COMM_EST] = LIVE_EVENT_COMM_EST,
+    [NIC_EVENT_SQ_DRAINED] = LIVE_EVENT_SQ_DRAINED, [NIC_EVENT_LAST_WQE] = LIVE_EVENT_LAST_WQE,
+    [NIC_EVENT_SRQ_LIMIT] = LIVE_EVENT_SRQ_LIMIT,   [NIC_EVENT_CQ_OVERRUN] = LIVE_EVENT_CQ_ERROR,
+};
+
+void events_push(struct live *live, enum live_event_kind kind, void *app)
+{
+    const struct live_event event = {.kind = kind, .app = app};
+
+    for (struct live_watch *watch = live->watches; watch; watch = watch->next) {
+        if (watch->hooks.wants && !watch->hooks.wants(watch->hooks.owner, &event)) continue;
+        bool full = watch->tail - watch->head == LIVE_EVENTS;
+        watch->head += full;
+        watch->event[watch->tail++ % LIVE_EVENTS] = event;
+        if (!full) eventfd_write(watch->fd, 1);
+    }
+}
+
+void events_collect(struct live *live)
+{
+    struct nic_event event;
+
+    while (nic_event_next(live->nic, &event)) {
+        void *app = NULL;
+        if (event.srq) {
+            app = ((struct live_srq *)((char *)event.srq - offsetof(struct live_srq, nic)))->app;
+        } else if (event.cq) {
+            app = ((struct live_cq *)((char *)event.cq - offsetof(struct live_cq, nic)))->app;
+        } else {
+            struct nic_qp *qp = nic_qp_find(live->nic, event.qpn);
+            if (qp == NULL) continue;
+            app = ((struct live_qp *)nic_qp_app(qp))->app;
+        }
+        events_push(live, kind_of[event.kind], app);
+    }
+}
+
+int live_watch_create(struct live *live, struct live_watch **ret)
+{
+    struct live_watch *watch = calloc(1, sizeof *watch);
+
+    if (watch == NULL) return -ENOMEM;
+    watch->live = live;
+    watch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    int error = watch->fd < 0 ? -errno : live_enter(live);
+    if (error < 0) {
+        if (watch->fd >= 0) close(watch->fd);
+        free(watch);
+        return error;
+    }
+    watch->next = live->watches;
+    live->watches = watch;
+    live_leave(live);
+    *ret = watch;
+    return 0;
+}
+
+void live_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
+{
+    if (live_enter(watch->live) < 0) return;
+    watch->hooks = *hooks;
+    live_leave(watch->live);
+}
+
+void live_watch_destroy(struct live_watch *watch)
+{
+    if (live_enter(watch->live) == 0) {
+        struct live_watch **at = &watch->live->watches;
+        while (*at != watch)
+            at = &(*at)->next;
+        *at = watch->next;
+        live_leave(watch->live);
+    }
+    close(watch->fd);
+    free(watch);
+}
+
+int live_watch_fd(const struct live_watch *watch)
+{
+    return watch->fd;
+}
+
+int live_watch_wait(struct live_watch *watch, struct live_event *ret)
+{
+    for (;;) {
+        eventfd_t value;
+        if (eventfd_read(watch->fd, &value) < 0) return -errno;
+        int error = live_enter(watch->live);
+        if (error < 0) return error;
+        bool found = watch->head != watch->tail;
+        if (found) *ret = watch->event[watch->head++ % LIVE_EVENTS];
+        if (found && watch->hooks.taken) watch->hooks.taken(watch->hooks.owner, ret);
+        live_leave(watch->live);
+        if (found) return 0;
+    }
+}
+
+/* An object is about to be gone: its events are not told any more. */
+void events_forget(struct live *live, const void *app)
+{
+    for (struct live_watch *watch = live->watches; watch; watch = watch->next) {
+        uint32_t kept = watch->head;
+        for (uint32_t i = watch->head; i != watch->tail; i++) {
+            struct live_event event = watch->event[i % LIVE_EVENTS];
+            if (app == NULL || event.app != app) watch->event[kept++ % LIVE_EVENTS] = event;
+        }
+        watch->tail = kept;
+    }
+}

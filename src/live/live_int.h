@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The insides of a live adapter, and what its files call of each other.
+ *
+ * All fields of `struct live` and of everything that hangs on it are under `lock`, but for those marked
+ * otherwise.  Functions here expect the lock held unless they say so; the calls of live.h take it.
+ *
+ * Packets between nic and wire are built in one buffer and handed on at once, so that descriptors live only
+ * for the length of a call; what stays in the pool are ACKs that wait for their turn.
+ */
+#ifndef ROCELAB_LIVE_LIVE_INT_H
+#define ROCELAB_LIVE_LIVE_INT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/time.h"
+#include "live/environment.h"
+#include "live/live.h"
+#include "live/registry.h"
+#include "live/wire.h"
+#include "nic/nic.h"
+#include "packet/pkt.h"
+#include "packet/pktpool.h"
+
+#define LIVE_QPS (1u << REGISTRY_QPN_BITS)
+#define LIVE_MRS (1u << 16)
+#define LIVE_POOL 32768u /* descriptors: an ACK may wait for each QP */
+#define LIVE_MADS 256u   /* management datagrams that wait for their reader */
+#define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
+#define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
+#define LIVE_LANES 8u    /* runs that are built side by side */
+#define LIVE_PKEY 0xffffu
+#define LIVE_QPN_CM 1u
+#define LIVE_QPN_MULTICAST 0xffffffu
+
+struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.local point to */
+    struct live_sge *sge;
+    uint64_t wr_id; /* SRQ */
+    uint32_t sges, pd;
+    uint32_t next; /* SRQ: link in the list of free ones */
+    bool copied;   /* inline: sge[0] is our own memory, its key is not looked at */
+};
+
+struct path {
+    struct live_path key;
+    struct pkt_addr src;
+    uint8_t net;
+    uint32_t users;
+};
+
+struct live_mr {
+    struct live *live;
+    uint64_t iova, bytes;
+    uint64_t delta; /* the local address is va + delta */
+    uint32_t key, pd, access;
+};
+
+struct live_mw {
+    struct live *live;
+    uint32_t key, pd;
+    int type;
+};
+
+struct key_slot { /* by key >> 8 */
+    struct live_mr *mr;
+    struct live_mw *mw;
+    uint8_t tag; /* low byte of the next key of this slot */
+};
+
+struct live_cq {
+    struct nic_cq nic;
+    struct live *live;
+    struct live_channel *channel;
+    void *app;
+    uint32_t users; /* QPs */
+    bool armed, solicited_only;
+    uint32_t arm_tail;
+    struct live_cq *armed_next;
+    uint32_t pending;             /* events in the channel's queue */
+    uint32_t delivered, acked;    /* events */
+    struct live_cq *channel_next; /* while pending */
+};
+
+struct live_channel {
+    struct live *live;
+    int fd;
+    uint32_t users;
+    struct live_cq *head, *tail;
+};
+
+struct live_srq {
+    struct nic_srq nic;
+    struct live *live;
+    struct work *work; /* [entries] */
+    struct live_sge *sge;
+    uint32_t entries, sges, pd, free, users, number;
+    void *app;
+};
+
+struct live_qp {
+    struct live *live;
+    struct nic_qp *nic;
+    struct nic_qp_config config;
+    struct live_cq *send_cq, *recv_cq;
+    struct live_srq *srq;
+    void *app;
+    uint32_t path; /* of config.remote; 0: none */
+    uint32_t pd, qpn;
+    struct work *send, *recv; /* rings beside the adapter's */
+    struct live_sge *send_sge, *recv_sge;
+    uint8_t *copies; /* inline data */
+    uint32_t send_next, send_sges, recv_next, recv_mask, recv_sges, inline_bytes;
+    bool signal_all;
+    uint8_t exact; /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
+    bool foreign;  /* the peer's identifications cannot be known */
+    uint32_t groups;
+    struct live_qp *next;
+};
+
+struct live_watch {
+    struct live *live;
+    struct live_watch_hooks hooks;
+    int fd;
+    uint32_t head, tail;
+    struct live_event event[LIVE_EVENTS];
+    struct live_watch *next;
+};
+
+struct member { /* a QP in a multicast group */
+    struct live_qp *qp;
+    struct pkt_addr group;
+};
+
+struct batch { /* packets built and not yet taken by the wire */
+    uint8_t *data;
+    uint32_t used;
+    unsigned count, sent;
+    unsigned run; /* packets in the run that is being built */
+    uint32_t run_bytes, run_step;
+    struct wire_packet packet[WIRE_BURST];
+};
+
+struct outbox {
+    struct batch lane[LIVE_LANES];
+    struct batch *last; /* the lane that got the last packet */
+    unsigned total;     /* packets in all lanes and placed */
+    unsigned placed;    /* packets built where they are read (wire_place), and not yet published */
+    bool placing;       /* the wire was asked for a place since it was last told to publish */
+};
+
+/* Counters of the loop itself, from one list. */
+#define LIVE_COUNTER_LIST(X)                                                                                           \
+    X(rx_icrc_errors, "packets dropped for a wrong ICRC")                                                              \
+    X(rx_malformed, "packets that are no RoCE packet")                                                                 \
+    X(rx_pkey, "packets of another partition")                                                                         \
+    X(rx_forged, "packets for a connected QP from another address")                                                    \
+    X(rx_no_descriptor, "packets that found no free descriptor")                                                       \
+    X(rx_mads, "management datagrams")                                                                                 \
+    X(rx_mads_dropped, "of them, dropped: nobody reads")                                                               \
+    X(rx_mads_forwarded, "of them, handed to another process")                                                         \
+    X(rx_multicast, "multicast packets")                                                                               \
+    X(faults_local, "accesses to memory that is not there, or not allowed")                                            \
+    X(polls_empty, "polls that found nothing")                                                                         \
+    X(thread_rounds, "rounds of the progress thread")
+
+struct live_own_counters {
+#define X(name, help) uint64_t name;
+    LIVE_COUNTER_LIST(X)
+#undef X
+};
+
+struct live {
+    pthread_mutex_t lock;
+    pthread_cond_t acked; /* an event was acknowledged */
+    struct live *next;    /* of all opened; under the list's lock */
+    unsigned users;       /* under the list's lock */
+    bool inert;           /* atomic: a child of fork; nothing may be touched */
+    bool stop;
+    bool alone; /* not shared with others that open the same interface */
+
+    struct live_device device;
+    struct live_environment env;
+    struct registry *registry;
+    struct wire *wire;
+    struct nic *nic;
+    struct nic_io io;
+    struct pktpool pool;
+    void *memory;
+    size_t memory_bytes;
+    struct outbox out;
+    uint8_t *forwarded; /* WIRE_PACKET_MAX: for registry_receive */
+
+    bool tx_wanted;             /* nic_tx may have something */
+    ps_t vain_since;            /* the last poll that was not in vain */
+    ps_t yield_after;           /* atomic: polls in vain before the core is offered */
+    bool yielded;               /* atomic: the core was offered and taken; did it help? */
+    bool rx_more;               /* the last burst was full */
+    ps_t tx_retry;              /* the wire took nothing; PS_NEVER */
+    ps_t polled_at;             /* atomic: the application last polled in vain */
+    ps_t posted_at;             /* the application last posted */
+    ps_t sleep_until;           /* the thread sleeps so long */
+    ps_t watch_until;           /* the thread does not stand back before */
+    ps_t looked_at, poller_ran; /* the thread last looked, and what the poller had run then */
+    clockid_t poller;           /* of the thread that polls */
+    unsigned misses;            /* of packets, while it did */
+    bool owes;                  /* the thread has left ACKs for the application to take along */
+    bool streams;               /* the thread's last round was a full one */
+    ps_t export_at;
+
+    struct path *path;
+    uint32_t paths, reply_next;
+    struct key_slot *key;
+    uint32_t keys, key_next;
+    struct live_qp *qps;
+    struct live_cq *armed;
+    uint32_t srqs;
+    struct member *member;
+    uint32_t members;
+    struct live_watch *watches;
+
+    struct live_mad *mad;
+    uint32_t mad_head, mad_tail, mad_psn;
+    int mad_fd;
+    bool mad_read; /* somebody has asked for the descriptor */
+
+    struct live_own_counters own;
+    struct nic_counters told; /* copies that live_counters() and its sister answer */
+    struct wire_counters wire_told;
+    struct live_export *page; /* shared with readers of the counters; NULL: none */
+
+    pthread_t thread;
+    bool thread_runs;
+    bool stands_back; /* the thread leaves the wire to whoever polls */
+    int wake_fd, netlink_fd;
+};
+
+ps_t live_now(void);
+/* Locks; -ENODEV: this process is a fork of the one that opened. */
+int live_enter(struct live *live);
+void live_leave(struct live *live);
+
+/* device.c: a second adapter on the same interface, for tests of two in one process */
+int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+
+/* memory.c */
+void memory_guard_install(void);
+bool memory_copy(void *to, const void *from, size_t bytes); /* false: not there */
+bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to);
+bool memory_scatter(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from);
+/* The local address of a peer's [va, va + bytes) under a key; NULL: not allowed any more. */
+void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes);
+bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original);
+int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr);
+
+/* path.c */
+int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */
+void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *ret);
+
+/* cq.c */
+void cq_notify(struct live *live);
+void cq_forget(struct live_cq *cq, uint32_t qpn); /* completions of a QP that is gone */
+
+/* qp.c */
+void srq_release(struct live_srq *srq, uint64_t index);
+
+/* progress.c */
+void progress_settle(struct live *live);       /* after any call of nic_*: completions, events, flags */
+bool progress_rx(struct live *live, ps_t now); /* true: something came */
+void progress_tx(struct live *live, ps_t now);
+void progress_tick(struct live *live, ps_t now);
+ps_t progress_deadline(struct live *live);
+void progress_wake(struct live *live); /* the thread, if it would sleep past the deadline */
+
+/* build.c */
+void build_flush(struct live *live, ps_t now);
+void build_flush_complete(struct live *live, ps_t now); /* what is worth it; the rest may still grow */
+bool build_room(const struct live *live);
+bool build_complete(const struct live *live); /* what is built is worth handing over now, while it is in the cache */
+struct batch *build_lane(struct live *live, uint32_t dest_qp);
+/* Puts a packet with its payload behind the headers into the batch; NULL payload: zeros. */
+struct build {
+    uint8_t *at; /* BTH */
+    uint32_t header_bytes;
+    bool placed; /* lies where the wire wants it, not in the batch */
+};
+int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
+                struct build *ret);
+void build_end(struct live *live, const struct build *b, const struct pkt *p, const struct path *path);
+
+/* receive.c */
+void receive_packet(struct live *live, const struct wire_packet *packet, bool forwarded, ps_t now);
+
+/* grh.c: the 40 bytes before a UD payload */
+void grh_fill(uint8_t grh[40], const struct wire_packet *packet);
+
+/* mad.c */
+void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
+                 bool forwarded);
+
+/* events.c */
+void events_collect(struct live *live);
+void events_push(struct live *live, enum live_event_kind kind, void *app);
+void events_forget(struct live *live, const void *app);
+
+/* counters.c */
+void counters_open(struct live *live);
+void counters_close(struct live *live);
+void counters_export(struct live *live);
+
+/* thread.c */
+int thread_start(struct live *live);
+void thread_stop(struct live *live);
+
+/* devices.c */
+int netlink_open(void);
+void netlink_changed(struct live *live);
+
+#endif

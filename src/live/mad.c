@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * QP1: management datagrams in and out (volume 1, 13.5.1; annex A17.4.8).
+ *
+ * One process of the machine receives what comes for QP1 of an address and finds out whose it is: a request for a
+ * connection is for whoever listens for its service, everything else for the owner of the communication id
+ * that the peer was told, whose top ten bits are the owner's slot.  What was forwarded once is not forwarded
+ * again.  Who answers is the connection manager in src/verbs, which reads the queue filled here; a process that has
+ * none refuses what asks for a connection, so that the peer need not wait for its timers.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "live/live_int.h"
+#include "packet/mad.h"
+#include "packet/opcode.h"
+
+#define QKEY_CM 0x80010000u
+#define SLOT_SHIFT 22 /* of a communication id */
+#define REJ_INVALID_SERVICE_ID 8u
+#define SIDR_SERVICE_ID_NOT_SUPPORTED 1u
+
+static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES]);
+
+/* The slot a message is for; 0: unknown. */
+static uint32_t owner_of(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
+{
+    struct cm_msg msg;
+
+    if (cm_parse(payload, LIVE_MAD_BYTES, &msg) < 0) return 0;
+    switch (msg.mad.attribute) {
+    case CM_REQ:
+    case CM_SIDR_REQ:
+        return registry_listener(live->registry, msg.service_id, &packet->dst);
+    case CM_SIDR_REP:
+        return msg.local_id >> SLOT_SHIFT;
+    default:
+        return msg.remote_id >> SLOT_SHIFT;
+    }
+}
+
+static uint8_t gid_index_of(const struct live *live, const struct pkt_addr *address)
+{
+    for (uint8_t i = 0; i < live->device.gids; i++)
+        if (memcmp(&live->device.gid[i].addr, address, sizeof *address) == 0) return i;
+    return 0;
+}
+
+/* Nobody here listens. */
+static void refuse(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
+{
+    struct live_path to = {.remote = packet->src, .gid_index = gid_index_of(live, &packet->dst), .hop_limit = 64};
+    struct cm_msg msg, answer = {.remote_id = 0};
+    uint8_t mad[LIVE_MAD_BYTES];
+
+    if (cm_parse(payload, LIVE_MAD_BYTES, &msg) < 0) return;
+    answer.mad = msg.mad;
+    if (msg.mad.attribute == CM_REQ) {
+        answer.mad.attribute = CM_REJ;
+        answer.remote_id = msg.local_id;
+        answer.reason = REJ_INVALID_SERVICE_ID;
+    } else if (msg.mad.attribute == CM_SIDR_REQ) {
+        answer.mad.attribute = CM_SIDR_REP;
+        answer.local_id = msg.local_id;
+        answer.service_id = msg.service_id;
+        answer.status = SIDR_SERVICE_ID_NOT_SUPPORTED;
+    } else {
+        return;
+    }
+    if (cm_emit(&answer, mad) == 0) (void)send_mad(live, &to, mad);
+}
+
+void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
+                 bool forwarded)
+{
+    uint32_t own = registry_slot(live->registry);
+
+    if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != LIVE_MAD_BYTES || p->ud.qkey != QKEY_CM) {
+        live->own.rx_malformed++;
+        return;
+    }
+    live->own.rx_mads++;
+    uint32_t owner = forwarded ? own : owner_of(live, packet, payload);
+    if (owner && owner != own && owner <= REGISTRY_SLOTS) {
+        int error = registry_forward(live->registry, owner, packet);
+        if (error == 0)
+            live->own.rx_mads_forwarded++;
+        else if (error != -ECONNREFUSED)
+            live->own.rx_mads_dropped++;
+        if (error != -ECONNREFUSED) return;
+        /* Its process is gone: our own manager answers for it that the connection is not known. */
+    }
+    if (!live->mad_read || live->mad_tail - live->mad_head == LIVE_MADS) {
+        live->own.rx_mads_dropped++;
+        if (!live->mad_read) refuse(live, packet, payload);
+        return;
+    }
+    struct live_mad *mad = &live->mad[live->mad_tail++ % LIVE_MADS];
+    memcpy(mad->data, payload, LIVE_MAD_BYTES);
+    mad->src = packet->src;
+    mad->dst = packet->dst;
+    mad->gid_index = gid_index_of(live, &packet->dst);
+    mad->src_qp = p->src_qp;
+    eventfd_write(live->mad_fd, 1);
+}
+
+static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
+{
+    int error;
+    const struct live_gid *gid = &live->device.gid[to->gid_index];
+    struct path path = {.key = *to, .src = gid->addr, .net = gid->net};
+    struct pkt p = {.kind = PKT_ROCE,
+                    .opcode = OPCODE_UD_SEND_ONLY,
+                    .flags = PKT_MIGRATED,
+                    .tos = to->tos,
+                    .dest_qp = LIVE_QPN_CM,
+                    .src_qp = LIVE_QPN_CM,
+                    .psn = live->mad_psn++ & 0xffffff,
+                    .payload_bytes = LIVE_MAD_BYTES,
+                    .sport = wire_source_port(live->wire, LIVE_QPN_CM, LIVE_QPN_CM),
+                    .ud.qkey = QKEY_CM};
+    struct pkt_cold cold = {.pkey = LIVE_PKEY};
+    struct build built;
+    ps_t now = live_now();
+    build_flush(live, now);
+    if (!build_room(live)) {
+        error = -EAGAIN;
+    } else {
+        error = build_begin(live, &p, &cold, &path, &built);
+        if (error == 0) {
+            memcpy(built.at + built.header_bytes, mad, LIVE_MAD_BYTES);
+            build_end(live, &built, &p, &path);
+            build_flush(live, now);
+        }
+    }
+    progress_wake(live);
+    return error;
+}
+
+int live_mad_send(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
+{
+    if (to->gid_index >= live->device.gids) return -EINVAL;
+    int error = live_enter(live);
+    if (error < 0) return error;
+    error = send_mad(live, to, mad);
+    live_leave(live);
+    return error;
+}
+
+int live_mad_receive(struct live *live, struct live_mad *ret)
+{
+    eventfd_t value;
+    int error = live_enter(live);
+
+    if (error < 0) return error;
+    live->mad_read = true;
+    int count = live->mad_head != live->mad_tail;
+    if (count) *ret = live->mad[live->mad_head++ % LIVE_MADS];
+    if (live->mad_head == live->mad_tail) (void)eventfd_read(live->mad_fd, &value);
+    live_leave(live);
+    return count;
+}
+
+int live_mad_fd(struct live *live)
+{
+    int error = live_enter(live);
+
+    if (error < 0) return error;
+    live->mad_read = true;
+    live_leave(live);
+    return live->mad_fd;
+}
+
+struct registry *live_registry(struct live *live)
+{
+    return live->registry;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory: keys, regions, windows, and copying that survives what the application has unmapped.
+ *
+ * A key is a slot number and, in its low byte, a tag that changes each time the slot is used again, so that an old
+ * key is not mistaken for a new one.  L_Key and R_Key are the same (volume 1, 10.6.3).  Remote requests
+ * are judged by src/nic, which holds the same keys; here they are looked at once more when bytes move, since a
+ * region may go away between the first packet of a message and its last.
+ *
+ * A copy runs under a guard: a thread-local jump buffer that the SIGSEGV and SIGBUS handler returns to.  Without a
+ * guard the handler hands the signal to whoever had it before us.  Programs and libraries install handlers when they
+ * like, so ours is put back each time memory is registered.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "base/check.h"
+#include "live/live_int.h"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MEMORY_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(MEMORY_TSAN)
+#define MEMORY_TSAN 1
+#endif
+
+/* initial-exec: the handler must not allocate */
+static __thread sigjmp_buf *guard __attribute__((tls_model("initial-exec")));
+static __thread bool passing_on __attribute__((tls_model("initial-exec")));
+static struct sigaction before_segv, before_bus;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = number == SIGBUS ? &before_bus : &before_segv;
+
+    if (guard) { /* the mask as it was: jumping out of a handler does not restore it */
+        pthread_sigmask(SIG_SETMASK, &((const ucontext_t *)context)->uc_sigmask, NULL);
+        siglongjmp(*guard, 1);
+    }
+    if (passing_on ||
+        (!(before->sa_flags & SA_SIGINFO) && (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN))) {
+        signal(number, SIG_DFL); /* the access is tried again and ends the program as it would have */
+        return;
+    }
+    passing_on = true; /* a handler that hands it on to whom it replaced, us, must not go in circles */
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(number, info, context);
+    else
+        before->sa_handler(number);
+    passing_on = false;
+}
+
+static void install(int number, struct sigaction *before)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+    struct sigaction now;
+
+    if (sigaction(number, NULL, &now) < 0 || (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)) return;
+    *before = now;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+void memory_guard_install(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&lock);
+    install(SIGSEGV, &before_segv);
+    install(SIGBUS, &before_bus);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The application may write the same bytes at this moment: that is what one-sided operations are. */
+static inline void copy_bytes(void *to, const void *from, size_t bytes)
+{
+#if defined(MEMORY_TSAN) && defined(__x86_64__)
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+bool memory_copy(void *to, const void *from, size_t bytes)
+{
+    sigjmp_buf here;
+
+    if (sigsetjmp(here, 0)) {
+        guard = NULL;
+        return false;
+    }
+    guard = &here;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    copy_bytes(to, from, bytes);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    guard = NULL;
+    return true;
+}
+
+bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original)
+{
+    sigjmp_buf here;
+    uint64_t original = compare;
+
+    if (sigsetjmp(here, 0)) {
+        guard = NULL;
+        return false;
+    }
+    guard = &here;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#if defined(MEMORY_TSAN) && defined(__x86_64__)
+    /* not through the sanitizer's own functions: a fault inside them would leave them half done */
+    if (verb == NIC_CAS)
+        __asm__ volatile("lock cmpxchgq %2, %1" : "+a"(original), "+m"(*at) : "r"(swap) : "memory", "cc");
+    else
+        __asm__ volatile("lock xaddq %0, %1" : "=r"(original), "+m"(*at) : "0"(swap) : "memory", "cc");
+#else
+    if (verb == NIC_CAS)
+        __atomic_compare_exchange_n(at, &original, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    else
+        original = __atomic_fetch_add(at, swap, __ATOMIC_SEQ_CST);
+#endif
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    guard = NULL;
+    *ret_original = original;
+    return true;
+}
+
+static struct key_slot *slot_of(const struct live *live, uint32_t key)
+{
+    return key >> 8 < live->keys ? &live->key[key >> 8] : NULL;
+}
+
+static struct live_mr *region_of(const struct live *live, uint32_t key)
+{
+    const struct key_slot *slot = slot_of(live, key);
+    return slot && slot->mr && slot->mr->key == key ? slot->mr : NULL;
+}
+
+static void *local_address(const struct live *live, const struct live_sge *sge, uint32_t pd, uint32_t right)
+{
+    const struct live_mr *mr = region_of(live, sge->key);
+
+    if (mr == NULL || mr->pd != pd || (mr->access & right) != right) return NULL;
+    if (sge->addr < mr->iova || sge->length > mr->bytes || sge->addr - mr->iova > mr->bytes - sge->length) return NULL;
+    return (void *)(uintptr_t)(sge->addr + mr->delta);
+}
+
+static bool move(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *own, bool out)
+{
+    for (uint32_t i = 0; i < work->sges && bytes; i++) {
+        const struct live_sge *sge = &work->sge[i];
+        if (offset >= sge->length) {
+            offset -= sge->length;
+            continue;
+        }
+        uint64_t left = sge->length - offset;
+        uint32_t part = left < bytes ? (uint32_t)left : bytes;
+        uint8_t *base = work->copied ? (uint8_t *)(uintptr_t)sge->addr
+                                     : local_address(live, sge, work->pd, out ? 0 : LIVE_LOCAL_WRITE);
+        if (base == NULL) break;
+        if (!(out ? memory_copy(own, base + offset, part) : memory_copy(base + offset, own, part))) break;
+        own += part;
+        bytes -= part;
+        offset = 0;
+    }
+    live->own.faults_local += bytes != 0;
+    return bytes == 0;
+}
+
+bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to)
+{
+    return move(live, work, offset, bytes, to, true);
+}
+
+bool memory_scatter(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from)
+{
+    return move(live, work, offset, bytes, (uint8_t *)(uintptr_t)from, false);
+}
+
+void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes)
+{
+    const struct nic_mr *known = nic_mr_find(live->nic, key);
+
+    if (known == NULL || va < known->va || bytes > known->bytes || va - known->va > known->bytes - bytes) return NULL;
+    const struct live_mr *mr = region_of(live, known->window ? known->parent : key);
+    if (mr == NULL || va < mr->iova || bytes > mr->bytes || va - mr->iova > mr->bytes - bytes) return NULL;
+    return (void *)(uintptr_t)(va + mr->delta);
+}
+
+/* A slot that nobody uses, and its new key; slot 0 is never given, so that no key is 0. */
+static int key_take(struct live *live, uint32_t *ret_key)
+{
+    for (uint32_t i = 0; i < LIVE_MRS; i++) {
+        uint32_t at = 1 + (live->key_next + i) % (LIVE_MRS - 1);
+        if (at >= live->keys) {
+            uint32_t keys = live->keys ? 2 * live->keys : 64;
+            if (keys > LIVE_MRS) keys = LIVE_MRS;
+            struct key_slot *grown = realloc(live->key, keys * sizeof *grown);
+            if (grown == NULL) return -ENOMEM;
+            memset(grown + live->keys, 0, (keys - live->keys) * sizeof *grown);
+            live->key = grown;
+            live->keys = keys;
+        }
+        struct key_slot *slot = &live->key[at];
+        if (slot->mr || slot->mw) continue;
+        live->key_next = at;
+        *ret_key = at << 8 | ++slot->tag;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static int region_tell(struct live_mr *mr, bool alive)
+{
+    struct nic_mr told = {.va = mr->iova,
+                          .bytes = mr->bytes,
+                          .key = mr->key,
+                          .pd = mr->pd,
+                          .rights = (uint8_t)mr->access,
+                          .fixed = true,
+                          .live = alive};
+    return mr->bytes ? nic_mr_set(mr->live->nic, &told) : 0;
+}
+
+int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
+                   struct live_mr **ret)
+{
+    uint64_t base = access & LIVE_ZERO_BASED ? 0 : iova;
+    struct live_mr *mr = malloc(sizeof *mr);
+
+    if (mr == NULL) return -ENOMEM;
+    memory_guard_install();
+    int error = live_enter(live);
+    if (error < 0) {
+        free(mr);
+        return error;
+    }
+    *mr = (struct live_mr){
+        .live = live, .iova = base, .bytes = bytes, .delta = (uintptr_t)addr - base, .pd = pd, .access = access};
+    error = key_take(live, &mr->key);
+    if (error == 0) error = region_tell(mr, true);
+    if (error == 0) live->key[mr->key >> 8].mr = mr;
+    live_leave(live);
+    if (error < 0)
+        free(mr);
+    else
+        *ret = mr;
+    return error;
+}
+
+int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access)
+{
+    int error = live_enter(mr->live);
+
+    if (error < 0) return error;
+    region_tell(mr, false);
+    if (pd) mr->pd = *pd;
+    if (access) mr->access = *access;
+    if (addr) {
+        mr->iova = (uintptr_t)*addr;
+        mr->delta = 0;
+        mr->bytes = bytes;
+    }
+    /* Other memory has a new key, so that whoever was told the old one is refused; the slot is the same.  New rights
+     * on the same memory keep it, as adapters do: peers know it already. */
+    struct key_slot *slot = &mr->live->key[mr->key >> 8];
+    if (pd || addr) mr->key = (mr->key & ~255u) | ++slot->tag;
+    error = region_tell(mr, true);
+    live_leave(mr->live);
+    return error;
+}
+
+void live_mr_destroy(struct live_mr *mr)
+{
+    if (live_enter(mr->live) == 0) {
+        region_tell(mr, false);
+        mr->live->key[mr->key >> 8].mr = NULL;
+        live_leave(mr->live);
+    }
+    free(mr);
+}
+
+uint32_t live_mr_key(const struct live_mr *mr)
+{
+    return mr->key;
+}
+
+int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
+{
+    struct live_mw *mw = malloc(sizeof *mw);
+
+    if (mw == NULL) return -ENOMEM;
+    int error = live_enter(live);
+    if (error < 0) {
+        free(mw);
+        return error;
+    }
+    *mw = (struct live_mw){.live = live, .pd = pd, .type = type};
+    error = key_take(live, &mw->key);
+    if (error == 0) {
+        struct nic_mr told = {.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
+        error = nic_mr_set(live->nic, &told);
+    }
+    if (error == 0) live->key[mw->key >> 8].mw = mw;
+    live_leave(live);
+    if (error < 0)
+        free(mw);
+    else
+        *ret = mw;
+    return error;
+}
+
+int live_mw_destroy(struct live_mw *mw)
+{
+    if (live_enter(mw->live) == 0) {
+        nic_mr_set(mw->live->nic, &(struct nic_mr){.key = mw->key, .window = true});
+        mw->live->key[mw->key >> 8].mw = NULL;
+        live_leave(mw->live);
+    }
+    free(mw);
+    return 0;
+}
+
+uint32_t live_mw_key(const struct live_mw *mw)
+{
+    return mw->key;
+}
+
+int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr)
+{
+    struct live_mw *mw = send->mw;
+    struct key_slot *slot = mw ? slot_of(qp->live, mw->key) : NULL;
+
+    if (slot == NULL || slot->mw != mw || (send->mr == NULL && send->mw_bytes)) return -EINVAL;
+    wr->mw_key = mw->key;
+    wr->remote_va = send->mw_addr;
+    wr->length = send->mw_bytes;
+    wr->rkey = send->mr ? send->mr->key : 0;
+    wr->imm = send->mw_access;
+    if (mw->type == 2) {
+        if (send->mw_key >> 8 != mw->key >> 8) return -EINVAL;
+        wr->new_key = send->mw_key;
+    } else {
+        wr->new_key = (mw->key & ~255u) | ++slot->tag;
+    }
+    return 0;
+}

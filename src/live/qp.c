@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue pairs: made, moved between states, destroyed.
+ *
+ * Attributes come in pieces, one transition at a time (volume 1, 10.3.1); they are collected in a configuration
+ * that src/nic is given when the remote side is known (to RTR) and told of changes after that.
+ *
+ * The window.  A UDP socket of the receiver holds about 400 KB of buffers as Linux is shipped, and what does not fit
+ * is lost.  So a queue pair keeps at most ROCELAB_WINDOW bytes unacknowledged, and asks for an acknowledgement twice a
+ * window.  Several queue pairs to one process may still overrun it; then loss recovery does its work.  A ring in
+ * memory holds more and loses nothing (a sender waits for room), so there the window is larger: the peer may look at
+ * its ring late without stopping us.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "live/live_int.h"
+
+#define PACKETS_MAX 128u        /* of a window: small packets take more of a buffer than their bytes */
+#define MEMORY_BYTES (1u << 20) /* the window through memory: half a ring */
+#define RUN_HEADERS 32u         /* BTH, RETH or less, ICRC */
+#define RESOURCES LIVE_READS_MAX
+#define MTU_UD 4096u
+
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
+static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
+{
+    const struct live *live = qp->live;
+    uint32_t run = live->wire->run_bytes / (config->mtu + RUN_HEADERS);
+    uint64_t packets = live->env.window_bytes / config->mtu;
+
+    if (qp->path && wire_memory(live->wire, &live->path[qp->path].key.remote, config->remote_qp)) {
+        config->window_packets = MEMORY_BYTES / config->mtu;
+        config->ack_request_every = (uint16_t)(config->window_packets / 8);
+        config->ack_every = config->ack_request_every;
+        return;
+    }
+    if (run > live->wire->run_max) run = live->wire->run_max;
+    if (packets > PACKETS_MAX) packets = PACKETS_MAX;
+    if (run > 1 && packets >= 2 * run) packets -= packets % run;
+    config->window_packets = (uint32_t)(packets < 2 ? 2 : packets);
+    config->ack_request_every = (uint16_t)(run > 1 && packets >= 2 * run ? run : (config->window_packets + 3) / 4);
+    config->ack_every = 64;
+}
+
+static void release(struct live_qp *qp)
+{
+    free(qp->config.sq);
+    free(qp->config.rq);
+    free(qp->config.resource);
+    free(qp->send);
+    free(qp->recv);
+    free(qp->send_sge);
+    free(qp->recv_sge);
+    free(qp->copies);
+    free(qp);
+}
+
+static int send_ring(struct live_qp *qp, const struct live_qp_init *init)
+{
+    uint32_t size = init->send_entries ? power_of_two(init->send_entries) : 0;
+    uint32_t sges = init->send_sges ? init->send_sges : 1;
+
+    qp->send_sges = init->send_sges;
+    qp->inline_bytes = init->inline_bytes;
+    qp->config.sq_size = size;
+    if (size == 0) return 0;
+    qp->config.sq = calloc(size, sizeof *qp->config.sq);
+    qp->send = calloc(size, sizeof *qp->send);
+    qp->send_sge = calloc((size_t)size * sges, sizeof *qp->send_sge);
+    qp->copies = calloc(size, init->inline_bytes ? init->inline_bytes : 1);
+    if (!qp->config.sq || !qp->send || !qp->send_sge || !qp->copies) return -ENOMEM;
+    for (uint32_t i = 0; i < size; i++)
+        qp->send[i] = (struct work){.sge = qp->send_sge + (size_t)i * sges, .pd = init->pd};
+    return 0;
+}
+
+/* One receive may be held by the adapter beside those in its ring: the records have room for it. */
+static int recv_ring(struct live_qp *qp, const struct live_qp_init *init)
+{
+    uint32_t size = init->recv_entries && !init->srq ? power_of_two(init->recv_entries) : 0;
+    uint32_t records = 2 * size < 4 ? 4 : 2 * size;
+    uint32_t sges = init->recv_sges ? init->recv_sges : 1;
+
+    qp->config.rq_size = size;
+    qp->recv_sges = init->recv_sges;
+    if (size == 0) return 0;
+    qp->recv_mask = records - 1;
+    qp->config.rq = calloc(size, sizeof *qp->config.rq);
+    qp->recv = calloc(records, sizeof *qp->recv);
+    qp->recv_sge = calloc((size_t)records * sges, sizeof *qp->recv_sge);
+    if (!qp->config.rq || !qp->recv || !qp->recv_sge) return -ENOMEM;
+    for (uint32_t i = 0; i < records; i++)
+        qp->recv[i] = (struct work){.sge = qp->recv_sge + (size_t)i * sges, .pd = init->pd};
+    return 0;
+}
+
+static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init *init)
+{
+    qp->live = live;
+    qp->pd = init->pd;
+    qp->app = init->app;
+    qp->signal_all = init->signal_all;
+    qp->send_cq = init->send_cq;
+    qp->recv_cq = init->recv_cq;
+    qp->srq = init->srq;
+    qp->config = nic_qp_config_default();
+    qp->config.transport = init->transport;
+    qp->config.recovery = init->transport == NIC_RC ? live->env.recovery : NIC_GO_BACK_N;
+    qp->config.mtu = init->transport == NIC_UD ? MTU_UD : 1024;
+    qp->config.access = 0;
+    qp->config.pd = init->pd;
+    qp->config.cc = &live->env.cc;
+    qp->config.send_cq = init->send_cq ? &init->send_cq->nic : NULL;
+    qp->config.recv_cq = init->recv_cq ? &init->recv_cq->nic : NULL;
+    qp->config.srq = init->srq ? &init->srq->nic : NULL;
+    qp->config.born_reset = true;
+    qp->config.app = qp;
+    window_set(qp, &qp->config);
+    if (init->transport == NIC_RC) {
+        qp->config.resource_size = RESOURCES;
+        qp->config.resource = calloc(RESOURCES, sizeof *qp->config.resource);
+        if (qp->config.resource == NULL) return -ENOMEM;
+    }
+    int error = send_ring(qp, init);
+    return error < 0 ? error : recv_ring(qp, init);
+}
+
+int live_qp_create(struct live *live, const struct live_qp_init *init, struct live_qp **ret)
+{
+    if (init->transport > NIC_UD || init->send_entries > LIVE_ENTRIES_MAX || init->recv_entries > LIVE_ENTRIES_MAX ||
+        init->send_sges > LIVE_SGES_MAX || init->recv_sges > LIVE_SGES_MAX || init->inline_bytes > LIVE_INLINE_MAX)
+        return -EINVAL;
+    struct live_qp *qp = calloc(1, sizeof *qp);
+    int error = qp ? fill(qp, live, init) : -ENOMEM;
+    if (error == 0) error = live_enter(live);
+    if (error < 0) {
+        if (qp) release(qp);
+        return error;
+    }
+    error = nic_qp_create(live->nic, 0, &qp->config, live_now(), &qp->nic);
+    if (error == 0) {
+        qp->qpn = nic_qp_number(qp->nic);
+        qp->next = live->qps;
+        live->qps = qp;
+        if (qp->send_cq) qp->send_cq->users++;
+        if (qp->recv_cq) qp->recv_cq->users++;
+        if (qp->srq) qp->srq->users++;
+    }
+    live_leave(live);
+    if (error < 0)
+        release(qp);
+    else
+        *ret = qp;
+    return error;
+}
+
+/* What the mask names goes into the configuration; answers what src/nic has to be told, as NIC_SET_*. */
+static uint32_t collect(struct live_qp *qp, const struct live_qp_attr *a)
+{
+    struct nic_qp_config *c = &qp->config;
+    uint32_t told = 0;
+
+#define TAKE(bit, field, value, set)                                                                                   \
+    if (a->mask & (bit)) {                                                                                             \
+        c->field = (value);                                                                                            \
+        told |= (set);                                                                                                 \
+    }
+    TAKE(LIVE_ATTR_ACCESS, access, a->access, NIC_SET_ACCESS)
+    TAKE(LIVE_ATTR_MTU, mtu, a->mtu, 0)
+    TAKE(LIVE_ATTR_REMOTE_QP, remote_qp, a->remote_qp, 0)
+    TAKE(LIVE_ATTR_SEND_PSN, send_psn, a->send_psn, NIC_SET_SEND_PSN)
+    TAKE(LIVE_ATTR_EXPECT_PSN, expect_psn, a->expect_psn, 0)
+    TAKE(LIVE_ATTR_QKEY, qkey, a->qkey, NIC_SET_QKEY)
+    TAKE(LIVE_ATTR_TIMEOUT, timeout, a->timeout, NIC_SET_TIMEOUT)
+    TAKE(LIVE_ATTR_RETRY, retry, a->retry, NIC_SET_RETRY)
+    TAKE(LIVE_ATTR_RNR_RETRY, rnr_retry, a->rnr_retry, NIC_SET_RNR_RETRY)
+    TAKE(LIVE_ATTR_MIN_RNR, min_rnr_timer, a->min_rnr_timer, NIC_SET_MIN_RNR)
+    TAKE(LIVE_ATTR_MAX_READ, max_read, a->max_read, NIC_SET_MAX_READ)
+    if (c->resource) { /* a peer that asks for more at a time is refused (volume 1, 9.7.4.1.3) */
+        uint32_t accepts = a->max_read_accept < 1 ? 1 : a->max_read_accept;
+        TAKE(LIVE_ATTR_MAX_READ_ACCEPT, resource_size, power_of_two(accepts < RESOURCES ? accepts : RESOURCES), 0)
+    }
+#undef TAKE
+    return told;
+}
+
+/* RESET forgets all that was learned; completions that wait are those of a queue pair that is no more. */
+static void reset(struct live_qp *qp)
+{
+    struct live *live = qp->live;
+    uint64_t record;
+
+    if (qp->srq && nic_qp_held(qp->nic, &record)) srq_release(qp->srq, record);
+    if (qp->send_cq) cq_forget(qp->send_cq, qp->qpn);
+    if (qp->recv_cq && qp->recv_cq != qp->send_cq) cq_forget(qp->recv_cq, qp->qpn);
+    qp->exact = 0;
+    qp->foreign = false;
+    if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
+    qp->path = 0;
+    qp->config.remote = 0;
+}
+
+static int change_path(struct live_qp *qp, const struct live_path *path)
+{
+    uint32_t number;
+    int error = path_enter(qp->live, path, &number);
+
+    if (error < 0) return error;
+    if (qp->path) qp->live->path[qp->path].users--;
+    qp->path = qp->config.remote = number;
+    qp->config.tos = path->tos;
+    qp->config.prio = path->sl & 7;
+    return 0;
+}
+
+static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
+{
+    struct live *live = qp->live;
+    bool moves = attr->mask & LIVE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
+    int error = 0;
+
+    if (attr->mask & LIVE_ATTR_PATH) error = change_path(qp, &attr->path);
+    if (error < 0) return error;
+    bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
+    if (connects && qp->config.transport != NIC_UD && qp->path == 0) return -EINVAL; /* nobody to talk to */
+    uint32_t told = collect(qp, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
+    window_set(qp, &qp->config);
+    qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);
+    if (moves && attr->state == NIC_RESET) reset(qp);
+    if (nic_qp_state(qp->nic) <= NIC_INIT && (!moves || attr->state != NIC_RESET)) {
+        error = nic_qp_connect(live->nic, qp->nic, &qp->config, now);
+    } else if (told && nic_qp_state(qp->nic) != NIC_ERROR) {
+        error = nic_qp_update(live->nic, qp->nic, &qp->config, told, now, &live->io);
+    }
+    if (error == 0 && moves) error = nic_qp_modify(live->nic, qp->nic, attr->state, now, &live->io);
+    return error;
+}
+
+int live_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
+{
+    struct live *live = qp->live;
+    int error = live_enter(live);
+
+    if (error < 0) return error;
+    ps_t now = live_now();
+    error = modify(qp, attr, now);
+    progress_settle(live);
+    if (live->tx_wanted) progress_tx(live, now);
+    progress_wake(live);
+    live_leave(live);
+    return error;
+}
+
+enum nic_state live_qp_state(struct live_qp *qp)
+{
+    if (live_enter(qp->live) < 0) return NIC_ERROR;
+    enum nic_state state = nic_qp_state(qp->nic);
+    live_leave(qp->live);
+    return state;
+}
+
+void live_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
+{
+    if (live_enter(qp->live) < 0) return;
+    nic_qp_psns(qp->nic, ret_send, ret_expect);
+    live_leave(qp->live);
+}
+
+uint32_t live_qp_number(const struct live_qp *qp)
+{
+    return qp->qpn;
+}
+
+uint32_t live_qp_send_entries(const struct live_qp *qp)
+{
+    return qp->config.sq_size;
+}
+
+uint32_t live_qp_send_room(struct live_qp *qp)
+{
+    uint32_t room;
+
+    if (live_enter(qp->live) < 0) return 0;
+    room = qp->config.sq_size - nic_qp_queued(qp->nic);
+    live_leave(qp->live);
+    return room;
+}
+
+uint32_t live_qp_recv_entries(const struct live_qp *qp)
+{
+    return qp->config.rq_size;
+}
+
+/* The n-th member goes; with the last of a group the address goes too. */
+static void group_leave(struct live *live, uint32_t n)
+{
+    struct pkt_addr group = live->member[n].group;
+
+    live->member[n] = live->member[--live->members];
+    for (uint32_t i = 0; i < live->members; i++)
+        if (memcmp(&live->member[i].group, &group, sizeof group) == 0) return;
+    wire_remove_address(live->wire, &group);
+}
+
+int live_qp_destroy(struct live_qp *qp)
+{
+    struct live *live = qp->live;
+
+    if (live_enter(live) == 0) {
+        struct live_qp **at = &live->qps;
+        /* What it has to say last (a NAK, an ACK) is said before it goes. */
+        if (live->tx_wanted) progress_tx(live, live_now());
+        reset(qp);
+        for (uint32_t i = live->members; i-- > 0;)
+            if (live->member[i].qp == qp) group_leave(live, i);
+        nic_qp_destroy(live->nic, qp->nic, &live->io);
+        progress_settle(live);
+        events_forget(live, qp->app);
+        while (*at != qp)
+            at = &(*at)->next;
+        *at = qp->next;
+        if (qp->send_cq) qp->send_cq->users--;
+        if (qp->recv_cq) qp->recv_cq->users--;
+        if (qp->srq) qp->srq->users--;
+        live_leave(live);
+    }
+    release(qp);
+    return 0;
+}
+
+int live_multicast(struct live_qp *qp, const struct pkt_addr *group, bool join)
+{
+    struct live *live = qp->live;
+    uint32_t at = 0;
+    int error = live_enter(live);
+
+    if (error < 0) return error;
+    while (at < live->members &&
+           (live->member[at].qp != qp || memcmp(&live->member[at].group, group, sizeof *group) != 0))
+        at++;
+    bool member = at < live->members;
+    if (join && !member) {
+        struct member *grown = realloc(live->member, (live->members + 1) * sizeof *grown);
+        error = grown ? live->wire->ops->add_address(live->wire, group) : -ENOMEM;
+        if (grown) live->member = grown;
+        if (error == 0) live->member[live->members++] = (struct member){.qp = qp, .group = *group};
+    } else if (!join && member) {
+        group_leave(live, at);
+    } else if (!join) {
+        error = -EINVAL;
+    }
+    live_leave(live);
+    return error;
+}

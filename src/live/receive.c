@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From bytes to the adapter: a packet is parsed, its ICRC checked, its sender compared with whom the queue pair is
+ * connected to; then src/nic judges it and says where its payload goes.
+ *
+ * A UDP receiver does not see the IPv4 identification, which the ICRC covers.  Our own senders use one that
+ * the wire knows; of others' any may fit.  A queue pair whose peer has sent some packets that fit the known one
+ * is taken to talk to one of us, and from then on nothing else is accepted: 32 bits of check instead of 16.
+ *
+ * A forged source never reaches a connected queue pair: its packets carry the endpoint of nobody.
+ */
+#include <string.h>
+
+#include "live/live_int.h"
+#include "packet/codec.h"
+#include "packet/icrc.h"
+#include "packet/opcode.h"
+
+#define ICRC_TRUSTED 8u /* packets that fit before the peer is taken for one of us */
+#define GRH_BYTES 40u
+
+static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t icrc)
+{
+    struct icrc_path path = {
+        .src = &w->src, .dst = &w->dst, .net = w->net, .sport = w->sport, .ip_id = w->ip_id, .ip_frag = ICRC_DF};
+
+    if (w->unchecked) return true;
+    bool known = w->id_known || w->net != PKT_NET_IPV4;
+    bool foreign = qp && qp->foreign;
+    if (known && !foreign && icrc_detached(&path, w->data, w->bytes) == icrc) {
+        if (qp && qp->exact < ICRC_TRUSTED) qp->exact++;
+        return true;
+    }
+    if (w->net != PKT_NET_IPV4 || (qp && qp->exact == ICRC_TRUSTED)) return false;
+    bool fits = icrc_fits_some_id(&path, w->data, w->bytes, icrc, NULL);
+    if (fits && qp) qp->foreign = true;
+    return fits;
+}
+
+static bool from_peer(const struct live_qp *qp, const struct wire_packet *w)
+{
+    const struct path *path = &qp->live->path[qp->path];
+
+    return qp->path && memcmp(&w->src, &path->key.remote, sizeof w->src) == 0 &&
+           memcmp(&w->dst, &path->src, sizeof w->dst) == 0;
+}
+
+/* The GRH and the payload of a datagram, or the part of a message. */
+static bool place_recv(struct live *live, bool ud, const struct wire_packet *w, const uint8_t *payload)
+{
+    const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
+    uint8_t grh[GRH_BYTES];
+
+    if (ud) {
+        grh_fill(grh, w);
+        if (!memory_scatter(live, work, 0, GRH_BYTES, grh)) return false;
+    }
+    return memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
+}
+
+static bool place_memory(struct live *live, const uint8_t *payload)
+{
+    uint32_t bytes = live->io.place.bytes;
+
+    if (bytes == 0) return true;
+    void *at = memory_remote(live, live->io.place.rkey, live->io.place.va, bytes);
+    bool placed = at && memory_copy(at, payload, bytes);
+    live->own.faults_local += !placed;
+    return placed;
+}
+
+static bool perform_atomic(struct live *live, uint32_t rkey)
+{
+    uint64_t original = 0;
+    uint64_t *at = memory_remote(live, rkey, live->io.atomic.va, 8);
+    bool done = at && memory_atomic(at, live->io.atomic.verb, live->io.atomic.compare, live->io.atomic.swap, &original);
+
+    live->own.faults_local += !done;
+    if (done) nic_atomic_done(live->nic, live->io.atomic.qpn, live->io.atomic.slot, original);
+    return done;
+}
+
+/* Of a packet as it came, what is needed after nic_rx, which makes its descriptor the ACK. */
+struct request {
+    uint32_t dest_qp, psn, rkey;
+    uint8_t opcode;
+};
+
+static struct request request_of(const struct pkt *p)
+{
+    return (struct request){.dest_qp = p->dest_qp, .psn = p->psn, .rkey = p->rdma.rkey, .opcode = p->opcode};
+}
+
+/* What nic_rx has just asked for. */
+static void perform(struct live *live, uint32_t qpn, const struct request *request, const struct wire_packet *w,
+                    const uint8_t *payload, ps_t now)
+{
+    bool ud = opcode_info(request->opcode)->transport == OP_UD;
+    const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
+    bool done = true;
+
+    switch (live->io.place.kind) {
+    case NIC_PLACE_RECV:
+        done = place_recv(live, ud, w, payload);
+        break;
+    case NIC_PLACE_MEMORY:
+        done = place_memory(live, payload);
+        break;
+    case NIC_PLACE_READ:
+        done = memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
+        break;
+    case NIC_PLACE_ATOMIC:
+        done = memory_scatter(live, work, 0, 8, (const uint8_t *)&live->io.place.original);
+        break;
+    default:
+        break;
+    }
+    if (!done) nic_place_failed(live->nic, qpn, now, &live->io);
+    if (live->io.atomic.verb && !perform_atomic(live, request->rkey)) {
+        /* its response cannot be given: as with a READ whose memory is gone */
+        struct pkt response = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ATOMIC_ACK, .psn = request->psn};
+        nic_gather_failed(live->nic, qpn, &response, now, &live->io);
+    }
+}
+
+/* A copy for each member of the group. */
+static void receive_multicast(struct live *live, pkt_t id, const struct wire_packet *w, const uint8_t *payload,
+                              ps_t now)
+{
+    const struct request request = request_of(&live->pool.hot[id]);
+
+    live->own.rx_multicast++;
+    for (uint32_t i = 0; i < live->members; i++) {
+        struct live_qp *qp = live->member[i].qp;
+        if (memcmp(&live->member[i].group, &w->dst, sizeof w->dst) != 0) continue;
+        enum nic_state state = nic_qp_state(qp->nic);
+        if (state < NIC_RTR || state == NIC_ERROR) continue;
+        pkt_t copy = pktpool_get(&live->pool);
+        if (copy == PKT_NONE) break;
+        live->pool.hot[copy] = live->pool.hot[id];
+        live->pool.cold[copy] = live->pool.cold[id];
+        nic_rx_to(live->nic, qp->nic, copy, now, &live->io);
+        perform(live, qp->qpn, &request, w, payload, now);
+    }
+    pktpool_put(&live->pool, id);
+}
+
+/* Parses and checks; false: dropped and counted. */
+static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at)
+{
+    struct pkt *p = &live->pool.hot[id];
+    struct pkt_cold *cold = &live->pool.cold[id];
+    enum codec_fault fault;
+
+    if (codec_parse_bth(w->data, w->bytes, p, cold, ret_payload_at, &fault) < 0) {
+        live->own.rx_malformed++;
+        return false;
+    }
+    struct nic_qp *nic_qp = nic_qp_find(live->nic, p->dest_qp);
+    struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    bool connected = qp && qp->config.transport != NIC_UD;
+    if (connected && !from_peer(qp, w)) {
+        live->own.rx_forged++;
+        return false;
+    }
+    if (!icrc_right(connected ? qp : NULL, w, cold->icrc)) {
+        live->own.rx_icrc_errors++;
+        return false;
+    }
+    if ((cold->pkey & 0x7fff) != (LIVE_PKEY & 0x7fff)) {
+        live->own.rx_pkey++;
+        return false;
+    }
+    p->net = w->net;
+    p->tos = w->tos;
+    p->ttl = w->ttl;
+    p->pcp = w->pcp;
+    p->sport = w->sport;
+    p->frame_bytes = (uint16_t)(w->bytes + (w->net == PKT_NET_IPV4 ? 42 : 62));
+    if (connected)
+        p->src_node = qp->config.remote;
+    else if ((w->tos & PKT_ECN_MASK) == PKT_ECN_CE)
+        path_reply(live, w, &p->src_node);
+    return true;
+}
+
+void receive_packet(struct live *live, const struct wire_packet *w, bool forwarded, ps_t now)
+{
+    pkt_t id = pktpool_get(&live->pool);
+    uint32_t payload_at;
+
+    if (id == PKT_NONE) {
+        live->own.rx_no_descriptor++;
+        return;
+    }
+    if (!admit(live, id, w, &payload_at)) {
+        pktpool_put(&live->pool, id);
+        return;
+    }
+    const struct request request = request_of(&live->pool.hot[id]);
+    const uint8_t *payload = w->data + payload_at;
+    if (request.dest_qp == LIVE_QPN_CM) {
+        mad_receive(live, w, &live->pool.hot[id], payload, forwarded);
+        pktpool_put(&live->pool, id);
+        return;
+    }
+    if (request.dest_qp == LIVE_QPN_MULTICAST && opcode_info(request.opcode)->transport == OP_UD) {
+        receive_multicast(live, id, w, payload, now);
+        return;
+    }
+    nic_rx(live->nic, id, now, &live->io);
+    perform(live, request.dest_qp, &request, w, payload, now);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The progress thread: what peers ask for and what timers demand happens although the application computes or sleeps.
+ *
+ * It waits for the wire, for packets that other processes hand over, and for the adapter's next deadline.  While
+ * the application itself polls, the thread stays off the wire: two threads that spin on one
+ * core cost milliseconds.  It then only looks once a millisecond whether polling has stopped.  A program that
+ * waits for completion events has a queue armed; then the thread is needed whatever was polled before.  So it is by one
+ * that polls now and then and waits for a change of its memory otherwise; that is learned from packets that
+ * lay waiting.
+ *
+ * Signals belong to the application: all are blocked here but those that guarded copies need.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "live/live_int.h"
+
+#define POLLED_RECENTLY_PS (200 * PS_US)
+#define STEP_PS PS_MS
+#define MISSED_PS (20 * PS_US) /* a packet that waited so long, nobody polling, was missed */
+#define WATCH_PS (2 * PS_MS)   /* after a miss; doubled with each that follows */
+#define WATCH_DOUBLINGS 6u
+#define OWED_PS (20 * PS_US)   /* ACKs wait so long for a post to ride with */
+#define LINGER_PS (30 * PS_US) /* a stream pauses less than sleeping and waking cost */
+#define LINGER_LEAST_PS PS_US
+#define STREAM_PACKETS 8u
+#define ROUNDS 4
+#define VAIN_MOST 4u /* steps without the lock */
+
+static void forwarded(struct live *live, ps_t now)
+{
+    struct wire_packet packet;
+
+    for (int i = 0; i < WIRE_BURST; i++) {
+        if (registry_receive(live->registry, &packet, live->forwarded, WIRE_PACKET_MAX) <= 0) return;
+        receive_packet(live, &packet, true, now);
+        progress_settle(live);
+    }
+}
+
+/* May the wire be left to the application?  Not when it was, and a packet lay there while nobody polled (a program
+ * that polls for a completion, then spins on memory): then not for a while, longer each time. */
+static bool may_stand_back(struct live *live, ps_t now)
+{
+    ps_t polled_at = __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED);
+
+    if (live->armed || now < live->watch_until) return false;
+    return now < polled_at + POLLED_RECENTLY_PS;
+}
+
+/* The processor time of the thread that polls, in ps; 0: it is gone. */
+static ps_t poller_time(const struct live *live)
+{
+    struct timespec t;
+
+    if (live->poller == 0 || clock_gettime(live->poller, &t) < 0) return 0;
+    return (ps_t)t.tv_sec * PS_S + (ps_t)t.tv_nsec * PS_NS;
+}
+
+/* Since the thread last looked, has the application run without polling?  If it has not run, a packet that waits
+ * is no sign of how it works, only of a full machine. */
+static bool ran_elsewhere(struct live *live, ps_t now)
+{
+    ps_t ran = poller_time(live) - live->poller_ran, silent = now - live->polled_at;
+    ps_t since = now - live->looked_at;
+
+    return silent > MISSED_PS && silent < since && ran < since && ran > since - silent / 2;
+}
+
+static void look(struct live *live, ps_t now)
+{
+    live->looked_at = now;
+    live->poller_ran = poller_time(live);
+}
+
+static void note_miss(struct live *live, bool missed, ps_t now)
+{
+    if (missed) {
+        live->watch_until = now + (WATCH_PS << live->misses);
+        if (live->misses < WATCH_DOUBLINGS) live->misses++;
+    } else if (live->misses) {
+        live->misses--;
+    }
+}
+
+/* A burst in, what is due, a burst out.  An application that has just posted or polled will likely do so again when it
+ * sees what came: ACKs wait a moment for its packets, which they can ride with.  Answers how long they may wait. */
+static ps_t rounds(struct live *live, ps_t now)
+{
+    ps_t called_at = live->posted_at > live->polled_at ? live->posted_at : live->polled_at;
+    bool hot = now < called_at + POLLED_RECENTLY_PS && !live->owes;
+    uint64_t before = live->wire->counters.rx_packets;
+
+    live->owes = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        progress_rx(live, now);
+        progress_tick(live, now);
+        if (live->tx_wanted && !hot) progress_tx(live, now);
+        if (!live->rx_more) break;
+    }
+    live->streams = !hot && live->wire->counters.rx_packets - before >= STREAM_PACKETS;
+    if (hot && live->tx_wanted) {
+        live->owes = true;
+        return OWED_PS;
+    }
+    return 0;
+}
+
+/* What there is to do, in bounded time; answers how long to sleep. */
+static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
+{
+    ps_t now = live_now();
+    bool stood_back = live->stands_back;
+
+    live->own.thread_rounds++;
+    if (hand_over) forwarded(live, now);
+    *ret_stand_back = live->stands_back = may_stand_back(live, now);
+    if (live->stands_back) {
+        if (live->tx_wanted) progress_tx(live, now); /* answers to what was forwarded, or forgotten */
+        if (stood_back) note_miss(live, false, now);
+        look(live, now);
+        live->sleep_until = now + STEP_PS;
+        return STEP_PS;
+    }
+    uint64_t before = live->wire->counters.rx_packets;
+    ps_t owed = rounds(live, now);
+    if (stood_back && !live->armed)
+        note_miss(live, live->wire->counters.rx_packets != before && ran_elsewhere(live, now), now);
+    bool more = live->rx_more || (live->tx_wanted && live->tx_retry == PS_NEVER && !live->owes);
+    ps_t deadline = more || live->streams ? 0 : progress_deadline(live);
+    if (deadline == PS_NEVER) counters_export(live);
+    if (live->owes && deadline > now + owed) deadline = now + owed;
+    live->sleep_until = deadline;
+    now = live_now();
+    return deadline == PS_NEVER ? PS_NEVER : deadline > now ? deadline - now : 0;
+}
+
+/* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
+ * have to wake us.  Unless it needs this core: when looking was in vain, the next time it is shorter.  Bounded, so that
+ * what else there is to look after is. */
+static void linger(struct live *live, ps_t *patience)
+{
+    ps_t now = live_now(), begun = now, last = now, until = now + STEP_PS;
+
+    while (now < until && now < last + *patience) {
+        pthread_mutex_lock(&live->lock);
+        uint64_t before = live->wire->counters.rx_packets;
+        bool go_on = !live->stop && !live->armed;
+        if (go_on) rounds(live, now);
+        if (live->wire->counters.rx_packets != before) last = now;
+        go_on = go_on && !live->owes;
+        pthread_mutex_unlock(&live->lock);
+        if (!go_on) return;
+        now = live_now();
+    }
+    *patience = last > begun ? 2 * *patience : *patience / 2;
+    if (*patience > LINGER_PS) *patience = LINGER_PS;
+    if (*patience < LINGER_LEAST_PS) *patience = LINGER_LEAST_PS;
+}
+
+/* Waiting for the lock of a program that takes it again and again would slow it down: each time it lets go it would
+ * have to wake us. */
+static bool enter(struct live *live, unsigned *vain)
+{
+    bool entered = pthread_mutex_trylock(&live->lock) == 0;
+
+    if (!entered && ++*vain < VAIN_MOST && live_now() < __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED) + MISSED_PS)
+        return false;
+    if (!entered) pthread_mutex_lock(&live->lock);
+    *vain = 0;
+    return true;
+}
+
+static void *run(void *argument)
+{
+    struct live *live = argument;
+    int wire_fd = live->wire->ops->fd(live->wire);
+    bool hand_over = true;
+    unsigned vain = 0;
+    ps_t patience = LINGER_PS;
+
+    prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
+    for (;;) {
+        bool stand_back = true;
+        if (!enter(live, &vain)) { /* in the hands of who polls: let it */
+            struct timespec step = {.tv_nsec = STEP_PS / PS_NS};
+            nanosleep(&step, NULL);
+            continue;
+        }
+        if (live->stop) break;
+        ps_t sleep = work(live, hand_over, &stand_back);
+        bool streams = live->streams && !stand_back;
+        pthread_mutex_unlock(&live->lock);
+        if (streams) linger(live, &patience);
+        struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
+                              {.fd = registry_fd(live->registry), .events = POLLIN},
+                              {.fd = live->netlink_fd, .events = POLLIN},
+                              {.fd = stand_back ? -1 : wire_fd, .events = POLLIN}};
+        struct timespec limit = {.tv_sec = (time_t)(sleep / PS_S), .tv_nsec = (long)(sleep % PS_S / PS_NS)};
+        int ready = ppoll(fd, 4, sleep == PS_NEVER ? NULL : &limit, NULL);
+        eventfd_t value;
+        hand_over = ready > 0 && fd[1].revents;
+        if (ready > 0 && fd[0].revents) (void)eventfd_read(live->wake_fd, &value);
+        if (ready > 0 && fd[2].revents) netlink_changed(live);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return NULL;
+}
+
+int thread_start(struct live *live)
+{
+    sigset_t all, before;
+
+    if (!live->env.thread) return 0;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    live->thread_runs = true;
+    int error = pthread_create(&live->thread, NULL, run, live);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        live->thread_runs = false;
+    else
+        pthread_setname_np(live->thread, "rocelab");
+    return -error;
+}
+
+void thread_stop(struct live *live)
+{
+    if (!live->thread_runs) return;
+    pthread_mutex_lock(&live->lock);
+    live->stop = true;
+    pthread_mutex_unlock(&live->lock);
+    eventfd_write(live->wake_fd, 1);
+    pthread_join(live->thread, NULL);
+    live->thread_runs = false;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all wires have in common: the choice of a flow's source port, words for failures, and what every wire
+ * that wraps a wire does alike.
+ */
+#include "live/wire.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "live/wire_priv.h"
+
+uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn)
+{
+    CHECK(wire->source_ports > 0);
+    uint64_t mixed = ((uint64_t)qpn << 32 | remote_qpn) * 0x9e3779b97f4a7c15u;
+    return wire->source_port[(mixed >> 40) % wire->source_ports];
+}
+
+int wire_fail(struct wire *wire, int rc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(wire->why, sizeof wire->why, format, args);
+    va_end(args);
+    return rc;
+}
+
+int wire_open_failed(struct wire *wire, const struct wire_config *config, int rc)
+{
+    if (config->why && config->why_bytes) snprintf(config->why, config->why_bytes, "%s", wire->why);
+    wire->ops->close(wire);
+    return rc;
+}
+
+void wire_synthetic_ports(struct wire *wire, unsigned count)
+{
+    wire->source_ports = count && count <= WIRE_SOURCE_PORTS_MAX ? count : WIRE_SOURCE_PORTS_DEFAULT;
+    for (unsigned i = 0; i < wire->source_ports; i++)
+        wire->source_port[i] = (uint16_t)(0xc000 + i);
+}
+
+void wrap_init(struct wrap *wrap, const struct wire_ops *ops, struct wire *inner)
+{
+    wrap->wire = *inner;
+    wrap->wire.ops = ops;
+    wrap->inner = inner;
+    memset(&wrap->own, 0, sizeof wrap->own);
+}
+
+int wrap_count(struct wrap *wrap, int rc)
+{
+#define X(name) wrap->wire.counters.name = wrap->inner->counters.name + wrap->own.name;
+    WIRE_COUNTER_LIST(X)
+#undef X
+    if (rc < 0) wire_fail(&wrap->wire, rc, "%s", wrap->inner->why);
+    return rc;
+}
+
+int wrap_fd(struct wire *wire)
+{
+    return wire_fd(((struct wrap *)wire)->inner);
+}
+
+bool wrap_memory(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn)
+{
+    return wire_memory(((struct wrap *)wire)->inner, dst, qpn);
+}
+
+ps_t wrap_deadline(struct wire *wire)
+{
+    return wire_deadline(((struct wrap *)wire)->inner);
+}
+
+int wrap_add_address(struct wire *wire, const struct pkt_addr *local)
+{
+    struct wrap *wrap = (struct wrap *)wire;
+    return wrap_count(wrap, wire_add_address(wrap->inner, local));
+}
+
+void wrap_remove_address(struct wire *wire, const struct pkt_addr *local)
+{
+    wire_remove_address(((struct wrap *)wire)->inner, local);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The packet wire: whole Ethernet frames through AF_PACKET on a real port, a veth or loopback (CAP_NET_RAW).
+ *
+ * Here every header is ours: the ICRC is exact whatever the IP identification, RoCEv1 works, frames can carry an
+ * 802.1Q tag with the packet's priority, and PFC frames, where the interface hands them up, stop the priorities that
+ * they name (IEEE 802.1Qbb: a quantum is 512 bit times of the link).
+ *
+ * The kernel sees the same frames.  A UDP socket for each address, whose filter drops everything, keeps it from
+ * answering "port unreachable", reserves the port and joins multicast groups.
+ *
+ * Several processes on one interface each see every frame: a packet counts for the one whose slot its QP
+ * names, QP1 for the oldest process of the address.  Frames between processes of one machine never come back from a
+ * port, but the kernel shows them to other packet sockets as outgoing: those for an address of ours are taken.
+ * What a process sends to itself is shown to nobody and goes through a small queue here.
+ *
+ * The kernel may hand over rows of segments that nobody has cut yet (a veth whose other end sends with
+ * UDP_SEGMENT); the virtio header tells the segment size, and they are cut here.
+ *
+ * Without a tag a packet's priority is the upper half of its DSCP (tos >> 5), as switches map it by default.  A paused
+ * packet at the front holds up those behind it, of whatever priority.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "live/neighbour.h"
+#include "live/registry.h"
+#include "live/wire_udp.h"
+#include "packet/codec.h"
+#include "packet/icrc.h"
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+#define BUFFERS 16u
+#define BUFFER_BYTES (68u << 10)
+#define RECEIVE_BYTES (64 << 20)
+#define SELF_QUEUE 128u
+#define RETRY_PS (500 * PS_US)
+#define FULL_PS (50 * PS_US)
+#define SPEED_DEFAULT_MBPS 10000u
+#define ADDRESSES_MAX 64u
+#define ROCE_PORT 4791u
+#define MULTICAST_QPN 0xffffffu
+#define ETHERTYPE_V1 0x8915u
+
+struct port_address {
+    struct pkt_addr addr;
+    int sink;
+};
+
+struct frame { /* received; what is left of it */
+    uint8_t *data;
+    uint32_t at, end, segment; /* BTH of the next packet, end of the last ICRC */
+    uint16_t ip_frag;
+    struct wire_packet head; /* what its packets have in common; ip_id: of the next */
+};
+
+struct wire_packet_port {
+    struct wire wire;
+    struct registry *registry;
+    uint32_t slot;
+    uint16_t vlan_id;
+    bool tag, loopback;
+    pid_t pid;
+    unsigned ifindex;
+    int in, out;
+    struct neighbours neighbours;
+    uint64_t line_bps;
+    ps_t paused_until[8];
+    ps_t retry_at;
+    unsigned addresses, frames, frame;
+    unsigned self_head, self_tail;
+    struct port_address address[ADDRESSES_MAX];
+    struct frame buf[BUFFERS];
+    uint8_t *memory;
+    struct wire_packet self[SELF_QUEUE];
+    uint8_t self_data[SELF_QUEUE][WIRE_PACKET_MAX];
+};
+
+static struct wire_packet_port *port_of(struct wire *wire)
+{
+    return (struct wire_packet_port *)wire;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool own_address(const struct wire_packet_port *port, const struct pkt_addr *addr)
+{
+    for (unsigned i = 0; i < port->addresses; i++)
+        if (memcmp(&port->address[i].addr, addr, sizeof *addr) == 0) return true;
+    return false;
+}
+
+/* --- sending --- */
+
+static unsigned priority_of(const struct wire_packet_port *port, const struct wire_packet *packet)
+{
+    return port->tag ? packet->pcp & 7u : packet->tos >> 5;
+}
+
+/* To ourselves: no packet socket is shown what it sent itself. */
+static bool to_self(struct wire_packet_port *port, const struct wire_packet *packet)
+{
+    if (port->loopback || !own_address(port, &packet->dst)) return false;
+    if (!addr_is_multicast(&packet->dst)) {
+        uint32_t slot = registry_slot_of(wire_dest_qp(packet->data));
+        if (slot == 0) slot = registry_owner(port->registry, &packet->dst, ROCE_PORT);
+        if (slot != port->slot) return false;
+    }
+    unsigned at = port->self_head % SELF_QUEUE;
+    if (port->self_head - port->self_tail == SELF_QUEUE || packet->bytes > WIRE_PACKET_MAX) return true; /* lost */
+    port->self[at] = *packet;
+    port->self[at].data = port->self_data[at];
+    port->self[at].unchecked = true;
+    memcpy(port->self_data[at], packet->data, packet->bytes);
+    port->self_head++;
+    return !addr_is_multicast(&packet->dst);
+}
+
+/* 1: taken; 0: not now. */
+static int send_frame(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
+{
+    static const uint8_t unknown[6];
+    struct pkt pkt = {.kind = PKT_ROCE,
+                      .net = packet->net,
+                      .tos = packet->tos,
+                      .ttl = packet->ttl ? packet->ttl : 64,
+                      .sport = packet->sport};
+    struct pkt_cold cold = {.src = packet->src,
+                            .dst = packet->dst,
+                            .flow_label = packet->flow_label & 0xfffff,
+                            .ip_id = packet->ip_id,
+                            .ip_frag = ICRC_DF,
+                            .dport = ROCE_PORT};
+    memcpy(cold.smac, port->neighbours.own_mac, 6);
+    memcpy(cold.dmac, packet->dmac, 6);
+    if (port->tag)
+        cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(priority_of(port, packet) << 13 | port->vlan_id)};
+    if (!port->loopback && memcmp(cold.dmac, unknown, 6) == 0) {
+        int rc = neighbour_find(&port->neighbours, &packet->dst, packet->net == PKT_NET_V1, now, cold.dmac);
+        if (rc == -EAGAIN) {
+            port->retry_at = now * PS_NS + RETRY_PS;
+            return 0;
+        }
+        if (rc < 0) return -EHOSTUNREACH;
+    }
+    uint8_t outer[CODEC_OUTER_MAX];
+    int length = codec_emit_outer(&pkt, &cold, packet->bytes, outer, sizeof outer);
+    if (length < 0) return length;
+    struct iovec iov[2] = {{outer, (size_t)length}, {packet->data, packet->bytes}};
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = 2};
+    port->wire.counters.tx_calls++;
+    if (sendmsg(port->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 1;
+    if (errno != EAGAIN && errno != ENOBUFS) return -errno;
+    port->retry_at = now * PS_NS + FULL_PS;
+    return 0;
+}
+
+static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+{
+    struct wire_packet_port *port = port_of(wire);
+    uint64_t now = now_ns();
+    unsigned taken = 0;
+    port->retry_at = PS_NEVER;
+    for (; taken < count; taken++) {
+        ps_t until = port->paused_until[priority_of(port, &packet[taken])];
+        if (until > now * PS_NS) {
+            wire->counters.tx_paused++;
+            port->retry_at = until;
+            break;
+        }
+        int rc = to_self(port, &packet[taken]) ? 1 : send_frame(port, &packet[taken], now);
+        if (rc == 0) break;
+        if (rc < 0) {
+            wire->counters.tx_refused++;
+            continue;
+        }
+        wire->counters.tx_packets++;
+        wire->counters.tx_bytes += packet[taken].bytes;
+    }
+    return (int)taken;
+}
+
+/* --- receiving --- */
+
+static void pause_received(struct wire_packet_port *port, const struct pkt *pkt)
+{
+    uint64_t now = now_ns() * PS_NS;
+    port->wire.counters.rx_pauses++;
+    for (unsigned priority = 0; priority < 8; priority++) {
+        bool all = pkt->kind == PKT_PAUSE;
+        if (!all && !(pkt->pfc_enable >> priority & 1)) continue;
+        uint64_t quanta = pkt->quanta[all ? 0 : priority];
+        port->paused_until[priority] = now + quanta * 512 * (PS_S / 1000000) / (port->line_bps / 1000000);
+    }
+}
+
+/* Whether a frame of this kind is meant for us at all. */
+static bool frame_wanted(const struct wire_packet_port *port, const struct sockaddr_ll *from,
+                         const struct wire_packet *head)
+{
+    if (from->sll_pkttype == PACKET_OTHERHOST) return false;
+    if (from->sll_pkttype == PACKET_OUTGOING && port->loopback) return false;
+    if (head->net == PKT_NET_V1)
+        return from->sll_pkttype != PACKET_OUTGOING || memcmp(head->dmac, port->neighbours.own_mac, 6) == 0;
+    return own_address(port, &head->dst);
+}
+
+static bool frame_open(struct wire_packet_port *port, struct frame *frame, uint32_t bytes, uint16_t gso_size,
+                       const struct sockaddr_ll *from)
+{
+    struct codec_frame whole = {frame->data, bytes, bytes, CODEC_ETHERNET};
+    struct pkt pkt;
+    struct pkt_cold cold;
+    uint32_t bth_at, packet_bytes;
+    enum codec_fault fault;
+    frame->at = frame->end = 0;
+    if (codec_parse_outer(&whole, &pkt, &cold, &bth_at, &packet_bytes, &fault) < 0) {
+        port->wire.counters.rx_malformed++;
+        return false;
+    }
+    if (pkt.kind == PKT_PFC || pkt.kind == PKT_PAUSE) {
+        if (from->sll_pkttype != PACKET_OUTGOING) pause_received(port, &pkt);
+        return false;
+    }
+    if (pkt.kind != PKT_ROCE) return false;
+    frame->head = (struct wire_packet){
+        .src = cold.src,
+        .dst = cold.dst,
+        .flow_label = cold.flow_label,
+        .sport = pkt.sport,
+        .ip_id = cold.ip_id,
+        .net = pkt.net,
+        .tos = pkt.tos,
+        .ttl = pkt.ttl,
+        .pcp = pkt.pcp,
+        .id_known = true,
+    };
+    memcpy(frame->head.dmac, cold.dmac, 6);
+    memcpy(frame->head.smac, cold.smac, 6);
+    if (!frame_wanted(port, from, &frame->head)) return false;
+    frame->ip_frag = cold.ip_frag;
+    frame->at = bth_at;
+    frame->end = bth_at + packet_bytes;
+    frame->segment = gso_size ? gso_size : packet_bytes;
+    return true;
+}
+
+static bool ours(const struct wire_packet_port *port, const struct wire_packet *packet)
+{
+    uint32_t qpn = wire_dest_qp(packet->data), slot = registry_slot_of(qpn);
+    if (slot == port->slot || qpn == MULTICAST_QPN) return true;
+    if (slot != 0) return false;
+    if (packet->net == PKT_NET_V1) return true;
+    return registry_owner(port->registry, &packet->dst, ROCE_PORT) == port->slot;
+}
+
+static unsigned hand_up(struct wire_packet_port *port, struct wire_packet *ret, unsigned max)
+{
+    unsigned count = 0;
+    for (; port->frame < port->frames; port->frame++) {
+        struct frame *frame = &port->buf[port->frame];
+        while (frame->at < frame->end) {
+            if (count == max) return count;
+            uint32_t left = frame->end - frame->at;
+            struct wire_packet *packet = &ret[count];
+            *packet = frame->head;
+            packet->data = frame->data + frame->at;
+            packet->bytes = left < frame->segment ? left : frame->segment;
+            frame->at += packet->bytes;
+            frame->head.ip_id++;
+            if (packet->bytes < 16) {
+                port->wire.counters.rx_malformed++;
+                continue;
+            }
+            if (!ours(port, packet)) continue;
+            struct icrc_path path = {&packet->src,  &packet->dst,  packet->net,
+                                     packet->sport, packet->ip_id, frame->ip_frag};
+            if (icrc_detached(&path, packet->data, packet->bytes) != load_le32(packet->data + packet->bytes - 4)) {
+                port->wire.counters.rx_icrc_errors++;
+                continue;
+            }
+            packet->unchecked = true;
+            port->wire.counters.rx_packets++;
+            port->wire.counters.rx_bytes += packet->bytes;
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool receive_frames(struct wire_packet_port *port)
+{
+    struct mmsghdr message[BUFFERS];
+    struct sockaddr_ll from[BUFFERS];
+    struct virtio_net_hdr virtio[BUFFERS];
+    struct iovec iov[BUFFERS][2];
+    _Alignas(struct cmsghdr) uint8_t control[BUFFERS][CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        iov[i][0] = (struct iovec){&virtio[i], sizeof virtio[i]};
+        iov[i][1] = (struct iovec){port->buf[i].data, BUFFER_BYTES};
+        message[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+                                             .msg_namelen = sizeof from[i],
+                                             .msg_iov = iov[i],
+                                             .msg_iovlen = 2,
+                                             .msg_control = control[i],
+                                             .msg_controllen = sizeof control[i]};
+    }
+    int got = recvmmsg(port->in, message, BUFFERS, MSG_DONTWAIT, NULL);
+    if (got <= 0) return false;
+    port->wire.counters.rx_calls++;
+    port->frame = 0;
+    port->frames = (unsigned)got;
+    for (int i = 0; i < got; i++) {
+        struct frame *frame = &port->buf[i];
+        uint16_t segment = virtio[i].gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 ? virtio[i].gso_size : 0;
+        frame->at = frame->end = 0;
+        if (message[i].msg_len < sizeof virtio[i] || message[i].msg_hdr.msg_flags & MSG_TRUNC) continue;
+        if (!frame_open(port, frame, message[i].msg_len - (uint32_t)sizeof virtio[i], segment, &from[i])) continue;
+        for (struct cmsghdr *at = CMSG_FIRSTHDR(&message[i].msg_hdr); at; at = CMSG_NXTHDR(&message[i].msg_hdr, at)) {
+            struct tpacket_auxdata aux;
+            if (at->cmsg_level != SOL_PACKET || at->cmsg_type != PACKET_AUXDATA) continue;
+            memcpy(&aux, CMSG_DATA(at), sizeof aux);
+            if (aux.tp_status & TP_STATUS_VLAN_VALID) frame->head.pcp = (uint8_t)(aux.tp_vlan_tci >> 13);
+        }
+    }
+    return true;
+}
+
+static int packet_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+{
+    struct wire_packet_port *port = port_of(wire);
+    unsigned count = hand_up(port, ret, max);
+    if (count) return (int)count;
+    if (port->self_tail != port->self_head) {
+        /* data stays where it is until the queue comes round; it is as long as a burst twice */
+        while (count < max && count < SELF_QUEUE / 2 && port->self_tail != port->self_head) {
+            ret[count++] = port->self[port->self_tail++ % SELF_QUEUE];
+            wire->counters.rx_packets++;
+        }
+        return (int)count;
+    }
+    return receive_frames(port) ? (int)hand_up(port, ret, max) : 0;
+}
+
+/* --- opening and closing --- */
+
+static int packet_fd(struct wire *wire)
+{
+    return port_of(wire)->in;
+}
+
+static ps_t packet_deadline(struct wire *wire)
+{
+    struct wire_packet_port *port = port_of(wire);
+    return port->self_tail != port->self_head || port->frame < port->frames ? 0 : port->retry_at;
+}
+
+/* Passes MAC control, RoCEv1 and UDP to port 4791 over IPv4 (any header length) and IPv6 (no extension headers). */
+static int filter_attach(int fd)
+{
+    static struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x8808, 14, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_V1, 13, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 0, 5),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 9),
+        BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
+        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 16),
+        BPF_JUMP(BPF_JMP | BPF_JA, 4, 0, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x86dd, 0, 5),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 3),
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 2, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0x40000),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0 ? -errno : 0;
+}
+
+static int sink_open(struct wire_packet_port *port, const struct pkt_addr *local)
+{
+    static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    struct sock_fprog program = {1, drop_all};
+    bool v4 = addr_is_mapped(local), multicast = addr_is_multicast(local);
+    struct wire_udp scope = {.ifindex = port->ifindex};
+    struct sockaddr_storage name;
+    socklen_t name_bytes = udp_sockaddr(&scope, local, ROCE_PORT, &name);
+    int on = 1, rc = 0, fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    setsockopt(fd, SOL_SOCKET, multicast ? SO_REUSEADDR : SO_REUSEPORT, &on, sizeof on);
+    if (!v4) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&name, name_bytes) < 0) rc = -errno;
+    if (rc == 0 && multicast && v4) {
+        struct ip_mreqn request = {.imr_ifindex = (int)port->ifindex};
+        memcpy(&request.imr_multiaddr, local->byte + 12, 4);
+        if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) < 0) rc = -errno;
+    } else if (rc == 0 && multicast) {
+        struct ipv6_mreq request = {.ipv6mr_interface = port->ifindex};
+        memcpy(&request.ipv6mr_multiaddr, local->byte, 16);
+        if (setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &request, sizeof request) < 0) rc = -errno;
+    }
+    if (rc < 0) close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+static int packet_add_address(struct wire *wire, const struct pkt_addr *local)
+{
+    struct wire_packet_port *port = port_of(wire);
+    if (own_address(port, local)) return 0;
+    if (port->addresses == ADDRESSES_MAX) return wire_fail(wire, -ENOSPC, "too many addresses");
+    int sink = sink_open(port, local);
+    if (sink < 0)
+        return wire_fail(wire, sink, "cannot have UDP port %u of this address: %s", ROCE_PORT, strerror(-sink));
+    int rc = registry_lock(port->registry, true);
+    if (rc == 0) {
+        struct registry_group *group = registry_group_find(port->registry, local, ROCE_PORT, true);
+        if (group) registry_group_sweep(port->registry, group);
+        rc = group ? registry_group_add(port->registry, group) : -ENOSPC;
+        registry_unlock(port->registry);
+    }
+    if (rc < 0) {
+        close(sink);
+        return wire_fail(wire, rc, "no place in the registry: %s", strerror(-rc));
+    }
+    port->address[port->addresses++] = (struct port_address){*local, sink};
+    return 0;
+}
+
+static void packet_remove_address(struct wire *wire, const struct pkt_addr *local)
+{
+    struct wire_packet_port *port = port_of(wire);
+    for (unsigned i = 0; i < port->addresses; i++) {
+        if (memcmp(&port->address[i].addr, local, sizeof *local) != 0) continue;
+        struct pkt_addr addr = *local; /* may lie in what is overwritten */
+        close(port->address[i].sink);
+        port->address[i] = port->address[--port->addresses];
+        if (port->pid != getpid() || registry_lock(port->registry, true) < 0) return;
+        struct registry_group *group = registry_group_find(port->registry, &addr, ROCE_PORT, false);
+        if (group) registry_group_remove(group, port->slot);
+        registry_unlock(port->registry);
+        return;
+    }
+}
+
+static void packet_close(struct wire *wire)
+{
+    struct wire_packet_port *port = port_of(wire);
+    while (port->addresses)
+        packet_remove_address(wire, &port->address[port->addresses - 1].addr);
+    if (port->in >= 0) close(port->in);
+    if (port->out >= 0) close(port->out);
+    neighbours_close(&port->neighbours);
+    free(port->memory);
+    free(port);
+}
+
+static const struct wire_ops packet_ops = {
+    .rx = packet_rx,
+    .tx = packet_tx,
+    .fd = packet_fd,
+    .deadline = packet_deadline,
+    .add_address = packet_add_address,
+    .remove_address = packet_remove_address,
+    .close = packet_close,
+};
+
+static uint64_t line_rate(const char *ifname)
+{
+    char path[64];
+    unsigned mbps = 0;
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/speed", ifname);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        if (fscanf(file, "%u", &mbps) != 1 || mbps == 0 || mbps > 10000000) mbps = SPEED_DEFAULT_MBPS;
+        fclose(file);
+    }
+    return (uint64_t)(mbps ? mbps : SPEED_DEFAULT_MBPS) * 1000000;
+}
+
+static int sockets_open(struct wire_packet_port *port, const char *ifname)
+{
+    struct wire *wire = &port->wire;
+    int on = 1, bytes = RECEIVE_BYTES;
+    int rc = neighbours_open(&port->neighbours, ifname);
+    if (rc < 0) return wire_fail(wire, rc, "interface %s: %s", ifname, strerror(-rc));
+    port->ifindex = port->neighbours.ifindex;
+    port->in = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    port->out = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (port->in < 0 || port->out < 0)
+        return wire_fail(wire, -errno, "the packet wire needs CAP_NET_RAW: %s", strerror(errno));
+    if (setsockopt(port->in, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
+        setsockopt(port->in, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    setsockopt(port->in, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on);
+    if (setsockopt(port->in, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) < 0)
+        return wire_fail(wire, -errno, "PACKET_VNET_HDR: %s", strerror(errno));
+    rc = filter_attach(port->in);
+    if (rc < 0) return wire_fail(wire, rc, "cannot attach a filter: %s", strerror(-rc));
+    struct sockaddr_ll name = {.sll_family = AF_PACKET, .sll_ifindex = (int)port->ifindex};
+    if (bind(port->out, (struct sockaddr *)&name, sizeof name) < 0)
+        return wire_fail(wire, -errno, "cannot bind to %s: %s", ifname, strerror(errno));
+    name.sll_protocol = htons(ETH_P_ALL);
+    if (bind(port->in, (struct sockaddr *)&name, sizeof name) < 0)
+        return wire_fail(wire, -errno, "cannot bind to %s: %s", ifname, strerror(errno));
+    return 0;
+}
+
+int wire_packet_open(const struct wire_config *config, struct wire **ret)
+{
+    struct wire_packet_port *port = calloc(1, sizeof *port);
+    uint8_t *memory = malloc((size_t)BUFFERS * BUFFER_BYTES);
+    if (!port || !memory) {
+        free(port);
+        free(memory);
+        return -ENOMEM;
+    }
+    port->wire = (struct wire){.ops = &packet_ops, .run_max = 1, .run_bytes = WIRE_PACKET_MAX};
+    port->registry = config->registry;
+    port->slot = config->slot;
+    port->tag = config->tag;
+    port->vlan_id = config->vlan_id & 0xfff;
+    port->pid = getpid();
+    port->in = port->out = port->neighbours.netlink = port->neighbours.probe4 = port->neighbours.probe6 = -1;
+    port->retry_at = PS_NEVER;
+    port->memory = memory;
+    for (unsigned i = 0; i < BUFFERS; i++)
+        port->buf[i].data = memory + (size_t)i * BUFFER_BYTES;
+    wire_synthetic_ports(&port->wire, config->source_ports);
+    int rc = config->ifname ? sockets_open(port, config->ifname)
+                            : wire_fail(&port->wire, -EINVAL, "the packet wire needs an interface");
+    if (rc < 0) return wire_open_failed(&port->wire, config, rc);
+    port->loopback = strcmp(config->ifname, "lo") == 0;
+    port->line_bps = line_rate(config->ifname);
+    *ret = &port->wire;
+    return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pcap wire: writes every packet that passes to a capture file, as a whole Ethernet frame.
+ *
+ * On loopback a capture from outside shows runs as single frames of 64 KB, which no dissector understands; here
+ * each packet is one record.  Ethernet, IP and UDP headers are built from what the wire knows (no
+ * addresses of an interface: locally administered ones), the packet's own bytes are written as they are.  A packet
+ * without an ICRC (it stays in memory) has it computed here, so that a reader can check every record.  An ICRC that
+ * is wrong on the wire stays wrong; one that is right but for an identification that no socket shows (a packet from a
+ * foreign peer) is written with the identification that fits.
+ *
+ * Records carry CLOCK_REALTIME.  The file is written in large pieces, when there is nothing to receive (but not more
+ * often than each millisecond), when the wire is closed, and when the program ends, since most programs end without
+ * closing their devices.  What a killed process had gathered since is lost.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "live/wire_priv.h"
+#include "packet/capfile.h"
+#include "packet/codec.h"
+#include "packet/icrc.h"
+
+#define LINKTYPE_ETHERNET 1
+#define FRAME_MAX (CODEC_OUTER_MAX + WIRE_PACKET_MAX)
+#define FLUSH_EVERY_NS 1000000u
+
+struct pcap_wire {
+    struct wrap wrap;
+    struct capwriter *writer;
+    struct pcap_wire *next;
+    uint64_t flushed_ns; /* CLOCK_MONOTONIC */
+    bool pending;
+    uint8_t frame[FRAME_MAX];
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list and every writer: the end of the program is
+                                                              another thread's */
+static struct pcap_wire *all;
+
+__attribute__((destructor)) static void flush_all(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct pcap_wire *wire = all; wire; wire = wire->next)
+        capwriter_flush(wire->writer);
+    pthread_mutex_unlock(&mutex);
+}
+
+static struct pcap_wire *pcap_of(struct wire *wire)
+{
+    return (struct pcap_wire *)wire;
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void make_mac(uint8_t mac[6], const struct pkt_addr *addr)
+{
+    mac[0] = 0x02;
+    mac[1] = 0;
+    memcpy(mac + 2, addr->byte + 12, 4);
+}
+
+static bool mac_known(const uint8_t mac[6])
+{
+    static const uint8_t none[6];
+    return memcmp(mac, none, 6) != 0;
+}
+
+/* The identification and the ICRC of the record; a wrong ICRC is left wrong. */
+static void settle_icrc(const struct wire_packet *packet, bool sent, struct pkt_cold *cold, uint8_t *bth)
+{
+    struct icrc_path path = {&packet->src, &packet->dst, packet->net, packet->sport, packet->ip_id, ICRC_DF};
+    uint32_t stored = load_le32(bth + packet->bytes - 4);
+    uint16_t id;
+    if (packet->unchecked) {
+        store_le32(bth + packet->bytes - 4, icrc_detached(&path, bth, packet->bytes));
+    } else if (!sent && packet->net == PKT_NET_IPV4 && icrc_detached(&path, bth, packet->bytes) != stored &&
+               icrc_fits_some_id(&path, bth, packet->bytes, stored, &id)) {
+        cold->ip_id = id;
+    }
+}
+
+static void record(struct pcap_wire *wire, const struct wire_packet *packet, bool sent, uint64_t time_ns)
+{
+    struct pkt pkt = {.kind = PKT_ROCE,
+                      .net = packet->net,
+                      .tos = packet->tos,
+                      .ttl = packet->ttl ? packet->ttl : 64,
+                      .sport = packet->sport};
+    struct pkt_cold cold = {.src = packet->src,
+                            .dst = packet->dst,
+                            .flow_label = packet->flow_label & 0xfffff,
+                            .ip_id = packet->ip_id,
+                            .ip_frag = ICRC_DF,
+                            .dport = 4791};
+    if (packet->bytes < 16 || packet->bytes > WIRE_PACKET_MAX) return;
+    if (packet->pcp) cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(packet->pcp << 13)};
+    memcpy(cold.dmac, packet->dmac, 6);
+    memcpy(cold.smac, packet->smac, 6);
+    if (!mac_known(cold.dmac)) make_mac(cold.dmac, &packet->dst);
+    if (!mac_known(cold.smac)) make_mac(cold.smac, &packet->src);
+    /* the largest outer headers leave the packet at one place, whatever their length turns out to be */
+    uint8_t *bth = wire->frame + CODEC_OUTER_MAX;
+    memcpy(bth, packet->data, packet->bytes);
+    settle_icrc(packet, sent, &cold, bth);
+    uint8_t outer[CODEC_OUTER_MAX];
+    int length = codec_emit_outer(&pkt, &cold, packet->bytes, outer, sizeof outer);
+    if (length < 0) return;
+    memcpy(bth - length, outer, (size_t)length);
+    uint32_t bytes = (uint32_t)length + packet->bytes;
+    capwriter_write(wire->writer, time_ns, bth - length, bytes, bytes);
+    wire->pending = true;
+}
+
+static void record_all(struct pcap_wire *wire, const struct wire_packet *packet, int count, bool sent)
+{
+    if (count <= 0) return;
+    uint64_t time_ns = now_ns(CLOCK_REALTIME);
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < count; i++)
+        record(wire, &packet[i], sent, time_ns);
+    pthread_mutex_unlock(&mutex);
+}
+
+static int pcap_rx(struct wire *base, struct wire_packet *ret, unsigned max)
+{
+    struct pcap_wire *wire = pcap_of(base);
+    int count = wire_rx(wire->wrap.inner, ret, max);
+    record_all(wire, ret, count, false);
+    if (count == 0 && wire->pending) {
+        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        if (now - wire->flushed_ns >= FLUSH_EVERY_NS) {
+            pthread_mutex_lock(&mutex);
+            capwriter_flush(wire->writer);
+            pthread_mutex_unlock(&mutex);
+            wire->flushed_ns = now;
+            wire->pending = false;
+        }
+    }
+    return wrap_count(&wire->wrap, count);
+}
+
+static int pcap_tx(struct wire *base, const struct wire_packet *packet, unsigned count)
+{
+    struct pcap_wire *wire = pcap_of(base);
+    int taken = wire_tx(wire->wrap.inner, packet, count);
+    record_all(wire, packet, taken, true);
+    return wrap_count(&wire->wrap, taken);
+}
+
+static void pcap_close(struct wire *base)
+{
+    struct pcap_wire *wire = pcap_of(base);
+    pthread_mutex_lock(&mutex);
+    struct pcap_wire **link = &all;
+    while (*link != wire)
+        link = &(*link)->next;
+    *link = wire->next;
+    capwriter_close(wire->writer);
+    pthread_mutex_unlock(&mutex);
+    wire_close(wire->wrap.inner);
+    free(wire);
+}
+
+static const struct wire_ops pcap_ops = {
+    .rx = pcap_rx,
+    .tx = pcap_tx,
+    .fd = wrap_fd,
+    .deadline = wrap_deadline,
+    .memory = wrap_memory,
+    .add_address = wrap_add_address,
+    .remove_address = wrap_remove_address,
+    .close = pcap_close,
+};
+
+int wire_pcap_open(struct wire *inner, const char *path, struct wire **ret)
+{
+    struct pcap_wire *wire = calloc(1, sizeof *wire);
+    if (!wire) return -ENOMEM;
+    int rc = capwriter_open(path, LINKTYPE_ETHERNET, &wire->writer);
+    if (rc < 0) {
+        free(wire);
+        return rc;
+    }
+    wrap_init(&wire->wrap, &pcap_ops, inner);
+    pthread_mutex_lock(&mutex);
+    wire->next = all;
+    all = wire;
+    pthread_mutex_unlock(&mutex);
+    *ret = &wire->wrap.wire;
+    return 0;
+}

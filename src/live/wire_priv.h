@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the wires, not seen outside them. */
+#ifndef ROCELAB_LIVE_WIRE_PRIV_H
+#define ROCELAB_LIVE_WIRE_PRIV_H
+
+#include "live/wire.h"
+
+#define WIRE_SOURCE_PORTS_DEFAULT 8u
+
+/* Writes the reason and answers rc. */
+__attribute__((format(printf, 3, 4))) int wire_fail(struct wire *wire, int rc, const char *format, ...);
+/* Hands the reason to the opener, closes the half-made wire, answers rc. */
+int wire_open_failed(struct wire *wire, const struct wire_config *config, int rc);
+/* For wires without sockets: 0xc000 and on, the ports that adapters use. */
+void wire_synthetic_ports(struct wire *wire, unsigned count);
+
+/* A wire around a wire: what is the same for all of them. */
+struct wrap {
+    struct wire wire;
+    struct wire *inner;
+    struct wire_counters own; /* what the wrapper itself counts */
+};
+
+void wrap_init(struct wrap *wrap, const struct wire_ops *ops, struct wire *inner);
+/* The wire's counters: the inner one's and our own.  Answers rc. */
+int wrap_count(struct wrap *wrap, int rc);
+int wrap_fd(struct wire *wire);
+bool wrap_memory(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn);
+ps_t wrap_deadline(struct wire *wire);
+int wrap_add_address(struct wire *wire, const struct pkt_addr *local);
+void wrap_remove_address(struct wire *wire, const struct pkt_addr *local);
+
+/* The shm wire, for the auto wire: does a ring lead there?  And: what was found out about addresses may be old. */
+bool wire_shm_reaches(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn);
+void wire_shm_forget(struct wire *wire);
+uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes);
+void wire_shm_placed(struct wire *wire, const struct wire_packet *packet);
+void wire_shm_publish(struct wire *wire);
+
+/* Offsets of the BTH that a wire looks at to find the owner of a packet. */
+static inline uint32_t wire_dest_qp(const uint8_t *bth)
+{
+    return (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
+}
+
+static inline bool addr_is_mapped(const struct pkt_addr *addr)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    return __builtin_memcmp(addr->byte, prefix, sizeof prefix) == 0;
+}
+
+static inline bool addr_is_multicast(const struct pkt_addr *addr)
+{
+    return addr_is_mapped(addr) ? addr->byte[12] >> 4 == 14 : addr->byte[0] == 0xff;
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection machine's own structures: cm_engine.c keeps them, cm_receive.c reacts to messages. */
+#ifndef ROCELAB_VERBS_CM_INT_H
+#define ROCELAB_VERBS_CM_INT_H
+
+#include "base/rng.h"
+#include "verbs/cm_engine.h"
+
+#define CM_BUCKETS 1024u
+#define CM_DELAYS_MAX 255u /* MRAs that are heeded: a quarter of an hour at the slow pace */
+#define CM_REFUSALS_MAX 5u /* of a service that nobody listens for: about half a second */
+#define CM_REFUSAL_NS 50000000u
+#define CM_MRA_TIMEOUT 24u /* 4.096 us << 24: what an MRA of ours asks for, as the kernel's does */
+
+enum cm_state {
+    CM_REQ_SENT,
+    CM_REQ_RECEIVED,
+    CM_REP_SENT,
+    CM_REP_RECEIVED,
+    CM_ESTABLISHED,
+    CM_DREQ_SENT,
+    CM_TIMEWAIT, /* answers what comes late */
+    CM_REJECTED, /* we sent a REJ: repeated for a repeated REQ or REP */
+    CM_CLOSED,   /* nothing more is said */
+    CM_SIDR_SENT,
+    CM_SIDR_RECEIVED,
+    CM_SIDR_ANSWERED,
+};
+
+/* Ways to find a connection: each is a table of chains. */
+enum cm_index { CM_BY_ID, CM_BY_REMOTE, CM_BY_QP, CM_INDICES };
+
+struct cm_conn {
+    struct cm_engine *engine;
+    struct cm_conn *chain[CM_INDICES];
+    struct cm_conn *next, **link; /* of all */
+    bool indexed[CM_INDICES];
+    void *app;
+    bool released, passive, sidr;
+    enum cm_state state;
+    struct cm_peer peer;
+    uint32_t local_id, remote_id, remote_qp;
+    uint64_t tid;
+    uint64_t deadline_ns;
+    unsigned delays, refusals;
+    unsigned tries;          /* of `last` */
+    uint8_t last[MAD_BYTES]; /* what is repeated while no answer comes */
+    struct cm_msg request, reply;
+};
+
+struct cm_listener {
+    struct cm_listener *next;
+    uint64_t service_id;
+    bool any;
+    struct pkt_addr address;
+    void *app;
+};
+
+struct cm_send_item {
+    struct cm_send_item *next;
+    struct cm_send send;
+};
+struct cm_event_item {
+    struct cm_event_item *next;
+    struct cm_event event;
+};
+
+struct cm_engine {
+    struct cm_conn *bucket[CM_INDICES][CM_BUCKETS];
+    struct cm_conn *conns;
+    struct cm_listener *listeners;
+    struct cm_send_item *sends, **sends_end;
+    struct cm_event_item *events, **events_end;
+    uint64_t deadline_ns; /* none is due earlier */
+    unsigned count;
+    uint32_t next_id;
+    struct rng rng;
+};
+
+struct cm_conn *cm_conn_new(struct cm_engine *, const struct cm_peer *peer);
+void cm_conn_free(struct cm_conn *);
+void cm_index_add(struct cm_conn *, enum cm_index index);
+void cm_index_remove(struct cm_conn *, enum cm_index index);
+struct cm_conn *cm_find_id(struct cm_engine *, uint32_t local_id);
+struct cm_conn *cm_find_remote(struct cm_engine *, uint32_t remote_id, const struct cm_peer *peer, bool sidr);
+struct cm_conn *cm_find_qp(struct cm_engine *, uint32_t qpn, const struct cm_peer *peer);
+struct cm_listener *cm_find_listener(struct cm_engine *, uint64_t service_id, const struct pkt_addr *address);
+
+void cm_say(struct cm_engine *, const struct cm_peer *to, const struct cm_msg *msg);
+void cm_say_again(struct cm_conn *); /* `last` */
+/* A message of the connection: ids and transaction are filled in. */
+void cm_tell(struct cm_conn *, enum cm_attribute attribute, struct cm_msg *msg);
+void cm_tell_reject(struct cm_conn *, uint16_t reason, const void *private_data, size_t bytes);
+void cm_event(struct cm_conn *, enum cm_event_kind kind, void *app, int status, const struct cm_msg *msg);
+void cm_arm(struct cm_conn *, uint64_t deadline_ns);
+void cm_wait_out(struct cm_conn *, enum cm_state state, uint64_t now_ns); /* TIMEWAIT, REJECTED, CLOSED, ANSWERED */
+void cm_be_patient(struct cm_conn *, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our adapter against the kernel's Soft-RoCE, in both roles, with the programs people use.
+
+    ROCELAB_GUEST_KERNEL=DIR python3 tests/interop/test_interop.py BUILD [PATTERN]
+
+Exits 77 (skipped) with a word on what is missing.  Every case runs a server on one side and a client on the other and wants exit
+status 0 of both; the programs named `checks data` compare what arrived with what was sent.  The cases run
+twice: on a clean cable, where what our side captured must be without fault (no malformed packet, no wrong ICRC, nothing
+of ours sent twice; what the kernel sends twice is told, not judged), and with 1 % of the packets lost in each direction.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import guest as guests
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+RXE, OURS = ["-d", "rxe0", "-g", "1"], ["-g", "0"]
+PERF_RXE, PERF_OURS = ["-d", "rxe0", "-x", "1"], ["-x", "0"]
+
+
+def pingpong(kind, extra=()):
+    def command(ours, address):
+        return [f"ibv_{kind}_pingpong", "-c", "-n", "200", *extra, *(OURS if ours else RXE), *([address] if address else [])]
+    return command
+
+
+def perftest(name, *extra):
+    def command(ours, address):
+        return [name, "-F", *extra, *(PERF_OURS if ours else PERF_RXE), *([address] if address else [])]
+    return command
+
+
+def rping(count, size, v6=False):
+    def command(ours, address):
+        any_address = "::" if v6 else "0.0.0.0"
+        return ["rping", "-c" if address else "-s", "-V", "-C", str(count), "-S", str(size), "-a", address or any_address]
+    return command
+
+
+def verify(mtu, v6=False):
+    def command(ours, address):
+        script = HERE / "verify.py" if ours else f"/mnt{HERE}/verify.py"
+        gid = (1 if v6 else 0) if ours else (2 if v6 else 1)
+        return ["/usr/bin/python3", "-B", str(script), "rocelab0" if ours else "rxe0", str(gid), str(mtu), *([address] if address else [])]
+    return command
+
+
+# name, command(ours, address of the server or None), IPv6, also with loss
+CASES = [
+    ("every operation, MTU 4096 (checks data)", verify(4096), False, True),
+    ("every operation, MTU 1024 (checks data)", verify(1024), False, True),
+    ("every operation over IPv6 (checks data)", verify(4096, True), True, False),
+    ("rc pingpong (checks data)", pingpong("rc"), False, True),
+    ("rc pingpong 64 KB, MTU 4096 (checks data)", pingpong("rc", ["-s", "65536", "-m", "4096"]), False, True),
+    ("uc pingpong (checks data)", pingpong("uc"), False, False),
+    ("ud pingpong (checks data)", pingpong("ud"), False, False),
+    ("srq pingpong", lambda ours, address: ["ibv_srq_pingpong", "-n", "200", *(OURS if ours else RXE), *([address] if address else [])], False, True),
+    ("rping: CM, SEND, READ, WRITE (checks data)", rping(20, 4000), False, True),
+    ("rping over IPv6 (checks data)", rping(10, 1000, True), True, False),
+    ("ib_send_bw", perftest("ib_send_bw", "-n", "500", "-s", "16384"), False, True),
+    ("ib_write_bw", perftest("ib_write_bw", "-n", "500", "-s", "65536"), False, True),
+    ("ib_read_bw", perftest("ib_read_bw", "-n", "300", "-s", "65536"), False, True),
+    ("ib_send_bw UD", perftest("ib_send_bw", "-c", "UD", "-n", "300", "-s", "1024"), False, False),
+    ("ib_atomic_bw compare and swap", perftest("ib_atomic_bw", "-A", "CMP_AND_SWAP", "-n", "300"), False, True),
+    ("ib_atomic_bw fetch and add", perftest("ib_atomic_bw", "-A", "FETCH_AND_ADD", "-n", "300"), False, True),
+    ("ib_write_bw MTU 1024", perftest("ib_write_bw", "-m", "1024", "-n", "300", "-s", "65536"), False, True),
+    ("ib_write_bw UC", perftest("ib_write_bw", "-c", "UC", "-n", "300", "-s", "16384"), False, False),
+    ("ib_send_bw with SRQ", perftest("ib_send_bw", "-r", "128", "--use-srq", "-n", "300", "-s", "4096"), False, True),
+    ("ib_write_lat", perftest("ib_write_lat", "-n", "300", "-s", "64"), False, True),
+    ("ib_send_bw -R (CM)", lambda ours, address: ["ib_send_bw", "-R", "-F", "-n", "300", *([] if ours else ["-d", "rxe0"]), *([address] if address else [])], False, True),
+]
+# Refusals and RNR NAKs are meant there, or a slow receiver makes them: these captures are not clean.
+NOT_PURE = ("every operation", "ib_send_bw", "srq")
+WORDS = ("mismatch", "wrong data", "data corruption", "invalid data", "Failed", "failed", "error")
+
+
+class Pair:
+    def __init__(self, guest, rocelab, fault, pcap):
+        self.guest, self.rocelab, self.fault, self.pcap = guest, rocelab, fault, pcap
+
+    def ours(self, command):
+        self.pcap.unlink(missing_ok=True)
+        options = ["--fault", self.fault] if self.fault else ["--pcap", str(self.pcap)]
+        return self.guest.host_command([self.rocelab, "run", *options, "--", *command])
+
+    def we_serve(self, command, v6):
+        server = subprocess.Popen(self.ours(command(True, None)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            time.sleep(1.0)
+            address = guests.HOST_IP6 if v6 else guests.HOST_IP
+            status, theirs = self.guest.sh("timeout 100 " + " ".join(command(False, address)))
+            output, _ = server.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            output = "our side did not end"
+        finally:
+            server.kill()
+            server.wait()
+        return status, server.returncode, theirs + "\n--- ours\n" + output
+
+    def they_serve(self, command, v6):
+        line = " ".join(command(False, None))
+        self.guest.sh(f"(timeout 100 {line} >/tmp/server.log 2>&1; echo $? >/tmp/server.rc) & sleep 2")
+        address = guests.GUEST_IP6 if v6 else guests.GUEST_IP
+        try:
+            client = subprocess.run(self.ours(command(True, address)), capture_output=True, text=True, timeout=100, check=False)
+            ours, code = client.stdout + client.stderr, client.returncode
+        except subprocess.TimeoutExpired as late:
+            ours, code = f"our side did not end: {late.stdout}", -1
+        _, theirs = self.guest.sh("for i in 1 2 3 4 5 6 7 8 9 10; do [ -s /tmp/server.rc ] && break; sleep 1; done; cat /tmp/server.log; echo RC $(cat /tmp/server.rc); rm -f /tmp/server.rc")
+        text = theirs.rsplit("RC ", 1)[-1].strip()
+        return (int(text) if text.isdigit() else -1), code, theirs + "\n--- ours\n" + ours
+
+
+def look_at(rocelab, pcap):
+    """A capture of a clean cable: (what is wrong on our side, in words; packets that the kernel sent twice)."""
+    if not pcap.exists():
+        return "nothing was captured", 0
+    text = subprocess.run([rocelab, "capture", "--json", "--connections", "0", str(pcap)], capture_output=True, text=True, check=False).stdout
+    seen = json.loads(text)["files"][0]
+    ways = [(c[end] in (guests.HOST_IP, guests.HOST_IP6), c[way]["retransmitted"]) for c in seen["connections"]
+            for end, way in (("src", "forward"), ("dst", "reverse")) if c[way]]
+    wrong = [f"{seen[what]} {what}" for what in ("icrc_errors", "malformed", "unknown_opcodes") if seen[what]]
+    if seen["icrc_checked"] != seen["roce_packets"]:
+        wrong.append(f"{seen['icrc_checked']} ICRCs checked of {seen['roce_packets']} packets")
+    ours_twice = sum(count for ours, count in ways if ours)
+    if ours_twice:
+        wrong.append(f"{ours_twice} packets of ours sent twice")
+    if shutil.which("tshark"):
+        found = subprocess.run(["tshark", "-r", str(pcap), "-Y", "_ws.malformed"], capture_output=True, text=True, check=False)
+        wrong += found.stdout.splitlines()[:5]
+    return "\n".join(wrong), sum(count for ours, count in ways if not ours)
+
+
+def run_case(pair, name, command, v6, role):
+    began = time.monotonic()
+    if pair.fault and "every operation" in name:
+        plain, command = command, lambda ours, address: plain(ours, address) + ["--lossy"]
+    if not pair.fault and name.startswith("ib_"):  # a slow guest is no loss: a second of patience
+        quick, command = command, lambda ours, address: quick(ours, address) + ["-u", "18"]
+    theirs, ours, output = (pair.we_serve if role == "we serve" else pair.they_serve)(command, v6)
+    good = theirs == 0 and ours == 0 and not any(word in output for word in WORDS)
+    note = ""
+    if good and not pair.fault and not name.startswith(NOT_PURE):
+        wrong, kernel_twice = look_at(pair.rocelab, pair.pcap)
+        good, output = not wrong, wrong
+        note = f", the kernel sent {kernel_twice} packets twice" if kernel_twice else ""
+    loss = ", 1 % lost each way" if pair.fault else ""
+    print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
+    if not good:
+        print(f"  theirs {theirs}, ours {ours}\n" + "\n".join("  | " + line[:200] for line in output.splitlines()[-25:]), flush=True)
+    return good
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    rocelab, pattern = f"{sys.argv[1]}/rocelab", sys.argv[2] if len(sys.argv) > 2 else ""
+    failed = ran = 0
+    try:
+        with guests.Guest() as guest, tempfile.TemporaryDirectory() as folder:
+            for lossy in (False, True):
+                pair = Pair(guest, rocelab, "loss=1%,seed=5" if lossy else None, pathlib.Path(folder) / "ours.pcap")
+                for name, command, v6, with_loss in CASES:
+                    if pattern not in name or (lossy and not with_loss):
+                        continue
+                    for role in ("we serve", "they serve"):
+                        ran += 1
+                        failed += not run_case(pair, name, command, v6, role)
+    except guests.Missing as missing:
+        print(f"skipped: {missing}")
+        return 77
+    print(f"{ran - failed} of {ran} passed")
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

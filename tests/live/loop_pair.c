@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes and connects the two ends; see loop_pair.h.
+ */
+#include "loop_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "live/live_int.h"
+
+#define POLLS_MAX 20000000u
+
+static struct live_device loopback(void)
+{
+    struct live_device *list, found = {.gids = 0};
+    unsigned count;
+
+    assert_int_equal(live_devices(&list, &count), 0);
+    for (unsigned i = 0; i < count; i++)
+        if (list[i].loopback) found = list[i];
+    free(list);
+    assert_true(found.gids > 0);
+    return found;
+}
+
+static void open_end(struct loop_end *end, const struct loop_options *o, uint32_t pd)
+{
+    struct live_device device = loopback();
+    char why[200];
+
+    if (device_open_alone(&device, &end->live, why, sizeof why) < 0) fail_msg("open: %s", why);
+    end->pd = pd;
+    end->bytes = o->bytes;
+    end->memory = mmap(NULL, o->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(end->memory != MAP_FAILED);
+    assert_int_equal(live_mr_create(end->live, pd, end->memory, o->bytes, (uintptr_t)end->memory,
+                                    NIC_REMOTE_ALL | LIVE_LOCAL_WRITE | LIVE_MW_BIND, &end->mr),
+                     0);
+    if (o->events) assert_int_equal(live_channel_create(end->live, &end->channel), 0);
+    assert_int_equal(live_cq_create(end->live, 1024, end->channel, end, &end->cq), 0);
+    if (o->srq) assert_int_equal(live_srq_create(end->live, pd, 64, 4, end, &end->srq), 0);
+    struct live_qp_init init = {.transport = o->transport,
+                                .pd = pd,
+                                .send_entries = 128,
+                                .recv_entries = 128,
+                                .send_sges = 4,
+                                .recv_sges = 4,
+                                .inline_bytes = 256,
+                                .send_cq = end->cq,
+                                .recv_cq = end->cq,
+                                .srq = end->srq,
+                                .app = end};
+    assert_int_equal(live_qp_create(end->live, &init, &end->qp), 0);
+}
+
+static struct live_path path_between(const struct loop_end *from, const struct loop_end *to)
+{
+    (void)from;
+    return (struct live_path){.gid_index = 0, .remote = live_device_of(to->live)->gid[0].addr, .hop_limit = 64};
+}
+
+void pair_connect(struct loop_pair *pair, int e)
+{
+    struct loop_end *end = &pair->end[e], *other = &pair->end[!e];
+    struct live_qp_attr init = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY,
+                                .state = NIC_INIT,
+                                .access = NIC_REMOTE_ALL,
+                                .qkey = 0x11111111};
+    struct live_qp_attr rtr = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP |
+                                       LIVE_ATTR_EXPECT_PSN | LIVE_ATTR_MIN_RNR | LIVE_ATTR_MAX_READ_ACCEPT,
+                               .state = NIC_RTR,
+                               .mtu = pair->mtu,
+                               .path = path_between(end, other),
+                               .remote_qp = live_qp_number(other->qp),
+                               .expect_psn = 0xfffff0u + (uint32_t)!e,
+                               .min_rnr_timer = 1,
+                               .max_read_accept = 16};
+    struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY |
+                                       LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
+                               .state = NIC_RTS,
+                               .send_psn = 0xfffff0u + (uint32_t)e,
+                               .timeout = 12,
+                               .retry = 7,
+                               .rnr_retry = 7,
+                               .max_read = 16};
+    if (pair->transport == NIC_UD) {
+        rtr.mask = LIVE_ATTR_STATE;
+        rts.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN;
+    }
+    assert_int_equal(live_qp_modify(end->qp, &init), 0);
+    assert_int_equal(live_qp_modify(end->qp, &rtr), 0);
+    assert_int_equal(live_qp_modify(end->qp, &rts), 0);
+    assert_int_equal(live_qp_state(end->qp), NIC_RTS);
+}
+
+void pair_open(struct loop_pair *pair, const struct loop_options *options)
+{
+    struct loop_options o = *options;
+
+    if (o.bytes == 0) o.bytes = 4 << 20;
+    *pair = (struct loop_pair){.mtu = o.mtu ? o.mtu : 1024, .transport = o.transport};
+    for (int e = 0; e < 2; e++)
+        open_end(&pair->end[e], &o, 7u + (uint32_t)e);
+    for (int e = 0; e < 2; e++) {
+        struct live_path path = path_between(&pair->end[e], &pair->end[!e]);
+        assert_int_equal(live_path_get(pair->end[e].live, &path, &pair->end[e].path), 0);
+        pair_connect(pair, e);
+    }
+}
+
+void pair_close(struct loop_pair *pair)
+{
+    for (int e = 0; e < 2; e++) {
+        struct loop_end *end = &pair->end[e];
+        live_path_put(end->live, end->path);
+        assert_int_equal(live_qp_destroy(end->qp), 0);
+        if (end->srq) assert_int_equal(live_srq_destroy(end->srq), 0);
+        assert_int_equal(live_cq_destroy(end->cq), 0);
+        if (end->channel) assert_int_equal(live_channel_destroy(end->channel), 0);
+        live_mr_destroy(end->mr);
+        live_close(end->live);
+        if (end->bytes) munmap(end->memory, end->bytes);
+    }
+}
+
+struct live_sge pair_sge(const struct loop_end *end, uint64_t offset, uint32_t bytes)
+{
+    return (struct live_sge){.addr = (uintptr_t)end->memory + offset, .length = bytes, .key = live_mr_key(end->mr)};
+}
+
+int pair_recv(struct loop_end *end, uint64_t wr_id, uint64_t offset, uint32_t bytes)
+{
+    struct live_sge sge = pair_sge(end, offset, bytes);
+    struct live_recv recv = {.wr_id = wr_id, .sge = &sge, .sges = 1};
+    return end->srq ? live_post_srq(end->srq, &recv) : live_post_recv(end->qp, &recv);
+}
+
+int pair_send(struct loop_pair *pair, int from, struct nic_wr wr, uint64_t offset, uint32_t bytes,
+              uint64_t remote_offset)
+{
+    struct loop_end *end = &pair->end[from], *other = &pair->end[!from];
+    struct live_sge sge = pair_sge(end, offset, bytes);
+    struct live_send send = {.wr = wr, .sge = &sge, .sges = 1};
+
+    if (wr.rkey == 0) send.wr.rkey = live_mr_key(other->mr);
+    send.wr.remote_va = (uintptr_t)other->memory + remote_offset;
+    if (pair->transport == NIC_UD) {
+        send.wr.dest = end->path;
+        send.wr.dest_qp = live_qp_number(other->qp);
+        send.wr.qkey = wr.qkey ? wr.qkey : 0x11111111;
+    }
+    send.wr.flags |= NIC_SIGNALED;
+    return live_post_send(end->qp, &send, false);
+}
+
+struct nic_cqe pair_wait(struct loop_pair *pair, int end)
+{
+    struct nic_cqe cqe;
+
+    /* The other end's completions stay in their queue; its progress is its thread's. */
+    for (unsigned i = 0; i < POLLS_MAX; i++)
+        if (live_poll(pair->end[end].cq, &cqe, 1) == 1) return cqe;
+    fail_msg("end %d: no completion came", end);
+    return cqe;
+}
+
+unsigned pair_idle(struct loop_pair *pair, unsigned polls)
+{
+    unsigned count = 0;
+    struct nic_cqe cqe;
+
+    for (unsigned i = 0; i < polls; i++)
+        for (int e = 0; e < 2; e++)
+            if (live_poll(pair->end[e].cq, &cqe, 1) == 1) count++;
+    return count;
+}
+
+static uint8_t byte_at(uint64_t at, uint32_t seed)
+{
+    return (uint8_t)((at * 2654435761u + seed * 40503u) >> 8);
+}
+
+void pair_fill(struct loop_end *end, uint64_t offset, uint64_t bytes, uint32_t seed)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        end->memory[offset + i] = byte_at(i, seed);
+}
+
+bool pair_filled(const struct loop_end *end, uint64_t offset, uint64_t bytes, uint32_t seed)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        if (end->memory[offset + i] != byte_at(i, seed)) return false;
+    return true;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two adapters in one process, both on the loopback, with a connected queue pair each; for tests of the loop.
+ */
+#ifndef ROCELAB_TESTS_LIVE_LOOP_PAIR_H
+#define ROCELAB_TESTS_LIVE_LOOP_PAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "live/live.h"
+
+struct loop_end {
+    struct live *live;
+    struct live_cq *cq;
+    struct live_channel *channel;
+    struct live_qp *qp;
+    struct live_srq *srq;
+    struct live_mr *mr;
+    uint8_t *memory;
+    uint64_t bytes;
+    uint32_t pd;
+    uint32_t path; /* to the other end (UD) */
+};
+
+struct loop_pair {
+    struct loop_end end[2];
+    uint16_t mtu;
+    uint8_t transport;
+};
+
+struct loop_options {
+    uint8_t transport;
+    uint16_t mtu;
+    bool srq, events;
+    uint64_t bytes; /* of each end's memory */
+    uint8_t timeout, retry;
+};
+
+void pair_open(struct loop_pair *pair, const struct loop_options *options);
+void pair_close(struct loop_pair *pair);
+/* Moves a queue pair to RTS, connected to the other end's. */
+void pair_connect(struct loop_pair *pair, int end);
+
+/* One SGE in the end's own memory. */
+struct live_sge pair_sge(const struct loop_end *end, uint64_t offset, uint32_t bytes);
+int pair_recv(struct loop_end *end, uint64_t wr_id, uint64_t offset, uint32_t bytes);
+/* Posts with one SGE; remote_offset is in the other end's memory. */
+int pair_send(struct loop_pair *pair, int from, struct nic_wr wr, uint64_t offset, uint32_t bytes,
+              uint64_t remote_offset);
+/* Polls both ends until `end` has a completion; fails the test after many thousand polls without one. */
+struct nic_cqe pair_wait(struct loop_pair *pair, int end);
+/* Polls both ends for a while; answers how many completions came (they are lost). */
+unsigned pair_idle(struct loop_pair *pair, unsigned polls);
+void pair_fill(struct loop_end *end, uint64_t offset, uint64_t bytes, uint32_t seed);
+bool pair_filled(const struct loop_end *end, uint64_t offset, uint64_t bytes, uint32_t seed);
+
+#endif

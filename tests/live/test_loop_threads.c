@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many threads on one device: each drives a queue pair of its own with random operations and sizes over a wire that
+ * loses, doubles, reorders and damages, and compares every byte; another makes and destroys objects meanwhile.
+ * Every work request completes exactly once.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../seed.h"
+#include "base/rng.h"
+#include "live/live_int.h"
+
+#define SEED test_seed_or(20250911)
+#define THREADS 4
+#define OPERATIONS 600u
+#define BYTES 60000u
+
+struct side {
+    struct live *live;
+    struct live_cq *cq;
+    struct live_qp *qp;
+    struct live_mr *mr;
+    uint8_t *memory;
+};
+
+struct driver {
+    struct side side[2];
+    uint64_t seed;
+    unsigned failed; /* the operation that went wrong, plus one */
+};
+
+static struct live *device[2];
+static struct pkt_addr address;
+static bool stop;
+
+static void side_open(struct side *side, struct live *live, uint32_t pd)
+{
+    struct live_qp_init init = {
+        .transport = NIC_RC, .pd = pd, .send_entries = 16, .recv_entries = 16, .send_sges = 1, .recv_sges = 1};
+
+    side->live = live;
+    side->memory = calloc(1, 2 * BYTES);
+    assert_non_null(side->memory);
+    assert_int_equal(live_mr_create(live, pd, side->memory, 2 * BYTES, (uintptr_t)side->memory, 15, &side->mr), 0);
+    assert_int_equal(live_cq_create(live, 64, NULL, NULL, &side->cq), 0);
+    init.send_cq = init.recv_cq = side->cq;
+    assert_int_equal(live_qp_create(live, &init, &side->qp), 0);
+}
+
+static void side_connect(struct side *side, const struct side *other)
+{
+    struct live_qp_attr to[] = {
+        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS, .state = NIC_INIT, .access = NIC_REMOTE_ALL},
+        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_MTU | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP | LIVE_ATTR_EXPECT_PSN,
+         .state = NIC_RTR,
+         .mtu = 1024,
+         .path = {.remote = address, .hop_limit = 64},
+         .remote_qp = live_qp_number(other->qp)},
+        {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY |
+                 LIVE_ATTR_MAX_READ,
+         .state = NIC_RTS,
+         .timeout = 12,
+         .retry = NIC_RETRY_FOREVER,
+         .rnr_retry = 7,
+         .max_read = 4}};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(live_qp_modify(side->qp, &to[i]), 0);
+}
+
+static void side_close(struct side *side)
+{
+    live_qp_destroy(side->qp);
+    live_cq_destroy(side->cq);
+    live_mr_destroy(side->mr);
+    free(side->memory);
+}
+
+static bool wait_one(struct side *side, uint64_t wr_id)
+{
+    struct nic_cqe cqe;
+    int count;
+
+    while ((count = live_poll(side->cq, &cqe, 1)) == 0)
+        sched_yield();
+    return count == 1 && cqe.status == NIC_SUCCESS && cqe.wr_id == wr_id;
+}
+
+/* One operation from side `a` to side `b`: false: wrong data, or a wrong completion. */
+static bool operate(struct driver *d, struct rng *rng, uint64_t wr_id)
+{
+    static const uint8_t verbs[] = {NIC_SEND, NIC_WRITE, NIC_READ};
+    int from = (int)(rng_u32(rng) & 1);
+    struct side *a = &d->side[from], *b = &d->side[!from];
+    uint8_t verb = verbs[rng_u32(rng) % 3];
+    uint32_t bytes = rng_u32(rng) % (rng_u32(rng) & 1 ? BYTES : 2000u);
+    uint8_t *source = verb == NIC_READ ? b->memory : a->memory;
+    uint8_t *target = (verb == NIC_READ ? a->memory : b->memory) + BYTES;
+
+    for (uint32_t i = 0; i < bytes; i++)
+        source[i] = (uint8_t)(wr_id + i * 7);
+    memset(target, 0xee, bytes);
+    struct live_sge sge = {(uintptr_t)(verb == NIC_READ ? target : source), bytes, live_mr_key(a->mr)};
+    struct live_sge room = {(uintptr_t)target, bytes, live_mr_key(b->mr)};
+    if (verb == NIC_SEND &&
+        live_post_recv(b->qp, &(struct live_recv){.wr_id = wr_id + 1000000, .sge = &room, .sges = 1}) != 0)
+        return false;
+    struct live_send send = {.wr = {.wr_id = wr_id,
+                                    .verb = verb,
+                                    .flags = NIC_SIGNALED,
+                                    .rkey = live_mr_key(b->mr),
+                                    .remote_va = (uintptr_t)(verb == NIC_READ ? source : target)},
+                             .sge = &sge,
+                             .sges = 1};
+    if (live_post_send(a->qp, &send, false) != 0 || !wait_one(a, wr_id)) return false;
+    if (verb == NIC_SEND && !wait_one(b, wr_id + 1000000)) return false;
+    return memcmp(target, source, bytes) == 0;
+}
+
+static void *drive(void *argument)
+{
+    struct driver *d = argument;
+    struct rng rng;
+
+    rng_init(&rng, d->seed, 1);
+    for (unsigned i = 0; i < OPERATIONS && d->failed == 0; i++)
+        if (!operate(d, &rng, i)) d->failed = i + 1;
+    return NULL;
+}
+
+static void *disturb(void *argument)
+{
+    uint8_t memory[4096];
+    unsigned *made = argument;
+
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        struct live_mr *mr;
+        struct live_cq *cq;
+        struct live_qp *qp;
+        struct live_qp_init init = {.transport = NIC_UD, .pd = 99, .send_entries = 4, .recv_entries = 4};
+        if (live_mr_create(device[0], 99, memory, sizeof memory, 0, 0, &mr) != 0) break;
+        if (live_cq_create(device[0], 8, NULL, NULL, &cq) != 0) break;
+        init.send_cq = init.recv_cq = cq;
+        if (live_qp_create(device[0], &init, &qp) != 0) break;
+        live_qp_destroy(qp);
+        live_cq_destroy(cq);
+        live_mr_destroy(mr);
+        (*made)++;
+        usleep(200);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    struct driver driver[THREADS] = {{.failed = 0}};
+    pthread_t thread[THREADS], disturber;
+    unsigned made = 0;
+    uint64_t seed = SEED;
+
+    (void)state;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        driver[i].seed = seed + i;
+        for (int s = 0; s < 2; s++)
+            side_open(&driver[i].side[s], device[s], 10 + i);
+        for (int s = 0; s < 2; s++)
+            side_connect(&driver[i].side[s], &driver[i].side[!s]);
+    }
+    assert_int_equal(pthread_create(&disturber, NULL, disturb, &made), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, drive, &driver[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    pthread_join(disturber, NULL);
+    for (int i = 0; i < THREADS; i++)
+        if (driver[i].failed)
+            fail_msg("seed %llu thread %d: operation %u went wrong", (unsigned long long)seed, i, driver[i].failed - 1);
+    assert_true(made > 0);
+    assert_true(live_counters(device[0])->retransmitted_packets > 0);
+    for (int i = 0; i < THREADS; i++)
+        for (int s = 0; s < 2; s++)
+            side_close(&driver[i].side[s]);
+    for (int s = 0; s < 2; s++) { /* nothing is left behind: every descriptor is in the pool or waits to be sent */
+        live_enter(device[s]);
+        nic_audit(device[s]->nic, &device[s]->pool);
+        assert_int_equal(nic_qp_count(device[s]->nic), 0);
+        live_leave(device[s]);
+    }
+}
+
+static char folder[] = "/tmp/rocelab-test-XXXXXX";
+
+static int begin(void **state)
+{
+    struct live_device *list;
+    unsigned count;
+    char text[80];
+
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    setenv("ROCELAB_REGISTRY", folder, 1);
+    snprintf(text, sizeof text, "%d", 20000 + (int)(getpid() % 20000));
+    setenv("ROCELAB_PORT", text, 1);
+    setenv("ROCELAB_DEVICE", "lo", 1);
+    snprintf(text, sizeof text, "loss=0.5%%,duplicate=0.3%%,reorder=0.3%%,corrupt=0.2%%,seed=%llu",
+             (unsigned long long)SEED);
+    setenv("ROCELAB_FAULT", text, 1);
+    if (live_devices(&list, &count) < 0 || count == 0) return -1;
+    address = list[0].gid[0].addr;
+    for (int s = 0; s < 2; s++)
+        if (device_open_alone(&list[0], &device[s], text, sizeof text) < 0) return -1;
+    free(list);
+    return 0;
+}
+
+static int done(void **state)
+{
+    int status = 1;
+
+    (void)state;
+    for (int s = 0; s < 2; s++)
+        live_close(device[s]);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads)};
+    return cmocka_run_group_tests(tests, begin, done);
+}

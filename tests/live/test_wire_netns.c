@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What needs a network namespace of its own: the packet wire on a veth pair (tags, RoCEv1, PFC, damage, several
+ * processes on one port), and a udp wire whose address is taken away.  Without the right to make one: skipped.
+ */
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "wires.h"
+
+#define TURNS 4000
+#define LEFT "10.72.0.1"
+#define RIGHT "10.72.0.2"
+
+static bool have_namespace;
+
+static int command(const char *const argument[])
+{
+    pid_t pid = fork();
+    int status = -1;
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(126);
+        execvp(argument[0], (char *const *)(uintptr_t)argument);
+        _exit(127);
+    }
+    return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+#define RUN(...) command((const char *const[]){__VA_ARGS__, NULL})
+
+static int begin(void **state)
+{
+    if (tests_begin(state) != 0) return -1;
+    have_namespace = unshare(CLONE_NEWNET) == 0 && RUN("ip", "link", "set", "lo", "up") == 0 &&
+                     RUN("ip", "link", "add", "rl0", "type", "veth", "peer", "name", "rl1") == 0 &&
+                     RUN("ip", "addr", "add", LEFT "/24", "dev", "rl0") == 0 &&
+                     RUN("ip", "addr", "add", RIGHT "/24", "dev", "rl1") == 0 &&
+                     RUN("ip", "link", "set", "rl0", "up") == 0 && RUN("ip", "link", "set", "rl1", "up") == 0;
+    if (!have_namespace) print_message("skipped: no right to make a network namespace\n");
+    return 0;
+}
+
+static void mac_of(const char *ifname, uint8_t mac[6])
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    memcpy(request.ifr_name, ifname, strlen(ifname));
+    assert_int_equal(ioctl(fd, SIOCGIFHWADDR, &request), 0);
+    memcpy(mac, request.ifr_hwaddr.sa_data, 6);
+    close(fd);
+}
+
+static struct test_end end_open(const char *ifname, const char *address, bool tag)
+{
+    struct test_end end = {.registry = test_join()};
+    char why[200] = "";
+    end.slot = registry_slot(end.registry);
+    struct wire_config config = {.ifname = ifname,
+                                 .slot = end.slot,
+                                 .registry = end.registry,
+                                 .port = 4791,
+                                 .tag = tag,
+                                 .vlan_id = 0,
+                                 .why = why,
+                                 .why_bytes = sizeof why};
+    struct pkt_addr addr = test_addr(address);
+    if (wire_packet_open(&config, &end.wire) != 0) fail_msg("%s", why);
+    assert_int_equal(wire_add_address(end.wire, &addr), 0);
+    return end;
+}
+
+static unsigned end_receive(struct test_end *end, struct wire_packet *ret, unsigned max)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        int got = wire_rx(end->wire, ret, max);
+        assert_true(got >= 0);
+        if (got > 0) return (unsigned)got;
+        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
+        poll(&ready, 1, 1);
+    }
+    fail_msg("nothing arrived");
+    return 0;
+}
+
+/* Until a counter of the wire has grown; packets must not come up meanwhile. */
+static void end_await(struct test_end *end, const uint64_t *counter, uint64_t at_least)
+{
+    struct wire_packet got[WIRE_BURST];
+    for (int turn = 0; turn < TURNS && *counter < at_least; turn++) {
+        assert_int_equal(wire_rx(end->wire, got, WIRE_BURST), 0);
+        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
+        poll(&ready, 1, 1);
+    }
+    assert_true(*counter >= at_least);
+}
+
+static void test_packet_wire(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    uint8_t data[256], right_mac[6];
+    struct test_end left = end_open("rl0", LEFT, false), right = end_open("rl1", RIGHT, false);
+    struct test_end beside = end_open("rl1", RIGHT, false);
+    struct wire_packet got[WIRE_BURST], packet;
+    mac_of("rl1", right_mac);
+    for (uint32_t tag = 0; tag < 40; tag++) {
+        struct test_end *to = tag % 4 == 0 ? &beside : &right; /* QP1 is the older one's */
+        uint32_t qpn = tag % 4 == 1 ? 1 : to->slot << REGISTRY_QPN_BITS;
+        packet = test_packet(data, LEFT, RIGHT, 0xc001, qpn, tag, 64, 0);
+        memcpy(packet.dmac, right_mac, 6);
+        packet.tos = (uint8_t)(tag << 2);
+        assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+        assert_int_equal(end_receive(to, got, WIRE_BURST), 1);
+        assert_int_equal(test_tag(got), tag);
+        assert_true(got->unchecked); /* the wire has checked it */
+        assert_int_equal(got->tos, packet.tos);
+        assert_int_equal(got->sport, 0xc001);
+        assert_memory_equal(got->dmac, right_mac, 6);
+        assert_memory_equal(&got->src, &packet.src, 16);
+    }
+    packet = test_packet(data, LEFT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 1, 64, 0);
+    memcpy(packet.dmac, right_mac, 6);
+    data[20] ^= 4;
+    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    end_await(&right, &right.wire->counters.rx_icrc_errors, 1);
+
+    packet = test_packet(data, RIGHT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 5, 64, 0); /* to itself */
+    assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
+    assert_true(wire_deadline(right.wire) == 0);
+    assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 5);
+    /* to another process of the same port: seen as outgoing */
+    packet = test_packet(data, RIGHT, RIGHT, 0xc001, beside.slot << REGISTRY_QPN_BITS, 6, 64, 0);
+    memcpy(packet.dmac, right_mac, 6);
+    assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&beside, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 6);
+    test_end_close(&left);
+    test_end_close(&right);
+    test_end_close(&beside);
+}
+
+static void test_tag_and_v1(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    uint8_t data[256], right_mac[6];
+    struct test_end left = end_open("rl0", LEFT, true), right = end_open("rl1", RIGHT, true);
+    struct wire_packet got[WIRE_BURST];
+    mac_of("rl1", right_mac);
+    for (uint8_t priority = 0; priority < 8; priority++) {
+        struct wire_packet packet = test_packet(data, LEFT, RIGHT, 0xc001, right.slot << 14, priority, 64, 0);
+        memcpy(packet.dmac, right_mac, 6);
+        packet.pcp = priority;
+        assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+        assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+        assert_int_equal(got->pcp, priority);
+    }
+    /* RoCEv1: the GID holds the MAC, no IP at all */
+    char gid[64];
+    snprintf(gid, sizeof gid, "fe80::%02x%02x:%02xff:fe%02x:%02x%02x", right_mac[0] ^ 2, right_mac[1], right_mac[2],
+             right_mac[3], right_mac[4], right_mac[5]);
+    struct wire_packet packet = test_packet(data, "fe80::1", gid, 0, right.slot << 14, 99, 64, 0);
+    packet.net = PKT_NET_V1;
+    packet.sport = 0;
+    struct icrc_path path = {&packet.src, &packet.dst, PKT_NET_V1, 0, 0, 0};
+    store_le32(data + packet.bytes - 4, icrc_detached(&path, data, packet.bytes));
+    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 99);
+    assert_int_equal(got->net, PKT_NET_V1);
+    test_end_close(&left);
+    test_end_close(&right);
+}
+
+/* PFC for priority 3: those packets wait until it is over or taken back, others go. */
+static void test_pfc(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    uint8_t data[256], frame[64], right_mac[6];
+    struct test_end left = end_open("rl0", LEFT, false);
+    struct pkt pause = {.kind = PKT_PFC, .pfc_enable = 1 << 3};
+    struct pkt_cold cold = {.dmac = {0x01, 0x80, 0xc2, 0, 0, 1}};
+    pause.quanta[3] = 0xffff;
+    mac_of("rl1", right_mac);
+    memcpy(cold.smac, right_mac, 6);
+    memset(frame, 0, sizeof frame);
+    assert_true(codec_emit(&pause, &cold, NULL, frame, sizeof frame) > 0);
+    int fd = socket(AF_PACKET, SOCK_RAW, 0);
+    struct sockaddr_ll name = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("rl1")};
+    struct wire_packet packet = test_packet(data, LEFT, RIGHT, 0xc001, 5 << 14, 1, 64, 0);
+    memcpy(packet.dmac, right_mac, 6);
+    packet.tos = 3 << 5;
+    int taken = 1;
+    for (uint64_t round = 1; taken == 1; round++) { /* 65,535 quanta are 3.4 ms at 10 Gb/s: a busy machine is late */
+        assert_in_range(round, 1, 1000);
+        assert_int_equal(sendto(fd, frame, 60, 0, (struct sockaddr *)&name, sizeof name), 60);
+        end_await(&left, &left.wire->counters.rx_pauses, round);
+        taken = wire_tx(left.wire, &packet, 1);
+    }
+    uint64_t pauses = left.wire->counters.rx_pauses;
+    assert_int_equal(left.wire->counters.tx_paused, 1);
+    assert_true(wire_deadline(left.wire) != PS_NEVER);
+    packet.tos = 2 << 5;
+    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    pause.quanta[3] = 0;
+    memset(frame, 0, sizeof frame);
+    assert_true(codec_emit(&pause, &cold, NULL, frame, sizeof frame) > 0);
+    assert_int_equal(sendto(fd, frame, 60, 0, (struct sockaddr *)&name, sizeof name), 60);
+    end_await(&left, &left.wire->counters.rx_pauses, pauses + 1);
+    packet.tos = 3 << 5;
+    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    close(fd);
+    test_end_close(&left);
+}
+
+static void test_address_removed(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    struct test_end end = {.registry = test_join()};
+    struct wire_packet got[WIRE_BURST];
+    end.slot = registry_slot(end.registry);
+    struct wire_config config = {.ifname = "rl0", .slot = end.slot, .registry = end.registry, .port = 4791};
+    struct pkt_addr addr = test_addr("10.72.0.9");
+    assert_int_equal(wire_udp_open(&config, &end.wire), 0);
+    assert_int_equal(wire_add_address(end.wire, &addr), -EADDRNOTAVAIL);
+    assert_int_equal(RUN("ip", "addr", "add", "10.72.0.9/24", "dev", "rl0"), 0);
+    assert_int_equal(wire_add_address(end.wire, &addr), 0);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(wire_rx(end.wire, got, WIRE_BURST), 0);
+    assert_int_equal(RUN("ip", "addr", "del", "10.72.0.9/24", "dev", "rl0"), 0);
+    int rc = 0;
+    for (int i = 0; i < 1000 && rc == 0; i++)
+        rc = wire_rx(end.wire, got, WIRE_BURST);
+    assert_int_equal(rc, -EADDRNOTAVAIL);
+    assert_non_null(strstr(wire_why(end.wire), "lost its address"));
+    assert_int_equal(RUN("ip", "addr", "add", "10.72.0.9/24", "dev", "rl0"), 0);
+    for (int i = 0; i < 1000; i++)
+        rc = wire_rx(end.wire, got, WIRE_BURST);
+    assert_int_equal(rc, 0);
+    uint8_t data[64];
+    struct wire_packet packet =
+        test_packet(data, "10.72.0.9", "10.72.0.9", end.wire->source_port[0], end.slot << 14, 3, 8, 0);
+    assert_int_equal(wire_tx(end.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&end, got, WIRE_BURST), 1);
+    test_end_close(&end);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_packet_wire),
+        cmocka_unit_test(test_tag_and_v1),
+        cmocka_unit_test(test_pfc),
+        cmocka_unit_test(test_address_removed),
+    };
+    return cmocka_run_group_tests(tests, begin, tests_done);
+}

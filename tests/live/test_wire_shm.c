@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shm wire: two ends in one process, between processes, full rings, sleepers, deaths, hostile rings. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "../seed.h"
+#include "base/rng.h"
+#include "wires.h"
+
+#define SEED test_seed_or(20250601)
+#define TURNS 4000
+#define ADDRESS "10.9.9.9"
+
+static struct test_end end_open(const char *address)
+{
+    struct test_end end = {.registry = test_join()};
+    end.slot = registry_slot(end.registry);
+    struct wire_config config = {.slot = end.slot, .registry = end.registry, .port = TEST_PORT};
+    struct pkt_addr addr = test_addr(address);
+    assert_int_equal(wire_shm_open(&config, &end.wire), 0);
+    assert_int_equal(wire_add_address(end.wire, &addr), 0);
+    assert_true(end.wire->no_icrc);
+    return end;
+}
+
+/* As the loop does: rx, and before sleeping the deadline. */
+static unsigned end_receive(struct test_end *end, struct wire_packet *ret, unsigned max)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        int got = wire_rx(end->wire, ret, max);
+        assert_true(got >= 0);
+        if (got > 0) return (unsigned)got;
+        if (wire_deadline(end->wire) != PS_NEVER) continue;
+        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
+        poll(&ready, 1, 1000);
+    }
+    fail_msg("nothing arrived");
+    return 0;
+}
+
+static struct wire_packet packet_for(uint8_t *data, uint32_t slot, uint32_t tag, uint32_t payload)
+{
+    return test_packet(data, "10.1.1.1", ADDRESS, 0xc000, slot << REGISTRY_QPN_BITS, tag, payload, 0);
+}
+
+static void test_two_ends(void **state)
+{
+    (void)state;
+    static uint8_t data[WIRE_BURST][4200];
+    struct test_end a = end_open(ADDRESS), b = end_open(ADDRESS);
+    struct rng rng;
+    rng_init(&rng, SEED, 1);
+    uint32_t sent = 0, received = 0;
+    while (received < 20000) {
+        struct wire_packet packet[WIRE_BURST], got[WIRE_BURST];
+        unsigned count = (unsigned)rng_below(&rng, WIRE_BURST + 1);
+        for (unsigned i = 0; i < count; i++) {
+            packet[i] = packet_for(data[i], b.slot, sent + i, 4 + 4 * (uint32_t)rng_below(&rng, 1024));
+            packet[i].tos = (uint8_t)(sent + i);
+            packet[i].unchecked = (sent + i) % 2; /* some carry an ICRC all the same */
+        }
+        sent += (unsigned)wire_tx(a.wire, packet, count);
+        if (sent == received || rng_below(&rng, 3)) continue; /* fills up now and then */
+        unsigned more = end_receive(&b, got, 1 + (unsigned)rng_below(&rng, WIRE_BURST));
+        for (unsigned i = 0; i < more; i++, received++) {
+            assert_int_equal(test_tag(&got[i]), received);
+            assert_int_equal(got[i].tos, (uint8_t)received);
+            assert_true(test_packet_right(&got[i]));
+            assert_int_equal(got[i].unchecked, received % 2);
+            assert_true(got[i].id_known);
+            assert_int_equal(got[i].ip_id, 0);
+            assert_memory_equal(&got[i].src, &packet->src, 16);
+        }
+    }
+    test_end_close(&a);
+    test_end_close(&b);
+}
+
+static void test_who_gets_it(void **state)
+{
+    (void)state;
+    uint8_t data[64];
+    struct test_end a = end_open(ADDRESS), b = end_open(ADDRESS), c = end_open("10.9.9.8");
+    struct wire_packet got[WIRE_BURST], packet;
+    packet = packet_for(data, 0, 1, 8); /* QP1 of the address: the oldest */
+    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&a, got, WIRE_BURST), 1);
+    packet = packet_for(data, c.slot, 2, 8); /* c has not this address: a packet for another machine's QP */
+    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(b.wire->counters.tx_refused, 1);
+    packet = test_packet(data, ADDRESS, "10.77.77.77", 0xc000, a.slot << 14, 3, 8, 0);
+    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(b.wire->counters.tx_refused, 2);
+    packet = packet_for(data, b.slot, 4, 8); /* to itself */
+    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&b, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 4);
+
+    struct pkt_addr group = test_addr("239.1.2.3");
+    assert_int_equal(wire_add_address(a.wire, &group), 0);
+    assert_int_equal(wire_add_address(c.wire, &group), 0);
+    packet = test_packet(data, ADDRESS, "239.1.2.3", 0xc000, 0xffffff, 5, 8, 0);
+    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&a, got, WIRE_BURST), 1);
+    assert_int_equal(end_receive(&c, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 5);
+    test_end_close(&a);
+    packet = packet_for(data, 0, 6, 8); /* handed over with the owner's end; the look-up is made anew by a join */
+    struct test_end d = end_open("10.9.9.7");
+    assert_int_equal(wire_tx(c.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&b, got, WIRE_BURST), 1);
+    test_end_close(&b);
+    test_end_close(&c);
+    test_end_close(&d);
+}
+
+/* A peer that sends `count` packets to a slot, and goes: the ring is the reader's too. */
+static void child_send(uint32_t to, uint32_t count)
+{
+    static uint8_t data[WIRE_BURST][4200];
+    struct test_end self = end_open(ADDRESS);
+    struct wire_packet packet[WIRE_BURST];
+    for (uint32_t i = 0; i < WIRE_BURST; i++)
+        packet[i] = packet_for(data[i], to, i, 4096);
+    for (uint32_t sent = 0; sent < count;) {
+        unsigned burst = count - sent < WIRE_BURST ? count - sent : WIRE_BURST;
+        int taken = wire_tx(self.wire, packet, burst);
+        if (taken < 0) _exit(1);
+        if (taken == 0) usleep(20);
+        sent += (uint32_t)taken;
+    }
+    test_end_close(&self);
+    _exit(0);
+}
+
+static void test_processes(void **state)
+{
+    (void)state;
+    struct test_end self = end_open(ADDRESS);
+    struct wire_packet got[WIRE_BURST];
+    uint32_t count = 100000, received = 0, calls = 0;
+    pid_t pid = fork();
+    if (pid == 0) child_send(self.slot, count);
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    while (received < count) {
+        unsigned more = end_receive(&self, got, WIRE_BURST);
+        for (unsigned i = 0; i < more; i++)
+            assert_int_equal(got[i].bytes, 4096 + 16);
+        assert_int_equal(test_tag(got), got[0].data[11]);
+        if (calls++ % 64 == 0) assert_true(test_packet_right(got));
+        received += more;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    uint64_t ns = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)(end.tv_nsec - begin.tv_nsec);
+    print_message("%u packets of 4096 B between two processes: %llu MB/s\n", count,
+                  (unsigned long long)((uint64_t)count * 4096 * 1000 / (ns ? ns : 1)));
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    test_end_close(&self);
+}
+
+/* A reader that is killed: the ring fills, then packets are refused instead of waiting for ever. */
+static void test_reader_dies(void **state)
+{
+    (void)state;
+    static uint8_t data[4200];
+    int answer[2];
+    uint32_t slot;
+    assert_int_equal(pipe(answer), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct test_end self = end_open(ADDRESS);
+        if (write(answer[1], &self.slot, sizeof self.slot) != sizeof self.slot) _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(answer[0], &slot, sizeof slot), sizeof slot);
+    struct test_end self = end_open(ADDRESS);
+    struct wire_packet packet = packet_for(data, slot, 1, 4096);
+    unsigned sent = 0;
+    while (wire_tx(self.wire, &packet, 1) == 1)
+        assert_in_range(++sent, 1, 2000);
+    assert_true(sent > 100);
+    assert_int_equal(wire_tx(self.wire, &packet, 1), 0);
+    assert_true(wire_deadline(self.wire) != PS_NEVER);
+    kill(pid, SIGKILL);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    int turn = 0;
+    while (wire_tx(self.wire, &packet, 1) == 0) {
+        assert_in_range(++turn, 1, TURNS);
+        usleep(1000);
+    }
+    assert_true(self.wire->counters.tx_refused > 0);
+    test_end_close(&self);
+    close(answer[0]);
+    close(answer[1]);
+}
+
+/* Rings that lie: lengths beyond the end, heads beyond the ring; the reader drops them and lives. */
+static void test_hostile_ring(void **state)
+{
+    (void)state;
+    struct test_end self = end_open(ADDRESS), other = end_open(ADDRESS);
+    size_t ring_bytes = 4096 + (2u << 20);
+    struct rng rng;
+    rng_init(&rng, SEED, 2);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rocelab/%016llx/%u/%u/shm",
+                          (unsigned long long)registry_nonce(self.registry), self.slot, TEST_PORT);
+    socklen_t name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    for (unsigned round = 0; round < 200; round++) {
+        int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        assert_int_equal(ftruncate(file, (off_t)(round % 10 == 9 ? 4096 : ring_bytes)), 0);
+        if (round % 10 != 8) assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+        if (round % 10 < 8) {
+            uint8_t *ring = mmap(NULL, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            uint32_t magic = round % 10 == 7 ? 1 : 0x72696e67u, bytes = rng_u32(&rng);
+            uint64_t head = rng_below(&rng, 2) ? rng_u64(&rng) : rng_below(&rng, 1 << 20) & ~63u;
+            if (rng_below(&rng, 2)) bytes %= 5000;
+            memcpy(ring, &magic, 4);
+            memcpy(ring + 64, &head, 8);
+            memcpy(ring + 4096, &bytes, 4);
+            munmap(ring, ring_bytes);
+        }
+        struct iovec iov = {&other.slot, sizeof other.slot};
+        union {
+            struct cmsghdr header;
+            char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {.header = {CMSG_LEN(sizeof file), SOL_SOCKET, SCM_RIGHTS}};
+        memcpy(CMSG_DATA(&control.header), &file, sizeof file);
+        struct msghdr message = {.msg_name = &name,
+                                 .msg_namelen = name_bytes,
+                                 .msg_iov = &iov,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = CMSG_SPACE(sizeof file)};
+        int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+        assert_int_equal(sendmsg(fd, &message, 0), sizeof other.slot);
+        close(fd);
+        close(file);
+        struct wire_packet got[WIRE_BURST];
+        wire_deadline(self.wire);
+        unsigned packets = 0;
+        for (int i = 0; i < 100; i++)
+            packets += (unsigned)wire_rx(self.wire, got, WIRE_BURST);
+        assert_true(packets <= 100 * WIRE_BURST);
+    }
+    /* and a real one works after all that */
+    uint8_t data[64];
+    struct wire_packet got[WIRE_BURST], packet = packet_for(data, self.slot, 7, 8);
+    assert_int_equal(wire_tx(other.wire, &packet, 1), 1);
+    assert_int_equal(end_receive(&self, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 7);
+    test_end_close(&self);
+    test_end_close(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_ends),    cmocka_unit_test(test_who_gets_it),  cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_reader_dies), cmocka_unit_test(test_hostile_ring),
+    };
+    return cmocka_run_group_tests(tests, tests_begin, tests_done);
+}

@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a peer, or a stranger, may not do to an adapter: touch memory whose key has gone, end what is not its own,
+ * slow a connection down, take the packet pool, lose an acknowledgement that waits.  And what an owner can
+ * rely on: a reset forgets, posts have a limit, deadlines are told.
+ *
+ * One adapter; its peer's packets are made by hand.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/time.h"
+#include "nic/nic.h"
+#include "nic/nic_int.h"
+#include "packet/opcode.h"
+#include "packet/telemetry.h"
+
+#define POOL 64u
+#define MTU 256u
+#define PEER 1u
+#define KEY 0x100u
+#define VA 0x10000u
+#define NAK_ACCESS 0x62u
+#define NAK_INVALID 0x61u
+
+static struct pkt hot[POOL];
+static struct pkt_cold cold[POOL];
+static struct pkt_int telemetry[POOL];
+static uint32_t unused[POOL];
+static struct pktpool pool;
+static struct nic_io io;
+static struct nic *nic;
+static struct nic_config config;
+static struct nic_qp_config qp_config;
+static struct nic_qp *qp;
+static struct nic_wr sq[512];
+static struct nic_recv rq[8];
+static struct nic_resource resource[4];
+static struct nic_cqe cqes[64];
+static struct nic_cq cq;
+static void *selective;
+static ps_t now;
+
+static int set_up(void **state)
+{
+    (void)state;
+    pool = (struct pktpool){
+        .hot = hot, .cold = cold, .telemetry = telemetry, .free = unused, .free_capacity = POOL, .free_count = POOL};
+    for (uint32_t i = 0; i < POOL; i++)
+        unused[i] = i;
+    io = (struct nic_io){.pool = &pool};
+    now = PS_MS;
+    config = nic_config_default(100000000000, 9);
+    config.max_mrs = 4;
+    nic_cq_init(&cq, cqes, 64);
+    qp_config = nic_qp_config_default();
+    qp_config.mtu = MTU;
+    qp_config.remote = PEER;
+    qp_config.remote_qp = 77;
+    qp_config.pd = 7;
+    qp_config.send_cq = qp_config.recv_cq = &cq;
+    qp_config.sq = sq;
+    qp_config.sq_size = 512;
+    qp_config.rq = rq;
+    qp_config.rq_size = 8;
+    qp_config.resource = resource;
+    qp_config.resource_size = 4;
+    selective = calloc(1, nic_selective_bytes(64));
+    assert_non_null(selective);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (nic) nic_audit(nic, &pool);
+    free(nic);
+    free(selective);
+    nic = NULL;
+    return 0;
+}
+
+static void region(uint8_t rights, bool live)
+{
+    struct nic_mr mr = {.va = VA, .bytes = 4096, .key = KEY, .pd = 7, .rights = rights, .live = live};
+    assert_int_equal(nic_mr_set(nic, &mr), 0);
+}
+
+static void start(void)
+{
+    size_t bytes = (nic_memory_bytes(&config) + 63) & ~(size_t)63;
+    void *memory = aligned_alloc(64, bytes);
+
+    assert_non_null(memory);
+    memset(memory, 0, bytes);
+    nic = nic_init(memory, &config);
+    assert_int_equal(nic_qp_create(nic, 0, &qp_config, now, &qp), 0);
+    region(NIC_REMOTE_ALL, true);
+}
+
+static void start_selective(bool payload)
+{
+    qp_config.recovery = NIC_SELECTIVE;
+    qp_config.selective = selective;
+    qp_config.selective_size = 64;
+    config.keeps_payload = payload;
+    start();
+}
+
+static struct pkt packet(uint8_t opcode, uint32_t psn, uint16_t payload)
+{
+    return (struct pkt){.kind = PKT_ROCE,
+                        .opcode = opcode,
+                        .flags = PKT_ACK_REQUEST,
+                        .src_node = PEER,
+                        .dest_qp = nic_qp_number(qp),
+                        .psn = psn,
+                        .payload_bytes = payload,
+                        .frame_bytes = 100};
+}
+
+static void give(struct pkt p)
+{
+    pkt_t id = pktpool_get(&pool);
+    assert_int_not_equal(id, PKT_NONE);
+    hot[id] = p;
+    telemetry[id] = (struct pkt_int){.hops = 0};
+    nic_rx(nic, id, now, &io);
+}
+
+static void give_rdma(uint8_t opcode, uint32_t psn, uint16_t payload, uint32_t key, uint64_t va, uint32_t length)
+{
+    struct pkt p = packet(opcode, psn, payload);
+    p.rdma.rkey = key;
+    p.rdma.va = va;
+    p.rdma.dma_bytes = length;
+    give(p);
+}
+
+/* The next packet out; NULL: none. */
+static const struct pkt *out(void)
+{
+    static struct pkt p;
+    pkt_t id = nic_tx(nic, now, &io);
+
+    if (id == PKT_NONE) return NULL;
+    p = hot[id];
+    pktpool_put(&pool, id);
+    return &p;
+}
+
+static void expect_out(uint8_t opcode, uint32_t psn, uint8_t syndrome)
+{
+    const struct pkt *p = out();
+    assert_non_null(p);
+    assert_int_equal(p->opcode, opcode);
+    assert_int_equal(p->psn, psn);
+    if (opcode == OPCODE_RC_ACK) assert_int_equal(p->ack.syndrome, syndrome);
+}
+
+static void expect_nothing(void)
+{
+    assert_null(out());
+}
+
+static void test_write_key_gone(void **state)
+{
+    (void)state;
+    start();
+    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, 4 * MTU);
+    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    give(packet(OPCODE_RC_WRITE_MIDDLE, 1, MTU));
+    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
+    expect_out(OPCODE_RC_ACK, 1, 0x1f);
+    region(0, false);
+    give(packet(OPCODE_RC_WRITE_MIDDLE, 2, MTU));
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    expect_out(OPCODE_RC_ACK, 2, NAK_ACCESS);
+    assert_int_equal(nic_qp_state(qp), NIC_ERROR);
+}
+
+/* The last packet, with an immediate: refused before a receive is taken. */
+static void test_write_key_less(void **state)
+{
+    struct nic_recv recv = {.wr_id = 5, .length = 10};
+
+    (void)state;
+    start();
+    assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, 2 * MTU);
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    region(NIC_REMOTE_READ, true);
+    give(packet(OPCODE_RC_WRITE_LAST_IMM, 1, MTU));
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    expect_out(OPCODE_RC_ACK, 1, NAK_ACCESS);
+    const struct nic_cqe *cqe = nic_cq_poll(&cq);
+    assert_non_null(cqe);
+    assert_int_equal(cqe->status, NIC_WR_FLUSH_ERR);
+}
+
+static void test_uc_write_key_gone(void **state)
+{
+    (void)state;
+    qp_config.transport = NIC_UC;
+    qp_config.resource = NULL;
+    qp_config.resource_size = 0;
+    start();
+    give_rdma(OPCODE_UC_WRITE_FIRST, 0, MTU, KEY, VA, 3 * MTU);
+    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
+    region(0, false);
+    give(packet(OPCODE_UC_WRITE_MIDDLE, 1, MTU));
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    region(NIC_REMOTE_ALL, true);
+    give(packet(OPCODE_UC_WRITE_LAST, 2, MTU)); /* of a message that is lost */
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    assert_int_equal(nic_qp_state(qp), NIC_RTS);
+}
+
+static void test_read_key_gone(void **state)
+{
+    struct nic_event event;
+
+    (void)state;
+    start();
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 3 * MTU);
+    expect_out(OPCODE_RC_READ_RESPONSE_FIRST, 0, 0);
+    assert_int_equal(io.gather.bytes, MTU);
+    region(0, false);
+    expect_out(OPCODE_RC_ACK, 1, NAK_ACCESS);
+    assert_int_equal(io.gather.bytes, 0);
+    expect_nothing();
+    assert_int_equal(nic_qp_state(qp), NIC_ERROR);
+    assert_true(nic_event_next(nic, &event));
+    assert_int_equal(event.kind, NIC_EVENT_QP_ACCESS);
+}
+
+/* A READ asked for again is answered for what is asked, if that is part of what was asked before. */
+static void test_read_again(void **state)
+{
+    (void)state;
+    start();
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 4 * MTU);
+    for (int i = 0; i < 4; i++)
+        assert_non_null(out());
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, 0xdead, VA, 0);
+    expect_nothing();
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 0);
+    expect_nothing();
+    give_rdma(OPCODE_RC_READ_REQUEST, 1, 0, KEY, VA + MTU, 3 * MTU + 1);
+    expect_nothing();
+    give_rdma(OPCODE_RC_READ_REQUEST, 1, 0, KEY, VA + MTU, MTU);
+    expect_out(OPCODE_RC_READ_RESPONSE_ONLY, 1, 0);
+    expect_nothing();
+    give_rdma(OPCODE_RC_READ_REQUEST, 1, 0, KEY, VA + MTU, MTU + 10);
+    expect_out(OPCODE_RC_READ_RESPONSE_FIRST, 1, 0);
+    expect_out(OPCODE_RC_READ_RESPONSE_LAST, 2, 0);
+    assert_int_equal(io.gather.bytes, 10);
+    expect_nothing();
+    region(NIC_REMOTE_WRITE, true);
+    /* a copy that comes late: its answer was out before the memory went, so it says nothing of the connection */
+    give_rdma(OPCODE_RC_READ_REQUEST, 3, 0, KEY, VA + 3 * MTU, MTU);
+    expect_nothing();
+    assert_int_equal(nic_qp_state(qp), NIC_RTS);
+    give_rdma(OPCODE_RC_READ_REQUEST, 4, 0, KEY, VA, MTU);
+    expect_out(OPCODE_RC_ACK, 4, NAK_ACCESS);
+}
+
+/* A reset forgets what the old connection was asked, its tries, and how slow it had become. */
+static void test_reset_forgets(void **state)
+{
+    static struct cc_config cc;
+    struct nic_wr wr = {.verb = NIC_WRITE, .length = 4};
+
+    (void)state;
+    assert_int_equal(cc_preset("dcqcn/paper", &cc), 0);
+    qp_config.cc = &cc;
+    qp_config.retry = 1;
+    qp_config.timeout = 1;
+    start();
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 10 * MTU);
+    while (out())
+        continue;
+    give(packet(OPCODE_CNP, 0, 16));
+    assert_true(nic_qp_rate(qp) < config.line_bps);
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    for (int i = 0; i < 100 && nic_counters(nic)->local_ack_timeout_err == 0; i++) {
+        now = nic_deadline(nic);
+        nic_tick(nic, now, &io);
+        (void)out();
+    }
+    assert_int_equal(qp->retry_left, 0);
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RESET, now, &io), 0);
+    assert_int_equal(qp->retry_left, 1);
+    assert_int_equal(nic_qp_rate(qp), config.line_bps);
+    qp_config.mtu = 4096;
+    qp_config.expect_psn = 50;
+    assert_int_equal(nic_qp_connect(nic, qp, &qp_config, now), 0);
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RTS, now, &io), 0);
+    give_rdma(OPCODE_RC_READ_REQUEST, 9, 0, KEY, VA + 9 * 4096, 0);
+    expect_nothing();
+}
+
+static void invalidate(uint8_t rights, bool fixed, bool allowed)
+{
+    struct nic_mr mr = {.va = VA, .bytes = 100, .key = 0x200, .pd = 7, .rights = rights, .live = true, .fixed = fixed};
+    struct nic_recv recv = {.length = 100};
+    struct pkt p;
+
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RESET, now, &io), 0);
+    assert_int_equal(nic_qp_connect(nic, qp, &qp_config, now), 0);
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RTS, now, &io), 0);
+    assert_int_equal(nic_mr_set(nic, &mr), 0);
+    assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+    p = packet(OPCODE_RC_SEND_ONLY_INV, 0, 4);
+    p.imm = 0x200;
+    give(p);
+    expect_out(OPCODE_RC_ACK, 0, allowed ? 0x1f : NAK_ACCESS);
+    assert_int_equal(nic_mr_find(nic, 0x200) == NULL, allowed);
+}
+
+static void test_invalidate_needs_right(void **state)
+{
+    (void)state;
+    start();
+    invalidate(NIC_REMOTE_ALL, false, false);
+    invalidate(NIC_REMOTE_ALL | NIC_REMOTE_INVALIDATE, true, false);
+    invalidate(NIC_REMOTE_INVALIDATE, false, true);
+}
+
+static void test_strange_cnp(void **state)
+{
+    static struct cc_config cc;
+    struct pkt p;
+
+    (void)state;
+    assert_int_equal(cc_preset("dcqcn/paper", &cc), 0);
+    qp_config.cc = &cc;
+    start();
+    p = packet(OPCODE_CNP, 0, 16);
+    p.src_node = 66;
+    give(p);
+    assert_int_equal(nic_qp_rate(qp), config.line_bps);
+    assert_int_equal(nic_counters(nic)->drop[NIC_DROP_wrong_peer], 1);
+}
+
+/* A copy of an old WRITE comes while the ACK of a later one waits. */
+static void test_ack_not_moved_back(void **state)
+{
+    (void)state;
+    start();
+    give_rdma(OPCODE_RC_WRITE_ONLY, 0, 4, KEY, VA, 4);
+    assert_non_null(out());
+    give_rdma(OPCODE_RC_READ_REQUEST, 1, 0, KEY, VA, 4);
+    assert_non_null(out());
+    give_rdma(OPCODE_RC_WRITE_ONLY, 2, 4, KEY, VA, 4);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 0, 4, KEY, VA, 4);
+    expect_out(OPCODE_RC_ACK, 2, 0x1f);
+    expect_nothing();
+}
+
+/* While the port is paused one peer repeats a SEND that finds no receive, or sends what comes after a gap. */
+static void test_pool_not_taken(void **state)
+{
+    uint16_t quanta[NIC_PRIOS] = {65535};
+
+    (void)state;
+    start();
+    nic_pause(nic, 1, quanta, now, &io);
+    for (int i = 0; i < 1000; i++)
+        give(packet(OPCODE_RC_SEND_ONLY, 0, 4));
+    assert_int_equal(pool.free_count, POOL - 1);
+    quanta[0] = 0;
+    nic_pause(nic, 1, quanta, now, &io);
+    expect_out(OPCODE_RC_ACK, 0, 0x20 | qp_config.min_rnr_timer);
+    expect_nothing();
+    /* and the next one is a new one */
+    give(packet(OPCODE_RC_SEND_ONLY, 0, 4));
+    expect_out(OPCODE_RC_ACK, 0, 0x20 | qp_config.min_rnr_timer);
+}
+
+static void test_selective_naks_bounded(void **state)
+{
+    uint16_t quanta[NIC_PRIOS] = {65535};
+
+    (void)state;
+    start_selective(false);
+    nic_pause(nic, 1, quanta, now, &io);
+    for (uint32_t i = 0; i < 1000; i++)
+        give_rdma(OPCODE_RC_COMPARE_SWAP, 1 + i % 60, 0, KEY, VA, 0); /* never kept, each is answered */
+    assert_int_equal(pool.free_count, POOL - NAKS_WAITING);
+    quanta[0] = 0;
+    nic_pause(nic, 1, quanta, now, &io);
+    uint32_t naks = 0;
+    while (out())
+        naks++;
+    assert_int_equal(naks, NAKS_WAITING);
+    assert_int_equal(pool.free_count, POOL);
+}
+
+static void test_reserved_operation(void **state)
+{
+    (void)state;
+    start();
+    give(packet(0x1f, 5, 0));
+    expect_nothing();
+    give(packet(0x1f, 0, 0));
+    expect_out(OPCODE_RC_ACK, 0, NAK_INVALID);
+    assert_int_equal(nic_qp_state(qp), NIC_ERROR);
+}
+
+static void test_post_limit(void **state)
+{
+    struct nic_wr wr = {.verb = NIC_WRITE, .length = NIC_LENGTH_MAX};
+    uint32_t posted = 0;
+
+    (void)state;
+    start();
+    while (nic_post_send(nic, qp, &wr, now, &io) == 0)
+        posted++;
+    assert_int_equal(posted, (1u << 30) / (uint32_t)(NIC_LENGTH_MAX / MTU));
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), -ENOMEM);
+    nic_audit(nic, &pool);
+}
+
+/* A datagram without the Q_Key makes no CNP. */
+static void test_ud_mark(void **state)
+{
+    struct pkt p;
+
+    (void)state;
+    qp_config.transport = NIC_UD;
+    qp_config.qkey = 5;
+    qp_config.resource = NULL;
+    qp_config.resource_size = 0;
+    start();
+    p = packet(OPCODE_UD_SEND_ONLY, 0, 4);
+    p.tos = PKT_ECN_CE;
+    p.ud.qkey = 6;
+    give(p);
+    expect_nothing();
+    p.ud.qkey = 5;
+    give(p);
+    expect_out(OPCODE_CNP, 0, 0);
+}
+
+static void test_deadlines(void **state)
+{
+    struct nic_recv recv = {.length = 4};
+    struct nic_wr wr = {.verb = NIC_WRITE, .length = 4};
+
+    (void)state;
+    start();
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    assert_non_null(out());
+    io.deadline = 1;
+    assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+    assert_int_equal(io.deadline, nic_deadline(nic));
+    assert_true(io.deadline != PS_NEVER);
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_ERROR, now, &io), 0);
+    assert_true(io.deadline == PS_NEVER);
+    io.deadline = 1;
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    assert_true(io.deadline == PS_NEVER);
+    io.deadline = 1;
+    nic_qp_destroy(nic, qp, &io);
+    assert_true(io.deadline == PS_NEVER);
+}
+
+/* A sequence NAK is made again when what it asked for was sent, and lost. */
+static void test_nak_again(void **state)
+{
+    (void)state;
+    config.nak_again = true;
+    start();
+    give_rdma(OPCODE_RC_WRITE_ONLY, 1, 4, KEY, VA, 4);
+    expect_out(OPCODE_RC_ACK, 0, 0x60);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 2, 4, KEY, VA, 4);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 3, 4, KEY, VA, 4);
+    expect_nothing();
+    give_rdma(OPCODE_RC_WRITE_ONLY, 1, 4, KEY, VA, 4);
+    expect_out(OPCODE_RC_ACK, 0, 0x60);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 2, 4, KEY, VA, 4);
+    expect_nothing();
+}
+
+/* Go-back-0: a refusal while one is waited out already moves the message back once more, and what is sent next too. */
+static void test_back_to_0_twice(void **state)
+{
+    struct nic_wr wr = {.verb = NIC_SEND, .length = 4 * MTU};
+    struct pkt answer;
+
+    (void)state;
+    qp_config.recovery = NIC_GO_BACK_0;
+    start();
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    while (out())
+        continue;
+    answer = packet(OPCODE_RC_ACK, 2, 0);
+    answer.ack.syndrome = 0x21;
+    give(answer);
+    answer.psn = 1;
+    answer.ack.syndrome = 0x1f;
+    give(answer); /* late */
+    answer.psn = 0;
+    answer.ack.syndrome = 0x21;
+    give(answer);
+    nic_audit(nic, &pool);
+    now = nic_deadline(nic);
+    nic_tick(nic, now, &io);
+    expect_out(OPCODE_RC_SEND_FIRST, 0, 0);
+}
+
+/* Without payload a packet kept is one that was placed, where its WRITE wants it. */
+static void test_kept_is_placed(void **state)
+{
+    (void)state;
+    start_selective(false);
+    give(packet(OPCODE_RC_WRITE_LAST, 1, 4)); /* names no place */
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    const struct pkt *p = out();
+    assert_non_null(p);
+    assert_true(p->ack.original & ANSWER_NOT_KEPT);
+    give_rdma(OPCODE_RC_WRITE_LAST, 1, 4, KEY, VA + 512, 0); /* another place than the WRITE's */
+    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
+    expect_out(OPCODE_RC_ACK, 0, 0x60);
+    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, MTU + 4);
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    expect_out(OPCODE_RC_ACK, 1, NAK_INVALID);
+}
+
+/* A packet is kept, then a READ before it takes its PSN too. */
+static void test_kept_overtaken(void **state)
+{
+    (void)state;
+    start_selective(false);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 1, 4, KEY, VA, 4);
+    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 10 * MTU);
+    while (out())
+        continue;
+    for (uint32_t psn = 10; psn < 65; psn++) {
+        give_rdma(OPCODE_RC_WRITE_ONLY, psn, 4, KEY, VA, 4);
+        while (out())
+            continue;
+    }
+    assert_int_equal(qp->epsn, 65);
+    assert_int_equal(qp->selective->kept_count, 0);
+}
+
+/* With payload: the packet waits, its payload is the caller's to keep, and each is answered by a call of its own. */
+static void test_kept_payload(void **state)
+{
+    struct pkt p;
+
+    (void)state;
+    start_selective(true);
+    p = packet(OPCODE_RC_WRITE_LAST, 2, 4);
+    p.mark = MARK_KEPT;
+    give(p);
+    pkt_t last = io.keep;
+    assert_int_not_equal(last, PKT_NONE);
+    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
+    const struct pkt *nak = out();
+    assert_non_null(nak);
+    assert_int_equal(nak->ack.syndrome, 0x60);
+    assert_int_equal(nak->ack.msn, 2); /* the packet that came after the gap */
+    assert_int_equal(nak->mark, MARK_KEPT);
+    p = packet(OPCODE_RC_WRITE_MIDDLE, 1, MTU);
+    p.mark = MARK_KEPT;
+    give(p);
+    pkt_t middle = io.keep;
+    assert_int_not_equal(middle, PKT_NONE);
+    expect_out(OPCODE_RC_ACK, 0, 0x60);
+    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, 2 * MTU + 4);
+    assert_int_equal(io.place.va, VA);
+    assert_int_equal(io.kept, middle);
+    nic_rx_kept(nic, nic_qp_number(qp), now, &io);
+    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
+    assert_int_equal(io.place.va, VA + MTU);
+    assert_int_equal(io.kept, last);
+    nic_rx_kept(nic, nic_qp_number(qp), now, &io);
+    assert_int_equal(io.place.va, VA + 2 * MTU);
+    assert_int_equal(io.place.bytes, 4);
+    assert_int_equal(io.kept, PKT_NONE);
+    expect_out(OPCODE_RC_ACK, 2, 0x1f);
+}
+
+/* A peer that does not say that it understands gets go-back-N, and an MSN where an MSN belongs. */
+static void test_foreign_peer(void **state)
+{
+    (void)state;
+    start_selective(true);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 0, 4, KEY, VA, 4);
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 2, 4, KEY, VA, 4);
+    assert_int_equal(io.keep, PKT_NONE);
+    const struct pkt *nak = out();
+    assert_non_null(nak);
+    assert_int_equal(nak->ack.syndrome, 0x60);
+    assert_int_equal(nak->ack.msn, 1);
+    assert_int_equal(nak->mark, 0);
+    give_rdma(OPCODE_RC_WRITE_ONLY, 3, 4, KEY, VA, 4);
+    expect_nothing();
+    assert_int_equal(pool.free_count, POOL);
+}
+
+#define GUARD(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        GUARD(test_write_key_gone),
+        GUARD(test_write_key_less),
+        GUARD(test_uc_write_key_gone),
+        GUARD(test_read_key_gone),
+        GUARD(test_read_again),
+        GUARD(test_reset_forgets),
+        GUARD(test_invalidate_needs_right),
+        GUARD(test_strange_cnp),
+        GUARD(test_ack_not_moved_back),
+        GUARD(test_pool_not_taken),
+        GUARD(test_selective_naks_bounded),
+        GUARD(test_reserved_operation),
+        GUARD(test_post_limit),
+        GUARD(test_ud_mark),
+        GUARD(test_deadlines),
+        GUARD(test_nak_again),
+        GUARD(test_back_to_0_twice),
+        GUARD(test_kept_is_placed),
+        GUARD(test_kept_overtaken),
+        GUARD(test_kept_payload),
+        GUARD(test_foreign_peer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

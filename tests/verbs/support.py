@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of unmodified programs under `rocelab run`, one the server, one the client, on 127.0.0.1."""
+import os
+import shutil
+import socket
+import subprocess
+import time
+import unittest
+
+PROGRAM = os.environ["ROCELAB"]
+LIMIT = 120  # seconds: a guard against hanging, nothing is measured by it
+
+
+def need(*programs):
+    """A program that is not installed skips its test."""
+    if os.environ.get("ROCELAB_SANITIZED"):
+        raise unittest.SkipTest("a library with a sanitizer cannot be put before a program without one")
+    for program in programs:
+        if shutil.which(program) is None:
+            raise unittest.SkipTest(f"{program} is not installed")
+
+
+def environment(**more):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("ROCELAB_") and key != "LD_PRELOAD"}
+    env.update(more)
+    return env
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def command(arguments, options=()):
+    return [PROGRAM, "run", *options, "--", *arguments]
+
+
+def run(*arguments, options=(), **more):
+    return subprocess.run(command(arguments, options), env=environment(**more), capture_output=True, text=True,
+                          timeout=LIMIT, check=False, stdin=subprocess.DEVNULL)
+
+
+def listens(port):
+    """Whether somebody listens on a TCP port, without connecting to it."""
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(name, encoding="ascii") as file:
+                for line in file.readlines()[1:]:
+                    field = line.split()
+                    if field[3] == "0A" and int(field[1].rsplit(":", 1)[1], 16) == port:
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+class Pair:
+    """A server and a client; each ends by itself, or is killed by its pid."""
+
+    def __init__(self, server, client, port, options=(), **more):
+        env = environment(**more)
+        self.server = subprocess.Popen(command(server, options), env=env, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+        self.client = None
+        try:
+            until = time.monotonic() + LIMIT
+            while not listens(port):
+                if self.server.poll() is not None or time.monotonic() > until:
+                    raise AssertionError(f"{server}: ended before it listened:\n{self.finish()}")
+                time.sleep(0.01)
+            self.client = subprocess.Popen(command(client, options), env=env, stdout=subprocess.PIPE,
+                                           stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+            self.client_text = self.client.communicate(timeout=LIMIT)[0]
+            self.server_text = self.server.communicate(timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{server} and {client}: hang\n{self.finish()}") from error
+        finally:
+            self.finish()
+
+    def finish(self):
+        text = ""
+        for process in (self.client, self.server):
+            if process is None:
+                continue
+            if process.poll() is None:
+                process.kill()
+            if process.stdout and not process.stdout.closed:
+                text += process.communicate()[0] or ""
+        return text

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab run, devices and counters from outside: status, messages, documents."""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import LIMIT, PROGRAM, environment, free_port, listens, need, run
+
+
+def rocelab(*arguments, **more):
+    return subprocess.run([PROGRAM, *arguments], env=environment(**more), capture_output=True, text=True, timeout=LIMIT,
+                          check=False, stdin=subprocess.DEVNULL)
+
+
+class Run(unittest.TestCase):
+    def wrong(self, result, status, text):
+        self.assertEqual((result.returncode, result.stdout), (status, ""), result.stderr)
+        self.assertIn(text, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_status_is_the_programs(self):
+        need()
+        for status in (0, 3, 130):
+            self.assertEqual(run("sh", "-c", f"exit {status}").returncode, status)
+        self.assertEqual(run("sh", "-c", "kill -9 $$").returncode, -9)
+
+    def test_programs_that_are_none(self):
+        self.wrong(rocelab("run"), 2, "which program?")
+        self.wrong(rocelab("run", "--", "no-such-program"), 127, "no-such-program: no such program")
+        self.wrong(rocelab("run", "--", "/no/such"), 127, "/no/such: no such program")
+        self.wrong(rocelab("run", "--", "/etc/passwd"), 126, "Permission denied")
+
+    def test_programs_that_cannot_be_preloaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "static"
+            # an ELF header of 64 bits without program headers: nothing asks for a dynamic linker
+            path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\x3e\x00\x01" + bytes(43))
+            path.chmod(0o755)
+            self.wrong(rocelab("run", "--", str(path)), 126, "statically linked")
+            path.write_bytes(b"\x7fELF\x01\x01\x01" + bytes(57))
+            self.wrong(rocelab("run", "--", str(path)), 126, "32-bit")
+            if os.getuid() == 0:
+                path.write_bytes(b"#!/bin/sh\n")
+                os.chown(path, 65534, 65534)
+                path.chmod(0o755 | stat.S_ISUID)
+                self.wrong(rocelab("run", "--", str(path)), 126, "set-user-id")
+
+    def test_options_are_checked_before(self):
+        self.wrong(rocelab("run", "--wire", "string", "--", "true"), 2, "string")
+        self.wrong(rocelab("run", "--fault", "loss=lots", "--", "true"), 2, "loss=lots")
+        self.wrong(rocelab("run", "--", "true", ROCELAB_PORT="no"), 2, "ROCELAB_PORT")
+
+    def test_variables_reach_the_program(self):
+        need()
+        options = ["--device", "lo", "--wire", "shm", "--fault", "loss=1%", "--pcap", "x.pcap", "--trace"]
+        text = run("env", options=options).stdout
+        for line in ("ROCELAB_DEVICE=lo", "ROCELAB_WIRE=shm", "ROCELAB_FAULT=loss=1%", "ROCELAB_TRACE=-",
+                     f"ROCELAB_PCAP={os.getcwd()}/x.pcap"):
+            self.assertIn(line, text.splitlines())
+        preload = [line for line in run("env", LD_LIBRARY_PATH="/old").stdout.splitlines() if line.startswith("LD_")]
+        self.assertTrue(any("libibverbs.so.1" in line for line in preload), preload)
+        self.assertTrue(any(line.startswith("LD_LIBRARY_PATH=") and line.endswith(":/old") for line in preload))
+
+    def test_other_files_are_left_alone(self):
+        need()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "some"
+            path.write_text("text\n")
+            self.assertEqual(run("cat", str(path)).stdout, "text\n")
+        self.assertNotEqual(run("cat", "/sys/class/infiniband/rocelab0/nothing").returncode, 0)
+
+    def test_sysfs(self):
+        need()
+        for name, text in (("node_type", "1: CA\n"), ("ports/1/state", "4: ACTIVE\n"),
+                           ("ports/1/link_layer", "Ethernet\n"),
+                           ("ports/1/gid_attrs/types/0", "RoCE v2\n"), ("ports/1/pkeys/0", "0xffff\n")):
+            self.assertEqual(run("cat", f"/sys/class/infiniband/rocelab0/{name}").stdout, text)
+        self.assertIn("rocelab0", run("ls", "/sys/class/infiniband").stdout.split())
+        interface = run("ls", "/sys/class/infiniband/rocelab0/device/net/", options=["--device", "lo"])
+        self.assertEqual(interface.stdout, "lo\n")
+        self.assertEqual(run("/bin/sh", "-c", "test -r /sys/class/infiniband/rocelab0/node_guid && "
+                             "readlink -f /sys/class/infiniband/rocelab0 >/dev/null").returncode, 0)
+        self.assertEqual(run("/usr/bin/test", "-c", "/dev/infiniband/uverbs0").returncode, 0)
+        self.assertEqual(run("/usr/bin/test", "-e", "/dev/infiniband/uverbs99").returncode, 1)
+
+
+    def test_no_tree_is_left_half_built(self):
+        """Many processes at once build the tree of devices that no one has seen before."""
+        need()
+        name = f"dev{os.getpid()}"
+        many = [subprocess.Popen([PROGRAM, "run", "--device", f"{name}=lo", "--", "cat",
+                                  f"/sys/class/infiniband/{name}/node_type"], env=environment(),
+                                 stdout=subprocess.PIPE, text=True) for _ in range(8)]
+        self.assertEqual([process.communicate(timeout=LIMIT)[0] for process in many], ["1: CA\n"] * 8)
+        for base in ("/dev/shm", "/tmp"):
+            for path in pathlib.Path(f"{base}/rocelab-sys-{os.geteuid()}").glob("*"):
+                if path.name.startswith("new-"):  # another test may be building: a killed one is an hour away
+                    self.assertGreater(path.stat().st_mtime, time.time() - 60)
+
+
+class Devices(unittest.TestCase):
+    def test_document(self):
+        document = json.loads(rocelab("devices", "--json").stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "devices"))
+        self.assertIn("127.0.0.1", [gid["address"] for gid in document["devices"][0]["gids"]])
+        document = json.loads(rocelab("devices", "--json", ROCELAB_DEVICE="lo").stdout)
+        self.assertTrue(document["devices"][0]["loopback"])
+        self.assertEqual(document["devices"][0]["gids"][0]["address"], "127.0.0.1")
+
+    def test_text(self):
+        text = rocelab("devices", ROCELAB_DEVICE="lo").stdout
+        self.assertRegex(text, r"(?m)^rocelab0 +lo +up ")
+        self.assertEqual(rocelab("devices", "--quiet", ROCELAB_DEVICE="mine=lo").stdout, "mine\n")
+        self.assertEqual(rocelab("devices", "more").returncode, 2)
+
+
+class Counters(unittest.TestCase):
+    def test_none_runs(self):
+        result = rocelab("counters", "1")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("no process or device '1'", result.stderr)
+        self.assertEqual(rocelab("counters", "1", "2").returncode, 2)
+
+    def test_of_a_program_that_runs(self):
+        need("ibv_rc_pingpong")
+        port = free_port()
+        server = subprocess.Popen([PROGRAM, "run", "--device", "lo", "--", "ibv_rc_pingpong", "-g", "0", "-p",
+                                   str(port)], env=environment(), stdout=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + LIMIT
+            while not listens(port) and time.monotonic() < until:  # it listens when its device is open
+                time.sleep(0.01)
+            document = json.loads(rocelab("counters", "--json", str(server.pid)).stdout)
+            self.assertEqual(document["kind"], "counters")
+            adapter = document["adapters"][0]
+            self.assertEqual((adapter["pid"], adapter["interface"]), (server.pid, "lo"))
+            self.assertIn("out_of_sequence", adapter["counters"])
+            self.assertIn(f"process {server.pid}", rocelab("counters").stdout)
+        finally:
+            server.kill()
+            server.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()
