@@ -275,8 +275,9 @@ class Robust(unittest.TestCase):
         space = f"rocelab-robust-{os.getpid()}"
         ip = lambda *words: subprocess.run(["ip", *words], check=True)
         made = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
-        if made.returncode:
-            self.skipTest(made.stderr.strip())
+        if made.returncode or subprocess.run(["ip", "-n", space, "link"], capture_output=True).returncode:
+            subprocess.run(["ip", "netns", "del", space], capture_output=True)
+            self.skipTest(f"no network namespace can be made here: {made.stderr.strip()}")
         try:
             ip("-n", space, "link", "set", "lo", "up")
             ip("-n", space, "link", "add", "wire0", "type", "veth", "peer", "name", "wire1")

@@ -14,6 +14,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -226,4 +227,7 @@ class Exports(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not os.path.isdir("/sys/class/net"):
+        print("skipped: no /sys (a bare chroot): the programs of others read it")
+        sys.exit(77)
     unittest.main()

@@ -164,10 +164,10 @@ static void check_made(const struct watch *watch, const struct workload_instance
     const struct workload *workload = watch->sim->workload;
     const struct fabric_job *job = &watch->fabric->job[instance->job];
     uint32_t count[3] = {0, 0, 0}, n = job->ranks; /* transfers, from the first one's source, to its target */
-    const struct workload_transfer *first = &workload->transfer[instance->first_transfer];
     uint64_t size = job->kind == FABRIC_JOB_ALL_TO_ALL ? 0 : job->size_bytes;
 
     if (!instance->transfers) return;
+    const struct workload_transfer *first = &workload->transfer[instance->first_transfer];
     const struct workload_connection *one = workload_connection(workload, first->connection);
     for (uint32_t t = 0; t < instance->transfers; t++) {
         const struct workload_connection *c = workload_connection(workload, first[t].connection);

@@ -4,10 +4,11 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from support import LIMIT, Pair, free_port, need, run
+from support import LIMIT, Pair, free_port, need, need_ucx, run
 
 
 class Information(unittest.TestCase):
@@ -122,7 +123,7 @@ class Perftest(unittest.TestCase):
 
 class Ucx(unittest.TestCase):
     def test_over_rc_and_ud(self):
-        need("ucx_perftest")
+        need_ucx()
         for transport in ("rc_v", "ud_v"):  # with what each needs to connect
             for kind, more in (("tag_lat", []), ("tag_bw", ["-s", "65536"]), ("ucp_put_lat", []), ("ucp_get", [])):
                 with self.subTest(transport=transport, kind=kind):
@@ -159,7 +160,7 @@ class Mpi(unittest.TestCase):
     """Open MPI over UCX on our device alone: what mpi_ring.c checks came through it."""
 
     def test_ring_and_collectives(self):
-        need("mpicc", "mpirun", "ucx_info")
+        need_ucx("mpicc", "mpirun")
         with tempfile.TemporaryDirectory() as folder:
             program = f"{folder}/mpi_ring"
             subprocess.run(["mpicc", "-std=gnu17", "-O1", "-o", program, os.environ["ROCELAB_MPI_RING"]], check=True,
@@ -203,4 +204,7 @@ print("found")
 
 
 if __name__ == "__main__":
+    if not os.path.isdir("/sys/class/net"):
+        print("skipped: no /sys (a bare chroot): the programs of others read it")
+        sys.exit(77)
     unittest.main()

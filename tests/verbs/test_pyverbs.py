@@ -6,9 +6,11 @@ adapters skip themselves, and so do those for what docs/verbs.md says is not the
 import gzip
 import importlib.util
 import pathlib
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -65,4 +67,7 @@ class Pyverbs(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not os.path.isdir("/sys/class/net"):
+        print("skipped: no /sys (a bare chroot): the programs of others read it")
+        sys.exit(77)
     unittest.main()
