@@ -10,11 +10,10 @@
 #include "base/histo.h"
 
 #include "base/check.h"
+#include "base/wide.h"
 
 _Static_assert(HISTO_BUCKETS == HISTO_SUB + (HISTO_TOP_BIT - HISTO_SUB_BITS) * HISTO_SUB,
                "one row of buckets a power of two");
-
-__extension__ typedef unsigned __int128 u128;
 
 static uint64_t bucket_middle(uint32_t index)
 {

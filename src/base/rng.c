@@ -10,14 +10,13 @@
 #include "base/rng.h"
 
 #include "base/check.h"
+#include "base/wide.h"
 
 #define PHILOX_ROUNDS 10
 #define PHILOX_M0 0xD2511F53U
 #define PHILOX_M1 0xCD9E8D57U
 #define PHILOX_W0 0x9E3779B9U /* golden ratio */
 #define PHILOX_W1 0xBB67AE85U /* square root of 3, less 1 */
-
-__extension__ typedef unsigned __int128 u128;
 
 void rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ret[4])
 {

@@ -12,10 +12,9 @@
 #include "base/time.h"
 
 #include "base/check.h"
+#include "base/wide.h"
 
 #define PS_BITS_PER_BYTE (8 * PS_S)
-
-__extension__ typedef unsigned __int128 u128;
 
 static uint64_t ps_per_byte(uint64_t bps)
 {

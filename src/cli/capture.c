@@ -7,7 +7,7 @@
  * the program.
  *
  * Signals are caught without SA_RESTART, so that a read that waits for a pipe returns.  A signal
- * that comes between the look at `stopped` and the read would go unseen until the next packet; the
+ * that comes between the look at cli_stopped and the read would go unseen until the next packet; the
  * timer that runs while a pipe is read bounds that to its period.
  */
 #include "cli/cli.h"
@@ -163,7 +163,7 @@ struct reading {
     struct capture *capture;
     struct watch watch;
     bool pipe;
-    uint64_t last_look_ns; /* a stopped pipe is read until then; 0: not cli_stopped */
+    uint64_t last_look_ns; /* a stopped pipe is read until then; 0: not stopped yet */
     char error[CAPFILE_ERROR];
 };
 
@@ -179,7 +179,7 @@ static bool stop_now(struct reading *reading)
     return watch_now_ns() >= reading->last_look_ns;
 }
 
-/* 0: to the end, or cli_stopped; otherwise the sentence is in error. */
+/* 0: to the end, or until stopped; otherwise the sentence is in error. */
 static int read_records(struct reading *reading)
 {
     const struct capture_totals *totals = capture_totals(reading->capture);

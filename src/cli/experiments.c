@@ -102,10 +102,7 @@ static bool find_folder(char folder[PATH_MAX])
     const char *named = getenv("ROCELAB_EXPERIMENTS");
     char self[PATH_MAX];
 
-    if (named && *named) {
-        snprintf(folder, PATH_MAX, "%s", named);
-        return is_folder(folder);
-    }
+    if (named && *named) return snprintf(folder, PATH_MAX, "%s", named) < PATH_MAX && is_folder(folder);
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(self, '/');
@@ -305,7 +302,10 @@ static int run_all(const struct settings *settings, const char *folder, const st
     struct tally tally = {0};
     int status = CLI_DONE;
 
-    if (settings->common.json && jout == NULL) return CLI_WRONG;
+    if (settings->common.json && jout == NULL) {
+        cli_error("experiments: not enough memory");
+        return CLI_WRONG;
+    }
     if (jout) {
         jout_init(jout, out);
         jout_open(jout, NULL, '{');
@@ -317,8 +317,9 @@ static int run_all(const struct settings *settings, const char *folder, const st
         struct experiment *experiment;
         char path[PATH_MAX];
         if (!is_named(found->entry[i], argv, argc)) continue;
-        if (snprintf(path, sizeof path, "%s/%s", folder, found->entry[i]->d_name) >= (int)sizeof path) continue;
-        if (experiment_load(path, &experiment) != 0) {
+        bool fits = snprintf(path, sizeof path, "%s/%s", folder, found->entry[i]->d_name) < (int)sizeof path;
+        if (!fits) cli_error("%s/%s: the name is too long", folder, found->entry[i]->d_name);
+        if (!fits || experiment_load(path, &experiment) != 0) {
             status = CLI_WRONG;
             continue;
         }

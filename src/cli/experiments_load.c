@@ -214,12 +214,17 @@ int experiment_load(const char *path, struct experiment **ret)
     struct tree *root = NULL;
     size_t length = 0;
 
-    if (experiment == NULL) return -ENOMEM;
+    if (experiment == NULL) {
+        fabric_errors_add(&errors, (struct fabric_at){0}, "no memory");
+        fabric_errors_print(&errors, stderr);
+        return -ENOMEM;
+    }
     arena_init(&experiment->arena, FILE_MEMORY_MAX);
     arena_init(&loader.scratch, FILE_MEMORY_MAX);
     loader.keep = &experiment->arena;
     experiment->sample = DEFAULT_SAMPLE;
     experiment->path = arena_strndup(loader.keep, path, strlen(path));
+    if (experiment->path == NULL) loader.no_memory = true;
     const char *text = file_read(&loader, path, (struct fabric_at){0}, &length);
     if (text && tree_parse(text, length, &loader.scratch, &root, &errors) == 0) {
         loader.root = root;

@@ -2,8 +2,11 @@
 /*
  * What a measure can ask of a run: one line of a table for each call, and how its answer is read off.
  *
- * docs/experiments.md lists the same calls for people; a test holds the two together.
+ * docs/experiments.md lists the same calls for people; a test holds the two together.  A mean, percentile or ratio of
+ * nothing is not a number, and whatever is computed with it is a miss: a run in which no flow ended would else have the
+ * best of completion times.  Sums of nothing are 0.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +39,7 @@ static int compare(const void *a, const void *b)
 /* The value that `percent` of them do not exceed, between neighbours on a straight line. */
 static double percentile(const double *sorted, size_t count, double percent)
 {
-    if (count == 0) return 0;
+    if (count == 0) return NAN;
     double place = percent / 100 * (double)(count - 1);
     size_t below = (size_t)place;
     if (below + 1 >= count) return sorted[count - 1];
@@ -58,7 +61,7 @@ static double read_queue(const struct probe *probe, const struct probe_seen *see
     (void)probe;
     for (size_t i = 0; i < seen->samples; i++)
         total += seen->sample[i];
-    return seen->samples ? total / (double)seen->samples : 0;
+    return seen->samples ? total / (double)seen->samples : NAN;
 }
 
 static double read_queue_percentile(const struct probe *probe, const struct probe_seen *seen)
@@ -92,7 +95,7 @@ static double read_jain(const struct probe *probe, const struct probe_seen *seen
         total += seen->goodput[i];
         squares += seen->goodput[i] * seen->goodput[i];
     }
-    return squares > 0 ? total * total / ((double)seen->goodputs * squares) : 0;
+    return squares > 0 ? total * total / ((double)seen->goodputs * squares) : NAN;
 }
 
 /* Flows. */
@@ -110,6 +113,13 @@ static bool ended(const struct sim_flow *flow)
 
 enum of_flow { FLOW_GOODPUT, FLOW_TIME, FLOW_SLOWDOWN };
 
+/* One that never ended has a goodput, of nothing, but no time. */
+static bool has_value(const struct sim_flow *flow, enum of_flow what)
+{
+    if (what == FLOW_GOODPUT) return true;
+    return ended(flow) && (what == FLOW_TIME || (flow->ideal_ps && flow->ideal_ps != PS_NEVER));
+}
+
 static double flow_value(const struct sim_flow *flow, enum of_flow what)
 {
     switch (what) {
@@ -118,7 +128,7 @@ static double flow_value(const struct sim_flow *flow, enum of_flow what)
     case FLOW_TIME:
         return MICROSECONDS(flow->fct_ps);
     case FLOW_SLOWDOWN:
-        return flow->ideal_ps ? (double)flow->fct_ps / (double)flow->ideal_ps : 0;
+        return (double)flow->fct_ps / (double)flow->ideal_ps;
     }
     CHECK(false);
 }
@@ -128,10 +138,10 @@ static double flows_percentile(const struct probe *probe, const struct probe_see
     double *value = calloc(seen->result->flows + 1u, sizeof(*value));
     size_t count = 0;
 
-    CHECK(value != NULL);
+    if (value == NULL) return NAN;
     for (uint32_t i = 0; i < seen->result->flows; i++) {
         const struct sim_flow *flow = &seen->result->flow[i];
-        if (of_job(probe, seen, flow) && (what == FLOW_GOODPUT || ended(flow))) value[count++] = flow_value(flow, what);
+        if (of_job(probe, seen, flow) && has_value(flow, what)) value[count++] = flow_value(flow, what);
     }
     double answer = percentile_of(value, count, probe->percent);
     free(value);
@@ -259,7 +269,7 @@ static double read_spread(const struct probe *probe, const struct probe_seen *se
         total += (double)port->line_bytes;
         ports++;
     }
-    return total > 0 ? most * ports / total : 0;
+    return total > 0 ? most * ports / total : NAN;
 }
 
 #define OF_NICS(name, member)                                                                                          \

@@ -78,7 +78,10 @@ static char *fill_in(const struct experiment *experiment, const struct experimen
         fputs(parameter->text, out);
         at = name + named + braces;
     }
-    if (out && fclose(out) != 0) good = false;
+    if (out == NULL || fclose(out) != 0) {
+        cli_error("%s: run '%s': not enough memory", experiment->path, run->name);
+        good = false;
+    }
     if (good) return text;
     free(text);
     return NULL;
@@ -183,21 +186,21 @@ static void read_off(struct session *session, const struct sim_result *result)
     }
 }
 
-static bool begin_watches(struct experiment *experiment, struct session *session)
+static int begin_watches(struct experiment *experiment, struct session *session)
 {
     session->watch = calloc(experiment->probes + 1u, sizeof(*session->watch));
-    if (session->watch == NULL) return false;
+    if (session->watch == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < experiment->probes; i++) {
         struct probe *probe = &experiment->probe[i];
         if (probe->kind->calculate || &experiment->run[probe->run] != session->run) continue;
         const char *why = probe_bind(probe, session->fabric);
         if (why) {
             cli_error("%s: %s: %s in run '%s'", experiment->path, probe->text, why, session->run->name);
-            return false;
+            return -EINVAL;
         }
-        if (!watch_begin(session, &session->watch[session->watches++], probe)) return false;
+        if (!watch_begin(session, &session->watch[session->watches++], probe)) return -ENOMEM;
     }
-    return true;
+    return 0;
 }
 
 static int simulate(struct experiment *experiment, const struct experiment_run *run, const struct fabric *fabric,
@@ -211,9 +214,10 @@ static int simulate(struct experiment *experiment, const struct experiment_run *
 
     if (error) {
         fabric_errors_print(&errors, stderr);
+        if (errors.count == 0) cli_error("%s: %s", fabric->path, strerror(-error));
         return error;
     }
-    error = begin_watches(experiment, &session) ? 0 : -EINVAL;
+    error = begin_watches(experiment, &session);
     if (!error) run_through(&session);
     if (!error) error = sim_result(session.sim, &result);
     if (!error) {
@@ -221,6 +225,7 @@ static int simulate(struct experiment *experiment, const struct experiment_run *
         experiment->packet_hops += result.packet_hops;
         sim_result_free(&result);
     }
+    if (error == -ENOMEM) cli_error("%s: not enough memory for what is to be measured", fabric->path);
     for (uint32_t i = 0; i < session.watches; i++) {
         free(session.watch[i].sample);
         free(session.watch[i].before);

@@ -7,6 +7,7 @@
  * between the two walks.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static double put_together(const struct probe *probe, enum over over)
     uint32_t count = probe->values;
 
     CHECK(count > 0 && count <= EXPERIMENT_SEEDS);
+    for (uint32_t i = 0; i < count; i++)
+        if (isnan(probe->value[i])) return NAN; /* a seed without an answer: the others do not stand for it */
     memcpy(sorted, probe->value, count * sizeof(sorted[0]));
     qsort(sorted, count, sizeof(sorted[0]), compare);
     for (uint32_t i = 0; i < count; i++)
@@ -184,8 +187,17 @@ static double call(struct walk *walk, const char *name, size_t length)
         const char *why = read_word(walk->experiment, &probe, i);
         if (why) return wrong(walk, why);
     }
+    if (probe.kind->calculate && !ecmp_can(probe.count))
+        return wrong(walk, "at most 65536 links, and flows and links times trials at most 10^10");
     add_probe(walk, &probe);
     return 1;
+}
+
+static double whole_below(double value)
+{
+    if (!(value > -0x1p53 && value < 0x1p53)) return value; /* whole already, or no number */
+    double whole = (double)(int64_t)value;
+    return whole > value ? whole - 1 : whole;
 }
 
 static double named(struct walk *walk)
@@ -199,10 +211,10 @@ static double named(struct walk *walk)
     bool whole = length == 5 && memcmp(name, "floor", 5) == 0;
     if (!least && !most && !whole) return call(walk, name, length);
     double value = sum(walk);
-    if (whole) value = (double)(int64_t)value;
+    if (whole) value = whole_below(value);
     while (walk->why == NULL && !whole && take(walk, ',')) {
         double next = sum(walk);
-        if (least ? next < value : next > value) value = next;
+        if (isnan(next) || (least ? next < value : next > value)) value = next; /* and what is NaN stays so */
     }
     return take(walk, ')') ? value : wrong(walk, "a ) is missing");
 }

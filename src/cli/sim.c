@@ -2,9 +2,9 @@
 /*
  * rocelab sim FILE: runs a fabric file in virtual time and prints what came of it.
  *
- * The only part of the simulator that reads a clock: for wall_s, and for the progress line, which is drawn on
- * standard error when that is a terminal.  An interrupt ends the run, not the program: the report covers what was
- * run until then.
+ * It reads a clock, which src/sim does not: for setup_s and wall_s, for how many windows are run at a time, and for the
+ * progress line, which is drawn on standard error when that is a terminal.  None of it changes a result.
+ * An interrupt ends the run, not the program: the report covers what was run until then.
  */
 #include "cli/cli.h"
 
@@ -236,7 +236,11 @@ static bool series_begin(const struct settings *settings, const struct fabric *f
         return false;
     }
     series->before = calloc(fabric->ports + 1u, sizeof *series->before);
-    series->file = series->before ? open_csv(settings->csv, "series.csv") : NULL;
+    if (series->before == NULL) {
+        cli_error("not enough memory for the series");
+        return false;
+    }
+    series->file = open_csv(settings->csv, "series.csv");
     if (series->file == NULL) return false;
     sim_series_head(series->file);
     series->next = settings->series;
@@ -332,7 +336,10 @@ static int print_run(const struct settings *settings, const struct sim_report *r
         return CLI_DONE;
     } else if (settings->common.json) {
         struct jout *jout = malloc(sizeof *jout);
-        if (jout == NULL) return CLI_WRONG;
+        if (jout == NULL) {
+            cli_error("not enough memory for the report");
+            return CLI_WRONG;
+        }
         jout_init(jout, out);
         sim_json(jout, report);
         free(jout);
@@ -379,6 +386,8 @@ static bool captures_begin(const struct settings *settings, const struct fabric 
         int error = sim_capture(sim, port, pcap->file);
         if (error == -EBUSY)
             cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
+        else if (error == -EMSGSIZE)
+            cli_error("--pcap: packets of more than 4096 bytes of payload (mtu under nics) cannot be captured");
         else if (error)
             cli_error("%s: %s", pcap->file, strerror(-error));
         if (error) return false;
@@ -465,6 +474,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     }
     if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
+        if (errors.count == 0) cli_error("not enough memory");
     } else {
         struct sim_report report = {.fabric = fabric,
                                     .seed = settings->sim.seed,

@@ -12,7 +12,7 @@
 #include "fabric/topology.h"
 
 #include "base/check.h"
-#include "fabric/wide.h"
+#include "base/wide.h"
 
 #define NICS_MAX 256
 #define COUNT_MAX 1000000000000ull

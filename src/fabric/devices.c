@@ -100,7 +100,6 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
         .buffer_bytes = hpcc ? 32 * 1024 * 1024 : NOT_GIVEN,
         .latency_ps = hpcc ? 0 : NOT_GIVEN,
         .hash_seed = NOT_GIVEN,
-        .pause_frame_bytes = hpcc ? 43 : 60,
         .mark = hpcc,
         .refresh_pauses = !hpcc,
         .hash_fields = FABRIC_HASH_SRC | FABRIC_HASH_DST | FABRIC_HASH_SPORT,

@@ -56,18 +56,10 @@ static void read_links(struct loader *loader, const struct tree *value, void *in
     if (read_is_list(loader, value, "links")) ex->links = value;
 }
 
-static uint32_t hash_name(const char *name, size_t length)
-{
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (uint8_t)name[i]) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
 /* The slot that holds the name, or the free one where it belongs. */
 static uint32_t *find_slot(const struct explicit *ex, const char *name, size_t length)
 {
-    uint32_t at = hash_name(name, length) & (ex->slots - 1);
+    uint32_t at = names_hash(name, length) & (ex->slots - 1);
 
     while (ex->slot[at]) {
         const char *other = ex->plan->node[ex->slot[at] - 1].name;
@@ -185,29 +177,23 @@ static bool read_end(struct loader *loader, const struct explicit *ex, const str
     return false;
 }
 
-/* A list's further values say what they are by their unit. */
+/* A list's further values say what they are by their unit; each is held to the bounds of the key it stands for. */
 static bool read_extra(struct loader *loader, const struct tree *value, struct link_class *as)
 {
+    static const struct {
+        enum unit_kind unit;
+        const char *key;
+    } kinds[] = {{UNIT_RATE, "rate"}, {UNIT_LENGTH, "cable"}, {UNIT_TIME, "delay"}};
+    struct field_set set = {link_fields, link_field_count, as};
+    struct tree pair = *value, map = {.type = TREE_MAP, .at = value->at, .count = 1, .first = &pair, .last = &pair};
     char found[TREE_FOUND];
     uint64_t got;
 
-    if (value->type == TREE_SCALAR) {
-        if (unit_parse(UNIT_LENGTH, value->text, &got, NULL) == 0 && got) {
-            as->cable_mm = got;
-            return true;
-        }
-        if (unit_parse(UNIT_TIME, value->text, &got, NULL) == 0 && got) {
-            as->delay_ps = got;
-            return true;
-        }
-        if (unit_parse(UNIT_RATE, value->text, &got, NULL) == 0) {
-            if (got) {
-                as->rate_bps = got;
-                return true;
-            }
-            read_error(loader, value->at, "link: a rate of zero; write one, as in 400G");
-            return false;
-        }
+    pair.next = NULL;
+    for (uint32_t i = 0; value->type == TREE_SCALAR && i < COUNT_OF(kinds); i++) {
+        if (unit_parse(kinds[i].unit, value->text, &got, NULL) != 0) continue;
+        pair.key = kinds[i].key;
+        return read_map(loader, &map, "link", &set, 1);
     }
     read_error(loader, value->at, "link: %s is neither a rate (400G) nor a cable (3m) nor a delay (1us)",
                tree_found(value, found));

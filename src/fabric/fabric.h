@@ -144,7 +144,6 @@ struct fabric_switch {
     ps_t latency_ps;
     bool cut_through, mark_at_dequeue, refresh_pauses;
     uint64_t headroom_pool_bytes; /* 0: headroom is dedicated */
-    uint32_t pause_frame_bytes;   /* on the line, without preamble, gap and FCS */
     uint8_t hash_fields;
     bool weighted; /* ECMP in proportion to rates */
     uint64_t hash_seed;

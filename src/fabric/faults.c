@@ -83,7 +83,7 @@ static void check_fault(struct loader *loader, const struct tree *item, const st
     if (raw->as.kind != FABRIC_FAULT_PAUSE && raw->priority != NOT_GIVEN)
         read_error(loader, tree_get(item, "priority")->key_at, "priority means nothing to %s", kind);
     if (raw->as.kind == FABRIC_FAULT_SLOW && raw->as.node != FABRIC_NONE && raw->as.node >= fabric->hosts)
-        read_error(loader, item->at, "slow: a host is due, a switch has no application");
+        read_error(loader, item->at, "slow: a host or a port of one is due, as in {slow: h0, share: 10%%}");
 }
 
 static void read_fault(struct loader *loader, const struct tree *item, struct fabric_fault *ret)

@@ -14,7 +14,7 @@
 #include "fabric/headroom.h"
 
 #include "base/check.h"
-#include "fabric/wide.h"
+#include "base/wide.h"
 
 static uint64_t div_up(u128 num, u128 den)
 {

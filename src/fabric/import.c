@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "base/wide.h"
 #include "fabric/jobs.h"
-#include "fabric/wide.h"
 
 void words_init(struct words *words, const char *text, struct fabric_errors *errors)
 {

@@ -12,7 +12,7 @@ struct names {
     uint32_t slot[]; /* node + 1 */
 };
 
-static uint32_t hash_name(const char *name, size_t length)
+uint32_t names_hash(const char *name, size_t length)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < length; i++)
@@ -32,7 +32,7 @@ bool names_build(struct loader *loader)
     names->mask = size - 1;
     for (uint32_t n = 0; n < fabric->nodes; n++) {
         const char *name = fabric->node[n].name;
-        uint32_t at = hash_name(name, strlen(name)) & names->mask;
+        uint32_t at = names_hash(name, strlen(name)) & names->mask;
         while (names->slot[at])
             at = (at + 1) & names->mask;
         names->slot[at] = n + 1;
@@ -44,7 +44,7 @@ bool names_build(struct loader *loader)
 static uint32_t find_node(const struct fabric *fabric, const char *name, size_t length)
 {
     const struct names *names = fabric->names;
-    uint32_t at = hash_name(name, length) & names->mask;
+    uint32_t at = names_hash(name, length) & names->mask;
 
     for (; names->slot[at]; at = (at + 1) & names->mask) {
         const char *other = fabric->node[names->slot[at] - 1].name;

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
+#include "base/wide.h"
 #include "fabric/headroom.h"
-#include "fabric/wide.h"
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

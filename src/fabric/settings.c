@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "fabric/headroom.h"
 #include "fabric/topology.h"
-#include "fabric/wide.h"
 
 static const char *const role_names[FABRIC_ROLES + 1] = {
 #define X(id, name, prefix) name,
@@ -492,7 +492,6 @@ static bool resolve_switches(struct layers *layers)
             .mark_at_dequeue = raw->mark,
             .refresh_pauses = raw->refresh_pauses,
             .headroom_pool_bytes = raw->headroom_pool_bytes,
-            .pause_frame_bytes = raw->pause_frame_bytes,
             .hash_fields = (uint8_t)raw->hash_fields,
             .weighted = raw->weighted,
             .hash_seed = raw->hash_seed,

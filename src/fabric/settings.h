@@ -44,7 +44,6 @@ struct switch_raw {
     struct fabric_at model_at;
     uint64_t buffer_bytes, latency_ps, headroom_pool_bytes, hash_seed;
     uint32_t cell_bytes; /* 0: the model's */
-    uint32_t pause_frame_bytes;
     uint8_t cut_through, mark, refresh_pauses, weighted;
     uint64_t hash_fields;
     struct fabric_watchdog watchdog;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "fabric/wide.h"
+#include "base/wide.h"
 
 #define NODE_PORTS_MAX 65534
 #define PS_PER_MM 5 /* 5 ns a metre: light at two thirds of its speed in vacuum */

@@ -87,6 +87,7 @@ bool topology_load(struct loader *loader);
 bool routes_build(struct loader *loader);
 /* name -> node; false when a name is there twice. */
 bool names_build(struct loader *loader);
+uint32_t names_hash(const char *name, size_t length);
 
 /* The arrays while the loader may still write them. */
 static inline struct fabric_port *ports_of(const struct loader *loader)

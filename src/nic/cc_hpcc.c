@@ -10,6 +10,10 @@
  * Arithmetic: times a byte takes (24 fraction bits) are kept for each hop, so a utilisation costs one division of
  * 64 bits, and an ACK as many as the path has hops and two more.  U and eta have 32 fraction bits, windows 16.
  *
+ * The telemetry names no switch.  A path is taken for another one when it has another number of hops, when a hop has
+ * another rate, or when its count of bytes went back or further ahead than the line can send: what is known of the old
+ * path says nothing about the new one.
+ *
  * READ responses are not controlled: nothing is acknowledged to their sender.
  */
 #include "nic/cc.h"
@@ -19,6 +23,7 @@
 #include "packet/telemetry.h"
 
 #define ONE (1ULL << 32)
+#define SLACK_BYTES 65536u /* counted at another moment than the time was taken: a frame, a unit of telemetry */
 
 /* 8e12 / bps, 24 fraction bits */
 static uint64_t ps_per_byte(uint64_t bps)
@@ -100,6 +105,30 @@ static void remember(struct cc_hop *known, const struct pkt_hop *hop)
     known->queue_bytes = hop->queue_bytes;
 }
 
+/* Can this be what the known hop has come to?  What is older than that was overtaken, and tells nothing. */
+static bool same_hop(const struct cc_hop *known, const struct pkt_hop *hop)
+{
+    if (hop->rate_bps != known->rate_bps) return false;
+    if (hop->at <= known->at) return true;
+    if (hop->tx_bytes < known->tx_bytes) return false;
+    uint64_t bytes = hop->tx_bytes - known->tx_bytes;
+    return bytes <= SLACK_BYTES || (nic_u128)(bytes - SLACK_BYTES) * known->ps_per_byte >> 25 <= hop->at - known->at;
+}
+
+/* The first ACK of a path only sets the marks. */
+static void start_path(struct cc *cc, const struct cc_ack *ack)
+{
+    struct cc_hpcc *h = &cc->hpcc;
+
+    for (uint32_t i = 0; i < ack->hops; i++) {
+        const struct pkt_hop told = as_told(cc->config, &ack->hop[i]);
+        remember(&h->path->hop[i], &told);
+    }
+    h->path->hops = ack->hops;
+    h->started = true;
+    h->update_psn = ack->next_psn;
+}
+
 /* The busiest hop since the last ACK; false: nothing new. */
 static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, ps_t *ret_span)
 {
@@ -111,7 +140,11 @@ static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, 
     for (uint32_t i = 0; i < ack->hops; i++) {
         const struct pkt_hop told = as_told(cc->config, &ack->hop[i]), *hop = &told;
         struct cc_hop *known = &h->path->hop[i];
-        if (hop->at <= known->at) continue; /* overtaken */
+        if (!same_hop(known, hop)) {
+            start_path(cc, ack);
+            return false;
+        }
+        if (hop->at <= known->at) continue;
         ps_t span = hop->at - known->at;
         uint64_t busy = (uint64_t)((nic_u128)(hop->tx_bytes - known->tx_bytes) * known->ps_per_byte >> 24);
         uint64_t queue = hop->queue_bytes < known->queue_bytes ? hop->queue_bytes : known->queue_bytes;
@@ -137,15 +170,9 @@ void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     (void)now;
     if (ack->hops == 0 || ack->hops > PKT_INT_HOPS) return;
     for (uint32_t i = 0; i < ack->hops; i++)
-        if (ack->hop[i].rate_bps == 0) return;       /* no link has such */
-    if (!h->started || h->path->hops != ack->hops) { /* the first on this path only sets the marks */
-        for (uint32_t i = 0; i < ack->hops; i++) {
-            const struct pkt_hop told = as_told(c, &ack->hop[i]);
-            remember(&h->path->hop[i], &told);
-        }
-        h->path->hops = ack->hops;
-        h->started = true;
-        h->update_psn = ack->next_psn;
+        if (ack->hop[i].rate_bps == 0) return; /* no link has such */
+    if (!h->started || h->path->hops != ack->hops) {
+        start_path(cc, ack);
         return;
     }
     if (!measure(cc, ack, &use, &span)) return;

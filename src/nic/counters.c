@@ -75,11 +75,6 @@ uint64_t nic_qp_rate(const struct nic_qp *qp)
     return qp->cc.rate_bps;
 }
 
-const struct cc *nic_qp_cc(const struct nic_qp *qp)
-{
-    return &qp->cc;
-}
-
 uint64_t nic_qp_in_flight(const struct nic_qp *qp)
 {
     return qp->nxt_bytes - qp->una_bytes;

@@ -12,8 +12,6 @@
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
 
-#define SYNDROME_NAK 0x60u
-
 /* The completion published last for a work request: failed it is, after all. */
 static bool take_back(struct nic *nic, struct nic_cq *cq, uint32_t qpn, uint64_t wr_id, bool receive)
 {
@@ -92,7 +90,7 @@ static void request_failed(struct nic *nic, struct nic_qp *qp, const struct pkt 
 /* What was asked before it is answered still. */
 void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, struct nic_io *io)
 {
-    struct answer answer = {.psn = psn, .syndrome = (uint8_t)(SYNDROME_NAK | nak_code)};
+    struct answer answer = {.psn = psn, .syndrome = (uint8_t)(AETH_SYNDROME_NAK | nak_code)};
     uint32_t end = qp->resource_next;
 
     while (end != qp->resource_tail && psn_diff(psn, qp->resource[end & qp->resource_mask].last_psn) > 0)
@@ -137,7 +135,7 @@ static struct pkt *ack_of(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 /* Answers NAK where an ACK was said or due; true: it waits behind responses, and the QP's end with it. */
 static bool refuse_instead(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
-    struct answer answer = {.psn = qp->epsn - 1, .syndrome = SYNDROME_NAK | NAK_REMOTE_OPERATION};
+    struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_NAK | NAK_REMOTE_OPERATION};
     struct pkt *ack = qp->trail ? NULL : ack_of(nic, qp, io);
 
     nic->counters.tx_nak_fatal++;

@@ -114,7 +114,6 @@ struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint)
         .cnp_tos = 48 << 2,
         .cnp_prio = 6,
         .cnp_min_gap_ps = 4 * PS_US,
-        .long_send_nak = NAK_INVALID_REQUEST,
         .rx_pause_quanta = UINT16_MAX,
     };
 }

@@ -208,6 +208,11 @@ struct nic_qp_config {
 #define NIC_RETRY_FOREVER 255u
 size_t nic_selective_bytes(uint32_t packets);
 
+/* nic_config.keeps_payload: pkt.mark.  Of a request: NAKs that name a trigger are understood.  Of a NAK: the trigger is
+ * where the AETH has the MSN, and was kept or not.  Adapters of others have 0 here (volume 1, 9.2: reserved). */
+#define NIC_MARK_KEPT 0x52u
+#define NIC_MARK_NOT_KEPT 0x53u
+
 #define NIC_AS_QP 255u /* acknowledgements travel in the class of their QP */
 
 struct nic_config {
@@ -230,18 +235,14 @@ struct nic_config {
     uint8_t ack_tos, ack_prio;    /* NIC_AS_QP: the QP's */
     uint8_t cnp_tos, cnp_prio;
     bool cnp_off;
-    bool cnp_per_nic;      /* the gap is of the whole adapter, not of each QP */
-    ps_t cnp_min_gap_ps;   /* dcqcn's min_time_between_cnps */
-    bool cnp_remember;     /* a mark within that time makes a CNP at its end, as published; else it makes none */
-    bool nak_again;        /* a sequence NAK is repeated when PSNs after the gap begin anew: what it asked for was sent
-                            * and lost again.  For networks that keep the order */
-    ps_t nak_repeat_ps;    /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
-    bool keeps_payload;    /* NIC_SELECTIVE with payload: see nic_io.keep; peers tell each other by pkt.mark, others
+    bool cnp_per_nic;    /* the gap is of the whole adapter, not of each QP */
+    ps_t cnp_min_gap_ps; /* dcqcn's min_time_between_cnps */
+    bool cnp_remember;   /* a mark within that time makes a CNP at its end, as published; else it makes none */
+    ps_t nak_repeat_ps;  /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
+    bool keeps_payload;  /* NIC_SELECTIVE with payload: see nic_io.keep; peers tell each other by pkt.mark, others
                             * get go-back-N */
-    uint8_t free_naks;     /* sequence NAKs in a row, without progress, that cost no retry: where the network doubles
-                            * and delays them they would use up all in no time.  0: each costs one */
-    uint8_t long_send_nak; /* enum nak_code for a SEND longer than its receive: NAK_INVALID_REQUEST, or, as rxe
-                            * answers, NAK_REMOTE_OPERATION */
+    uint8_t free_naks; /* after so many sequence NAKs without progress one costs a retry: where the network doubles and
+                            * delays packets, NAKs would use up all retries in no time.  0: each costs one */
     /* A slow receiver: what arrives is drained at rx_bps from a buffer.  0: as fast as it comes. */
     uint64_t rx_bps;
     uint32_t rx_buffer_bytes, rx_xoff_bytes, rx_xon_bytes;
@@ -390,7 +391,6 @@ uint32_t nic_qp_count(const struct nic *nic);
 enum nic_state nic_qp_state(const struct nic_qp *qp);
 void *nic_qp_app(const struct nic_qp *qp);
 uint64_t nic_qp_rate(const struct nic_qp *qp);
-const struct cc *nic_qp_cc(const struct nic_qp *qp);
 uint64_t nic_qp_in_flight(const struct nic_qp *qp);   /* request payload sent and not acknowledged */
 uint64_t nic_qp_acked_bytes(const struct nic_qp *qp); /* request payload acknowledged so far */
 uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not completed */

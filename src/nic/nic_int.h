@@ -44,7 +44,6 @@ enum verdict {
     REFUSED_RNR,
     REFUSED_INVALID,
     REFUSED_ACCESS,
-    REFUSED_OPERATION,
     REFUSED_LENGTH,
 };
 
@@ -66,10 +65,6 @@ struct answer { /* an ACK or NAK */
     bool not_kept; /* and that packet must be sent again too */
 };
 #define ANSWER_NOT_KEPT (1u << 24) /* beside the trigger in pkt.ack.original */
-/* nic_config.keeps_payload: pkt.mark.  Of a request: NAKs that name a trigger are understood.  Of a NAK: the trigger is
- * where the AETH has the MSN, and was kept or not.  Adapters of others have 0 here (volume 1, 9.2: reserved). */
-#define MARK_KEPT 0x52u
-#define MARK_NOT_KEPT 0x53u
 #define NAKS_WAITING 32u /* selective repeat: of a QP, before the newest takes the place of the one before it */
 
 /*
@@ -120,7 +115,7 @@ struct nic_qp {
     uint64_t paced_bps;
     ps_t rnr_at;
     uint64_t post_bytes;
-    uint8_t free_naks;       /* without progress, since the last that had some or cost a retry */
+    uint8_t free_naks;       /* sequence NAKs since the last that made progress or cost a retry */
     uint64_t given_up_bytes; /* part of una_bytes: of requests that failed or were flushed */
     uint32_t implied_psn;
     uint32_t sq_size, pd, qkey;
@@ -137,7 +132,6 @@ struct nic_qp {
     uint8_t naks;      /* in the control queue */
     uint32_t ack_id;   /* an ACK still in the control queue that may be merged with the next */
     uint32_t nak_id;   /* the newest NAK still in the control queue, or PKT_NONE */
-    uint32_t gap_psn;  /* of the packet that came last after a gap */
     uint32_t resource_next, resource_tail;
     uint64_t rx_va, rx_left, rx_got;
     uint32_t rx_rkey;

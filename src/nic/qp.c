@@ -163,21 +163,30 @@ static struct selective *selective_init(void *memory, uint32_t packets)
     return s;
 }
 
+/* Where its packets go and in which class; its acknowledgements too. */
+static void path_take(const struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config)
+{
+    const struct nic_config *own = &nic->config;
+
+    qp->remote = config->remote;
+    qp->sport = config->sport;
+    qp->tos = (uint8_t)((config->tos & ~PKT_ECN_MASK) | (own->ecn ? PKT_ECN_ECT0 : PKT_ECN_NOT_ECT));
+    qp->prio = config->prio;
+    qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
+    qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
+    qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
+}
+
 static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now)
 {
     static const struct cc_config none = {.kind = CC_NONE};
     const struct nic_config *own = &nic->config;
 
-    qp->remote = config->remote;
+    path_take(nic, qp, config);
     qp->remote_qp = config->remote_qp;
     qp->transport = config->transport;
     qp->recovery = config->recovery;
-    qp->tos = (uint8_t)((config->tos & ~PKT_ECN_MASK) | (own->ecn ? PKT_ECN_ECT0 : PKT_ECN_NOT_ECT));
-    qp->prio = config->prio;
-    qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
-    qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
     qp->mtu = config->mtu;
-    qp->sport = config->sport;
     qp->ack_every = config->ack_every;
     qp->ack_request_every = config->ack_request_every;
     if (config->window_packets) { /* acknowledgements must be on their way before the window closes */
@@ -195,7 +204,6 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->rnr_retry = qp->rnr_left = config->rnr_retry;
     qp->min_rnr_timer = config->min_rnr_timer;
     qp->access = config->access;
-    qp->ack_id = qp->nak_id = PKT_NONE;
     qp->naks = 0;
     qp->repeats = config->recovery == NIC_SELECTIVE && !own->keeps_payload;
     qp->established = false;
@@ -410,17 +418,10 @@ void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 /* Another class: out of its ready ring and into the other. */
 static void set_path(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config)
 {
-    const struct nic_config *own = &nic->config;
     bool ready = qp->sched == SCHED_READY;
 
     if (ready) ready_remove(nic, qp);
-    qp->remote = config->remote;
-    qp->sport = config->sport;
-    qp->tos = (uint8_t)((config->tos & ~PKT_ECN_MASK) | (own->ecn ? PKT_ECN_ECT0 : PKT_ECN_NOT_ECT));
-    qp->prio = config->prio;
-    qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
-    qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
-    qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
+    path_take(nic, qp, config);
     if (ready) ready_push(nic, qp);
 }
 

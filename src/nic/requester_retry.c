@@ -260,7 +260,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         struct selective *sel = qp->selective;
         uint32_t named = (wire ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
         uint32_t trigger = psn_wide(named, qp->una), at = trigger & sel->mask;
-        bool kept = wire ? p->mark == MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
+        bool kept = wire ? p->mark == NIC_MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
         if (psn_diff(trigger, qp->una) <= 0 || psn_diff(trigger, qp->nxt) >= 0) return;
         if (kept) {
             bit_set(sel->sacked, at);
@@ -309,7 +309,7 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
     enum aeth_kind kind = aeth_kind(p->ack.syndrome);
 
     /* With payload, until the peer has shown that it keeps what comes after a gap it is taken to drop it. */
-    if (qp->selective && (p->mark == MARK_KEPT || p->mark == MARK_NOT_KEPT)) qp->repeats = true;
+    if (qp->selective && (p->mark == NIC_MARK_KEPT || p->mark == NIC_MARK_NOT_KEPT)) qp->repeats = true;
     bool again = kind == AETH_RNR_NAK || (kind == AETH_NAK && code == NAK_PSN_SEQUENCE);
     /* A responder that goes back to 0 names the message's first packet, acknowledged though it may be. */
     if (again && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&

@@ -23,10 +23,6 @@
 #include "packet/opcode.h"
 #include "packet/telemetry.h"
 
-#define SYNDROME_ACK 0x1fu
-#define SYNDROME_RNR 0x20u
-#define SYNDROME_NAK 0x60u
-
 /* Turns the descriptor into an ACK or NAK of this QP. */
 static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer,
                         struct nic_io *io)
@@ -47,7 +43,7 @@ static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, cons
     p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
     if (!nic->config.keeps_payload || !answer->names) return;
     p->ack.msn = answer->trigger & PSN_MASK;
-    p->mark = answer->not_kept ? MARK_NOT_KEPT : MARK_KEPT;
+    p->mark = answer->not_kept ? NIC_MARK_NOT_KEPT : NIC_MARK_KEPT;
 }
 
 /* The answer goes into the place of one that waits.  An ACK is only ever moved on. */
@@ -77,13 +73,13 @@ static void answer_over(const struct nic *nic, struct nic_qp *qp, pkt_t waiting,
 
 void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io)
 {
-    bool plain = answer->syndrome == SYNDROME_ACK;
+    bool plain = answer->syndrome == AETH_SYNDROME_ACK;
 
     qp->unacked = 0;
     if (responder_has_work(qp)) {
         /* What comes after a packet refused as not ready (selective repeat keeps it) must not hide the refusal. */
         bool hides = qp->trail && qp->trailing.psn == answer->psn && aeth_kind(qp->trailing.syndrome) == AETH_RNR_NAK &&
-                     answer->syndrome == (SYNDROME_NAK | NAK_PSN_SEQUENCE);
+                     answer->syndrome == (AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE);
         if (!hides) qp->trailing = *answer;
         qp->trail = true;
         if (id != PKT_NONE) pktpool_put(io->pool, id);
@@ -268,14 +264,14 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
 {
     static const uint8_t code_of[] = {[REFUSED_INVALID] = NAK_INVALID_REQUEST,
                                       [REFUSED_ACCESS] = NAK_REMOTE_ACCESS,
-                                      [REFUSED_OPERATION] = NAK_REMOTE_OPERATION};
+                                      [REFUSED_LENGTH] = NAK_INVALID_REQUEST};
     struct answer answer = {.psn = qp->epsn};
 
     if (verdict == REFUSED_RNR) {
         nic->counters.out_of_buffer++;
         nic->counters.tx_nak_rnr++;
         nic->counters.drop[NIC_DROP_rnr]++;
-        answer.syndrome = (uint8_t)(SYNDROME_RNR | qp->min_rnr_timer);
+        answer.syndrome = (uint8_t)(AETH_SYNDROME_RNR | qp->min_rnr_timer);
         if (qp->recovery == NIC_GO_BACK_0 && qp->rx_verb != RX_NONE) {
             qp->epsn = answer.psn = qp->message_psn;
             qp->rx_verb = RX_NONE;
@@ -294,8 +290,7 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
         event_qp(nic, qp, NIC_EVENT_QP_ACCESS);
     else if (verdict != REFUSED_LENGTH)
         event_qp(nic, qp, verdict == REFUSED_INVALID ? NIC_EVENT_QP_REQUEST : NIC_EVENT_QP_FATAL);
-    uint8_t code = verdict == REFUSED_LENGTH ? nic->config.long_send_nak : code_of[verdict];
-    answer.syndrome = (uint8_t)(SYNDROME_NAK | code);
+    answer.syndrome = (uint8_t)(AETH_SYNDROME_NAK | code_of[verdict]);
     responder_answer(nic, qp, id, &answer, io);
     qp->failing = verdict == REFUSED_LENGTH ? NIC_LOC_LEN_ERR : NIC_WR_FLUSH_ERR;
     if (!qp->trail) qp_fail_recv(nic, qp, qp->failing, io); /* else when the responses before it are sent */
@@ -352,10 +347,10 @@ static bool keep(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, str
 static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io)
 {
     struct selective *s = qp->selective;
-    struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = SYNDROME_NAK | NAK_PSN_SEQUENCE};
+    struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE};
 
     nic->counters.out_of_sequence++;
-    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == MARK_KEPT)) {
+    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == NIC_MARK_KEPT)) {
         uint32_t known = s->kept[psn & s->mask];
         bool twin = known && io->pool->hot[known - 1].psn == (psn & PSN_MASK);
         if (psn - qp->epsn > s->mask || twin) {
@@ -371,9 +366,7 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
         return;
     }
     nic->counters.drop[NIC_DROP_out_of_sequence]++;
-    bool anew = nic->config.nak_again && psn_diff(psn, qp->gap_psn) <= 0;
-    bool due = anew || (nic->config.nak_repeat_ps && now >= qp->nak_next);
-    qp->gap_psn = psn;
+    bool due = nic->config.nak_repeat_ps && now >= qp->nak_next;
     if (qp->nak_sent && (qp->nak_next == PS_NEVER || !due)) {
         pktpool_put(io->pool, id);
         return;
@@ -405,7 +398,7 @@ static void duplicate(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn
         return;
     }
     /* All that is here is acknowledged, but not past a READ whose answer the requester may still miss. */
-    struct answer answer = {.psn = qp->epsn - 1, .syndrome = SYNDROME_ACK};
+    struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK};
     for (uint32_t i = 0; i < qp->resource_size && i < qp->resource_tail; i++) {
         const struct nic_resource *r = &qp->resource[(qp->resource_tail - 1 - i) & qp->resource_mask];
         if (psn_diff(r->first_psn, psn) > 0) answer.psn = psn;
@@ -440,7 +433,7 @@ static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, str
     qp->unacked++;
     if (asked || qp->unacked == qp->ack_every) {
         struct answer answer = {
-            .psn = qp->epsn - 1, .syndrome = SYNDROME_ACK, .flags = (uint8_t)(marked ? PKT_BECN : 0)};
+            .psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK, .flags = (uint8_t)(marked ? PKT_BECN : 0)};
         responder_answer(nic, qp, id, &answer, io);
     } else {
         pktpool_put(io->pool, id);

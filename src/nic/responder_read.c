@@ -17,8 +17,6 @@
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
 
-#define SYNDROME_ACK 0x1fu
-
 static struct nic_resource *resource_at(const struct nic_qp *qp, uint32_t index)
 {
     return &qp->resource[index & qp->resource_mask];
@@ -234,7 +232,7 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     else
         p->frame_bytes = frame_of(nic, OPCODE_RC_ATOMIC_ACK, 0, 0);
     if (opcode_info(p->opcode)->flags & OP_AETH) {
-        p->ack.syndrome = SYNDROME_ACK;
+        p->ack.syndrome = AETH_SYNDROME_ACK;
         p->ack.msn = r->msn & PSN_MASK;
         p->ack.original = r->original;
     }

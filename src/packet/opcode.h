@@ -112,6 +112,11 @@ static inline enum aeth_kind aeth_kind(uint8_t syndrome)
     return (enum aeth_kind)(syndrome >> 5 & 3);
 }
 
+/* whole syndromes: RNR and NAK with their code (timer, enum nak_code) in bits 4:0 */
+#define AETH_SYNDROME_ACK 0x1fu /* no credits are told (volume 1, 9.7.7.2.5) */
+#define AETH_SYNDROME_RNR 0x20u
+#define AETH_SYNDROME_NAK 0x60u
+
 /* AETH NAK codes, bits 4:0 when the kind is AETH_NAK */
 enum nak_code {
     NAK_PSN_SEQUENCE,

@@ -5,7 +5,7 @@
  * In the simulator a packet is an index (pkt_t) into a pool of hot descriptors, one cache line
  * each.  The cold record lives in a parallel array that is not allocated unless a feature asks
  * for it (captures, live wires).  Payload is in neither: the NIC says what to copy, live copies
- * it, the simulator does not.  Byte offsets are known to codec.c and its neighbours alone.
+ * it, the simulator does not.  Byte offsets are known to codec_*.c and their neighbours alone.
  *
  * Fields that a frame does not have are 0 after codec_parse().  A RoCE packet has the extended
  * headers that its opcode says (opcode.h); the fields of others are 0.
@@ -73,7 +73,7 @@ struct pkt {
     uint32_t imm;    /* ImmDt as a host-order number, or the R_Key of IETH */
     uint8_t tc;      /* the switch's: traffic class */
     uint8_t missing; /* PKT_CUT: OP_DETH ... OP_IETH (opcode.h) of the extended headers that were cut off; fields 0 */
-    uint8_t mark;    /* what an adapter tells its like: BTH's seven reserved bits beside the ACK request (cold.resv7) */
+    uint8_t mark;    /* what an adapter tells its like; on a wire cold.resv7, which the codec knows alone */
     uint8_t spare;
 
     union {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Giving a packet back; see pktpool.h.  Out of line because of its CHECKs: the free stack of a
- * thread is as large as the whole array, so it can only overflow when an index was given twice.
+ * thread is as large as the whole array, so it overflows only when an index was given back twice.
  */
 #include "packet/pktpool.h"
 

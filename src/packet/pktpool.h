@@ -2,10 +2,12 @@
 /*
  * Where descriptors live: one array for the run, handed out by index.
  *
- * An index has one owner at a time (a link, a queue, a machine's hands, the pool); pktpool_put()
- * CHECKs it.  The hot array is shared by all threads; each thread has a pktpool of its own that
- * holds free indices, so get and put never meet another thread.  The cold array is there only
- * when a feature asked for it.
+ * An index has one owner at a time: a link, a queue, a machine's hands, the pool.  Nothing here knows who: what is
+ * given back twice is noticed when the stack of free indices overflows (a CHECK), or by whoever adds up `taken` and
+ * `given`.
+ * The arrays of descriptors, cold records and telemetry are shared by all threads, the last two there only when a
+ * feature asked for them; each thread has a pktpool of its own that holds free indices, so get and put never meet
+ * another thread.
  */
 #ifndef ROCELAB_PACKET_PKTPOOL_H
 #define ROCELAB_PACKET_PKTPOOL_H

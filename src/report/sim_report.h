@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `rocelab sim` says about a run: tables for people, JSON, and CSV files.  Prints telemetry/sim_result.h and
- * nothing else; the only arithmetic is sums, shares and percentiles.
+ * What `rocelab sim` says about a run: tables for people, JSON, CSV files, and counters for Prometheus.  Prints
+ * telemetry/sim_result.h with the names and rates of the fabric; the only arithmetic is sums, ratios and percentiles.
  */
 #ifndef ROCELAB_REPORT_SIM_REPORT_H
 #define ROCELAB_REPORT_SIM_REPORT_H
@@ -25,7 +25,7 @@ struct sim_report {
 
 struct sim_text_options {
     struct text_style style;
-    uint32_t rows; /* of the tables of jobs, ports and adapters; 0: all */
+    uint32_t rows; /* of the tables of jobs and ports; 0: all */
     bool quiet;    /* jobs only */
 };
 
@@ -38,16 +38,16 @@ void sim_prometheus(FILE *out, const struct sim_report *report);
 enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
 extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);
-/* A time series: the head, and the rows of one moment, of ports that have something to say. */
+/* A time series: the head, and the row of a port at one moment, or none where there is nothing to say. */
 void sim_series_head(FILE *out);
 void sim_series_row(FILE *out, const struct fabric *fabric, uint32_t port, ps_t at, ps_t interval,
                     const struct sim_sample *before, const struct sim_sample *now);
 
-/* bytes in span, in kilobytes a second (so that three more digits make GB/s); times num / den; 0 when not known. */
+/* The job's bytes over its time, in kilobytes a second; `bus`: times its bus factor.  0: it has not ended. */
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
 /* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port);
-/* fct over ideal in thousandths; 0 when either is not known. */
+/* Completion time over the time alone, in thousandths, rounded down; 0: either is not known. */
 uint64_t sim_slowdown_milli(const struct sim_flow *flow);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/wide.h"
 #include "report/table.h"
 
 #define CELL 48
@@ -25,8 +26,7 @@ static void heading(FILE *out, const struct text_style *style, const char *title
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
 {
     if (job->end == PS_NEVER || job->end <= job->start) return 0;
-    __extension__ typedef unsigned __int128 wide;
-    wide rate = (wide)job->bytes * (PS_S / 1000) / (job->end - job->start);
+    u128 rate = (u128)job->bytes * (PS_S / 1000) / (job->end - job->start);
     if (bus && job->bus_den) rate = rate * job->bus_num / job->bus_den;
     return (uint64_t)rate;
 }
@@ -34,8 +34,7 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
 uint64_t sim_slowdown_milli(const struct sim_flow *flow)
 {
     if (flow->fct_ps == PS_NEVER || flow->ideal_ps == PS_NEVER || flow->ideal_ps == 0) return 0;
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)((wide)flow->fct_ps * 1000 / flow->ideal_ps);
+    return (uint64_t)((u128)flow->fct_ps * 1000 / flow->ideal_ps);
 }
 
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port)

@@ -14,8 +14,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "base/units.h"
-
-__extension__ typedef unsigned __int128 wide_t; /* products of two counts */
+#include "base/wide.h"
 
 _Static_assert(TEXT_COUNT >= UNIT_TEXT, "buffers are shared with base/units.h");
 
@@ -50,7 +49,7 @@ const char *text_count_short(uint64_t value, char buf[TEXT_COUNT])
 
 const char *text_share(uint64_t part, uint64_t whole, char buf[TEXT_COUNT])
 {
-    unsigned tenths = whole == 0 ? 0 : (unsigned)(((wide_t)part * 1000 + whole / 2) / whole);
+    unsigned tenths = whole == 0 ? 0 : (unsigned)(((u128)part * 1000 + whole / 2) / whole);
 
     if (part == 0 || whole == 0)
         snprintf(buf, TEXT_COUNT, "0%%");
@@ -180,7 +179,7 @@ void text_bars(FILE *out, const struct text_style *style, const uint64_t *value,
     }
     for (size_t i = 0; i < count; i++) {
         /* Something is never drawn as nothing: the lowest step begins at 1. */
-        unsigned step = value[i] == 0 ? 0 : 1 + (unsigned)((wide_t)(value[i] - 1) * 8 / most);
+        unsigned step = value[i] == 0 ? 0 : 1 + (unsigned)((u128)(value[i] - 1) * 8 / most);
         CHECK(step <= 8);
         fputs(level[step], out);
     }

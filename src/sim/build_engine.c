@@ -131,13 +131,24 @@ static void shape_model(const struct fabric *fabric, struct engine_config *confi
     if (fabric->behaviour == FABRIC_HPCC_NS3) config->model = (struct wire_model){.pause_bytes = 43, .whole_ns = true};
 }
 
+static int check_ports(const struct fabric *fabric, struct fabric_errors *errors)
+{
+    for (uint32_t i = 0; i < fabric->nodes; i++) {
+        if (fabric->node[i].ports <= ENGINE_PORTS_MAX) continue;
+        fabric_errors_add(errors, (struct fabric_at){0}, "'%s' has %u ports; the most that can be simulated is %u",
+                          fabric->node[i].name, fabric->node[i].ports, ENGINE_PORTS_MAX);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 {
     const struct fabric *fabric = sim->fabric;
     struct engine_node *node = calloc(fabric->nodes + 1u, sizeof(*node));
     struct engine_link *link = calloc(fabric->ports + 1u, sizeof(*link));
     visit_fn visit_switch = sim->telemetry ? sim_visit_switch_telemetry : sim_visit_switch;
-    int error = node && link ? 0 : -ENOMEM;
+    int error = node && link ? check_ports(fabric, errors) : -ENOMEM;
 
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
@@ -163,7 +174,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                        .scratch_bytes = sizeof(struct sim_scratch)};
         shape_model(fabric, &config);
         error = engine_create(&config, &sim->engine);
-        if (error == -EINVAL)
+        if (error == -EINVAL) /* ports and rates were checked */
             fabric_errors_add(errors, (struct fabric_at){0},
                               "a link has no latency at all: give it a cable, or the device behind it a latency");
     }

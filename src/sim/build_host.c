@@ -20,6 +20,7 @@
 #define RQ_SIZE 16
 #define FIRST_QPN 0x11
 #define SELECTIVE_PACKETS 4096
+#define TAG_BYTES 4
 #define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
 
 static int read_param(struct cc_config *cc, const struct fabric_param *param, struct fabric_errors *errors)
@@ -107,7 +108,7 @@ static bool pauses_expire(const struct fabric *fabric, uint32_t endpoint)
 }
 
 /* Where the port at the other end goes by the 802.1Q tag, the adapter sends one. */
-bool sim_tags(const struct fabric *fabric, uint32_t endpoint)
+static bool tags(const struct fabric *fabric, uint32_t endpoint)
 {
     uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
 
@@ -115,7 +116,7 @@ bool sim_tags(const struct fabric *fabric, uint32_t endpoint)
     return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
 }
 
-static struct nic_config adapter_config(const struct sim *sim, uint32_t endpoint, uint32_t qps)
+struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
 {
     const struct fabric *fabric = sim->fabric;
     const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[endpoint].nic];
@@ -125,7 +126,7 @@ static struct nic_config adapter_config(const struct sim *sim, uint32_t endpoint
     struct nic_config config =
         hpcc ? nic_config_hpcc_ns3(rate, endpoint, sim->telemetry) : nic_config_default(rate, endpoint);
 
-    config.max_qps = qps ? qps : 1;
+    config.max_qps = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1;
     config.first_qpn = FIRST_QPN;
     config.any_key = true;
     config.rx_bps = nic->rx_rate_bps;
@@ -141,11 +142,12 @@ static struct nic_config adapter_config(const struct sim *sim, uint32_t endpoint
         config.telemetry = true;
         config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
     }
-    config.tagged = sim_tags(fabric, endpoint);
-    if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + SIM_TAG_BYTES);
+    config.tagged = tags(fabric, endpoint);
+    if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + TAG_BYTES);
     config.pause_forever = !pauses_expire(fabric, endpoint);
     config.cnp_off = cc->kind != CC_DCQCN;
     if (cc->min_time_between_cnps) config.cnp_min_gap_ps = cc->min_time_between_cnps;
+    config.cnp_per_nic = cc->cnp_per_nic != 0;
     config.cnp_remember = cc->cnp_remember != 0;
     if (nic->cnp_class != FABRIC_NONE) {
         config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
@@ -203,7 +205,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     int error = number_pairs(sim);
     if (error) return error;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
-        struct nic_config config = adapter_config(sim, e, sim->pairs_at[e]);
+        struct nic_config config = sim_adapter_config(sim, e);
         bytes += lines(nic_memory_bytes(&config)) + lines(CQ_SIZE * sizeof(struct nic_cqe));
     }
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++)
@@ -225,7 +227,7 @@ void sim_make_host(struct sim *sim, uint32_t index)
                               .work_at = PS_NEVER,
                               .faults = host->faults};
     for (uint32_t i = 0; i < count; i++) {
-        struct nic_config config = adapter_config(sim, first + i, sim->pairs_at[first + i]);
+        struct nic_config config = sim_adapter_config(sim, first + i);
         struct sim_adapter *adapter = &host->adapter[i];
         adapter->nic = nic_init(sim_take(sim, nic_memory_bytes(&config)), &config);
         adapter->deadline = PS_NEVER;

@@ -85,7 +85,6 @@ static void switch_config(struct sim *sim, uint32_t index)
                                     .headroom_pool_bytes = from->headroom_pool_bytes,
                                     .mark = from->mark_at_dequeue ? SW_MARK_DEQUEUE : SW_MARK_ENQUEUE,
                                     .refresh_pauses = from->refresh_pauses,
-                                    .pause_frame_bytes = from->pause_frame_bytes,
                                     .seed = from->hash_seed ^ sim->options.seed,
                                     .watchdog = {.on = from->watchdog.on,
                                                  .drop = from->watchdog.drop,

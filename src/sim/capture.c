@@ -26,7 +26,8 @@
 
 #define LINK_ETHERNET 1
 #define FRAME_LEAST 60
-#define FRAME_MOST 4608 /* 4096 of payload and every header there is */
+#define PAYLOAD_MOST 4096               /* of what the codec calls a RoCE packet */
+#define FRAME_MOST (PAYLOAD_MOST + 512) /* and every header there is */
 #define FIRST_RECORDS 1024
 #define TPID_8021Q 0x8100
 #define DO_NOT_FRAGMENT 0x4000
@@ -156,6 +157,8 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
     struct sim_capture *capture;
 
     CHECK(own->peer != FABRIC_NONE);
+    for (uint32_t i = 0; i < sim->fabric->nics; i++)
+        if (sim->fabric->nic[i].mtu_bytes > PAYLOAD_MOST) return -EMSGSIZE;
     if (engine_node(sim->engine, own->node)->extra[own->index].tap) return -EBUSY;
     capture = realloc(sim->capture, (sim->captures + 1u) * sizeof(*capture));
     if (capture == NULL) return -ENOMEM;

@@ -7,14 +7,19 @@
  * sending half; so faults need no latency between nodes.  A node that fails is all its ports failing.  What is
  * under way when a link goes down is lost where it would have arrived.  Nobody's routes change but those of the
  * switch at the link's end, which no longer uses the port.
+ *
+ * Faults may overlap.  What holds is therefore not kept as state but asked of the list, each time one begins or ends:
+ * of those of a kind on a port, the one that began last.  Storms of several priorities on one port add up.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/wide.h"
 #include "sim/sim_int.h"
 #include "sim/visit.h"
 
 #define STORM_QUANTA 65535
+#define LEAST_BPS 1000 /* as in fabric files: a line is slow, never still */
 
 static int compare_faults(const void *a, const void *b)
 {
@@ -111,62 +116,85 @@ static void port_state(struct sim *sim, struct worker *worker, struct node *node
     if (up) node_kick(node, port, now);
 }
 
+static bool holds(const struct fabric_fault *fault, ps_t now)
+{
+    return fault->at <= now && now < ps_add(fault->at, fault->lasts_ps);
+}
+
+/* The fault of a kind that holds on a port, the last to begin; NULL: none. */
+static const struct fabric_fault *fault_on(const struct fault_list *list, enum fabric_fault_kind kind, uint16_t port,
+                                           ps_t now)
+{
+    for (uint32_t i = list->next; i-- > 0;) {
+        const struct sim_fault *event = &list->fault[i];
+        const struct fabric_fault *fault = &event->sim->fabric->fault[event->fault];
+        if (event->begins && event->port == port && fault->kind == kind && holds(fault, now)) return fault;
+    }
+    return NULL;
+}
+
+static uint64_t slow_rate(uint64_t rate_bps, uint32_t ppm)
+{
+    uint64_t left = (uint64_t)((u128)rate_bps * ppm / 1000000);
+
+    return left > LEAST_BPS ? left : LEAST_BPS;
+}
+
+/* After an event at a port: what holds there now. */
 static void fault_apply(const struct sim_fault *event, struct fault_list *list, struct worker *worker,
                         struct node *node, ps_t now)
 {
     struct sim *sim = event->sim;
     const struct fabric *fabric = sim->fabric;
-    const struct fabric_fault *fault = &fabric->fault[event->fault];
+    enum fabric_fault_kind kind = fabric->fault[event->fault].kind;
+    const struct fabric_fault *fault = fault_on(list, kind, event->port, now);
     const struct fabric_port *port = &fabric->port[fabric->node[node->id].first_port + event->port];
     struct port_extra *extra = &node->extra[event->port];
 
-    switch ((enum fabric_fault_kind)fault->kind) {
+    switch (kind) {
     case FABRIC_FAULT_DOWN:
-        port_state(sim, worker, node, event->port, !event->begins, now);
+        if (!fault == !(node->port[event->port].flags & PORT_DOWN)) break;
+        port_state(sim, worker, node, event->port, !fault, now);
         break;
     case FABRIC_FAULT_CORRUPT:
-        extra->loss_ppm = event->begins               ? fault->ppm
-                          : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm
-                                                      : 0;
+        extra->loss_ppm = fault ? fault->ppm : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm : 0;
         set_corrupt(node, event->port);
         break;
     case FABRIC_FAULT_DROP:
-        extra->drop_every = extra->until_drop = event->begins ? fault->every : 0;
+        extra->drop_every = extra->until_drop = fault ? fault->every : 0;
         set_corrupt(node, event->port);
         break;
     case FABRIC_FAULT_PAUSE:
-        list->storm_fault = event->fault;
-        if (event->begins)
-            list->storms++;
-        else
-            list->storms--;
-        list->storm_at = list->storms ? now : PS_NEVER;
+        list->storm_at = now;
         break;
-    case FABRIC_FAULT_SLOW: {
-        uint64_t left = port->rate_bps / 1000000 * fault->ppm;
-        node_port_rate(node, event->port, event->begins && left ? left : port->rate_bps, &worker->engine->model);
+    case FABRIC_FAULT_SLOW:
+        node_port_rate(node, event->port, fault ? slow_rate(port->rate_bps, fault->ppm) : port->rate_bps,
+                       &worker->engine->model);
         break;
-    }
     }
 }
 
-/* Pause frames on every port the storm names, again before the last ones expire. */
+/* Pause frames on every port that a storm names, one a port, again before the last ones expire. */
 static void storm_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)
 {
-    const struct sim *sim = list->fault[0].sim;
-    const struct fabric *fabric = sim->fabric;
-    const struct fabric_fault *fault = &fabric->fault[list->storm_fault];
-    const struct fabric_node *self = &fabric->node[node->id];
-    uint64_t fastest = 1;
+    const struct fabric *fabric = list->fault[0].sim->fabric;
+    uint32_t first_port = fabric->node[node->id].first_port;
+    uint8_t enable[ENGINE_PORTS_MAX] = {0};
+    uint64_t fastest = 0;
 
+    for (uint32_t i = 0; i < list->next; i++) {
+        const struct fabric_fault *fault = &fabric->fault[list->fault[i].fault];
+        if (list->fault[i].begins && fault->kind == FABRIC_FAULT_PAUSE && holds(fault, now))
+            enable[list->fault[i].port] |= (uint8_t)(1u << fault->priority);
+    }
     for (uint16_t p = 0; p < node->ports; p++) {
-        if (fault->port != FABRIC_NONE && fault->port != self->first_port + p) continue;
-        node_send_pause(worker, node, p, (uint8_t)(1u << fault->priority), STORM_QUANTA, now);
-        uint64_t rate = fabric->port[self->first_port + p].rate_bps;
+        if (enable[p] == 0) continue;
+        node_send_pause(worker, node, p, enable[p], STORM_QUANTA, now);
+        uint64_t rate = fabric->port[first_port + p].rate_bps;
         if (rate > fastest) fastest = rate;
     }
     /* Quanta are shorter on a faster line; half of the shortest pause is in time for all. */
-    list->storm_at = now + (ps_t)STORM_QUANTA * 512 * (PS_S / 1000) / (fastest / 1000) / 2;
+    list->storm_at = fastest ? now + (ps_t)STORM_QUANTA * 512 * (PS_S / 1000) / (fastest / 1000) / 2 : PS_NEVER;
 }
 
 void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)

@@ -4,10 +4,11 @@
  *
  * The message's packets leave back to back and pass the links of one shortest path, each stored before it is
  * forwarded, or forwarded when its header is there where the switch cuts through; the acknowledgement of the last comes
- * back the same way.  Where a later link is slower the packets
- * queue in front of it, which the two times carried along (of the first packet and of the last) tell exactly.  A
- * window, or a rate below the line's, is not looked at.
+ * back the same way.  Where a later link is slower the packets queue in front of it, which the two times carried along
+ * (of the first packet and of the last) tell exactly.  A window, or a rate below the line's, is not looked at.  What
+ * frames are made of is asked of the adapters and of the engine, so that it is written down once.
  */
+#include "sim/engine_int.h"
 #include "sim/sim_int.h"
 
 #define HOPS_MAX 32
@@ -106,23 +107,18 @@ static uint64_t on_line(const struct wire_model *model, uint64_t frame)
 
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
 {
-    static const struct wire_model ethernet = WIRE_MODEL_ETHERNET, bare = {.pause_bytes = 43, .whole_ns = true};
     const struct fabric *fabric = sim->fabric;
-    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
-    const struct wire_model *model = hpcc ? &bare : &ethernet;
-    uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes;
-    uint64_t header = hpcc ? (sim->telemetry ? 90 : 48) : 58 + (sim->telemetry ? 42 : 0);
-    uint64_t there_tag = sim_tags(fabric, src) ? SIM_TAG_BYTES : 0,
-             back_tag = sim_tags(fabric, dst) ? SIM_TAG_BYTES : 0;
-    uint64_t ack = hpcc ? (sim->telemetry ? 88 : 60) : header + back_tag + ACK_EXTRA_BYTES;
-    uint64_t extra = hpcc ? 0 : WRITE_EXTRA_BYTES;
-    header += there_tag;
+    const struct wire_model *model = &sim->engine->model;
+    const struct nic_config from = sim_adapter_config(sim, src), to = sim_adapter_config(sim, dst);
+    uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes, header = from.header_bytes;
+    uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;
+    uint64_t extra = from.fixed_headers ? 0 : WRITE_EXTRA_BYTES;
     struct hop hop[HOPS_MAX];
     uint32_t hops = find_path(fabric, src, dst, hop);
 
-    if (hops == 0 || bytes == 0 || mtu == 0) return PS_NEVER;
+    if (hops == 0 || bytes == 0) return PS_NEVER;
     uint64_t packets = (bytes + mtu - 1) / mtu, rest = bytes - (packets - 1) * mtu;
-    if (!hpcc) rest = (rest + 3) & ~3ULL;
+    if (!from.fixed_headers) rest = (rest + 3) & ~3ULL;
     struct train data = {.first = on_line(model, header + extra + mtu),
                          .middle = on_line(model, header + mtu),
                          .last = on_line(model, header + rest + (packets == 1 ? extra : 0)),

@@ -10,15 +10,14 @@
 #include <errno.h>
 
 #include "base/units.h"
+#include "base/wide.h"
 #include "packet/telemetry.h"
 #include "sim/sim_int.h"
 
 #define PORT_ENGINE_BYTES 512 /* port, wire, tree, rest, and a block on its wire */
 #define FRAME_EXTRA_BYTES 58  /* of a data packet over its payload */
 
-__extension__ typedef unsigned __int128 wide;
-
-static uint64_t clamp(wide value)
+static uint64_t clamp(u128 value)
 {
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }
@@ -44,7 +43,7 @@ static uint64_t packets_most(const struct sim *sim)
 {
     const struct fabric *fabric = sim->fabric;
     uint64_t mtu = UINT64_MAX, most = sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX;
-    wide held = 0, sent = 0;
+    u128 held = 0, sent = 0;
 
     for (uint32_t i = 0; i < fabric->nics; i++)
         if (fabric->nic[i].mtu_bytes < mtu) mtu = fabric->nic[i].mtu_bytes;
@@ -53,7 +52,7 @@ static uint64_t packets_most(const struct sim *sim)
     for (uint32_t i = 0; i < workload_instances(sim->workload); i++) {
         const struct workload_instance *instance = workload_instance(sim->workload, i);
         if (instance->repetition) continue; /* after the one before */
-        sent += (wide)(instance->bytes / mtu) * (instance->rings ? instance->ranks : 1) + instance->transfers;
+        sent += (u128)(instance->bytes / mtu) * (instance->rings ? instance->ranks : 1) + instance->transfers;
     }
     if (held > sent) held = sent;
     return held < most ? (uint64_t)held : most;
@@ -68,12 +67,12 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
     for (uint32_t i = 0; i < fabric->ports; i++)
         flying +=
             rate_bytes_in(fabric->port[i].rate_bps, fabric->port[i].propagation_ps + 2 * sim->sync_latency) / 1024 + 2;
-    wide total = (wide)machines + (wide)fabric->ports * (2 * PORT_ENGINE_BYTES + sizeof(struct sim_port)) +
-                 (wide)flying * (64 + 16) + fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload) +
-                 (wide)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
-                 (wide)workload_instances(sim->workload) * sizeof(struct sim_job);
+    u128 total = (u128)machines + (u128)fabric->ports * (2 * PORT_ENGINE_BYTES + sizeof(struct sim_port)) +
+                 (u128)flying * (64 + 16) + fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload) +
+                 (u128)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
+                 (u128)workload_instances(sim->workload) * sizeof(struct sim_job);
     if (sim->telemetry) each += sizeof(struct pkt_int);
-    sim->memory_most_bytes = clamp(total + (wide)packets_most(sim) * each);
+    sim->memory_most_bytes = clamp(total + (u128)packets_most(sim) * each);
     if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;
     unit_format_short(UNIT_SIZE, clamp(total), 3, need);
     unit_format_short(UNIT_SIZE, sim->memory_most_bytes, 3, full);

@@ -2,8 +2,8 @@
 /*
  * Creating, running and ending a simulation; see sim.h.
  *
- * All memory of the machines is one range, taken in the order of the nodes.  Its size is known before anything is
- * made, so a run that would not fit is refused with the number (memory.c).
+ * All memory of the machines is one range: hosts, switches, then the rings of queue pairs in the order of connections.
+ * Its size is known before any of them is made, so a run that would not fit is refused with the number (memory.c).
  */
 #include "sim/sim.h"
 

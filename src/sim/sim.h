@@ -22,7 +22,7 @@ struct sim_options {
     uint32_t threads;          /* 0: 1 */
     ps_t until;                /* PS_NEVER: until the jobs are done, or what the fabric says */
     bool no_tiles;             /* windows of the smallest latency everywhere: for comparison */
-    uint32_t packets_max;      /* 0: as many as the fabric may ever hold */
+    uint32_t packets_max;      /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
     uint64_t memory_max_bytes; /* refuse what needs more; 0: no limit */
 };
 
@@ -47,14 +47,15 @@ struct sim_progress sim_progress(const struct sim *sim);
 /* Everything but counters (which stay the machines') is the caller's to free with sim_result_free(). */
 int sim_result(struct sim *sim, struct sim_result *ret);
 void sim_result_free(struct sim_result *result);
-/* CHECKs every machine's books, and that no packet is missing. */
+/* CHECKs every machine's own books; that no packet is missing is seen in packets_live when a run is over. */
 void sim_audit(struct sim *sim);
 size_t sim_memory_bytes(const struct sim *sim);
 /* What it would take with every buffer full: an estimate of sim_create()'s, which refuses nothing. */
 uint64_t sim_memory_most_bytes(const struct sim *sim);
 
 /* Captures what crosses a port from now on, both ways, as nanosecond pcap.  0, -EBUSY (this port or its peer is
- * captured already), -errno of opening the file.  Captures are numbered from 0 in the order of the calls. */
+ * captured already), -EMSGSIZE (an adapter's MTU is above 4096, and no capture can hold its packets), -errno of opening
+ * the file.  Captures are numbered from 0 in the order of the calls. */
 int sim_capture(struct sim *sim, uint32_t port, const char *path);
 /* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
 int sim_capture_close(struct sim *sim, uint32_t index);

@@ -11,7 +11,7 @@
 #include "switch/switch.h"
 #include "workload/workload.h"
 
-#define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say */
+#define SIM_PACKETS_MAX (1u << 25) /* at once, where the options do not say; docs/engine.md, "Limits" */
 
 struct sim_fault { /* something that happens to one node's end of a link, or stops happening */
     ps_t at;
@@ -25,8 +25,7 @@ struct sim_fault { /* something that happens to one node's end of a link, or sto
 struct fault_list { /* a node's, in order of time */
     const struct sim_fault *fault;
     uint32_t count, next;
-    ps_t storm_at; /* when the next pause frame of a storm is due; PS_NEVER: no storm */
-    uint32_t storms, storm_fault;
+    ps_t storm_at; /* when the next pause frames of storms are due; PS_NEVER: no storm */
 };
 
 struct sim_switch {
@@ -65,7 +64,7 @@ struct sim_scratch { /* a worker's */
     struct workload_out out;
 };
 
-struct sim_memory { /* machines' memory: one range, node after node */
+struct sim_memory { /* machines' memory: one range */
     uint8_t *at;
     size_t used, bytes;
 };
@@ -126,10 +125,9 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
 /* build_switch.c, build_host.c: first what they need, then the things */
 int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 void sim_make_switch(struct sim *sim, uint32_t index);
-bool sim_tags(const struct fabric *fabric, uint32_t endpoint); /* its frames have an 802.1Q tag */
-#define SIM_TAG_BYTES 4u
 int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 void sim_make_host(struct sim *sim, uint32_t index);
+struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 
 /* capture.c: writes down what crossed captured ports before `now` */

@@ -4,7 +4,7 @@
  *
  * This is a template.  A kind of node defines its machine's calls as static inline functions, names them in a
  * constant struct node_calls and wraps node_visit(); the compiler then inlines all of it, and no call goes
- * through a pointer.  Cost with toys that do nothing, 8 ports, one core of a 2-core EPYC VM: see docs/engine.md.
+ * through a pointer.
  *
  * Three sources, merged by key: what arrives (gathered from the input wires, then sorted), ports that become
  * free (a winner tree, whose root is the earliest), and the machine's deadline.  An arrival may start a
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sim/engine_int.h"
 
 struct node_calls {
@@ -58,8 +59,7 @@ static inline void node_deadline(struct node *node, ps_t at, ps_t now)
 
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)a * b;
+    u128 product = (u128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 

@@ -71,8 +71,7 @@ const char *sw_config_problem(const struct sw_config *config)
 {
     if (config->ports == 0 || config->ports == SW_DROPPED) return "a switch has 1 to 65534 ports";
     if (config->cell_bytes == 0 || config->cell_bytes > SW_CELL_MAX) return "a cell has 1 to 32768 bytes";
-    if (config->buffer_bytes / config->cell_bytes >= CELLS_MAX ||
-        config->shared_bytes / config->cell_bytes >= CELLS_MAX)
+    if (config->buffer_bytes / config->cell_bytes >= CELLS_MAX)
         return "the buffer has 2^31 cells or more: name a larger cell";
     if (config->mark > SW_MARK_DEQUEUE) return "ECN marks at enqueue or at dequeue";
     if (config->watchdog.on && !config->watchdog.poll_ps) return "the watchdog's poll interval is 0";
@@ -81,7 +80,7 @@ const char *sw_config_problem(const struct sw_config *config)
         if (problem) return problem;
         if (config->rate_bps[port] == 0 || config->rate_bps[port] >> 47) return "a port's rate is 0 or above 140 Tb/s";
     }
-    if (!config->shared_bytes && set_aside(config) >= config->buffer_bytes / config->cell_bytes)
+    if (set_aside(config) >= config->buffer_bytes / config->cell_bytes)
         return "reserved and headroom leave nothing of the buffer to share";
     return NULL;
 }
@@ -182,7 +181,5 @@ void sw_profiles_compile(struct sw *sw)
     sw->cell_inverse = ((UINT64_C(1) << 32) + config->cell_bytes - 1) / config->cell_bytes;
     sw->headroom_size =
         config->headroom_pool_bytes ? (uint32_t)cells_up(config->headroom_pool_bytes, config->cell_bytes) : UINT32_MAX;
-    sw->shared_size = config->shared_bytes
-                          ? cells_down(config->shared_bytes, config->cell_bytes)
-                          : cells_down(config->buffer_bytes, config->cell_bytes) - (uint32_t)set_aside(config);
+    sw->shared_size = cells_down(config->buffer_bytes, config->cell_bytes) - (uint32_t)set_aside(config);
 }

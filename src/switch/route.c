@@ -8,7 +8,7 @@
  * fabrics) while different seeds decide independently.
  *
  * The hash is two rounds of multiply and fold; it is not any vendor's.  A member that is down is not skipped:
- * whoever computes routes does that (sw_set_routes), after the time it takes.
+ * packets for it are dropped until it is up, or until whoever computes routes gives others (sw_set_routes).
  */
 #include "switch/switch_int.h"
 

@@ -74,14 +74,11 @@ struct sw_watchdog {
 struct sw_config {
     uint16_t ports;
     uint32_t cell_bytes;          /* buffer granularity; 1: bytes */
-    uint64_t buffer_bytes;        /* all of it */
+    uint64_t buffer_bytes;        /* all of it; shared is what reserves and headroom leave */
     uint64_t headroom_pool_bytes; /* > 0: headroom is a shared pool of this size; 0: dedicated */
-    uint64_t shared_bytes;        /* > 0: the shared pool as stated, whatever was set aside (hpcc-ns3);
-                                   * 0: buffer less all that is reserved, less all headroom */
     uint8_t mark;                 /* enum sw_mark */
     bool refresh_pauses;          /* as 802.1Qbb; false: one XOFF, one XON, and pauses do not expire (hpcc-ns3) */
-    uint32_t pause_frame_bytes;
-    uint64_t seed; /* ECMP and marking */
+    uint64_t seed;                /* ECMP and marking */
     struct sw_watchdog watchdog;
     const struct sw_port_config *const *port; /* [ports] */
     const uint64_t *rate_bps;                 /* [ports] */

@@ -109,7 +109,8 @@ static bool msn_restarts(const struct direction *direction, const struct directi
     uint32_t back = (direction->ack_msn - pkt->ack.msn) & 0xffffff;
     uint64_t psn = answered_psn(requester, pkt->psn);
     if (direction->ack_psn == NONE || back < MSN_RESTART || back > 1u << 23) return false;
-    if (!recovery->run_next || recovery->cause != CAPTURE_BY_TIMEOUT || pkt->ack.msn > recovery->run_seen) return false;
+    if (!recovery->run_next || !recovery->shown || recovery->cause != CAPTURE_BY_TIMEOUT) return false;
+    if (pkt->ack.msn > recovery->run_seen) return false;
     return psn >= recovery->retry_psn && psn < recovery->run_next;
 }
 

@@ -41,12 +41,13 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint32_t utilisation_ppm;
     uint64_t frames;      /* sent, pauses included */
     uint64_t pauses_sent; /* PFC frames */
-    uint64_t pauses_received;
-    ps_t paused_ps; /* sum over priorities */
-    uint64_t ecn_marked;
-    uint64_t queue_max_bytes;          /* longest queue */
-    uint64_t drops;                    /* all reasons; switch ports */
-    uint64_t lost;                     /* on the wire: corruption, or a link that was down */
+    uint64_t
+        pauses_received; /* of a switch's port frames; of a host's a frame counts once for each priority it names */
+    ps_t paused_ps;      /* sum over priorities */
+    uint64_t ecn_marked; /* switch ports */
+    uint64_t queue_max_bytes;          /* longest queue; switch ports */
+    uint64_t drops;                    /* all reasons; a host's are its adapter's */
+    uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
     const struct sw_port_counters *sw; /* NULL: a host's */
 };
 

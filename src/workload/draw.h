@@ -7,13 +7,12 @@
 
 #include "base/rng.h"
 #include "base/time.h"
+#include "base/wide.h"
 #include "fabric/fabric.h"
 
 #define DRAW_LOG_BITS 40 /* fraction bits of draw_log() */
 #define DRAW_BITS 53     /* a uniform number is x / 2^53, x in 1 .. 2^53 */
 #define DRAW_GAP_BITS 16 /* fraction bits of gaps and of the time they add up to, in picoseconds */
-
-__extension__ typedef unsigned __int128 draw_wide;
 
 /* Uniform in 1 .. 2^DRAW_BITS. */
 uint64_t draw_uniform(struct rng *rng);
@@ -21,9 +20,9 @@ uint64_t draw_uniform(struct rng *rng);
 uint64_t draw_log(uint64_t x);
 
 /* The mean gap between the arrivals that load a line of `rate_bps` as far as the job says. */
-draw_wide draw_mean_gap(const struct fabric_job *job, uint64_t rate_bps);
+u128 draw_mean_gap(const struct fabric_job *job, uint64_t rate_bps);
 /* The next gap: exponential. */
-draw_wide draw_gap(draw_wide mean, struct rng *rng);
+u128 draw_gap(u128 mean, struct rng *rng);
 /* A size off the job's distribution: straight lines between its points, at least a byte. */
 uint64_t draw_size(const struct fabric_job *job, struct rng *rng);
 

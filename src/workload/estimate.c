@@ -14,11 +14,11 @@
 
 static uint64_t arrivals(const struct fabric *fabric, const struct fabric_job *job)
 {
-    draw_wide sum = 0;
+    u128 sum = 0;
 
     for (uint32_t i = 0; i < job->ranks; i++) {
-        draw_wide mean = draw_mean_gap(job, fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps);
-        sum += ((draw_wide)job->until << DRAW_GAP_BITS) / (mean ? mean : 1);
+        u128 mean = draw_mean_gap(job, fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps);
+        sum += ((u128)job->until << DRAW_GAP_BITS) / (mean ? mean : 1);
     }
     return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
 }
@@ -46,31 +46,31 @@ static uint64_t transfers(const struct fabric *fabric, const struct fabric_job *
     return 0;
 }
 
-static draw_wide least(draw_wide a, draw_wide b)
+static u128 least(u128 a, u128 b)
 {
     return a < b ? a : b;
 }
 
-static draw_wide job_bytes(const struct fabric *fabric, const struct fabric_job *job)
+static u128 job_bytes(const struct fabric *fabric, const struct fabric_job *job)
 {
     uint64_t repeat = job->repeat ? job->repeat : 1, each = transfers(fabric, job);
     uint64_t pairs = (uint64_t)job->ranks * job->ranks * (job->qps ? job->qps : 1);
-    draw_wide all = (draw_wide)each * repeat, connections = least(all, pairs);
-    draw_wide tasks = (draw_wide)least(each ? each : job->ranks, fabric->hosts) * repeat;
+    u128 all = (u128)each * repeat, connections = least(all, pairs);
+    u128 tasks = (u128)least(each ? each : job->ranks, fabric->hosts) * repeat;
 
     if (job->kind == FABRIC_JOB_FLOWS) connections = each;
     if (job->kind == FABRIC_JOB_RANDOM) connections = all; /* each pair it draws has a queue pair of its own */
-    return GROWTH * (repeat * (draw_wide)sizeof(struct workload_instance) +
+    return GROWTH * (repeat * (u128)sizeof(struct workload_instance) +
                      all * (sizeof(struct workload_transfer) + sizeof(uint32_t)) + tasks * sizeof(struct host_task) +
                      connections * (sizeof(struct workload_connection) + 4 * sizeof(uint32_t)));
 }
 
 uint64_t workload_estimate_bytes(const struct fabric *fabric, uint32_t *ret_largest)
 {
-    draw_wide sum = 0, most = 0;
+    u128 sum = 0, most = 0;
 
     for (uint32_t i = 0; i < fabric->jobs; i++) {
-        draw_wide bytes = job_bytes(fabric, &fabric->job[i]);
+        u128 bytes = job_bytes(fabric, &fabric->job[i]);
         if (i == 0 || bytes > most) {
             most = bytes;
             *ret_largest = i;

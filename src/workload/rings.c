@@ -14,6 +14,7 @@
  * docs/workload.md).
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -69,22 +70,37 @@ static int members_find(const struct fabric *fabric, const struct fabric_job *jo
 
 static uint64_t divide_up(uint64_t a, uint64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
 }
 
-/* Ring of the position-th GPU of a host in a channel; the first is the one whose adapter the channel uses. */
-static struct ring ring_of(const struct fabric_job *job, uint32_t host, uint32_t instance, uint64_t channel_bytes)
+/* What every ring of a channel has in common. */
+struct course {
+    uint64_t channel_bytes, chunk_bytes;
+    uint64_t messages; /* fits: loops times ranks is about channel over chunk, and a job has 2^50 bytes at most */
+    uint32_t ranks, steps;
+};
+
+static struct course course_of(const struct fabric_job *job, uint64_t channel_bytes)
 {
-    struct ring ring = {.host = host, .instance = instance, .channel_bytes = channel_bytes, .ranks = job->ranks};
+    struct course course = {.channel_bytes = channel_bytes, .ranks = job->ranks};
     uint64_t chunk = job->chunk_bytes ? job->chunk_bytes : RING_CHUNK_BYTES;
 
     if (chunk > divide_up(channel_bytes, job->ranks)) chunk = divide_up(channel_bytes, job->ranks);
-    if (chunk == 0) chunk = 1;
-    ring.chunk_bytes = chunk;
-    ring.steps = (job->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1) * (job->ranks - 1);
-    uint64_t loops = divide_up(channel_bytes, chunk * job->ranks);
-    ring.messages = (uint32_t)(loops * ring.steps * RING_SLICES);
-    return ring;
+    course.chunk_bytes = chunk;
+    course.steps = (job->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1) * (job->ranks - 1);
+    course.messages = divide_up(channel_bytes, chunk * job->ranks) * course.steps * RING_SLICES;
+    return course;
+}
+
+static struct ring ring_of(const struct course *course, uint32_t host, uint32_t instance)
+{
+    return (struct ring){.host = host,
+                         .instance = instance,
+                         .channel_bytes = course->channel_bytes,
+                         .ranks = course->ranks,
+                         .messages = (uint32_t)course->messages,
+                         .steps = course->steps,
+                         .chunk_bytes = course->chunk_bytes};
 }
 
 /* The way from the last GPU of a host to the first of the next, through one adapter of each. */
@@ -107,7 +123,7 @@ static void connect_hosts(struct workload *workload, const struct fabric_job *jo
 }
 
 static void build_channel(struct workload *workload, const struct fabric_job *job, const struct members *members,
-                          uint32_t instance, uint32_t channel, uint64_t channel_bytes)
+                          uint32_t instance, uint32_t channel, const struct course *course)
 {
     uint32_t first = workload->rings;
 
@@ -116,7 +132,7 @@ static void build_channel(struct workload *workload, const struct fabric_job *jo
             workload->ring = workload_grow(workload->ring, workload->rings, &workload->ring_capacity,
                                            sizeof(*workload->ring), &workload->failed);
             if (workload->failed) return;
-            workload->ring[workload->rings++] = ring_of(job, members->host[h], instance, channel_bytes);
+            workload->ring[workload->rings++] = ring_of(course, members->host[h], instance);
         }
     }
     for (uint32_t h = 0; h < members->hosts; h++) {
@@ -146,9 +162,19 @@ int rings_build(struct workload *workload, uint32_t instance, struct fabric_erro
     int error = members_find(workload->fabric, job, &members);
     if (error) return error;
     uint32_t channels = job->channels ? job->channels : members.most;
-    if (job->size_bytes < channels) channels = job->size_bytes ? (uint32_t)job->size_bytes : 1;
+    if (job->size_bytes < channels) channels = (uint32_t)job->size_bytes;
+    const struct course course = course_of(job, divide_up(job->size_bytes, channels));
+    if (course.messages > RING_MESSAGES_MAX) {
+        fabric_errors_add(errors, job->where,
+                          "a rank of '%s' would send %" PRIu64
+                          " messages; more than %u are not counted: write a larger "
+                          "chunk",
+                          job->name, course.messages, RING_MESSAGES_MAX);
+        members_free(&members);
+        return -EINVAL;
+    }
     for (uint32_t c = 0; c < channels && !workload->failed; c++)
-        build_channel(workload, job, &members, instance, c, divide_up(job->size_bytes, channels));
+        build_channel(workload, job, &members, instance, c, &course);
     members_free(&members);
     if (workload->failed) return -ENOMEM;
     workload->instance[instance].rings = workload->rings - workload->instance[instance].first_ring;

@@ -116,7 +116,7 @@ static void task_run(struct workload *workload, struct host_task *task, uint32_t
     }
 }
 
-/* Rings that found no room for their posts, and transfers that found none in the middle. */
+/* Rings that found no room for their posts. */
 static void host_resume(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
 {
     struct workload_host *own = &workload->host[host];

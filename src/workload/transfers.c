@@ -155,7 +155,7 @@ static void generate_poisson(struct workload *workload, uint32_t instance, const
     for (uint32_t i = 0; i < job->ranks && job->ranks > 1; i++) {
         struct rng rng = job_rng(workload, instance, STREAM_POISSON | (uint64_t)i << 44);
         uint64_t rate = fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps;
-        draw_wide mean = draw_mean_gap(job, rate), at = 0;
+        u128 mean = draw_mean_gap(job, rate), at = 0;
         for (uint32_t n = 0; !workload->failed; n++) {
             at += draw_gap(mean, &rng);
             if (at >> DRAW_GAP_BITS > job->until) break;

@@ -11,6 +11,7 @@
 
 #define RING_SLICES 2 /* of a chunk: one is reduced while the other travels */
 #define RING_CHUNK_BYTES 524288u
+#define RING_MESSAGES_MAX (1u << 31) /* of a rank in a channel: counted in 32 bits, with room for those under way */
 
 /*
  * A rank's place in one channel.  Message m carries slice m % RING_SLICES of step m / RING_SLICES % steps; it may

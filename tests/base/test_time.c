@@ -9,9 +9,8 @@
 
 #include "base/rng.h"
 #include "base/time.h"
+#include "base/wide.h"
 #include "support.h"
-
-__extension__ typedef unsigned __int128 u128;
 
 static uint64_t any_rate(struct rng *rng)
 {

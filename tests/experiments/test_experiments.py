@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
 class Values(Case):
     def test_arithmetic(self):
         for text, value in (("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("8 / 4 / 2", 1), ("max(1, 7, 3) - min(4, 2)", 5),
-                            ("floor(7.9) / 2", 3.5), ("10 - 3 - 2", 5)):
+                            ("floor(7.9) / 2", 3.5), ("3 + floor(0 - 1.5)", 1), ("10 - 3 - 2", 5)):
             self.assertAlmostEqual(self.value(text), value, places=6)
 
     def test_goodput_is_what_the_line_leaves_for_payload(self):
@@ -126,6 +126,13 @@ class Verdicts(Case):
     def test_no_number_is_a_miss(self):
         self.assertEqual(self.verdict("1 / 0", "published: many, at-least: 1"), (1, "miss"))
 
+    def test_nothing_to_measure_is_a_miss(self):
+        # No flow of these ends, h0 sends to nobody, and nothing crosses the port of the host that only receives.
+        for value in ("fct(a, pair, 99)", "slowdown(a, pair, 50)", "max(1, slowdown(a, pair, 50))", "min(fct(a, pair, 1), 1)",
+                      "floor(fct(a, pair, 99))", "fct(b, pair, 99) * 0", "goodput_percentile(a, h0, *, 50, 1ms, 2ms)",
+                      "jain(a, h0, *, 1ms, 2ms)"):
+            self.assertEqual(self.verdict(value, "published: little, at-most: 1000000"), (1, "miss"), value)
+
     def test_table(self):
         result = self.run_text(SMALL + measure("1 + 1", "published: 2, tolerance: 0", "one and one") +
                                measure("1", "published: 2, tolerance: 0, explained: {measured: 1, tolerance: 0, because: it is one}"))
@@ -144,7 +151,8 @@ class Wrong(Case):
     def test_expressions(self):
         good = "published: 1, tolerance: 0"
         for value, message in (("1 +", "a number or a call is due"), ("(1", "a ) is missing"), ("1 2", "left over"),
-                               ("queu(a)", "no such call"), ("queue(a)", "too many or too few"),
+                               ("queu(a)", "no such call"), ("ecmp_max_min(1, 65537, 1)", "at most 65536 links"),
+                               ("ecmp_max_min(1G, 16, 1G)", "at most 10^10"), ("queue(a)", "too many or too few"),
                                ("queue(c, leaf0:0, 0, 1ms)", "no run"), ("queue(a, leaf0:0, 1ms, 1ms)", "not after"),
                                ("queue(a, leaf0:9, 0, 1ms)", "no such port"), ("marks(a, leaf9)", "no such port, device"),
                                ("goodput(a, h9, *, 0, 1ms)", "no such source"), ("fct(a, nojob, 50)", "no such job"),

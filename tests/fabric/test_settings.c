@@ -252,7 +252,6 @@ static void test_hpcc(void **state)
     assert_int_equal(sw_of(fabric, "sw7")->hash_seed, 7);
     assert_int_equal(sw_of(fabric, "sw7")->latency_ps, 0);
     assert_true(sw_of(fabric, "sw7")->mark_at_dequeue && !sw_of(fabric, "sw7")->refresh_pauses);
-    assert_int_equal(sw_of(fabric, "sw7")->pause_frame_bytes, 43);
     assert_int_equal(fabric->port[0].pause_reaction_ps, 0);
     static const uint8_t address[] = {11, 1, 44, 1};
     assert_memory_equal(fabric->endpoint[1].address, address, 4);

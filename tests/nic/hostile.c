@@ -80,7 +80,6 @@ static void set_up(struct rig *rig)
     config.max_qps = QPS + 2;
     config.max_mrs = 8;
     config.nak_repeat_ps = 10 * PS_US;
-    config.nak_again = rig->left & 2;
     config.keeps_payload = rig->left & 1;
     rig->nic = nic_init(zeroed(nic_memory_bytes(&config)), &config);
     rig->pool = (struct pktpool){.hot = zeroed(PACKETS * sizeof(struct pkt)),
@@ -257,7 +256,7 @@ static void packet(struct rig *rig, struct nic_qp *qp)
                       .dest_qp = shape == 254 ? take(rig) : qp->qpn,
                       .src_node = shape == 253 ? 77 : PEER,
                       .frame_bytes = 100,
-                      .mark = shape & 0x40 ? MARK_KEPT : 0,
+                      .mark = shape & 0x40 ? NIC_MARK_KEPT : 0,
                       .psn = some_psn(rig, qp),
                       .payload_bytes = payload[take(rig) % 9]};
     const struct opcode_info *info = opcode_info(p->opcode);

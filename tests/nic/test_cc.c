@@ -383,6 +383,38 @@ static void test_hpcc_paths(void **state)
     assert_int_equal(path.hops, 2);
 }
 
+/* Routes change and the path has as many hops as before: another port's count of bytes, smaller or larger than any that
+ * the known port can have reached, or another rate, is no utilisation, and the next ACK is measured from there. */
+static void test_hpcc_other_path(void **state)
+{
+    static const struct {
+        uint64_t tx_bytes, rate_bps;
+    } other[] = {{5000, LINE_BPS}, {40000000, LINE_BPS}, {1012500, LINE_BPS / 4}};
+    struct cc_config config;
+    (void)state;
+    assert_int_equal(cc_preset("hpcc/paper", &config), 0);
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+        struct pkt_hop hop = {.at = PS_US, .tx_bytes = 1000000, .rate_bps = LINE_BPS};
+        struct cc_path path;
+        struct cc cc;
+        cc_init(&cc, &config, LINE_BPS, &path, 0);
+        cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 1, .next_psn = 2, .hop = &hop, .hops = 1}, 0);
+        hop.at += PS_US;
+        hop.tx_bytes += 6250;
+        cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 2, .next_psn = 3, .hop = &hop, .hops = 1}, 0);
+        uint64_t utilised = cc.hpcc.utilised, window = cc.window_bytes;
+        hop = (struct pkt_hop){.at = hop.at + PS_US, .tx_bytes = other[i].tx_bytes, .rate_bps = other[i].rate_bps};
+        cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 3, .next_psn = 4, .hop = &hop, .hops = 1}, 0);
+        assert_int_equal(cc.hpcc.utilised, utilised);
+        assert_int_equal(cc.window_bytes, window);
+        hop.at += PS_US;
+        hop.tx_bytes += other[i].rate_bps / 16000000; /* half the line for a microsecond */
+        cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 5, .next_psn = 6, .hop = &hop, .hops = 1}, 0);
+        double u = (double)utilised / 4294967296.0;
+        near_to((double)cc.hpcc.utilised / 4294967296.0, u * 12 / 13 + 0.5 / 13, 1e-6, "utilisation", i);
+    }
+}
+
 /* The smallest window still has room for a packet to go, or no ACK would ever open it. */
 static void test_hpcc_never_closed(void **state)
 {
@@ -398,7 +430,7 @@ static void test_hpcc_never_closed(void **state)
     cc_init(&cc, &config, LINE_BPS, &path, 0);
     for (uint32_t i = 1; i < 1000; i++) {
         hop.at += PS_US;
-        hop.tx_bytes += 100000;
+        hop.tx_bytes += 12500;
         cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 2 * i, .next_psn = 2 * i + 1, .hop = &hop, .hops = 1}, 0);
         assert_true(cc.window_bytes > 0 && cc.rate_bps >= 10000);
     }
@@ -471,11 +503,11 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dcqcn_model),        cmocka_unit_test(test_dcqcn_by_hand),
-        cmocka_unit_test(test_dcqcn_rests),        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_hpcc_model),         cmocka_unit_test(test_hpcc_paths),
-        cmocka_unit_test(test_parameters),         cmocka_unit_test(test_hpcc_never_closed),
-        cmocka_unit_test(test_hpcc_odd_telemetry),
+        cmocka_unit_test(test_dcqcn_model),       cmocka_unit_test(test_dcqcn_by_hand),
+        cmocka_unit_test(test_dcqcn_rests),       cmocka_unit_test(test_window),
+        cmocka_unit_test(test_hpcc_model),        cmocka_unit_test(test_hpcc_other_path),
+        cmocka_unit_test(test_hpcc_paths),        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_hpcc_never_closed), cmocka_unit_test(test_hpcc_odd_telemetry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

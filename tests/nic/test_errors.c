@@ -407,7 +407,7 @@ static void test_send_too_long(void **state)
     expect_cqe(&end[1].recv_cq, 9, NIC_WR_FLUSH_ERR);
 }
 
-/* Nothing is touched, so no key is needed. */
+/* A WRITE of 0 bytes with a key that nobody has succeeds: it touches nothing. */
 static void test_empty_needs_no_key(void **state)
 {
     struct nic_qp_config config = pair_qp_config();

@@ -507,7 +507,8 @@ static void test_gather_failed_unreliable(void **state)
     }
 }
 
-/* A READ whose memory is gone at the responder. */
+/* The second packet of a READ's answer cannot be read: the responder refuses and stops, the READ fails as remote
+ * operation error. */
 static void test_read_failed(void **state)
 {
     struct nic_qp_config config = pair_qp_config();
@@ -555,7 +556,8 @@ static void fail_place(int side, pkt_t id, enum nic_place kind)
     nic_audit(pair.nic[side], &pair.pool);
 }
 
-/* A SEND, a WRITE and a WRITE with immediate that cannot be placed; in the middle of a message or at its end. */
+/* A SEND, a WRITE and a WRITE with immediate that cannot be placed, in the middle of a message or at its end:
+ * the requester learns of a remote operation error, the receive in use of a local protection error. */
 static void test_place_failed(void **state)
 {
     static const struct {
@@ -594,7 +596,8 @@ static void test_place_failed(void **state)
     }
 }
 
-/* The answer to our own READ or atomic cannot be placed. */
+/* The answer to our own READ or atomic cannot be placed: it fails as a local protection error, signaled or not, and
+ * what was posted after it is flushed. */
 static void test_response_failed(void **state)
 {
     static const struct {

@@ -280,7 +280,8 @@ static struct pkt hot[64];
 static struct pkt_cold cold[64];
 static uint32_t free_list[64];
 static struct nic_cqe cqes[1u << 13];
-static uint32_t received; /* of them, by the last replay */
+static uint32_t received;   /* of them, by the last replay */
+static bool receives_short; /* whether its receives were made too short on purpose */
 static _Alignas(64) char memory[1 << 16];
 
 static void set_up_bench(struct bench *b, const struct responder *r, const struct fact *fact, uint8_t rnr_timer)
@@ -294,7 +295,6 @@ static void set_up_bench(struct bench *b, const struct responder *r, const struc
         free_list[i] = i;
     config.max_qps = 2;
     config.max_mrs = 32;
-    config.long_send_nak = NAK_REMOTE_OPERATION;
     memset(memory, 0, sizeof(memory));
     assert_true(nic_memory_bytes(&config) <= sizeof(memory));
     b->nic = nic_init(memory, &config);
@@ -431,11 +431,19 @@ static bool said_twice(uint32_t k)
            theirs[k - 1].psn == theirs[k].psn;
 }
 
+/* A SEND longer than its receive: the kernel says remote operation error, ours, as specified, invalid request. */
+static uint8_t syndrome_of(const struct pkt *theirs_is, const struct pkt *ours_is)
+{
+    bool long_send = theirs_is->ack.syndrome == (AETH_SYNDROME_NAK | NAK_REMOTE_OPERATION) &&
+                     ours_is->ack.syndrome == (AETH_SYNDROME_NAK | NAK_INVALID_REQUEST) && receives_short;
+    return long_send ? ours_is->ack.syndrome : theirs_is->ack.syndrome;
+}
+
 static bool same_answer(const struct pkt *a, const struct pkt *b)
 {
     if (a->opcode != b->opcode || a->psn != b->psn || a->payload_bytes != b->payload_bytes || a->pad != b->pad)
         return false;
-    if (flags_of(b) & OP_AETH && (a->ack.syndrome != b->ack.syndrome || a->ack.msn != b->ack.msn)) return false;
+    if (flags_of(b) & OP_AETH && (a->ack.syndrome != syndrome_of(b, a) || a->ack.msn != b->ack.msn)) return false;
     return b->opcode != OPCODE_RC_ATOMIC_ACK || a->ack.original == b->ack.original;
 }
 
@@ -536,10 +544,8 @@ static void test_captures(void **state)
                          same_addr(&frames[k].cold.dst, &frames[i].cold.dst) && flags_of(&frames[k].pkt) & OP_REQUEST);
             if (known) continue;
             struct responder r = responder_of(&frames[i]);
+            receives_short = fact->recv_bytes < RECV_BYTES;
             replay(&r, fact);
-            if (getenv("REPLAY_SAY"))
-                print_message("%s qp 0x%x: mtu %u, %u of ours, %u of the kernel's\n", captures[c], r.qpn, r.mtu,
-                              ours_count, theirs_count);
             exact += compare_exact(captures[c], strncmp(captures[c], "loss_", 5) == 0);
             acks += compare_acks(captures[c]);
             receives += compare_completions(captures[c]);

@@ -3,6 +3,7 @@
  * Whole runs against closed forms and against themselves: message latency to the picosecond, AllReduce, incast,
  * digests, packets that all come back.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -391,6 +392,112 @@ static void test_link_down_and_up(void **state)
     run_free(&run);
 }
 
+static uint64_t paused_ps(const struct run *run, const char *port, int priority)
+{
+    uint32_t index = fabric_find_port(run->fabric, port);
+
+    for (uint32_t i = 0; i < run->result.ports; i++)
+        if (run->result.port[i].port == index) return run->result.port[i].sw->prio[priority].rx_pause_ps;
+    fail_msg("no port %s", port);
+    return 0;
+}
+
+/* Each storm pauses its own priority for its own time, whatever else the node does. */
+static void test_two_storms_of_one_node(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: storms\n"
+        "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0], [h0, sw0], [h1, sw0]]}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic}\n"
+        "classes: [{name: a, dscp: 26, priority: 3, lossless: true}, {name: b, dscp: 34, priority: 4, lossless: true},"
+        " {name: default, priority: 0}]\n"
+        "nics: {mtu: 1024, congestion: none}\n"
+        "faults: [{pause: 'h0:0', priority: 3, at: 0us, for: 3ms}, {pause: 'h0:0', priority: 4, at: 1ms, for: 1ms},"
+        " {pause: 'h0:1', priority: 4, at: 2ms}]\n"
+        "jobs: [{flows: [{src: h1, dst: 'h0:0', size: 1KB, at: 5ms}]}]\nstop: 6ms\n";
+    const uint64_t lasts = PS_US * 65535 * 512 / 100000; /* of one frame */
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    uint64_t a = paused_ps(&run, "sw0:0", 3), b = paused_ps(&run, "sw0:0", 4), c = paused_ps(&run, "sw0:1", 4);
+    assert_true(a >= 3 * PS_MS - 5 * PS_US && a <= 3 * PS_MS + lasts + 5 * PS_US);
+    assert_true(b >= PS_MS - 5 * PS_US && b <= PS_MS + lasts + 5 * PS_US);
+    assert_true(c >= 3 * PS_MS); /* to the end */
+    assert_int_equal(paused_ps(&run, "sw0:1", 3), 0);
+    assert_int_equal(paused_ps(&run, "sw0:2", 3) + paused_ps(&run, "sw0:2", 4), 0);
+    run_free(&run);
+}
+
+/* The link is up again when the last of the faults is over, and slow as the last to begin says. */
+static void test_faults_overlap(void **state)
+{
+#define OVERLAP(faults)                                                                                                \
+    "rocelab: 1\nfabric: overlap\n"                                                                                    \
+    "topology: {single: {hosts: 2}}\n"                                                                                 \
+    "links: {host: {rate: 100G, cable: 3m}}\n"                                                                         \
+    "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none, timeout: 8, retry: 7}\n"               \
+    "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}]}]\nfaults: [" faults "]\n"
+    struct run run =
+        run_text(OVERLAP("{down: h1, at: 20us, for: 900us}, {down: 'leaf0:1', at: 30us, for: 50us}"), options_of(1, 1));
+
+    (void)state;
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.work_failed, 0);
+    assert_true(run.result.flow[0].fct_ps > 920 * PS_US);
+    run_free(&run);
+    /* At 10G from the beginning it takes some 860 us. */
+    run = run_text(OVERLAP("{slow: h0, share: 10%}, {slow: h0, share: 50%, for: 1us}"), options_of(1, 1));
+    assert_true(run.result.flow[0].fct_ps > 800 * PS_US);
+    run_free(&run);
+}
+
+/* The slowest line there may be, slowed: still a line. */
+static void test_slowest_line(void **state)
+{
+    static const char text[] =
+        "rocelab: 1\nfabric: slowest\n"
+        "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0, 1K], [h1, sw0]]}}\n"
+        "links: {host: {rate: 100G, cable: 3m}}\n"
+        "switches: {model: generic}\n" CLASSES "nics: {mtu: 1024, congestion: none, timeout: 0}\n"
+        "jobs: [{flows: [{src: h0, dst: h1, size: 1B}]}]\n"
+        "faults: [{slow: h0, share: 0.0001%}, {pause: h0}]\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_true(run.result.flow[0].fct_ps > 500 * PS_MS && run.result.flow[0].fct_ps < 10 * PS_S);
+    run_free(&run);
+}
+
+static void refused(const char *text, const char *sentence)
+{
+    struct fabric_errors errors = {0};
+    struct sim_options options = options_of(1, 1);
+    struct fabric *fabric;
+    struct sim *sim = NULL;
+
+    assert_int_equal(fabric_load("test.yaml", text, &fabric, &errors), 0);
+    assert_int_equal(sim_create(fabric, &options, &sim, &errors), -EINVAL);
+    assert_null(sim);
+    assert_int_equal(errors.count, 1);
+    assert_string_equal(errors.error[0].text, sentence);
+    fabric_free(fabric);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused("rocelab: 1\ntopology: {single: {hosts: 1025}}\nlinks: {host: {rate: 1G}}\n"
+            "jobs: [{incast: 1, size: 1MB}]\n",
+            "'leaf0' has 1025 ports; the most that can be simulated is 1024");
+    /* 2^32 messages in all, which is none in 32 bits */
+    refused("rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 1G}}\n"
+            "jobs: [{name: long, allgather: ring, size: 4GiB, chunk: 1B}]\n",
+            "a rank of 'long' would send 4294967296 messages; more than 2147483648 are not counted: write a larger "
+            "chunk");
+}
+
 static void test_until_and_stuck(void **state)
 {
     static const char text[] =
@@ -482,6 +589,29 @@ static void test_slow_line_is_measured(void **state)
     }
 }
 
+/* The time between CNPs is a queue pair's, or, where the file says so, the whole adapter's: of eight senders to one, an
+ * eighth of the notifications or so. */
+static void test_cnp_per_nic(void **state)
+{
+    uint64_t cnps[2];
+
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        char text[1024];
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\nfabric: incast\ntopology: {single: {hosts: 9}}\n"
+                 "links: {host: {rate: 100G, cable: 3m}}\nswitches: {model: generic, buffer: 16MB}\n%s"
+                 "nics: {mtu: 1024, congestion: {use: dcqcn/connectx, min_time_between_cnps: 50us, cnp_per_nic: %s}}\n"
+                 "jobs: [{incast: 8, size: 2MB, to: h0}]\n",
+                 CLASSES, shared ? "true" : "false");
+        struct run run = run_text(text, options_of(1, 1));
+        cnps[shared] = run_sums(&run).cnps;
+        run_free(&run);
+    }
+    assert_true(cnps[1] > 0);
+    assert_in_range(cnps[0] / cnps[1], 4, 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +621,10 @@ int main(void)
         cmocka_unit_test(test_incast_pauses_and_drops_nothing),
         cmocka_unit_test(test_loss_is_repaired),
         cmocka_unit_test(test_link_down_and_up),
+        cmocka_unit_test(test_two_storms_of_one_node),
+        cmocka_unit_test(test_faults_overlap),
+        cmocka_unit_test(test_slowest_line),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_until_and_stuck),
         cmocka_unit_test(test_cut_through),
         cmocka_unit_test(test_ideal_of_cut_through),
@@ -499,6 +633,7 @@ int main(void)
         cmocka_unit_test(test_too_many_transfers_are_refused),
         cmocka_unit_test(test_full_buffers_are_estimated),
         cmocka_unit_test(test_loader_and_switch_agree),
+        cmocka_unit_test(test_cnp_per_nic),
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_after_nothing),
         cmocka_unit_test(test_slow_line_is_measured),

@@ -31,6 +31,7 @@
     X(drop_port_down, 1, "drops: port down")                                                                           \
     X(drop_watchdog, 1, "drops: watchdog")                                                                             \
     X(marks, 1, "ECN marks")                                                                                           \
+    X(marks_judged, 1, "ECN marks judged by the queue's length")                                                       \
     X(cnps, 1, "CNPs")                                                                                                 \
     X(strict, 1, "schedulers: choices of a strict queue before another")                                               \
     X(fair, 1, "schedulers: weighted choices checked")                                                                 \
@@ -171,6 +172,7 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.strict += watch->strict_checked;
     covered.fair += watch->fair_checked;
     covered.windows += watch->windows_checked;
+    covered.marks_judged += watch->marks_checked;
     covered.switch_storms += plan->switch_storm;
     covered.after += plan->after;
     covered.xons += watch->xons;

@@ -29,8 +29,6 @@ static void test_problems(void **state)
     refused("a cell has");
     lab.config.buffer_bytes = UINT64_C(1) << 31;
     refused("larger cell");
-    lab.config.shared_bytes = UINT64_C(1) << 31;
-    refused("larger cell");
     lab.config.mark = 2;
     refused("ECN marks");
     lab.config.watchdog.on = true;

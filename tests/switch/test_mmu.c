@@ -34,12 +34,6 @@ static void test_shared_size(void **state)
     lab_stop(&lab);
 
     fixed_lossless();
-    lab.config.shared_bytes = 77777;
-    lab_start(&lab);
-    assert_int_equal(sw_shared_bytes(lab.sw), 77777);
-    lab_stop(&lab);
-
-    fixed_lossless();
     lab.config.cell_bytes = 256; /* 390 cells; reserve 8 and headroom 12 cells a port */
     lab_start(&lab);
     assert_int_equal(sw_shared_bytes(lab.sw), (390 - 2 * 8 - 2 * 12) * 256);
@@ -282,7 +276,7 @@ static void test_egress_limit(void **state)
     lab.plain.queue[3].limit_bytes = 3000;
     lab.plain.queue[1].alpha_num = 1;
     lab.plain.queue[1].alpha_den = 4;
-    lab.config.shared_bytes = 50000;
+    lab.config.buffer_bytes = 50000 + 3 * 20000; /* 50000 to share */
     lab_start(&lab);
     for (uint16_t i = 0; i < 3; i++)
         assert_int_equal(lab_rx(&lab, i % 2, 2, 0, 1000), 2);
@@ -308,16 +302,14 @@ static void test_hpcc_variant(void **state)
     (void)state;
     const uint64_t ports = 4, buffer = 1000000, headroom = 37500, base = buffer - ports * headroom - ports * 4096;
     lab_defaults(&lab, (uint16_t)ports);
-    for (int i = 0; i < 8; i++)
-        lab.plain.pg[i] = (struct sw_pg_config){.lossless = true,
-                                                .reserved_bytes = 4096,
-                                                .dynamic = true,
-                                                .alpha_num = 1,
-                                                .alpha_den = 8,
-                                                .xon_offset_bytes = 3072,
-                                                .headroom_bytes = headroom};
+    lab.plain.pg[3] = (struct sw_pg_config){.lossless = true,
+                                            .reserved_bytes = 4096,
+                                            .dynamic = true,
+                                            .alpha_num = 1,
+                                            .alpha_den = 8,
+                                            .xon_offset_bytes = 3072,
+                                            .headroom_bytes = headroom};
     lab.config.buffer_bytes = buffer;
-    lab.config.shared_bytes = base;
     lab.config.refresh_pauses = false;
     lab_start(&lab);
     uint64_t ingress = 0, hdrm = 0, shared_used = 0;

@@ -278,7 +278,7 @@ static void test_headroom_after_flap(void **state)
     lab.plain.pg[3] = (struct sw_pg_config){
         .lossless = true, .dynamic = true, .alpha_num = 1, .alpha_den = 1, .headroom_bytes = 5000};
     lab.plain.pg[0] = (struct sw_pg_config){.dynamic = true, .alpha_num = 64, .alpha_den = 1};
-    lab.config.shared_bytes = 20000;
+    lab.config.buffer_bytes = 20000 + 4 * 2 * 5000; /* 20000 to share */
     lab_start(&lab);
     fill(1, 2, 0, 18);
     fill(0, 3, 3, 3);

@@ -136,7 +136,7 @@ static void test_no_storm(void **state)
     lab_stop(&lab);
 }
 
-/* What the storm held back upstream is let go. */
+/* When the watchdog empties the queue, the ports that were paused because of it are told to go on. */
 static void test_storm_ends_xoff(void **state)
 {
     (void)state;

@@ -396,44 +396,50 @@ static void test_broken_and_evicted(void **state)
     lab_close(&lab);
 }
 
-/* Random requests and answers of a few connections, in and out of order, on good and bad clocks. */
+/* One packet of a few connections: a request or an answer, in or out of order. */
+static void put_random(struct lab *lab, struct rng *rng, unsigned i)
+{
+    uint32_t qp = (uint32_t)rng_below(rng, 4), psn = 0xfffff0 + i / 2 + (uint32_t)rng_below(rng, 12);
+    bool loop = rng_chance(rng, 200000); /* both ends on one host */
+    struct way way = {.src = 1, .dst = loop ? 1 : 2, .dst_qp = 10 + qp, .ecn = (uint8_t)rng_below(rng, 4)};
+    struct way answer = {.src = way.dst, .dst = 1, .dst_qp = loop ? 10 + qp / 2 : 20 + qp, .ecn = way.ecn};
+    lab->damage = rng_chance(rng, 10000);
+    lab->step_ns = rng_chance(rng, 20000) ? rng_u64(rng) : rng_below(rng, 10000);
+    switch (rng_below(rng, 8)) {
+    case 0: /* messages are counted on, or from the beginning again */
+        lab_ack(lab, &answer, psn, rng_chance(rng, 300000) ? (uint32_t)rng_below(rng, 3) : i);
+        break;
+    case 1:
+        lab_nak(lab, &answer, psn, (uint8_t)rng_below(rng, 128));
+        break;
+    case 2:
+        lab_cnp(lab, &answer);
+        break;
+    case 3:
+        lab_pfc(lab, (uint8_t)qp, (uint8_t)rng_u32(rng), (uint16_t)rng_u32(rng));
+        break;
+    default:
+        lab_request(lab, &way, (uint8_t)rng_below(rng, 12), psn, (uint32_t)rng_below(rng, 300),
+                    rng_chance(rng, 500000));
+        break;
+    }
+}
+
+/* On good and bad clocks; the seed is said before, since what this looks for ends the program. */
 static void test_random(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed_or(77);
-    for (unsigned round = 0; round < 100; round++) {
+    print_message("ROCELAB_SEED=%llu\n", (unsigned long long)seed);
+    for (unsigned round = 0; round < 3000; round++) {
         struct lab lab;
         struct rng rng;
         rng_init(&rng, seed, round);
         lab_open(&lab, &(struct capture_options){.max_connections = 1 + (uint32_t)rng_below(&rng, 8)});
         if (round % 3 == 0) lab.now_ns = 1ULL << 63;
         if (round % 3 == 1) lab.now_ns = 1;
-        for (unsigned i = 0; i < 300; i++) {
-            uint32_t qp = (uint32_t)rng_below(&rng, 4), psn = 0xfffff0 + i / 2 + (uint32_t)rng_below(&rng, 12);
-            bool loop = rng_chance(&rng, 200000); /* both ends on one host */
-            struct way way = {.src = 1, .dst = loop ? 1 : 2, .dst_qp = 10 + qp, .ecn = (uint8_t)rng_below(&rng, 4)};
-            struct way answer = {.src = way.dst, .dst = 1, .dst_qp = loop ? 10 + qp / 2 : 20 + qp, .ecn = way.ecn};
-            lab.damage = rng_chance(&rng, 10000);
-            lab.step_ns = rng_chance(&rng, 20000) ? rng_u64(&rng) : rng_below(&rng, 10000);
-            switch (rng_below(&rng, 8)) {
-            case 0:
-                lab_ack(&lab, &answer, psn, i);
-                break;
-            case 1:
-                lab_nak(&lab, &answer, psn, (uint8_t)rng_below(&rng, 128));
-                break;
-            case 2:
-                lab_cnp(&lab, &answer);
-                break;
-            case 3:
-                lab_pfc(&lab, (uint8_t)qp, (uint8_t)rng_u32(&rng), (uint16_t)rng_u32(&rng));
-                break;
-            default:
-                lab_request(&lab, &way, (uint8_t)rng_below(&rng, 12), psn, (uint32_t)rng_below(&rng, 300),
-                            rng_chance(&rng, 500000));
-                break;
-            }
-        }
+        for (unsigned i = 0; i < 300; i++)
+            put_random(&lab, &rng, i);
         lab_finish(&lab);
         for (size_t i = 0; i < capture_findings(lab.capture); i++)
             check_evidence(&lab, capture_finding(lab.capture, i));

@@ -116,6 +116,29 @@ static void test_messages_counted_anew(void **state)
     lab_close(&lab);
 }
 
+/* A packet that was overtaken is no packet sent again: an ACK for it with a count from the beginning tells of no new
+ * life, for nothing of the old one has been repeated. */
+static void test_overtaken_is_no_new_life(void **state)
+{
+    (void)state;
+    struct lab lab;
+    lab_open(&lab, NULL);
+    talk(&lab, 1, 20);
+    lab_request(&lab, &there, OPCODE_RC_SEND_ONLY, 22, 8, true);
+    lab_request(&lab, &there, OPCODE_RC_SEND_ONLY, 21, 8, true);
+    lab_ack(&lab, &back, 21, 0);
+    lab_finish(&lab);
+    const struct capture_direction *view = lab_forward(&lab, 0);
+    assert_int_equal(lab.number, 43);
+    assert_int_equal(view->resets, 0);
+    assert_int_equal(view->retransmitted, 0);
+    assert_int_equal(view->filled, 1);
+    assert_int_equal(view->reordered, 1);
+    assert_int_equal(view->ops[CAPTURE_SEND].messages, 22);
+    assert_null(lab_finding(&lab, "CAP036"));
+    lab_close(&lab);
+}
+
 /* A sender that goes back after a timeout: the responder's count goes on, or stands still. */
 static void test_sent_again_stays(void **state)
 {
@@ -301,15 +324,11 @@ static void test_read_from_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set_up_again),
-        cmocka_unit_test(test_set_up_once),
-        cmocka_unit_test(test_messages_counted_anew),
-        cmocka_unit_test(test_sent_again_stays),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_copies_around_a_loss),
-        cmocka_unit_test(test_fast_repeats_are_no_copies),
-        cmocka_unit_test(test_marks_on_the_tunnel),
-        cmocka_unit_test(test_network_0_is_a_tunnel),
+        cmocka_unit_test(test_set_up_again),          cmocka_unit_test(test_set_up_once),
+        cmocka_unit_test(test_messages_counted_anew), cmocka_unit_test(test_overtaken_is_no_new_life),
+        cmocka_unit_test(test_sent_again_stays),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_around_a_loss),  cmocka_unit_test(test_fast_repeats_are_no_copies),
+        cmocka_unit_test(test_marks_on_the_tunnel),   cmocka_unit_test(test_network_0_is_a_tunnel),
         cmocka_unit_test(test_read_from_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

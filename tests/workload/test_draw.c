@@ -57,16 +57,16 @@ static void test_gaps(void **state)
     static const struct fabric_cdf cdf[] = {{1000, 0}, {3000, 1000000000}};
     struct fabric_job job = {.cdf = cdf, .cdf_points = 2, .load_ppm = 500000};
     struct rng rng;
-    draw_wide sum = 0, mean = draw_mean_gap(&job, 100000000000ULL);
+    u128 sum = 0, mean = draw_mean_gap(&job, 100000000000ULL);
     const uint32_t draws = 400000;
     uint32_t longer = 0;
 
     /* 2000 B at half of 100G: 320 ns */
     assert_int_equal((uint64_t)mean, 320000ULL << DRAW_GAP_BITS);
-    assert_int_equal((uint64_t)draw_mean_gap(&job, 3), (uint64_t)((draw_wide)32000000000000000ULL * 65536 / 3));
+    assert_int_equal((uint64_t)draw_mean_gap(&job, 3), (uint64_t)((u128)32000000000000000ULL * 65536 / 3));
     rng_init(&rng, 7, 7);
     for (uint32_t i = 0; i < draws; i++) {
-        draw_wide gap = draw_gap(mean, &rng);
+        u128 gap = draw_gap(mean, &rng);
         sum += gap;
         longer += gap > mean;
     }
@@ -85,7 +85,7 @@ static void test_gap_bounds(void **state)
     struct rng rng;
 
     rng_init(&rng, 1, 1);
-    assert_true(draw_mean_gap(&job, 1) == (draw_wide)PS_NEVER << DRAW_GAP_BITS);
+    assert_true(draw_mean_gap(&job, 1) == (u128)PS_NEVER << DRAW_GAP_BITS);
     assert_true(draw_gap(draw_mean_gap(&job, 1), &rng) >> DRAW_GAP_BITS > 0);
     assert_int_equal(draw_size(&job, &rng), UINT64_MAX);
     job.cdf = tiny;

@@ -2,8 +2,8 @@
 /*
  * Products of two 64-bit quantities, exact.
  */
-#ifndef ROCELAB_FABRIC_WIDE_H
-#define ROCELAB_FABRIC_WIDE_H
+#ifndef ROCELAB_BASE_WIDE_H
+#define ROCELAB_BASE_WIDE_H
 
 __extension__ typedef unsigned __int128 u128;
 
