@@ -50,7 +50,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l quick -d 'on
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l list -d 'say which there are, and run none'
 
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
-complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'udp shm packet' -d 'how packets travel'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'

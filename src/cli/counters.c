@@ -87,7 +87,7 @@ static void print_json(struct jout *jout, const struct live_counter_set *set)
 static unsigned print_all(const struct live_counter_set *set, unsigned count, const char *which,
                           const struct cli_common *common, FILE *out)
 {
-    struct jout *jout = common->json ? malloc(sizeof *jout) : NULL;
+    struct jout document, *jout = common->json ? &document : NULL;
     unsigned shown = 0;
 
     if (jout != NULL) {
@@ -110,7 +110,6 @@ static unsigned print_all(const struct live_counter_set *set, unsigned count, co
     if (jout != NULL) {
         jout_close(jout);
         jout_close(jout);
-        free(jout);
     }
     return shown;
 }

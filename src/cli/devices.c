@@ -57,9 +57,8 @@ static void print_text(const struct live_device *device, unsigned count, bool qu
 static void print_json(const struct live_device *device, unsigned count, FILE *out)
 {
     char address[INET6_ADDRSTRLEN], guid[24];
-    struct jout *jout = malloc(sizeof *jout);
+    struct jout document, *jout = &document;
 
-    if (jout == NULL) return;
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     jout_u64(jout, "version", 1);
@@ -90,7 +89,6 @@ static void print_json(const struct live_device *device, unsigned count, FILE *o
     }
     jout_close(jout);
     jout_close(jout);
-    free(jout);
 }
 
 int verb_devices(int argc, char **argv, FILE *out)

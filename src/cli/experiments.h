@@ -139,7 +139,8 @@ uint32_t probe_port(const struct probe *probe, const struct fabric *fabric);
 /* True when the connection's ends are those the probe names. */
 bool probe_covers(const struct probe *probe, const struct fabric *fabric, uint32_t src, uint32_t dst);
 
-/* experiments_ecmp.c */
+/* experiments_ecmp.c: of so many flows, links and trials, if they are not too many */
+bool ecmp_can(const uint64_t *count);
 double ecmp_max_mean(const uint64_t *count);
 double ecmp_slowest(const uint64_t *count);
 double ecmp_max_min(const uint64_t *count);

@@ -3,7 +3,8 @@
  * rocelab import --from FORMAT FILE...: inputs of other simulators as a fabric file on standard output.
  *
  * The formats are read in src/fabric; here are the command line and the promise that nothing is printed unless
- * all of the input could be read: the file is written to memory first.
+ * all of the input could be read: the file is written to memory first.  What is not carried over stands in it as
+ * comments with the original's line; with --json they are a list besides.
  */
 #include "cli/cli.h"
 
@@ -13,6 +14,7 @@
 
 #include "base/check.h"
 #include "fabric/fabric.h"
+#include "report/json_out.h"
 
 enum import_option {
     IMPORT_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -87,6 +89,7 @@ static void more_help(FILE *out)
           "\nExamples:\n"
           "  rocelab import --from hpcc topology.txt flow.txt --congestion dcqcn --buffer 32MB > fabric.yaml\n"
           "  rocelab import --from htsim perm128.cm > fabric.yaml && rocelab sim fabric.yaml\n"
+          "\nWith --json the fabric file's text and what was not carried over are members of a document.\n"
           "\nExit status: 0 a fabric file was printed, 2 wrong use or unreadable input (nothing was printed).\n",
           out);
 }
@@ -133,6 +136,33 @@ static int import(const struct settings *settings, char **file, FILE *to, struct
                                        : fabric_import_htsim(file[0], NULL, to, errors);
 }
 
+/* The comments that tell what is not carried over; `text` is cut into lines. */
+static void print_notes(struct jout *jout, char *text)
+{
+    for (char *end; *text; text = end) {
+        end = text + strcspn(text, "\n");
+        if (*end) *end++ = 0;
+        text += strspn(text, " ");
+        if (strncmp(text, "# line ", 7) == 0 || strncmp(text, "# and ", 6) == 0) jout_text(jout, NULL, text + 2);
+    }
+}
+
+static void print_json(const struct settings *settings, char *text, FILE *out)
+{
+    struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "import");
+    jout_text(&jout, "from", settings->from == FROM_HPCC ? "hpcc" : "htsim");
+    jout_text(&jout, "fabric", text);
+    jout_open(&jout, "notes", '[');
+    print_notes(&jout, text);
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
 int verb_import(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.from = FROM_NONE};
@@ -147,7 +177,9 @@ int verb_import(int argc, char **argv, FILE *out)
     FILE *to = open_memstream(&text, &length);
     int result = to ? import(&settings, argv + first, to, &errors) : -ENOMEM;
     if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
-    if (result == 0)
+    if (result == 0 && settings.common.json)
+        print_json(&settings, text, out);
+    else if (result == 0)
         fwrite(text, 1, length, out);
     else if (errors.count)
         fabric_errors_print(&errors, stderr);

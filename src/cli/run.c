@@ -15,10 +15,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +80,7 @@ static void more_help(FILE *out)
           "  rocelab run -- ibv_devinfo\n"
           "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
           "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
+          "\n--json, --quiet and --strict do nothing here: what is printed is the program's.\n"
           "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
           out);
 }
@@ -109,14 +112,65 @@ static bool find_folder(char ret[PATH_MAX])
     char self[PATH_MAX], path[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
-    for (unsigned i = 0; length > 0 && i < sizeof beside / sizeof beside[0]; i++) {
+    if (length > 0) {
         self[length] = 0;
         *strrchr(self, '/') = 0;
+    }
+    for (unsigned i = 0; length > 0 && i < sizeof beside / sizeof beside[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", self, beside[i]);
         if (has_library(path) && realpath(path, ret) != NULL) return true;
     }
     snprintf(ret, PATH_MAX, "%s/%s/rocelab", ROCELAB_PREFIX, ROCELAB_LIBDIR);
     return has_library(ret);
+}
+
+static bool has_address(const struct ifaddrs *at)
+{
+    return at->ifa_addr != NULL && (at->ifa_addr->sa_family == AF_INET || at->ifa_addr->sa_family == AF_INET6);
+}
+
+static bool is_interface(const struct ifaddrs *list, const char *name, size_t length)
+{
+    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next)
+        if (has_address(at) && strlen(at->ifa_name) == length && memcmp(at->ifa_name, name, length) == 0) return true;
+    return false;
+}
+
+static void no_such_device(const struct ifaddrs *list, const char *name, size_t length)
+{
+    char there[512] = "";
+    size_t used = 0;
+
+    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+        bool first = true;
+
+        for (const struct ifaddrs *before = list; before != at; before = before->ifa_next)
+            first = first && !(has_address(before) && strcmp(before->ifa_name, at->ifa_name) == 0);
+        if (!has_address(at) || !first || used + strlen(at->ifa_name) + 3 > sizeof there) continue;
+        used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", used ? ", " : "", at->ifa_name);
+    }
+    cli_error("run: device '%.*s': no interface with an address; there are: %s", (int)length, name,
+              used ? there : "none");
+}
+
+/* Whether each interface that ROCELAB_DEVICE lists is there: a program would only say that it finds no device. */
+static bool devices_exist(void)
+{
+    const char *text = getenv("ROCELAB_DEVICE");
+    struct ifaddrs *list;
+    bool good = true;
+
+    if (text == NULL || getifaddrs(&list) < 0) return true;
+    while (good && *text) {
+        size_t length = strcspn(text, ","), name = strcspn(text, "=");
+        size_t skip = name < length ? name + 1 : 0;
+
+        good = length == 0 || is_interface(list, text + skip, length - skip);
+        if (!good) no_such_device(list, text + skip, length - skip);
+        text += length + (text[length] == ',');
+    }
+    freeifaddrs(list);
+    return good;
 }
 
 /* Puts `first` before what the variable holds. */
@@ -220,6 +274,7 @@ static int prepare(const char *name, char program[PATH_MAX])
         cli_error("run: %s", text);
         return CLI_WRONG;
     }
+    if (!devices_exist()) return CLI_WRONG;
     error = find_program(name, program);
     if (error) {
         cli_error("run: %s: %s", name, error == -ENOENT ? "no such program" : strerror(-error));

@@ -38,7 +38,16 @@ static unsigned bucket_of(uint32_t key)
 
 static uint32_t key_of(const struct cm_conn *conn, enum cm_index index)
 {
-    return index == CM_BY_ID ? conn->local_id : index == CM_BY_REMOTE ? conn->remote_id : conn->remote_qp;
+    switch (index) {
+    case CM_BY_ID:
+        return conn->local_id;
+    case CM_BY_REMOTE:
+        return conn->remote_id;
+    case CM_BY_SERVICE:
+        return (uint32_t)conn->request.service_id;
+    default:
+        return conn->remote_qp;
+    }
 }
 
 void cm_index_add(struct cm_conn *conn, enum cm_index index)
@@ -92,6 +101,16 @@ struct cm_conn *cm_find_qp(struct cm_engine *engine, uint32_t qpn, const struct 
 
     while (conn != NULL && (conn->remote_qp != qpn || !same_peer(&conn->peer, peer)))
         conn = conn->chain[CM_BY_QP];
+    return conn;
+}
+
+struct cm_conn *cm_find_scout(const struct cm_conn *like)
+{
+    struct cm_conn *conn = like->engine->bucket[CM_BY_SERVICE][bucket_of(key_of(like, CM_BY_SERVICE))];
+
+    while (conn != NULL && (conn->request.service_id != like->request.service_id || conn->sidr != like->sidr ||
+                            !same_peer(&conn->peer, &like->peer)))
+        conn = conn->chain[CM_BY_SERVICE];
     return conn;
 }
 
@@ -203,6 +222,7 @@ void cm_conn_free(struct cm_conn *conn)
 {
     struct cm_engine *engine = conn->engine;
 
+    cm_refusal_forget(conn);
     for (int i = 0; i < CM_INDICES; i++)
         cm_index_remove(conn, (enum cm_index)i);
     /* Events that wait name it: they go with it. */
@@ -319,6 +339,7 @@ void cm_event(struct cm_conn *conn, enum cm_event_kind kind, void *app, int stat
 
 void cm_wait_out(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
 {
+    cm_not_refused(conn, now_ns);
     conn->state = state;
     cm_index_remove(conn, CM_BY_QP);
     cm_arm(conn, now_ns + (state == CM_SIDR_ANSWERED || state == CM_REJECTED ? ANSWERED_NS : TIMEWAIT_NS));
@@ -332,6 +353,7 @@ static void repeat(struct cm_conn *conn, uint64_t now_ns)
 
     if (conn->tries < most) {
         conn->tries++;
+        conn->refused = false;
         cm_say_again(conn);
         cm_arm(conn, now_ns + (gap_ns < REPEAT_LAST_NS ? gap_ns : REPEAT_LAST_NS));
         return;
@@ -352,7 +374,7 @@ void cm_be_patient(struct cm_conn *conn, uint64_t now_ns)
     cm_arm(conn, now_ns + REPEAT_LAST_NS);
 }
 
-static void begin_wait(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
+void cm_begin_wait(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
 {
     conn->state = state;
     conn->tries = 1;
@@ -444,7 +466,7 @@ struct cm_conn *cm_connect(struct cm_engine *engine, uint32_t slot, const struct
     cm_conn_set_slot(conn, slot);
     conn->tid = (uint64_t)rng_u32(&engine->rng) << 32 | conn->local_id;
     cm_tell(conn, (enum cm_attribute)request->mad.attribute, &conn->request);
-    begin_wait(conn, conn->sidr ? CM_SIDR_SENT : CM_REQ_SENT, now_ns);
+    cm_begin_wait(conn, conn->sidr ? CM_SIDR_SENT : CM_REQ_SENT, now_ns);
     return conn;
 }
 
@@ -456,7 +478,7 @@ int cm_accept(struct cm_conn *conn, const struct cm_msg *reply, uint64_t now_ns)
     if (conn->sidr)
         cm_wait_out(conn, CM_SIDR_ANSWERED, now_ns);
     else
-        begin_wait(conn, CM_REP_SENT, now_ns);
+        cm_begin_wait(conn, CM_REP_SENT, now_ns);
     return 0;
 }
 
@@ -511,7 +533,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now_ns)
     }
     if (conn->state != CM_ESTABLISHED) return -EINVAL;
     cm_tell(conn, CM_DREQ, &msg);
-    begin_wait(conn, CM_DREQ_SENT, now_ns);
+    cm_begin_wait(conn, CM_DREQ_SENT, now_ns);
     return 0;
 }
 
@@ -521,6 +543,7 @@ void cm_release(struct cm_conn *conn, uint64_t now_ns)
     conn->app = NULL;
     switch (conn->state) {
     case CM_REQ_SENT:
+        cm_refusal_forget(conn);
         cm_tell_reject(conn, CM_REJECT_TIMEOUT, NULL, 0);
         cm_wait_out(conn, CM_CLOSED, now_ns);
         return;

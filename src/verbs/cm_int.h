@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection machine's own structures: cm_engine.c keeps them, cm_receive.c reacts to messages. */
+/* The connection machine's own structures: cm_engine.c keeps them, cm_receive.c reacts to messages, cm_refusal.c to
+ * refusals. */
 #ifndef ROCELAB_VERBS_CM_INT_H
 #define ROCELAB_VERBS_CM_INT_H
 
@@ -28,7 +29,13 @@ enum cm_state {
 };
 
 /* Ways to find a connection: each is a table of chains. */
-enum cm_index { CM_BY_ID, CM_BY_REMOTE, CM_BY_QP, CM_INDICES };
+enum cm_index {
+    CM_BY_ID,
+    CM_BY_REMOTE,
+    CM_BY_QP,
+    CM_BY_SERVICE, /* scouts only: cm_refusal.c */
+    CM_INDICES
+};
 
 struct cm_conn {
     struct cm_engine *engine;
@@ -37,14 +44,17 @@ struct cm_conn {
     bool indexed[CM_INDICES];
     void *app;
     bool released, passive, sidr;
+    bool refused; /* since it was last asked: a second refusal answers a repeated request */
     enum cm_state state;
     struct cm_peer peer;
     uint32_t local_id, remote_id, remote_qp;
     uint64_t tid;
     uint64_t deadline_ns;
     unsigned delays, refusals;
-    unsigned tries;          /* of `last` */
-    uint8_t last[MAD_BYTES]; /* what is repeated while no answer comes */
+    struct cm_conn *behind;                     /* of a scout: the first that waits for what it finds out */
+    struct cm_conn *behind_next, **behind_link; /* of one that waits; link NULL: it does not */
+    unsigned tries;                             /* of `last` */
+    uint8_t last[MAD_BYTES];                    /* what is repeated while no answer comes */
     struct cm_msg request, reply;
 };
 
@@ -83,6 +93,8 @@ void cm_index_add(struct cm_conn *, enum cm_index index);
 void cm_index_remove(struct cm_conn *, enum cm_index index);
 struct cm_conn *cm_find_id(struct cm_engine *, uint32_t local_id);
 struct cm_conn *cm_find_remote(struct cm_engine *, uint32_t remote_id, const struct cm_peer *peer, bool sidr);
+/* Who asks again for the same service as this one. */
+struct cm_conn *cm_find_scout(const struct cm_conn *);
 struct cm_conn *cm_find_qp(struct cm_engine *, uint32_t qpn, const struct cm_peer *peer);
 struct cm_listener *cm_find_listener(struct cm_engine *, uint64_t service_id, const struct pkt_addr *address);
 
@@ -95,5 +107,11 @@ void cm_event(struct cm_conn *, enum cm_event_kind kind, void *app, int status, 
 void cm_arm(struct cm_conn *, uint64_t deadline_ns);
 void cm_wait_out(struct cm_conn *, enum cm_state state, uint64_t now_ns); /* TIMEWAIT, REJECTED, CLOSED, ANSWERED */
 void cm_be_patient(struct cm_conn *, uint64_t now_ns);
+void cm_begin_wait(struct cm_conn *, enum cm_state state, uint64_t now_ns); /* for the answer to `last` */
+
+/* cm_refusal.c.  Nobody listens for the service a request asked for: again later, or the program is told. */
+void cm_refused(struct cm_conn *, const struct cm_msg *msg, uint64_t now_ns);
+void cm_not_refused(struct cm_conn *, uint64_t now_ns); /* another answer came, or none at all */
+void cm_refusal_forget(struct cm_conn *);               /* the program gives up: another is the scout */
 
 #endif

@@ -110,7 +110,7 @@ static void on_request(struct cm_engine *engine, const struct cm_peer *from, con
     cm_event(conn, CM_EVENT_REQUEST, listener->app, 0, msg);
 }
 
-static void on_reply(struct cm_engine *engine, const struct cm_peer *from, const struct cm_msg *msg)
+static void on_reply(struct cm_engine *engine, const struct cm_peer *from, const struct cm_msg *msg, uint64_t now_ns)
 {
     struct cm_conn *conn = conn_of(engine, from, msg, false);
 
@@ -124,6 +124,7 @@ static void on_reply(struct cm_engine *engine, const struct cm_peer *from, const
         conn->remote_qp = msg->qpn;
         conn->reply = *msg;
         if (msg->qpn != 0) cm_index_add(conn, CM_BY_QP);
+        cm_not_refused(conn, now_ns);
         conn->state = CM_REP_RECEIVED;
         cm_arm(conn, CM_NEVER);
         cm_event(conn, CM_EVENT_REPLY, conn->app, 0, msg);
@@ -170,11 +171,8 @@ static void on_reject(struct cm_engine *engine, const struct cm_peer *from, cons
     /* A requester that gave up names no connection but its own: ours is found by that. */
     if (conn == NULL && msg->local_id != 0) conn = cm_find_remote(engine, msg->local_id, from, false);
     if (conn == NULL || conn->sidr) return;
-    /* Programs listen, connect, and listen anew on the same port, and count on a peer whose addresses take a while to
-     * resolve.  Ours take none: so whoever does not listen yet is asked again. */
-    if (conn->state == CM_REQ_SENT && msg->reason == CM_REJECT_INVALID_SERVICE && conn->refusals < CM_REFUSALS_MAX) {
-        conn->refusals++;
-        cm_arm(conn, now_ns + CM_REFUSAL_NS);
+    if (conn->state == CM_REQ_SENT && msg->reason == CM_REJECT_INVALID_SERVICE) {
+        cm_refused(conn, msg, now_ns);
         return;
     }
     switch (conn->state) {
@@ -209,6 +207,7 @@ static void on_delay(struct cm_engine *engine, const struct cm_peer *from, const
             (conn->state == CM_REP_SENT && msg->message == 1 && conn->remote_id == msg->local_id);
     if (!asked) return;
     conn->delays++;
+    cm_not_refused(conn, now_ns);
     cm_be_patient(conn, now_ns);
 }
 
@@ -248,6 +247,10 @@ static void on_sidr_reply(struct cm_engine *engine, const struct cm_peer *from, 
 
     if (conn == NULL || conn->state != CM_SIDR_SENT) return;
     if (memcmp(&conn->peer.remote, &from->remote, sizeof from->remote) != 0) return;
+    if (msg->status == CM_SIDR_UNSUPPORTED) {
+        cm_refused(conn, msg, now_ns);
+        return;
+    }
     conn->reply = *msg;
     if (msg->status == CM_SIDR_SUCCESS)
         cm_event(conn, CM_EVENT_SIDR_REPLY, conn->app, 0, msg);
@@ -267,7 +270,7 @@ void cm_receive(struct cm_engine *engine, const struct cm_peer *from, const uint
         on_request(engine, from, &msg, now_ns);
         return;
     case CM_REP:
-        on_reply(engine, from, &msg);
+        on_reply(engine, from, &msg, now_ns);
         return;
     case CM_RTU:
         on_ready(engine, from, &msg);

@@ -50,7 +50,7 @@ int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const st
     return 0;
 }
 
-static uint8_t live_flags(const struct vqp *qp, unsigned flags)
+uint8_t verbs_live_flags(const struct vqp *qp, unsigned flags)
 {
     return (uint8_t)(((flags & IBV_SEND_SIGNALED) || qp->signal_all ? NIC_SIGNALED : 0u) |
                      (flags & IBV_SEND_SOLICITED ? NIC_SOLICITED : 0u) | (flags & IBV_SEND_FENCE ? NIC_FENCE : 0u));
@@ -86,7 +86,7 @@ static int address(struct vqp *qp, const struct ibv_send_wr *wr, struct live_sen
 
 static int send_one(struct vqp *qp, const struct ibv_send_wr *wr)
 {
-    struct live_send send = {.wr = {.wr_id = wr->wr_id, .flags = live_flags(qp, wr->send_flags)},
+    struct live_send send = {.wr = {.wr_id = wr->wr_id, .flags = verbs_live_flags(qp, wr->send_flags)},
                              .sge = (const struct live_sge *)wr->sg_list,
                              .sges = (unsigned)wr->num_sge,
                              .copy = wr->send_flags & IBV_SEND_INLINE};
@@ -168,7 +168,7 @@ int verbs_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_
 int verbs_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
     struct vqp *qp = vqp_of(ibv);
-    struct live_send send = {.wr = {.wr_id = bind->wr_id, .flags = live_flags(qp, bind->send_flags)}};
+    struct live_send send = {.wr = {.wr_id = bind->wr_id, .flags = verbs_live_flags(qp, bind->send_flags)}};
     const uint32_t key = ibv_inc_rkey(mw->rkey);
     int error = verbs_bind_request(qp, mw, key, &bind->bind_info, &send);
 

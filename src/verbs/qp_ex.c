@@ -51,9 +51,7 @@ static struct live_send *begin(struct ibv_qp_ex *ex, uint8_t verb)
     memset(send, 0, sizeof *send);
     send->wr.wr_id = ex->wr_id;
     send->wr.verb = verb;
-    send->wr.flags = (uint8_t)(((ex->wr_flags & IBV_SEND_SIGNALED) || qp->signal_all ? NIC_SIGNALED : 0u) |
-                               (ex->wr_flags & IBV_SEND_SOLICITED ? NIC_SOLICITED : 0u) |
-                               (ex->wr_flags & IBV_SEND_FENCE ? NIC_FENCE : 0u));
+    send->wr.flags = verbs_live_flags(qp, ex->wr_flags);
     send->sge = NULL;
     return send;
 }
@@ -238,7 +236,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
     struct live_sge *sge = build->sge;
     int error = build->error;
 
-    /* All or none: the room can only grow until they are posted, as the lock keeps other builders out. */
+    /* All or none, as long as nobody uses ibv_post_send() meanwhile: the lock keeps other builders out, not that. */
     if (error == 0 && build->sends > 1 && live_qp_send_room(qp->live) < build->sends) error = ENOMEM;
     for (unsigned i = 0; error == 0 && i < build->sends; i++) {
         struct live_send *send = &build->send[i];

@@ -2,9 +2,8 @@
 /*
  * What a device is: ibv_query_device(_ex), ibv_query_port, GIDs, P_Keys, time.
  *
- * Addresses and port state are read anew on each query, since they come and go with the interface.  The
- * limits are those that creation checks (verbs_int.h).  One P_Key, the default; LIDs are 0, as on any
- * Ethernet port.
+ * Addresses and port state are read anew on each query, since they come and go with the interface.  Which of the
+ * limits are enforced, verbs_int.h says.  One P_Key, the default; LIDs are 0, as on any Ethernet port.
  */
 #include "verbs/verbs_int.h"
 
@@ -104,18 +103,19 @@ enum ibv_mtu verbs_mtu(uint32_t if_mtu)
     return IBV_MTU_256;
 }
 
-/* Width (1, 2: 1x, 4x) and speed code of the nearest rate that is not above the line's. */
+/* Width (1, 2: 1x, 4x) and speed code of the nearest rate that is not above the line's; the code has eight bits, and
+ * the next one, for lanes of 200G, needs nine. */
 static void link_rate(uint64_t bps, uint8_t *ret_width, uint8_t *ret_speed)
 {
     static const struct {
         uint64_t mbps;
         uint8_t width, speed;
-    } rate[] = {{800000, 2, 255}, {400000, 2, 128}, {200000, 2, 64}, {100000, 2, 32}, {50000, 1, 64},
-                {40000, 2, 4},    {25000, 1, 32},   {14000, 1, 16},  {10000, 1, 4},   {5000, 1, 2}};
+    } rate[] = {{400000, 2, 128}, {200000, 2, 64}, {100000, 2, 32}, {50000, 1, 64}, {40000, 2, 4},
+                {25000, 1, 32},   {14000, 1, 16},  {10000, 1, 4},   {5000, 1, 2}};
 
     *ret_width = 1;
     *ret_speed = 1;
-    for (unsigned i = 1; i < sizeof rate / sizeof rate[0]; i++) {
+    for (unsigned i = 0; i < sizeof rate / sizeof rate[0]; i++) {
         if (bps < rate[i].mbps * 1000000u) continue;
         *ret_width = rate[i].width;
         *ret_speed = rate[i].speed;

@@ -172,7 +172,7 @@ static uint16_t next_port(void)
     return (uint16_t)(PORT_FIRST + rdmacm.next_port++ % PORTS);
 }
 
-static uint64_t service_of(const struct rid *id, uint16_t port)
+uint64_t rdmacm_service(const struct rid *id, uint16_t port)
 {
     return ((uint64_t)(unsigned)id->pub.ps << 16) + port;
 }
@@ -185,7 +185,7 @@ static int choose_port(struct rid *id, uint16_t port)
     for (int i = 0; i < PORT_ATTEMPTS && error == -EADDRINUSE; i++) {
         uint16_t now = port ? port : next_port();
         rdmacm_set_port(source, now);
-        id->service_id = service_of(id, now);
+        id->service_id = rdmacm_service(id, now);
         error = id->reuse && port ? 0 : reserve(id);
         if (port) break;
     }
@@ -316,7 +316,7 @@ static int resolve_locked(struct rid *id, const struct sockaddr *source, const s
     rdmacm_attach(id, device, gid);
     memcpy(&addr->src_storage, &local, sizeof local);
     rdmacm_set_port(&addr->src_addr, port ? port : next_port());
-    if (!id->reserved) id->service_id = service_of(id, rdmacm_port(&addr->src_addr));
+    if (!id->reserved) id->service_id = rdmacm_service(id, rdmacm_port(&addr->src_addr));
     memset(&addr->dst_storage, 0, sizeof addr->dst_storage);
     memcpy(&addr->dst_storage, destination, rdmacm_sockaddr_bytes(destination));
     id->bound = true;

@@ -44,17 +44,12 @@ static struct cm_peer peer_of(const struct rid *id)
                             .remote = rdmacm_address(&id->pub.route.addr.dst_addr)};
 }
 
-static uint64_t service_of(const struct rid *id)
-{
-    return ((uint64_t)(unsigned)id->pub.ps << 16) + rdmacm_port(&id->pub.route.addr.dst_addr);
-}
-
 static void fill_request(struct rid *id, const struct rdma_conn_param *param, struct cm_msg *msg)
 {
     struct cm_peer peer = peer_of(id);
 
     msg->mad.attribute = CM_REQ;
-    msg->service_id = service_of(id);
+    msg->service_id = rdmacm_service(id, rdmacm_port(&id->pub.route.addr.dst_addr));
     msg->ca_guid = guid_of(id);
     msg->qpn = id->pub.qp != NULL ? id->pub.qp->qp_num : param->qp_num;
     msg->srq = id->pub.qp != NULL ? id->pub.qp->srq != NULL : param->srq != 0;
@@ -137,7 +132,7 @@ int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *given)
         memcpy(&msg.private_data[RDMACM_HEADER_BYTES], param->private_data, param->private_data_len);
     if (sidr) {
         msg.mad.attribute = CM_SIDR_REQ;
-        msg.service_id = service_of(id);
+        msg.service_id = rdmacm_service(id, rdmacm_port(&id->pub.route.addr.dst_addr));
         msg.pkey = 0xffff;
     } else {
         error = fill_depths(id, param, false);

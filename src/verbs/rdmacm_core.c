@@ -71,15 +71,6 @@ bool rdmacm_gid_of(const struct rdevice *device, const struct pkt_addr *address,
     return false;
 }
 
-struct rdevice *rdmacm_device_by_verbs(const struct ibv_context *verbs)
-{
-    struct rdevice *device = rdmacm.devices;
-
-    while (device != NULL && device->verbs != verbs)
-        device = device->next;
-    return device;
-}
-
 static struct rdevice *find_opened(const char *ifname)
 {
     struct rdevice *device = rdmacm.devices;

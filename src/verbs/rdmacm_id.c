@@ -191,18 +191,17 @@ int rdma_set_option(struct rdma_cm_id *pub, int level, int name, void *value, si
     return level == RDMA_OPTION_IB ? rdmacm_complete(rid_of(pub)) : 0;
 }
 
-/* Enhanced connection establishment is for vendors' options; there are none here. */
+/* Enhanced connection establishment is for vendors' options.  There are none here: nothing is sent, nothing read. */
 int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 {
     if (pub == NULL || ece == NULL || pub->qp != NULL || ece->comp_mask != 0) return rdmacm_fail(EINVAL);
-    rid_of(pub)->ece_local = *ece;
     return 0;
 }
 
 int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 {
     if (pub == NULL || ece == NULL || pub->qp != NULL) return rdmacm_fail(EINVAL);
-    *ece = rid_of(pub)->ece_remote;
+    *ece = (struct ibv_ece){.vendor_id = 0};
     return 0;
 }
 

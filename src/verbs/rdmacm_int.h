@@ -72,17 +72,15 @@ struct rid {
     uint64_t service_id;
     uint32_t taken, acknowledged; /* events */
     uint32_t psn, qkey;
-    uint32_t qpn; /* of a queue pair that the program manages itself */
     int backlog, waiting;
     uint8_t gid_index, mtu;
     uint8_t tos, ack_timeout;
     uint8_t responder_resources, initiator_depth, retry_count, rnr_retry_count;
     bool reuse, v6_only, synchronous, own_channel;
-    bool bound, any, reserved, listening, active, srq;
-    bool own_send_cq, own_recv_cq, own_srq_cq;
+    bool bound, any, reserved, listening, active;
+    bool own_send_cq, own_recv_cq;
     struct ibv_qp_init_attr *endpoint_attr; /* rdma_create_ep() of a listener: for those it accepts */
     struct ibv_pd *endpoint_pd;
-    struct ibv_ece ece_local, ece_remote;
     struct ibv_sa_path_rec path;
 };
 
@@ -115,7 +113,6 @@ void rdmacm_flush(void);   /* locked: sends and tells what the machine answered 
 int rdmacm_open_all(void); /* locked: how many devices are open, or -errno */
 int rdmacm_device_of(const struct pkt_addr *address, struct rdevice **ret, uint8_t *ret_gid); /* locked */
 bool rdmacm_gid_of(const struct rdevice *device, const struct pkt_addr *address, uint8_t *ret);
-struct rdevice *rdmacm_device_by_verbs(const struct ibv_context *verbs);
 
 /* rdmacm_address.c */
 struct pkt_addr rdmacm_address(const struct sockaddr *address);
@@ -124,6 +121,7 @@ socklen_t rdmacm_sockaddr_bytes(const struct sockaddr *address); /* 0: not a fam
 void rdmacm_sockaddr(struct sockaddr_storage *ret, const struct pkt_addr *address, bool v6, uint16_t port);
 uint16_t rdmacm_port(const struct sockaddr *address);
 void rdmacm_set_port(struct sockaddr *address, uint16_t port);
+uint64_t rdmacm_service(const struct rid *id, uint16_t port);                  /* A11: the port space and the port */
 void rdmacm_attach(struct rid *id, struct rdevice *device, uint8_t gid_index); /* locked */
 void rdmacm_path(struct rid *id);                                              /* fills the path record */
 void rdmacm_unbind(struct rid *id);                                            /* locked */

@@ -138,13 +138,6 @@ int rlisten(int fd, int backlog)
     return 0;
 }
 
-static bool request_waits(const struct rs *rs)
-{
-    struct pollfd fd = {.fd = rs->fd, .events = POLLIN};
-
-    return poll(&fd, 1, 0) == 1;
-}
-
 /* A request becomes a socket; NULL: it did not, errno says why. */
 static struct rs *accept_request(struct rdma_cm_event *event)
 {
@@ -188,7 +181,7 @@ int raccept(int fd, struct sockaddr *address, socklen_t *bytes)
     if (rs->type == SOCK_DGRAM || rs->state != RS_LISTENING) return rs_fail(EINVAL);
     while (accepted == NULL) {
         pthread_mutex_lock(&rs->lock);
-        bool ready = rs_wait(rs, request_waits, rs->nonblocking ? 0 : -1);
+        bool ready = rs_wait(rs, rs_request_waits, rs->nonblocking ? 0 : -1);
         pthread_mutex_unlock(&rs->lock);
         if (!ready) return rs->nonblocking ? rs_fail(EAGAIN) : -1;
         if (rdma_get_cm_event(rs->channel, &event) != 0) {
@@ -270,18 +263,15 @@ static bool all_sent(const struct rs *rs)
     return (rs->sent == rs->sent_done && rs->controls == 0) || rs->state != RS_CONNECTED;
 }
 
-static bool control_fits(const struct rs *rs)
-{
-    return rs->controls < RS_CONTROLS || rs->state != RS_CONNECTED;
-}
-
-/* With the lock held. */
+/* With the lock held.  Before the requester's RTU nothing can be sent: a blocking socket waits for it; should it take
+ * longer, rs_progress() tells the peer when it came. */
 static void shut_write(struct rs *rs)
 {
     if (rs->shut_write) return;
     rs->shut_write = true;
     if (rs->state == RS_ACCEPTED || rs->state == RS_CONNECTED)
-        if (rs_wait(rs, control_fits, CLOSE_MS)) rs->shut_told = rs_control(rs, RS_SHUT, NULL) == 0;
+        (void)rs_wait(rs, rs_control_fits, rs->nonblocking && rs->state == RS_ACCEPTED ? 0 : CLOSE_MS);
+    rs_progress(rs);
 }
 
 int rshutdown(int fd, int how)

@@ -102,11 +102,13 @@ bool rs_writable(const struct rs *rs);
 size_t rs_push(struct rs *rs, const void *data, size_t bytes); /* as much as there is room for */
 size_t rs_pull(struct rs *rs, void *data, size_t bytes, bool peek);
 int rs_control(struct rs *rs, enum rs_kind kind, const struct rs_map *map); /* -EAGAIN */
+bool rs_control_fits(const struct rs *rs);                                  /* it does, or never will */
 int rs_write(struct rs *rs, const void *data, uint32_t bytes, uint64_t address, uint32_t key);
 
 /* rsocket_wait.c */
 /* Waits until `ready` says so, up to timeout_ms (-1: for ever); the lock is let go meanwhile.  False: it did not. */
 bool rs_wait(struct rs *rs, bool (*ready)(const struct rs *), int timeout_ms);
+bool rs_request_waits(const struct rs *rs); /* a listener has something to accept */
 void rs_arm(struct rs *rs);
 void rs_take_events(struct rs *rs);
 short rs_events(struct rs *rs, short wanted);

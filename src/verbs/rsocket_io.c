@@ -165,11 +165,6 @@ ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
     return gather(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, true);
 }
 
-static bool control_fits(const struct rs *rs)
-{
-    return (rs->state == RS_CONNECTED && rs->controls < RS_CONTROLS) || rs->state == RS_ENDED || rs->state == RS_FAILED;
-}
-
 off_t riomap(int fd, void *data, size_t bytes, int prot, int flags, off_t offset)
 {
     struct rs *rs = rs_of(fd);
@@ -189,7 +184,7 @@ off_t riomap(int fd, void *data, size_t bytes, int prot, int flags, off_t offset
     if (error == 0) {
         if (offset == -1) offset = (off_t)(uintptr_t)data;
         map = (struct rs_map){.offset = (uint64_t)offset, .address = (uintptr_t)data, .length = bytes, .key = mr->rkey};
-        if (!rs_wait(rs, control_fits, -1) || rs_control(rs, RS_MAP, &map) < 0) error = ENOTCONN;
+        if (!rs_wait(rs, rs_control_fits, -1) || rs_control(rs, RS_MAP, &map) < 0) error = ENOTCONN;
     }
     if (error == 0) {
         rs->map[rs->maps].mr = mr;

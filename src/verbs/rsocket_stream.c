@@ -120,6 +120,11 @@ int rs_control(struct rs *rs, enum rs_kind kind, const struct rs_map *map)
     return 0;
 }
 
+bool rs_control_fits(const struct rs *rs)
+{
+    return (rs->state == RS_CONNECTED && rs->controls < RS_CONTROLS) || rs->state == RS_ENDED || rs->state == RS_FAILED;
+}
+
 static void take_map(struct rs *rs, enum rs_kind kind, const uint8_t *data)
 {
     struct rs_map map;
@@ -215,24 +220,31 @@ static void connection_event(struct rs *rs, const struct rdma_cm_event *event)
     }
 }
 
-void rs_progress(struct rs *rs)
+static void take_completions(struct rs *rs)
 {
-    struct rdma_cm_event *event;
     struct ibv_wc wc[16];
-    int count;
 
-    if (rs->state == RS_LISTENING || rs->channel == NULL) return;
-    /* Before the end of the connection is believed, what came before it is taken. */
     for (int rounds = 0; rs->cq != NULL && rounds < 64; rounds++) {
-        count = ibv_poll_cq(rs->cq, 16, wc);
+        int count = ibv_poll_cq(rs->cq, 16, wc);
         for (int i = 0; i < count; i++)
             completed(rs, &wc[i]);
         if (count < 16) break;
     }
+}
+
+void rs_progress(struct rs *rs)
+{
+    struct rdma_cm_event *event;
+
+    if (rs->state == RS_LISTENING || rs->channel == NULL) return;
+    take_completions(rs);
     for (int i = 0; i < 8 && rs->state != RS_ENDED && rdma_get_cm_event(rs->channel, &event) == 0; i++) {
         connection_event(rs, event);
         (void)rdma_ack_cm_event(event);
+        /* What came before the end of the connection may have come after the look above. */
+        if (rs->state == RS_ENDED) take_completions(rs);
     }
+    if (rs->shut_write && !rs->shut_told) rs->shut_told = rs_control(rs, RS_SHUT, NULL) == 0;
     if (rs->freed - rs->freed_told >= RS_SLOTS / 2) (void)rs_control(rs, RS_CREDIT, NULL);
 }
 

@@ -11,25 +11,17 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "verbs/rdmacm_int.h"
 #include "verbs/rsocket_int.h"
 
 #define SPIN_NS 20000u
 #define SHARED_MS 20
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* What is left of a wait that began at start_ns; -1: for ever. */
 static int left_ms(uint64_t start_ns, int timeout_ms)
 {
-    uint64_t gone_ms = (now_ns() - start_ns) / 1000000;
+    uint64_t gone_ms = (rdmacm_now_ns() - start_ns) / 1000000;
 
     if (timeout_ms < 0) return -1;
     return gone_ms >= (uint64_t)timeout_ms ? 0 : timeout_ms - (int)gone_ms;
@@ -52,7 +44,7 @@ void rs_take_events(struct rs *rs)
 
 bool rs_wait(struct rs *rs, bool (*ready)(const struct rs *), int timeout_ms)
 {
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = rdmacm_now_ns();
 
     for (;;) {
         struct pollfd fds[2] = {{.fd = rs->fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
@@ -61,7 +53,7 @@ bool rs_wait(struct rs *rs, bool (*ready)(const struct rs *), int timeout_ms)
         do {
             rs_progress(rs);
             if (ready(rs)) return true;
-        } while (timeout_ms != 0 && now_ns() - start_ns < SPIN_NS);
+        } while (timeout_ms != 0 && rdmacm_now_ns() - start_ns < SPIN_NS);
         if (timeout_ms == 0) return false;
         rs_take_events(rs);
         rs_arm(rs);
@@ -84,7 +76,7 @@ bool rs_wait(struct rs *rs, bool (*ready)(const struct rs *), int timeout_ms)
     }
 }
 
-static bool request_waits(const struct rs *rs)
+bool rs_request_waits(const struct rs *rs)
 {
     struct pollfd fd = {.fd = rs->fd, .events = POLLIN};
 
@@ -95,7 +87,7 @@ short rs_events(struct rs *rs, short wanted)
 {
     short events = 0;
 
-    if (rs->state == RS_LISTENING) return request_waits(rs) ? (short)(wanted & POLLIN) : 0;
+    if (rs->state == RS_LISTENING) return rs_request_waits(rs) ? (short)(wanted & POLLIN) : 0;
     rs_progress(rs);
     if (rs->state == RS_FAILED) return (short)(POLLERR | (wanted & (POLLIN | POLLOUT)));
     if (rs->state == RS_NEW || rs->state == RS_BOUND) return POLLHUP;
@@ -150,14 +142,14 @@ static void sleep_on(const struct pollfd *fds, nfds_t count, struct pollfd *unde
 
 int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = rdmacm_now_ns();
     struct pollfd *under;
     int ready, error = 0;
 
     do {
         ready = look(fds, count, false);
         if (ready > 0 || timeout_ms == 0) return ready;
-    } while (now_ns() - start_ns < SPIN_NS);
+    } while (rdmacm_now_ns() - start_ns < SPIN_NS);
     under = calloc(2 * count + 1, sizeof *under);
     if (under == NULL) return rs_fail(ENOMEM);
     for (;;) {

@@ -23,7 +23,8 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* What ibv_query_device() promises, and creation checks. */
+/* What ibv_query_device() promises.  Sizes are checked when things are made; of the counts, those that are a table's
+ * (queue pairs, regions and windows) and device memory: of the others there may be more. */
 enum {
     LIMIT_QP = LIVE_QPS_MAX,
     LIMIT_QP_WR = 16384,
@@ -170,7 +171,6 @@ struct vqp {
     struct ibv_qp_attr attr; /* as modified */
     struct vgroup *groups;
     uint32_t async_taken;
-    struct ibv_ece ece;
     pthread_mutex_t lock; /* attr, groups */
     pthread_mutex_t build_lock;
     struct builder build;
@@ -260,6 +260,7 @@ int verbs_post_recv(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **
 int verbs_post_srq_recv(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 int verbs_bind_mw(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 /* A window's binding as a request; EINVAL, EPERM when it may not be. */
+uint8_t verbs_live_flags(const struct vqp *qp, unsigned flags);
 int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const struct ibv_mw_bind_info *info,
                        struct live_send *ret);
 int verbs_qp_ex_init(struct vqp *qp, uint64_t operations);

@@ -36,6 +36,16 @@ class Frame(Case):
         for verb in document["verbs"]:
             self.assertRegex(text, rf"(?m)^  {verb['name']} +{re.escape(verb['help'])}$")
 
+    def test_import_has_a_document(self):
+        matrix = b"Nodes 16\nConnections 2\n0->15 id 1 start 0 size 2000\n3->4 size 5 prio 1\ntrigger id 1\n"
+        path = self.file("matrix.cm", matrix)
+        text = rocelab("import", "--from", "htsim", path).stdout
+        document = json.loads(rocelab("import", "--json", "--from", "htsim", path).stdout)
+        self.assertEqual((document["version"], document["kind"], document["from"]), (1, "import", "htsim"))
+        self.assertEqual(document["fabric"], text)
+        self.assertEqual(document["notes"], ["line 4: prio is not carried over", "line 5: trigger is not carried over"])
+        self.assertIn("--json, --quiet and --strict do nothing here", rocelab("help", "run").stdout)
+
     def test_help_of_a_verb(self):
         for verb in verbs():
             texts = {rocelab(*arguments).stdout for arguments in (["help", verb], [verb, "--help"], [verb, "-h"])}

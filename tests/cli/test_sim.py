@@ -281,6 +281,9 @@ class Pcap(Sim):
                    "the link of port 'leaf0:0' is captured already")
         self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "h1:0=a", path, cwd=self.folder), "named for two ports")
         self.wrong(rocelab("sim", "--pcap", "h0:0=-", "--json", path), "both want standard output")
+        large = self.fabric(SMALL + "nics: {mtu: 8192}\n", "large.yaml")
+        self.wrong(rocelab("sim", "--pcap", "h0:0=large.pcap", large, cwd=self.folder), "more than 4096 bytes")
+        self.assertFalse((self.folder / "large.pcap").exists())
         self.wrong(rocelab("sim", "--json", "--pcap", "h0:0=/dev/full", path, stdout=subprocess.DEVNULL),
                    "/dev/full: No space left on device")
 

@@ -192,14 +192,16 @@ class Guest:
         return ["ip", "netns", "exec", self.namespace] + list(command)
 
     def loss(self, percent):
-        """Random loss on the cable, both ways; 0 takes it away."""
-        for device in ("tap0", "br0"):
-            subprocess.run(["tc", "-n", self.namespace, "qdisc", "del", "dev", device, "root"], stderr=subprocess.DEVNULL, check=False)
-        if percent:
-            run("tc", "-n", self.namespace, "qdisc", "add", "dev", "tap0", "root", "netem", "loss", f"{percent}%")
-            status, output = self.sh(f"tc qdisc replace dev eth0 root netem loss {percent}%")
-            if status:
-                raise Missing("no netem in the guest: " + output.strip())
+        """From now on, of what the guest sends this share is lost at random."""
+        status, output = self.sh(f"/sbin/tc qdisc replace dev eth0 root netem loss {percent}%")
+        if status:
+            raise Missing("no netem in the guest: " + output.strip())
+
+    def lost(self):
+        """How many packets of the guest were lost so."""
+        _, output = self.sh("/sbin/tc -s qdisc show dev eth0")
+        match = re.search(r"netem.*?dropped (\d+)", output, re.S)
+        return int(match.group(1)) if match else 0
 
     def __exit__(self, *_):
         if self.port:

@@ -366,6 +366,70 @@ static void test_nobody_listens(void **state)
     free(w);
 }
 
+/* The peer begins to listen at any moment: then all connections come about, or none was ever seen. */
+static void test_all_or_none(void **state)
+{
+    unsigned all = 0, none = 0;
+    struct world *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    for (unsigned round = 0; round < 400; round++) {
+        unsigned answered = 0, asked = 0, refused = 0;
+
+        begin(w, test_seed_or(1) + round, 0, 0, 40);
+        cm_unlisten(w->engine[1], SERVICE, NULL);
+        w->sidr = round % 2;
+        uint64_t listen_ns = w->now_ns + rng_below(&w->rng, SECOND);
+        connect_all(w, CONNS);
+        while (w->now_ns < listen_ns && step(w))
+            ;
+        assert_int_equal(cm_listen(w->engine[1], SERVICE, NULL, w), 0);
+        run_out(w);
+        for (unsigned i = 0; i < CONNS; i++) {
+            const struct half *half = &w->half[0][i];
+            answered += w->sidr ? half->sidr : half->established;
+            refused += w->sidr ? half->unreachable : half->rejected;
+            asked += w->half[1][i].requests;
+        }
+        assert_int_equal(answered, asked);
+        assert_int_equal(answered + refused, CONNS);
+        assert_true(answered == 0 || refused == 0);
+        *(answered ? &all : &none) += 1;
+        finish(w);
+    }
+    assert_in_range(all, 50, 350); /* both ends were seen */
+    assert_in_range(none, 50, 350);
+    free(w);
+}
+
+/* A program that gives up leaves the asking to the next of its connections. */
+static void test_scout_released(void **state)
+{
+    struct world *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    begin(w, 6, 0, 0, 1);
+    cm_unlisten(w->engine[1], SERVICE, NULL);
+    w->sidr = true;
+    connect_all(w, 3);
+    for (unsigned i = 0; i < 6; i++) /* three requests, three refusals */
+        assert_true(step(w));
+    for (unsigned i = 0; i < 2; i++) {
+        cm_release(w->half[0][i].conn, w->now_ns);
+        w->half[0][i].released = true;
+        assert_false(cm_has_send(w->engine[0]));
+    }
+    assert_int_equal(cm_listen(w->engine[1], SERVICE, NULL, w), 0);
+    run_out(w);
+    assert_int_equal(w->half[0][2].sidr, 1);
+    assert_int_equal(w->half[1][0].requests + w->half[1][1].requests, 0);
+    w->half[0][0].conn = w->half[0][1].conn = NULL;
+    finish(w);
+    free(w);
+}
+
 /* A peer that forgot its connection connects again from the same queue pair. */
 static void test_stale(void **state)
 {
@@ -463,6 +527,8 @@ int main(void)
         cmocka_unit_test_teardown(test_sidr, tell_seed),
         cmocka_unit_test_teardown(test_nobody_answers, tell_seed),
         cmocka_unit_test_teardown(test_nobody_listens, tell_seed),
+        cmocka_unit_test_teardown(test_all_or_none, tell_seed),
+        cmocka_unit_test_teardown(test_scout_released, tell_seed),
         cmocka_unit_test_teardown(test_stale, tell_seed),
         cmocka_unit_test_teardown(test_forged, tell_seed),
         cmocka_unit_test_teardown(test_leaving, tell_seed),

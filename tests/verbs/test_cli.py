@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -54,6 +55,27 @@ class Run(unittest.TestCase):
         self.wrong(rocelab("run", "--wire", "string", "--", "true"), 2, "string")
         self.wrong(rocelab("run", "--fault", "loss=lots", "--", "true"), 2, "loss=lots")
         self.wrong(rocelab("run", "--", "true", ROCELAB_PORT="no"), 2, "ROCELAB_PORT")
+
+    def test_devices_are_checked_before(self):
+        for value in ("nope0", "lo,nope0", "mlx5_0=nope0"):
+            result = rocelab("run", "--device", value, "--", "true")
+            self.wrong(result, 2, "device 'nope0': no interface with an address; there are: ")
+            self.assertIn("lo", result.stderr.rsplit(": ", 1)[1].strip().split(", "))
+
+    def test_moved_prefix(self):
+        """Below a prefix that the build knew nothing of, the library is found beside the program."""
+        need()
+        library = pathlib.Path(os.environ["ROCELAB_LIBIBVERBS"]).parent
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = pathlib.Path(folder).resolve()
+            (prefix / "bin").mkdir()
+            (prefix / "lib" / "rocelab").mkdir(parents=True)
+            shutil.copy(PROGRAM, prefix / "bin")
+            for name in ("libibverbs.so.1", "librdmacm.so.1"):
+                shutil.copy(library / name, prefix / "lib" / "rocelab" / name)
+            result = subprocess.run([prefix / "bin" / "rocelab", "run", "--", "env"], env=environment(), check=True,
+                                    capture_output=True, text=True, timeout=LIMIT)
+            self.assertRegex(result.stdout, rf"(?m)^LD_LIBRARY_PATH={prefix}/lib/rocelab(:|$)")
 
     def test_variables_reach_the_program(self):
         need()
