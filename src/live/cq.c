@@ -34,14 +34,6 @@
 #define TAKEN_PS (3 * PS_US) /* what a call takes at least when somebody else has run */
 #define GAP_PS (20 * PS_US)  /* between two polls: the application did something else */
 
-static uint32_t power_of_two(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 int live_channel_create(struct live *live, struct live_channel **ret)
 {
     struct live_channel *channel = malloc(sizeof *channel);
@@ -237,6 +229,7 @@ int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
         if (now - live->polled_at > GAP_PS) live->vain_since = now;
         __atomic_store_n(&live->polled_at, now, __ATOMIC_RELAXED);
         pthread_getcpuclockid(pthread_self(), &live->poller);
+        if (!live->thread_runs) thread_forwarded(live, now);
         bool came = progress_rx(live, now);
         if (__atomic_load_n(&live->yielded, __ATOMIC_RELAXED)) {
             __atomic_store_n(&live->yielded, false, __ATOMIC_RELAXED);
@@ -318,6 +311,7 @@ int live_channel_wait(struct live_channel *channel, struct live_cq **ret, void *
 {
     for (;;) {
         eventfd_t value;
+        if (live_inert(channel->live)) return -ENODEV; /* before an event is taken that is the parent's */
         if (eventfd_read(channel->fd, &value) < 0) return -errno;
         int error = live_enter(channel->live);
         if (error < 0) return error;

@@ -27,9 +27,14 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live *list;
 
+bool live_inert(const struct live *live)
+{
+    return __atomic_load_n(&live->inert, __ATOMIC_RELAXED);
+}
+
 int live_enter(struct live *live)
 {
-    if (__atomic_load_n(&live->inert, __ATOMIC_RELAXED)) return -ENODEV;
+    if (live_inert(live)) return -ENODEV;
     pthread_mutex_lock(&live->lock);
     return 0;
 }
@@ -40,12 +45,12 @@ void live_leave(struct live *live)
 }
 
 /* In the child: let go of the copies of the parent's descriptors, which would keep its sockets alive, and of nothing
- * else.  Wires that write files hold text that is the parent's to write; they are left as they are. */
-void live_forked(void)
+ * else. */
+static void fork_child(void)
 {
     for (struct live *live = list; live; live = live->next) {
         __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
-        if (live->env.pcap[0] == 0 && live->env.trace[0] == 0) wire_close(live->wire);
+        wire_close(live->wire);
         registry_leave(live->registry);
         close(live->wake_fd);
         if (live->netlink_fd >= 0) close(live->netlink_fd);
@@ -71,7 +76,7 @@ static void fork_parent(void)
 
 static void install(void)
 {
-    pthread_atfork(fork_prepare, fork_parent, live_forked);
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 /* Zeroed memory of which only what is used costs anything. */
@@ -112,6 +117,10 @@ static int nic_make(struct live *live)
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
     config.ecn = live->env.cc.kind != CC_NONE;
     config.nak_repeat_ps = NAK_REPEAT_PS;
+    config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
+    if (live->env.cc.min_time_between_cnps) config.cnp_min_gap_ps = live->env.cc.min_time_between_cnps;
+    config.cnp_per_nic = live->env.cc.cnp_per_nic != 0;
+    config.cnp_remember = live->env.cc.cnp_remember != 0;
     config.free_naks = FREE_NAKS;
     return memory_take(live, &config);
 }
@@ -148,6 +157,7 @@ static int wrap(struct live *live, char *why, size_t why_bytes)
         bool standard = strcmp(path, "-") == 0;
         int fd = standard ? dup(2) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         error = fd < 0 ? -errno : wire_trace_open(live->wire, fd, &live->wire);
+        if (error < 0 && fd >= 0) close(fd);
         if (error < 0) snprintf(why, why_bytes, "ROCELAB_TRACE: cannot write %s: %s", path, strerror(-error));
     }
     return error;
@@ -176,7 +186,7 @@ static int wire_make(struct live *live, char *why, size_t why_bytes)
     if (error < 0) return error;
     for (unsigned i = 0; i < live->device.gids; i++) {
         struct live_gid *gid = &live->device.gid[i];
-        int added = gid->net == PKT_NET_V1 ? 0 : wire_add_address(live->wire, &gid->addr);
+        int added = wire_add_address(live->wire, &gid->addr);
         gid->usable = added == 0;
         usable += added == 0;
         if (added < 0 && usable == 0) {
@@ -193,6 +203,7 @@ static void dismantle(struct live *live)
     if (live->wire) wire_close(live->wire);
     if (live->registry) registry_leave(live->registry);
     if (live->memory) munmap(live->memory, live->memory_bytes);
+    peer_release(live);
     if (live->wake_fd >= 0) close(live->wake_fd);
     if (live->mad_fd >= 0) close(live->mad_fd);
     if (live->netlink_fd >= 0) close(live->netlink_fd);
@@ -281,7 +292,7 @@ int device_open_alone(const struct live_device *device, struct live **ret, char 
 void live_close(struct live *live)
 {
     pthread_mutex_lock(&list_lock);
-    if (__atomic_load_n(&live->inert, __ATOMIC_RELAXED) || --live->users > 0) {
+    if (live_inert(live) || --live->users > 0) {
         pthread_mutex_unlock(&list_lock);
         return;
     }

@@ -6,8 +6,8 @@
  * each with a name of its own if wanted (mlx5_0=eth0,lo).  The loopback is a device only where there is no other:
  * programs that use every device they find (UCX, NCCL) would try to reach other machines by it.  Else its
  * addresses are the first device's last GIDs, so that 127.0.0.1 works.  A device's GIDs are its addresses, RoCE
- * v2: IPv4 (mapped) first, so that GID 0 is the one most programs want, then IPv6; v1 entries exist only where the wire
- * can send such frames.  The rate is what the kernel says (virtual interfaces say nothing: 100G).
+ * v2: IPv4 (mapped) first, so that GID 0 is the one most programs want, then IPv6.  There are no v1 entries.
+ * The rate is what the kernel says (virtual interfaces say nothing: 100G).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -115,6 +115,32 @@ static void fill(struct live_device *device, const struct ifaddrs *list)
     device->line_bps = megabits && megabits < 10000000 ? megabits * 1000000 : RATE_DEFAULT_BPS;
 }
 
+static unsigned gid_place(const struct live_device *device, const struct pkt_addr *addr)
+{
+    unsigned at = 0;
+
+    while (at < device->gids && memcmp(&device->gid[at].addr, addr, sizeof *addr) != 0)
+        at++;
+    return at;
+}
+
+/* GIDs keep their places: what is gone stays as unusable, for it may come back; what is new goes behind, and where
+ * there is no room takes the place of one that is gone. */
+void device_gids_merge(struct live_device *device, const struct live_device *fresh)
+{
+    for (unsigned i = 0; i < device->gids; i++)
+        device->gid[i].usable = gid_place(fresh, &device->gid[i].addr) < fresh->gids;
+    for (unsigned i = 0; i < fresh->gids; i++) {
+        if (gid_place(device, &fresh->gid[i].addr) < device->gids) continue;
+        unsigned at = 0;
+        while (at < device->gids && (device->gids < LIVE_GIDS_MAX || device->gid[at].usable))
+            at++;
+        if (at == LIVE_GIDS_MAX) return;
+        device->gids += at == device->gids;
+        device->gid[at] = fresh->gid[i];
+    }
+}
+
 int live_device_refresh(struct live_device *device)
 {
     struct ifaddrs *list;
@@ -123,19 +149,7 @@ int live_device_refresh(struct live_device *device)
     if (getifaddrs(&list) < 0) return -errno;
     fill(&fresh, list);
     freeifaddrs(list);
-    /* GIDs keep their places: what is gone stays as unusable, what is new takes such a place or goes behind. */
-    for (unsigned i = 0; i < device->gids; i++)
-        device->gid[i].usable = false;
-    for (unsigned i = 0; i < fresh.gids; i++) {
-        unsigned at = 0;
-        while (at < device->gids && memcmp(&device->gid[at].addr, &fresh.gid[i].addr, sizeof(struct pkt_addr)) != 0)
-            at++;
-        if (at == device->gids) {
-            if (at == LIVE_GIDS_MAX) continue;
-            device->gid[device->gids++] = fresh.gid[i];
-        }
-        device->gid[at].usable = true;
-    }
+    device_gids_merge(device, &fresh);
     device->up = fresh.up;
     device->if_mtu = fresh.if_mtu;
     return 0;
@@ -241,6 +255,25 @@ int netlink_open(void)
     return -1;
 }
 
+/* The wire follows the table; true: something is other than it was.  An address that has gone stays with the wire until
+ * its place is another's: when it comes back, its sockets are there. */
+static bool follow_gids(struct live *live, const struct live_device *before)
+{
+    bool changed = before->gids != live->device.gids;
+
+    for (unsigned i = 0; i < live->device.gids; i++) {
+        struct live_gid *gid = &live->device.gid[i];
+        const struct live_gid *was = i < before->gids ? &before->gid[i] : NULL;
+        bool replaced = was && memcmp(&was->addr, &gid->addr, sizeof gid->addr) != 0;
+        if (replaced) wire_remove_address(live->wire, &was->addr);
+        /* one that the wire cannot have is not usable, as when the device was opened */
+        if (gid->usable && (!was || replaced || !was->usable))
+            gid->usable = wire_add_address(live->wire, &gid->addr) == 0;
+        changed = changed || replaced || (was && was->usable) != gid->usable;
+    }
+    return changed;
+}
+
 /* Something about interfaces or addresses changed; what, is read anew.  The lock is not held. */
 void netlink_changed(struct live *live)
 {
@@ -251,12 +284,7 @@ void netlink_changed(struct live *live)
     pthread_mutex_lock(&live->lock);
     struct live_device before = live->device;
     if (live_device_refresh(&live->device) == 0) {
-        bool gids = before.gids != live->device.gids;
-        for (unsigned i = 0; i < live->device.gids; i++) {
-            bool was = i < before.gids && before.gid[i].usable;
-            gids = gids || was != live->device.gid[i].usable;
-            if (!was && live->device.gid[i].usable) live->wire->ops->add_address(live->wire, &live->device.gid[i].addr);
-        }
+        bool gids = follow_gids(live, &before);
         if (before.up != live->device.up)
             events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
         if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);

@@ -61,8 +61,10 @@ static int parse_recovery(const struct reading *r, struct live_environment *env,
         *ret = NIC_GO_BACK_N;
     else if (strcmp(r->text, "go-back-0") == 0)
         *ret = NIC_GO_BACK_0;
+    else if (strcmp(r->text, "selective") == 0)
+        *ret = NIC_SELECTIVE;
     else
-        return wrong(r, "no such recovery; there are go-back-n and go-back-0");
+        return wrong(r, "no such recovery; there are selective, go-back-n and go-back-0");
     return 0;
 }
 
@@ -129,12 +131,47 @@ static int parse_count(const struct reading *r, struct live_environment *env, ui
     return parse_unit(r, UNIT_COUNT, ret);
 }
 
+/* "min_time_between_cnps=4us" */
+static int parse_cc_parameter(const struct reading *r, char *item, struct cc_config *ret)
+{
+    static const enum unit_kind kinds[] = {
+        [CC_UNIT_TIME] = UNIT_TIME,   [CC_UNIT_RATE] = UNIT_RATE,   [CC_UNIT_BYTES] = UNIT_SIZE,
+        [CC_UNIT_COUNT] = UNIT_COUNT, [CC_UNIT_SHARE] = UNIT_SHARE, [CC_UNIT_FLAG] = UNIT_COUNT};
+    const struct cc_param *known = cc_param_list;
+    const char *why = "";
+    uint64_t value;
+    char *equal = strchr(item, '=');
+
+    if (equal == NULL) return wrong(r, "behind the name come PARAMETER=VALUE, with commas between");
+    *equal = 0;
+    while (known->name && strcmp(known->name, item) != 0)
+        known++;
+    if (known->name == NULL) return wrong(r, "no such parameter of congestion control");
+    if (unit_parse(kinds[known->unit], equal + 1, &value, &why) < 0) return wrong(r, why);
+    return cc_set(ret, item, value);
+}
+
 static int parse_cc(const struct reading *r, struct live_environment *env, struct cc_config *ret)
 {
+    char text[256];
+    const char *name;
+
     (void)env;
-    if (cc_preset(r->text, ret) < 0 || ret->kind == CC_HPCC)
-        return wrong(r, "no such congestion control; there are none, dcqcn/connectx and dcqcn/paper");
-    return 0;
+    if (snprintf(text, sizeof text, "%s", r->text) >= (int)sizeof text) return wrong(r, "too long");
+    text[strcspn(text, ",")] = 0;
+    /* hpcc needs telemetry that no wire carries */
+    if (cc_preset(text, ret) < 0 || ret->kind == CC_HPCC)
+        return wrong(r, "no such congestion control; there are none, dcqcn/connectx, dcqcn/paper and dcqcn/hpcc-sim");
+    for (const char *at = strchr(r->text, ','); at; at = strchr(at + 1, ',')) {
+        char item[128];
+        snprintf(item, sizeof item, "%.*s", (int)strcspn(at + 1, ","), at + 1);
+        int error = parse_cc_parameter(r, item, ret);
+        if (error < 0) return error;
+    }
+    const char *why = cc_invalid(ret, &name);
+    if (why == NULL) return 0;
+    snprintf(text, sizeof text, "%s %s", name, why);
+    return wrong(r, text);
 }
 
 static int parse_fault(const struct reading *r, struct live_environment *env, struct wire_fault *ret)
@@ -159,7 +196,7 @@ int live_environment_read(struct live_environment *ret, char *why, size_t why_by
     }
 #include "live/environment.def"
 #undef VARIABLE
-    if (env.has_fault && env.fault.seed == 0) env.fault.seed = env.seed;
+    if (env.has_fault && !env.fault.seeded) env.fault.seed = env.seed;
     *ret = env;
     return 0;
 }

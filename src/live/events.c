@@ -100,6 +100,7 @@ int live_watch_wait(struct live_watch *watch, struct live_event *ret)
 {
     for (;;) {
         eventfd_t value;
+        if (live_inert(watch->live)) return -ENODEV; /* before an event is taken that is the parent's */
         if (eventfd_read(watch->fd, &value) < 0) return -errno;
         int error = live_enter(watch->live);
         if (error < 0) return error;

@@ -42,8 +42,8 @@
 #define LIVE_GIDS_MAX 16
 
 struct live_gid {
-    struct pkt_addr addr; /* the GID: IPv6, IPv4 mapped, or link-local from the MAC */
-    uint8_t net;          /* enum pkt_net: V1, IPV4, IPV6: the entry's type */
+    struct pkt_addr addr; /* the GID: IPv6, or IPv4 mapped */
+    uint8_t net;          /* enum pkt_net: IPV4 or IPV6; there are no v1 entries */
     bool usable;          /* the address is there now */
 };
 
@@ -67,15 +67,10 @@ int live_devices(struct live_device **ret, unsigned *ret_count);
 /* Reads addresses and state anew. */
 int live_device_refresh(struct live_device *device);
 
-/* What the environment says (ROCELAB_WIRE, ROCELAB_FAULT, ROCELAB_PCAP, ROCELAB_TRACE, ROCELAB_PORT, ROCELAB_RATE,
- * ROCELAB_CC, ROCELAB_RECOVERY, ROCELAB_SEED, ROCELAB_THREAD ...): environment.c lists, parses and documents them. */
-struct live_environment;
-
 struct live; /* an opened device; one per process and interface, counted */
 int live_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
 void live_close(struct live *);
 const struct live_device *live_device_of(const struct live *);
-/* Local faults that the device itself should tell: port state, address change. */
 
 /* --- memory --- */
 
@@ -137,7 +132,6 @@ int live_srq_change(struct live_srq *, uint32_t entries,
                     uint32_t limit); /* LIVE_SRQ_KEEP: as it is; limit 0: unarmed */
 uint32_t live_srq_limit(const struct live_srq *);
 uint32_t live_srq_number(const struct live_srq *);
-uint32_t live_srq_entries(const struct live_srq *); /* as made: at least as many as asked for */
 int live_srq_destroy(struct live_srq *);
 
 struct live_sge { /* laid out like ibv_sge */
@@ -185,8 +179,6 @@ int live_qp_modify(struct live_qp *, const struct live_qp_attr *attr); /* legali
 enum nic_state live_qp_state(struct live_qp *);
 void live_qp_psns(struct live_qp *, uint32_t *ret_send, uint32_t *ret_expect);
 uint32_t live_qp_number(const struct live_qp *);
-uint32_t live_qp_send_entries(const struct live_qp *); /* as made: at least as many as asked for */
-uint32_t live_qp_recv_entries(const struct live_qp *);
 uint32_t live_qp_send_room(struct live_qp *); /* work requests that can be posted now */
 int live_qp_destroy(struct live_qp *);
 
@@ -264,8 +256,6 @@ struct registry *live_registry(struct live *);
 
 const struct nic_counters *live_counters(struct live *);
 const struct wire_counters *live_wire_counters(struct live *);
-/* A process forked: the child must not touch the parent's sockets. */
-void live_forked(void);
 
 #pragma GCC visibility pop
 

@@ -5,8 +5,9 @@
  * All fields of `struct live` and of everything that hangs on it are under `lock`, but for those marked
  * otherwise.  Functions here expect the lock held unless they say so; the calls of live.h take it.
  *
- * Packets between nic and wire are built in one buffer and handed on at once, so that descriptors live only
- * for the length of a call; what stays in the pool are ACKs that wait for their turn.
+ * Packets between nic and wire are built in lanes, by destination, or where the peer reads them; their descriptors live
+ * only for the length of a call.  What stays in the pool are ACKs that wait for their turn, and what selective repeat
+ * keeps.
  */
 #ifndef ROCELAB_LIVE_LIVE_INT_H
 #define ROCELAB_LIVE_LIVE_INT_H
@@ -28,7 +29,7 @@
 
 #define LIVE_QPS (1u << REGISTRY_QPN_BITS)
 #define LIVE_MRS (1u << 16)
-#define LIVE_POOL 32768u /* descriptors: an ACK may wait for each QP */
+#define LIVE_POOL 65536u /* descriptors: an ACK and a NAK may wait for each QP, and packets that are kept */
 #define LIVE_MADS 256u   /* management datagrams that wait for their reader */
 #define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
@@ -45,10 +46,14 @@ struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.
     bool copied;   /* inline: sge[0] is our own memory, its key is not looked at */
 };
 
+enum peer { PEER_UNKNOWN, PEER_OURS, PEER_FOREIGN };
+
 struct path {
     struct live_path key;
     struct pkt_addr src;
     uint8_t net;
+    uint8_t peer;   /* enum peer: who is at its end */
+    uint8_t offers; /* made while that is unknown */
     uint32_t users;
 };
 
@@ -193,6 +198,7 @@ struct live {
     size_t memory_bytes;
     struct outbox out;
     uint8_t *forwarded; /* WIRE_PACKET_MAX: for registry_receive */
+    uint8_t *kept;      /* peer.c: payload that waits for what was lost before it; NULL: none ever had to */
 
     bool tx_wanted;             /* nic_tx may have something */
     ps_t vain_since;            /* the last poll that was not in vain */
@@ -238,8 +244,17 @@ struct live {
     int wake_fd, netlink_fd;
 };
 
+static inline uint32_t power_of_two(uint32_t n) /* the least that is not less */
+{
+    uint32_t p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
 ps_t live_now(void);
-/* Locks; -ENODEV: this process is a fork of the one that opened. */
+bool live_inert(const struct live *live); /* this process is a fork of the one that opened; needs no lock */
+/* Locks; -ENODEV: inert. */
 int live_enter(struct live *live);
 void live_leave(struct live *live);
 
@@ -247,7 +262,6 @@ void live_leave(struct live *live);
 int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
 
 /* memory.c */
-void memory_guard_install(void);
 bool memory_copy(void *to, const void *from, size_t bytes); /* false: not there */
 bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to);
 bool memory_scatter(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, const uint8_t *from);
@@ -260,11 +274,19 @@ int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct ni
 int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */
 void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *ret);
 
+/* peer.c: selective repeat between our own */
+uint8_t peer_mark_out(const struct live *live, struct path *path,
+                      const struct pkt *p); /* for the BTH's reserved bits */
+void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark); /* what they said */
+void peer_keep(struct live *live, const uint8_t *payload, uint32_t bytes); /* of io.keep, if it names a packet */
+const uint8_t *peer_kept(const struct live *live);                         /* the payload of io.kept */
+void peer_release(struct live *live);
+
 /* cq.c */
 void cq_notify(struct live *live);
 void cq_forget(struct live_cq *cq, uint32_t qpn); /* completions of a QP that is gone */
 
-/* qp.c */
+/* srq.c */
 void srq_release(struct live_srq *srq, uint64_t index);
 
 /* progress.c */
@@ -281,7 +303,8 @@ void build_flush_complete(struct live *live, ps_t now); /* what is worth it; the
 bool build_room(const struct live *live);
 bool build_complete(const struct live *live); /* what is built is worth handing over now, while it is in the cache */
 struct batch *build_lane(struct live *live, uint32_t dest_qp);
-/* Puts a packet with its payload behind the headers into the batch; NULL payload: zeros. */
+/* A packet between build_begin, which writes its headers, and build_end, which seals it; payload and pad lie behind the
+ * headers, and the payload is written in between. */
 struct build {
     uint8_t *at; /* BTH */
     uint32_t header_bytes;
@@ -312,10 +335,12 @@ void counters_close(struct live *live);
 void counters_export(struct live *live);
 
 /* thread.c */
+void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */
 int thread_start(struct live *live);
 void thread_stop(struct live *live);
 
 /* devices.c */
+void device_gids_merge(struct live_device *device, const struct live_device *fresh);
 int netlink_open(void);
 void netlink_changed(struct live *live);
 

@@ -68,7 +68,7 @@ static void install(int number, struct sigaction *before)
     sigaction(number, &action, NULL);
 }
 
-void memory_guard_install(void)
+static void memory_guard_install(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -26,6 +26,7 @@
 #define AGAIN_NS 500000u    /* between two looks at the kernel's table */
 #define PROBE_NS 100000000u /* between two datagrams that make it ask */
 #define GIVE_UP_NS 1000000000u
+#define DISCARD_PORT 9u
 
 static bool netlink_call(struct neighbours *table, void *request, uint32_t bytes,
                          bool (*visit)(struct nlmsghdr *, void *), void *arg)
@@ -141,16 +142,10 @@ static void find_mac(struct neighbours *table, struct hop *hop)
 /* An empty datagram to the discard port makes the kernel ask for the address. */
 static void provoke(struct neighbours *table, const struct pkt_addr *addr)
 {
-    if (addr_is_mapped(addr)) {
-        struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(9)};
-        memcpy(&name.sin_addr, addr->byte + 12, 4);
-        sendto(table->probe4, "", 0, MSG_DONTWAIT, (struct sockaddr *)&name, sizeof name);
-    } else {
-        struct sockaddr_in6 name = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
-        memcpy(&name.sin6_addr, addr->byte, 16);
-        if (IN6_IS_ADDR_LINKLOCAL(&name.sin6_addr)) name.sin6_scope_id = table->ifindex;
-        sendto(table->probe6, "", 0, MSG_DONTWAIT, (struct sockaddr *)&name, sizeof name);
-    }
+    struct sockaddr_storage name;
+    socklen_t name_bytes = wire_sockaddr(addr, DISCARD_PORT, table->ifindex, &name);
+    int fd = addr_is_mapped(addr) ? table->probe4 : table->probe6;
+    sendto(fd, "", 0, MSG_DONTWAIT, (struct sockaddr *)&name, name_bytes);
 }
 
 int neighbours_open(struct neighbours *table, const char *ifname)

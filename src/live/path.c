@@ -36,8 +36,11 @@ int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
     uint32_t unused = 0;
 
     if (key->gid_index >= live->device.gids || !live->device.gid[key->gid_index].usable) return -EINVAL;
+    const struct live_gid *gid = &live->device.gid[key->gid_index];
     for (uint32_t i = 1 + LIVE_REPLIES; i < live->paths; i++) {
-        if (live->path[i].users && same(&live->path[i].key, key)) {
+        const struct path *path = &live->path[i];
+        /* a GID's place may have become another address's */
+        if (path->users && same(&path->key, key) && memcmp(&path->src, &gid->addr, sizeof gid->addr) == 0) {
             live->path[i].users++;
             *ret = i;
             return 0;
@@ -49,7 +52,6 @@ int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
         int error = grow(live);
         if (error < 0) return error;
     }
-    const struct live_gid *gid = &live->device.gid[key->gid_index];
     live->path[unused] = (struct path){.key = *key, .src = gid->addr, .net = gid->net, .users = 1};
     *ret = unused;
     return 0;

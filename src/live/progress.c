@@ -41,7 +41,7 @@ void progress_settle(struct live *live)
 ps_t progress_deadline(struct live *live)
 {
     ps_t at = nic_deadline(live->nic);
-    ps_t wire = live->wire->ops->deadline ? live->wire->ops->deadline(live->wire) : PS_NEVER;
+    ps_t wire = wire_deadline(live->wire);
 
     if (wire < at) at = wire;
     return live->tx_retry < at ? live->tx_retry : at;
@@ -137,9 +137,10 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
     struct build built;
 
     CHECK(p->dst_node < live->paths);
-    const struct path *path = &live->path[p->dst_node];
+    struct path *path = &live->path[p->dst_node];
     cold->pkey = LIVE_PKEY;
-    cold->tver = cold->resv8a = cold->resv7 = 0;
+    cold->tver = cold->resv8a = 0;
+    cold->resv7 = peer_mark_out(live, path, p);
     /* an address handle has a traffic class of its own */
     if (opcode_info(p->opcode)->transport == OP_UD)
         p->tos = (uint8_t)((path->key.tos & ~PKT_ECN_MASK) | (p->tos & PKT_ECN_MASK));

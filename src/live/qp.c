@@ -6,10 +6,10 @@
  * that src/nic is given when the remote side is known (to RTR) and told of changes after that.
  *
  * The window.  A UDP socket of the receiver holds about 400 KB of buffers as Linux is shipped, and what does not fit
- * is lost.  So a queue pair keeps at most ROCELAB_WINDOW bytes unacknowledged, and asks for an acknowledgement twice a
- * window.  Several queue pairs to one process may still overrun it; then loss recovery does its work.  A ring in
- * memory holds more and loses nothing (a sender waits for room), so there the window is larger: the peer may look at
- * its ring late without stopping us.
+ * is lost.  So a queue pair keeps at most ROCELAB_WINDOW bytes unacknowledged, and asks for an acknowledgement at the
+ * end of each run, or four times a window where there are no runs.  Several queue pairs to one process may still
+ * overrun it; then loss recovery does its work.  A ring in memory holds more and loses nothing (a sender waits for
+ * room), so there the window is larger: the peer may look at its ring late without stopping us.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +24,6 @@
 #define RESOURCES LIVE_READS_MAX
 #define MTU_UD 4096u
 
-static uint32_t power_of_two(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
 static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
 {
@@ -39,7 +31,10 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
     uint32_t run = live->wire->run_bytes / (config->mtu + RUN_HEADERS);
     uint64_t packets = live->env.window_bytes / config->mtu;
 
+    config->recovery = config->transport == NIC_RC ? live->env.recovery : NIC_GO_BACK_N;
     if (qp->path && wire_memory(live->wire, &live->path[qp->path].key.remote, config->remote_qp)) {
+        if (config->recovery == NIC_SELECTIVE)
+            config->recovery = NIC_GO_BACK_N; /* nothing is lost, the window is wide */
         config->window_packets = MEMORY_BYTES / config->mtu;
         config->ack_request_every = (uint16_t)(config->window_packets / 8);
         config->ack_every = config->ack_request_every;
@@ -58,6 +53,7 @@ static void release(struct live_qp *qp)
     free(qp->config.sq);
     free(qp->config.rq);
     free(qp->config.resource);
+    free(qp->config.selective);
     free(qp->send);
     free(qp->recv);
     free(qp->send_sge);
@@ -116,7 +112,6 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->srq = init->srq;
     qp->config = nic_qp_config_default();
     qp->config.transport = init->transport;
-    qp->config.recovery = init->transport == NIC_RC ? live->env.recovery : NIC_GO_BACK_N;
     qp->config.mtu = init->transport == NIC_UD ? MTU_UD : 1024;
     qp->config.access = 0;
     qp->config.pd = init->pd;
@@ -131,6 +126,11 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
         qp->config.resource_size = RESOURCES;
         qp->config.resource = calloc(RESOURCES, sizeof *qp->config.resource);
         if (qp->config.resource == NULL) return -ENOMEM;
+    }
+    if (qp->config.recovery == NIC_SELECTIVE) {
+        qp->config.selective_size = PACKETS_MAX;
+        qp->config.selective = calloc(1, nic_selective_bytes(PACKETS_MAX));
+        if (qp->config.selective == NULL) return -ENOMEM;
     }
     int error = send_ring(qp, init);
     return error < 0 ? error : recv_ring(qp, init);
@@ -282,11 +282,6 @@ uint32_t live_qp_number(const struct live_qp *qp)
     return qp->qpn;
 }
 
-uint32_t live_qp_send_entries(const struct live_qp *qp)
-{
-    return qp->config.sq_size;
-}
-
 uint32_t live_qp_send_room(struct live_qp *qp)
 {
     uint32_t room;
@@ -295,11 +290,6 @@ uint32_t live_qp_send_room(struct live_qp *qp)
     room = qp->config.sq_size - nic_qp_queued(qp->nic);
     live_leave(qp->live);
     return room;
-}
-
-uint32_t live_qp_recv_entries(const struct live_qp *qp)
-{
-    return qp->config.rq_size;
 }
 
 /* The n-th member goes; with the last of a group the address goes too. */

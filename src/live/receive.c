@@ -82,13 +82,17 @@ static bool perform_atomic(struct live *live, uint32_t rkey)
 
 /* Of a packet as it came, what is needed after nic_rx, which makes its descriptor the ACK. */
 struct request {
-    uint32_t dest_qp, psn, rkey;
+    uint32_t dest_qp, psn, rkey, payload_bytes;
     uint8_t opcode;
 };
 
 static struct request request_of(const struct pkt *p)
 {
-    return (struct request){.dest_qp = p->dest_qp, .psn = p->psn, .rkey = p->rdma.rkey, .opcode = p->opcode};
+    return (struct request){.dest_qp = p->dest_qp,
+                            .psn = p->psn,
+                            .rkey = p->rdma.rkey,
+                            .payload_bytes = p->payload_bytes,
+                            .opcode = p->opcode};
 }
 
 /* What nic_rx has just asked for. */
@@ -177,6 +181,8 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
     p->pcp = w->pcp;
     p->sport = w->sport;
     p->frame_bytes = (uint16_t)(w->bytes + (w->net == PKT_NET_IPV4 ? 42 : 62));
+    p->mark = 0;
+    if (connected) peer_mark_in(live, qp, id, cold->resv7);
     if (connected)
         p->src_node = qp->config.remote;
     else if ((w->tos & PKT_ECN_MASK) == PKT_ECN_CE)
@@ -209,5 +215,12 @@ void receive_packet(struct live *live, const struct wire_packet *w, bool forward
         return;
     }
     nic_rx(live->nic, id, now, &live->io);
+    peer_keep(live, payload, request.payload_bytes);
     perform(live, request.dest_qp, &request, w, payload, now);
+    while (live->io.kept != PKT_NONE) { /* what waited for this one, each in its turn */
+        const struct request waited = request_of(&live->pool.hot[live->io.kept]);
+        const uint8_t *at = peer_kept(live);
+        nic_rx_kept(live->nic, request.dest_qp, now, &live->io);
+        perform(live, request.dest_qp, &waited, w, at, now);
+    }
 }

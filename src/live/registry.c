@@ -9,7 +9,8 @@
  * namespaces do not see them.  A forked child that keeps the descriptors keeps sockets and slot alive together.
  *
  * The lock around changes is flock() on the same description, plus a mutex for threads of this process.  A
- * process can be killed in the middle of a change: counts are written last, and a sweep removes what makes no sense.
+ * process can be killed in the middle of a change.  What is added counts only when its count is written, last; while
+ * a member is taken out the next one stands twice, for which a sweep looks, as it does for the dead.
  *
  * Order of a reuseport group (Linux net/core/sock_reuseport.c): a socket that is bound goes to the end, the last
  * one takes the place of one that is closed.  The mirror does the same.  When several die at once the order in which
@@ -218,16 +219,18 @@ static int slot_take(struct registry *registry, char *why, size_t why_bytes)
             return explain(why, why_bytes, -errno, "cannot lock a slot: %s", strerror(errno));
         }
         registry->slot = slot;
-        if (doorbell_open(registry, why, why_bytes) == 0) {
+        int rc = doorbell_open(registry, why, why_bytes);
+        if (rc == 0) {
             shared->last_slot = slot;
             __atomic_fetch_add(&shared->epoch, 1, __ATOMIC_RELEASE);
             shared->slot[slot].pid = (int32_t)registry->pid;
             return 0;
         }
-        /* its name is still bound: a descriptor of its last holder lives somewhere */
         lock = slot_lock(slot, F_UNLCK);
         fcntl(registry->file, F_OFD_SETLK, &lock);
         registry->slot = 0;
+        if (rc != -EADDRINUSE) return rc;
+        /* its name is still bound: a descriptor of its last holder lives somewhere */
     }
     return explain(why, why_bytes, -EUSERS, "all %u slots of this machine are taken", REGISTRY_SLOTS);
 }
@@ -328,7 +331,8 @@ unsigned registry_group_sweep(struct registry *registry, struct registry_group *
     unsigned swept = 0;
     if (group->members > REGISTRY_SLOTS) group->members = 0;
     for (unsigned i = group->members; i-- > 0;) {
-        if (slot_alive(registry, group->slot[i])) continue;
+        bool twice = registry_group_member(group, group->slot[i]) != (int)i;
+        if (!twice && slot_alive(registry, group->slot[i])) continue;
         registry_group_remove(group, group->slot[i]);
         swept++;
     }
@@ -553,13 +557,6 @@ int registry_forward(struct registry *registry, uint32_t slot, const struct wire
     memcpy(header.smac, packet->smac, sizeof header.smac);
     struct iovec iov[2] = {{&header, sizeof header}, {packet->data, packet->bytes}};
     return doorbell_send(registry, slot, iov, 2);
-}
-
-int registry_ring(struct registry *registry, uint32_t slot)
-{
-    struct iovec iov = {NULL, 0};
-    int rc = doorbell_send(registry, slot, &iov, 0);
-    return rc == -EAGAIN ? 0 : rc; /* a full queue is a rung bell */
 }
 
 /* Whether the datagram came from a process of our own user. */

@@ -60,8 +60,6 @@ int registry_forward(struct registry *, uint32_t slot, const struct wire_packet 
 /* What others forwarded to us.  1: one packet (data in buf), 0: none. */
 int registry_receive(struct registry *, struct wire_packet *ret, uint8_t *buf, size_t cap);
 int registry_fd(struct registry *);
-/* Wakes the process behind a slot: its registry_fd() becomes readable, registry_receive() answers 0. */
-int registry_ring(struct registry *, uint32_t slot);
 
 /* --- for wires --- */
 

@@ -14,14 +14,6 @@
 
 #define NONE UINT32_MAX
 
-static uint32_t power_of_two(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 /* Makes room for `entries` records and ring slots; what there is stays. */
 static int grow(struct live_srq *srq, uint32_t entries)
 {
@@ -120,11 +112,6 @@ int live_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
 uint32_t live_srq_limit(const struct live_srq *srq)
 {
     return srq->nic.limit;
-}
-
-uint32_t live_srq_entries(const struct live_srq *srq)
-{
-    return srq->entries;
 }
 
 uint32_t live_srq_number(const struct live_srq *srq)

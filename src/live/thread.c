@@ -34,7 +34,7 @@
 #define ROUNDS 4
 #define VAIN_MOST 4u /* steps without the lock */
 
-static void forwarded(struct live *live, ps_t now)
+void thread_forwarded(struct live *live, ps_t now)
 {
     struct wire_packet packet;
 
@@ -120,7 +120,7 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
     bool stood_back = live->stands_back;
 
     live->own.thread_rounds++;
-    if (hand_over) forwarded(live, now);
+    if (hand_over) thread_forwarded(live, now);
     *ret_stand_back = live->stands_back = may_stand_back(live, now);
     if (live->stands_back) {
         if (live->tx_wanted) progress_tx(live, now); /* answers to what was forwarded, or forgotten */

@@ -1,16 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all wires have in common: the choice of a flow's source port, words for failures, and what every wire
- * that wraps a wire does alike.
+ * What all wires have in common: the choice of a flow's source port, words for failures, addresses as sockets and
+ * frames want them, and what every wire that wraps a wire does alike.
  */
 #include "live/wire.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/check.h"
 #include "live/wire_priv.h"
+#include "packet/icrc.h"
+
+#define ROCE_PORT 4791u
+#define TTL_DEFAULT 64u
+
+uint64_t wire_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+socklen_t wire_sockaddr(const struct pkt_addr *addr, uint16_t port, unsigned ifindex, struct sockaddr_storage *ret)
+{
+    if (addr_is_mapped(addr)) {
+        struct sockaddr_in *in = (struct sockaddr_in *)ret;
+        memset(in, 0, sizeof *in);
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        memcpy(&in->sin_addr, addr->byte + 12, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+    memset(in6, 0, sizeof *in6);
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(port);
+    memcpy(&in6->sin6_addr, addr->byte, 16);
+    if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) || IN6_IS_ADDR_MULTICAST(&in6->sin6_addr)) in6->sin6_scope_id = ifindex;
+    return sizeof *in6;
+}
+
+void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt_cold *ret_cold)
+{
+    *ret = (struct pkt){.kind = PKT_ROCE,
+                        .net = packet->net,
+                        .tos = packet->tos,
+                        .ttl = packet->ttl ? packet->ttl : TTL_DEFAULT,
+                        .sport = packet->sport};
+    *ret_cold = (struct pkt_cold){.src = packet->src,
+                                  .dst = packet->dst,
+                                  .flow_label = packet->flow_label & 0xfffff,
+                                  .ip_id = packet->ip_id,
+                                  .ip_frag = ICRC_DF,
+                                  .dport = ROCE_PORT};
+}
 
 uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn)
 {

@@ -93,6 +93,7 @@ struct wire_ops {
     X(fault_reordered)                                                                                                 \
     X(fault_corrupted)                                                                                                 \
     X(fault_delayed)                                                                                                   \
+    X(fault_marked)                                                                                                    \
     X(rx_icrc_errors)                                                                                                  \
     X(rx_malformed)                                                                                                    \
     X(rx_pauses)                                                                                                       \
@@ -126,7 +127,7 @@ struct wire_config {
     uint32_t slot; /* registry.h: QPNs of this process are slot << 14 .. */
     struct registry *registry;
     uint16_t port;         /* 4791 */
-    unsigned source_ports; /* entropy: size of the pool; 0: 8 */
+    unsigned source_ports; /* entropy: size of the pool; 0: 16 */
     uint8_t mac[6];
     bool tag;         /* packet wire: an 802.1Q tag with the packet's priority on every frame */
     uint16_t vlan_id; /* of that tag; 0: priority alone */
@@ -141,16 +142,19 @@ int wire_packet_open(const struct wire_config *config, struct wire **ret);
 
 struct wire_fault { /* parts in a million, seeded */
     uint32_t loss, duplicate, reorder, corrupt;
+    uint32_t mark; /* CE, as a switch with a long queue marks */
     uint32_t delay_ppm;
     ps_t delay_ps;
     uint64_t seed;
+    bool seeded; /* the text named one */
 };
-/* "loss=1%,duplicate=0.1%,reorder=1%,corrupt=0.1%,delay=10us@5%,seed=7"; 0, or -EINVAL and what is wrong in `why`. */
+/* "loss=1%,duplicate=0.1%,reorder=1%,corrupt=0.1%,mark=1%,delay=10us@5%,seed=7"; 0, or -EINVAL
+ * and what is wrong in `why`. */
 int wire_fault_parse(const char *text, struct wire_fault *ret, char *why, size_t why_bytes);
 /* Each takes `inner` over and closes it when closed; on failure inner is untouched. */
 int wire_fault_open(struct wire *inner, const struct wire_fault *fault, struct wire **ret);
 int wire_pcap_open(struct wire *inner, const char *path, struct wire **ret);
-int wire_trace_open(struct wire *inner, int fd, struct wire **ret); /* a line of text per packet */
+int wire_trace_open(struct wire *inner, int fd, struct wire **ret); /* a line of text per packet; takes fd over too */
 
 /* The source port of a flow: one of the wire's pool, by hash of the two QPNs. */
 uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn);

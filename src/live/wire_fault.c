@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fault wire: loses, duplicates, reorders, corrupts and delays what is sent through it, from a seed.
+ * The fault wire: loses, duplicates, reorders, corrupts, marks and delays what is sent through it, from a seed.
  *
  * Faults are put in on the way out, so each side of a connection has its own, and both directions suffer when both have
  * one.  The n-th packet's fate is drawn from the n-th stream of the seed: the same packets meet the same faults
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/rng.h"
@@ -50,9 +49,7 @@ static struct fault_wire *fault_of(struct wire *wire)
 
 static ps_t now_ps(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (ps_t)now.tv_sec * PS_S + (ps_t)now.tv_nsec * PS_NS;
+    return wire_now_ns() * PS_NS;
 }
 
 static bool keep(struct fault_wire *wire, const struct wire_packet *packet, ps_t due, uint32_t after)
@@ -98,7 +95,7 @@ static void count_down(struct fault_wire *wire, unsigned sent)
 
 /* What befalls one packet. */
 struct fate {
-    bool lost, twice, late, corrupt, delayed;
+    bool lost, twice, late, corrupt, delayed, marked;
     uint32_t bit; /* corrupt: any number */
 };
 
@@ -113,12 +110,13 @@ static struct fate draw(const struct fault_wire *wire, uint64_t number)
     fate.corrupt = rng_chance(&rng, wire->fault.corrupt);
     fate.delayed = rng_chance(&rng, wire->fault.delay_ppm);
     fate.bit = rng_u32(&rng);
+    fate.marked = rng_chance(&rng, wire->fault.mark);
     return fate;
 }
 
 static bool fate_is_plain(struct fate fate)
 {
-    return !(fate.lost || fate.twice || fate.late || fate.corrupt || fate.delayed);
+    return !(fate.lost || fate.twice || fate.late || fate.corrupt || fate.delayed || fate.marked);
 }
 
 /* 1: the packet is dealt with; 0: no room now; -errno. */
@@ -137,6 +135,9 @@ static int suffer(struct fault_wire *wire, const struct wire_packet *packet, str
         wire->scratch[bit / 8] ^= (uint8_t)(1u << bit % 8);
         copy.data = wire->scratch;
     }
+    /* only what says that it understands (RFC 3168); the ICRC does not cover it */
+    bool capable = (copy.tos & PKT_ECN_MASK) == PKT_ECN_ECT0 || (copy.tos & PKT_ECN_MASK) == PKT_ECN_ECT1;
+    if (fate.marked && capable) copy.tos |= PKT_ECN_CE;
     if (fate.late || fate.delayed) {
         ps_t due = now + (fate.delayed ? wire->fault.delay_ps : REORDER_PS);
         if (!keep(wire, &copy, due, fate.delayed ? NEVER : REORDER_BY))
@@ -150,6 +151,7 @@ static int suffer(struct fault_wire *wire, const struct wire_packet *packet, str
         if (rc <= 0) return rc;
     }
     if (fate.corrupt) counters->fault_corrupted++;
+    if (fate.marked && capable) counters->fault_marked++;
     if (fate.twice && keep(wire, &copy, now, 0)) counters->fault_duplicated++;
     return 1;
 }
@@ -261,9 +263,13 @@ static int parse_item(const char *name, char *value, struct wire_fault *fault, c
     } shares[] = {{"loss", &fault->loss},
                   {"duplicate", &fault->duplicate},
                   {"reorder", &fault->reorder},
-                  {"corrupt", &fault->corrupt}};
+                  {"corrupt", &fault->corrupt},
+                  {"mark", &fault->mark}};
     if (strcmp(name, "delay") == 0) return parse_delay(value, fault, why);
-    if (strcmp(name, "seed") == 0) return unit_parse(UNIT_COUNT, value, &fault->seed, why);
+    if (strcmp(name, "seed") == 0) {
+        fault->seeded = true;
+        return unit_parse(UNIT_COUNT, value, &fault->seed, why);
+    }
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         uint64_t share;
         if (strcmp(name, shares[i].name) != 0) continue;
@@ -273,7 +279,7 @@ static int parse_item(const char *name, char *value, struct wire_fault *fault, c
         *shares[i].ppm = (uint32_t)share;
         return 0;
     }
-    *why = "no such fault: loss, duplicate, reorder, corrupt (a share, 1%), delay (10us@5%), seed (a number)";
+    *why = "no such fault: loss, duplicate, reorder, corrupt, mark (a share, 1%), delay (10us@5%), seed (a number)";
     return -EINVAL;
 }
 

@@ -12,7 +12,8 @@
  * Several processes on one interface each see every frame: a packet counts for the one whose slot its QP
  * names, QP1 for the oldest process of the address.  Frames between processes of one machine never come back from a
  * port, but the kernel shows them to other packet sockets as outgoing: those for an address of ours are taken.
- * What a process sends to itself is shown to nobody and goes through a small queue here.
+ * What a process sends to itself is shown to nobody and goes through a small queue here, which is looked at in turn
+ * with the port.
  *
  * The kernel may hand over rows of segments that nobody has cut yet (a veth whose other end sends with
  * UDP_SEGMENT); the virtio header tells the segment size, and they are cut here.
@@ -26,18 +27,18 @@
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "live/neighbour.h"
 #include "live/registry.h"
-#include "live/wire_udp.h"
+#include "live/wire_priv.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
 
@@ -83,7 +84,8 @@ struct wire_packet_port {
     ps_t paused_until[8];
     ps_t retry_at;
     unsigned addresses, frames, frame;
-    unsigned self_head, self_tail;
+    unsigned self_head, self_tail, self_held; /* put, handed up, and the first that its reader may still look at */
+    bool self_turn;                           /* of the queue and the port, in turn */
     struct port_address address[ADDRESSES_MAX];
     struct frame buf[BUFFERS];
     uint8_t *memory;
@@ -94,13 +96,6 @@ struct wire_packet_port {
 static struct wire_packet_port *port_of(struct wire *wire)
 {
     return (struct wire_packet_port *)wire;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static bool own_address(const struct wire_packet_port *port, const struct pkt_addr *addr)
@@ -121,36 +116,40 @@ static unsigned priority_of(const struct wire_packet_port *port, const struct wi
 static bool to_self(struct wire_packet_port *port, const struct wire_packet *packet)
 {
     if (port->loopback || !own_address(port, &packet->dst)) return false;
-    if (!addr_is_multicast(&packet->dst)) {
-        uint32_t slot = registry_slot_of(wire_dest_qp(packet->data));
-        if (slot == 0) slot = registry_owner(port->registry, &packet->dst, ROCE_PORT);
-        if (slot != port->slot) return false;
-    }
-    unsigned at = port->self_head % SELF_QUEUE;
-    if (port->self_head - port->self_tail == SELF_QUEUE || packet->bytes > WIRE_PACKET_MAX) return true; /* lost */
+    if (addr_is_multicast(&packet->dst)) return true;
+    uint32_t slot = registry_slot_of(wire_dest_qp(packet->data));
+    if (slot == 0) slot = registry_owner(port->registry, &packet->dst, ROCE_PORT);
+    return slot == port->slot;
+}
+
+static void self_put(struct wire_packet_port *port, const struct wire_packet *packet)
+{
+    unsigned at = port->self_head++ % SELF_QUEUE;
+    CHECK(packet->bytes <= WIRE_PACKET_MAX);
     port->self[at] = *packet;
     port->self[at].data = port->self_data[at];
     port->self[at].unchecked = true;
     memcpy(port->self_data[at], packet->data, packet->bytes);
-    port->self_head++;
-    return !addr_is_multicast(&packet->dst);
 }
 
-/* 1: taken; 0: not now. */
+static unsigned self_take(struct wire_packet_port *port, struct wire_packet *ret, unsigned max)
+{
+    unsigned count = 0;
+    while (count < max && port->self_tail != port->self_head) {
+        ret[count] = port->self[port->self_tail++ % SELF_QUEUE];
+        port->wire.counters.rx_packets++;
+        port->wire.counters.rx_bytes += ret[count++].bytes;
+    }
+    return count;
+}
+
+/* 1: taken; 0: not now; -errno: refused. */
 static int send_frame(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
 {
     static const uint8_t unknown[6];
-    struct pkt pkt = {.kind = PKT_ROCE,
-                      .net = packet->net,
-                      .tos = packet->tos,
-                      .ttl = packet->ttl ? packet->ttl : 64,
-                      .sport = packet->sport};
-    struct pkt_cold cold = {.src = packet->src,
-                            .dst = packet->dst,
-                            .flow_label = packet->flow_label & 0xfffff,
-                            .ip_id = packet->ip_id,
-                            .ip_frag = ICRC_DF,
-                            .dport = ROCE_PORT};
+    struct pkt pkt;
+    struct pkt_cold cold;
+    wire_envelope(packet, &pkt, &cold);
     memcpy(cold.smac, port->neighbours.own_mac, 6);
     memcpy(cold.dmac, packet->dmac, 6);
     if (port->tag)
@@ -175,10 +174,24 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     return 0;
 }
 
+/* As send_frame().  A queue to ourselves that is full makes the sender wait: whoever sends also receives. */
+static int send_one(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
+{
+    bool self = to_self(port, packet);
+    int rc = 1;
+    if (self && port->self_head - port->self_held == SELF_QUEUE) {
+        port->retry_at = now * PS_NS + FULL_PS;
+        return 0;
+    }
+    if (!self || addr_is_multicast(&packet->dst)) rc = send_frame(port, packet, now);
+    if (self && rc != 0) self_put(port, packet);
+    return self && rc != 0 ? 1 : rc;
+}
+
 static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
 {
     struct wire_packet_port *port = port_of(wire);
-    uint64_t now = now_ns();
+    uint64_t now = wire_now_ns();
     unsigned taken = 0;
     port->retry_at = PS_NEVER;
     for (; taken < count; taken++) {
@@ -188,7 +201,7 @@ static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsign
             port->retry_at = until;
             break;
         }
-        int rc = to_self(port, &packet[taken]) ? 1 : send_frame(port, &packet[taken], now);
+        int rc = send_one(port, &packet[taken], now);
         if (rc == 0) break;
         if (rc < 0) {
             wire->counters.tx_refused++;
@@ -204,7 +217,7 @@ static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsign
 
 static void pause_received(struct wire_packet_port *port, const struct pkt *pkt)
 {
-    uint64_t now = now_ns() * PS_NS;
+    uint64_t now = wire_now_ns() * PS_NS;
     port->wire.counters.rx_pauses++;
     for (unsigned priority = 0; priority < 8; priority++) {
         bool all = pkt->kind == PKT_PAUSE;
@@ -349,17 +362,13 @@ static bool receive_frames(struct wire_packet_port *port)
 static int packet_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
 {
     struct wire_packet_port *port = port_of(wire);
-    unsigned count = hand_up(port, ret, max);
-    if (count) return (int)count;
-    if (port->self_tail != port->self_head) {
-        /* data stays where it is until the queue comes round; it is as long as a burst twice */
-        while (count < max && count < SELF_QUEUE / 2 && port->self_tail != port->self_head) {
-            ret[count++] = port->self[port->self_tail++ % SELF_QUEUE];
-            wire->counters.rx_packets++;
-        }
-        return (int)count;
-    }
-    return receive_frames(port) ? (int)hand_up(port, ret, max) : 0;
+    port->self_held = port->self_tail; /* what the last call handed up is done with */
+    port->self_turn = !port->self_turn;
+    unsigned count = port->self_turn ? self_take(port, ret, max) : 0;
+    if (count == 0) count = hand_up(port, ret, max); /* what the last receive had too many of */
+    if (count == 0 && receive_frames(port)) count = hand_up(port, ret, max);
+    if (count == 0) count = self_take(port, ret, max);
+    return (int)count;
 }
 
 /* --- opening and closing --- */
@@ -406,9 +415,8 @@ static int sink_open(struct wire_packet_port *port, const struct pkt_addr *local
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     struct sock_fprog program = {1, drop_all};
     bool v4 = addr_is_mapped(local), multicast = addr_is_multicast(local);
-    struct wire_udp scope = {.ifindex = port->ifindex};
     struct sockaddr_storage name;
-    socklen_t name_bytes = udp_sockaddr(&scope, local, ROCE_PORT, &name);
+    socklen_t name_bytes = wire_sockaddr(local, ROCE_PORT, port->ifindex, &name);
     int on = 1, rc = 0, fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
@@ -550,8 +558,14 @@ int wire_packet_open(const struct wire_config *config, struct wire **ret)
     for (unsigned i = 0; i < BUFFERS; i++)
         port->buf[i].data = memory + (size_t)i * BUFFER_BYTES;
     wire_synthetic_ports(&port->wire, config->source_ports);
-    int rc = config->ifname ? sockets_open(port, config->ifname)
-                            : wire_fail(&port->wire, -EINVAL, "the packet wire needs an interface");
+    int rc = 0;
+    if (!config->ifname)
+        rc = wire_fail(&port->wire, -EINVAL, "the packet wire needs an interface");
+    else if (config->port != ROCE_PORT) /* frames are told by it */
+        rc =
+            wire_fail(&port->wire, -EINVAL, "the packet wire knows UDP port %u alone, not %u", ROCE_PORT, config->port);
+    else
+        rc = sockets_open(port, config->ifname);
     if (rc < 0) return wire_open_failed(&port->wire, config, rc);
     port->loopback = strcmp(config->ifname, "lo") == 0;
     port->line_bps = line_rate(config->ifname);

@@ -12,12 +12,15 @@
  * Records carry CLOCK_REALTIME.  The file is written in large pieces, when there is nothing to receive (but not more
  * often than each millisecond), when the wire is closed, and when the program ends, since most programs end without
  * closing their devices.  What a killed process had gathered since is lost.
+ *
+ * A forked child has a copy of what its parent has gathered; it is the parent's to write, at the end of the child too.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -34,6 +37,7 @@ struct pcap_wire {
     struct wrap wrap;
     struct capwriter *writer;
     struct pcap_wire *next;
+    pid_t pid;           /* who opened it: only that process writes */
     uint64_t flushed_ns; /* CLOCK_MONOTONIC */
     bool pending;
     uint8_t frame[FRAME_MAX];
@@ -47,20 +51,13 @@ __attribute__((destructor)) static void flush_all(void)
 {
     pthread_mutex_lock(&mutex);
     for (struct pcap_wire *wire = all; wire; wire = wire->next)
-        capwriter_flush(wire->writer);
+        if (wire->pid == getpid()) capwriter_flush(wire->writer);
     pthread_mutex_unlock(&mutex);
 }
 
 static struct pcap_wire *pcap_of(struct wire *wire)
 {
     return (struct pcap_wire *)wire;
-}
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void make_mac(uint8_t mac[6], const struct pkt_addr *addr)
@@ -92,17 +89,9 @@ static void settle_icrc(const struct wire_packet *packet, bool sent, struct pkt_
 
 static void record(struct pcap_wire *wire, const struct wire_packet *packet, bool sent, uint64_t time_ns)
 {
-    struct pkt pkt = {.kind = PKT_ROCE,
-                      .net = packet->net,
-                      .tos = packet->tos,
-                      .ttl = packet->ttl ? packet->ttl : 64,
-                      .sport = packet->sport};
-    struct pkt_cold cold = {.src = packet->src,
-                            .dst = packet->dst,
-                            .flow_label = packet->flow_label & 0xfffff,
-                            .ip_id = packet->ip_id,
-                            .ip_frag = ICRC_DF,
-                            .dport = 4791};
+    struct pkt pkt;
+    struct pkt_cold cold;
+    wire_envelope(packet, &pkt, &cold);
     if (packet->bytes < 16 || packet->bytes > WIRE_PACKET_MAX) return;
     if (packet->pcp) cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(packet->pcp << 13)};
     memcpy(cold.dmac, packet->dmac, 6);
@@ -125,7 +114,9 @@ static void record(struct pcap_wire *wire, const struct wire_packet *packet, boo
 static void record_all(struct pcap_wire *wire, const struct wire_packet *packet, int count, bool sent)
 {
     if (count <= 0) return;
-    uint64_t time_ns = now_ns(CLOCK_REALTIME);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++)
         record(wire, &packet[i], sent, time_ns);
@@ -138,7 +129,7 @@ static int pcap_rx(struct wire *base, struct wire_packet *ret, unsigned max)
     int count = wire_rx(wire->wrap.inner, ret, max);
     record_all(wire, ret, count, false);
     if (count == 0 && wire->pending) {
-        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        uint64_t now = wire_now_ns();
         if (now - wire->flushed_ns >= FLUSH_EVERY_NS) {
             pthread_mutex_lock(&mutex);
             capwriter_flush(wire->writer);
@@ -161,6 +152,10 @@ static int pcap_tx(struct wire *base, const struct wire_packet *packet, unsigned
 static void pcap_close(struct wire *base)
 {
     struct pcap_wire *wire = pcap_of(base);
+    if (wire->pid != getpid()) { /* closing the file writes; a child's copy of it goes with the child */
+        wire_close(wire->wrap.inner);
+        return;
+    }
     pthread_mutex_lock(&mutex);
     struct pcap_wire **link = &all;
     while (*link != wire)
@@ -193,6 +188,7 @@ int wire_pcap_open(struct wire *inner, const char *path, struct wire **ret)
         return rc;
     }
     wrap_init(&wire->wrap, &pcap_ops, inner);
+    wire->pid = getpid();
     pthread_mutex_lock(&mutex);
     wire->next = all;
     all = wire;

@@ -3,9 +3,17 @@
 #ifndef ROCELAB_LIVE_WIRE_PRIV_H
 #define ROCELAB_LIVE_WIRE_PRIV_H
 
+#include <sys/socket.h>
+
 #include "live/wire.h"
 
-#define WIRE_SOURCE_PORTS_DEFAULT 8u
+#define WIRE_SOURCE_PORTS_DEFAULT 16u
+
+uint64_t wire_now_ns(void); /* CLOCK_MONOTONIC */
+/* ifindex: the scope of a link-local or multicast IPv6 address. */
+socklen_t wire_sockaddr(const struct pkt_addr *addr, uint16_t port, unsigned ifindex, struct sockaddr_storage *ret);
+/* What codec_emit_outer() needs to write the headers around a packet; MAC addresses and tags are the caller's. */
+void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt_cold *ret_cold);
 
 /* Writes the reason and answers rc. */
 __attribute__((format(printf, 3, 4))) int wire_fail(struct wire *wire, int rc, const char *format, ...);

@@ -33,7 +33,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -120,13 +119,6 @@ struct wire_shm {
 static struct wire_shm *shm_of(struct wire *wire)
 {
     return (struct wire_shm *)wire;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static uint32_t lines(uint32_t bytes)
@@ -312,7 +304,7 @@ static void outgoing_publish(struct wire_shm *shm, uint32_t slot)
             out->file = -1;
         } else if (rc == -EAGAIN) {
             out->touched = true; /* its queue is full: again with the next packet, or at the deadline */
-            shm->retry_at = now_ns() * PS_NS + RETRY_PS;
+            shm->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
         } else {
             outgoing_close(out);
         }
@@ -330,7 +322,7 @@ static void outgoing_publish(struct wire_shm *shm, uint32_t slot)
 static bool outgoing_dead(struct wire_shm *shm, uint32_t slot)
 {
     struct outgoing *out = &shm->outgoing[slot];
-    uint64_t now = now_ns();
+    uint64_t now = wire_now_ns();
     if (now - out->asked_ns < ALIVE_EVERY_NS) return false;
     out->asked_ns = now;
     if (registry_pid(shm->registry, slot) == out->pid) return false;
@@ -469,7 +461,7 @@ static int shm_tx(struct wire *wire, const struct wire_packet *packet, unsigned 
         if (last && to != last) outgoing_publish(shm, last);
         last = to;
         if (send_to(shm, to, &packet[taken]) == 0) {
-            shm->retry_at = now_ns() * PS_NS + RETRY_PS;
+            shm->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
             break;
         }
     }
@@ -540,12 +532,15 @@ static bool incoming_next(struct wire_shm *shm, uint32_t slot, uint64_t head, st
         const struct record *record = (const void *)(in->ring->data + at);
         uint32_t bytes = record->bytes; /* read once: what was checked is what is used */
         __builtin_prefetch(record + 1);
-        if (bytes == SKIP) {
+        uint64_t left = head - in->at;
+        if (left > RING_BYTES) return false;
+        if (bytes == SKIP) { /* never of a whole ring, nor past the head: each one brings us nearer to it */
+            if (at == 0 || RING_BYTES - at > left) return false;
             in->at += RING_BYTES - at;
             continue;
         }
         if (bytes > WIRE_PACKET_MAX || bytes < 12 || LINE + lines(bytes) > RING_BYTES - at ||
-            head - in->at > RING_BYTES)
+            LINE + lines(bytes) > left)
             return false;
         *ret = (struct wire_packet){
             .data = in->ring->data + at + LINE,

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "live/wire_priv.h"
@@ -30,13 +29,6 @@ struct trace_wire {
 static struct trace_wire *trace_of(struct wire *wire)
 {
     return (struct trace_wire *)wire;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 struct line {
@@ -85,7 +77,7 @@ static void trace(struct trace_wire *wire, const struct wire_packet *packet, cha
     uint32_t payload_at;
     enum codec_fault fault;
     char src[PKT_ADDR_TEXT], dst[PKT_ADDR_TEXT];
-    uint64_t time_ns = now_ns() - wire->opened_ns;
+    uint64_t time_ns = wire_now_ns() - wire->opened_ns;
     say(&line, "%" PRIu64 ".%06" PRIu64 " %c %s.%u %s ", time_ns / 1000000000, time_ns / 1000 % 1000000, direction,
         pkt_addr_format(&packet->src, src), packet->sport, pkt_addr_format(&packet->dst, dst));
     if (codec_parse_bth(packet->data, packet->bytes, &pkt, &cold, &payload_at, &fault) < 0) {
@@ -125,6 +117,7 @@ static int trace_tx(struct wire *base, const struct wire_packet *packet, unsigne
 static void trace_close(struct wire *base)
 {
     wire_close(trace_of(base)->wrap.inner);
+    close(trace_of(base)->fd);
     free(base);
 }
 
@@ -145,7 +138,7 @@ int wire_trace_open(struct wire *inner, int fd, struct wire **ret)
     if (!wire) return -ENOMEM;
     wrap_init(&wire->wrap, &trace_ops, inner);
     wire->fd = fd;
-    wire->opened_ns = now_ns();
+    wire->opened_ns = wire_now_ns();
     *ret = &wire->wrap.wire;
     return 0;
 }

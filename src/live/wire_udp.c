@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -54,34 +53,6 @@
 static struct wire_udp *udp_of(struct wire *wire)
 {
     return (struct wire_udp *)wire;
-}
-
-uint64_t udp_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-socklen_t udp_sockaddr(const struct wire_udp *udp, const struct pkt_addr *addr, uint16_t port,
-                       struct sockaddr_storage *ret)
-{
-    if (addr_is_mapped(addr)) {
-        struct sockaddr_in *in = (struct sockaddr_in *)ret;
-        memset(in, 0, sizeof *in);
-        in->sin_family = AF_INET;
-        in->sin_port = htons(port);
-        memcpy(&in->sin_addr, addr->byte + 12, 4);
-        return sizeof *in;
-    }
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
-    memset(in6, 0, sizeof *in6);
-    in6->sin6_family = AF_INET6;
-    in6->sin6_port = htons(port);
-    memcpy(&in6->sin6_addr, addr->byte, 16);
-    if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) || IN6_IS_ADDR_MULTICAST(&in6->sin6_addr))
-        in6->sin6_scope_id = udp->ifindex;
-    return sizeof *in6;
 }
 
 static void set(int fd, int level, int name, int value)
@@ -208,7 +179,7 @@ static int send_run(struct wire_udp *udp, const struct wire_packet *packet, unsi
     int fd = sender_prepare(sender, packet, &other_tos);
     struct iovec iov = {packet->data, bytes};
     struct msghdr message = {.msg_name = &name, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control};
-    message.msg_namelen = udp_sockaddr(udp, &packet->dst, udp->port, &name);
+    message.msg_namelen = wire_sockaddr(&packet->dst, udp->port, udp->ifindex, &name);
     message.msg_controllen = put_source(control, udp, packet);
     if (other_tos) message.msg_controllen += put_tos(control + message.msg_controllen, packet);
     if (length > 1) message.msg_controllen += put_segment(control + message.msg_controllen, packet->bytes);
@@ -234,7 +205,7 @@ static int udp_tx(struct wire *wire, const struct wire_packet *packet, unsigned 
         uint32_t bytes;
         unsigned length = run_length(packet + sent, count - sent, &bytes);
         if (send_run(udp, packet + sent, length, bytes) < 0) {
-            udp->retry_at = udp_now_ns() * PS_NS + RETRY_PS;
+            udp->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
             break;
         }
         sent += length;
@@ -469,7 +440,7 @@ static int receiver_open(struct wire_udp *udp, struct udp_address *address)
 static int multicast_join(struct wire_udp *udp, struct udp_address *address)
 {
     struct sockaddr_storage name;
-    socklen_t name_bytes = udp_sockaddr(udp, &address->addr, udp->port, &name);
+    socklen_t name_bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &name);
     int rc;
     if (bind(address->fd, (struct sockaddr *)&name, name_bytes) < 0)
         return wire_fail(&udp->wire, -errno, "cannot bind the multicast group: %s", strerror(errno));

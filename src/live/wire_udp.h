@@ -59,10 +59,6 @@ struct wire_udp {
     uint8_t *memory;
 };
 
-socklen_t udp_sockaddr(const struct wire_udp *udp, const struct pkt_addr *addr, uint16_t port,
-                       struct sockaddr_storage *ret);
-uint64_t udp_now_ns(void);
-
 /* Binds address->fd and makes it a member of its group. */
 int udp_group_join(struct wire_udp *udp, struct udp_address *address);
 /* Closes address->fd. */

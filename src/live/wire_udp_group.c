@@ -76,7 +76,7 @@ static int attach(struct wire_udp *udp, int fd, struct registry_group *group)
 int udp_group_join(struct wire_udp *udp, struct udp_address *address)
 {
     struct sockaddr_storage name;
-    socklen_t name_bytes = udp_sockaddr(udp, &address->addr, udp->port, &name);
+    socklen_t name_bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &name);
     int rc = registry_lock(udp->registry, true);
     if (rc < 0) return wire_fail(&udp->wire, rc, "the registry is locked by a process that was stopped");
     struct registry_group *group = registry_group_find(udp->registry, &address->addr, udp->port, true);
@@ -120,7 +120,7 @@ void udp_group_leave(struct wire_udp *udp, struct udp_address *address)
 static void send_probes(struct wire_udp *udp, const struct udp_address *address, uint32_t round, unsigned count)
 {
     struct sockaddr_storage name;
-    socklen_t name_bytes = udp_sockaddr(udp, &address->addr, udp->port, &name);
+    socklen_t name_bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &name);
     int fd = address->net == PKT_NET_IPV4 ? udp->sender[0].fd4 : udp->sender[0].fd6;
     for (uint32_t index = 0; index < count; index++) {
         uint32_t qpn = PROBE_SLOT << REGISTRY_QPN_BITS | index;
@@ -135,7 +135,7 @@ static void send_probes(struct wire_udp *udp, const struct udp_address *address,
 
 void udp_group_repair(struct wire_udp *udp, struct udp_address *address)
 {
-    uint64_t now = udp_now_ns();
+    uint64_t now = wire_now_ns();
     unsigned probes = 0;
     uint32_t round = 0;
     if (now - address->repaired_ns < REPAIR_EVERY_NS || registry_lock(udp->registry, false) < 0) return;

@@ -108,8 +108,11 @@ void pair_open(struct loop_pair *pair, const struct loop_options *options)
 
     if (o.bytes == 0) o.bytes = 4 << 20;
     *pair = (struct loop_pair){.mtu = o.mtu ? o.mtu : 1024, .transport = o.transport};
-    for (int e = 0; e < 2; e++)
+    for (int e = 0; e < 2; e++) {
+        if (o.recovery[e]) setenv("ROCELAB_RECOVERY", o.recovery[e], 1);
         open_end(&pair->end[e], &o, 7u + (uint32_t)e);
+        if (o.recovery[e]) unsetenv("ROCELAB_RECOVERY");
+    }
     for (int e = 0; e < 2; e++) {
         struct live_path path = path_between(&pair->end[e], &pair->end[!e]);
         assert_int_equal(live_path_get(pair->end[e].live, &path, &pair->end[e].path), 0);

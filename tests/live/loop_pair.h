@@ -33,8 +33,8 @@ struct loop_options {
     uint8_t transport;
     uint16_t mtu;
     bool srq, events;
-    uint64_t bytes; /* of each end's memory */
-    uint8_t timeout, retry;
+    uint64_t bytes;          /* of each end's memory */
+    const char *recovery[2]; /* ROCELAB_RECOVERY of each; NULL: as it is */
 };
 
 void pair_open(struct loop_pair *pair, const struct loop_options *options);
@@ -48,7 +48,7 @@ int pair_recv(struct loop_end *end, uint64_t wr_id, uint64_t offset, uint32_t by
 /* Posts with one SGE; remote_offset is in the other end's memory. */
 int pair_send(struct loop_pair *pair, int from, struct nic_wr wr, uint64_t offset, uint32_t bytes,
               uint64_t remote_offset);
-/* Polls both ends until `end` has a completion; fails the test after many thousand polls without one. */
+/* Polls until `end` has a completion (the other end lives by its thread); fails the test after many polls in vain. */
 struct nic_cqe pair_wait(struct loop_pair *pair, int end);
 /* Polls both ends for a while; answers how many completions came (they are lost). */
 unsigned pair_idle(struct loop_pair *pair, unsigned polls);

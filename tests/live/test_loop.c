@@ -19,7 +19,9 @@
 #include <cmocka.h>
 
 #include "live/counters.h"
+#include "live/live_int.h"
 #include "loop_pair.h"
+#include "torture_alone.h"
 
 #if defined(__has_feature)
 #define THREAD_SANITIZER __has_feature(thread_sanitizer)
@@ -79,6 +81,8 @@ static void test_rc(void **state)
         transfers(&pair);
         for (int e = 0; e < 2; e++) {
             const struct nic_counters *c = live_counters(pair.end[e].live);
+            assert_int_equal(live_wire_counters(pair.end[e].live)->tx_shm_packets, 0);
+            assert_true(live_wire_counters(pair.end[e].live)->tx_udp_packets > 0);
             if (c->retransmitted_packets)
                 print_message("mtu %u end %d: %llu packets sent again, %llu timeouts, %llu NAKs\n", mtu[i], e,
                               (unsigned long long)c->retransmitted_packets,
@@ -501,24 +505,68 @@ static void test_fork(void **state)
 #if defined(__SANITIZE_THREAD__) || THREAD_SANITIZER
     skip(); /* the sanitizer does not support fork() of a program with threads */
 #endif
-    pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    /* An event waits at each descriptor, which parent and child share: it is the parent's. */
+    struct loop_end *b = &pair.end[1];
+    struct live_watch *watch;
+    struct live_event event;
+    struct live_cq *cq;
+    void *app;
+    assert_int_equal(live_watch_create(b->live, &watch), 0);
+    assert_int_equal(live_cq_arm(b->cq, false), 0);
+    assert_int_equal(pair_recv(b, 1, 0, 64), 0);
+    assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 64, 0), 0);
+    assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
+    struct pollfd fd[2] = {{.fd = live_channel_fd(b->channel), .events = POLLIN},
+                           {.fd = live_watch_fd(watch), .events = POLLIN}};
+    assert_int_equal(live_qp_modify(b->qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_ERROR}), 0);
+    live_enter(b->live);
+    events_push(b->live, LIVE_EVENT_GID_CHANGE, NULL);
+    live_leave(b->live);
+    assert_int_equal(poll(fd, 2, 0), 2);
     pid_t child = fork();
-    if (child == 0) _exit(live_poll(pair.end[0].cq, &cqe, 1) == -ENODEV ? 0 : 1);
+    if (child == 0) {
+        alarm(10);
+        if (live_poll(pair.end[0].cq, &cqe, 1) != -ENODEV) _exit(1);
+        if (live_channel_wait(b->channel, &cq, &app) != -ENODEV) _exit(2);
+        if (live_watch_wait(watch, &event) != -ENODEV) _exit(3);
+        _exit(0);
+    }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(poll(fd, 2, 0), 2);
+    assert_int_equal(live_channel_wait(b->channel, &cq, &app), 0);
+    live_cq_ack_events(cq, 1);
+    assert_int_equal(live_watch_wait(watch, &event), 0);
+    live_watch_destroy(watch);
+    for (int e = 0; e < 2; e++)
+        assert_int_equal(
+            live_qp_modify(pair.end[e].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+    pair_connect(&pair, 0);
+    pair_connect(&pair, 1);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_SUCCESS);
     pair_close(&pair);
 }
 
-/* A port that no running program and no other test uses. */
-static int begin_port(void)
+/* Without the thread, polls take what other processes hand over. */
+static void test_forwarded_without_thread(void **state)
 {
-    char port[16];
+    struct loop_pair pair;
+    struct nic_cqe cqe;
+    uint8_t junk[5] = {0xff};
 
-    snprintf(port, sizeof port, "%d", 20000 + (int)(getpid() % 20000));
-    return setenv("ROCELAB_PORT", port, 1);
+    (void)state;
+    setenv("ROCELAB_THREAD", "off", 1);
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
+    unsetenv("ROCELAB_THREAD");
+    struct wire_packet packet = {.data = junk, .bytes = sizeof junk, .net = PKT_NET_IPV4};
+    uint32_t slot = registry_slot(pair.end[1].live->registry);
+    assert_int_equal(registry_forward(pair.end[0].live->registry, slot, &packet), 0);
+    assert_int_equal(live_poll(pair.end[1].cq, &cqe, 1), 0);
+    assert_int_equal(pair.end[1].live->own.rx_malformed, 1);
+    pair_close(&pair);
 }
 
 static void test_wrong_environment(void **state)
@@ -534,38 +582,16 @@ static void test_wrong_environment(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct live *live;
         char why[200];
+        char before[80];
+        const char *set = getenv(wrong[i][0]);
+        snprintf(before, sizeof before, "%s", set ? set : "");
         setenv(wrong[i][0], wrong[i][1], 1);
         assert_int_equal(live_open(&list[0], &live, why, sizeof why), -EINVAL);
         assert_non_null(strstr(why, wrong[i][0]));
         assert_non_null(strstr(why, wrong[i][1]));
-        unsetenv(wrong[i][0]);
+        setenv(wrong[i][0], before, 1);
     }
     free(list);
-    begin_port();
-}
-
-/* And a registry. */
-static char folder[] = "/tmp/rocelab-test-XXXXXX";
-
-static int begin(void **state)
-{
-    (void)state;
-    if (mkdtemp(folder) == NULL || setenv("ROCELAB_REGISTRY", folder, 1) < 0) return -1;
-    return begin_port();
-}
-
-static int done(void **state)
-{
-    int status = 1;
-    pid_t pid = fork();
-
-    (void)state;
-    if (pid == 0) {
-        execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(127);
-    }
-    waitpid(pid, &status, 0);
-    return status;
 }
 
 int main(void)
@@ -587,8 +613,9 @@ int main(void)
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_forwarded_without_thread),
         cmocka_unit_test(test_wrong_environment),
         cmocka_unit_test(test_rc_loss),
     };
-    return cmocka_run_group_tests(tests, begin, done);
+    return cmocka_run_group_tests(tests, alone_setup, alone_teardown);
 }

@@ -20,6 +20,7 @@
 #include "../seed.h"
 #include "base/rng.h"
 #include "live/live_int.h"
+#include "torture_alone.h"
 
 #define SEED test_seed_or(20250911)
 #define THREADS 4
@@ -199,7 +200,7 @@ static void test_threads(void **state)
     }
 }
 
-static char folder[] = "/tmp/rocelab-test-XXXXXX";
+static char folder[ALONE_FOLDER];
 
 static int begin(void **state)
 {
@@ -208,11 +209,7 @@ static int begin(void **state)
     char text[80];
 
     (void)state;
-    if (mkdtemp(folder) == NULL) return -1;
-    setenv("ROCELAB_REGISTRY", folder, 1);
-    snprintf(text, sizeof text, "%d", 20000 + (int)(getpid() % 20000));
-    setenv("ROCELAB_PORT", text, 1);
-    setenv("ROCELAB_DEVICE", "lo", 1);
+    alone_begin(folder);
     snprintf(text, sizeof text, "loss=0.5%%,duplicate=0.3%%,reorder=0.3%%,corrupt=0.2%%,seed=%llu",
              (unsigned long long)SEED);
     setenv("ROCELAB_FAULT", text, 1);
@@ -226,18 +223,11 @@ static int begin(void **state)
 
 static int done(void **state)
 {
-    int status = 1;
-
     (void)state;
     for (int s = 0; s < 2; s++)
         live_close(device[s]);
-    pid_t pid = fork();
-    if (pid == 0) {
-        execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(127);
-    }
-    waitpid(pid, &status, 0);
-    return status;
+    alone_end(folder);
+    return 0;
 }
 
 int main(void)

@@ -5,7 +5,6 @@
 #include "wires.h"
 
 #define ADDRESS "127.0.0.1"
-#define TURNS 4000
 
 typedef int (*open_fn)(const struct wire_config *, struct wire **);
 
@@ -18,20 +17,6 @@ static struct test_end end_open(open_fn open_wire)
     assert_int_equal(open_wire(&config, &end.wire), 0);
     assert_int_equal(wire_add_address(end.wire, &addr), 0);
     return end;
-}
-
-static unsigned end_receive(struct test_end *end, struct wire_packet *ret)
-{
-    for (int turn = 0; turn < TURNS; turn++) {
-        int got = wire_rx(end->wire, ret, WIRE_BURST);
-        assert_true(got >= 0);
-        if (got > 0) return (unsigned)got;
-        if (wire_deadline(end->wire) != PS_NEVER) continue;
-        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
-        poll(&ready, 1, 1000);
-    }
-    fail_msg("nothing arrived");
-    return 0;
 }
 
 static void send_tag(struct test_end *from, const struct test_end *to, uint32_t tag)
@@ -51,7 +36,7 @@ static void test_memory_between_two(void **state)
     struct wire_packet got[WIRE_BURST];
     for (uint32_t tag = 1; tag <= 100; tag++) {
         send_tag(&a, &b, tag);
-        assert_int_equal(end_receive(&b, got), 1);
+        assert_int_equal(test_receive(&b, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(&got[0]), tag);
         assert_true(got[0].unchecked);
     }
@@ -72,14 +57,14 @@ static void test_sockets_to_udp(void **state)
     struct wire_packet got[WIRE_BURST];
     for (uint32_t tag = 1; tag <= 20; tag++) {
         send_tag(&a, &u, tag);
-        assert_int_equal(end_receive(&u, got), 1);
+        assert_int_equal(test_receive(&u, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(&got[0]), tag);
         assert_false(got[0].unchecked);
         send_tag(&u, &a, 1000 + tag);
-        assert_int_equal(end_receive(&a, got), 1);
+        assert_int_equal(test_receive(&a, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(&got[0]), 1000 + tag);
         send_tag(&b, &a, 2000 + tag);
-        assert_int_equal(end_receive(&a, got), 1);
+        assert_int_equal(test_receive(&a, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(&got[0]), 2000 + tag);
         assert_true(got[0].unchecked);
     }

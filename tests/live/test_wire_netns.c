@@ -12,7 +12,6 @@
 
 #include "wires.h"
 
-#define TURNS 4000
 #define LEFT "10.72.0.1"
 #define RIGHT "10.72.0.2"
 
@@ -73,24 +72,11 @@ static struct test_end end_open(const char *ifname, const char *address, bool ta
     return end;
 }
 
-static unsigned end_receive(struct test_end *end, struct wire_packet *ret, unsigned max)
-{
-    for (int turn = 0; turn < TURNS; turn++) {
-        int got = wire_rx(end->wire, ret, max);
-        assert_true(got >= 0);
-        if (got > 0) return (unsigned)got;
-        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
-        poll(&ready, 1, 1);
-    }
-    fail_msg("nothing arrived");
-    return 0;
-}
-
 /* Until a counter of the wire has grown; packets must not come up meanwhile. */
 static void end_await(struct test_end *end, const uint64_t *counter, uint64_t at_least)
 {
     struct wire_packet got[WIRE_BURST];
-    for (int turn = 0; turn < TURNS && *counter < at_least; turn++) {
+    for (int turn = 0; turn < TEST_TURNS && *counter < at_least; turn++) {
         assert_int_equal(wire_rx(end->wire, got, WIRE_BURST), 0);
         struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
         poll(&ready, 1, 1);
@@ -114,7 +100,7 @@ static void test_packet_wire(void **state)
         memcpy(packet.dmac, right_mac, 6);
         packet.tos = (uint8_t)(tag << 2);
         assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
-        assert_int_equal(end_receive(to, got, WIRE_BURST), 1);
+        assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(got), tag);
         assert_true(got->unchecked); /* the wire has checked it */
         assert_int_equal(got->tos, packet.tos);
@@ -131,17 +117,55 @@ static void test_packet_wire(void **state)
     packet = test_packet(data, RIGHT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 5, 64, 0); /* to itself */
     assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
     assert_true(wire_deadline(right.wire) == 0);
-    assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+    assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 5);
     /* to another process of the same port: seen as outgoing */
     packet = test_packet(data, RIGHT, RIGHT, 0xc001, beside.slot << REGISTRY_QPN_BITS, 6, 64, 0);
     memcpy(packet.dmac, right_mac, 6);
     assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
-    assert_int_equal(end_receive(&beside, got, WIRE_BURST), 1);
+    assert_int_equal(test_receive(&beside, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 6);
     test_end_close(&left);
     test_end_close(&right);
     test_end_close(&beside);
+}
+
+/* What a process sends to itself: a full queue makes it wait, what was handed up stays as it is until the next rx, and
+ * the port is looked at meanwhile. */
+static void test_to_itself(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    uint8_t data[256], mac[6];
+    struct test_end left = end_open("rl0", LEFT, false), right = end_open("rl1", RIGHT, false);
+    struct wire_packet got[WIRE_BURST];
+    uint32_t sent = 0, came = 0, outside = 0;
+    mac_of("rl1", mac);
+    for (int turn = 0; came < 1000; turn++) {
+        assert_in_range(turn, 0, TEST_TURNS);
+        int count = wire_rx(right.wire, got, WIRE_BURST);
+        for (;; sent++) { /* the queue is never empty */
+            struct wire_packet packet =
+                test_packet(data, RIGHT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, sent, 64, 0);
+            if (wire_tx(right.wire, &packet, 1) == 0) break;
+        }
+        assert_true(wire_deadline(right.wire) == 0);
+        for (int i = 0; i < count; i++) {
+            assert_true(test_packet_right(&got[i]));
+            if (test_tag(&got[i]) == 0xffffff)
+                outside++;
+            else
+                assert_int_equal(test_tag(&got[i]), came++);
+        }
+        struct wire_packet packet =
+            test_packet(data, LEFT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 0xffffff, 64, 0);
+        memcpy(packet.dmac, mac, 6);
+        if (turn == 0) assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    }
+    assert_int_equal(outside, 1);
+    assert_int_equal(right.wire->counters.rx_packets, came + outside);
+    test_end_close(&left);
+    test_end_close(&right);
 }
 
 static void test_tag_and_v1(void **state)
@@ -157,7 +181,7 @@ static void test_tag_and_v1(void **state)
         memcpy(packet.dmac, right_mac, 6);
         packet.pcp = priority;
         assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
-        assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+        assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
         assert_int_equal(got->pcp, priority);
     }
     /* RoCEv1: the GID holds the MAC, no IP at all */
@@ -170,7 +194,7 @@ static void test_tag_and_v1(void **state)
     struct icrc_path path = {&packet.src, &packet.dst, PKT_NET_V1, 0, 0, 0};
     store_le32(data + packet.bytes - 4, icrc_detached(&path, data, packet.bytes));
     assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
-    assert_int_equal(end_receive(&right, got, WIRE_BURST), 1);
+    assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 99);
     assert_int_equal(got->net, PKT_NET_V1);
     test_end_close(&left);
@@ -248,17 +272,15 @@ static void test_address_removed(void **state)
     struct wire_packet packet =
         test_packet(data, "10.72.0.9", "10.72.0.9", end.wire->source_port[0], end.slot << 14, 3, 8, 0);
     assert_int_equal(wire_tx(end.wire, &packet, 1), 1);
-    assert_int_equal(end_receive(&end, got, WIRE_BURST), 1);
+    assert_int_equal(test_receive(&end, got, WIRE_BURST), 1);
     test_end_close(&end);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packet_wire),
-        cmocka_unit_test(test_tag_and_v1),
-        cmocka_unit_test(test_pfc),
-        cmocka_unit_test(test_address_removed),
+        cmocka_unit_test(test_packet_wire), cmocka_unit_test(test_to_itself),       cmocka_unit_test(test_tag_and_v1),
+        cmocka_unit_test(test_pfc),         cmocka_unit_test(test_address_removed),
     };
     return cmocka_run_group_tests(tests, begin, tests_done);
 }

@@ -283,6 +283,39 @@ static void test_pcap(void **state)
     capfile_close(file);
 }
 
+/* A forked child has what its parent gathered; neither its end nor its closing writes it. */
+static void test_pcap_fork(void **state)
+{
+    char path[200];
+    uint8_t data[128];
+    struct wire *wire;
+    struct stat st;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/fork.pcap", test_folder);
+    struct memory_wire *memory = memory_new();
+    assert_int_equal(wire_pcap_open(&memory->wire, path, &wire), 0);
+    struct wire_packet packet = numbered(data, 77);
+    assert_int_equal(wire_tx(wire, &packet, 1), 1);
+    for (int closes = 0; closes < 2; closes++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (closes) wire_close(wire);
+            exit(0); /* with everything that an end of the program brings */
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_size, 0);
+    }
+    wire_close(wire);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 24 + 16 + 42 + packet.bytes);
+    free(memory);
+}
+
 static void test_trace(void **state)
 {
     (void)state;
@@ -312,8 +345,8 @@ static void test_trace(void **state)
     wire_close(wire);
     assert_true(memory->closed);
     free(memory);
+    assert_int_equal(fcntl(fds[1], F_GETFD), -1); /* went with the wire */
     close(fds[0]);
-    close(fds[1]);
 }
 
 int main(void)
@@ -321,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fault_text),  cmocka_unit_test(test_fault_none), cmocka_unit_test(test_fault_all),
         cmocka_unit_test(test_fault_delay), cmocka_unit_test(test_pcap),       cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_pcap_fork),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }

@@ -44,4 +44,21 @@ static inline void alone_end(const char *folder)
     rmdir(folder);
 }
 
+/* The same around a group of tests. */
+static char alone_folder[ALONE_FOLDER] __attribute__((unused));
+
+static inline int alone_setup(void **state)
+{
+    (void)state;
+    alone_begin(alone_folder);
+    return 0;
+}
+
+static inline int alone_teardown(void **state)
+{
+    (void)state;
+    alone_end(alone_folder);
+    return 0;
+}
+
 #endif

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -75,6 +76,23 @@ static inline void test_end_close(struct test_end *end)
 {
     wire_close(end->wire);
     registry_leave(end->registry);
+}
+
+#define TEST_TURNS 4000
+
+/* As the loop does: rx, and before sleeping the deadline. */
+static inline unsigned test_receive(struct test_end *end, struct wire_packet *ret, unsigned max)
+{
+    for (int turn = 0; turn < TEST_TURNS; turn++) {
+        int got = wire_rx(end->wire, ret, max);
+        assert_true(got >= 0);
+        if (got > 0) return (unsigned)got;
+        if (wire_deadline(end->wire) != PS_NEVER) continue;
+        struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
+        poll(&ready, 1, 100);
+    }
+    fail_msg("nothing arrived");
+    return 0;
 }
 
 #define TEST_HEADERS 12u

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the peer one of us?  Then a gap is filled by selective repeat: what comes behind it is kept, with its payload, and
+ * only what is missing is sent again.  With all others it is go-back-N, as the standard has it.
+ *
+ * Adapters of ours tell each other in the seven reserved bits beside the BTH's ACK request, which others send as 0 and
+ * ignore (volume 1, 9.2).  A queue pair whose peer is not known offers: its first few requests carry the mark, the
+ * rest do not.  Whoever sees a mark knows, and marks what it sends from then on: responses too, so that the one who
+ * offered learns it without a loss.  So a foreign peer sees a few requests with bits that it ignores, and after
+ * them, or as soon as its first packet shows it for what it is (an IP identification that none of ours would have),
+ * none at all.
+ *
+ * What is known belongs to the path: all processes of an address are of one kind, since they share its UDP port.
+ *
+ * Payload that waits lies in memory by the number of its descriptor.  Only packets with a low number are kept, which
+ * bounds that memory, and none when descriptors run short, since sending needs them; what is not kept is asked
+ * for again.  Memory is taken when the first packet waits.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/check.h"
+#include "live/live_int.h"
+#include "packet/opcode.h"
+
+#define MARK_OURS 0x51u /* says nothing else; its neighbours, NIC_MARK_*, say it too */
+#define OFFERS 16u
+#define KEPT_MAX 16384u
+#define KEPT_BYTES 4096u                 /* the largest MTU */
+#define DESCRIPTORS_LEAST (2 * LIVE_QPS) /* left free: an ACK and a NAK of each queue pair */
+
+_Static_assert(DESCRIPTORS_LEAST < LIVE_POOL, "something can be kept");
+
+uint8_t peer_mark_out(const struct live *live, struct path *path, const struct pkt *p)
+{
+    const struct opcode_info *info = opcode_info(p->opcode);
+
+    if (live->env.recovery != NIC_SELECTIVE || info->transport != OP_RC) return 0;
+    if (path->peer == PEER_OURS) return p->mark || !(info->flags & OP_RESPONSE) ? p->mark : MARK_OURS;
+    if (path->peer == PEER_FOREIGN || p->mark == 0 || path->offers == OFFERS) return 0;
+    path->offers++;
+    return p->mark;
+}
+
+static bool kept_room(struct live *live, pkt_t id)
+{
+    if (id >= KEPT_MAX || live->pool.free_count < DESCRIPTORS_LEAST) return false;
+    if (live->kept) return true;
+    void *at = mmap(NULL, (size_t)KEPT_MAX * KEPT_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) live->kept = at;
+    return live->kept != NULL;
+}
+
+void peer_release(struct live *live)
+{
+    if (live->kept) munmap(live->kept, (size_t)KEPT_MAX * KEPT_BYTES);
+    live->kept = NULL;
+}
+
+void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark)
+{
+    struct pkt *p = &live->pool.hot[id];
+    struct path *path = &live->path[qp->path];
+
+    p->mark = 0;
+    if (live->env.recovery != NIC_SELECTIVE || qp->config.transport != NIC_RC) return;
+    if (mark == MARK_OURS || mark == NIC_MARK_KEPT || mark == NIC_MARK_NOT_KEPT)
+        path->peer = PEER_OURS;
+    else if (path->peer == PEER_UNKNOWN && qp->foreign)
+        path->peer = PEER_FOREIGN;
+    if (mark != NIC_MARK_KEPT && mark != NIC_MARK_NOT_KEPT) return;
+    bool response = opcode_info(p->opcode)->flags & OP_RESPONSE;
+    if (response || kept_room(live, id)) p->mark = mark;
+}
+
+void peer_keep(struct live *live, const uint8_t *payload, uint32_t bytes)
+{
+    if (live->io.keep == PKT_NONE) return;
+    CHECK(live->kept && live->io.keep < KEPT_MAX && bytes <= KEPT_BYTES);
+    memcpy(live->kept + (size_t)live->io.keep * KEPT_BYTES, payload, bytes);
+}
+
+const uint8_t *peer_kept(const struct live *live)
+{
+    CHECK(live->kept && live->io.kept < KEPT_MAX);
+    return live->kept + (size_t)live->io.kept * KEPT_BYTES;
+}
