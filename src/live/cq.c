@@ -4,7 +4,8 @@
  *
  * A queue is the ring that src/nic fills.  A receive taken from a shared queue carries the number of its record
  * as wr_id, since such receives complete in any order; here it becomes what the application posted, and the record
- * is free again.
+ * is free again.  Completions of a queue pair that is destroyed stay, as they do with the kernel's software adapter:
+ * a program that sees its peer leave may destroy first and poll for what was done before after that.
  *
  * A channel is an eventfd in semaphore mode (one count per event, so poll() tells the truth) and a list of the
  * queues that have events, in order.  An armed queue makes one event for the first completion that comes
@@ -172,6 +173,20 @@ int live_cq_destroy(struct live_cq *cq)
     return 0;
 }
 
+/* A receive from a shared queue gets the id it was posted with, and its record is free. */
+static void own_id(const struct live *live, struct nic_cqe *cqe)
+{
+    if (!cqe->receive || cqe->own_id) return;
+    struct nic_qp *nic_qp = nic_qp_find(live->nic, cqe->qpn);
+    const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    if (qp && qp->srq) {
+        uint64_t record = cqe->wr_id;
+        cqe->wr_id = qp->srq->work[record].wr_id;
+        srq_release(qp->srq, record);
+    }
+    cqe->own_id = true;
+}
+
 /* Takes what is there. */
 static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 {
@@ -180,15 +195,8 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     while (count < max) {
         const struct nic_cqe *cqe = nic_cq_poll(&cq->nic);
         if (cqe == NULL) break;
-        struct nic_cqe *out = &ret[count++];
-        *out = *cqe;
-        if (!cqe->receive) continue;
-        struct nic_qp *nic_qp = nic_qp_find(cq->live->nic, cqe->qpn);
-        const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
-        if (qp && qp->srq) {
-            out->wr_id = qp->srq->work[cqe->wr_id].wr_id;
-            srq_release(qp->srq, cqe->wr_id);
-        }
+        ret[count] = *cqe;
+        own_id(cq->live, &ret[count++]);
     }
     return count;
 }
@@ -203,16 +211,18 @@ static void adapt(struct live *live, bool helped)
     __atomic_store_n(&live->yield_after, limit, __ATOMIC_RELAXED);
 }
 
-/* Without the lock. */
-static void offer_core(struct live *live)
+/* Without the lock.  True: somebody has taken it. */
+static bool offer_core(struct live *live)
 {
     ps_t before = live_now();
 
     sched_yield();
-    if (live_now() - before > TAKEN_PS)
+    bool taken = live_now() - before > TAKEN_PS;
+    if (taken)
         __atomic_store_n(&live->yielded, true, __ATOMIC_RELAXED);
     else
         adapt(live, false);
+    return taken;
 }
 
 int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
@@ -252,7 +262,12 @@ int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
         }
     }
     live_leave(live);
-    if (yield) offer_core(live);
+    /* "Nothing" is old by now.  A program that believed it, and then found the event that its peer has left, would take
+     * for lost what was completed long before. */
+    if (yield && offer_core(live) && live_enter(live) == 0) {
+        count = take(cq, ret, max);
+        live_leave(live);
+    }
     return (int)count;
 }
 
@@ -346,9 +361,17 @@ void cq_forget(struct live_cq *cq, uint32_t qpn)
         const struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
         if (cqe->qpn != qpn)
             cq->nic.slot[kept++ & cq->nic.mask] = *cqe;
-        else if (cqe->receive && qp && qp->srq)
+        else if (cqe->receive && !cqe->own_id && qp && qp->srq)
             srq_release(qp->srq, cqe->wr_id);
     }
     if (cq->armed && (int32_t)(cq->arm_tail - kept) > 0) cq->arm_tail = kept;
     cq->nic.tail = kept;
+}
+
+void cq_keep(struct live_cq *cq, uint32_t qpn)
+{
+    for (uint32_t i = cq->nic.head; i != cq->nic.tail; i++) {
+        struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
+        if (cqe->qpn == qpn) own_id(cq->live, cqe);
+    }
 }

@@ -284,7 +284,8 @@ void peer_release(struct live *live);
 
 /* cq.c */
 void cq_notify(struct live *live);
-void cq_forget(struct live_cq *cq, uint32_t qpn); /* completions of a QP that is gone */
+void cq_forget(struct live_cq *cq, uint32_t qpn); /* completions of a QP that begins anew */
+void cq_keep(struct live_cq *cq, uint32_t qpn);   /* of one that goes: they need it no more */
 
 /* srq.c */
 void srq_release(struct live_srq *srq, uint64_t index);

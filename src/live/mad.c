@@ -7,6 +7,10 @@
  * that the peer was told, whose top ten bits are the owner's slot.  What was forwarded once is not forwarded
  * again.  Who answers is the connection manager in src/verbs, which reads the queue filled here; a process that has
  * none refuses what asks for a connection, so that the peer need not wait for its timers.
+ *
+ * A datagram and the packets of a connection come by different ways, and a program that reads "your peer leaves" takes
+ * what it has not got for lost.  So ACKs that wait for company leave before a datagram does, and what had come when
+ * one is read is taken in before it is handed out.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,6 +24,7 @@
 #define SLOT_SHIFT 22 /* of a communication id */
 #define REJ_INVALID_SERVICE_ID 8u
 #define SIDR_SERVICE_ID_NOT_SUPPORTED 1u
+#define BURSTS_BEFORE 256 /* taken in before a datagram: more than a ring holds, and bounded */
 
 static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES]);
 
@@ -143,9 +148,24 @@ int live_mad_send(struct live *live, const struct live_path *to, const uint8_t m
     if (to->gid_index >= live->device.gids) return -EINVAL;
     int error = live_enter(live);
     if (error < 0) return error;
+    if (live->tx_wanted) progress_tx(live, live_now());
     error = send_mad(live, to, mad);
     live_leave(live);
     return error;
+}
+
+/* A wire that is asked for its deadline looks at all it has next time. */
+static void take_in(struct live *live)
+{
+    ps_t now = live_now();
+    int bursts = 0;
+
+    do
+        (void)wire_deadline(live->wire);
+    while (progress_rx(live, now) && ++bursts < BURSTS_BEFORE);
+    if (live->stands_back) return;
+    if (wire_deadline(live->wire) == 0) live->rx_more = true; /* the thread may sleep, and we were awake */
+    progress_wake(live);
 }
 
 int live_mad_receive(struct live *live, struct live_mad *ret)
@@ -156,6 +176,7 @@ int live_mad_receive(struct live *live, struct live_mad *ret)
     if (error < 0) return error;
     live->mad_read = true;
     int count = live->mad_head != live->mad_tail;
+    if (count) take_in(live);
     if (count) *ret = live->mad[live->mad_head++ % LIVE_MADS];
     if (live->mad_head == live->mad_tail) (void)eventfd_read(live->mad_fd, &value);
     live_leave(live);

@@ -195,15 +195,15 @@ static uint32_t collect(struct live_qp *qp, const struct live_qp_attr *a)
     return told;
 }
 
-/* RESET forgets all that was learned; completions that wait are those of a queue pair that is no more. */
-static void reset(struct live_qp *qp)
+/* RESET forgets all that was learned, and completions that wait; a queue pair that is destroyed leaves them. */
+static void reset(struct live_qp *qp, void (*completions)(struct live_cq *, uint32_t))
 {
     struct live *live = qp->live;
     uint64_t record;
 
     if (qp->srq && nic_qp_held(qp->nic, &record)) srq_release(qp->srq, record);
-    if (qp->send_cq) cq_forget(qp->send_cq, qp->qpn);
-    if (qp->recv_cq && qp->recv_cq != qp->send_cq) cq_forget(qp->recv_cq, qp->qpn);
+    if (qp->send_cq) completions(qp->send_cq, qp->qpn);
+    if (qp->recv_cq && qp->recv_cq != qp->send_cq) completions(qp->recv_cq, qp->qpn);
     qp->exact = 0;
     qp->foreign = false;
     if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
@@ -237,7 +237,7 @@ static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
     uint32_t told = collect(qp, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
     window_set(qp, &qp->config);
     qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);
-    if (moves && attr->state == NIC_RESET) reset(qp);
+    if (moves && attr->state == NIC_RESET) reset(qp, cq_forget);
     if (nic_qp_state(qp->nic) <= NIC_INIT && (!moves || attr->state != NIC_RESET)) {
         error = nic_qp_connect(live->nic, qp->nic, &qp->config, now);
     } else if (told && nic_qp_state(qp->nic) != NIC_ERROR) {
@@ -311,7 +311,7 @@ int live_qp_destroy(struct live_qp *qp)
         struct live_qp **at = &live->qps;
         /* What it has to say last (a NAK, an ACK) is said before it goes. */
         if (live->tx_wanted) progress_tx(live, live_now());
-        reset(qp);
+        reset(qp, cq_keep);
         for (uint32_t i = live->members; i-- > 0;)
             if (live->member[i].qp == qp) group_leave(live, i);
         nic_qp_destroy(live->nic, qp->nic, &live->io);

@@ -146,9 +146,10 @@ struct wire_fault { /* parts in a million, seeded */
     uint32_t delay_ppm;
     ps_t delay_ps;
     uint64_t seed;
-    bool seeded; /* the text named one */
+    bool seeded;      /* the text named one */
+    uint64_t packets; /* only the first so many suffer; 0: all */
 };
-/* "loss=1%,duplicate=0.1%,reorder=1%,corrupt=0.1%,mark=1%,delay=10us@5%,seed=7"; 0, or -EINVAL
+/* "loss=1%,duplicate=0.1%,reorder=1%,corrupt=0.1%,mark=1%,delay=10us@5%,seed=7,packets=500"; 0, or -EINVAL
  * and what is wrong in `why`. */
 int wire_fault_parse(const char *text, struct wire_fault *ret, char *why, size_t why_bytes);
 /* Each takes `inner` over and closes it when closed; on failure inner is untouched. */

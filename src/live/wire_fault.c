@@ -8,6 +8,10 @@
  * are copied to a bounded store; when it is full they are lost instead, and counted so.  A reordered packet goes
  * after the next three that are sent, or after 100 us if none follow; a duplicate goes after its original.
  *
+ * Faults may be for the first packets only.  A program that ends as soon as it has what it waits for leaves its peer
+ * without an answer if its last acknowledgement is the one that is lost, with hardware too; whoever wants to see
+ * such programs end well lets their last packets through.
+ *
  * This wire takes no runs: a run with a hole has other IP identifications than its ICRCs were computed for.
  */
 #include <errno.h>
@@ -102,7 +106,8 @@ struct fate {
 static struct fate draw(const struct fault_wire *wire, uint64_t number)
 {
     struct rng rng;
-    struct fate fate;
+    struct fate fate = {.lost = false};
+    if (wire->fault.packets && number >= wire->fault.packets) return fate;
     rng_init(&rng, wire->fault.seed, number);
     fate.lost = rng_chance(&rng, wire->fault.loss);
     fate.twice = rng_chance(&rng, wire->fault.duplicate);
@@ -270,6 +275,13 @@ static int parse_item(const char *name, char *value, struct wire_fault *fault, c
         fault->seeded = true;
         return unit_parse(UNIT_COUNT, value, &fault->seed, why);
     }
+    if (strcmp(name, "packets") == 0) {
+        *why = "a number of at least 1 is due";
+        uint64_t packets;
+        if (unit_parse(UNIT_COUNT, value, &packets, why) < 0 || packets == 0) return -EINVAL;
+        fault->packets = packets;
+        return 0;
+    }
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         uint64_t share;
         if (strcmp(name, shares[i].name) != 0) continue;
@@ -279,7 +291,8 @@ static int parse_item(const char *name, char *value, struct wire_fault *fault, c
         *shares[i].ppm = (uint32_t)share;
         return 0;
     }
-    *why = "no such fault: loss, duplicate, reorder, corrupt, mark (a share, 1%), delay (10us@5%), seed (a number)";
+    *why = "no such fault: loss, duplicate, reorder, corrupt, mark (a share, 1%), delay (10us@5%), seed, packets (a "
+           "number)";
     return -EINVAL;
 }
 

@@ -111,6 +111,7 @@ struct nic_cqe {
     uint8_t status, verb;      /* verb of a receive: SEND* or WRITE_IMM, as sent */
     bool receive, has_imm, invalidated, solicited;
     uint8_t net; /* UD: enum pkt_net of the packet */
+    bool own_id; /* the owner's, false when made: it has put its own wr_id in */
 };
 
 struct nic_cq { /* the caller's ring; power of two */

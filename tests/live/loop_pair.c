@@ -88,7 +88,7 @@ void pair_connect(struct loop_pair *pair, int e)
                                        LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
                                .state = NIC_RTS,
                                .send_psn = 0xfffff0u + (uint32_t)e,
-                               .timeout = 12,
+                               .timeout = 14,
                                .retry = 7,
                                .rnr_retry = 7,
                                .max_read = 16};

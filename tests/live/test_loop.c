@@ -526,7 +526,7 @@ static void test_fork(void **state)
     assert_int_equal(poll(fd, 2, 0), 2);
     pid_t child = fork();
     if (child == 0) {
-        alarm(10);
+        alarm(60);
         if (live_poll(pair.end[0].cq, &cqe, 1) != -ENODEV) _exit(1);
         if (live_channel_wait(b->channel, &cq, &app) != -ENODEV) _exit(2);
         if (live_watch_wait(watch, &event) != -ENODEV) _exit(3);

@@ -88,7 +88,7 @@ class Robust(unittest.TestCase):
         self.peers.append(Peer(self.folder, **more))
         return self.peers[-1]
 
-    def connected(self, timeout=12, retry=3, **more):
+    def connected(self, timeout=15, retry=7, **more):  # a second: a busy machine lets nobody wait so long
         a, b = self.peer(**more).start(), self.peer(**more).start()
         for x, y in ((a, b), (b, a)):
             self.assertEqual(x.ask(f"connect 0 {y.ask('number 0')} {timeout} {retry}"), "ok")
@@ -187,7 +187,7 @@ class Robust(unittest.TestCase):
 
     def test_stopped_requester(self):
         """The answer lies there when it goes on: its timers have run out, and are not believed."""
-        a, b = self.connected(timeout=14, retry=1)
+        a, b = self.connected(timeout=16, retry=1)
         self.assertEqual(a.ask(f"read 0 {b.va} {b.key} 1000000"), "ok")
         stop(a)
         time.sleep(1)
@@ -196,7 +196,7 @@ class Robust(unittest.TestCase):
         self.good_write(a, b, 9)
 
     def test_fork(self):
-        a, b = self.connected(timeout=14, retry=7)
+        a, b = self.connected()
         self.good_write(a, b, 1)
         self.assertEqual(a.ask("fork"), "0")
         self.good_write(a, b, 2)

@@ -106,8 +106,9 @@ static void test_marks(void **state)
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0);
 }
 
-/* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them.  The time
- * that passes only ever allows more CNPs, so a slow machine fails nothing. */
+/* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them, and stays so:
+ * its rate does not recover while we are not looking.  The time that passes only ever allows more CNPs, so a slow
+ * machine fails nothing. */
 static void test_congestion(void **state)
 {
     struct loop_pair pair;
@@ -115,7 +116,8 @@ static void test_congestion(void **state)
 
     (void)state;
     setenv("ROCELAB_FAULT", "mark=100%", 1);
-    setenv("ROCELAB_CC", "dcqcn/paper,min_time_between_cnps=1ms,rpg_min_rate=1G", 1);
+    setenv("ROCELAB_CC", "dcqcn/paper,min_time_between_cnps=1ms,rpg_min_rate=1G,rpg_time_reset=1000s,rpg_byte_reset=0",
+           1);
     pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .mtu = 1024});
     unsetenv("ROCELAB_FAULT");
     unsetenv("ROCELAB_CC");

@@ -102,6 +102,9 @@ static void test_fault_text(void **state)
     assert_int_equal(fault.delay_ps, 10 * PS_US);
     assert_int_equal(fault.delay_ppm, 50000);
     assert_int_equal(fault.seed, 7);
+    assert_int_equal(fault.packets, 0);
+    assert_int_equal(wire_fault_parse("loss=1%,packets=500", &fault, why, sizeof why), 0);
+    assert_int_equal(fault.packets, 500);
     assert_int_equal(wire_fault_parse("delay=1ms", &fault, why, sizeof why), 0);
     assert_int_equal(fault.delay_ppm, 1000000);
     assert_int_equal(fault.loss, 0);
@@ -112,6 +115,7 @@ static void test_fault_text(void **state)
         "gain=1%",     "delay=5",
         "delay=1us@x", "delay=1us@200%",
         "seed=x",      "loss=1%,,",
+        "packets=x",   "packets=0",
         "=1%",         "loss=00000000000000000000000000000000000000000000000000000000000000000001%"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         why[0] = '\0';
@@ -213,6 +217,22 @@ static void test_fault_all(void **state)
     /* the same packets meet the same fate, however they are cut */
     assert_memory_equal(first_seen[0], first_seen[1], sizeof first_seen[0]);
     assert_memory_equal(first_seen[0], first_seen[2], sizeof first_seen[0]);
+}
+
+/* The first packets suffer, the others do not. */
+static void test_fault_first(void **state)
+{
+    static const unsigned bursts[] = {1, 7, 64};
+    struct wire_fault fault = {.loss = 1000000, .seed = 3, .packets = 100};
+    struct wire_counters counters;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct memory_wire *memory = through_fault(&fault, 1000, bursts[i], &counters);
+        assert_int_equal(counters.fault_lost, 100);
+        assert_int_equal(memory->sent, 900);
+        free(memory);
+    }
 }
 
 static void test_fault_delay(void **state)
@@ -352,9 +372,9 @@ static void test_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fault_text),  cmocka_unit_test(test_fault_none), cmocka_unit_test(test_fault_all),
-        cmocka_unit_test(test_fault_delay), cmocka_unit_test(test_pcap),       cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_pcap_fork),
+        cmocka_unit_test(test_fault_text),  cmocka_unit_test(test_fault_none),  cmocka_unit_test(test_fault_all),
+        cmocka_unit_test(test_fault_first), cmocka_unit_test(test_fault_delay), cmocka_unit_test(test_pcap),
+        cmocka_unit_test(test_trace),       cmocka_unit_test(test_pcap_fork),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }

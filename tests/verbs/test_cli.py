@@ -47,7 +47,10 @@ class Run(unittest.TestCase):
             self.wrong(rocelab("run", "--", str(path)), 126, "32-bit")
             if os.getuid() == 0:
                 path.write_bytes(b"#!/bin/sh\n")
-                os.chown(path, 65534, 65534)
+                try:
+                    os.chown(path, 65534, 65534)
+                except OSError:
+                    return  # a namespace of users that knows root alone: nobody else can own a file
                 path.chmod(0o755 | stat.S_ISUID)
                 self.wrong(rocelab("run", "--", str(path)), 126, "set-user-id")
 
