@@ -75,7 +75,7 @@ int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
 
     if (error < 0) return error;
     ps_t now = live_now();
-    live->posted_at = now;
+    __atomic_store_n(&live->posted_at, now, __ATOMIC_RELAXED);
     error = post(qp, send, now);
     progress_settle(live);
     if (!more || error < 0) {
