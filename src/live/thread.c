@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -31,6 +30,7 @@
 #define OWED_PS (20 * PS_US)   /* ACKs wait so long for a post to ride with */
 #define LINGER_PS (50 * PS_US) /* a stream pauses less than sleeping and waking cost */
 #define LINGER_LEAST_PS PS_US
+#define LINGER_REST 64u
 #define STREAM_PACKETS 8u
 #define ROUNDS 4
 #define VAIN_MOST 4u /* steps without the lock while somebody has handed something over */
@@ -152,9 +152,8 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
 }
 
 /* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
- * have to wake us.  The core is offered at each look in vain, since the sender may need this one.  Ends when
- * the application takes the lock, which then does the work itself.  Bounded, so that what else there is to look after
- * is.  Answers when something last came. */
+ * have to wake us.  Ends when the application takes the lock, which then does the work itself.  Bounded, so that
+ * what else there is to look after is.  Answers when something last came. */
 static ps_t linger(struct live *live, ps_t patience)
 {
     ps_t now = live_now(), last = now, until = now + STEP_PS;
@@ -167,21 +166,34 @@ static ps_t linger(struct live *live, ps_t patience)
         go_on = go_on && !live->owes;
         pthread_mutex_unlock(&live->lock);
         if (!go_on) break;
-        if (!came) sched_yield();
         now = live_now();
         if (came) last = now;
     }
     return last;
 }
 
-/* How long to linger the next time.  Shorter after it was in vain; as long as it may be after a sleep that was so short
- * that lingering would have been better. */
-static void learn(ps_t *patience, ps_t last, bool came, ps_t now)
+struct patience {
+    ps_t now;
+    unsigned rest; /* sleeps before it may grow again */
+};
+
+/* How long to linger the next time: longer after a sleep so short that lingering would have been better.  But when the
+ * longest was in vain and then something came as soon as we slept, the sender has waited for this core. */
+static void learn(struct patience *patience, ps_t last, bool came, ps_t now)
 {
-    if (came && now < last + LINGER_PS)
-        *patience = LINGER_PS;
-    else if (*patience > LINGER_LEAST_PS)
-        *patience /= 2;
+    bool soon = came && now < last + 2 * LINGER_PS;
+
+    if (patience->rest) {
+        patience->rest--;
+    } else if (soon && patience->now >= LINGER_PS) {
+        patience->now = LINGER_LEAST_PS;
+        patience->rest = LINGER_REST;
+    } else if (soon) {
+        patience->now *= 2;
+    } else if (patience->now > LINGER_LEAST_PS) {
+        patience->now /= 2;
+    }
+    if (patience->now > LINGER_PS) patience->now = LINGER_PS;
 }
 
 /* Waiting for the lock of a program that takes it again and again would slow it down: each time it lets go it would
@@ -205,7 +217,8 @@ static void *run(void *argument)
     int wire_fd = live->wire->ops->fd(live->wire);
     bool hand_over = true;
     unsigned vain = 0;
-    ps_t patience = LINGER_PS, last = 0; /* last: of a stream that may go on; 0: none */
+    struct patience patience = {.now = LINGER_PS};
+    ps_t last = 0; /* when something of a stream came that may go on; 0: none */
 
     prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
     for (;;) {
@@ -219,7 +232,7 @@ static void *run(void *argument)
         ps_t sleep = work(live, hand_over, &stand_back);
         bool streams = live->streams && !stand_back;
         pthread_mutex_unlock(&live->lock);
-        if (streams) last = linger(live, patience);
+        if (streams) last = linger(live, patience.now);
         struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
                               {.fd = registry_fd(live->registry), .events = POLLIN},
                               {.fd = live->netlink_fd, .events = POLLIN},
