@@ -379,7 +379,7 @@ static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned 
 static void probe_source(const struct wire_udp *udp, struct udp_address *address)
 {
     struct sockaddr_storage to, from = {0};
-    socklen_t bytes = udp_sockaddr(udp, &address->addr, udp->port, &to), from_bytes = sizeof from;
+    socklen_t bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &to), from_bytes = sizeof from;
     int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     address->natural = false;
     if (fd < 0) return;
