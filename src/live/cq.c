@@ -33,6 +33,7 @@
 #define YIELD_LEAST_PS (2 * PS_US)
 #define YIELD_MOST_PS (64 * PS_US)
 #define TAKEN_PS (3 * PS_US) /* what a call takes at least when somebody else has run */
+#define STRANGER_PS PS_MS    /* who keeps the core so long has not been waiting for us */
 #define GAP_PS (20 * PS_US)  /* between two polls: the application did something else */
 
 int live_channel_create(struct live *live, struct live_channel **ret)
@@ -217,8 +218,9 @@ static bool offer_core(struct live *live)
     ps_t before = live_now();
 
     sched_yield();
-    bool taken = live_now() - before > TAKEN_PS;
-    if (taken)
+    ps_t away = live_now() - before;
+    bool taken = away > TAKEN_PS;
+    if (taken && away < STRANGER_PS)
         __atomic_store_n(&live->yielded, true, __ATOMIC_RELAXED);
     else
         adapt(live, false);

@@ -207,7 +207,7 @@ struct live {
     bool rx_more;               /* the last burst was full */
     ps_t tx_retry;              /* the wire took nothing; PS_NEVER */
     ps_t polled_at;             /* atomic: the application last polled in vain */
-    ps_t posted_at;             /* the application last posted */
+    ps_t posted_at;             /* atomic: the application last posted */
     ps_t sleep_until;           /* the thread sleeps so long */
     ps_t watch_until;           /* the thread does not stand back before */
     ps_t looked_at, poller_ran; /* the thread last looked, and what the poller had run then */
@@ -240,7 +240,8 @@ struct live {
 
     pthread_t thread;
     bool thread_runs;
-    bool stands_back; /* the thread leaves the wire to whoever polls */
+    bool stands_back;   /* the thread leaves the wire to whoever polls */
+    unsigned lock_left; /* atomic: times that it left the lock to a busy program */
     int wake_fd, netlink_fd;
 };
 

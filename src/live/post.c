@@ -75,7 +75,7 @@ int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
 
     if (error < 0) return error;
     ps_t now = live_now();
-    live->posted_at = now;
+    __atomic_store_n(&live->posted_at, now, __ATOMIC_RELAXED);
     error = post(qp, send, now);
     progress_settle(live);
     if (!more || error < 0) {
@@ -101,7 +101,7 @@ int live_post_recv(struct live_qp *qp, const struct live_recv *recv)
     }
     work->sges = recv->sges;
     struct nic_recv posted = {.wr_id = recv->wr_id, .local = (uintptr_t)work, .length = room};
-    error = nic_post_recv(live->nic, qp->nic, &posted, live_now(), &live->io);
+    error = nic_post_recv(live->nic, qp->nic, &posted, live->polled_at, &live->io); /* when does not matter to it */
     if (error == 0) qp->recv_next++;
     progress_settle(live);
     live_leave(live);

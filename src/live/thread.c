@@ -28,11 +28,12 @@
 #define WATCH_PS (2 * PS_MS)   /* after a miss; doubled with each that follows */
 #define WATCH_DOUBLINGS 6u
 #define OWED_PS (20 * PS_US)   /* ACKs wait so long for a post to ride with */
-#define LINGER_PS (30 * PS_US) /* a stream pauses less than sleeping and waking cost */
+#define LINGER_PS (50 * PS_US) /* a stream pauses less than sleeping and waking cost */
 #define LINGER_LEAST_PS PS_US
+#define LINGER_REST 64u
 #define STREAM_PACKETS 8u
 #define ROUNDS 4
-#define VAIN_MOST 4u /* steps without the lock */
+#define VAIN_MOST 4u /* steps without the lock while somebody has handed something over */
 
 void thread_forwarded(struct live *live, ps_t now)
 {
@@ -43,6 +44,15 @@ void thread_forwarded(struct live *live, ps_t now)
         receive_packet(live, &packet, true, now);
         progress_settle(live);
     }
+}
+
+/* When the application last posted, or polled in vain. */
+static ps_t called_at(const struct live *live)
+{
+    ps_t polled_at = __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED);
+    ps_t posted_at = __atomic_load_n(&live->posted_at, __ATOMIC_RELAXED);
+
+    return posted_at > polled_at ? posted_at : polled_at;
 }
 
 /* May the wire be left to the application?  Not when it was, and a packet lay there while nobody polled (a program
@@ -68,7 +78,7 @@ static ps_t poller_time(const struct live *live)
  * is no sign of how it works, only of a full machine. */
 static bool ran_elsewhere(struct live *live, ps_t now)
 {
-    ps_t ran = poller_time(live) - live->poller_ran, silent = now - live->polled_at;
+    ps_t ran = poller_time(live) - live->poller_ran, silent = now - called_at(live);
     ps_t since = now - live->looked_at;
 
     return silent > MISSED_PS && silent < since && ran < since && ran > since - silent / 2;
@@ -94,8 +104,7 @@ static void note_miss(struct live *live, bool missed, ps_t now)
  * sees what came: ACKs wait a moment for its packets, which they can ride with.  Answers how long they may wait. */
 static ps_t rounds(struct live *live, ps_t now)
 {
-    ps_t called_at = live->posted_at > live->polled_at ? live->posted_at : live->polled_at;
-    bool hot = now < called_at + POLLED_RECENTLY_PS && !live->owes;
+    bool active = now < called_at(live) + POLLED_RECENTLY_PS, hot = active && !live->owes;
     uint64_t before = live->wire->counters.rx_packets;
 
     live->owes = false;
@@ -105,7 +114,7 @@ static ps_t rounds(struct live *live, ps_t now)
         if (live->tx_wanted && !hot) progress_tx(live, now);
         if (!live->rx_more) break;
     }
-    live->streams = !hot && live->wire->counters.rx_packets - before >= STREAM_PACKETS;
+    live->streams = !active && live->wire->counters.rx_packets - before >= STREAM_PACKETS;
     if (hot && live->tx_wanted) {
         live->owes = true;
         return OWED_PS;
@@ -143,36 +152,60 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
 }
 
 /* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
- * have to wake us.  Unless it needs this core: when looking was in vain, the next time it is shorter.  Bounded, so that
- * what else there is to look after is. */
-static void linger(struct live *live, ps_t *patience)
+ * have to wake us.  Ends when the application takes the lock, which then does the work itself.  Bounded, so that
+ * what else there is to look after is.  Answers when something last came. */
+static ps_t linger(struct live *live, ps_t patience)
 {
-    ps_t now = live_now(), begun = now, last = now, until = now + STEP_PS;
+    ps_t now = live_now(), last = now, until = now + STEP_PS;
 
-    while (now < until && now < last + *patience) {
-        pthread_mutex_lock(&live->lock);
+    while (now < until && now < last + patience && pthread_mutex_trylock(&live->lock) == 0) {
         uint64_t before = live->wire->counters.rx_packets;
         bool go_on = !live->stop && !live->armed;
         if (go_on) rounds(live, now);
-        if (live->wire->counters.rx_packets != before) last = now;
+        bool came = live->wire->counters.rx_packets != before;
         go_on = go_on && !live->owes;
         pthread_mutex_unlock(&live->lock);
-        if (!go_on) return;
+        if (!go_on) break;
         now = live_now();
+        if (came) last = now;
     }
-    *patience = last > begun ? 2 * *patience : *patience / 2;
-    if (*patience > LINGER_PS) *patience = LINGER_PS;
-    if (*patience < LINGER_LEAST_PS) *patience = LINGER_LEAST_PS;
+    return last;
+}
+
+struct patience {
+    ps_t now;
+    unsigned rest; /* sleeps before it may grow again */
+};
+
+/* How long to linger the next time: longer after a sleep so short that lingering would have been better.  But when the
+ * longest was in vain and then something came as soon as we slept, the sender has waited for this core. */
+static void learn(struct patience *patience, ps_t last, bool came, ps_t now)
+{
+    bool soon = came && now < last + 2 * LINGER_PS;
+
+    if (patience->rest) {
+        patience->rest--;
+    } else if (soon && patience->now >= LINGER_PS) {
+        patience->now = LINGER_LEAST_PS;
+        patience->rest = LINGER_REST;
+    } else if (soon) {
+        patience->now *= 2;
+    } else if (patience->now > LINGER_LEAST_PS) {
+        patience->now /= 2;
+    }
+    if (patience->now > LINGER_PS) patience->now = LINGER_PS;
 }
 
 /* Waiting for the lock of a program that takes it again and again would slow it down: each time it lets go it would
- * have to wake us. */
-static bool enter(struct live *live, unsigned *vain)
+ * have to wake us, and has it again before we run.  It does what we would do, but for what others hand over. */
+static bool enter(struct live *live, bool hand_over, unsigned *vain)
 {
     bool entered = pthread_mutex_trylock(&live->lock) == 0;
 
-    if (!entered && ++*vain < VAIN_MOST && live_now() < __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED) + MISSED_PS)
+    if (!entered && (!hand_over || ++*vain < VAIN_MOST) && live_now() < called_at(live) + STEP_PS) {
+        __atomic_fetch_add(&live->lock_left, 1, __ATOMIC_RELAXED);
         return false;
+    }
     if (!entered) pthread_mutex_lock(&live->lock);
     *vain = 0;
     return true;
@@ -184,12 +217,13 @@ static void *run(void *argument)
     int wire_fd = live->wire->ops->fd(live->wire);
     bool hand_over = true;
     unsigned vain = 0;
-    ps_t patience = LINGER_PS;
+    struct patience patience = {.now = LINGER_PS};
+    ps_t last = 0; /* when something of a stream came that may go on; 0: none */
 
     prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
     for (;;) {
         bool stand_back = true;
-        if (!enter(live, &vain)) { /* in the hands of who polls: let it */
+        if (!enter(live, hand_over, &vain)) { /* in the hands of who polls: let it */
             struct timespec step = {.tv_nsec = STEP_PS / PS_NS};
             nanosleep(&step, NULL);
             continue;
@@ -198,7 +232,7 @@ static void *run(void *argument)
         ps_t sleep = work(live, hand_over, &stand_back);
         bool streams = live->streams && !stand_back;
         pthread_mutex_unlock(&live->lock);
-        if (streams) linger(live, &patience);
+        if (streams) last = linger(live, patience.now);
         struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
                               {.fd = registry_fd(live->registry), .events = POLLIN},
                               {.fd = live->netlink_fd, .events = POLLIN},
@@ -207,6 +241,10 @@ static void *run(void *argument)
         int ready = ppoll(fd, 4, sleep == PS_NEVER ? NULL : &limit, NULL);
         eventfd_t value;
         hand_over = ready > 0 && fd[1].revents;
+        if (last && sleep) {
+            learn(&patience, last, ready > 0 && fd[3].revents, live_now());
+            last = 0;
+        }
         if (ready > 0 && fd[0].revents) (void)eventfd_read(live->wake_fd, &value);
         if (ready > 0 && fd[2].revents) netlink_changed(live);
     }

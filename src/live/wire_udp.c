@@ -7,7 +7,8 @@
  * tells ECN; SO_RXQ_OVFL counts what found no room.
  *
  * Sending: a pool of source ports, each a socket of either family, bound to the port alone; the source
- * address goes with each datagram (IP_PKTINFO), so one pool serves every address and a flow keeps its port.
+ * address goes with each datagram (IP_PKTINFO), so one pool serves every address and a flow keeps its port.  What the
+ * kernel would do anyway is left out: a control message costs more than the few bytes it holds.
  * They receive nothing: a filter drops what is sent to them.  They are never connected, and have
  * IP_MTU_DISCOVER=DO: then the kernel sets DF and the identification 0, or with UDP_SEGMENT the segment's index,
  * and the ICRC can be computed beforehand (a connected socket counts from a secret).
@@ -46,6 +47,7 @@
 #define PATROL_EVERY 8u
 #define PATROL_DOUBLINGS 3u /* of that while others stay silent */
 #define TOS_OTHERS 16u      /* in a row, and the socket changes */
+#define SEGMENT_OTHERS 16u
 #define RETRY_PS (50 * PS_US)
 #define BTH_BYTES 12u
 #define MULTICAST_QPN 0xffffffu
@@ -88,9 +90,17 @@ static size_t put_source(uint8_t *control, const struct wire_udp *udp, const str
     return CMSG_SPACE(sizeof info);
 }
 
-static size_t put_segment(uint8_t *control, uint32_t bytes)
+/* Between two processes of one address the source mostly goes without saying, which is quicker. */
+static bool source_natural(const struct wire_udp *udp, const struct wire_packet *packet)
 {
-    uint16_t segment = (uint16_t)bytes;
+    if (memcmp(&packet->src, &packet->dst, sizeof packet->src) != 0) return false;
+    for (unsigned i = 0; i < udp->addresses; i++)
+        if (memcmp(&udp->address[i].addr, &packet->src, sizeof packet->src) == 0) return udp->address[i].natural;
+    return false;
+}
+
+static size_t put_segment(uint8_t *control, uint16_t segment)
+{
     struct cmsghdr header = {CMSG_LEN(sizeof segment), SOL_UDP, UDP_SEGMENT};
     memcpy(control + CMSG_LEN(0), &segment, sizeof segment);
     memcpy(control, &header, sizeof header);
@@ -137,6 +147,23 @@ static int sender_prepare(struct udp_sender *sender, const struct wire_packet *p
     return fd;
 }
 
+/* The length of segments likewise.  It is told with each datagram that differs, single ones too: one that is left on
+ * the socket would be checked against the path of whatever is sent next.  True: tell it. */
+static bool other_segment(struct udp_sender *sender, bool v4, uint16_t segment)
+{
+    uint16_t *on_socket = v4 ? &sender->segment4 : &sender->segment6;
+    if (*on_socket == segment) {
+        sender->other_segments = 0;
+        return false;
+    }
+    if (++sender->other_segments < SEGMENT_OTHERS) return true;
+    sender->other_segments = 0;
+    int value = segment;
+    if (setsockopt(v4 ? sender->fd4 : sender->fd6, SOL_UDP, UDP_SEGMENT, &value, sizeof value) < 0) return true;
+    *on_socket = segment;
+    return false;
+}
+
 static struct udp_sender *sender_of(struct wire_udp *udp, uint16_t sport)
 {
     for (unsigned i = 0; i < udp->wire.source_ports; i++)
@@ -180,9 +207,11 @@ static int send_run(struct wire_udp *udp, const struct wire_packet *packet, unsi
     struct iovec iov = {packet->data, bytes};
     struct msghdr message = {.msg_name = &name, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control};
     message.msg_namelen = wire_sockaddr(&packet->dst, udp->port, udp->ifindex, &name);
-    message.msg_controllen = put_source(control, udp, packet);
+    message.msg_controllen = source_natural(udp, packet) ? 0 : put_source(control, udp, packet);
     if (other_tos) message.msg_controllen += put_tos(control + message.msg_controllen, packet);
-    if (length > 1) message.msg_controllen += put_segment(control + message.msg_controllen, packet->bytes);
+    uint16_t segment = length > 1 ? (uint16_t)packet->bytes : 0;
+    if (other_segment(sender, packet->net == PKT_NET_IPV4, segment))
+        message.msg_controllen += put_segment(control + message.msg_controllen, segment);
     udp->wire.counters.tx_calls++;
     if (sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
         if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) return -EAGAIN;
@@ -345,16 +374,38 @@ static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned 
     return count;
 }
 
+/* Asks the kernel which source it would take.  Not always the address itself: for a second one of the same network it
+ * is the first.  One that needs an interface too is never left out. */
+static void probe_source(const struct wire_udp *udp, struct udp_address *address)
+{
+    struct sockaddr_storage to, from = {0};
+    socklen_t bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &to), from_bytes = sizeof from;
+    int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    address->natural = false;
+    if (fd < 0) return;
+    if (connect(fd, (struct sockaddr *)&to, bytes) == 0 &&
+        getsockname(fd, (struct sockaddr *)&from, &from_bytes) == 0) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&from;
+        if (to.ss_family == AF_INET)
+            address->natural = memcmp(&((const struct sockaddr_in *)&from)->sin_addr, address->addr.byte + 12, 4) == 0;
+        else
+            address->natural = memcmp(&in6->sin6_addr, address->addr.byte, 16) == 0 && in6->sin6_scope_id == 0;
+    }
+    close(fd);
+}
+
 /* Addresses that came or went. */
 static void read_netlink(struct wire_udp *udp)
 {
     _Alignas(struct nlmsghdr) uint8_t buffer[8192];
     ssize_t got;
+    bool changed = false;
     while ((got = recv(udp->netlink, buffer, sizeof buffer, MSG_DONTWAIT)) > 0) {
         uint32_t left = (uint32_t)got;
         for (struct nlmsghdr *header = (void *)buffer; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
             if (header->nlmsg_type != RTM_NEWADDR && header->nlmsg_type != RTM_DELADDR) continue;
             struct ifaddrmsg *message = NLMSG_DATA(header);
+            changed = true;
             uint32_t attributes = (uint32_t)IFA_PAYLOAD(header);
             for (struct rtattr *at = IFA_RTA(message); RTA_OK(at, attributes); at = RTA_NEXT(at, attributes)) {
                 bool v4 = message->ifa_family == AF_INET;
@@ -368,6 +419,8 @@ static void read_netlink(struct wire_udp *udp)
             }
         }
     }
+    for (unsigned i = 0; changed && i < udp->addresses; i++)
+        if (!udp->address[i].multicast) probe_source(udp, &udp->address[i]);
 }
 
 static bool all_gone(const struct wire_udp *udp)
@@ -469,6 +522,7 @@ static int udp_add_address(struct wire *wire, const struct pkt_addr *local)
     int rc = receiver_open(udp, address);
     if (rc < 0) return rc;
     rc = address->multicast ? multicast_join(udp, address) : udp_group_join(udp, address);
+    if (rc == 0 && !address->multicast) probe_source(udp, address);
     if (rc == 0) rc = watch(udp, address->fd);
     if (rc < 0) {
         char why[sizeof wire->why];

@@ -22,13 +22,15 @@ struct udp_address { /* one that we receive on */
     int fd;
     uint8_t net;
     bool multicast;
-    bool gone; /* the interface has lost it */
+    bool gone;    /* the interface has lost it */
+    bool natural; /* what is sent from it to itself has it as source anyway */
 };
 
 struct udp_sender { /* a source port: one socket for each address family */
     int fd4, fd6;
     uint8_t tos4, tos6, ttl4, ttl6; /* as the sockets have them now; ttl 0: the default */
-    uint8_t others;                 /* packets of another TOS, in a row */
+    uint16_t segment4, segment6;    /* likewise; 0: datagrams go as they are */
+    uint8_t others, other_segments; /* packets of another TOS, datagrams of another segment, in a row */
 };
 
 struct udp_buffer { /* one datagram or aggregate, as received */

@@ -273,6 +273,7 @@ static void test_address_removed(void **state)
         test_packet(data, "10.72.0.9", "10.72.0.9", end.wire->source_port[0], end.slot << 14, 3, 8, 0);
     assert_int_equal(wire_tx(end.wire, &packet, 1), 1);
     assert_int_equal(test_receive(&end, got, WIRE_BURST), 1);
+    assert_memory_equal(&got->src, &packet.src, 16); /* though it is the second of its network */
     test_end_close(&end);
 }
 

@@ -108,6 +108,46 @@ static void test_runs(void **state)
     test_end_close(&b);
 }
 
+/* What a socket was told for one row of packets must not cut up the next: the same shape often in a row, then others,
+ * singly and mixed. */
+static void test_run_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned count;
+        uint32_t payload;
+    } shape[] = {{2, 4}, {1, 1000}, {3, 500}, {1, 4}, {15, 4096}, {2, 4}, {1, 2000}};
+    static uint8_t memory[16 * 4352];
+    struct test_end a = end_open(), b = end_open();
+    struct rng rng;
+    uint32_t tag = 0;
+    rng_init(&rng, SEED, 3);
+    for (unsigned round = 0; round < 800; round++) {
+        unsigned kind = round < 400 ? round / 40 % 7 : (unsigned)rng_below(&rng, 7);
+        struct wire_packet packet[16], got[WIRE_BURST];
+        const char *address = loopback[round / 20 % 2];
+        uint8_t *at = memory;
+        for (unsigned i = 0; i < shape[kind].count; i++) {
+            packet[i] = test_packet(at, address, address, a.wire->source_port[0], b.slot << REGISTRY_QPN_BITS, tag + i,
+                                    shape[kind].payload, (uint16_t)i);
+            at += packet[i].bytes;
+        }
+        assert_int_equal(wire_tx(a.wire, packet, shape[kind].count), shape[kind].count);
+        for (unsigned seen = 0; seen < shape[kind].count;) {
+            unsigned more = test_receive(&b, got, WIRE_BURST);
+            for (unsigned i = 0; i < more; i++, seen++) {
+                assert_int_equal(test_tag(&got[i]), tag + seen);
+                assert_int_equal(got[i].bytes, packet[seen].bytes);
+                assert_true(test_packet_right(&got[i]));
+            }
+        }
+        tag += shape[kind].count;
+    }
+    assert_int_equal(a.wire->counters.tx_refused, 0);
+    test_end_close(&a);
+    test_end_close(&b);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -371,8 +411,9 @@ static void test_repair(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_wires), cmocka_unit_test(test_runs),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_multicast), cmocka_unit_test(test_members), cmocka_unit_test(test_repair),
+        cmocka_unit_test(test_two_wires), cmocka_unit_test(test_runs),      cmocka_unit_test(test_run_shapes),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_multicast), cmocka_unit_test(test_members),
+        cmocka_unit_test(test_repair),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }
