@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's AllReduce over our adapter and over sockets, on one machine with one GPU.
 
-    python3 bench/nccl.py LIBDIR [--wire udp] [--channels 8] [--max 1G]
+    python3 bench/nccl.py LIBDIR [--wire udp] [--channels 8] [--max 1G] [--interface eth0]
 
 LIBDIR holds our libibverbs.so.1 (the build's src/verbs).  Two ranks share GPU 0; each has its own NCCL_HOSTID, so NCCL
-takes them for two hosts and must use the network.  Every size is checked on both ranks (each element is what two ranks sum up
-to), then timed: first all sizes over sockets, then all over our adapter.  Prints a table: size, bus bandwidth either way (which for
-two ranks is the algorithm bandwidth; of rank 0's median time), the ratio, and whether both ranks had the right sums both ways.
-Exit status 1: a wrong sum, or no result.  Needs PyTorch with NCCL, which this project neither has nor installs.
+takes them for two hosts and must use the network.  Both sides use the same interface, lo where nothing is said.  Every size is
+checked on both ranks (each element is what two ranks sum up to), then timed: first all sizes over sockets, then all over our
+adapter.  Prints a table: size, bus bandwidth either way (which for two ranks is the algorithm bandwidth; of rank 0's median
+time), the ratio, and whether both ranks had the right sums both ways.  Exit status 1: a wrong sum, or no result.  Needs PyTorch
+with NCCL, which this project neither has nor installs.
 
 NCCL_GIN_TYPE=0 is set for our side: NCCL 2.28 dies at the start where an IB device is none of mlx5's (its pull request 1881, mended in 2.29)."""
 import argparse
@@ -93,6 +94,7 @@ def main():
     parser.add_argument("--channels", type=int, default=0)
     parser.add_argument("--max", default="1G")
     parser.add_argument("--min", default="8")
+    parser.add_argument("--interface", default="lo", help="of both sides")
     parser.add_argument("--log", default=tempfile.gettempdir())
     parser.add_argument("--extra", action="append", default=[], help="NAME=VALUE for our side")
     arguments = parser.parse_args()
@@ -105,12 +107,13 @@ def main():
     if arguments.channels:
         common |= {"NCCL_MIN_NCHANNELS": str(arguments.channels), "NCCL_MAX_NCHANNELS": str(arguments.channels),
                    "NCCL_SOCKET_NTHREADS": "2", "NCCL_NSOCKS_PERTHREAD": "2"}
-    ours = common | {"LD_PRELOAD": f"{libdir}/libibverbs.so.1", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": "lo", "NCCL_GIN_TYPE": "0",
+    ours = common | {"LD_PRELOAD": f"{libdir}/libibverbs.so.1", "NCCL_NET": "IB", "NCCL_SOCKET_IFNAME": arguments.interface, "NCCL_GIN_TYPE": "0",
+                     "ROCELAB_DEVICE": arguments.interface,
                      "LD_LIBRARY_PATH": f"{libdir}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
     if arguments.wire:
         ours["ROCELAB_WIRE"] = arguments.wire
     ours |= dict(pair.split("=", 1) for pair in arguments.extra)
-    sockets = common | {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo"}
+    sockets = common | {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": arguments.interface}
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "rank.py"
         script.write_text(RANK)

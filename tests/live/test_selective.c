@@ -106,9 +106,9 @@ static void test_marks(void **state)
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0);
 }
 
-/* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them, and stays so:
- * its rate does not recover while we are not looking.  The time that passes only ever allows more CNPs, so a slow
- * machine fails nothing. */
+/* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them, and stays
+ * so: its rate does not recover while we are not looking.  The time that passes only ever allows more CNPs, so a
+ * slow machine fails nothing. */
 static void test_congestion(void **state)
 {
     struct loop_pair pair;

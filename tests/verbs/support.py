@@ -77,6 +77,7 @@ class Pair:
         self.server = subprocess.Popen(command(server, options), env=env, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
         self.client = None
+        self.client_text = ""
         try:
             until = time.monotonic() + LIMIT
             while not listens(port):
@@ -88,7 +89,7 @@ class Pair:
             self.client_text = self.client.communicate(timeout=LIMIT)[0]
             self.server_text = self.server.communicate(timeout=LIMIT)[0]
         except subprocess.TimeoutExpired as error:
-            raise AssertionError(f"{server} and {client}: hang\n{self.finish()}") from error
+            raise AssertionError(f"{server} and {client}: hang\n{self.client_text}{self.finish()}") from error
         finally:
             self.finish()
 
