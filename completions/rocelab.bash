@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim import experiments run devices counters help version'
+    verbs='capture sim sweep import experiments run devices counters help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -19,7 +19,8 @@ _rocelab()
 
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval=' ;;
-    sim) own='--seed= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --no-tiles' ;;
+    sim) own='--seed= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --keep-going --each= --at= --for= --no-tiles' ;;
+    sweep) own='--vary= --with= --show= --out= --jobs= --csv' ;;
     import) own='--from= --congestion= --buffer=' ;;
     experiments) own='--quick --list' ;;
     run) own='--device= --wire= --fault= --pcap= --trace' ;;
@@ -28,10 +29,12 @@ _rocelab()
     esac
 
     case $prev in
-    --csv)
-        compopt -o filenames
-        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-        return
+    --csv | --out)
+        if [ "$verb $prev" != 'sweep --csv' ]; then
+            compopt -o filenames
+            mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+            return
+        fi
         ;;
     --counters)
         mapfile -t COMPREPLY < <(compgen -W 'prometheus prometheus=' -- "$cur")

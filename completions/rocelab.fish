@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim import experiments run devices counters help version
+set -l verbs capture sim sweep import experiments run devices counters help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print the inputs of another simulator as a fabric file'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
@@ -39,7 +40,19 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l series -d 'sample
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus=' -d 'write every counter'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l memory -d 'refuse a run that needs more, as in 8GB'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -l keep-going -d 'run on after a deadlock'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l each -a 'link leaf spine core switch' -d 'a run with each single failure'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l at -d 'with --each: when it fails'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l for -d 'with --each: how long it is down'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows of the smallest latency everywhere'
+
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -F
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l with -d 'another that changes together with the one before'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l show -d 'columns of the table'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l jobs -d 'points run at once'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the table as CSV'
 
 complete -c rocelab -n "__fish_seen_subcommand_from import" -F
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'hpcc htsim' -d 'what the files are'

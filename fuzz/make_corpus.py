@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,live} from tests/data/pcaps and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,live,trace} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -9,6 +9,7 @@ frame: a byte that the target makes lengths of, then the frame: the shortest one
 capfile: small captures in every format that editcap and mergecap write.
 capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
 nic, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
+trace: a byte that says the format, then a trace of tests/data/traces, or a graph of three nodes.
 Files are named by their content's hash, so that a second run changes nothing.
 """
 import hashlib
@@ -166,6 +167,27 @@ def store(name, seeds):
     assert len(files) <= 100 and total <= 300_000
 
 
+def message(number, value):
+    """A field of a protobuf message; lengths and numbers are below 128."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def trace_seeds():
+    traces = os.path.join(HERE, "..", "tests", "data", "traces")
+    for name in sorted(os.listdir(traces)):
+        with open(os.path.join(traces, name), "rb") as file:
+            yield (b"\x00" if "simai" in name else b"\x01") + file.read()
+    size = message(10, message(1, b"comm_type") + message(9, 0)) + message(10, message(1, b"comm_size") + message(9, 100))
+    group = message(10, message(1, b"comm_group") + b"\xea\x01\x02tp")
+    nodes = [message(1, b"1.0.1"), message(1, 1) + message(3, 4) + message(7, 100),
+             message(1, 2) + message(3, 7) + message(5, b"\x01") + size + group, message(1, 3) + message(3, 4) + message(5, b"\x02")]
+    yield b"\x02" + b"".join(bytes([len(node)]) + node for node in nodes)
+    yield (b'\x02{"workload_graph": [{"Id": 1, "NodeType": 4, "data_deps": [], "runtime": 7}, '
+           b'{"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 4096}]}')
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         mixed = os.path.join(tmp, "mixed.gen")
@@ -187,6 +209,7 @@ def main():
         store("capture", analysis_seeds(sources))
         store("nic", script_seeds())
         store("live", script_seeds())
+        store("trace", trace_seeds())
 
 
 main()

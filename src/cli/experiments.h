@@ -36,6 +36,7 @@ enum probe_argument {
     ARGUMENT_FROM,
     ARGUMENT_TO,
     ARGUMENT_COUNT,
+    ARGUMENT_SIZE,
 };
 
 struct probe;
@@ -46,6 +47,7 @@ struct probe_kind {
     uint8_t argument[PROBE_ARGUMENTS];
     bool queue;                                                      /* sampled between FROM and TO */
     bool bytes;                                                      /* connections' bytes at FROM and at TO */
+    bool rtt;                                                        /* the run counts round-trip times */
     double (*read)(const struct probe *, const struct probe_seen *); /* after the run */
     double (*calculate)(const uint64_t *count);                      /* of no run */
 };

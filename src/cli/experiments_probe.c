@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/histo.h"
 #include "cli/experiments.h"
 
 #define GIGABITS(bytes, span) ((double)(bytes)*8e3 / (double)(span)) /* a span in picoseconds */
@@ -133,6 +134,15 @@ static double flow_value(const struct sim_flow *flow, enum of_flow what)
     CHECK(false);
 }
 
+/* Of all, or of those whose size is between the two that the call names. */
+static bool of_size(const struct probe *probe, const struct sim_flow *flow)
+{
+    for (int i = 0; i + 1 < PROBE_ARGUMENTS; i++)
+        if (probe->kind->argument[i] == ARGUMENT_SIZE)
+            return flow->bytes >= probe->count[i] && flow->bytes <= probe->count[i + 1];
+    return true;
+}
+
 static double flows_percentile(const struct probe *probe, const struct probe_seen *seen, enum of_flow what)
 {
     double *value = calloc(seen->result->flows + 1u, sizeof(*value));
@@ -141,7 +151,8 @@ static double flows_percentile(const struct probe *probe, const struct probe_see
     if (value == NULL) return NAN;
     for (uint32_t i = 0; i < seen->result->flows; i++) {
         const struct sim_flow *flow = &seen->result->flow[i];
-        if (of_job(probe, seen, flow) && has_value(flow, what)) value[count++] = flow_value(flow, what);
+        if (of_job(probe, seen, flow) && of_size(probe, flow) && has_value(flow, what))
+            value[count++] = flow_value(flow, what);
     }
     double answer = percentile_of(value, count, probe->percent);
     free(value);
@@ -288,11 +299,77 @@ OF_NICS(retransmitted, retransmitted_packets)
 OF_NICS(timeouts, local_ack_timeout_err)
 OF_NICS(cnps, np_cnp_sent)
 
+static double read_rtt(const struct probe *probe, const struct probe_seen *seen)
+{
+    const char *where = word_of(probe, ARGUMENT_WHERE);
+    struct histo all = {0};
+
+    for (uint32_t i = 0; i < seen->result->nics; i++) {
+        const struct sim_nic *nic = &seen->result->nic[i];
+        if (nic->rtt_ns && is_where(where, seen->fabric, seen->fabric->endpoint[nic->endpoint].port))
+            histo_merge(&all, nic->rtt_ns);
+    }
+    if (all.count == 0) return NAN;
+    return (double)histo_percentile(&all, (uint32_t)(probe->percent * 1e4)) / 1000;
+}
+
+/* Deadlocks and the watchdog. */
+
+static double read_deadlocks(const struct probe *probe, const struct probe_seen *seen)
+{
+    (void)probe;
+    return (double)seen->result->deadlocks;
+}
+
+static double read_deadlock_closed(const struct probe *probe, const struct probe_seen *seen)
+{
+    (void)probe;
+    return seen->result->deadlocks ? MICROSECONDS(seen->result->deadlock[0].closed) : NAN;
+}
+
+static double read_deadlock_holds(const struct probe *probe, const struct probe_seen *seen)
+{
+    const struct sim_result *result = seen->result;
+
+    (void)probe;
+    return result->deadlocks && result->deadlock[result->deadlocks - 1].ended == PS_NEVER;
+}
+
+/* The latest time among the queues of these ports; NaN: it never happened. */
+static double watchdog_time(const struct probe *probe, const struct probe_seen *seen, bool restored)
+{
+    const char *where = word_of(probe, ARGUMENT_WHERE);
+    uint64_t count = 0, last = 0;
+
+    for (uint32_t i = 0; i < seen->result->ports; i++) {
+        const struct sim_port *port = &seen->result->port[i];
+        if (port->sw == NULL || !is_where(where, seen->fabric, port->port)) continue;
+        for (int q = 0; q < FABRIC_PRIOS; q++) {
+            const struct sw_prio_counters *prio = &port->sw->prio[q];
+            uint64_t at = restored ? prio->watchdog_restored_at_ps : prio->watchdog_acted_at_ps;
+            count += restored ? prio->watchdog_restored : prio->watchdog_detected;
+            if (at > last) last = at;
+        }
+    }
+    return count ? MICROSECONDS(last) : NAN;
+}
+
+static double read_watchdog_acted(const struct probe *probe, const struct probe_seen *seen)
+{
+    return watchdog_time(probe, seen, false);
+}
+
+static double read_watchdog_restored(const struct probe *probe, const struct probe_seen *seen)
+{
+    return watchdog_time(probe, seen, true);
+}
+
 #define RUN ARGUMENT_RUN
 #define WHERE ARGUMENT_WHERE
 #define PAIR ARGUMENT_SRC, ARGUMENT_DST
 #define RANGE ARGUMENT_FROM, ARGUMENT_TO
 #define COUNT ARGUMENT_COUNT
+#define SIZES ARGUMENT_SIZE, ARGUMENT_SIZE
 const struct probe_kind probe_kinds[] = {
     {"queue", {RUN, ARGUMENT_PORT, RANGE}, .queue = true, .read = read_queue},
     {"queue_percentile", {RUN, ARGUMENT_PORT, ARGUMENT_PERCENT, RANGE}, .queue = true, .read = read_queue_percentile},
@@ -303,6 +380,7 @@ const struct probe_kind probe_kinds[] = {
     {"flow_goodput", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_flow_goodput},
     {"fct", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_fct},
     {"slowdown", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT}, .read = read_slowdown},
+    {"slowdown_sized", {RUN, ARGUMENT_JOB, ARGUMENT_PERCENT, SIZES}, .read = read_slowdown},
     {"flows_done", {RUN, ARGUMENT_JOB}, .read = read_flows_done},
     {"bytes_done", {RUN, ARGUMENT_JOB}, .read = read_bytes_done},
     {"duration", {RUN}, .read = read_duration},
@@ -316,6 +394,12 @@ const struct probe_kind probe_kinds[] = {
     {"retransmitted", {RUN, WHERE}, .read = read_retransmitted},
     {"timeouts", {RUN, WHERE}, .read = read_timeouts},
     {"cnps", {RUN, WHERE}, .read = read_cnps},
+    {"rtt", {RUN, WHERE, ARGUMENT_PERCENT}, .rtt = true, .read = read_rtt},
+    {"deadlocks", {RUN}, .read = read_deadlocks},
+    {"deadlock_closed", {RUN}, .read = read_deadlock_closed},
+    {"deadlock_holds", {RUN}, .read = read_deadlock_holds},
+    {"watchdog_acted", {RUN, WHERE}, .read = read_watchdog_acted},
+    {"watchdog_restored", {RUN, WHERE}, .read = read_watchdog_restored},
     {"ecmp_max_mean", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_mean},
     {"ecmp_slowest", {COUNT, COUNT, COUNT}, .calculate = ecmp_slowest},
     {"ecmp_max_min", {COUNT, COUNT, COUNT}, .calculate = ecmp_max_min},

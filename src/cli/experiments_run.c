@@ -207,9 +207,13 @@ static int simulate(struct experiment *experiment, const struct experiment_run *
                     uint64_t seed)
 {
     struct session session = {.experiment = experiment, .run = run, .fabric = fabric, .end = fabric->stop};
-    struct sim_options options = {.seed = seed, .threads = 1, .until = PS_NEVER};
+    struct sim_options options = {.seed = seed, .threads = 1, .until = PS_NEVER, .keep_going = true};
     struct fabric_errors errors = {.path = fabric->path};
     struct sim_result result;
+    for (uint32_t i = 0; i < experiment->probes; i++) {
+        const struct probe *probe = &experiment->probe[i];
+        options.rtt |= probe->kind->rtt && &experiment->run[probe->run] == run;
+    }
     int error = sim_create(fabric, &options, &session.sim, &errors);
 
     if (error) {

@@ -110,6 +110,8 @@ static const char *read_word(const struct experiment *experiment, struct probe *
     case ARGUMENT_COUNT:
         if (unit_parse(UNIT_COUNT, word, &probe->count[index], NULL) == 0 && probe->count[index] > 0) return NULL;
         return "a number above 0 is due";
+    case ARGUMENT_SIZE:
+        return unit_parse(UNIT_SIZE, word, &probe->count[index], NULL) == 0 ? NULL : "a size is due, as in 10KB";
     default:
         return *word ? NULL : "an argument is empty";
     }

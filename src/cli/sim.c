@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/sim_each.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -59,7 +60,8 @@ struct settings {
     const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
     struct sim_pcap pcap[PCAPS_MAX];
     unsigned pcaps;
-    bool pcap_stdout; /* one of them goes to standard output, instead of the report */
+    struct each_options each; /* --each, --at, --for */
+    bool pcap_stdout;         /* one of them goes to standard output, instead of the report */
 };
 
 static uint64_t now_ns(void)
@@ -149,6 +151,18 @@ static bool set_option(void *into, int id, const char *argument)
         if (settings->sim.memory_max_bytes > 0) return true;
         cli_error("--memory '%s': more than 0, as in 8GB", argument);
         return false;
+    case SIM_OPTION_KEEP_GOING:
+        settings->sim.keep_going = true;
+        return true;
+    case SIM_OPTION_EACH:
+        return each_parse(argument, &settings->each);
+    case SIM_OPTION_AT:
+        return cli_quantity(UNIT_TIME, "at", argument, &settings->each.at);
+    case SIM_OPTION_FOR:
+        if (!cli_quantity(UNIT_TIME, "for", argument, &settings->each.lasts_ps)) return false;
+        if (settings->each.lasts_ps > 0) return true;
+        cli_error("--for '%s': more than 0, as in 5ms", argument);
+        return false;
     case SIM_OPTION_NO_TILES:
         settings->sim.no_tiles = true;
         return true;
@@ -165,8 +179,10 @@ static void more_help(FILE *out)
           "  rocelab sim --csv out --series 10us pod64.yaml\n"
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
-          "\nExit status: 0 every job ended, or the time asked for was reached; 1 the run is stuck, or work\n"
-          "requests failed; 2 wrong use, unreadable input, or interrupted.\n",
+          "  rocelab sim --each link pod64.yaml\n"
+          "\nExit status: 0 every job ended, or the time asked for was reached; 1 the run is stuck or\n"
+          "deadlocked, work requests failed, or (--each) a failure costs more than it explains; 2 wrong use, "
+          "unreadable input, or interrupted.\n",
           out);
 }
 
@@ -351,6 +367,11 @@ static int print_run(const struct settings *settings, const struct sim_report *r
     return CLI_DONE;
 }
 
+static bool deadlocked(const struct sim_result *result)
+{
+    return result->deadlocks && result->deadlock[result->deadlocks - 1].ended == PS_NEVER;
+}
+
 static int report_run(const struct settings *settings, const struct sim_report *report, FILE *out)
 {
     int status = write_csvs(settings, report), printed = print_run(settings, report, out);
@@ -364,7 +385,8 @@ static int report_run(const struct settings *settings, const struct sim_report *
                   text_ns(report->result->virtual_ps / PS_NS, now));
         status = CLI_WRONG;
     }
-    if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->work_failed))
+    if (status == CLI_DONE &&
+        (report->result->state == SIM_STUCK || deadlocked(report->result) || report->result->work_failed))
         status = CLI_PROBLEMS;
     return status;
 }
@@ -448,7 +470,7 @@ static int run_and_report(const struct settings *settings, const struct fabric *
     if (!captures_begin(settings, fabric, sim)) return CLI_WRONG;
     report->wall_us = run(settings, fabric, sim, series) / 1000;
     bool captured = captures_end(settings, sim);
-    if (sim_result(sim, &result) != 0) {
+    if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
         cli_error("not enough memory for the results");
         return CLI_WRONG;
     }
@@ -502,9 +524,22 @@ static bool one_for_stdout(const struct settings *settings)
     return false;
 }
 
+static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
+{
+    if (settings->csv || settings->series || settings->pcaps || settings->counters) {
+        cli_error("sim: --each has a report of its own: --csv, --series, --pcap and --counters are for one run");
+        return CLI_WRONG;
+    }
+    if (!settings->seed_given) settings->sim.seed = fabric->seed;
+    settings->each.sim = settings->sim;
+    settings->each.json = settings->common.json;
+    settings->each.quiet = settings->common.quiet;
+    return each_run(&settings->each, fabric, out);
+}
+
 int verb_sim(int argc, char **argv, FILE *out)
 {
-    struct settings settings = {.sim = {.threads = 1, .until = PS_NEVER}, .rows = 20};
+    struct settings settings = {.sim = {.until = PS_NEVER}, .rows = 20, .each = {.at = PS_NEVER, .lasts_ps = PS_NEVER}};
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
     int first;
@@ -515,6 +550,10 @@ int verb_sim(int argc, char **argv, FILE *out)
         cli_error("sim: %s; see 'rocelab help sim'", first == argc ? "which file?" : "one file at a time");
         return CLI_WRONG;
     }
+    if (!settings.each.what && (settings.each.at != PS_NEVER || settings.each.lasts_ps != PS_NEVER)) {
+        cli_error("sim: --at and --for say when something fails, and go with --each");
+        return CLI_WRONG;
+    }
     if (!one_for_stdout(&settings)) return CLI_WRONG;
     uint64_t begun = now_ns();
     if (fabric_load(argv[first], NULL, &fabric, &errors) != 0) {
@@ -522,7 +561,7 @@ int verb_sim(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     cli_catch_stop(1);
-    int status = simulate(&settings, fabric, begun, out);
+    int status = settings.each.what ? each(&settings, fabric, out) : simulate(&settings, fabric, begun, out);
     fabric_free(fabric);
     return status;
 }

@@ -368,9 +368,11 @@ static void read_reaction(struct loader *loader, const struct tree *value, void 
     }
 }
 
+static const char *const pause_words[] = {"pfc", "802.3x", NULL};
 const struct field qos_fields[] = {
     F_CALL("trust", read_trust),
     F_CALL("pfc", read_pfc),
+    F_CHOICE("pause", struct qos, pause_all, pause_words),
     F_CALL("classes", read_class_layer),
     F_CALL("dscp-map", read_dscp_to_tc),
     F_CALL("pcp-map", read_pcp_to_tc),

@@ -8,6 +8,9 @@
 
 #include "base/check.h"
 
+#define REORDER_PACKETS 1024u /* where `reorder` says no more */
+#define REORDER_PS (200 * PS_US)
+
 static void read_model(struct loader *loader, const struct tree *value, void *into)
 {
     struct switch_raw *sw = into;
@@ -50,7 +53,7 @@ static void read_ecmp(struct loader *loader, const struct tree *value, void *int
 {
     static const struct field fields[] = {
         F_CALL("hash", read_hash),
-        F_VALUE("seed", FIELD_COUNT, struct switch_raw, hash_seed, 0, 0),
+        F_CALL("seed", hash_seed_read),
         F_VALUE("weighted", FIELD_BOOL, struct switch_raw, weighted, 0, 0),
     };
     struct field_set set = {fields, COUNT_OF(fields), into};
@@ -75,6 +78,7 @@ static void read_watchdog(struct loader *loader, const struct tree *value, void 
         sw->watchdog.on = true;
 }
 
+static const char *const raise_words[] = {"never", "bounce", NULL};
 static const char *const mark_words[] = {"enqueue", "dequeue", NULL};
 #define SW(name, kind, member, min, max) F_VALUE(name, kind, struct switch_raw, member, min, max)
 const struct field switch_fields[] = {
@@ -86,7 +90,11 @@ const struct field switch_fields[] = {
     F_CHOICE("mark", struct switch_raw, mark, mark_words),
     SW("headroom-pool", FIELD_SIZE, headroom_pool_bytes, 0, (uint64_t)1 << 50),
     SW("refresh-pauses", FIELD_BOOL, refresh_pauses, 0, 0),
+    F_CHOICE("raise", struct switch_raw, raise, raise_words),
+    SW("drop-unknown-lossless", FIELD_BOOL, drop_unknown, 0, 0),
     F_CALL("ecmp", read_ecmp),
+    F_CALL("balance", balance_read),
+    F_CALL("architecture", architecture_read),
     F_CALL("watchdog", read_watchdog),
 };
 const uint32_t switch_field_count = COUNT_OF(switch_fields);
@@ -106,6 +114,7 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
         .watchdog =
             {.on = false, .drop = true, .poll_ps = 100 * PS_MS, .detect_ps = 200 * PS_MS, .restore_ps = 200 * PS_MS},
     };
+    balance_defaults(sw);
     CHECK(sw->model);
 }
 
@@ -192,6 +201,27 @@ static void read_receive(struct loader *loader, const struct tree *value, void *
         if (nic->rx_xoff_bytes) read_error(loader, value->at, "receive: xon <= xoff <= buffer does not hold");
 }
 
+static void read_reorder(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("window", FIELD_COUNT, struct fabric_nic, reorder_packets, 1, 4095),
+        F_VALUE("delay", FIELD_TIME, struct fabric_nic, reorder_ps, PS_NS, PS_S),
+    };
+    struct fabric_nic *nic = into;
+    struct field_set set = {fields, COUNT_OF(fields), nic};
+    bool on;
+
+    if (value->type == TREE_SCALAR) {
+        if (!read_bool(loader, value, &on)) return;
+        nic->reorder_packets = on ? REORDER_PACKETS : 0;
+        if (on && !nic->reorder_ps) nic->reorder_ps = REORDER_PS;
+    } else if (read_map(loader, value, "reorder", &set, 1)) {
+        if (!nic->reorder_packets) nic->reorder_packets = REORDER_PACKETS;
+        if (!nic->reorder_ps) nic->reorder_ps = REORDER_PS;
+    }
+    if (nic->reorder_packets) nic->recovery = FABRIC_SELECTIVE;
+}
+
 static void read_cnp_class(struct loader *loader, const struct tree *value, void *into)
 {
     ((struct fabric_nic *)into)->cnp_class = class_find(loader, value);
@@ -212,11 +242,13 @@ const struct field nic_fields[] = {
     NIC("rnr-retry", FIELD_COUNT, rnr_retry, 0, 7),
     NIC("rnr-timer", FIELD_COUNT, min_rnr_timer, 0, 31),
     F_CHOICE("recovery", struct fabric_nic, recovery, recovery_words),
+    F_CALL("reorder", read_reorder),
     NIC("max-read", FIELD_COUNT, max_read, 1, 255),
     NIC("window", FIELD_SIZE, window_bytes, 1, 0),
     NIC("window-packets", FIELD_COUNT, window_packets, 1, 0),
     NIC("latency", FIELD_TIME, latency_ps, 0, PS_S),
     F_CALL("receive", read_receive),
+    F_CALL("pcie", pcie_read),
     F_CALL("cnp-class", read_cnp_class),
     F_CALL("ack-class", read_ack_class),
 };

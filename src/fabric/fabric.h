@@ -51,6 +51,7 @@ struct fabric_node {
     uint8_t kind, role;  /* enum fabric_kind, fabric_role */
     uint16_t ports;      /* that are cabled or named; numbers 0 .. ports-1 */
     uint16_t gpus;       /* of a host */
+    uint16_t gpu_ports;  /* of a host's ports, those its GPUs share out; the others are of the storage network */
     uint32_t first_port; /* into port[] */
     uint32_t pod;        /* nodes that talk much; FABRIC_NONE: of no pod (spines, cores) */
     uint32_t number;     /* in its name (`leaf12`: 12), else its index within its role */
@@ -121,6 +122,7 @@ struct fabric_settings { /* of a port, resolved; ports configured alike share on
     uint8_t tc_to_queue[FABRIC_PRIOS], tc_to_pg[FABRIC_PRIOS];
     uint8_t lossless;       /* bit p: priority p is lossless */
     uint8_t pfc_rx, pfc_tx; /* bit p: honours, sends pauses */
+    bool pause_all;         /* 802.3x: pauses stop every priority */
     uint16_t pause_quanta;
     uint32_t mtu_bytes; /* largest frame */
     struct fabric_queue queue[FABRIC_PRIOS];
@@ -137,15 +139,50 @@ struct fabric_watchdog {
 #define FABRIC_HASH_SPORT 4u
 #define FABRIC_HASH_QP 8u
 
+/* How one of several next hops is chosen: as enum sw_balance_kind and enum sw_pin_by of switch/switch.h. */
+enum fabric_balance_kind { FABRIC_ECMP, FABRIC_FLOWLET, FABRIC_ADAPTIVE, FABRIC_SPRAY, FABRIC_PIN };
+#define FABRIC_PINS_MAX 65536u
+
+struct fabric_pin {    /* a flow goes by this port */
+    uint32_t src, dst; /* endpoints; src FABRIC_NONE: of all */
+    uint32_t qp;       /* FABRIC_NONE: all */
+    uint16_t port;
+    struct fabric_at at;
+};
+
+struct fabric_balance {
+    uint8_t kind;           /* enum fabric_balance_kind */
+    uint8_t round_robin;    /* truth; spray */
+    uint8_t by_flowlet;     /* truth; adaptive */
+    uint8_t pin_by;         /* dst, src, hash */
+    uint8_t hysteresis;     /* adaptive: levels */
+    uint32_t quantum_bytes; /* adaptive: of a level */
+    uint32_t table;         /* flows remembered */
+    ps_t gap_ps;
+    const struct fabric_pin *pin;
+    uint32_t pins;
+};
+
+struct fabric_voq { /* virtual output queues: packets wait where they came in, for credits of the port they leave by */
+    bool on;
+    uint32_t credit_bytes;
+    uint32_t xoff_bytes; /* a lossless virtual output queue this long pauses its peer; 0: the group's threshold alone */
+    uint64_t on_chip_bytes; /* what is above lies in the deep memory; 0: there is none */
+};
+
 struct fabric_switch {
     const char *model;
     uint64_t buffer_bytes;
     uint32_t cell_bytes;
     ps_t latency_ps;
     bool cut_through, mark_at_dequeue, refresh_pauses;
+    bool raise_bounce;            /* what turns from down to up goes on in the next lossless class */
+    bool drop_unknown;            /* lossless frames for an endpoint whose port is forgotten are dropped, not flooded */
     uint64_t headroom_pool_bytes; /* 0: headroom is dedicated */
     uint8_t hash_fields;
     bool weighted; /* ECMP in proportion to rates */
+    struct fabric_balance balance;
+    struct fabric_voq voq;
     uint64_t hash_seed;
     uint64_t reserved_sum_bytes, headroom_sum_bytes; /* over its cabled ports */
     struct fabric_watchdog watchdog;
@@ -166,13 +203,16 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint32_t params;
     uint32_t ack_every, ack_request_every;
     uint8_t timeout, retry, rnr_retry, min_rnr_timer; /* as in verbs; timeout 0: never */
-    uint8_t recovery;                                 /* enum fabric_recovery */
+    uint8_t recovery;                                 /* enum fabric_recovery; selective where reorder_packets is set */
+    uint32_t reorder_packets; /* packets out of order are no loss up to this distance ...; 0: they are at once */
+    ps_t reorder_ps;          /* ... and this time */
     uint32_t max_read;
     uint32_t window_packets;  /* 0: no limit but the machine's own */
     uint64_t window_bytes;    /* 0: none */
     ps_t latency_ps;          /* receive: from the last bit to the adapter's answer */
+    uint64_t pcie_bps;        /* of the bus, as the file says; it is in rx_rate_bps where it matters */
     uint64_t rx_rate_bps;     /* the host drains no faster; 0: line rate */
-    uint64_t rx_buffer_bytes; /* 0: no limit */
+    uint64_t rx_buffer_bytes; /* 0: none, and rx_rate_bps is 0 */
     uint64_t rx_xoff_bytes, rx_xon_bytes;
     uint32_t cnp_class, ack_class; /* into class[]; FABRIC_NONE: the class of the data */
 };
@@ -205,9 +245,44 @@ enum fabric_job_kind {
     FABRIC_JOB_ALL_TO_ALL,
     FABRIC_JOB_RANDOM,
     FABRIC_JOB_POISSON,
+    FABRIC_JOB_BROADCAST,
+    FABRIC_JOB_REDUCE,
+    FABRIC_JOB_GATHER,   /* every rank `size` to one */
+    FABRIC_JOB_SENDRECV, /* a pipeline: each rank to the next */
+    FABRIC_JOB_ALLTOALL, /* as NCCL runs it: GPUs, rounds, PXN; FABRIC_JOB_ALL_TO_ALL is bare transfers */
+    FABRIC_JOB_TRAINING, /* steps of compute and communication */
+    FABRIC_JOB_INFERENCE,
+    FABRIC_JOB_TRACE, /* the same, read from a trace file */
 };
-#define FABRIC_JOB_KINDS (FABRIC_JOB_POISSON + 1)
+#define FABRIC_JOB_KINDS (FABRIC_JOB_TRACE + 1)
+/* Its ranks are GPUs that run a program: fabric_job.training. */
+static inline bool fabric_job_trains(enum fabric_job_kind kind)
+{
+    return kind >= FABRIC_JOB_TRAINING;
+}
+/* Its ranks are GPUs and it has an algorithm. */
+static inline bool fabric_job_collective(enum fabric_job_kind kind)
+{
+    return kind <= FABRIC_JOB_ALLGATHER || (kind >= FABRIC_JOB_BROADCAST && kind <= FABRIC_JOB_ALLTOALL);
+}
+
+/* How a collective is run; AUTO: as NCCL's tuner chooses by size. */
+enum fabric_algorithm {
+    FABRIC_ALGORITHM_AUTO,
+    FABRIC_ALGORITHM_RING,
+    FABRIC_ALGORITHM_TREE,         /* double binary tree over hosts, chains within */
+    FABRIC_ALGORITHM_NVLS,         /* reduced and multicast by the switches of one domain */
+    FABRIC_ALGORITHM_NVLS_TREE,    /* that within a domain, trees between */
+    FABRIC_ALGORITHM_HIERARCHICAL, /* scatter within a host, ring on each rail, gather within */
+};
+#define FABRIC_ALGORITHMS (FABRIC_ALGORITHM_HIERARCHICAL + 1)
+enum fabric_protocol { FABRIC_PROTOCOL_AUTO, FABRIC_PROTOCOL_SIMPLE, FABRIC_PROTOCOL_LL, FABRIC_PROTOCOL_LL128 };
+#define FABRIC_PROTOCOLS (FABRIC_PROTOCOL_LL128 + 1)
 extern const char *const fabric_job_names[FABRIC_JOB_KINDS];
+const char *fabric_algorithm_name(enum fabric_algorithm algorithm); /* as in the file */
+const char *fabric_protocol_name(enum fabric_protocol protocol);
+
+struct fabric_training;
 
 struct fabric_cdf { /* of flow sizes; at least two points, probability ends at 1,000,000,000 */
     uint64_t bytes;
@@ -218,7 +293,7 @@ struct fabric_job {
     const char *name;
     uint8_t kind;         /* enum fabric_job_kind */
     uint32_t job_class;   /* into class[] */
-    uint64_t size_bytes;  /* a rank's buffer, or of each transfer; 0 with flows and poisson */
+    uint64_t size_bytes;  /* a rank's buffer (the largest of sizes), or of each transfer; 0 with flows and poisson */
     ps_t at;              /* start; with `after`, later than that job's end by so much */
     uint32_t after;       /* a job, FABRIC_NONE: none */
     uint32_t repeat;      /* 1: once */
@@ -226,17 +301,27 @@ struct fabric_job {
     uint32_t channels;    /* rings; 0: as many as a host has adapters */
     uint32_t qps;         /* a connection */
     uint64_t chunk_bytes; /* 0: the workload's own */
-    const uint32_t *rank; /* endpoints that take part, in order; all of them when not named */
+    const uint32_t *rank; /* that take part, in order of rank: GPUs of a collective or a training job, endpoints of
+                           * the rest; all of them when not named.  Placement has been applied. */
     uint32_t ranks;
+    uint8_t algorithm, protocol; /* of a collective: enum fabric_algorithm, fabric_protocol */
+    bool pxn;                    /* all-to-all: by the GPU of the same host that is on the receiver's rail */
+    bool clear_to_send;          /* a sender waits until the receiver has said that its buffer is free */
+    const uint64_t *sizes;       /* a collective's runs, each with its repetitions; NULL: size_bytes alone */
+    uint32_t size_count;
+    uint32_t root; /* broadcast, reduce, gather: a rank's number */
     uint32_t
-        degree;  /* incast: senders; random: pairs; permutation: shift, 0: drawn; all-to-all: peers at a time, 0: all */
+        degree; /* incast: senders; random: pairs; permutation: shift, 0: drawn; all-to-all: peers at a time, 0: all */
+    uint32_t bursts; /* incast: how many, from start to start `every_ps` apart; 0: one */
+    ps_t every_ps;
     uint32_t to; /* incast: receiver; FABRIC_NONE: drawn from the seed */
     const struct fabric_flow *flow;
     uint32_t flows;
     const struct fabric_cdf *cdf;
     uint32_t cdf_points;
-    uint32_t load_ppm; /* of the endpoints' line rate */
-    ps_t until;        /* last arrival, after the job's start */
+    uint32_t load_ppm;                      /* of the endpoints' line rate */
+    ps_t until;                             /* last arrival, after the job's start */
+    const struct fabric_training *training; /* training.h; NULL: not of these kinds */
     struct fabric_at where;
 };
 
@@ -245,22 +330,40 @@ enum fabric_fault_kind {
     FABRIC_FAULT_CORRUPT,
     FABRIC_FAULT_DROP,
     FABRIC_FAULT_PAUSE,
-    FABRIC_FAULT_SLOW
+    FABRIC_FAULT_SLOW,
+    FABRIC_FAULT_WITHDRAW, /* routes avoid it, though it works */
+    FABRIC_FAULT_FLOOD,    /* its edge has forgotten the port of an endpoint */
+    FABRIC_FAULT_RECEIVE,  /* a host takes data more slowly */
+    FABRIC_FAULT_MISROUTE  /* a switch sends what is for some endpoints by this port */
 };
-#define FABRIC_FAULT_KINDS (FABRIC_FAULT_SLOW + 1)
-extern const char *const fabric_fault_names[FABRIC_FAULT_KINDS];
+#define FABRIC_FAULT_KINDS (FABRIC_FAULT_MISROUTE + 1)
 
 struct fabric_fault {
     uint8_t kind; /* enum fabric_fault_kind */
     ps_t at;
-    ps_t lasts_ps;    /* PS_NEVER: to the end */
-    uint32_t node;    /* the target */
-    uint32_t port;    /* into port[]; FABRIC_NONE: the whole node */
-    uint32_t ppm;     /* corrupt: of frames; slow: of the line rate that is left */
-    uint32_t every;   /* drop: each so-manieth data packet */
-    uint8_t priority; /* pause */
+    ps_t lasts_ps;         /* PS_NEVER: to the end */
+    uint32_t node;         /* the target */
+    uint32_t port;         /* into port[]; FABRIC_NONE: the whole node */
+    uint32_t ppm;          /* corrupt: of frames; slow: of the line rate that is left */
+    uint32_t every;        /* drop: each so-manieth data packet */
+    uint8_t priority;      /* pause */
+    uint64_t ber;          /* corrupt: of bits, 2^64 is all; 0: of frames, by ppm */
+    uint64_t rate_bps;     /* receive */
+    uint32_t to, to_count; /* misroute: endpoints */
+    const char *word;      /* what the file calls it: `flap` and `reset` are downs */
     struct fabric_at where;
 };
+
+struct fabric_converge { /* how routes follow what is up and down */
+    bool on;             /* false: they do not */
+    ps_t detect_ps;      /* until the switch beside a failure knows */
+    ps_t step_ps;        /* until each next switch does */
+};
+/* `converge: true`: a link that says it is down, and a routing protocol on a switch's processor. */
+#define FABRIC_CONVERGE_USUAL                                                                                          \
+    {                                                                                                                  \
+        .on = true, .detect_ps = 1 * PS_MS, .step_ps = 200 * PS_US                                                     \
+    }
 
 #define FABRIC_QPS_MAX 64 /* queue pairs a connection of a collective has */
 
@@ -269,14 +372,23 @@ struct fabric {
     uint8_t behaviour; /* enum fabric_behaviour */
     uint64_t seed;
     ps_t stop;             /* PS_NEVER: when the jobs are done */
-    uint64_t gpu_rate_bps; /* between GPUs of one host, each way */
+    uint64_t gpu_line_bps; /* between GPUs of one host, each way */
+    uint64_t gpu_rate_bps; /* of that, what copies reach */
     ps_t gpu_latency_ps;
+    ps_t gpu_launch_ps;    /* from the start of a collective to the first byte: kernels, barriers */
+    uint32_t gpu_nvls_ppm; /* of gpu_rate_bps that reductions and multicasts in the switch reach */
 
     uint32_t nodes, hosts, switches, ports, endpoints, places;
+    uint32_t storage_hosts; /* of hosts, the last so many: on a network of their own, without GPUs */
     const struct fabric_node *node;
     const struct fabric_port *port;
     const struct fabric_endpoint *endpoint;
     const uint32_t *first_endpoint; /* [hosts + 1] of a host */
+    /* GPUs are numbered host-major, as endpoints are; a host with as many of either has the same numbers. */
+    uint32_t gpus;
+    const uint32_t *first_gpu; /* [hosts + 1] */
+    const uint32_t *gpu_nic;   /* [gpus] the endpoint nearest to it; FABRIC_NONE: its host has none */
+    const uint32_t *gpu_host;  /* [gpus] */
 
     const struct fabric_class *classes;
     uint32_t class_count;
@@ -297,7 +409,9 @@ struct fabric {
     uint32_t jobs;
     const struct fabric_fault *fault;
     uint32_t faults;
+    struct fabric_converge converge;
 
+    uint64_t source_hash; /* of what the file says, and of the files it names; not of layout and comments */
     struct arena arena;
     void *names; /* private: name -> node */
 };
@@ -321,6 +435,12 @@ __attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_error
 /* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
  * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */
 int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors);
+struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
+    const char *path, *value;
+};
+/* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
+int fabric_load_with(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
+                     struct fabric **ret, struct fabric_errors *errors);
 void fabric_free(struct fabric *fabric);
 /* What the arrays hold now. */
 size_t fabric_memory_bytes(const struct fabric *fabric);
@@ -334,6 +454,10 @@ const char *fabric_port_name(const struct fabric *fabric, uint32_t port, char bu
 bool fabric_reaches(const struct fabric *fabric, uint32_t src, uint32_t dst); /* endpoints */
 /* Links between two endpoints on a shortest path; 0 when unreachable. */
 uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst);
+
+/* Adapters next to a GPU, gpu_nic[gpu] the first of them: where a host has more of them than GPUs each has its own (the
+ * ports of a dual-port adapter), else several GPUs share one.  0 where the host has none. */
+uint32_t fabric_gpu_nics(const struct fabric *fabric, uint32_t gpu);
 
 /* Routes when ports are down, for the simulator and for checks: as fabric's own, without the links of which
  * either end is marked in down[port] (or not up).  0 or -ENOMEM. */

@@ -1,123 +1,387 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults: what happens to a link or a node, and when.
+ * Faults: what happens to a link, a node or an endpoint, and when.
  *
  *     faults:
  *       - {down: leaf0:3, at: 1ms, for: 5ms}
- *       - {corrupt: h3, share: 0.01%}
- *       - {drop: h0, every: 256}
- *       - {pause: h7, priority: 3, at: 2ms}
- *       - {slow: h5, share: 10%}
+ *       - {flap: leaf0:3, at: 1ms, every: 10ms, down: 1ms, times: 5}
+ *       - {corrupt: h3, ber: 1e-9}
+ *       - {reset: leaf0, at: 2ms, for: 60ms}
+ *
+ * The file has more words than the simulator has kinds: a flap is some downs, a reset a down of a whole switch, lost
+ * lanes a slow line, a drain a withdrawal of routes and then a down.  A fault that is repeated becomes as many
+ * entries, so whoever runs them knows nothing of repetition.
  */
 #include "fabric/jobs.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-const char *const fabric_fault_names[FABRIC_FAULT_KINDS] = {"down", "corrupt", "drop", "pause", "slow"};
+#define FAULTS_MAX 10000 /* what holds on a port is found by looking through them */
+#define AHEAD_PS PS_MS   /* of a drain: from moving the routes to going down */
+
+enum target { TARGET_ANY, TARGET_LINK, TARGET_SWITCH, TARGET_HOST };
+enum word {
+    WORD_DOWN,
+    WORD_CORRUPT,
+    WORD_DROP,
+    WORD_PAUSE,
+    WORD_SLOW,
+    WORD_FLAP,
+    WORD_LANES,
+    WORD_RESET,
+    WORD_WITHDRAW,
+    WORD_DRAIN,
+    WORD_FLOOD,
+    WORD_RECEIVE,
+    WORD_MISROUTE,
+    WORDS
+};
+static const char *const fabric_fault_names[WORDS] = {"down",  "corrupt", "drop",    "pause",    "slow",
+                                                      "flap",  "lanes",   "reset",   "withdraw", "drain",
+                                                      "flood", "receive", "misroute"};
+
+static const struct {
+    uint8_t kind, target;
+    const char *keys;    /* that mean something to it besides at, for, every and times */
+    const char *needs;   /* one of these must be there; NULL: none */
+    const char *example; /* of what it needs */
+} words[WORDS] = {
+    [WORD_DOWN] = {FABRIC_FAULT_DOWN, TARGET_ANY, "", NULL, NULL},
+    [WORD_CORRUPT] = {FABRIC_FAULT_CORRUPT, TARGET_ANY, " share ber ", " share ber ",
+                      "a share, as in {corrupt: h0, share: 1%}"},
+    [WORD_DROP] = {FABRIC_FAULT_DROP, TARGET_ANY, "", " every ", "every, as in {drop: h0, every: 256}"},
+    [WORD_PAUSE] = {FABRIC_FAULT_PAUSE, TARGET_ANY, " priority ", NULL, NULL},
+    [WORD_SLOW] = {FABRIC_FAULT_SLOW, TARGET_HOST, " share ", " share ", "a share, as in {slow: h0, share: 1%}"},
+    [WORD_FLAP] = {FABRIC_FAULT_DOWN, TARGET_LINK, " down ", " down ",
+                   "down, as in {flap: leaf0:3, every: 10ms, down: 1ms, times: 5}"},
+    [WORD_LANES] = {FABRIC_FAULT_SLOW, TARGET_LINK, " lost of ", " lost ",
+                    "lost, as in {lanes: leaf0:3, lost: 1, of: 4}"},
+    [WORD_RESET] = {FABRIC_FAULT_DOWN, TARGET_SWITCH, "", " for ", "for, as in {reset: leaf0, at: 1ms, for: 60ms}"},
+    [WORD_WITHDRAW] = {FABRIC_FAULT_WITHDRAW, TARGET_ANY, "", NULL, NULL},
+    [WORD_DRAIN] = {FABRIC_FAULT_WITHDRAW, TARGET_SWITCH, " ahead ", " for ",
+                    "for, as in {drain: leaf0, at: 1ms, for: 60ms}"},
+    [WORD_FLOOD] = {FABRIC_FAULT_FLOOD, TARGET_HOST, "", NULL, NULL},
+    [WORD_RECEIVE] = {FABRIC_FAULT_RECEIVE, TARGET_HOST, " rate ", " rate ", "a rate, as in {receive: h0, rate: 50G}"},
+    [WORD_MISROUTE] = {FABRIC_FAULT_MISROUTE, TARGET_LINK, " to ", " to ", "to, as in {misroute: leaf0:8, to: h5}"},
+};
 
 struct raw_fault {
     struct fabric_fault as;
-    uint64_t share_ppm, every, priority;
+    enum word word;
+    uint64_t share_ppm, priority, every_ps, every_count, times, lost, of, down_ps, ahead_ps, rate_bps, ber;
 };
 
-static void read_target(struct loader *loader, const struct tree *value, struct fabric_fault *fault)
+struct fault_array {
+    struct fabric_fault *fault;
+    uint32_t count, room;
+};
+
+static bool among(const char *list, const char *key)
+{
+    size_t length = strlen(key);
+
+    for (const char *at = list; at && (at = strstr(at, key)) != NULL; at++)
+        if (at > list && at[-1] == ' ' && at[length] == ' ') return true;
+    return false;
+}
+
+/* What is wrong with a name that is none. */
+static void say_unknown(struct loader *loader, const struct tree *value, const char *name)
 {
     const struct fabric *fabric = loader->fabric;
-    const char *name = NULL;
+    const char *colon = strrchr(name, ':');
+    size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    const char *part = arena_strndup(&loader->scratch, name, length);
     struct nearest nearest;
 
-    if (!read_text(loader, value, &name)) return;
-    fault->node = fabric_find_node(fabric, name);
-    fault->port = FABRIC_NONE;
-    if (fault->node != FABRIC_NONE) return;
-    fault->port = fabric_find_port(fabric, name);
-    if (fault->port != FABRIC_NONE && fabric->port[fault->port].peer != FABRIC_NONE) {
-        fault->node = fabric->port[fault->port].node;
+    if (!part) {
+        loader->no_memory = true;
         return;
     }
-    if (strchr(name, ':')) {
-        read_error(loader, value->at, "%s: there is no cabled port '%s'", value->key, name);
+    uint32_t node = fabric_find_node(fabric, part);
+    if (node != FABRIC_NONE) {
+        uint32_t ports = fabric->node[node].ports;
+        if (ports == 0)
+            read_error(loader, value->at, "%s: there is no cabled port '%s': %s has no ports", value->key, name, part);
+        else
+            read_error(loader, value->at, "%s: there is no cabled port '%s': %s has ports 0 to %u", value->key, name,
+                       part, ports - 1);
         return;
     }
-    nearest_init(&nearest, name);
+    nearest_init(&nearest, part);
     for (uint32_t n = 0; n < fabric->nodes && n < 8192; n++)
         nearest_try(&nearest, fabric->node[n].name);
     if (nearest.word)
-        read_error(loader, value->at, "%s: nothing is named '%s'; did you mean '%s'?", value->key, name, nearest.word);
+        read_error(loader, value->at, "%s: nothing is named '%s'; did you mean '%s%s'?", value->key, name, nearest.word,
+                   colon ? colon : "");
     else
         read_error(loader, value->at, "%s: nothing is named '%s'; write a node or a port, as in leaf0 or leaf0:3",
                    value->key, name);
+}
+
+static void check_target(struct loader *loader, const struct tree *value, const struct raw_fault *raw)
+{
+    const struct fabric *fabric = loader->fabric;
+    const char *word = fabric_fault_names[raw->word];
+    bool host = raw->as.node < fabric->hosts, whole = raw->as.port == FABRIC_NONE;
+
+    switch (words[raw->word].target) {
+    case TARGET_LINK:
+        if (whole) read_error(loader, value->at, "%s: a link is due, named by one of its ports, as in leaf0:3", word);
+        break;
+    case TARGET_SWITCH:
+        if (host || !whole) read_error(loader, value->at, "%s: a switch is due, as in leaf0", word);
+        break;
+    case TARGET_HOST:
+        if (!host) read_error(loader, value->at, "%s: a host or a port of one is due, as in h0 or h0:1", word);
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_target(struct loader *loader, const struct tree *value, struct raw_fault *raw)
+{
+    const struct fabric *fabric = loader->fabric;
+    const char *name = NULL;
+
+    if (!read_text(loader, value, &name)) return;
+    raw->as.node = fabric_find_node(fabric, name);
+    if (raw->as.node == FABRIC_NONE) {
+        uint32_t port = fabric_find_port(fabric, name);
+        if (port == FABRIC_NONE || fabric->port[port].peer == FABRIC_NONE) {
+            say_unknown(loader, value, name);
+            return;
+        }
+        raw->as.port = port;
+        raw->as.node = fabric->port[port].node;
+    }
+    check_target(loader, value, raw);
+}
+
+/* `1e-9`: a share of bits, as a fraction of 2^64. */
+static void read_ber(struct loader *loader, const struct tree *value, void *into)
+{
+    struct raw_fault *raw = into;
+    const char *text = NULL;
+    char *end;
+
+    if (!read_text(loader, value, &text)) return;
+    errno = 0;
+    double ber = strtod(text, &end);
+    if (end == text || *end != '\0' || !(ber >= 1e-18 && ber <= 0.5)) {
+        read_error(loader, value->at, "ber: '%s' is no bit error rate, as in 1e-9 (1e-18 to 0.5)", text);
+        return;
+    }
+    raw->ber = (uint64_t)(ber * 18446744073709551616.0);
+}
+
+/* Of `drop` a number of packets, of all others the time from one to the next. */
+static void read_every(struct loader *loader, const struct tree *value, struct raw_fault *raw)
+{
+    if (raw->word == WORD_DROP)
+        read_unit(loader, value, UNIT_COUNT, 1, UINT32_MAX, &raw->every_count);
+    else
+        read_unit(loader, value, UNIT_TIME, PS_NS, 0, &raw->every_ps);
+}
+
+static void read_to(struct loader *loader, const struct tree *value, void *into)
+{
+    const struct fabric *fabric = loader->fabric;
+    struct fabric_fault *fault = &((struct raw_fault *)into)->as;
+    const char *name = NULL;
+
+    if (!read_text(loader, value, &name)) return;
+    uint32_t node = fabric_find_node(fabric, name), endpoint = fabric_find_endpoint(fabric, name);
+    if (endpoint == FABRIC_NONE) {
+        say_unknown(loader, value, name);
+        return;
+    }
+    fault->to = endpoint;
+    fault->to_count = node == FABRIC_NONE ? 1 : fabric->node[node].ports;
 }
 
 static const struct field fault_fields[] = {
     F_VALUE("at", FIELD_TIME, struct raw_fault, as.at, 0, 0),
     F_VALUE("for", FIELD_TIME, struct raw_fault, as.lasts_ps, 1, 0),
     F_VALUE("share", FIELD_SHARE, struct raw_fault, share_ppm, 0, 1000000),
-    F_VALUE("every", FIELD_COUNT, struct raw_fault, every, 1, UINT32_MAX),
+    F_CALL("ber", read_ber),
     F_VALUE("priority", FIELD_COUNT, struct raw_fault, priority, 0, 7),
+    F_VALUE("times", FIELD_COUNT, struct raw_fault, times, 1, FAULTS_MAX),
+    F_VALUE("lost", FIELD_COUNT, struct raw_fault, lost, 1, 64),
+    F_VALUE("of", FIELD_COUNT, struct raw_fault, of, 2, 64),
+    F_VALUE("ahead", FIELD_TIME, struct raw_fault, ahead_ps, 0, 0),
+    F_VALUE("rate", FIELD_RATE, struct raw_fault, rate_bps, 1000, 0),
+    F_IGNORE("every"),
     F_IGNORE("down"),
     F_IGNORE("corrupt"),
     F_IGNORE("drop"),
     F_IGNORE("pause"),
     F_IGNORE("slow"),
+    F_IGNORE("flap"),
+    F_IGNORE("lanes"),
+    F_IGNORE("reset"),
+    F_IGNORE("withdraw"),
+    F_IGNORE("drain"),
+    F_IGNORE("flood"),
+    F_IGNORE("receive"),
+    F_IGNORE("misroute"),
+    F_CALL("to", read_to),
 };
 
-/* What this kind of fault needs besides its target. */
-static void check_fault(struct loader *loader, const struct tree *item, const struct raw_fault *raw)
+/* The keys that are there, against those that mean something to this kind. */
+static void check_keys(struct loader *loader, const struct tree *item, const struct raw_fault *raw)
 {
-    const struct fabric *fabric = loader->fabric;
-    const char *kind = fabric_fault_names[raw->as.kind];
-    bool share = raw->as.kind == FABRIC_FAULT_CORRUPT || raw->as.kind == FABRIC_FAULT_SLOW;
-    bool every = raw->as.kind == FABRIC_FAULT_DROP;
+    const char *word = fabric_fault_names[raw->word], *needs = words[raw->word].needs;
+    bool found = needs == NULL;
 
-    if (share && raw->share_ppm == NOT_GIVEN)
-        read_error(loader, item->at, "%s needs a share, as in {%s: h0, share: 1%%}", kind, kind);
-    if (every && raw->every == NOT_GIVEN)
-        read_error(loader, item->at, "drop needs every, as in {drop: h0, every: 256}");
-    if (raw->as.kind == FABRIC_FAULT_SLOW && raw->share_ppm == 0)
-        read_error(loader, tree_get(item, "share")->at, "slow: a share of 0 is a line that is down: write {down: h0}");
-    if (!share && raw->share_ppm != NOT_GIVEN)
-        read_error(loader, tree_get(item, "share")->key_at, "share means nothing to %s", kind);
-    if (!every && raw->every != NOT_GIVEN)
-        read_error(loader, tree_get(item, "every")->key_at, "every means nothing to %s", kind);
-    if (raw->as.kind != FABRIC_FAULT_PAUSE && raw->priority != NOT_GIVEN)
-        read_error(loader, tree_get(item, "priority")->key_at, "priority means nothing to %s", kind);
-    if (raw->as.kind == FABRIC_FAULT_SLOW && raw->as.node != FABRIC_NONE && raw->as.node >= fabric->hosts)
-        read_error(loader, item->at, "slow: a host or a port of one is due, as in {slow: h0, share: 10%%}");
+    for (const struct tree *key = item->first; key; key = key->next) {
+        found |= needs && among(needs, key->key);
+        if (strcmp(key->key, word) == 0 || among(" at for every times ", key->key)) continue;
+        if (!among(words[raw->word].keys, key->key))
+            read_error(loader, key->key_at, "%s means nothing to %s", key->key, word);
+    }
+    if (!found) read_error(loader, item->at, "%s needs %s", word, words[raw->word].example);
 }
 
-static void read_fault(struct loader *loader, const struct tree *item, struct fabric_fault *ret)
+static void check_values(struct loader *loader, const struct tree *item, const struct raw_fault *raw)
+{
+    const char *word = fabric_fault_names[raw->word];
+
+    if (raw->word == WORD_SLOW && raw->share_ppm == 0)
+        read_error(loader, tree_get(item, "share")->at, "slow: a share of 0 is a line that is down: write {down: h0}");
+    if (raw->word == WORD_CORRUPT && raw->share_ppm != NOT_GIVEN && raw->ber)
+        read_error(loader, tree_get(item, "ber")->key_at, "corrupt: share (of frames) or ber (of bits), not both");
+    if (raw->word == WORD_LANES && raw->lost >= raw->of)
+        read_error(loader, tree_get(item, "lost")->at, "lanes: all %llu are lost: write {down: leaf0:3}",
+                   (unsigned long long)raw->of);
+    if (raw->word == WORD_MISROUTE && raw->as.node < loader->fabric->hosts)
+        read_error(loader, tree_get(item, word)->at, "misroute: a port of a switch is due, as in leaf0:8");
+    if ((raw->word == WORD_WITHDRAW || raw->word == WORD_DRAIN) && !loader->fabric->converge.on)
+        read_error(loader, item->at, "%s: routes do not move without 'converge: true' at the top level", word);
+}
+
+/* How often, and how far apart. */
+static void check_times(struct loader *loader, const struct tree *item, const struct raw_fault *raw)
+{
+    const char *word = fabric_fault_names[raw->word];
+    bool again = raw->every_ps != NOT_GIVEN, flap = raw->word == WORD_FLAP;
+    ps_t one = flap ? raw->down_ps : raw->as.lasts_ps;
+
+    if (flap && tree_get(item, "for"))
+        read_error(loader, tree_get(item, "for")->key_at, "for means nothing to flap: it is down for `down` each time");
+    if (flap && !again) {
+        read_error(loader, item->at, "flap needs every, as in {flap: leaf0:3, every: 10ms, down: 1ms, times: 5}");
+        return;
+    }
+    if (!again && raw->times != 1) {
+        read_error(loader, tree_get(item, "times")->key_at, "%s needs every, the time from one to the next, with times",
+                   word);
+        return;
+    }
+    if (!again) return;
+    if (tree_get(item, "times") == NULL)
+        read_error(loader, tree_get(item, "every")->key_at, "%s needs times, the number of repetitions, with every",
+                   word);
+    if (one == PS_NEVER)
+        read_error(loader, tree_get(item, "every")->key_at, "%s needs for, how long it lasts, with every", word);
+    else if (one >= raw->every_ps)
+        read_error(loader, tree_get(item, "every")->at, "%s: it lasts longer than the time from one to the next", word);
+}
+
+static bool append(struct loader *loader, struct fault_array *to, const struct fabric_fault *fault)
+{
+    if (to->count == to->room) {
+        uint32_t room = to->room ? to->room * 2 : 16;
+        struct fabric_fault *grown = SCRATCH_NEW(loader, struct fabric_fault, room);
+        if (!grown) return false;
+        if (to->count) memcpy(grown, to->fault, to->count * sizeof(*grown));
+        to->fault = grown;
+        to->room = room;
+    }
+    to->fault[to->count++] = *fault;
+    return true;
+}
+
+/* Each time it happens; a drain is two things each time. */
+static void append_all(struct loader *loader, const struct tree *item, const struct raw_fault *raw,
+                       struct fault_array *to)
+{
+    if (raw->times > FAULTS_MAX - to->count) {
+        read_error(loader, item->at, "more than %d faults, repetitions counted", FAULTS_MAX);
+        return;
+    }
+    for (uint64_t i = 0; i < raw->times; i++) {
+        struct fabric_fault one = raw->as;
+        if (i) one.at = raw->every_ps > (PS_NEVER - one.at) / i ? PS_NEVER : one.at + i * raw->every_ps;
+        if (raw->word == WORD_FLAP) one.lasts_ps = raw->down_ps;
+        if (raw->word == WORD_DRAIN) {
+            struct fabric_fault down = one;
+            down.kind = FABRIC_FAULT_DOWN;
+            down.at = ps_add(one.at, raw->ahead_ps);
+            one.lasts_ps = ps_add(one.lasts_ps, raw->ahead_ps);
+            if (!append(loader, to, &down)) return;
+        }
+        if (!append(loader, to, &one)) return;
+    }
+}
+
+static bool find_word(struct loader *loader, const struct tree *item, struct raw_fault *raw)
+{
+    uint32_t kinds = 0;
+
+    for (int w = 0; w < WORDS; w++) {
+        if (!tree_get(item, fabric_fault_names[w])) continue;
+        if (w == WORD_DOWN && tree_get(item, "flap")) continue; /* there it is a time */
+        kinds++;
+        raw->word = (enum word)w;
+    }
+    if (kinds == 1) return true;
+    read_error(loader, item->at,
+               "a fault is one of down, flap, reset, drain, withdraw, misroute, corrupt, drop, lanes, slow, receive, "
+               "pause, flood, with its target");
+    return false;
+}
+
+static void read_fault(struct loader *loader, const struct tree *item, struct fault_array *to)
 {
     struct raw_fault raw = {.as = {.lasts_ps = PS_NEVER, .node = FABRIC_NONE, .port = FABRIC_NONE, .where = item->at},
                             .share_ppm = NOT_GIVEN,
-                            .every = NOT_GIVEN,
-                            .priority = NOT_GIVEN};
+                            .priority = NOT_GIVEN,
+                            .every_ps = NOT_GIVEN,
+                            .times = 1,
+                            .of = 4,
+                            .down_ps = PS_NEVER,
+                            .ahead_ps = AHEAD_PS};
     struct field_set set = {fault_fields, COUNT_OF(fault_fields), &raw};
     const struct fabric *fabric = loader->fabric;
-    uint32_t kinds = 0;
+    uint32_t before = loader->errors->count + loader->errors->more;
 
-    if (!read_map(loader, item, "fault", &set, 1)) return;
-    for (uint8_t k = 0; k < FABRIC_FAULT_KINDS; k++) {
-        const struct tree *target = tree_get(item, fabric_fault_names[k]);
-        if (!target) continue;
-        kinds++;
-        raw.as.kind = k;
-        read_target(loader, target, &raw.as);
-    }
-    if (kinds != 1) {
-        read_error(loader, item->at, "a fault is one of down, corrupt, drop, pause, slow, with its target");
-        return;
-    }
-    check_fault(loader, item, &raw);
+    if (!read_map(loader, item, "fault", &set, 1) || !find_word(loader, item, &raw)) return;
+    read_target(loader, tree_get(item, fabric_fault_names[raw.word]), &raw);
+    check_keys(loader, item, &raw);
+    if (tree_get(item, "every")) read_every(loader, tree_get(item, "every"), &raw);
+    if (raw.word == WORD_FLAP && tree_get(item, "down"))
+        read_unit(loader, tree_get(item, "down"), UNIT_TIME, 1, 0, &raw.down_ps);
+    if (loader->errors->count + loader->errors->more != before) return;
+    check_values(loader, item, &raw);
+    check_times(loader, item, &raw);
+    raw.as.kind = words[raw.word].kind;
+    raw.as.word = fabric_fault_names[raw.word];
     raw.as.ppm = raw.share_ppm == NOT_GIVEN ? 0 : (uint32_t)raw.share_ppm;
-    raw.as.every = raw.every == NOT_GIVEN ? 0 : (uint32_t)raw.every;
+    if (raw.word == WORD_LANES) raw.as.ppm = (uint32_t)((raw.of - raw.lost) * 1000000 / raw.of);
+    raw.as.every = (uint32_t)raw.every_count;
+    raw.as.ber = raw.ber;
+    raw.as.rate_bps = raw.rate_bps;
     if (raw.priority != NOT_GIVEN) {
         raw.as.priority = (uint8_t)raw.priority;
     } else {
         for (uint32_t c = fabric->class_count; c-- > 0;)
             if (fabric->classes[c].lossless) raw.as.priority = fabric->classes[c].priority;
     }
-    *ret = raw.as;
+    if (loader->errors->count + loader->errors->more == before) append_all(loader, item, &raw, to);
 }
 
 bool faults_load(struct loader *loader)
@@ -125,13 +389,16 @@ bool faults_load(struct loader *loader)
     struct fabric *fabric = loader->fabric;
     const struct tree *list = tree_get(loader->root, "faults");
     uint32_t before = loader->errors->count + loader->errors->more;
+    struct fault_array found = {0};
 
     if (!list) return true;
     if (!read_is_list(loader, list, "faults")) return false;
-    struct fabric_fault *fault = KEEP_NEW(loader, struct fabric_fault, list->count);
-    if (!fault) return false;
-    fabric->fault = fault;
     for (const struct tree *item = list->first; item; item = item->next)
-        read_fault(loader, item, &fault[fabric->faults++]);
+        read_fault(loader, item, &found);
+    struct fabric_fault *fault = KEEP_NEW(loader, struct fabric_fault, found.count);
+    if (!fault) return false;
+    if (found.count) memcpy(fault, found.fault, found.count * sizeof(*fault));
+    fabric->fault = fault;
+    fabric->faults = found.count;
     return loader->errors->count + loader->errors->more == before && !loader->no_memory;
 }

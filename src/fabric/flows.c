@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "fabric/override.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
@@ -280,6 +281,7 @@ char *file_read(struct loader *loader, const char *path, struct fabric_at at, si
     if (!in) fclose(file);
     if (!text || failed) return NULL;
     text[used] = 0;
+    loader->files_hash = hash_bytes(loader->files_hash, text, used);
     *ret_length = used;
     return text;
 }

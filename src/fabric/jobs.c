@@ -12,9 +12,11 @@
 
 #include "base/check.h"
 #include "fabric/settings.h"
+#include "fabric/training_int.h"
 
 const char *const fabric_job_names[FABRIC_JOB_KINDS] = {
-    "allreduce", "reducescatter", "allgather", "flows", "permutation", "incast", "all-to-all", "random", "poisson"};
+    "allreduce", "reducescatter", "allgather", "flows",    "permutation", "incast",   "all-to-all", "random", "poisson",
+    "broadcast", "reduce",        "gather",    "sendrecv", "alltoall",    "training", "inference",  "trace"};
 
 uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at at)
 {
@@ -37,52 +39,9 @@ uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at
     return FABRIC_NONE;
 }
 
-static void all_ranks(struct loader *loader, struct fabric_job *job, uint32_t count)
-{
-    uint32_t *rank = KEEP_NEW(loader, uint32_t, count);
-
-    if (!rank) return;
-    for (uint32_t r = 0; r < count; r++)
-        rank[r] = r;
-    job->rank = rank;
-    job->ranks = count;
-}
-
-/* A number: the first so many endpoints; a list: endpoints, a host standing for all of its own. */
 static void read_ranks(struct loader *loader, const struct tree *value, void *into)
 {
-    const struct fabric *fabric = loader->fabric;
-    struct fabric_job *job = into;
-    uint64_t count = 0;
-
-    if (value->type != TREE_LIST) {
-        if (read_unit(loader, value, UNIT_COUNT, 1, fabric->endpoints, &count)) all_ranks(loader, job, (uint32_t)count);
-        return;
-    }
-    uint32_t *rank = KEEP_NEW(loader, uint32_t, fabric->endpoints);
-    uint8_t *seen = SCRATCH_NEW(loader, uint8_t, fabric->endpoints);
-    if (!rank || !seen) return;
-    for (const struct tree *item = value->first; item; item = item->next) {
-        const char *name = NULL;
-        if (!read_text(loader, item, &name)) return;
-        uint32_t first = endpoint_read(loader, name, item->at), many = 1;
-        if (first == FABRIC_NONE) return;
-        if (!strchr(name, ':')) many = fabric->node[fabric->endpoint[first].host].ports;
-        for (uint32_t e = first; e < first + many; e++) {
-            if (seen[e]) {
-                read_error(loader, item->at, "ranks: '%s' is there twice", name);
-                return;
-            }
-            seen[e] = 1;
-            rank[count++] = e;
-        }
-    }
-    if (count == 0) {
-        read_error(loader, value->at, "ranks: an empty list");
-        return;
-    }
-    job->rank = rank;
-    job->ranks = (uint32_t)count;
+    ranks_read(loader, value, into);
 }
 
 static void read_to(struct loader *loader, const struct tree *value, void *into)
@@ -134,12 +93,13 @@ static const struct field sized_fields[] = {
     JOB("size", FIELD_SIZE, size_bytes, 1, (uint64_t)1 << 50),
     F_CALL("ranks", read_ranks),
 };
-static const struct field collective_fields[] = {
-    JOB("channels", FIELD_COUNT, channels, 1, 64),
-    JOB("chunk", FIELD_SIZE, chunk_bytes, 1, (uint64_t)1 << 40),
+static const struct field gpu_fields[] = {F_IGNORE("placement"), F_IGNORE("order")}; /* ranks_place() */
+static const struct field incast_fields[] = {
+    F_CALL("to", read_to),
+    JOB("bursts", FIELD_COUNT, bursts, 1, 1000000),
+    JOB("every", FIELD_TIME, every_ps, 1, 0),
 };
-static const struct field incast_fields[] = {F_CALL("to", read_to)};
-static const struct field poisson_fields[] = {F_CALL("ranks", read_ranks)};
+static const struct field ranks_fields[] = {F_CALL("ranks", read_ranks)};
 
 static void read_sizes(struct loader *loader, const struct tree *value, void *into)
 {
@@ -162,10 +122,15 @@ static void read_poisson(struct loader *loader, const struct tree *value, struct
                    "10ms}");
 }
 
+static bool job_sized(const struct fabric_job *job)
+{
+    return job->kind != FABRIC_JOB_FLOWS && job->kind != FABRIC_JOB_POISSON &&
+           !fabric_job_trains((enum fabric_job_kind)job->kind);
+}
+
 /* The kind's own value. */
 static void read_kind(struct loader *loader, const struct tree *value, struct fabric_job *job)
 {
-    static const char *const rings[] = {"ring", NULL};
     static const char *const shuffles[] = {"random", NULL};
     static const char *const exchanges[] = {"at-once", "pairwise", NULL};
     uint64_t count = 0;
@@ -174,7 +139,12 @@ static void read_kind(struct loader *loader, const struct tree *value, struct fa
     case FABRIC_JOB_ALLREDUCE:
     case FABRIC_JOB_REDUCESCATTER:
     case FABRIC_JOB_ALLGATHER:
-        read_choice(loader, value, rings, &job->degree);
+    case FABRIC_JOB_BROADCAST:
+    case FABRIC_JOB_REDUCE:
+    case FABRIC_JOB_GATHER:
+    case FABRIC_JOB_SENDRECV:
+    case FABRIC_JOB_ALLTOALL:
+        algorithm_read(loader, value, job);
         break;
     case FABRIC_JOB_FLOWS:
         flows_read(loader, value, job);
@@ -195,6 +165,15 @@ static void read_kind(struct loader *loader, const struct tree *value, struct fa
         break;
     case FABRIC_JOB_POISSON:
         read_poisson(loader, value, job);
+        break;
+    case FABRIC_JOB_TRAINING:
+        training_read(loader, value, job);
+        break;
+    case FABRIC_JOB_INFERENCE:
+        inference_read(loader, value, job);
+        break;
+    case FABRIC_JOB_TRACE:
+        trace_read(loader, value, job);
         break;
     }
 }
@@ -224,10 +203,10 @@ static const struct tree *find_kind(struct loader *loader, const struct tree *it
     if (nearest.word)
         read_error(loader, item->first->key_at, "unknown job '%s'; did you mean '%s'?", item->first->key, nearest.word);
     else
-        read_error(
-            loader, item->at,
-            "a job says what it is: allreduce, reducescatter, allgather, flows, permutation, incast, all-to-all, "
-            "random or poisson");
+        read_error(loader, item->at,
+                   "a job says what it is, as in {allreduce: ring, size: 1MB}: allreduce, reducescatter, allgather, "
+                   "broadcast, reduce, alltoall, gather, sendrecv, training, inference, trace, flows, permutation, "
+                   "incast, all-to-all, random or poisson");
     return NULL;
 }
 
@@ -237,13 +216,16 @@ static void check_ranks(struct loader *loader, const struct tree *value, const s
 
     if (job->kind == FABRIC_JOB_FLOWS) return;
     if (job->ranks < 2) {
-        read_error(loader, value->at, "%s: %u endpoint is not enough, two are due", value->key, job->ranks);
+        read_error(loader, value->at, "%s: %u %s not enough, two are due", value->key, job->ranks,
+                   job_on_gpus(job) ? "GPU is" : "endpoint is");
         return;
     }
     if (job->kind == FABRIC_JOB_PERMUTATION && job->degree && job->degree % job->ranks == 0)
         read_error(loader, value->at, "permutation: a shift by %u sends each of %u endpoints to itself", job->degree,
                    job->ranks);
     if (job->kind != FABRIC_JOB_INCAST) return;
+    if ((job->bursts > 1) != (job->every_ps > 0))
+        read_error(loader, value->at, "incast: bursts and every go together, as in {bursts: 20, every: 100us}");
     for (uint32_t r = 0; r < job->ranks; r++)
         to_inside |= job->to == FABRIC_NONE || job->rank[r] == job->to;
     if (job->degree > job->ranks - to_inside)
@@ -256,7 +238,7 @@ static void check_reach(struct loader *loader, const struct tree *value, const s
 {
     const struct fabric *fabric = loader->fabric;
 
-    if (job->kind <= FABRIC_JOB_ALLGATHER || job->kind == FABRIC_JOB_FLOWS) return;
+    if (job_on_gpus(job) || job->kind == FABRIC_JOB_FLOWS) return;
     for (uint32_t r = 1; r < job->ranks; r++) {
         char a[FABRIC_NAME], b[FABRIC_NAME];
         if (fabric_reaches(fabric, job->rank[0], job->rank[r])) continue;
@@ -267,42 +249,69 @@ static void check_reach(struct loader *loader, const struct tree *value, const s
     }
 }
 
+/* The keys that a job of its kind has. */
+static uint32_t field_sets(struct fabric_job *job, const struct field *kind_field, struct field_set sets[8])
+{
+    enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
+    uint32_t count = 0;
+
+    sets[count++] = (struct field_set){kind_field, 1, job};
+    sets[count++] = (struct field_set){common_fields, COUNT_OF(common_fields), job};
+    if (job_sized(job)) sets[count++] = (struct field_set){sized_fields, COUNT_OF(sized_fields), job};
+    if (job_on_gpus(job)) sets[count++] = (struct field_set){gpu_fields, COUNT_OF(gpu_fields), job};
+    if (fabric_job_collective(kind)) sets[count++] = (struct field_set){collective_fields, collective_field_count, job};
+    if (collective_rooted(kind)) sets[count++] = (struct field_set){rooted_fields, rooted_field_count, job};
+    if (collective_pairs(kind)) sets[count++] = (struct field_set){pair_fields, pair_field_count, job};
+    if (kind == FABRIC_JOB_INCAST) sets[count++] = (struct field_set){incast_fields, COUNT_OF(incast_fields), job};
+    if (kind == FABRIC_JOB_POISSON || fabric_job_trains(kind))
+        sets[count++] = (struct field_set){ranks_fields, COUNT_OF(ranks_fields), job};
+    return count;
+}
+
+/* What is left to the end: ranks, placement, a name. */
+static void finish_job(struct loader *loader, const struct tree *item, const struct tree *kind, uint32_t index,
+                       struct fabric_job *job)
+{
+    char made[64];
+
+    if (fabric_job_collective((enum fabric_job_kind)job->kind)) collective_sizes_finish(loader, item, job);
+    if (job_sized(job) && !job->size_bytes && !tree_get(item, "size") && !tree_get(item, "sizes"))
+        read_error(loader, item->at, "%s needs a size, as in {%s: ..., size: 1MB}", kind->key, kind->key);
+    if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks")) ranks_default(loader, job);
+    if (job_on_gpus(job)) ranks_place(loader, item, job);
+    if (job->name) return;
+    snprintf(made, sizeof(made), "%s%u", kind->key, index);
+    job->name = arena_strndup(loader->keep, made, strlen(made));
+    if (!job->name) loader->no_memory = true;
+}
+
 static bool read_job(struct loader *loader, const struct tree *item, uint32_t index, struct fabric_job *job)
 {
     const struct fabric *fabric = loader->fabric;
-    uint32_t before = loader->errors->count + loader->errors->more, count = 0;
-    struct field_set sets[5];
-    char made[64];
+    uint32_t before = loader->errors->count + loader->errors->more;
+    struct field_set sets[8];
 
     if (!read_is_map(loader, item, "job")) return false;
-    *job = (struct fabric_job){.after = FABRIC_NONE, .to = FABRIC_NONE, .repeat = 1, .qps = 1, .where = item->at};
+    *job = (struct fabric_job){.after = FABRIC_NONE,
+                               .to = FABRIC_NONE,
+                               .repeat = 1,
+                               .qps = 1,
+                               .pxn = true,
+                               .clear_to_send = true,
+                               .where = item->at};
     for (uint32_t c = fabric->class_count; c-- > 0;)
         if (fabric->classes[c].lossless) job->job_class = c;
     const struct tree *kind = find_kind(loader, item, &job->kind);
     if (!kind) return false;
     struct field kind_field[] = {F_IGNORE(kind->key)};
-    bool sized = job->kind != FABRIC_JOB_FLOWS && job->kind != FABRIC_JOB_POISSON;
-    sets[count++] = (struct field_set){kind_field, 1, job};
-    sets[count++] = (struct field_set){common_fields, COUNT_OF(common_fields), job};
-    if (sized) sets[count++] = (struct field_set){sized_fields, COUNT_OF(sized_fields), job};
-    if (job->kind <= FABRIC_JOB_ALLGATHER)
-        sets[count++] = (struct field_set){collective_fields, COUNT_OF(collective_fields), job};
-    if (job->kind == FABRIC_JOB_INCAST) sets[count++] = (struct field_set){incast_fields, COUNT_OF(incast_fields), job};
-    if (job->kind == FABRIC_JOB_POISSON)
-        sets[count++] = (struct field_set){poisson_fields, COUNT_OF(poisson_fields), job};
-    read_map(loader, item, kind->key, sets, count);
-    if (sized && !job->size_bytes && !tree_get(item, "size"))
-        read_error(loader, item->at, "%s needs a size, as in {%s: ..., size: 1MB}", kind->key, kind->key);
-    if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks"))
-        all_ranks(loader, job, fabric->endpoints);
+    read_map(loader, item, kind->key, sets, field_sets(job, kind_field, sets));
+    finish_job(loader, item, kind, index, job);
     read_kind(loader, kind, job);
-    if (!job->name) {
-        snprintf(made, sizeof(made), "%s%u", kind->key, index);
-        job->name = arena_strndup(loader->keep, made, strlen(made));
-    }
-    if (loader->errors->count + loader->errors->more != before || loader->no_memory || !job->name) return false;
+    if (loader->errors->count + loader->errors->more != before || loader->no_memory) return false;
     check_ranks(loader, kind, job);
     check_reach(loader, kind, job);
+    if (job->ranks >= 2 && fabric_job_collective((enum fabric_job_kind)job->kind))
+        collective_check(loader, item, kind, job);
     return loader->errors->count + loader->errors->more == before;
 }
 

@@ -15,13 +15,12 @@
 
 #include "base/check.h"
 #include "fabric/jobs.h"
+#include "fabric/override.h"
 #include "fabric/read.h"
 #include "fabric/settings.h"
 #include "fabric/topology.h"
 
 #define VERSION 1
-#define GPU_BPS 3600000000000ull /* between GPUs of a host where the file does not say: 450 GB/s */
-#define GPU_LATENCY_PS (1 * PS_US)
 
 static void read_version(struct loader *loader, const struct tree *value, void *into)
 {
@@ -34,6 +33,22 @@ static void read_version(struct loader *loader, const struct tree *value, void *
                    (unsigned long long)version, VERSION);
 }
 
+static void read_converge(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("detect", FIELD_TIME, struct fabric_converge, detect_ps, 0, PS_S * 100),
+        F_VALUE("step", FIELD_TIME, struct fabric_converge, step_ps, 0, PS_S * 100),
+    };
+    struct fabric_converge *converge = &((struct fabric *)into)->converge;
+    struct field_set set = {fields, COUNT_OF(fields), converge};
+
+    *converge = (struct fabric_converge)FABRIC_CONVERGE_USUAL;
+    if (value->type == TREE_SCALAR)
+        read_bool(loader, value, &converge->on);
+    else if (read_map(loader, value, "converge", &set, 1))
+        converge->on = true;
+}
+
 static const char *const behaviours[] = {"native", "hpcc-ns3", NULL};
 static const struct field top_fields[] = {
     F_CALL("rocelab", read_version),
@@ -41,6 +56,7 @@ static const struct field top_fields[] = {
     F_CHOICE("model", struct fabric, behaviour, behaviours),
     F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
     F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
+    F_CALL("converge", read_converge),
     F_IGNORE("topology"),
     F_IGNORE("links"),
     F_IGNORE("switches"),
@@ -72,6 +88,7 @@ static void load_parts(struct loader *loader)
     if (!topology) loader->fabric->port = NULL;
     settings_load(loader);
     if (!topology || !loader->classes_good || !routes_build(loader)) return;
+    balance_check(loader);
     jobs_load(loader);
     faults_load(loader);
 }
@@ -88,7 +105,8 @@ static int verdict(const struct loader *loader)
     return -ENOMEM;
 }
 
-static int load(struct loader *loader, const char *path, const char *text)
+static int load(struct loader *loader, const char *path, const char *text, const struct fabric_override *override,
+                uint32_t overrides)
 {
     size_t length = text ? strlen(text) : 0;
     struct tree *root = NULL;
@@ -98,23 +116,32 @@ static int load(struct loader *loader, const char *path, const char *text)
     loader->fabric->name = "fabric";
     loader->fabric->seed = 1;
     loader->fabric->stop = PS_NEVER;
-    loader->fabric->gpu_rate_bps = GPU_BPS;
-    loader->fabric->gpu_latency_ps = GPU_LATENCY_PS;
+    gpu_links_default(loader->fabric);
     if (!text) {
         errno = 0;
         text = file_read(loader, path, (struct fabric_at){0, 0}, &length);
         if (!text) return errno > 0 ? -errno : -EIO;
     }
     int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
+    if (result == 0) result = tree_override(root, override, overrides, &loader->scratch, loader->errors);
+    if (result == -ENOENT) return result;
     if (result == -ENOMEM) loader->no_memory = true;
     if (result == 0) {
         loader->root = root;
+        loader->files_hash = tree_hash(HASH_BEGIN, root);
         load_parts(loader);
+        loader->fabric->source_hash = loader->files_hash;
     }
     return verdict(loader);
 }
 
 int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors)
+{
+    return fabric_load_with(path, text, NULL, 0, ret, errors);
+}
+
+int fabric_load_with(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
+                     struct fabric **ret, struct fabric_errors *errors)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
     struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors};
@@ -124,7 +151,7 @@ int fabric_load(const char *path, const char *text, struct fabric **ret, struct 
     errors->path = path;
     arena_init(&fabric->arena, (size_t)FABRIC_MEMORY_MAX);
     arena_init(&loader.scratch, (size_t)FABRIC_MEMORY_MAX);
-    int result = load(&loader, path, text);
+    int result = load(&loader, path, text, override, overrides);
     arena_release(&loader.scratch);
     if (result < 0) {
         fabric_free(fabric);

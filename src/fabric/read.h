@@ -22,7 +22,8 @@ struct loader {
     struct arena scratch; /* lives for the load */
     struct fabric_errors *errors;
     const struct tree *root;
-    bool classes_good; /* the file's classes are read */
+    uint64_t files_hash; /* of the values, and of what files were read besides */
+    bool classes_good;   /* the file's classes are read */
     bool no_memory;
 };
 

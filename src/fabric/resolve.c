@@ -166,6 +166,7 @@ void settings_resolve(const struct loader *loader, const struct profile *profile
         grouped |= (uint8_t)(1u << pg);
     }
     resolve_weights(ret, used);
+    ret->pause_all = qos->pause_all;
     ret->pfc_rx = qos->pfc_rx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_rx;
     ret->pfc_tx = qos->pfc_tx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_tx;
 }

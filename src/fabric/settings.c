@@ -376,6 +376,7 @@ static bool resolve_nics(struct layers *layers)
             if (profile->nic_index == FABRIC_NONE) profile->nic_index = count++;
             if (!pass) continue;
             if (!nic[profile->nic_index].congestion) nic[profile->nic_index] = profile->nic;
+            nic_receive(&nic[profile->nic_index], fabric->port[e].rate_bps);
             nic_thresholds(profile, &fabric->port[e], &nic[profile->nic_index]);
             endpoint[e].nic = profile->nic_index;
         }
@@ -491,16 +492,16 @@ static bool resolve_switches(struct layers *layers)
             .cut_through = raw->cut_through,
             .mark_at_dequeue = raw->mark,
             .refresh_pauses = raw->refresh_pauses,
+            .raise_bounce = raw->raise,
+            .drop_unknown = raw->drop_unknown,
             .headroom_pool_bytes = raw->headroom_pool_bytes,
             .hash_fields = (uint8_t)raw->hash_fields,
             .weighted = raw->weighted,
-            .hash_seed = raw->hash_seed,
+            .hash_seed = hash_seed_of(fabric, raw, s),
+            .voq = voq_of(raw),
             .watchdog = raw->watchdog,
         };
-        if (raw->hash_seed == NOT_GIVEN)
-            sw[s].hash_seed = fabric->behaviour == FABRIC_HPCC_NS3
-                                  ? node->number
-                                  : (fabric->seed + 1) * 0x9e3779b97f4a7c15ull + (s + 1) * 0xbf58476d1ce4e5b9ull;
+        if (!balance_resolve(loader, raw, s, &sw[s].balance)) return false;
         /* Switches of a role are alike: one sentence is enough. */
         if (!refused[node->role] && !switch_fits(loader, profile, fabric->hosts + s, &sw[s]))
             refused[node->role] = true;

@@ -32,6 +32,7 @@ struct qos {
     uint8_t dscp_to_tc[64], pcp_to_tc[8];
     uint8_t tc_to_queue[FABRIC_PRIOS], tc_to_pg[FABRIC_PRIOS];
     uint64_t pfc_rx, pfc_tx; /* NOT_GIVEN: the lossless priorities */
+    uint8_t pause_all;       /* truth: 802.3x */
     uint32_t frame_bytes;    /* largest frame */
     uint32_t pause_quanta;
     uint64_t reaction_ps; /* NOT_GIVEN: reaction_ppm of the standard's response time */
@@ -45,6 +46,11 @@ struct switch_raw {
     uint64_t buffer_bytes, latency_ps, headroom_pool_bytes, hash_seed;
     uint32_t cell_bytes; /* 0: the model's */
     uint8_t cut_through, mark, refresh_pauses, weighted;
+    uint8_t raise, drop_unknown;
+    struct fabric_balance balance;
+    const struct tree *pins; /* as written; NULL: none */
+    struct fabric_voq voq;
+    bool architecture_given;
     uint64_t hash_fields;
     struct fabric_watchdog watchdog;
 };
@@ -70,9 +76,23 @@ extern const struct field switch_fields[]; /* of struct switch_raw */
 extern const uint32_t switch_field_count;
 void switch_defaults(struct loader *loader, struct switch_raw *sw);
 
+/* balance.c: keys of struct switch_raw, and what becomes of them */
+#define SEED_PER_TIER (NOT_GIVEN - 1) /* as hash_seed; NOT_GIVEN: a seed for each switch */
+void balance_defaults(struct switch_raw *sw);
+void balance_read(struct loader *loader, const struct tree *value, void *into);
+void architecture_read(struct loader *loader, const struct tree *value, void *into);
+void hash_seed_read(struct loader *loader, const struct tree *value, void *into);
+uint64_t hash_seed_of(const struct fabric *fabric, const struct switch_raw *raw, uint32_t index);
+struct fabric_voq voq_of(const struct switch_raw *raw);
+bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32_t index, struct fabric_balance *ret);
+void balance_check(struct loader *loader); /* pins, when routes are known */
+
 extern const struct field nic_fields[]; /* of struct fabric_nic */
 extern const uint32_t nic_field_count;
 void nic_defaults(struct loader *loader, struct fabric_nic *nic);
+/* hosts.c: the value of `pcie`, a rate or a name; and what it means for a port. */
+void pcie_read(struct loader *loader, const struct tree *value, void *into);
+void nic_receive(struct fabric_nic *nic, uint64_t port_bps);
 
 /* A port's settings: the layers' result met with rate, cable, cell. */
 void settings_resolve(const struct loader *loader, const struct profile *profile, const struct fabric_port *port,

@@ -86,6 +86,7 @@ static uint64_t plan_bytes(const struct plan *plan)
 
 bool plan_allocate(struct loader *loader, struct plan *plan)
 {
+    if (plan->storage && !storage_count(loader, plan)) return false;
     uint64_t bytes = plan_bytes(plan), nodes = plan_nodes(plan);
     char need[UNIT_TEXT], limit[UNIT_TEXT];
 
@@ -157,6 +158,7 @@ static bool make_nodes(struct loader *loader, const struct plan *plan)
     fabric->nodes = nodes;
     fabric->hosts = (uint32_t)plan->count[FABRIC_ROLE_HOST];
     fabric->switches = nodes - fabric->hosts;
+    fabric->storage_hosts = (uint32_t)plan->storage_hosts;
     return !loader->no_memory;
 }
 
@@ -286,6 +288,8 @@ static bool make_endpoints(struct loader *loader, const struct plan *plan)
     for (uint32_t h = 0; h < fabric->hosts; h++) {
         first[h] = node[h].first_port;
         if (node[h].gpus == 0) node[h].gpus = node[h].ports;
+        if (node[h].gpus == PLAN_NO_GPUS) node[h].gpus = 0;
+        node[h].gpu_ports = plan->node[h].gpu_ports ? plan->node[h].gpu_ports : node[h].ports;
         for (uint32_t i = 0; i < node[h].ports; i++) {
             uint32_t e = first[h] + i, address = 0x0a000001u + e;
             if (fabric->port[e].peer == FABRIC_NONE) {
@@ -308,6 +312,43 @@ static bool make_endpoints(struct loader *loader, const struct plan *plan)
     return false;
 }
 
+/* GPUs share out the adapters of their host evenly and in order: GPU g of G is next to adapter g * N / G of N. */
+static bool make_gpus(struct loader *loader)
+{
+    struct fabric *fabric = loader->fabric;
+    uint32_t *first = KEEP_NEW(loader, uint32_t, (size_t)fabric->hosts + 1), gpus = 0;
+
+    if (!first) return false;
+    for (uint32_t h = 0; h < fabric->hosts; h++) {
+        first[h] = gpus;
+        gpus += fabric->node[h].gpus;
+    }
+    first[fabric->hosts] = gpus;
+    uint32_t *nic = KEEP_NEW(loader, uint32_t, gpus), *host = KEEP_NEW(loader, uint32_t, gpus);
+    if (!nic || !host) return false;
+    for (uint32_t h = 0; h < fabric->hosts; h++) {
+        const struct fabric_node *node = &fabric->node[h];
+        for (uint32_t g = 0; g < node->gpus; g++) {
+            host[first[h] + g] = h;
+            nic[first[h] + g] = node->gpu_ports ? node->first_port + g * node->gpu_ports / node->gpus : FABRIC_NONE;
+        }
+    }
+    fabric->gpus = gpus;
+    fabric->first_gpu = first;
+    fabric->gpu_nic = nic;
+    fabric->gpu_host = host;
+    return true;
+}
+
+uint32_t fabric_gpu_nics(const struct fabric *fabric, uint32_t gpu)
+{
+    const struct fabric_node *node = &fabric->node[fabric->gpu_host[gpu]];
+    uint32_t g = gpu - fabric->first_gpu[fabric->gpu_host[gpu]], ports = node->gpu_ports;
+    uint32_t many = (g + 1) * ports / node->gpus - g * ports / node->gpus;
+
+    return many || !ports ? many : 1;
+}
+
 static bool plan_finish(struct loader *loader, struct plan *plan)
 {
     if (!make_nodes(loader, plan)) return false;
@@ -315,7 +356,7 @@ static bool plan_finish(struct loader *loader, struct plan *plan)
     if (!first || !port_room(loader, plan, first)) return false;
     uint32_t *owner = SCRATCH_NEW(loader, uint32_t, first[loader->fabric->nodes]); /* link * 2 + end + 1 */
     return owner && number_ports(loader, plan, first, owner) && make_ports(loader, plan, first, owner) &&
-           make_endpoints(loader, plan) && names_build(loader);
+           make_endpoints(loader, plan) && make_gpus(loader) && names_build(loader);
 }
 
 static bool read_link_class(struct loader *loader, const struct tree *value, const char *what, struct link_class *as)
@@ -325,39 +366,36 @@ static bool read_link_class(struct loader *loader, const struct tree *value, con
     return read_map(loader, value, what, &set, 1) && link_check(loader, as, value->at);
 }
 
-#define LINK_CLASS(id)                                                                                                 \
+#define LINK_CLASS(id, member)                                                                                         \
     static void read_class_##id(struct loader *loader, const struct tree *value, void *into)                           \
     {                                                                                                                  \
-        read_link_class(loader, value, "links." #id, &((struct plan *)into)->id);                                      \
+        read_link_class(loader, value, "links." #id, &((struct plan *)into)->member);                                  \
     }
-LINK_CLASS(host)
-LINK_CLASS(fabric)
-LINK_CLASS(core)
+LINK_CLASS(host, host)
+LINK_CLASS(fabric, fabric)
+LINK_CLASS(core, core)
+LINK_CLASS(site, site)
+LINK_CLASS(storage, storage_link)
 
 /* Between GPUs of a host: no cable of the fabric, and nothing queues there. */
 static void read_gpu_links(struct loader *loader, const struct tree *value, void *into)
 {
-    static const struct field fields[] = {
-        F_VALUE("rate", FIELD_RATE, struct fabric, gpu_rate_bps, 1000000, 100000000000000ull),
-        F_VALUE("delay", FIELD_TIME, struct fabric, gpu_latency_ps, 1, PS_S),
-    };
-    struct field_set set = {fields, COUNT_OF(fields), loader->fabric};
-
     (void)into;
-    read_map(loader, value, "links.gpu", &set, 1);
+    gpu_links_read(loader, value);
 }
 
 /* links: what is not said of fabric links is as of hosts' (rate, delay), or 30 m. */
 static bool read_link_classes(struct loader *loader, struct plan *plan, bool rate_needed)
 {
-    static const struct field fields[] = {F_CALL("host", read_class_host), F_CALL("fabric", read_class_fabric),
-                                          F_CALL("core", read_class_core), F_CALL("gpu", read_gpu_links)};
+    static const struct field fields[] = {F_CALL("host", read_class_host),       F_CALL("fabric", read_class_fabric),
+                                          F_CALL("core", read_class_core),       F_CALL("site", read_class_site),
+                                          F_CALL("storage", read_class_storage), F_CALL("gpu", read_gpu_links)};
     const struct tree *links = tree_get(loader->root, "links");
     struct field_set set = {fields, COUNT_OF(fields), plan};
     const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0};
     struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0}, fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0};
 
-    plan->host = plan->fabric = plan->core = empty;
+    plan->host = plan->fabric = plan->core = plan->site = plan->storage_link = empty;
     if (links && !read_map(loader, links, "links", &set, 1)) return false;
     if (plan->host.rate_bps == NOT_GIVEN) plan->host.rate_bps = plan->fabric.rate_bps;
     if (rate_needed && plan->host.rate_bps == NOT_GIVEN) {
@@ -373,20 +411,46 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
     }
     fabric = link_over(&fabric, &plan->fabric);
     plan->core = link_over(&fabric, &plan->core);
+    plan->site_length_given = plan->site.cable_mm != NOT_GIVEN || plan->site.delay_ps != NOT_GIVEN;
+    plan->site = link_over(&fabric, &plan->site);
+    plan->storage_link = link_over(&host, &plan->storage_link);
     plan->host = host;
     plan->fabric = fabric;
     return true;
 }
 
+#define KINDS "single, dumbbell, leaf-spine, rail, fat-tree, links"
+struct builder {
+    const char *name;
+    bool (*build)(struct loader *, const struct tree *, struct plan *);
+};
+
+/* Links, the storage network's counts, the nodes, the rest. */
+static bool build(struct loader *loader, const struct builder *builder, const struct tree *map,
+                  const struct tree *storage)
+{
+    struct plan plan = {.at = map->key_at, .kind = builder->name};
+    bool links = read_link_classes(loader, &plan, builder->build != build_explicit);
+
+    if (!links) { /* go on, to say what else is wrong */
+        const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0};
+        plan.host = plan.fabric = plan.core = plan.site = plan.storage_link = any;
+    }
+    if (storage && builder->build == build_explicit) {
+        read_error(loader, storage->key_at, "storage: with links written out, write those of storage too");
+        return false;
+    }
+    if (storage && !storage_read(loader, storage, &plan)) return false;
+    return builder->build(loader, map, &plan) && (!storage || storage_build(loader, &plan)) &&
+           plan_finish(loader, &plan) && links;
+}
+
 bool topology_load(struct loader *loader)
 {
-    static const struct {
-        const char *name;
-        bool (*build)(struct loader *, const struct tree *, struct plan *);
-    } builder[] = {{"single", build_single}, {"dumbbell", build_dumbbell}, {"leaf-spine", build_leaf_spine},
-                   {"rail", build_rail},     {"fat-tree", build_fat_tree}, {"links", build_explicit}};
-    const struct tree *topology = tree_get(loader->root, "topology");
-    struct plan plan = {0};
+    static const struct builder builder[] = {{"single", build_single},         {"dumbbell", build_dumbbell},
+                                             {"leaf-spine", build_leaf_spine}, {"rail", build_rail},
+                                             {"fat-tree", build_fat_tree},     {"links", build_explicit}};
+    const struct tree *topology = tree_get(loader->root, "topology"), *map = NULL;
     struct nearest nearest;
 
     if (!topology) {
@@ -395,29 +459,27 @@ bool topology_load(struct loader *loader)
         return false;
     }
     if (!read_is_map(loader, topology, "topology")) return false;
-    if (topology->count != 1) {
-        read_error(loader, topology->count ? topology->first->next->key_at : topology->at,
-                   "topology: exactly one of single, dumbbell, leaf-spine, rail, fat-tree, links is due");
+    const struct tree *storage = tree_get(topology, "storage");
+    for (const struct tree *item = topology->first; item; item = item->next) {
+        if (item == storage) continue;
+        if (map) {
+            read_error(loader, item->key_at, "topology: exactly one of " KINDS " is due");
+            return false;
+        }
+        map = item;
+    }
+    if (!map) {
+        read_error(loader, topology->at, "topology: exactly one of " KINDS " is due");
         return false;
     }
-    const struct tree *map = topology->first;
     nearest_init(&nearest, map->key);
-    plan.at = map->key_at;
     for (uint32_t i = 0; i < COUNT_OF(builder); i++) {
         nearest_try(&nearest, builder[i].name);
-        if (strcmp(builder[i].name, map->key) != 0) continue;
-        plan.kind = builder[i].name;
-        bool links = read_link_classes(loader, &plan, builder[i].build != build_explicit);
-        if (!links) { /* go on, to say what else is wrong */
-            const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0};
-            plan.host = plan.fabric = plan.core = any;
-        }
-        return builder[i].build(loader, map, &plan) && plan_finish(loader, &plan) && links;
+        if (strcmp(builder[i].name, map->key) == 0) return build(loader, &builder[i], map, storage);
     }
     if (nearest.word)
         read_error(loader, map->key_at, "unknown topology '%s'; did you mean '%s'?", map->key, nearest.word);
     else
-        read_error(loader, map->key_at,
-                   "unknown topology '%s'; known are single, dumbbell, leaf-spine, rail, fat-tree, links", map->key);
+        read_error(loader, map->key_at, "unknown topology '%s'; known are " KINDS, map->key);
     return false;
 }

@@ -32,8 +32,10 @@ struct plan_link {
 struct plan_node {
     const char *name; /* NULL: by role and number */
     uint32_t pod;
-    uint16_t gpus;
+    uint16_t gpus;      /* 0: as many as ports; PLAN_NO_GPUS: none */
+    uint16_t gpu_ports; /* the first so many of its ports are the GPUs'; 0: all */
 };
+#define PLAN_NO_GPUS UINT16_MAX
 
 struct plan {
     struct fabric_at at;          /* the builder's, for messages */
@@ -43,7 +45,11 @@ struct plan {
     struct plan_node *node;       /* in order of roles */
     struct plan_link *link;
     uint64_t linked; /* links named so far */
-    struct link_class host, fabric, core;
+    struct link_class host, fabric, core, site, storage_link;
+    bool site_length_given;  /* links.site has a cable or a delay */
+    struct storage *storage; /* NULL: no storage network */
+    const struct tree *storage_map;
+    uint64_t storage_hosts;
 };
 
 static inline uint32_t plan_first(const struct plan *plan, enum fabric_role role)
@@ -62,13 +68,22 @@ static inline uint32_t plan_node(const struct plan *plan, enum fabric_role role,
     return plan_first(plan, role) + (uint32_t)number;
 }
 
-/* The builders (builders.c, explicit.c): from the map under the builder's name. */
+/* The builders (builders.c, clos.c, explicit.c): from the map under the builder's name. */
 bool build_single(struct loader *loader, const struct tree *map, struct plan *plan);
 bool build_dumbbell(struct loader *loader, const struct tree *map, struct plan *plan);
 bool build_leaf_spine(struct loader *loader, const struct tree *map, struct plan *plan);
 bool build_rail(struct loader *loader, const struct tree *map, struct plan *plan);
 bool build_fat_tree(struct loader *loader, const struct tree *map, struct plan *plan);
 bool build_explicit(struct loader *loader, const struct tree *map, struct plan *plan);
+
+/* A storage network beside (storage.c): its map, then what it adds to the counts, then its links. */
+bool storage_read(struct loader *loader, const struct tree *map, struct plan *plan);
+bool storage_count(struct loader *loader, struct plan *plan);
+bool storage_build(struct loader *loader, struct plan *plan);
+
+/* hosts.c: links between GPUs, `h100` or {use: h100, rate, delay}. */
+void gpu_links_default(struct fabric *fabric);
+void gpu_links_read(struct loader *loader, const struct tree *value);
 
 /* Link keys of a map: rate, cable, delay, errors. */
 extern const struct field link_fields[];

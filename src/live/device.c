@@ -116,6 +116,8 @@ static int nic_make(struct live *live)
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
     config.ecn = live->env.cc.kind != CC_NONE;
+    config.rtt = cc_needs_rtt(&live->env.cc);
+    config.echo_ce = config.cnp_off = live->env.cc.kind == CC_DCTCP;
     config.nak_repeat_ps = NAK_REPEAT_PS;
     config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
     if (live->env.cc.min_time_between_cnps) config.cnp_min_gap_ps = live->env.cc.min_time_between_cnps;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Congestion control: one file per algorithm (cc_none.c, cc_dcqcn.c, cc_hpcc.c, ...), one small
- * state per QP.
+ * Congestion control: one file per algorithm (cc_none.c, cc_dcqcn.c, cc_hpcc.c, cc_timely.c, cc_swift.c, cc_dctcp.c),
+ * one small state per QP.
  *
  * An algorithm owns a rate (bits a second) and a window (bytes); the NIC paces by the one and stops
  * at the other.  All arithmetic is integer or fixed point with 32 fraction bits.  An algorithm is
- * told of what arrives (an ACK with its telemetry and delay, a CNP) and of what was sent, and names
- * the next time it wants to be called; it never reads a clock.
+ * told of what arrives (an ACK with its telemetry and delay, a CNP), of what was sent and of what had to be sent again,
+ * and names the next time it wants to be called; it never reads a clock.
  */
 #ifndef ROCELAB_NIC_CC_H
 #define ROCELAB_NIC_CC_H
@@ -18,7 +18,7 @@
 #include "base/time.h"
 #include "packet/telemetry.h"
 
-enum cc_kind { CC_NONE, CC_DCQCN, CC_HPCC };
+enum cc_kind { CC_NONE, CC_DCQCN, CC_HPCC, CC_TIMELY, CC_SWIFT, CC_DCTCP, CC_KINDS };
 #define CC_WINDOW_NONE UINT64_MAX
 
 /* Parameters from cc_params.def; presets fill them, a fabric file may override each by name. */
@@ -38,13 +38,17 @@ struct cc_param { /* one parameter: what it is called, how it is written, where 
 };
 extern const struct cc_param cc_param_list[]; /* ends with a NULL name */
 
-/* "none", "dcqcn/paper", "dcqcn/connectx", "dcqcn/hpcc-sim", "hpcc/paper", "hpcc/hpcc-sim".  -ENOENT: no such. */
+/* "none", "dcqcn/paper" and the like: cc_preset_list.  -ENOENT: no such. */
 int cc_preset(const char *name, struct cc_config *ret);
 extern const char *const cc_preset_list[]; /* ends with NULL */
 /* By name; -ENOENT: no such parameter. */
 int cc_set(struct cc_config *config, const char *name, uint64_t value);
 /* The first parameter whose value cannot be (with the reason), or NULL. */
 const char *cc_invalid(const struct cc_config *config, const char **ret_name);
+/* Does it go by round-trip times?  Then the adapter must measure them (nic_config.rtt). */
+bool cc_needs_rtt(const struct cc_config *config);
+/* An ACK is wanted at least each so many bytes; 0: no matter. */
+uint32_t cc_ask_bytes(const struct cc_config *config);
 
 struct cc_ack {           /* what an ACK tells */
     uint64_t acked_bytes; /* newly acknowledged */
@@ -52,6 +56,8 @@ struct cc_ack {           /* what an ACK tells */
     uint32_t acked_psn, next_psn; /* first not acknowledged; next to be sent; not cut to 24 bits */
     bool marked;                  /* the receiver saw CE on what is acknowledged (models that echo) */
     ps_t rtt_ps;                  /* 0: not measured */
+    ps_t host_ps;                 /* how long what the receiver holds will take it; not part of rtt_ps */
+    uint32_t switches;            /* the ACK has crossed */
     const struct pkt_hop *hop;
     uint32_t hops;
 };
@@ -96,6 +102,38 @@ struct cc_hpcc {
     bool started;
 };
 
+struct cc_timely {
+    ps_t previous_rtt;  /* 0: none yet */
+    int64_t rtt_diff;   /* moving average of differences: ps, 8 fraction bits */
+    uint64_t acked;     /* bytes since the last update */
+    uint32_t round_psn; /* the next update, where it is one a round trip */
+    uint32_t stage;     /* increases in a row */
+    bool started;
+};
+
+struct cc_swift_window { /* for the fabric's delay, or for the receiver's */
+    uint64_t bytes;      /* 16 fraction bits */
+    ps_t decreased_at;
+};
+
+struct cc_swift {
+    struct cc_swift_window fabric, host;
+    uint64_t scale_ps;  /* of flow scaling: alpha of the paper, for a window in packets */
+    uint64_t offset_ps; /* and its -beta */
+    ps_t rtt;           /* as last measured; 0: not yet */
+    uint32_t again;     /* timeouts in a row */
+};
+
+struct cc_dctcp {
+    uint64_t window;        /* bytes, 16 fraction bits */
+    uint64_t alpha;         /* 1 is 2^32 */
+    uint64_t acked, marked; /* bytes of this round */
+    uint32_t round_psn;     /* the round ends when more than this is acknowledged */
+    uint32_t reduced_psn;   /* and so does the time after a cut */
+    bool started, reduced;  /* reduced: a cut was made in this window of data */
+    bool slow_start;
+};
+
 struct cc { /* of one QP */
     uint64_t rate_bps;
     uint64_t window_bytes; /* CC_WINDOW_NONE: no limit */
@@ -103,17 +141,28 @@ struct cc { /* of one QP */
     uint64_t line_bps;
     const struct cc_config *config; /* kept by pointer */
     uint8_t kind;
-    bool wants_ack, wants_sent;
+    bool wants_ack, wants_sent, wants_loss;
+    bool wants_rtt;        /* the adapter's: whether it measures this QP */
+    bool owns_window;      /* window_bytes is the algorithm's; else the common window's alone */
+    uint16_t packet_bytes; /* payload of a full packet, for what is counted in packets */
     union {
         struct cc_dcqcn dcqcn;
         struct cc_hpcc hpcc;
+        struct cc_timely timely;
+        struct cc_swift swift;
+        struct cc_dctcp dctcp;
     };
 };
 
 /* `path` is needed by CC_HPCC alone. */
 void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, struct cc_path *path, ps_t now);
+/* After cc_init(), before anything else: how large packets are.  Else CC_PACKET_BYTES. */
+#define CC_PACKET_BYTES 1024u
+void cc_packet_bytes(struct cc *cc, uint16_t bytes);
 void cc_on_cnp(struct cc *cc, ps_t now);
 void cc_on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
+/* Something was lost: a NAK said so, or (timeout) nothing was heard. */
+void cc_on_loss(struct cc *cc, bool timeout, uint32_t next_psn, ps_t now);
 void cc_on_sent(struct cc *cc, uint32_t bytes, ps_t now);
 void cc_on_timer(struct cc *cc, ps_t now); /* at cc->deadline */
 

@@ -77,7 +77,7 @@ void cc_hpcc_init(struct cc *cc, struct cc_path *path)
                           .bps_per_byte = (uint64_t)(((nic_u128)8 * PS_S << 24) / rtt),
                           .path = path};
     h->window = h->window_max;
-    cc->wants_ack = true;
+    cc->wants_ack = cc->owns_window = true;
     use_window(cc, h->window);
 }
 

@@ -34,7 +34,7 @@ static uint32_t power_of_two(uint32_t n)
 }
 
 struct layout {
-    size_t qp, heap[2], mr, qpn_hash, path, total;
+    size_t qp, heap[2], mr, qpn_hash, path, stamps, total;
     uint32_t mr_size, hash_size;
 };
 
@@ -57,6 +57,8 @@ static struct layout layout_of(const struct nic_config *config)
     at += ROUND_UP(l.hash_size * sizeof(uint32_t));
     l.path = at;
     at += config->telemetry ? ROUND_UP(config->max_qps * sizeof(struct cc_path)) : 0;
+    l.stamps = at;
+    at += config->rtt ? ROUND_UP(config->max_qps * sizeof(struct rtt_stamps)) : 0;
     l.total = at;
     return l;
 }
@@ -86,6 +88,7 @@ struct nic *nic_init(void *memory, const struct nic_config *config)
     nic->qpn_hash = (uint32_t *)(base + l.qpn_hash);
     nic->qpn_hash_mask = l.hash_size - 1;
     nic->path = config->telemetry ? (struct cc_path *)(base + l.path) : NULL;
+    nic->stamps = config->rtt ? (struct rtt_stamps *)(base + l.stamps) : NULL;
     nic->extension_mask = config->fixed_headers ? 0 : UINT8_MAX;
     nic->pause_next = nic->rx_resume_at = nic->rx_refresh_at = nic->pause_deadline = PS_NEVER;
     nic->rx_rate = rate_of(config->rx_bps);
@@ -336,6 +339,37 @@ void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
     else
         dispatch(nic, qp, id, now, io);
     io->deadline = nic_deadline(nic);
+}
+
+void nic_expect(const struct nic *nic, const struct pkt *p)
+{
+    uint32_t index = p->dest_qp - nic->config.first_qpn;
+
+    if (index >= nic->config.max_qps) return;
+    const struct nic_qp *qp = &nic->qp[index];
+    __builtin_prefetch(qp, 1);
+    if (p->opcode == OPCODE_RC_ACK) {
+        __builtin_prefetch(nic->heap[HEAP_TIMER].entry);
+        __builtin_prefetch(&qp->rto_at, 1);
+        __builtin_prefetch(&qp->cc, 1);
+        if (qp->sq) __builtin_prefetch(wr_at(qp, qp->sq_head));
+        return;
+    }
+    for (uint32_t line = 0; line < 4; line++)
+        __builtin_prefetch((const char *)&qp->epsn + 64 * line, 1);
+    if (qp->rq) __builtin_prefetch(&qp->rq[qp->rq_head & qp->rq_mask], 1);
+}
+
+void nic_expect_post(const struct nic_qp *qp)
+{
+    __builtin_prefetch(qp, 1);
+    __builtin_prefetch(&qp->rto_at, 1);
+    __builtin_prefetch(&qp->cc, 1);
+    __builtin_prefetch(&qp->post_bytes, 1);
+    if (!qp->sq) return;
+    const struct nic_wr *wr = wr_at(qp, qp->sq_tail);
+    __builtin_prefetch(wr, 1);
+    __builtin_prefetch((const char *)(wr + 1) - 1, 1);
 }
 
 void nic_rx_to(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)

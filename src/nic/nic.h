@@ -203,6 +203,8 @@ struct nic_qp_config {
     uint32_t resource_size;
     void *selective;         /* nic_selective_bytes(selective_size), zeroed, 8-aligned: for NIC_SELECTIVE */
     uint32_t selective_size; /* packets that may be missing, sent and kept: a power of two, 64 or more */
+    uint32_t reorder_window; /* NIC_SELECTIVE: a gap is no loss until a packet comes this far ahead of it ... */
+    ps_t reorder_ps;         /* ... or it is this old: more than a round trip.  0: a gap is a loss at once */
     bool born_reset;         /* created in NIC_RESET, not connected: nic_qp_connect() follows */
     void *app;               /* the owner's */
 };
@@ -213,6 +215,10 @@ size_t nic_selective_bytes(uint32_t packets);
  * where the AETH has the MSN, and was kept or not.  Adapters of others have 0 here (volume 1, 9.2: reserved). */
 #define NIC_MARK_KEPT 0x52u
 #define NIC_MARK_NOT_KEPT 0x53u
+/* Of a NAK: all from its PSN up to the trigger is missing; it acknowledges nothing (reorder.c). */
+#define NIC_MARK_GAP 0x54u
+/* Of an ACK: the trigger has arrived too, out of order. */
+#define NIC_MARK_ALSO 0x55u
 
 #define NIC_AS_QP 255u /* acknowledgements travel in the class of their QP */
 
@@ -233,6 +239,8 @@ struct nic_config {
     bool pause_forever;           /* a pause lasts until XON, whatever its quanta */
     bool pace_ns;                 /* model hpcc-ns3: pacing in whole nanoseconds; see pace_rate for rate changes */
     bool telemetry;               /* ACKs carry the data packet's telemetry back; needs pool->telemetry */
+    bool rtt;                     /* round-trip times are measured: TIMELY and Swift need them */
+    struct histo *rtt_ns;         /* with rtt: where they are counted, by packets; NULL: nowhere */
     uint8_t ack_tos, ack_prio;    /* NIC_AS_QP: the QP's */
     uint8_t cnp_tos, cnp_prio;
     bool cnp_off;
@@ -309,6 +317,7 @@ struct nic_event {
     struct nic_cq *cq;
 };
 
+struct histo;  /* base/histo.h */
 struct nic;    /* opaque: nic_int.h */
 struct nic_qp; /* opaque: nic_int.h */
 
@@ -356,6 +365,9 @@ int nic_mr_set(struct nic *nic, const struct nic_mr *mr);
 const struct nic_mr *nic_mr_find(const struct nic *nic, uint32_t key);
 
 /* Takes the packet: it is the adapter's from now on (given back to the pool, or sent again as an ACK). */
+/* Such a packet is about to be given to nic_rx(): what that will touch is brought near. */
+void nic_expect(const struct nic *nic, const struct pkt *packet);
+void nic_expect_post(const struct nic_qp *qp); /* the same of nic_post_send() */
 void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io);
 /* As nic_rx(), for the given QP whatever the packet names: a copy for a member of a multicast group. */
 void nic_rx_to(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
@@ -375,6 +387,9 @@ void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t 
 void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS], ps_t now, struct nic_io *io);
 /* The link went down or came up: what either side told the other about pauses is void. */
 void nic_link_changed(struct nic *nic, ps_t now, struct nic_io *io);
+/* The host behind takes data at this rate from now on; 0: as fast as it comes.  Buffer, xoff and xon are the
+ * configuration's at every rate. */
+void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io);
 void nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
 /* What an atomic asked for by io->atomic found. */
 void nic_atomic_done(struct nic *nic, uint32_t qpn, uint32_t slot, uint64_t original);

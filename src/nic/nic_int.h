@@ -49,12 +49,25 @@ enum verdict {
 
 struct selective { /* at the start of the memory brought for selective repeat */
     uint32_t mask;
-    uint32_t resend_count, kept_count;
+    uint32_t resend_count, kept_count, sacked_count;
     uint32_t decided; /* requester: before it each packet is known to be there, or was or is to be sent again */
     uint64_t *sacked; /* requester, by PSN: the peer has it */
     uint64_t *resend; /* to be sent again */
     uint64_t *resent; /* was sent again: the next time is the timer's */
     uint32_t *kept;   /* responder: packet + 1 that waits for those before it; 0: none */
+    /* responder, reorder.c; window 0: a gap is a loss at once */
+    uint32_t window, top; /* top: the highest PSN that came, and 1 */
+    uint32_t told;        /* holes before it were asked for by distance */
+    uint32_t horizon;     /* holes before it are asked for at gap_at */
+    ps_t delay_ps, gap_at;
+};
+
+#define RTT_STAMPS 16u
+struct rtt_stamps { /* rtt.c: when packets were sent, oldest first; beside the QPs, only in adapters that measure */
+    ps_t at[RTT_STAMPS];
+    uint32_t psn[RTT_STAMPS];
+    uint32_t head, count;
+    uint32_t stride, since; /* one packet in `stride` that ask is stamped; those since the last */
 };
 
 struct answer { /* an ACK or NAK */
@@ -204,7 +217,8 @@ struct nic {
     struct nic_mr *mr;  /* open addressing; a slot that is not live is empty */
     uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */
     uint32_t qpn_hash_mask;
-    struct cc_path *path; /* [max_qps] with telemetry, else NULL */
+    struct cc_path *path;      /* [max_qps] with telemetry, else NULL */
+    struct rtt_stamps *stamps; /* [max_qps] with config.rtt, else NULL */
     /* free places of the QP table: those never used from `fresh` up, then the list, oldest first */
     uint32_t fresh, free_head, free_tail, free_count;
     uint32_t foreign; /* no place from here up is free */
@@ -332,6 +346,14 @@ void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* 
 
 /* requester.c */
 bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr); /* READ limit, fence */
+/* Bytes under way: not known to have arrived, where a receiver that waits for gaps tells what has (reorder.c).  Full
+ * packets are assumed among those. */
+static inline uint64_t selective_in_flight(const struct nic_qp *qp)
+{
+    uint64_t sent = qp->nxt_bytes - qp->una_bytes;
+    uint64_t there = qp->selective && qp->selective->window ? (uint64_t)qp->selective->sacked_count * qp->mtu : 0;
+    return sent > there ? sent - there : 0;
+}
 static inline bool requester_can_send(const struct nic_qp *qp)
 {
     if (qp->state != NIC_RTS || qp->rnr_wait) {
@@ -340,7 +362,8 @@ static inline bool requester_can_send(const struct nic_qp *qp)
     }
     if (qp->selective && qp->selective->resend_count) return true;
     if (qp->nxt == qp->post || qp->nxt - qp->una >= qp->window) return false;
-    if (qp->nxt_bytes - qp->una_bytes >= qp->cc.window_bytes) return false;
+    if (qp->nxt_bytes - qp->una_bytes >= qp->cc.window_bytes && selective_in_flight(qp) >= qp->cc.window_bytes)
+        return false;
     const struct nic_wr *wr = wr_at(qp, qp->sq_cur);
     return (wr->verb < NIC_READ && !(wr->flags & NIC_FENCE)) || requester_may_begin(qp, wr);
 }
@@ -362,6 +385,7 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
 void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
 void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
 void selective_release(struct nic_qp *qp, struct nic_io *io);
+void selective_also(const struct nic *nic, struct nic_qp *qp, const struct pkt *p); /* NIC_MARK_ALSO */
 
 /* responder.c */
 void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
@@ -371,6 +395,17 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
 /* A request of no known operation. */
 void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
 void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+
+/* Asks for the packets from..to-1 and acknowledges nothing; false: too many NAKs wait, or there is no packet. */
+bool responder_gap(struct nic *nic, struct nic_qp *qp, uint32_t from, uint32_t to, struct nic_io *io);
+
+/* Acknowledges what is in order, and says that psn came too. */
+void responder_also(struct nic *nic, struct nic_qp *qp, uint32_t psn, bool marked, struct nic_io *io);
+
+/* reorder.c */
+/* After a gap; id PKT_NONE: it could not be kept. */
+void reorder_arrived(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io);
+void reorder_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* gap_at */
 
 /* responder_read.c */
 enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
@@ -396,10 +431,18 @@ void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, un
 void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
 void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
 
+/* rtt.c */
+void rtt_forget(struct rtt_stamps *stamps);
+void rtt_sent(struct rtt_stamps *stamps, uint32_t psn, ps_t now); /* a packet that asks, for the first time */
+/* All before una is acknowledged: the newest round trip (it stands for so many packets), or 0. */
+ps_t rtt_acked(struct rtt_stamps *stamps, uint32_t una, ps_t now, uint32_t *ret_packets);
+
 /* pause.c */
 void pause_expire(struct nic *nic, ps_t now);
 bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now, struct nic_io *io);
 void receive_drain(struct nic *nic, ps_t now, struct nic_io *io);
+/* How long what the slow receiver holds will take it, as of the last packet. */
+ps_t receive_delay(const struct nic *nic);
 
 /* notify.c */
 void notify_marked(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
@@ -412,6 +455,14 @@ void cc_dcqcn_sent(struct cc *cc, uint32_t bytes, ps_t now);
 void cc_dcqcn_timer(struct cc *cc, ps_t now);
 void cc_hpcc_init(struct cc *cc, struct cc_path *path);
 void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
+void cc_timely_init(struct cc *cc);
+void cc_timely_ack(struct cc *cc, const struct cc_ack *ack);
+void cc_swift_init(struct cc *cc);
+void cc_swift_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
+void cc_swift_loss(struct cc *cc, bool timeout, ps_t now);
+void cc_dctcp_init(struct cc *cc);
+void cc_dctcp_ack(struct cc *cc, const struct cc_ack *ack);
+void cc_dctcp_loss(struct cc *cc, bool timeout, uint32_t next_psn);
 void cc_none_init(struct cc *cc);
 /* The common window on top of the algorithm's own. */
 void cc_limit_window(struct cc *cc);

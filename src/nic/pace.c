@@ -217,6 +217,7 @@ static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->rnr_wait && qp->rnr_at <= now) requester_rnr_over(nic, qp, now, io);
     if (qp->rto_at <= now) requester_timeout(nic, qp, now, io);
     if (qp->cnp_due <= now) notify_due(nic, qp, now, io);
+    if (qp->selective && qp->selective->gap_at <= now) reorder_due(nic, qp, now, io);
     if (qp->cc.deadline <= now) {
         cc_on_timer(&qp->cc, now);
         CHECK(qp->cc.deadline > now);
@@ -225,6 +226,7 @@ static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     ps_t next = qp->rto_at < qp->cc.deadline ? qp->rto_at : qp->cc.deadline;
     if (qp->rnr_wait && qp->rnr_at < next) next = qp->rnr_at;
     if (qp->cnp_due < next) next = qp->cnp_due;
+    if (qp->selective && qp->selective->gap_at < next) next = qp->selective->gap_at;
     if (next != PS_NEVER) timer_arm(nic, qp, next);
 }
 

@@ -144,6 +144,29 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     return true;
 }
 
+void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io)
+{
+    if (nic->config.rx_bps) drain(nic, now);
+    nic->config.rx_bps = bps;
+    nic->rx_level_at = now;
+    if (bps) nic->rx_rate = rate_of(bps);
+    if (bps == 0) nic->rx_level = 0;
+    if (nic->rx_paused && bps) set_resume(nic, now);
+    if (nic->rx_paused && bps == 0) {
+        say(nic, nic->rx_paused, 0, io);
+        nic->rx_paused = 0;
+        nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
+    }
+    set_deadline(nic);
+    io->deadline = nic_deadline(nic);
+}
+
+ps_t receive_delay(const struct nic *nic)
+{
+    struct rate rate = nic->rx_rate;
+    return rate_take(&rate, nic->rx_level);
+}
+
 void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)
 {
     drain(nic, now);

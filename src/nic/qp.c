@@ -139,8 +139,12 @@ static int invalid(const struct nic *nic, const struct nic_qp_config *config)
     if (config->recovery == NIC_SELECTIVE && (config->transport != NIC_RC || !config->selective ||
                                               config->selective_size < 64 || !power_of_two(config->selective_size)))
         return -EINVAL;
+    if (config->reorder_window &&
+        (config->recovery != NIC_SELECTIVE || config->reorder_window >= config->selective_size || !config->reorder_ps))
+        return -EINVAL;
     if (config->timeout > 31 || config->min_rnr_timer > 31 || config->rnr_retry > 7) return -EINVAL;
     if (config->cc && config->cc->kind == CC_HPCC && nic->path == NULL) return -EINVAL;
+    if (config->cc && cc_needs_rtt(config->cc) && nic->stamps == NULL) return -EINVAL;
     return 0;
 }
 
@@ -175,6 +179,20 @@ static void path_take(const struct nic *nic, struct nic_qp *qp, const struct nic
     qp->ack_tos = own->ack_tos == NIC_AS_QP ? (uint8_t)(config->tos & ~PKT_ECN_MASK) : own->ack_tos;
     qp->ack_prio = own->ack_prio == NIC_AS_QP ? config->prio : own->ack_prio;
     qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
+}
+
+/* Congestion control from the start: of a new connection, or of one that was reset. */
+static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config *config, ps_t now)
+{
+    cc_init(&qp->cc, config, nic->config.line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
+    cc_packet_bytes(&qp->cc, qp->mtu);
+    qp->cc.wants_rtt = nic->stamps != NULL && qp->transport == NIC_RC;
+    if (nic->stamps) rtt_forget(&nic->stamps[qp->index]);
+    uint32_t ask_bytes = cc_ask_bytes(config);
+    if (ask_bytes == 0) return;
+    uint32_t packets = ask_bytes > qp->mtu ? ask_bytes / qp->mtu : 1;
+    if (qp->ack_request_every == 0 || qp->ack_request_every > packets)
+        qp->ack_request_every = (uint16_t)(packets > UINT16_MAX ? UINT16_MAX : packets);
 }
 
 static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now)
@@ -213,11 +231,15 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     if (config->recovery == NIC_SELECTIVE) {
         qp->selective = selective_init(config->selective, config->selective_size);
         qp->selective->decided = qp->una;
+        qp->selective->window = config->reorder_window;
+        qp->selective->delay_ps = config->reorder_ps;
+        qp->selective->gap_at = PS_NEVER;
+        qp->selective->top = qp->selective->told = qp->epsn;
         if (qp->window > config->selective_size) qp->window = config->selective_size;
     }
     qp->next_tx = qp->last_start = now;
     qp->paced_bps = qp->ps_per_byte = 0;
-    cc_init(&qp->cc, config->cc ? config->cc : &none, own->line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
+    start_cc(nic, qp, config->cc ? config->cc : &none, now);
 }
 
 int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *config, ps_t now, struct nic_qp **ret)
@@ -370,7 +392,7 @@ static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
         qp->retry_left = qp->retry;
         qp->rnr_left = qp->rnr_retry;
         qp->state = NIC_RESET;
-        cc_init(&qp->cc, qp->cc.config, nic->config.line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
+        start_cc(nic, qp, qp->cc.config, now);
         pace_rate(nic, qp, now, io);
         return 0;
     case NIC_INIT:

@@ -13,6 +13,7 @@
  * congestion control may close after the packets have gone, each packet asks.
  */
 #include "base/check.h"
+#include "base/histo.h"
 #include "base/time.h"
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
@@ -110,14 +111,16 @@ static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, struc
     if (qp->attend) requester_attend(nic, qp, io);
 }
 
-static void count_sent(struct nic *nic, struct nic_qp *qp, uint32_t payload)
+/* Whether it is sent for the first time. */
+static bool count_sent(struct nic *nic, struct nic_qp *qp, uint32_t payload)
 {
     if (psn_diff(qp->nxt, qp->high) > 0) {
         qp->high = qp->nxt;
-    } else {
-        nic->counters.retransmitted_packets++;
-        nic->counters.retransmitted_bytes += payload;
+        return true;
     }
+    nic->counters.retransmitted_packets++;
+    nic->counters.retransmitted_bytes += payload;
+    return false;
 }
 
 /* Starts the acknowledgement timer, unless it runs. */
@@ -162,7 +165,7 @@ pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     qp->offset += payload;
     qp->nxt_bytes += payload;
     qp->reads_out += !data;
-    count_sent(nic, qp, payload);
+    bool fresh = count_sent(nic, qp, payload);
     if (last) {
         qp->sq_cur++;
         qp->offset = 0;
@@ -176,6 +179,7 @@ pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         qp->cc.window_bytes != CC_WINDOW_NONE) {
         p->flags |= PKT_ACK_REQUEST;
         qp->since_request = 0;
+        if (__builtin_expect(qp->cc.wants_rtt, 0) && fresh && data) rtt_sent(&nic->stamps[qp->index], qp->nxt - 1, now);
     }
     timer_start(nic, qp, now);
     return id;
@@ -227,7 +231,26 @@ bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t n
     return whole;
 }
 
-static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes_before, ps_t now, struct nic_io *io)
+/* A round-trip time, counted too; 0: this ACK tells none. */
+static ps_t measure_rtt(struct nic *nic, struct nic_qp *qp, ps_t now)
+{
+    uint32_t packets;
+    ps_t rtt = rtt_acked(&nic->stamps[qp->index], qp->una, now, &packets);
+
+    if (rtt == 0 || nic->config.rtt_ns == NULL) return rtt;
+    for (uint32_t i = 0; i < packets; i++)
+        histo_add(nic->config.rtt_ns, rtt / PS_NS);
+    return rtt;
+}
+
+/* 0 also where nobody knows: a socket may not tell the time to live. */
+static uint32_t switches_crossed(const struct nic *nic, const struct pkt *p)
+{
+    return p->ttl && p->ttl < nic->config.ttl ? (uint32_t)(nic->config.ttl - p->ttl) : 0;
+}
+
+static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes_before, ps_t rtt, ps_t now,
+                    struct nic_io *io)
 {
     const struct pkt *p = &io->pool->hot[id];
     bool marked = nic->config.echo_ce && p->flags & PKT_BECN;
@@ -238,11 +261,15 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
     }
     if (qp->cc.wants_ack) {
         const struct pkt_int *record = nic->config.telemetry ? &io->pool->telemetry[id] : NULL;
-        struct cc_ack ack = {.acked_bytes = qp->una_bytes - bytes_before,
+        /* go-back-0 takes back what was acknowledged of a message */
+        struct cc_ack ack = {.acked_bytes = qp->una_bytes > bytes_before ? qp->una_bytes - bytes_before : 0,
                              .in_flight_bytes = qp->nxt_bytes - qp->una_bytes,
                              .acked_psn = qp->una,
                              .next_psn = qp->nxt,
                              .marked = marked,
+                             .rtt_ps = rtt,
+                             .host_ps = (ps_t)p->ack.held * PKT_HELD_PS,
+                             .switches = switches_crossed(nic, p),
                              .hop = record ? record->hop : NULL,
                              .hops = !record                       ? 0
                                      : record->hops > PKT_INT_HOPS ? PKT_INT_HOPS
@@ -250,6 +277,27 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
         cc_on_ack(&qp->cc, &ack, now);
     }
     pace_rate(nic, qp, now, io);
+}
+
+/* An ACK of nothing new, or of what was never sent. */
+static void ack_out_of_place(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io)
+{
+    const struct pkt *p = &io->pool->hot[id];
+
+    if (!qp->selective || !qp->selective->window || psn_diff(psn, qp->una) >= 0) {
+        drop(nic, id, NIC_DROP_ghost, io);
+        return;
+    }
+    if (p->mark == NIC_MARK_ALSO) {
+        selective_also(nic, qp, p);
+        if (qp->cc.wants_ack || p->flags & PKT_BECN)
+            tell_cc(nic, qp, id, qp->una_bytes, 0, now, io);
+        else
+            nic_wake(nic, qp, now, io);
+    } else {
+        nic->counters.rx_ack_late++;
+    }
+    pktpool_put(io->pool, id);
 }
 
 void requester_ack(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
@@ -261,19 +309,21 @@ void requester_ack(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struc
     nic->counters.rx_ack_packets++;
     if (__builtin_expect(aeth_kind(p->ack.syndrome) != AETH_ACK, 0)) {
         requester_nak(nic, qp, p, now, io);
-        if (qp->state != NIC_ERROR) tell_cc(nic, qp, id, bytes_before, now, io);
+        if (qp->state != NIC_ERROR) tell_cc(nic, qp, id, bytes_before, 0, now, io);
         pktpool_put(io->pool, id);
         return;
     }
-    if (psn_diff(psn, qp->high) >= 0 || psn_diff(psn, qp->una) < 0) {
-        drop(nic, id, NIC_DROP_ghost, io);
+    if (__builtin_expect(psn_diff(psn, qp->high) >= 0 || psn_diff(psn, qp->una) < 0, 0)) {
+        ack_out_of_place(nic, qp, id, psn, now, io);
         return;
     }
     if (!requester_advance(nic, qp, psn + 1, now, io)) requester_implied(nic, qp, now, io);
+    if (__builtin_expect(p->mark == NIC_MARK_ALSO, 0) && qp->selective) selective_also(nic, qp, p);
+    ps_t rtt = __builtin_expect(qp->cc.wants_rtt, 0) ? measure_rtt(nic, qp, now) : 0;
     if (__builtin_expect(qp->state == NIC_ERROR, 0))
         ;
     else if (qp->cc.wants_ack || p->flags & PKT_BECN)
-        tell_cc(nic, qp, id, bytes_before, now, io);
+        tell_cc(nic, qp, id, bytes_before, rtt, now, io);
     else
         nic_wake(nic, qp, now, io);
     pktpool_put(io->pool, id);
@@ -327,6 +377,7 @@ void requester_response(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, 
         return;
     }
     bool whole = requester_advance(nic, qp, psn, now, io);
+    if (__builtin_expect(qp->cc.wants_rtt, 0)) measure_rtt(nic, qp, now); /* what came before the READ */
     const struct nic_wr *wr = wr_at(qp, qp->sq_head);
     if (psn != qp->una || !whole) {
         requester_implied(nic, qp, now, io);

@@ -71,6 +71,30 @@ static void bit_clear(uint64_t *bits, uint32_t at)
     bits[at / 64] &= ~(1ULL << (at % 64));
 }
 
+static void sacked_clear(struct selective *s, uint32_t at)
+{
+    s->sacked_count -= bit_get(s->sacked, at);
+    bit_clear(s->sacked, at);
+}
+
+/* The peer has it: it need not be sent again. */
+static void sacked_set(struct selective *s, uint32_t at)
+{
+    s->sacked_count += !bit_get(s->sacked, at);
+    bit_set(s->sacked, at);
+    s->resend_count -= bit_get(s->resend, at);
+    bit_clear(s->resend, at);
+}
+
+void selective_also(const struct nic *nic, struct nic_qp *qp, const struct pkt *p)
+{
+    uint32_t named = (nic->config.keeps_payload ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
+    uint32_t psn = psn_wide(named, qp->una);
+
+    if (psn_diff(psn, qp->una) > 0 && psn_diff(psn, qp->nxt) < 0 && psn - qp->una <= qp->selective->mask)
+        sacked_set(qp->selective, psn & qp->selective->mask);
+}
+
 void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to)
 {
     struct selective *s = qp->selective;
@@ -79,7 +103,7 @@ void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to)
     for (uint32_t psn = from; psn != to; psn++) {
         uint32_t at = psn & s->mask;
         s->resend_count -= bit_get(s->resend, at);
-        bit_clear(s->sacked, at);
+        sacked_clear(s, at);
         bit_clear(s->resend, at);
         bit_clear(s->resent, at);
     }
@@ -112,7 +136,7 @@ static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
         uint32_t at = psn & s->mask;
         if (timer) bit_clear(s->resent, at);
         /* The oldest is sent again though it arrived: it was the answer that was lost. */
-        if (psn == qp->una && (timer || wr->verb >= NIC_READ)) bit_clear(s->sacked, at);
+        if (psn == qp->una && (timer || wr->verb >= NIC_READ)) sacked_clear(s, at);
         resend_set(s, at);
         psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1; /* a READ is one packet */
         if (!timer && psn_diff(s->decided, psn) > 0) psn = s->decided;
@@ -154,7 +178,17 @@ void selective_release(struct nic_qp *qp, struct nic_io *io)
     CHECK(s->kept_count == 0);
     for (uint32_t i = 0; i <= s->mask / 64; i++)
         s->sacked[i] = s->resend[i] = s->resent[i] = 0;
-    s->resend_count = 0;
+    s->resend_count = s->sacked_count = 0;
+    s->gap_at = PS_NEVER;
+}
+
+/* Packets go out again: what was sent cannot be timed any more, and congestion control is told. */
+static void lost(struct nic *nic, struct nic_qp *qp, bool timeout, ps_t now, struct nic_io *io)
+{
+    if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
+    if (!qp->cc.wants_loss) return;
+    cc_on_loss(&qp->cc, timeout, qp->nxt, now);
+    pace_rate(nic, qp, now, io);
 }
 
 /* One retry less; false: there was none, and the QP is in error now. */
@@ -176,6 +210,7 @@ void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->nxt == qp->una) return; /* it is about to be asked for again */
     nic->counters.implied_nak_seq_err++;
     if (!take_retry(nic, qp, io)) return;
+    if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
     qp->implied = true;
     qp->implied_psn = qp->una;
     if (qp->repeats) {
@@ -202,6 +237,7 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->una == qp->nxt || qp->rnr_wait) return;
     nic->counters.local_ack_timeout_err++;
     if (!take_retry(nic, qp, io)) return;
+    lost(nic, qp, true, now, io);
     qp->implied = false;
     if (qp->repeats) {
         selective_mark(qp, qp->nxt, true);
@@ -240,9 +276,10 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     qp->rnr_wait = true;
     qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
     timer_arm(nic, qp, qp->rnr_at);
+    if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
     if (qp->repeats) {
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
-        bit_clear(qp->selective->sacked, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
+        sacked_clear(qp->selective, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
         selective_mark(qp, qp->una + 1, false);
         qp->rto_at = PS_NEVER;
     } else {
@@ -251,10 +288,45 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     }
 }
 
+/*
+ * The peer has waited, and misses these: they are sent again, even what was before.  A READ among them is one packet.
+ */
+static void gap_named(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+    uint32_t from = psn_wide(p->psn, qp->una), index = qp->sq_head;
+    uint32_t named = (nic->config.keeps_payload ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
+    uint32_t to = psn_wide(named, from);
+
+    if (psn_diff(from, qp->una) < 0) from = qp->una;
+    if (psn_diff(to, qp->nxt) > 0) to = qp->nxt;
+    if (psn_diff(to, from) <= 0 || to - from > s->mask || qp->rnr_wait) {
+        nic->counters.drop[NIC_DROP_ghost]++;
+        return;
+    }
+    nic->counters.packet_seq_err++;
+    qp->repeats = true;
+    lost(nic, qp, false, now, io);
+    for (uint32_t psn = from; psn_diff(to, psn) > 0;) {
+        const struct nic_wr *wr = wr_at(qp, index);
+        CHECK(index != qp->sq_tail);
+        if (psn_diff(psn, wr->last_psn) > 0 || wr_local(wr)) {
+            index++;
+            continue;
+        }
+        uint32_t at = psn & s->mask;
+        bit_clear(s->resent, at);
+        sacked_clear(s, at);
+        resend_set(s, at);
+        psn = wr->verb >= NIC_READ ? wr->last_psn + 1 : psn + 1;
+    }
+}
+
 static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt *p, bool moved, ps_t now,
                            struct nic_io *io)
 {
     nic->counters.packet_seq_err++;
+    if (qp->nxt != qp->una) lost(nic, qp, false, now, io);
     bool wire = nic->config.keeps_payload;
     if (qp->repeats && (!wire || p->mark)) {
         struct selective *sel = qp->selective;
@@ -263,9 +335,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         bool kept = wire ? p->mark == NIC_MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
         if (psn_diff(trigger, qp->una) <= 0 || psn_diff(trigger, qp->nxt) >= 0) return;
         if (kept) {
-            bit_set(sel->sacked, at);
-            sel->resend_count -= bit_get(sel->resend, at);
-            bit_clear(sel->resend, at);
+            sacked_set(sel, at);
         } else {
             bit_clear(sel->resent, at);
             resend_set(sel, at);
@@ -282,7 +352,6 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         if (!moved && !take_retry(nic, qp, io)) return;
     }
     requester_back_to(qp, qp->una);
-    (void)now;
 }
 
 static void fatal(struct nic *nic, struct nic_qp *qp, unsigned code, struct nic_io *io)
@@ -310,6 +379,11 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
 
     /* With payload, until the peer has shown that it keeps what comes after a gap it is taken to drop it. */
     if (qp->selective && (p->mark == NIC_MARK_KEPT || p->mark == NIC_MARK_NOT_KEPT)) qp->repeats = true;
+    if (__builtin_expect(qp->selective && p->mark == NIC_MARK_GAP, 0)) {
+        gap_named(nic, qp, p, now, io);
+        nic_wake(nic, qp, now, io);
+        return;
+    }
     bool again = kind == AETH_RNR_NAK || (kind == AETH_NAK && code == NAK_PSN_SEQUENCE);
     /* A responder that goes back to 0 names the message's first packet, acknowledged though it may be. */
     if (again && qp->recovery == NIC_GO_BACK_0 && qp->sq_head != qp->sq_tail &&

@@ -39,6 +39,11 @@ static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, cons
     p->ack.msn = qp->msn & PSN_MASK;
     p->ack.syndrome = answer->syndrome;
     p->ack.original = 0;
+    p->ack.held = 0;
+    if (__builtin_expect(nic->config.rx_bps != 0, 0)) {
+        ps_t held = receive_delay(nic) / PKT_HELD_PS;
+        p->ack.held = (uint16_t)(held < UINT16_MAX ? held : UINT16_MAX);
+    }
     if (!qp->selective) return;
     p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
     if (!nic->config.keeps_payload || !answer->names) return;
@@ -115,6 +120,51 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
         p->tc = 1; /* nic_tx clears both */
         p->src_qp = qp->qpn;
     }
+    control_push(nic, id, qp->ack_prio, io);
+}
+
+bool responder_gap(struct nic *nic, struct nic_qp *qp, uint32_t from, uint32_t to, struct nic_io *io)
+{
+    struct answer answer = {
+        .psn = from, .trigger = to, .syndrome = AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE, .names = true};
+
+    if (qp->naks >= NAKS_WAITING) return false;
+    pkt_t id = pktpool_get(io->pool);
+    if (id == PKT_NONE) {
+        nic->counters.drop[NIC_DROP_no_packet]++;
+        return false;
+    }
+    answer_fill(nic, qp, id, &answer, io);
+    if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.echo = true};
+    struct pkt *p = &io->pool->hot[id];
+    p->mark = NIC_MARK_GAP;
+    p->tc = 1; /* nic_tx clears both */
+    p->src_qp = qp->qpn;
+    qp->nak_id = id;
+    qp->naks++;
+    nic->counters.tx_ack_packets++;
+    nic->counters.tx_nak_sequence++;
+    control_push(nic, id, qp->ack_prio, io);
+    return true;
+}
+
+void responder_also(struct nic *nic, struct nic_qp *qp, uint32_t psn, bool marked, struct nic_io *io)
+{
+    struct answer answer = {.psn = qp->epsn - 1,
+                            .trigger = psn,
+                            .syndrome = AETH_SYNDROME_ACK,
+                            .flags = (uint8_t)(marked ? PKT_BECN : 0),
+                            .names = true};
+    pkt_t id = pktpool_get(io->pool);
+
+    if (id == PKT_NONE) { /* the next acknowledgement says as much */
+        nic->counters.drop[NIC_DROP_no_packet]++;
+        return;
+    }
+    answer_fill(nic, qp, id, &answer, io);
+    if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.echo = true};
+    io->pool->hot[id].mark = NIC_MARK_ALSO;
+    nic->counters.tx_ack_packets++;
     control_push(nic, id, qp->ack_prio, io);
 }
 
@@ -361,6 +411,11 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
         answer.not_kept = !keep(nic, qp, id, psn, io);
         nic->counters.reordered_packets += !answer.not_kept;
         nic->counters.drop[NIC_DROP_out_of_sequence] += answer.not_kept;
+        if (s->window) {
+            if (answer.not_kept) pktpool_put(io->pool, id);
+            reorder_arrived(nic, qp, answer.not_kept ? PKT_NONE : id, psn, now, io);
+            return;
+        }
         nic->counters.tx_nak_sequence++;
         responder_answer(nic, qp, answer.not_kept ? id : PKT_NONE, &answer, io);
         return;
@@ -468,7 +523,11 @@ static bool placed_right(const struct nic_qp *qp, const struct pkt *p)
 static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     struct selective *s = qp->selective;
+    uint32_t from = qp->epsn;
+    uint16_t every = qp->ack_every;
 
+    /* Those that may change places have been spoken of: one acknowledgement for all. */
+    if (s->window) qp->ack_every = 0;
     while (s->kept_count) {
         uint32_t epsn = qp->epsn;
         pkt_t kept = take_kept(qp, io);
@@ -489,6 +548,10 @@ static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
         io->place.rkey = rkey;
         if (qp->epsn == epsn) break; /* refused for now */
     }
+    qp->ack_every = every;
+    if (!s->window || qp->epsn == from || qp->unacked == 0 || qp->failing || qp->state == NIC_ERROR) return;
+    struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK};
+    responder_answer(nic, qp, PKT_NONE, &answer, io);
 }
 
 /* With payload, one at a time: the caller is told which is next. */

@@ -86,6 +86,7 @@ struct pkt {
             uint64_t original; /* AtomicAckETH */
             uint32_t msn;      /* AETH, 24 bits */
             uint8_t syndrome;  /* AETH */
+            uint16_t held; /* what the receiver holds will take it so many PKT_HELD_PS; in no header, so 0 on a wire */
         } ack;
         struct {
             uint32_t qkey; /* DETH */
@@ -94,6 +95,7 @@ struct pkt {
     };
 };
 
+#define PKT_HELD_PS 65536u /* the unit of ack.held: up to 4.3 ms */
 _Static_assert(sizeof(struct pkt) == 64, "a hot descriptor is one cache line");
 
 /* Addresses are 16 bytes in every case; IPv4 is mapped (::ffff:a.b.c.d), which is also its GID. */

@@ -8,7 +8,7 @@
 
 static const char *state_name(enum sim_state state)
 {
-    static const char *const name[] = {"running", "done", "until", "stuck"};
+    static const char *const name[] = {"running", "done", "until", "stuck", "deadlock"};
     return name[state];
 }
 
@@ -136,6 +136,10 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     for (uint32_t i = 0; i < result->jobs; i++)
         json_job(jout, &result->job[i]);
     jout_close(jout);
+    sim_collectives_json(jout, report);
+    sim_training_json(jout, report);
+    sim_json_trouble(jout, report);
+    sim_json_balance(jout, report);
     jout_open(jout, "flows", '[');
     for (uint32_t i = 0; i < result->flows; i++)
         json_flow(jout, fabric, &result->flow[i]);

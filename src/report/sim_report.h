@@ -32,6 +32,24 @@ struct sim_text_options {
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json(struct jout *jout, const struct sim_report *report);
 
+/* sim_trouble.c: deadlocks, the first failure, the watchdog, pauses and their causes. */
+void sim_text_trouble(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_json_trouble(struct jout *jout, const struct sim_report *report);
+/* Why the first work request failed, in a few words; "" where none did. */
+#define SIM_REASON 320
+void sim_failure_reason(const struct sim_report *report, char buf[SIM_REASON]);
+
+/* Parts of the two above: collectives, a row a size, as nccl-tests prints them. */
+void sim_collectives_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_collectives_json(struct jout *jout, const struct sim_report *report);
+/* Training and inference: steps, and where their time goes. */
+void sim_training_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_training_json(struct jout *jout, const struct sim_report *report);
+
+/* sim_balance.c: how evenly parallel links were used, where that was worked out. */
+void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_json_balance(struct jout *jout, const struct sim_report *report);
+
 /* Every counter, as Prometheus reads them. */
 void sim_prometheus(FILE *out, const struct sim_report *report);
 

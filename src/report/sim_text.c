@@ -25,7 +25,7 @@ static void heading(FILE *out, const struct text_style *style, const char *title
 
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
 {
-    if (job->end == PS_NEVER || job->end <= job->start) return 0;
+    if (job->end == PS_NEVER || job->end <= job->start || job->failed) return 0;
     u128 rate = (u128)job->bytes * (PS_S / 1000) / (job->end - job->start);
     if (bus && job->bus_den) rate = rate * job->bus_num / job->bus_den;
     return (uint64_t)rate;
@@ -121,7 +121,11 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
     for (uint32_t i = 0; i < result->jobs; i++)
         ended += result->job[i].end != PS_NEVER;
     text_ns(result->virtual_ps / PS_NS, now);
-    if (result->state == SIM_STUCK) {
+    if (result->state == SIM_DEADLOCK) {
+        text_colour(out, style, TEXT_RED);
+        fprintf(out, "DEADLOCK: stopped at %s, %u of %u jobs had ended (--keep-going runs on)\n", now, ended,
+                result->jobs);
+    } else if (result->state == SIM_STUCK) {
         text_colour(out, style, TEXT_RED);
         fprintf(out, "STUCK at %s: %u of %u jobs ended, and nothing will ever happen again\n", now, ended,
                 result->jobs);
@@ -374,8 +378,12 @@ void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_
 {
     if (!options->quiet) print_summary(out, report, &options->style);
     print_jobs(out, report, options);
+    sim_collectives_text(out, report, options);
+    sim_training_text(out, report, options);
+    sim_text_trouble(out, report, options);
     if (options->quiet) return;
     print_flows(out, report, options);
     print_ports(out, report, options);
+    sim_text_balance(out, report, options);
     print_nics(out, report, options);
 }

@@ -142,17 +142,26 @@ static int check_ports(const struct fabric *fabric, struct fabric_errors *errors
     return 0;
 }
 
+/* The plainest visit that does all this switch needs. */
+static visit_fn switch_visit(const struct sim *sim, uint32_t index)
+{
+    if (sim->sw[index].local_port || sim->sw[index].raise)
+        return sim->telemetry ? sim_visit_switch_odd_telemetry : sim_visit_switch_odd;
+    if (sim->telemetry) return sim_visit_switch_telemetry;
+    const struct fabric_switch *sw = &sim->fabric->sw[index];
+    return sw->balance.kind != FABRIC_ECMP || sw->voq.on ? sim_visit_switch_any : sim_visit_switch;
+}
+
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 {
     const struct fabric *fabric = sim->fabric;
     struct engine_node *node = calloc(fabric->nodes + 1u, sizeof(*node));
     struct engine_link *link = calloc(fabric->ports + 1u, sizeof(*link));
-    visit_fn visit_switch = sim->telemetry ? sim_visit_switch_telemetry : sim_visit_switch;
     int error = node && link ? check_ports(fabric, errors) : -ENOMEM;
 
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
-        node[i] = (struct engine_node){.visit = host ? sim_visit_host : visit_switch,
+        node[i] = (struct engine_node){.visit = host ? sim_visit_host : switch_visit(sim, i - fabric->hosts),
                                        .machine = host ? (void *)&sim->host[i] : (void *)&sim->sw[i - fabric->hosts],
                                        .ports = fabric->node[i].ports,
                                        .allocates = host};

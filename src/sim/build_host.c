@@ -17,8 +17,10 @@
 
 #define CQ_SIZE                                                                                                        \
     64 /* a call completes at most a queue's depth of sends, or the receives of one queue pair that failed */
-#define RQ_SIZE 16
+#define RQ_SIZE 16      /* selective repeat: one packet may close a gap and end several messages */
+#define RQ_SIZE_ORDER 2 /* else a packet ends one, whose receive is posted again before the next comes */
 #define FIRST_QPN 0x11
+#define SLOW_BUFFER_BYTES (1u << 20)
 #define SELECTIVE_PACKETS 4096
 #define TAG_BYTES 4
 #define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
@@ -95,6 +97,7 @@ static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors
         return -EINVAL;
     }
     if (cc->kind == CC_HPCC) sim->telemetry = true;
+    if (cc_needs_rtt(cc)) sim->rtt = true;
     return 0;
 }
 
@@ -129,10 +132,17 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     config.max_qps = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1;
     config.first_qpn = FIRST_QPN;
     config.any_key = true;
+    config.rtt = sim->rtt;
+    if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
     config.rx_bps = nic->rx_rate_bps;
     config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
     config.rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
     config.rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
+    if (config.rx_buffer_bytes == 0) { /* of no matter unless a fault makes the host slow */
+        config.rx_buffer_bytes = SLOW_BUFFER_BYTES;
+        config.rx_xoff_bytes = SLOW_BUFFER_BYTES / 2;
+        config.rx_xon_bytes = SLOW_BUFFER_BYTES / 4;
+    }
     if (nic->ack_class != FABRIC_NONE) {
         config.ack_tos = (uint8_t)(fabric->classes[nic->ack_class].dscp << 2);
         config.ack_prio = fabric->classes[nic->ack_class].priority;
@@ -146,6 +156,7 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + TAG_BYTES);
     config.pause_forever = !pauses_expire(fabric, endpoint);
     config.cnp_off = cc->kind != CC_DCQCN;
+    config.echo_ce = cc->kind == CC_DCTCP;
     if (cc->min_time_between_cnps) config.cnp_min_gap_ps = cc->min_time_between_cnps;
     config.cnp_per_nic = cc->cnp_per_nic != 0;
     config.cnp_remember = cc->cnp_remember != 0;
@@ -161,8 +172,21 @@ static size_t lines(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
+/* The file's reader has looked after flows; whom a collective's ranks talk to is known only now. */
+static int check_way(const struct fabric *fabric, uint32_t src, uint32_t dst, struct fabric_errors *errors)
+{
+    char a[FABRIC_NAME], b[FABRIC_NAME];
+
+    if (fabric_reaches(fabric, src, dst)) return 0;
+    fabric_errors_add(errors, fabric->jobs == 1 ? fabric->job[0].where : (struct fabric_at){0},
+                      "no route from %s to %s, and a collective needs one",
+                      fabric_port_name(fabric, fabric->endpoint[src].port, a),
+                      fabric_port_name(fabric, fabric->endpoint[dst].port, b));
+    return -EINVAL;
+}
+
 /* How many queue pairs each endpoint has, and what number they get. */
-static int number_pairs(struct sim *sim)
+static int number_pairs(struct sim *sim, struct fabric_errors *errors)
 {
     uint32_t connections = workload_connections(sim->workload);
 
@@ -171,10 +195,17 @@ static int number_pairs(struct sim *sim)
     if (!sim->connection || !sim->pairs_at) return -ENOMEM;
     for (uint32_t i = 0; i < connections; i++) {
         const struct workload_connection *from = workload_connection(sim->workload, i);
+        int error = check_way(sim->fabric, from->src, from->dst, errors);
+        if (error) return error;
         sim->connection[i].qpn = FIRST_QPN + sim->pairs_at[from->src]++;
         sim->connection[i].peer_qpn = FIRST_QPN + sim->pairs_at[from->dst]++;
     }
     return 0;
+}
+
+static uint32_t receives_of(const struct fabric_nic *nic)
+{
+    return nic->recovery == FABRIC_SELECTIVE ? RQ_SIZE : RQ_SIZE_ORDER;
 }
 
 static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receives)
@@ -184,7 +215,7 @@ static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receive
     size_t bytes = 0;
 
     if (!receives) bytes += lines(WORKLOAD_DEPTH * sizeof(struct nic_wr));
-    if (receives && from->notifies) bytes += lines(RQ_SIZE * sizeof(struct nic_recv));
+    if (receives && from->notifies) bytes += lines(receives_of(nic) * sizeof(struct nic_recv));
     if (nic->recovery == FABRIC_SELECTIVE) bytes += lines(nic_selective_bytes(SELECTIVE_PACKETS));
     return bytes;
 }
@@ -198,11 +229,13 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     sim->host = calloc(fabric->hosts + 1u, sizeof(*sim->host));
     sim->adapter = calloc(fabric->endpoints + 1u, sizeof(*sim->adapter));
     if (!sim->cc || !sim->host || !sim->adapter) return -ENOMEM;
+    sim->rtt = sim->options.rtt;
+    if (sim->rtt && !(sim->rtt_ns = calloc(fabric->endpoints + 1u, sizeof(*sim->rtt_ns)))) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->nics; i++) {
         int error = read_congestion(sim, i, errors);
         if (error) return error;
     }
-    int error = number_pairs(sim);
+    int error = number_pairs(sim, errors);
     if (error) return error;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         struct nic_config config = sim_adapter_config(sim, e);
@@ -225,6 +258,7 @@ void sim_make_host(struct sim *sim, uint32_t index)
                               .adapters = count,
                               .host = index,
                               .work_at = PS_NEVER,
+                              .failure = {.at = PS_NEVER},
                               .faults = host->faults};
     for (uint32_t i = 0; i < count; i++) {
         struct nic_config config = sim_adapter_config(sim, first + i);
@@ -278,10 +312,12 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
         config.sq = sim_take(sim, WORKLOAD_DEPTH * sizeof(struct nic_wr));
         config.sq_size = WORKLOAD_DEPTH;
     } else if (from->notifies) {
-        config.rq = sim_take(sim, RQ_SIZE * sizeof(struct nic_recv));
-        config.rq_size = RQ_SIZE;
+        config.rq_size = receives_of(nic);
+        config.rq = sim_take(sim, config.rq_size * sizeof(struct nic_recv));
     }
     if (nic->recovery == FABRIC_SELECTIVE) {
+        config.reorder_window = nic->reorder_packets;
+        config.reorder_ps = nic->reorder_packets ? nic->reorder_ps : 0;
         config.selective = sim_take(sim, nic_selective_bytes(SELECTIVE_PACKETS));
         config.selective_size = SELECTIVE_PACKETS;
     }

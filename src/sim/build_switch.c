@@ -17,6 +17,9 @@ _Static_assert((int)FABRIC_TRUST_DSCP == SW_TRUST_DSCP && (int)FABRIC_TRUST_PCP 
 _Static_assert(FABRIC_HASH_SRC == SW_HASH_SRC && FABRIC_HASH_DST == SW_HASH_DST && FABRIC_HASH_SPORT == SW_HASH_SPORT &&
                    FABRIC_HASH_QP == SW_HASH_QP,
                "hash fields");
+_Static_assert((int)FABRIC_FLOWLET == SW_FLOWLET && (int)FABRIC_ADAPTIVE == SW_ADAPTIVE &&
+                   (int)FABRIC_SPRAY == SW_SPRAY && (int)FABRIC_PIN == SW_PIN && FABRIC_NONE == SW_PIN_ANY,
+               "balance");
 _Static_assert(FABRIC_NONE == UINT32_MAX && FABRIC_NO_GROUP == UINT16_MAX && FABRIC_UNLIMITED == UINT64_MAX, "nothing");
 _Static_assert(sizeof(struct fabric_group) == sizeof(struct sw_group) &&
                    offsetof(struct fabric_group, count) == offsetof(struct sw_group, count),
@@ -60,6 +63,7 @@ static struct sw_port_config port_config(const struct fabric_settings *from)
                                     .pause_quanta = from->pause_quanta,
                                     .mtu_bytes = from->mtu_bytes};
 
+    config.pause_all = from->pause_all;
     memcpy(config.dscp_to_tc, from->dscp_to_tc, sizeof(config.dscp_to_tc));
     memcpy(config.pcp_to_tc, from->pcp_to_tc, sizeof(config.pcp_to_tc));
     memcpy(config.tc_to_queue, from->tc_to_queue, sizeof(config.tc_to_queue));
@@ -69,6 +73,114 @@ static struct sw_port_config port_config(const struct fabric_settings *from)
         config.pg[i] = pg_config(&from->pg[i]);
     }
     return config;
+}
+
+static struct sw_balance balance_config(const struct sim *sim, uint32_t index, struct sw_pin *pin)
+{
+    const struct fabric_balance *from = &sim->fabric->sw[index].balance;
+
+    for (uint32_t i = 0; i < from->pins; i++)
+        pin[i] = (struct sw_pin){from->pin[i].src, from->pin[i].dst, from->pin[i].qp, from->pin[i].port};
+    return (struct sw_balance){.kind = from->kind,
+                               .round_robin = from->round_robin,
+                               .by_flowlet = from->by_flowlet,
+                               .pin_by = from->pin_by,
+                               .hysteresis = from->hysteresis,
+                               .quantum_bytes = from->quantum_bytes,
+                               .table = from->table,
+                               .gap_ps = from->gap_ps,
+                               .seed = (sim->fabric->seed ^ sim->options.seed << 20) +
+                                       (uint64_t)(index + 1) * 0x9e3779b97f4a7c15ULL,
+                               .pin = pin,
+                               .pins = from->pins};
+}
+
+/* All pins of all switches lie in one array. */
+static int plan_balance(struct sim *sim)
+{
+    const struct fabric *fabric = sim->fabric;
+    size_t pins = 0;
+
+    for (uint32_t i = 0; i < fabric->switches; i++)
+        pins += fabric->sw[i].balance.pins;
+    sim->pin = calloc(pins + 1u, sizeof(*sim->pin));
+    if (!sim->pin) return -ENOMEM;
+    pins = 0;
+    for (uint32_t i = 0; i < fabric->switches; i++) {
+        sim->sw[i].config.balance = balance_config(sim, i, sim->pin + pins);
+        pins += fabric->sw[i].balance.pins;
+    }
+    return 0;
+}
+
+/* Above is what stands in a higher tier; among equals, what comes later in the file. */
+static bool stands_above(const struct fabric *fabric, uint32_t node, uint32_t other)
+{
+    if (other < fabric->hosts) return false;
+    if (fabric->node[node].role != fabric->node[other].role) return fabric->node[other].role > fabric->node[node].role;
+    return other > node;
+}
+
+/* From each lossless class to the next higher one. */
+static int plan_raise(struct sim *sim, uint32_t index)
+{
+    const struct fabric *fabric = sim->fabric;
+    const struct fabric_node *node = &fabric->node[fabric->hosts + index];
+    struct sim_switch *sw = &sim->sw[index];
+
+    if (!fabric->sw[index].raise_bounce) return 0;
+    sw->raise = calloc(1, sizeof(*sw->raise) + node->ports);
+    if (sw->raise == NULL) return -ENOMEM;
+    uint8_t *above = (uint8_t *)(sw->raise + 1);
+    for (uint32_t p = 0; p < node->ports; p++) {
+        uint32_t peer = fabric->port[node->first_port + p].peer;
+        above[p] = peer != FABRIC_NONE && stands_above(fabric, fabric->hosts + index, fabric->port[peer].node);
+    }
+    sw->raise->above = above;
+    for (uint8_t d = 0; d < 64; d++)
+        sw->raise->dscp[d] = d;
+    for (uint32_t c = 0; c < fabric->class_count; c++) {
+        const struct fabric_class *from = &fabric->classes[c], *to = NULL;
+        for (uint32_t n = 0; n < fabric->class_count && from->lossless; n++) {
+            const struct fabric_class *one = &fabric->classes[n];
+            bool higher = one->lossless && one->dscps && one->priority > from->priority;
+            if (higher && (to == NULL || one->priority < to->priority)) to = one;
+        }
+        for (uint8_t d = 0; d < 64 && to; d++)
+            if (from->dscps >> d & 1) sw->raise->dscp[d] = to->dscp;
+    }
+    return 0;
+}
+
+static int own_tables(const struct fabric *fabric, struct sim_switch *sw)
+{
+    if (sw->local_port) return 0;
+    sw->local_port = calloc(fabric->endpoints + 1u, sizeof(*sw->local_port));
+    sw->place_of = calloc(fabric->endpoints + 1u, sizeof(*sw->place_of));
+    if (sw->local_port == NULL || sw->place_of == NULL) return -ENOMEM;
+    memcpy(sw->local_port, fabric->local_port, fabric->endpoints * sizeof(*sw->local_port));
+    memcpy(sw->place_of, fabric->place_of, fabric->endpoints * sizeof(*sw->place_of));
+    return 0;
+}
+
+/* A switch that will forget a port, or have a wrong route, has tables of its own. */
+static int plan_tables(struct sim *sim)
+{
+    const struct fabric *fabric = sim->fabric;
+    int error = 0;
+
+    for (uint32_t i = 0; i < fabric->faults && !error; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind == FABRIC_FAULT_MISROUTE) error = own_tables(fabric, &sim->sw[fault->node - fabric->hosts]);
+        if (fault->kind != FABRIC_FAULT_FLOOD) continue;
+        for (uint32_t p = 0; p < fabric->node[fault->node].ports && !error; p++) {
+            uint32_t own = fabric->node[fault->node].first_port + p, peer = fabric->port[own].peer;
+            if (fault->port != FABRIC_NONE && fault->port != own) continue;
+            if (peer == FABRIC_NONE || fabric->port[peer].node < fabric->hosts) continue;
+            error = own_tables(fabric, &sim->sw[fabric->port[peer].node - fabric->hosts]);
+        }
+    }
+    return error;
 }
 
 static void switch_config(struct sim *sim, uint32_t index)
@@ -91,10 +203,18 @@ static void switch_config(struct sim *sim, uint32_t index)
                                                  .poll_ps = from->watchdog.poll_ps,
                                                  .detect_ps = from->watchdog.detect_ps,
                                                  .restore_ps = from->watchdog.restore_ps},
+                                    .balance = sw->config.balance,
+                                    .voq = {.on = from->voq.on,
+                                            .credit_bytes = from->voq.credit_bytes,
+                                            .xoff_bytes = from->voq.xoff_bytes,
+                                            .on_chip_bytes = from->voq.on_chip_bytes},
+                                    .drop_unknown = from->drop_unknown,
+                                    .raise = sw->raise,
                                     .port = sim->port_table + node->first_port,
                                     .rate_bps = sim->port_rate + node->first_port};
-    sw->routes = (struct sw_routes){.place_of = fabric->place_of,
-                                    .local_port = fabric->local_port,
+    sw->routes = (struct sw_routes){.place_of = sw->place_of ? sw->place_of : fabric->place_of,
+                                    .local_port = sw->local_port ? sw->local_port : fabric->local_port,
+                                    .wired_port = fabric->local_port,
                                     .own_place = route->own_place,
                                     .group_of = route->group_of,
                                     .group = (const struct sw_group *)(const void *)route->group,
@@ -120,7 +240,9 @@ int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *
         if (fabric->node[port->node].kind == FABRIC_SWITCH) sim->port_table[i] = &sim->port_config[port->settings];
         sim->port_rate[i] = port->peer == FABRIC_NONE ? UNPLUGGED_BPS : port->rate_bps;
     }
+    if (plan_balance(sim) != 0 || plan_tables(sim) != 0) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->switches; i++) {
+        if (plan_raise(sim, i) != 0) return -ENOMEM;
         switch_config(sim, i);
         const char *problem = sw_config_problem(&sim->sw[i].config);
         if (problem) {
@@ -138,4 +260,13 @@ void sim_make_switch(struct sim *sim, uint32_t index)
     struct sim_switch *sw = &sim->sw[index];
 
     sw->sw = sw_init(sim_take(sim, sw_memory_bytes(&sw->config)), &sw->config, &sw->routes);
+    if (sw->local_port == NULL) return;
+    /* What is flooded goes to every port that is up: those without a cable are not. */
+    const struct fabric_node *node = &sim->fabric->node[sim->fabric->hosts + index];
+    struct sw_io io = {0};
+    for (uint16_t p = 0; p < node->ports; p++) {
+        const struct fabric_port *port = &sim->fabric->port[node->first_port + p];
+        if (port->peer == FABRIC_NONE || !port->up || !sim->fabric->port[port->peer].up)
+            sw_port_state(sw->sw, p, false, 0, &io);
+    }
 }

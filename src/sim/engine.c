@@ -90,7 +90,8 @@ static void tile_hear(struct engine *engine, const struct tile *tile)
 /* The next node: what its visit begins with, while this one runs (see node_bring_near() in visit.h). */
 static inline void node_bring_near_whole(const struct node *node)
 {
-    __builtin_prefetch(node->in, 1);
+    for (uint32_t p = 0; p < node->ports && p < 8; p++)
+        __builtin_prefetch(&node->in[p], 1);
     __builtin_prefetch(node->port, 1);
     __builtin_prefetch(node->tree, 1);
     __builtin_prefetch(node->machine, 1);
@@ -109,7 +110,7 @@ static void tile_run(struct worker *worker, struct tile *tile)
         worker->from = first;
         for (uint32_t i = 0; i < tile->count; i++) {
             if (next[i] >= end) continue;
-            if (i + 1 < tile->count) node_bring_near_whole(&node[i + 1]);
+            if (i + 1 < tile->count && next[i + 1] < end) node_bring_near_whole(&node[i + 1]);
             if (node[i].allocates && worker->pool.free_count < engine->burst)
                 reserve_packets(&engine->reserve, &worker->pool, engine->burst);
             node[i].visit(worker, &node[i], end);

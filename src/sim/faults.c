@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What goes wrong, when the fabric file says: links that go down and come back, corruption, every so-manieth
- * packet lost, a port that sends pauses without end, a slow link.
+ * packet lost, a port that sends pauses without end, a slow link, a slow receiver, a forgotten port.
  *
  * A fault of a link is an event at each of its two ends, at the same time, and each end changes only its own
  * sending half; so faults need no latency between nodes.  A node that fails is all its ports failing.  What is
- * under way when a link goes down is lost where it would have arrived.  Nobody's routes change but those of the
- * switch at the link's end, which no longer uses the port.
+ * under way when a link goes down is lost where it would have arrived.  What is routed to a port that is down is lost
+ * there; changes of routes are entries of the same lists (reroute.c).
  *
  * Faults may overlap.  What holds is therefore not kept as state but asked of the list, each time one begins or ends:
  * of those of a kind on a port, the one that began last.  Storms of several priorities on one port add up.
@@ -29,29 +29,50 @@ static int compare_faults(const void *a, const void *b)
     if (x->at != y->at) return x->at < y->at ? -1 : 1;
     if (x->begins != y->begins) return x->begins ? 1 : -1;
     if (x->port != y->port) return x->port < y->port ? -1 : 1;
+    if (x->epoch != y->epoch) return x->epoch < y->epoch ? -1 : 1;
     return x->fault < y->fault ? -1 : x->fault > y->fault;
 }
 
-static void add_end(struct sim *sim, uint32_t fault, uint32_t port)
+int sim_fault_add(struct sim *sim, const struct sim_fault *event)
+{
+    if (sim->faults == sim->fault_room) {
+        uint32_t room = sim->fault_room ? sim->fault_room * 2 : 64;
+        struct sim_fault *grown = realloc(sim->fault, room * sizeof(*grown));
+        if (grown == NULL) return -ENOMEM;
+        sim->fault = grown;
+        sim->fault_room = room;
+    }
+    sim->fault[sim->faults++] = *event;
+    return 0;
+}
+
+static int add_end(struct sim *sim, uint32_t fault, uint32_t port)
 {
     const struct fabric_fault *what = &sim->fabric->fault[fault];
     const struct fabric_port *end = &sim->fabric->port[port];
     struct sim_fault entry = {
         .at = what->at, .fault = fault, .node = end->node, .port = end->index, .begins = true, .sim = sim};
 
-    sim->fault[sim->faults++] = entry;
-    if (what->lasts_ps == PS_NEVER) return;
+    int error = sim_fault_add(sim, &entry);
+    if (error || what->lasts_ps == PS_NEVER) return error;
     entry.at = ps_add(what->at, what->lasts_ps);
     entry.begins = false;
-    sim->fault[sim->faults++] = entry;
+    return sim_fault_add(sim, &entry);
 }
 
-/* Both ends of a link, but only the storming end of a pause storm. */
-static void add_port(struct sim *sim, uint32_t fault, uint32_t port)
+/* Both ends of a link, but only the end that storms or is slow to take data; of a forgotten port the switch's. */
+static int add_port(struct sim *sim, uint32_t fault, uint32_t port)
 {
-    add_end(sim, fault, port);
-    if (sim->fabric->fault[fault].kind != FABRIC_FAULT_PAUSE && sim->fabric->port[port].peer != FABRIC_NONE)
-        add_end(sim, fault, sim->fabric->port[port].peer);
+    enum fabric_fault_kind kind = sim->fabric->fault[fault].kind;
+    uint32_t peer = sim->fabric->port[port].peer;
+    int error = 0;
+
+    if (kind == FABRIC_FAULT_WITHDRAW) return 0;
+    if (kind != FABRIC_FAULT_FLOOD) error = add_end(sim, fault, port);
+    if (error || kind == FABRIC_FAULT_PAUSE || kind == FABRIC_FAULT_MISROUTE || kind == FABRIC_FAULT_RECEIVE ||
+        peer == FABRIC_NONE)
+        return error;
+    return add_end(sim, fault, peer);
 }
 
 static struct fault_list *list_of(struct sim *sim, uint32_t node)
@@ -62,24 +83,22 @@ static struct fault_list *list_of(struct sim *sim, uint32_t node)
 int sim_faults_build(struct sim *sim)
 {
     const struct fabric *fabric = sim->fabric;
-    uint64_t room = 1;
+    int error = 0;
 
     for (uint32_t i = 0; i < fabric->nodes; i++)
         list_of(sim, i)->storm_at = PS_NEVER;
-    for (uint32_t i = 0; i < fabric->faults; i++)
-        room += fabric->fault[i].port != FABRIC_NONE ? 4 : 4u * fabric->node[fabric->fault[i].node].ports;
-    sim->fault = calloc(room, sizeof(*sim->fault));
-    if (sim->fault == NULL) return -ENOMEM;
-    for (uint32_t i = 0; i < fabric->faults; i++) {
+    for (uint32_t i = 0; i < fabric->faults && !error; i++) {
         const struct fabric_fault *fault = &fabric->fault[i];
         const struct fabric_node *node = &fabric->node[fault->node];
         if (fault->port != FABRIC_NONE) {
-            add_port(sim, i, fault->port);
+            error = add_port(sim, i, fault->port);
             continue;
         }
-        for (uint32_t p = 0; p < node->ports; p++)
-            add_port(sim, i, node->first_port + p);
+        for (uint32_t p = 0; p < node->ports && !error; p++)
+            error = add_port(sim, i, node->first_port + p);
     }
+    if (!error) error = sim_reroute_build(sim);
+    if (error || sim->faults == 0) return error;
     qsort(sim->fault, sim->faults, sizeof(*sim->fault), compare_faults);
     for (uint32_t i = 0; i < sim->faults;) {
         struct fault_list *list = list_of(sim, sim->fault[i].node);
@@ -94,7 +113,7 @@ static void set_corrupt(struct node *node, uint16_t port)
 {
     const struct port_extra *extra = &node->extra[port];
 
-    if (extra->loss_ppm || extra->drop_every)
+    if (extra->loss_ppm || extra->keeps || extra->drop_every)
         node->port[port].flags |= PORT_CORRUPT;
     else
         node->port[port].flags &= (uint16_t)~PORT_CORRUPT;
@@ -127,6 +146,7 @@ static const struct fabric_fault *fault_on(const struct fault_list *list, enum f
 {
     for (uint32_t i = list->next; i-- > 0;) {
         const struct sim_fault *event = &list->fault[i];
+        if (event->fault == FAULT_ROUTES) continue;
         const struct fabric_fault *fault = &event->sim->fabric->fault[event->fault];
         if (event->begins && event->port == port && fault->kind == kind && holds(fault, now)) return fault;
     }
@@ -138,6 +158,63 @@ static uint64_t slow_rate(uint64_t rate_bps, uint32_t ppm)
     uint64_t left = (uint64_t)((u128)rate_bps * ppm / 1000000);
 
     return left > LEAST_BPS ? left : LEAST_BPS;
+}
+
+/* Of all bytes, how many survive: (1 - ber)^8, 2^64 is 1. */
+static uint64_t bytes_kept(uint64_t ber)
+{
+    uint64_t kept = UINT64_MAX - ber;
+
+    for (int i = 0; i < 3; i++)
+        kept = (uint64_t)((u128)kept * kept >> 64);
+    return kept;
+}
+
+static void set_rate(struct sim *sim, struct worker *worker, struct node *node, const struct fault_list *list,
+                     uint16_t index, ps_t now)
+{
+    const struct fabric_port *port = &sim->fabric->port[sim->fabric->node[node->id].first_port + index];
+    const struct fabric_fault *fault = fault_on(list, FABRIC_FAULT_SLOW, index, now);
+    uint64_t rate = fault ? slow_rate(port->rate_bps, fault->ppm) : port->rate_bps;
+
+    node_port_rate(node, index, rate, &worker->engine->model);
+}
+
+static void set_receive(struct sim *sim, struct worker *worker, struct node *node, const struct fabric_fault *fault,
+                        uint16_t port, ps_t now)
+{
+    struct sim_adapter *adapter = &sim->host[node->id].adapter[port];
+    struct nic_io *io = &((struct sim_scratch *)worker->scratch)->nic_io;
+    uint32_t endpoint = sim->fabric->first_endpoint[node->id] + port;
+    uint64_t usual = sim->fabric->nic[sim->fabric->endpoint[endpoint].nic].rx_rate_bps;
+
+    nic_receive_rate(adapter->nic, fault ? fault->rate_bps : usual, now, io);
+    if (io->pauses) node_send_pause(worker, node, port, io->pause_enable, io->pause_quanta, now);
+    io->pauses = 0;
+    adapter->deadline = io->deadline;
+}
+
+/* The edge has forgotten, or learnt again, the port of the endpoint at the other end. */
+static void set_flood(struct sim *sim, const struct node *node, bool flood, uint16_t port)
+{
+    const struct fabric *fabric = sim->fabric;
+    struct sim_switch *sw = &sim->sw[node->id - fabric->hosts];
+    uint32_t endpoint = fabric->port[fabric->node[node->id].first_port + port].peer;
+
+    sw->local_port[endpoint] = flood ? SW_FLOOD_PORT : fabric->local_port[endpoint];
+}
+
+/* What is for these endpoints leaves by this port, as if they hung on it; of several such routes the last holds. */
+static void set_misroute(struct sim *sim, const struct node *node, const struct sim_fault *event, bool wrong)
+{
+    const struct fabric *fabric = sim->fabric;
+    const struct fabric_fault *fault = &fabric->fault[event->fault];
+    struct sim_switch *sw = &sim->sw[node->id - fabric->hosts];
+
+    for (uint32_t e = fault->to; e < fault->to + fault->to_count; e++) {
+        sw->place_of[e] = wrong ? sw->routes.own_place : fabric->place_of[e];
+        sw->local_port[e] = wrong ? event->port : fabric->local_port[e];
+    }
 }
 
 /* After an event at a port: what holds there now. */
@@ -155,8 +232,11 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
     case FABRIC_FAULT_DOWN:
         if (!fault == !(node->port[event->port].flags & PORT_DOWN)) break;
         port_state(sim, worker, node, event->port, !fault, now);
+        if (!fault && fault_on(list, FABRIC_FAULT_SLOW, event->port, now))
+            set_rate(sim, worker, node, list, event->port, now);
         break;
     case FABRIC_FAULT_CORRUPT:
+        extra->keeps = fault && fault->ber ? bytes_kept(fault->ber) : 0;
         extra->loss_ppm = fault ? fault->ppm : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm : 0;
         set_corrupt(node, event->port);
         break;
@@ -168,8 +248,18 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
         list->storm_at = now;
         break;
     case FABRIC_FAULT_SLOW:
-        node_port_rate(node, event->port, fault ? slow_rate(port->rate_bps, fault->ppm) : port->rate_bps,
-                       &worker->engine->model);
+        set_rate(sim, worker, node, list, event->port, now);
+        break;
+    case FABRIC_FAULT_RECEIVE:
+        set_receive(sim, worker, node, fault, event->port, now);
+        break;
+    case FABRIC_FAULT_FLOOD:
+        set_flood(sim, node, fault != NULL, event->port);
+        break;
+    case FABRIC_FAULT_MISROUTE:
+        set_misroute(sim, node, event, event->begins);
+        break;
+    case FABRIC_FAULT_WITHDRAW: /* moves routes, and nothing else */
         break;
     }
 }
@@ -183,6 +273,7 @@ static void storm_run(struct fault_list *list, struct worker *worker, struct nod
     uint64_t fastest = 0;
 
     for (uint32_t i = 0; i < list->next; i++) {
+        if (list->fault[i].fault == FAULT_ROUTES) continue;
         const struct fabric_fault *fault = &fabric->fault[list->fault[i].fault];
         if (list->fault[i].begins && fault->kind == FABRIC_FAULT_PAUSE && holds(fault, now))
             enable[list->fault[i].port] |= (uint8_t)(1u << fault->priority);
@@ -199,7 +290,12 @@ static void storm_run(struct fault_list *list, struct worker *worker, struct nod
 
 void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)
 {
-    while (list->next < list->count && list->fault[list->next].at <= now)
-        fault_apply(&list->fault[list->next++], list, worker, node, now);
+    while (list->next < list->count && list->fault[list->next].at <= now) {
+        const struct sim_fault *event = &list->fault[list->next++];
+        if (event->fault == FAULT_ROUTES)
+            sim_reroute_apply(event, &event->sim->sw[node->id - event->sim->fabric->hosts]);
+        else
+            fault_apply(event, list, worker, node, now);
+    }
     if (list->storm_at <= now) storm_run(list, worker, node, now);
 }

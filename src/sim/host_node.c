@@ -5,6 +5,7 @@
  * Port p of the node is adapter p.  Completions are drained as they come, the workload is told, and what it
  * answers is posted at once: software takes no time (docs/model.md).
  */
+#include "packet/opcode.h"
 #include "sim/sim_int.h"
 #include "sim/visit.h"
 
@@ -44,6 +45,7 @@ static void post_all(struct worker *worker, struct node *node, struct sim_host *
             bool notifies = workload_connection(sim->workload, post->connection)->notifies;
             struct nic_wr wr = {.wr_id = (uint64_t)post->connection << 32 | post->tag,
                                 .length = post->bytes,
+                                .imm = post->imm,
                                 .verb = notifies ? NIC_WRITE_IMM : NIC_WRITE,
                                 .flags = NIC_SIGNALED};
             struct sim_adapter *adapter = &host->adapter[connection->adapter];
@@ -71,11 +73,17 @@ static void drain_adapter(struct worker *worker, struct node *node, struct sim_h
         uint32_t index = (uint32_t)(cqe->wr_id >> 32);
         bool good = cqe->status == NIC_SUCCESS;
         host->failed += !good;
+        if (!good && !cqe->receive && host->failure.at == PS_NEVER)
+            host->failure = (struct sim_failure){.at = now,
+                                                 .src = workload_connection(sim->workload, index)->src,
+                                                 .dst = workload_connection(sim->workload, index)->dst,
+                                                 .qpn = sim->connection[index].qpn,
+                                                 .retries = cqe->status == NIC_RETRY_EXC_ERR};
         if (cqe->receive) {
             struct nic_recv recv = {.wr_id = cqe->wr_id};
             if (good) {
                 CHECK(nic_post_recv(adapter->nic, sim->connection[index].peer_qp, &recv, now, &scratch->nic_io) == 0);
-                workload_received(sim->workload, host->host, index, now, &scratch->out);
+                workload_received(sim->workload, host->host, index, cqe->imm, now, &scratch->out);
             }
         } else {
             workload_sent(sim->workload, host->host, index, (uint32_t)cqe->wr_id, good, now, &scratch->out);
@@ -83,6 +91,7 @@ static void drain_adapter(struct worker *worker, struct node *node, struct sim_h
         post_all(worker, node, host, now);
     }
     CHECK(!adapter->cq.overrun);
+    adapter->cq.head = adapter->cq.tail = 0; /* empty: its first line serves again, and stays near */
     adapter->deadline = nic_deadline(adapter->nic);
 }
 
@@ -189,9 +198,26 @@ static void host_tick(struct worker *worker, struct node *node, ps_t now)
     sim_host_schedule(host, node, now);
 }
 
+/* In a large fabric a queue pair is in far memory whenever it is looked at.  Here what a visit needs is fetched at
+ * once, instead of one after the other. */
+static inline void host_expect(struct worker *worker, struct node *node, const struct event *event, uint32_t count)
+{
+    const struct sim_host *host = node->machine;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t port = (uint32_t)event[i].key & (ENGINE_PORTS_MAX - 1);
+        if (!(event[i].key & (uint64_t)EVENT_ARRIVAL << EVENT_PORT_BITS)) continue;
+        const struct pkt *p = &worker->pool.hot[event[i].what];
+        nic_expect(host->adapter[port].nic, p);
+        if (p->opcode != OPCODE_RC_WRITE_ONLY_IMM) continue;
+        uint32_t connection = workload_expect(host->sim->workload, p->imm);
+        if (connection != WORKLOAD_NONE) nic_expect_post(host->sim->connection[connection].qp);
+    }
+}
+
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct node_calls calls = {host_rx, host_tx, host_pause, host_tick};
+    static const struct node_calls calls = {host_rx, host_tx, host_pause, host_tick, host_expect};
 
     scratch_of(worker)->nic_io.pool = &worker->pool;
     node_visit(worker, node, end, &calls);

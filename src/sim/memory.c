@@ -52,7 +52,8 @@ static uint64_t packets_most(const struct sim *sim)
     for (uint32_t i = 0; i < workload_instances(sim->workload); i++) {
         const struct workload_instance *instance = workload_instance(sim->workload, i);
         if (instance->repetition) continue; /* after the one before */
-        sent += (u128)(instance->bytes / mtu) * (instance->rings ? instance->ranks : 1) + instance->transfers;
+        sent += (u128)(instance->bytes / mtu) * (instance->coll != WORKLOAD_NONE ? instance->ranks : 1) +
+                instance->transfers;
     }
     if (held > sent) held = sent;
     return held < most ? (uint64_t)held : most;

@@ -28,15 +28,29 @@ static ps_t port_span(const struct port_extra *extra, uint32_t bytes, const stru
     return cut(rate_take(&rate, bytes), model);
 }
 
-static bool port_corrupts(struct port_extra *extra)
+/* base^count, both fractions of 2^64, rounded down at each step: less than 2^-50 too low for any frame. */
+static uint64_t power(uint64_t base, uint32_t count)
+{
+    uint64_t result = UINT64_MAX;
+
+    for (; count; count >>= 1) {
+        if (count & 1) result = (uint64_t)((u128)result * base >> 64);
+        base = (uint64_t)((u128)base * base >> 64);
+    }
+    return result;
+}
+
+static bool port_corrupts(struct port_extra *extra, uint32_t bytes)
 {
     bool lost = extra->loss_ppm && rng_chance(&extra->rng, extra->loss_ppm);
 
+    if (extra->keeps && rng_u64(&extra->rng) > power(extra->keeps, bytes)) lost = true;
     if (extra->drop_every && --extra->until_drop == 0) {
         extra->until_drop = extra->drop_every;
         lost = true;
     }
     extra->lost += lost;
+    if (lost) extra->lost_bytes += bytes;
     return lost;
 }
 
@@ -51,7 +65,7 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
 
     ps_t sent = out->flags & PORT_TAP ? now + port_span(extra, bytes, model) : 0;
     out->free_at = now + port_line_time(extra, line, model);
-    bool lost = out->flags & PORT_CORRUPT && port_corrupts(extra);
+    bool lost = out->flags & PORT_CORRUPT && port_corrupts(extra, bytes);
     if (out->flags & PORT_TAP) tap_packet(extra->tap, &worker->pool.hot[id], sent, lost);
     if (lost) {
         pktpool_put(&worker->pool, id);
@@ -113,6 +127,7 @@ void node_port_down(struct node *node, uint16_t port, bool down)
 void node_lose(struct worker *worker, struct node *node, uint32_t port, uint32_t what, bool is_packet)
 {
     node->extra[port].lost++;
+    if (is_packet) node->extra[port].lost_bytes += worker->pool.hot[what].frame_bytes;
     if (is_packet) pktpool_put(&worker->pool, what);
 }
 

@@ -8,6 +8,10 @@
 #include "base/check.h"
 #include "sim/engine_int.h"
 #include "sim/sim_int.h"
+#include "workload/coll.h"
+#include "workload/train.h"
+
+_Static_assert(SIM_GROUPS == FABRIC_GROUPS, "a result has a row for each kind of group");
 
 static int read_jobs(const struct sim *sim, struct sim_result *ret)
 {
@@ -25,8 +29,59 @@ static int read_jobs(const struct sim *sim, struct sim_result *ret)
                                 .start = instance->start,
                                 .end = instance->end};
         workload_bus_factor(sim->workload, i, &job->bus_num, &job->bus_den);
+        if (instance->coll == WORKLOAD_NONE || !fabric_job_collective(sim->fabric->job[instance->job].kind)) continue;
+        struct coll_config coll = coll_config(sim->workload, instance->coll);
+        job->collective = true;
+        job->algorithm = coll.algorithm;
+        job->protocol = coll.protocol;
     }
     return 0;
+}
+
+/* Means over ranks. */
+static int read_training(const struct sim *sim, uint32_t index, struct sim_training *ret)
+{
+    struct workload_training from;
+
+    if (!workload_training(sim->workload, index, &from)) return 0;
+    *ret = (struct sim_training){.job = index, .steps = from.steps, .steps_ended = from.steps_ended};
+    ret->step_ps = calloc(from.steps_ended + 1u, sizeof(*ret->step_ps));
+    if (ret->step_ps == NULL) return -ENOMEM;
+    ps_t start = workload_instance(sim->workload, index)->start, before = start;
+    for (uint32_t s = 0; s < from.steps_ended; s++) {
+        ret->step_ps[s] = from.step_end[s] - before;
+        before = from.step_end[s];
+    }
+    if (from.steps_ended) ret->mean_ps = (before - start) / from.steps_ended;
+    ret->compute_ps = (ps_t)(from.compute_ps / from.ranks);
+    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+        ret->group[g] = (struct sim_training_group){.size = from.group[g].size,
+                                                    .operations = from.group[g].operations,
+                                                    .bytes = from.group[g].bytes,
+                                                    .busy_ps = (ps_t)(from.group[g].busy_ps / from.ranks),
+                                                    .exposed_ps = (ps_t)(from.group[g].exposed_ps / from.ranks),
+                                                    .exposed_most_ps = from.group[g].exposed_most_ps};
+        ret->exposed_ps += ret->group[g].exposed_ps;
+    }
+    if (ret->mean_ps > ret->compute_ps)
+        ret->idle_ppm = (uint32_t)((u128)(ret->mean_ps - ret->compute_ps) * 1000000 / ret->mean_ps);
+    return 0;
+}
+
+static int read_trainings(const struct sim *sim, struct sim_result *ret)
+{
+    uint32_t count = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < workload_instances(sim->workload); i++)
+        count += workload_instance(sim->workload, i)->train != WORKLOAD_NONE;
+    if (count == 0) return 0;
+    ret->training = calloc(count, sizeof(*ret->training));
+    if (ret->training == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < workload_instances(sim->workload) && !error; i++)
+        if (workload_instance(sim->workload, i)->train != WORKLOAD_NONE)
+            error = read_training(sim, i, &ret->training[ret->trainings++]);
+    return error;
 }
 
 static int read_flows(const struct sim *sim, struct sim_result *ret)
@@ -47,6 +102,7 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
                                          .fct_ps = ended ? transfer->end - transfer->start : PS_NEVER,
                                          .ideal_ps = sim_ideal(sim, connection->src, connection->dst, transfer->bytes),
                                          .failed = transfer->failed};
+        ret->job[transfer->instance].failed |= transfer->failed;
     }
     return 0;
 }
@@ -103,7 +159,8 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
                               .line_bytes = out->sent_bytes,
                               .frames = out->sent_frames,
                               .pauses_sent = node->extra[from->index].pauses_sent,
-                              .lost = node->extra[from->index].lost};
+                              .lost = node->extra[from->index].lost,
+                              .lost_bytes = node->extra[from->index].lost_bytes};
     uint64_t rate = rate_measure(bytes_gone(node, from->index, now), now);
     if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
@@ -126,8 +183,28 @@ static int read_ports(struct sim *sim, struct sim_result *ret)
     for (uint32_t i = 0; i < fabric->ports; i++)
         if (fabric->port[i].peer != FABRIC_NONE) read_port(sim, i, ret->virtual_ps, &ret->port[ret->ports++]);
     for (uint32_t i = 0; i < fabric->endpoints; i++)
-        ret->nic[ret->nics++] = (struct sim_nic){.endpoint = i, .counters = nic_counters(sim->adapter[i].nic)};
+        ret->nic[ret->nics++] = (struct sim_nic){.endpoint = i,
+                                                 .counters = nic_counters(sim->adapter[i].nic),
+                                                 .rtt_ns = sim->rtt_ns ? &sim->rtt_ns[i] : NULL};
     return 0;
+}
+
+uint64_t sim_losses(const struct sim *sim)
+{
+    const struct fabric *fabric = sim->fabric;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < fabric->ports; i++) {
+        const struct fabric_port *from = &fabric->port[i];
+        count += engine_node(sim->engine, from->node)->extra[from->index].lost;
+        if (from->node < fabric->hosts) continue;
+        const struct sw_port_counters *counters = sw_port_counters(sim->sw[from->node - fabric->hosts].sw, from->index);
+        for (int d = 0; d < SW_DROPS; d++)
+            count += counters->drop[d];
+    }
+    for (uint32_t i = 0; i < fabric->endpoints; i++)
+        count += nic_counters(sim->adapter[i].nic)->retransmitted_packets;
+    return count;
 }
 
 /* When the last frame had left: where a run got stuck, whatever windows it was cut into. */
@@ -141,6 +218,15 @@ static ps_t last_frame(const struct sim *sim)
         if (!(out->flags & PORT_DOWN) && out->free_at > last) last = out->free_at;
     }
     return last;
+}
+
+/* Of the first of all hosts; of equals the first host's. */
+static void read_failure(const struct sim *sim, struct sim_result *ret)
+{
+    ret->failure.at = PS_NEVER;
+    for (uint32_t i = 0; i < sim->fabric->hosts; i++)
+        if (sim->host[i].failure.at < ret->failure.at) ret->failure = sim->host[i].failure;
+    if (ret->failure.at != PS_NEVER) ret->failure.reachable = sim_reaches(sim, ret->failure.src, ret->failure.dst);
 }
 
 int sim_result(struct sim *sim, struct sim_result *ret)
@@ -160,9 +246,13 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     if (sim->state == SIM_STUCK) result.virtual_ps = last_frame(sim);
     for (uint32_t i = 0; i < sim->fabric->hosts; i++)
         result.work_failed += sim->host[i].failed;
+    read_failure(sim, &result);
     int error = read_jobs(sim, &result);
+    if (!error) error = read_trainings(sim, &result);
     if (!error) error = read_flows(sim, &result);
     if (!error) error = read_ports(sim, &result);
+    if (!error) error = sim_pauses_read(sim, &result);
+    if (!error) error = sim_deadlock_read(sim, &result);
     if (error) {
         sim_result_free(&result);
         return error;
@@ -179,10 +269,18 @@ int sim_result(struct sim *sim, struct sim_result *ret)
 
 void sim_result_free(struct sim_result *result)
 {
+    for (uint32_t i = 0; i < result->trainings; i++)
+        free(result->training[i].step_ps);
+    free(result->training);
     free(result->job);
     free(result->flow);
     free(result->port);
     free(result->nic);
+    free(result->pause);
+    free(result->tier);
+    for (uint32_t i = 0; i < result->deadlocks; i++)
+        free(result->deadlock[i].wait);
+    free(result->deadlock);
     *result = (struct sim_result){0};
 }
 

@@ -17,6 +17,7 @@
 #include "sim/sim_int.h"
 
 #define SYNC_LATENCY (2 * PS_US)
+#define STORM_ENDS (10 * PS_S) /* after a pause without end began */
 
 void *sim_take(struct sim *sim, size_t bytes)
 {
@@ -77,6 +78,20 @@ static void wake_all(struct sim *sim)
         memset(engine_worker(sim->engine, i)->scratch, 0, sizeof(struct sim_scratch));
 }
 
+/* A port that pauses without end keeps time going without end: where the file names no end, here is one. */
+static ps_t storm_end(const struct fabric *fabric)
+{
+    ps_t end = PS_NEVER;
+
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind == FABRIC_FAULT_PAUSE && fault->lasts_ps == PS_NEVER &&
+            (end == PS_NEVER || fault->at > end - STORM_ENDS))
+            end = ps_add(fault->at, STORM_ENDS);
+    }
+    return end;
+}
+
 int sim_create(const struct fabric *fabric, const struct sim_options *options, struct sim **ret,
                struct fabric_errors *errors)
 {
@@ -88,12 +103,14 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     if (sim->options.threads == 0) sim->options.threads = 1;
     sim->sync_latency = SYNC_LATENCY;
     sim->until = options->until != PS_NEVER ? options->until : fabric->stop;
+    if (sim->until == PS_NEVER) sim->until = storm_end(fabric);
     sim->state = SIM_RUNNING;
     struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
     int error = sim_check_jobs(sim, errors);
     if (!error) error = workload_create(fabric, &work, &sim->workload, errors);
     if (!error) error = make_machines(sim, errors);
     if (!error) error = sim_faults_build(sim);
+    if (!error) error = sim_deadlock_init(sim);
     if (!error) error = sim_build_engine(sim, errors);
     sim->wake = error ? NULL : calloc(fabric->hosts + 1u, sizeof(*sim->wake));
     if (!error && sim->wake == NULL) error = -ENOMEM;
@@ -116,6 +133,14 @@ void sim_free(struct sim *sim)
     engine_free(sim->engine);
     workload_free(sim->workload);
     pages_unmap(sim->memory.at, sim->memory.bytes);
+    for (uint32_t i = 0; sim->sw && i < sim->fabric->switches; i++) {
+        pauses_free(&sim->sw[i]);
+        free(sim->sw[i].local_port);
+        free(sim->sw[i].place_of);
+        free(sim->sw[i].raise);
+    }
+    sim_reroute_free(sim);
+    sim_deadlock_free(sim);
     free(sim->sw);
     free(sim->host);
     free(sim->adapter);
@@ -125,7 +150,9 @@ void sim_free(struct sim *sim)
     free(sim->port_config);
     free(sim->port_table);
     free(sim->port_rate);
+    free(sim->pin);
     free(sim->cc);
+    free(sim->rtt_ns);
     free(sim->wake);
     free(sim);
 }
@@ -168,25 +195,50 @@ static enum sim_state finish(struct sim *sim)
     if (end < sim->engine->now) end = sim->engine->now; /* no job had anything to do */
     engine_run(sim->engine, UINT64_MAX, end, NULL, NULL);
     sim->engine->now = end;
+    sim_deadlock_look(sim, end, 0);
     return SIM_DONE;
+}
+
+/* Some windows, and a look at who waits for whom whenever that is due; sets `ret_deadlock` where it ends the run. */
+static enum engine_state run_watched(struct sim *sim, uint64_t windows, ps_t until, bool *ret_deadlock)
+{
+    struct deadlock_watch *watch = &sim->watch;
+
+    for (;;) {
+        ps_t stop = watch->next < until ? watch->next : until;
+        uint64_t before = sim->engine->windows;
+        enum engine_state state = engine_run(sim->engine, windows, stop, coordinate, sim);
+        if (state != ENGINE_UNTIL || watch->next > until) return state;
+        bool found = sim_deadlock_look(sim, stop, DEADLOCK_HELD);
+        watch->next = sim_deadlock_next(sim, stop);
+        *ret_deadlock = found && !sim->options.keep_going;
+        if (*ret_deadlock || stop == until) return ENGINE_UNTIL;
+        uint64_t ran = sim->engine->windows - before;
+        if (ran >= windows) return ENGINE_RUNNING;
+        windows -= ran;
+    }
 }
 
 enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 {
-    if (sim->state == SIM_DONE || sim->state == SIM_STUCK) return sim->state;
+    bool deadlock = false;
+
+    if (sim->state == SIM_DONE || sim->state == SIM_STUCK || sim->state == SIM_DEADLOCK) return sim->state;
     if (until > sim->until) until = sim->until;
     /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
     if (sim->engine->now == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
-    switch (engine_run(sim->engine, windows, until, coordinate, sim)) {
+    switch (run_watched(sim, windows, until, &deadlock)) {
     case ENGINE_STOPPED:
         sim->state = finish(sim);
         break;
     case ENGINE_UNTIL:
-        sim->state = SIM_UNTIL;
+        if (until == sim->until && sim->engine->now >= until) sim_deadlock_look(sim, until, 0);
+        sim->state = deadlock ? SIM_DEADLOCK : SIM_UNTIL;
         break;
     case ENGINE_IDLE:
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
         sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
+        if (sim->state == SIM_STUCK) sim_deadlock_look(sim, sim->engine->now, 0);
         break;
     case ENGINE_RUNNING:
         sim->state = SIM_RUNNING;

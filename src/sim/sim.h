@@ -21,6 +21,8 @@ struct sim_options {
     uint64_t seed;
     uint32_t threads;          /* 0: 1 */
     ps_t until;                /* PS_NEVER: until the jobs are done, or what the fabric says */
+    bool rtt;                  /* count round-trip times: sim_nic.rtt_ns */
+    bool keep_going;           /* after a deadlock: run on, as the hosts would */
     bool no_tiles;             /* windows of the smallest latency everywhere: for comparison */
     uint32_t packets_max;      /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
     uint64_t memory_max_bytes; /* refuse what needs more; 0: no limit */
@@ -47,6 +49,10 @@ struct sim_progress sim_progress(const struct sim *sim);
 /* Everything but counters (which stay the machines') is the caller's to free with sim_result_free(). */
 int sim_result(struct sim *sim, struct sim_result *ret);
 void sim_result_free(struct sim_result *result);
+/* Adds how evenly parallel links were used (imbalance.c).  0 or -ENOMEM. */
+int sim_imbalance(struct sim *sim, struct sim_result *result);
+/* Packets lost, dropped or sent again so far. */
+uint64_t sim_losses(const struct sim *sim);
 /* CHECKs every machine's own books; that no packet is missing is seen in packets_live when a run is over. */
 void sim_audit(struct sim *sim);
 size_t sim_memory_bytes(const struct sim *sim);

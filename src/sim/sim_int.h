@@ -16,11 +16,13 @@
 struct sim_fault { /* something that happens to one node's end of a link, or stops happening */
     ps_t at;
     struct sim *sim;
-    uint32_t fault; /* into fabric.fault */
+    uint32_t fault; /* into fabric.fault; FAULT_ROUTES: it has new routes */
     uint32_t node;
+    uint32_t table, epoch; /* FAULT_ROUTES: which (reroute.c), and the how-manieth change it is */
     uint16_t port;
     bool begins;
 };
+#define FAULT_ROUTES UINT32_MAX
 
 struct fault_list { /* a node's, in order of time */
     const struct sim_fault *fault;
@@ -34,6 +36,11 @@ struct sim_switch {
     struct fault_list faults;
     struct sw_routes routes;
     struct sw_config config;
+    uint32_t epoch;       /* of its routes */
+    uint16_t *local_port; /* its own tables, where ports may be forgotten or routes be wrong; NULL: the fabric's */
+    uint32_t *place_of;
+    struct sw_raise *raise;
+    struct pause_log *log; /* pausetree.c; NULL: it has paused nobody */
 };
 
 struct sim_adapter {
@@ -49,6 +56,7 @@ struct sim_host {
     uint32_t host;
     ps_t work_at; /* when the workload wants to be asked */
     uint64_t failed;
+    struct sim_failure failure; /* the first */
     struct fault_list faults;
 };
 
@@ -69,6 +77,17 @@ struct sim_memory { /* machines' memory: one range */
     size_t used, bytes;
 };
 
+struct deadlock_watch { /* deadlock.c */
+    ps_t next;          /* when to look; PS_NEVER: nobody pauses anybody */
+    bool holds;         /* the last one found is still there */
+    uint64_t windows;   /* run when it was looked last */
+    struct sim_deadlock *found;
+    uint32_t count, room;
+    uint8_t *stuck;  /* [ports] bit q */
+    uint32_t *cells; /* [ports * 8] */
+    bool *fresh;     /* [switches] cells are to be counted anew */
+};
+
 struct sim {
     const struct fabric *fabric;
     struct sim_options options;
@@ -79,15 +98,21 @@ struct sim {
     struct sim_adapter *adapter;
     struct sim_connection *connection;
     struct sim_fault *fault;
-    uint32_t faults;
+    uint32_t faults, fault_room;
+    struct fabric_routing **routing; /* of sets of links that are avoided at some time */
+    uint32_t routings;
+    struct deadlock_watch watch;
     struct sw_port_config *port_config;       /* [settings] */
     const struct sw_port_config **port_table; /* [ports] */
     uint64_t *port_rate;                      /* [ports] */
+    struct sw_pin *pin;                       /* of all switches */
     struct cc_config *cc;                     /* [nics] */
     uint32_t *pairs_at;                       /* [endpoint] queue pairs */
     struct sim_memory memory;
     uint64_t memory_most_bytes; /* with every buffer full; an estimate */
     bool telemetry;
+    bool rtt;             /* adapters measure round-trip times ... */
+    struct histo *rtt_ns; /* [endpoint] ... and count them; NULL: nobody asked */
     ps_t sync_latency;
     ps_t until;
     enum sim_state state;
@@ -98,7 +123,11 @@ struct sim {
 
 /* switch_node.c, host_node.c: the visit functions */
 void sim_visit_switch(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_any(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_telemetry(struct worker *worker, struct node *node, ps_t end);
+/* Of a switch that floods, or raises classes. */
+void sim_visit_switch_odd(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_odd_telemetry(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
 /* The host's next time, from its adapters, the workload and its faults. */
 void sim_host_schedule(struct sim_host *host, struct node *node, ps_t now);
@@ -106,6 +135,28 @@ void sim_switch_schedule(struct sim_switch *sw, struct node *node, ps_t now);
 
 /* faults.c */
 int sim_faults_build(struct sim *sim);
+int sim_fault_add(struct sim *sim, const struct sim_fault *event); /* -ENOMEM */
+/* reroute.c: adds the changes of routes to the faults; what one of them means for its switch */
+int sim_reroute_build(struct sim *sim);
+void sim_reroute_free(struct sim *sim);
+void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw);
+/* Whether the routes of now lead from one endpoint to the other, over ports that are up. */
+bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst);
+
+/* pausetree.c: who paused whom, and because of whom; called where a switch sends a pause, or loses a link */
+void pauses_note(struct sim_switch *sw, const struct sw_pause_out *pause, ps_t now);
+void pauses_forget(struct sim_switch *sw, uint16_t port, ps_t now);
+int sim_pauses_read(struct sim *sim, struct sim_result *ret); /* -ENOMEM */
+void pauses_free(struct sim_switch *sw);
+
+/* deadlock.c: looks at all switches at one moment, when nothing runs; true: one was found that nothing breaks */
+int sim_deadlock_init(struct sim *sim);
+bool sim_deadlock_look(struct sim *sim, ps_t now, ps_t held);
+ps_t sim_deadlock_next(struct sim *sim, ps_t now); /* when to look again */
+int sim_deadlock_read(const struct sim *sim, struct sim_result *ret);
+void sim_deadlock_free(struct sim *sim);
+#define DEADLOCK_HELD (100 * PS_US) /* pauses shorter than that are not looked at while a run goes on */
+
 static inline ps_t faults_next(const struct fault_list *list)
 {
     ps_t next = list->next < list->count ? list->fault[list->next].at : PS_NEVER;

@@ -28,6 +28,8 @@ struct node_calls {
     pkt_t (*tx)(struct worker *, struct node *, uint32_t port, ps_t now);
     void (*pause)(struct worker *, struct node *, uint32_t port, uint8_t enable, uint16_t quanta, ps_t now);
     void (*tick)(struct worker *, struct node *, ps_t now);
+    /* What arrives in this visit, sorted: its state may be brought near.  NULL: nothing is. */
+    void (*expect)(struct worker *, struct node *, const struct event *, uint32_t count);
 };
 
 static inline __attribute__((always_inline)) void tree_set(struct node *node, uint32_t port, uint64_t key)
@@ -304,6 +306,7 @@ static inline __attribute__((always_inline)) void node_visit(struct worker *work
     const struct event *last = event + count;
     event[count].key = EVENT_NEVER;
     worker->hops += count;
+    if (calls->expect) calls->expect(worker, node, event, count);
     for (;;) {
         uint64_t arrival = event->key, own = node_own(node);
         if (arrival < own) {

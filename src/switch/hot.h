@@ -36,8 +36,9 @@ SW_INLINE bool sw_way_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_
     return false;
 }
 
-/* Class, route, TTL, MTU, refusal.  False: dropped. */
-SW_INLINE bool sw_way_find(struct sw *sw, uint32_t in, pkt_t id, struct sw_io *io, struct sw_way *way)
+/* Class, route, TTL, MTU, refusal.  False: dropped.  `balanced`, a constant: there may be a balancer. */
+SW_INLINE bool sw_way_find_by(struct sw *sw, uint32_t in, pkt_t id, bool balanced, ps_t now, struct sw_io *io,
+                              struct sw_way *way)
 {
     struct pkt *pkt = &io->pool->hot[id];
     const struct sw_profile *from = sw->port[in].profile;
@@ -50,10 +51,11 @@ SW_INLINE bool sw_way_find(struct sw *sw, uint32_t in, pkt_t id, struct sw_io *i
     pg->rx_packets++;
     pg->rx_bytes += bytes;
 
-    uint32_t out = route_port(sw, pkt);
+    uint32_t out = balanced ? route_balanced(sw, pkt, tc, now) : route_port(sw, pkt);
     if (sw_unlikely(out == SW_NO_PORT)) return sw_way_drop(sw, in, pg_index, SW_DROP_no_route, id, io);
     if (sw_likely(pkt->net >= PKT_NET_IPV4)) {
-        if (sw_unlikely(pkt->ttl <= 1)) return sw_way_drop(sw, in, pg_index, SW_DROP_ttl, id, io);
+        if (sw_unlikely(pkt->ttl <= 1))
+            return sw_way_drop(sw, in, pg_index, pkt->dest_qp == SW_FLOOD_QP ? SW_DROP_not_mine : SW_DROP_ttl, id, io);
         pkt->ttl--;
     }
     struct sw_port *to = &sw->port[out];
@@ -65,6 +67,17 @@ SW_INLINE bool sw_way_find(struct sw *sw, uint32_t in, pkt_t id, struct sw_io *i
         return sw_way_drop(sw, out, index, to->down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
     *way = (struct sw_way){pkt, from, onto, to, pg, in, out, pg_index, index, bytes, sw_cells(sw, bytes)};
     return true;
+}
+
+/* In a switch that only hashes; one with a balancer wants sw_way_find_any(). */
+SW_INLINE bool sw_way_find(struct sw *sw, uint32_t in, pkt_t id, struct sw_io *io, struct sw_way *way)
+{
+    return sw_way_find_by(sw, in, id, false, 0, io, way);
+}
+
+SW_INLINE bool sw_way_find_any(struct sw *sw, uint32_t in, pkt_t id, ps_t now, struct sw_io *io, struct sw_way *way)
+{
+    return sw_way_find_by(sw, in, id, true, now, io, way);
 }
 
 /*
@@ -92,8 +105,8 @@ SW_INLINE bool sw_way_pass(struct sw *sw, const struct sw_way *way)
     return true;
 }
 
-/* MMU, XOFF, mark, queue.  False: dropped. */
-SW_INLINE bool sw_way_queue(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+/* MMU, XOFF, mark, queue.  False: dropped.  `any`, a constant: there may be virtual output queues. */
+SW_INLINE bool sw_way_queue_by(struct sw *sw, const struct sw_way *way, pkt_t id, bool any, ps_t now, struct sw_io *io)
 {
     struct pkt *hot = io->pool->hot;
     uint32_t index = way->queue_index;
@@ -106,14 +119,20 @@ SW_INLINE bool sw_way_queue(struct sw *sw, const struct sw_way *way, pkt_t id, p
         mmu_egress_full(sw, queue, queue_rule, way->cells))
         return sw_way_drop(sw, way->out, index, SW_DROP_egress, id, io);
     if (sw_unlikely(!mmu_admit_quiet(sw, way->pg, rule, way->cells))) {
+        sw->blamed = (uint16_t)way->out;
+        sw->blamed_paused = to->paused >> index & 1;
         enum sw_drop verdict = sw_admit(sw, way->in, way->pg_index, way->cells, now, io);
         if (verdict != SW_DROPS) return sw_way_drop(sw, way->in, way->pg_index, verdict, id, io);
     }
 
     uint64_t length = queue->bytes;
-    if (sw_unlikely(length > queue_rule->mark_in_above)) sw_mark(sw, queue_rule, queue, way->pkt);
+    bool virtual = any && sw->voqs;
+    if (sw_unlikely(length > queue_rule->mark_in_above))
+        sw_mark(sw, queue_rule, queue, virtual ? voq_length(sw, way->out, index, way->in) : length, way->pkt);
     way->pkt->next = PKT_NONE;
-    if (to->filled >> index & 1)
+    if (to->filled >> index & 1 && virtual)
+        voq_push(sw, way, id, now, io);
+    else if (to->filled >> index & 1)
         hot[queue->tail].next = id;
     else
         queue->head = id;
@@ -124,6 +143,17 @@ SW_INLINE bool sw_way_queue(struct sw *sw, const struct sw_way *way, pkt_t id, p
     if (length + way->bytes > queue->bytes_max) queue->bytes_max = length + way->bytes;
     io->deadline = sw->deadline;
     return true;
+}
+
+/* In a switch with output queues; one that may have virtual ones wants sw_way_queue_any(). */
+SW_INLINE bool sw_way_queue(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+{
+    return sw_way_queue_by(sw, way, id, false, now, io);
+}
+
+SW_INLINE bool sw_way_queue_any(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+{
+    return sw_way_queue_by(sw, way, id, true, now, io);
 }
 
 #endif

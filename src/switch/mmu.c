@@ -55,14 +55,14 @@ bool mmu_egress_full(const struct sw *sw, const struct sw_queue *queue, const st
 
 bool mmu_must_pause(const struct sw *sw, const struct sw_pg *pg, const struct sw_pg_rule *rule)
 {
-    if (pg->headroom) return true;
+    if (pg->headroom || (sw->voqs && voq_over(sw, pg))) return true;
     uint32_t shared = mmu_shared(pg, rule);
     return shared && shared >= mmu_threshold(rule, sw->shared_size - sw->shared_used);
 }
 
 bool mmu_may_resume(const struct sw *sw, const struct sw_pg *pg, const struct sw_pg_rule *rule)
 {
-    if (pg->headroom) return false;
+    if (pg->headroom || (sw->voqs && voq_over(sw, pg))) return false;
     uint32_t shared = mmu_shared(pg, rule);
     return shared == 0 || (uint64_t)shared + rule->xon_offset <= mmu_threshold(rule, sw->shared_size - sw->shared_used);
 }

@@ -34,7 +34,11 @@ void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps)
 static bool emit(struct sw *sw, uint32_t port, uint8_t enable, uint16_t quanta, struct sw_io *io)
 {
     if (io->pauses == SW_PAUSES_MAX) return false;
-    io->pause[io->pauses++] = (struct sw_pause_out){.port = (uint16_t)port, .enable = enable, .quanta = quanta};
+    io->pause[io->pauses++] = (struct sw_pause_out){.port = (uint16_t)port,
+                                                    .enable = enable,
+                                                    .quanta = quanta,
+                                                    .cause = quanta ? sw->blamed : SW_NO_CAUSE,
+                                                    .passed_on = sw->blamed_paused};
     sw->counters[port].tx_pfc_frames++;
     return true;
 }
@@ -174,7 +178,7 @@ static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t qu
     sw_due(sw, port, slow->paused_until[prio]);
     if (state->paused_prio >> prio & 1) return;
     state->paused_prio |= (uint8_t)(1u << prio);
-    slow->paused_since[prio] = now;
+    slow->paused_since[prio] = slow->paused_from[prio] = now;
 }
 
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io)
@@ -269,6 +273,10 @@ void sw_settle(struct sw *sw, ps_t now)
                 slow->told_since[prio] = now;
             }
             /* The caller's end of a run may lie before a pause that was under way then. */
+            if (slow->storm >> prio & 1 && slow->storm_since[prio] < now) {
+                count->watchdog_ps += now - slow->storm_since[prio];
+                slow->storm_since[prio] = now;
+            }
             if (sw->port[port].paused_prio >> prio & 1 && slow->paused_since[prio] < now) {
                 count->rx_pause_ps += now - slow->paused_since[prio];
                 slow->paused_since[prio] = now;

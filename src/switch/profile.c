@@ -75,6 +75,10 @@ const char *sw_config_problem(const struct sw_config *config)
         return "the buffer has 2^31 cells or more: name a larger cell";
     if (config->mark > SW_MARK_DEQUEUE) return "ECN marks at enqueue or at dequeue";
     if (config->watchdog.on && !config->watchdog.poll_ps) return "the watchdog's poll interval is 0";
+    if (config->voq.on && (config->voq.credit_bytes == 0 || config->voq.credit_bytes > WEIGHT_MAX))
+        return "a credit has no bytes, or more than 2^29";
+    const char *balance = balance_problem(&config->balance);
+    if (balance) return balance;
     for (uint32_t port = 0; port < config->ports; port++) {
         const char *problem = port_problem(config->port[port]);
         if (problem) return problem;
@@ -165,6 +169,10 @@ static void compile(struct sw_profile *profile, const struct sw_port_config *por
     }
     for (uint32_t prio = 0; prio < SW_PRIOS; prio++)
         if (port->pfc_tx >> prio & 1) profile->pg[port->tc_to_pg[prio]].prios |= (uint8_t)(1u << prio);
+    if (!port->pause_all) return;
+    for (uint32_t pg = 0; pg < SW_PRIOS; pg++)
+        if (profile->pg[pg].prios) profile->pg[pg].prios = UINT8_MAX;
+    if (port->pfc_rx) profile->pfc_rx = UINT8_MAX;
 }
 
 void sw_profiles_compile(struct sw *sw)

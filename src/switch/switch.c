@@ -26,7 +26,8 @@ size_t sw_memory_bytes(const struct sw_config *config)
     return lines(sizeof(struct sw)) + lines(ports * sizeof(struct sw_port)) +
            lines(ports * SW_PRIOS * sizeof(struct sw_pg)) + lines(ports * SW_PRIOS * sizeof(struct sw_queue)) +
            lines(sw_profiles_count(config) * sizeof(struct sw_profile)) + lines(ports * sizeof(ps_t)) +
-           lines(ports * sizeof(struct sw_port_slow)) + lines(ports * sizeof(struct sw_port_counters));
+           lines(ports * sizeof(struct sw_port_slow)) + lines(ports * sizeof(struct sw_port_counters)) +
+           balance_bytes(&config->balance) + voq_bytes(config);
 }
 
 static void *take(uint8_t **at, size_t bytes)
@@ -50,11 +51,14 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
     sw->due = take(&at, ports * sizeof *sw->due);
     sw->slow = take(&at, ports * sizeof *sw->slow);
     sw->counters = take(&at, ports * sizeof *sw->counters);
+    sw->balancer = balance_init(take(&at, balance_bytes(&config->balance)), &config->balance);
+    sw->voqs = voq_init(take(&at, voq_bytes(config)), config);
     CHECK((size_t)(at - (uint8_t *)memory) == sw_memory_bytes(config));
 
     sw->config = config;
     sw->ports = config->ports;
     sw->deadline = PS_NEVER;
+    sw->blamed = SW_NO_CAUSE;
     sw_profiles_compile(sw);
     sw_set_routes(sw, routes);
     /* Seeds are small numbers as a rule: hashed as they are, two switches would choose alike. */
@@ -79,6 +83,7 @@ void sw_set_routes(struct sw *sw, const struct sw_routes *routes)
 {
     sw->routes = routes;
     route_init(sw);
+    if (sw->balancer) balance_forget(sw->balancer);
 }
 
 /* Counted at `port` under `prio` (its PG or its queue), and gone. */
@@ -86,16 +91,17 @@ __attribute__((noinline, cold)) void sw_drop(struct sw *sw, uint32_t port, uint3
                                              struct sw_io *io)
 {
     sw->counters[port].drop[why]++;
+    sw->counters[port].dropped_bytes += io->pool->hot[id].frame_bytes;
     sw->counters[port].prio[prio].drops++;
     pktpool_put(io->pool, id);
     io->deadline = sw->deadline;
 }
 
 __attribute__((noinline)) void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue,
-                                       struct pkt *pkt)
+                                       uint64_t bytes, struct pkt *pkt)
 {
     uint8_t ecn = pkt->tos & PKT_ECN_MASK;
-    if (ecn == PKT_ECN_NOT_ECT || ecn == PKT_ECN_CE || !ecn_mark(sw, rule, queue->bytes)) return;
+    if (ecn == PKT_ECN_NOT_ECT || ecn == PKT_ECN_CE || bytes <= rule->mark_min || !ecn_mark(sw, rule, bytes)) return;
     pkt->tos |= PKT_ECN_CE;
     queue->marked++;
 }
@@ -111,11 +117,13 @@ __attribute__((noinline)) enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint
     if (rule->lossless && !(sw->port[in].xoff >> pg_index & 1) &&
         (mmu_must_pause(sw, pg, rule) || (verdict != SW_DROPS && pg->held)))
         pfc_xoff(sw, in, pg_index, now, io);
+    sw->blamed = SW_NO_CAUSE;
     return verdict;
 }
 
 /* Takes the head of the queue off, and its cells from where it was charged. */
-static inline pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue, uint32_t index, struct pkt *hot)
+SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue, uint32_t index, struct pkt *hot,
+                    bool any)
 {
     pkt_t id = queue->head, next = hot[id].next;
     uint32_t bytes = hot[id].frame_bytes, in = hot[id].in_port;
@@ -125,7 +133,9 @@ static inline pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *qu
     queue->head = next;
     queue->cells -= cells;
     queue->bytes -= bytes;
-    if (next == PKT_NONE) {
+    if (any && next == SW_MORE) {
+        voq_refill(sw, queue, hot);
+    } else if (next == PKT_NONE) {
         port->filled &= (uint8_t) ~(1u << index);
         if (queue->deficit > 0) queue->deficit = 0;
     }
@@ -137,7 +147,8 @@ uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
 {
     struct sw_way way;
 
-    if (sw_unlikely(!sw_way_find(sw, in, id, io, &way)) || sw_unlikely(!sw_way_queue(sw, &way, id, now, io)))
+    if (sw_unlikely(!sw_way_find_any(sw, in, id, now, io, &way)) ||
+        sw_unlikely(!sw_way_queue_any(sw, &way, id, now, io)))
         return SW_DROPPED;
     return (uint16_t)way.out;
 }
@@ -151,7 +162,8 @@ __attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, u
         pfc_xon(sw, in, pg, now, io);
 }
 
-pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+/* `any`, a constant: there may be virtual output queues. */
+SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool any, ps_t now, struct sw_io *io)
 {
     struct sw_port *to = &sw->port[port];
     uint32_t ready = to->filled & ~(uint32_t)to->paused;
@@ -165,23 +177,33 @@ pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to, queues, ready);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
-    pkt_t id = pop(sw, to, queue, index, hot);
+    pkt_t id = pop(sw, to, queue, index, hot, any);
     struct pkt *pkt = &hot[id];
     queue->tx_packets++;
     queue->tx_bytes += pkt->frame_bytes;
 
     if (sw_unlikely(sw->port[pkt->in_port].xoff)) consider_xon(sw, pkt->in_port, pkt->tc, now, io);
     const struct sw_queue_rule *rule = &to->profile->queue[index];
-    if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, pkt);
+    if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, queue->bytes, pkt);
     io->deadline = sw->deadline;
     return id;
+}
+
+pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    return send_next(sw, port, false, now, io);
+}
+
+pkt_t sw_tx_any(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    return send_next(sw, port, true, now, io);
 }
 
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io)
 {
     struct sw_queue *from = sw_queue_at(sw, port, queue);
     while (sw->port[port].filled >> queue & 1)
-        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot), io);
+        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, true), io);
 }
 
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
@@ -211,7 +233,7 @@ void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io
         return;
     }
     pfc_forget(sw, port, now);
-    watchdog_forget(sw, port);
+    watchdog_forget(sw, port, now);
     state->down = !up;
     state->refuse = up ? 0 : UINT8_MAX;
     if (up) {

@@ -60,6 +60,7 @@ struct sw_port_config {
     uint8_t tc_to_queue[SW_PRIOS], tc_to_pg[SW_PRIOS];
     uint8_t pfc_rx;        /* bit p: honours pauses for priority p */
     uint8_t pfc_tx;        /* bit p: sends them */
+    bool pause_all;        /* 802.3x: a pause stops all priorities, in both directions; pfc_rx says whether obeyed */
     uint16_t pause_quanta; /* in frames sent, 65535 as a rule */
     uint32_t mtu_bytes;    /* larger frames are dropped; 0: any */
     struct sw_queue_config queue[SW_PRIOS];
@@ -71,6 +72,43 @@ struct sw_watchdog {
     ps_t poll_ps, detect_ps, restore_ps;
 };
 
+struct sw_raise {         /* what comes from above and goes back up goes on in the next lossless class */
+    const uint8_t *above; /* [ports] the other end is above this switch */
+    uint8_t dscp[64];     /* of the next class; its own where there is none */
+};
+
+/* How one of several next hops is chosen; balance.c.  ECMP (the hash of the flow) needs nothing of this. */
+enum sw_balance_kind { SW_ECMP, SW_FLOWLET, SW_ADAPTIVE, SW_SPRAY, SW_PIN };
+enum sw_pin_by { SW_PIN_BY_DST, SW_PIN_BY_SRC, SW_PIN_BY_HASH };
+#define SW_PIN_ANY UINT32_MAX
+#define SW_PINS_MAX 65536u
+#define SW_FLOWS_MAX (1u << 20)
+struct sw_pin {        /* a flow goes by this port */
+    uint32_t src, dst; /* endpoints; src SW_PIN_ANY: of all */
+    uint32_t qp;       /* of the destination; SW_PIN_ANY: all */
+    uint16_t port;
+};
+struct sw_balance {
+    uint8_t kind;           /* enum sw_balance_kind */
+    bool round_robin;       /* spray: each flow in turn, not at random */
+    bool by_flowlet;        /* adaptive: a flow moves only after a gap */
+    uint8_t pin_by;         /* enum sw_pin_by: what no pin names */
+    uint8_t hysteresis;     /* adaptive: levels, below 8; 0: a flow has no memory */
+    uint32_t quantum_bytes; /* adaptive: queues below are of level 0; each next level is twice as long */
+    uint32_t table;         /* flows remembered, a power of two */
+    ps_t gap_ps;            /* flowlets */
+    uint64_t seed;          /* of draws; the hash has its own */
+    const struct sw_pin *pin;
+    uint32_t pins;
+};
+
+struct sw_voq_config { /* virtual output queues; voq.c */
+    bool on;
+    uint32_t credit_bytes;
+    uint64_t xoff_bytes;    /* of a lossless one: its peer is paused; 0: by the group's threshold alone */
+    uint64_t on_chip_bytes; /* 0: all memory is on the chip */
+};
+
 struct sw_config {
     uint16_t ports;
     uint32_t cell_bytes;          /* buffer granularity; 1: bytes */
@@ -80,6 +118,10 @@ struct sw_config {
     bool refresh_pauses;          /* as 802.1Qbb; false: one XOFF, one XON, and pauses do not expire (hpcc-ns3) */
     uint64_t seed;                /* ECMP and marking */
     struct sw_watchdog watchdog;
+    struct sw_balance balance;
+    struct sw_voq_config voq;
+    bool drop_unknown;            /* lossless packets for an endpoint whose port is unknown are dropped, not flooded */
+    const struct sw_raise *raise; /* NULL: no class is raised */
     const struct sw_port_config *const *port; /* [ports] */
     const uint64_t *rate_bps;                 /* [ports] */
 };
@@ -92,12 +134,15 @@ struct sw_group {   /* equal- or weighted-cost next hops */
 struct sw_routes {
     const uint32_t *place_of;   /* [endpoint] the edge it hangs on */
     const uint16_t *local_port; /* [endpoint] the port, where place_of == own place */
+    const uint16_t *wired_port; /* [endpoint] as local_port, but nothing is ever forgotten; NULL: local_port */
     uint32_t own_place;         /* UINT32_MAX for a switch without endpoints */
     const uint16_t *group_of;   /* [place] -> group index; UINT16_MAX: no route */
     const struct sw_group *group;
     const uint16_t *port;
     uint8_t hash_fields; /* SW_HASH_* */
 };
+#define SW_FLOOD_PORT (UINT16_MAX - 1) /* in local_port: unknown; a caller that has any floods (sw_floods, sw_flood) */
+#define SW_FLOOD_QP 0xffffffu          /* in copies of what is flooded that reach none they are for */
 #define SW_HASH_SRC 1u
 #define SW_HASH_DST 2u
 #define SW_HASH_SPORT 4u
@@ -107,7 +152,10 @@ struct sw_pause_out { /* a PFC frame to send */
     uint16_t port;
     uint8_t enable;  /* priorities it speaks of */
     uint16_t quanta; /* 0: resume */
+    uint16_t cause;  /* XOFF: where the packet that crossed the threshold is to leave; SW_NO_CAUSE: a repetition */
+    bool passed_on;  /* that queue was paused itself */
 };
+#define SW_NO_CAUSE UINT16_MAX
 
 #define SW_PAUSES_MAX 64
 struct sw_io { /* what a call needs and answers; the caller owns it and empties pauses, kicks */
@@ -131,11 +179,18 @@ struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw
 uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 /* The next packet of a free port; PKT_NONE: nothing may go now (empty or paused). */
 pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+/* The same of a switch that may have virtual output queues: sw_tx() does not know them. */
+pkt_t sw_tx_any(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
 /* A PFC frame arrived on port. */
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io);
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
 /* Down: what is queued there is dropped, what arrives for it too, pauses in both directions are void. */
 void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
+/* odd.c: a packet for an endpoint whose port is not known ... */
+bool sw_floods(const struct sw *sw, const struct pkt *pkt);
+/* ... goes to every port that is up but the one it came by.  The pool holds a packet for each.  Answers how many were
+ * queued; all ports are to be asked. */
+uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 /* Other routes from here on; packets already queued stay where they are. */
 void sw_set_routes(struct sw *sw, const struct sw_routes *routes);
 
@@ -153,6 +208,21 @@ uint64_t sw_shared_bytes(const struct sw *sw); /* size of the shared pool */
 uint64_t sw_shared_used(const struct sw *sw);
 uint8_t sw_paused(const struct sw *sw, uint16_t port);  /* bit p: the peer paused priority p */
 uint8_t sw_pausing(const struct sw *sw, uint16_t port); /* bit p: the peer was told to pause priority p */
+
+/*
+ * waits.c: for whoever looks for deadlocks, over all switches at one moment.  `stuck` is [ports], bit q: queue q of
+ * that port.  sw_stuck_cells() counts what stuck queues hold by the group it came in by, [ports * SW_PRIOS], in
+ * cells.
+ */
+uint8_t sw_waiting(const struct sw *sw, uint16_t port); /* bit q: queue q holds packets and may not send */
+uint8_t sw_waiting_prios(const struct sw *sw, uint16_t port, uint8_t queue); /* bit p: priority p holds queue up */
+ps_t sw_paused_from(const struct sw *sw, uint16_t port, uint8_t prio);       /* when the pause that holds began */
+void sw_stuck_cells(const struct sw *sw, const struct pkt *hot, const uint8_t *stuck, uint32_t *ret_cells);
+/* Would the peer of port `in` be let go on with `prio` if all that is not stuck had left? */
+bool sw_would_resume(const struct sw *sw, uint16_t in, uint8_t prio, const uint32_t *cells);
+/* Does the queue hold packets that came in by that port and priority's group? */
+bool sw_queue_holds(const struct sw *sw, const struct pkt *hot, uint16_t port, uint8_t queue, uint16_t in,
+                    uint8_t prio);
 /* CHECKs the books: sums over queues == sums over PGs == pool use. */
 void sw_audit(const struct sw *sw);
 

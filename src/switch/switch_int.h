@@ -93,7 +93,9 @@ struct sw_port_slow {
     uint8_t kick_owed;
     ps_t refresh_at, poll_at;
     ps_t told_since[SW_PRIOS];
-    ps_t paused_since[SW_PRIOS], paused_until[SW_PRIOS]; /* by priority */
+    ps_t paused_since[SW_PRIOS], paused_until[SW_PRIOS]; /* by priority; counted up to `since` ... */
+    ps_t paused_from[SW_PRIOS];                          /* ... but paused from here on */
+    ps_t storm_since[SW_PRIOS];                          /* by queue: counted up to here */
     ps_t pause_seen[SW_PRIOS];                           /* last XOFF received */
     ps_t stuck_since[SW_PRIOS];                          /* by queue; PS_NEVER: not */
 };
@@ -113,6 +115,8 @@ struct sw {
     uint64_t hash_seed;
     uint64_t hash_node_mask, hash_flow_mask;
     struct rng rng;
+    struct sw_balancer *balancer; /* NULL: ECMP */
+    struct sw_voqs *voqs;         /* NULL: output queues in shared memory */
     /* cold */
     const struct sw_config *config;
     struct sw_port_slow *slow;
@@ -120,6 +124,8 @@ struct sw {
     struct sw_port_counters *counters;
     struct sw_profile *profile;
     uint32_t profiles;
+    uint16_t blamed; /* the egress port of the packet being admitted, for pauses it causes; SW_NO_CAUSE: none is */
+    bool blamed_paused;
 };
 
 _Static_assert(sizeof(struct sw_queue) == SW_LINE, "a queue is one cache line");
@@ -265,17 +271,43 @@ static inline uint32_t route_port(const struct sw *sw, const struct pkt *pkt)
 }
 void route_init(struct sw *sw);
 
+/* balance.c */
+const char *balance_problem(const struct sw_balance *rule); /* NULL: none */
+size_t balance_bytes(const struct sw_balance *rule);
+struct sw_balancer *balance_init(void *memory, const struct sw_balance *rule); /* NULL: ECMP, and no memory */
+void balance_forget(struct sw_balancer *balancer);                             /* other groups from here on */
+uint32_t balance_level(uint64_t bytes, uint32_t quantum_bytes);                /* 0 to 7 */
+/* As route_port(), in a switch that may have a balancer. */
+uint32_t route_balanced(struct sw *sw, const struct pkt *pkt, uint32_t tc, ps_t now);
+
+/* voq.c; a head that is not alone in its port's queues has SW_MORE for its next */
+#define SW_MORE (PKT_NONE - 1)
+struct sw_way;
+size_t voq_bytes(const struct sw_config *config);
+struct sw_voqs *voq_init(void *memory, const struct sw_config *config); /* NULL: none, and no memory */
+/* Behind a head: into the queue of its ingress port. */
+void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io);
+uint64_t voq_length(const struct sw *sw, uint32_t out, uint32_t queue, uint32_t in);
+bool voq_over(const struct sw *sw, const struct sw_pg *pg); /* one of the group's is too long */
+/* The head left, and others wait: the one whose turn it is becomes the head. */
+void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot);
+/* All packets of a queue, whatever the architecture: from its head on. */
+pkt_t sw_queued_next(const struct sw *sw, const struct pkt *hot, uint32_t port, uint32_t queue, pkt_t id);
+
 /* watchdog.c */
 void watchdog_arm(struct sw *sw, uint32_t port, ps_t now);
-void watchdog_forget(struct sw *sw, uint32_t port); /* the link went down or came up: no storm */
+void watchdog_forget(struct sw *sw, uint32_t port, ps_t now); /* the link went down or came up: no storm */
 ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 
 /* switch.c: what the pieces in hot.h call rarely */
 /* Counted at `port` under `prio` (its PG or its queue), and gone. */
 void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, struct sw_io *io);
-void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, struct pkt *pkt);
+void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, uint64_t bytes, struct pkt *pkt);
 /* The way of a packet that reaches a threshold: SW_DROPS when admitted, or why not. */
 enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now, struct sw_io *io);
+/* The class of what turns from down to up, from here on; true: the queue takes no arrivals, and the packet is gone. */
+struct sw_way;
+bool sw_way_raise(struct sw *sw, struct sw_way *way, pkt_t id, struct sw_io *io);
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io);
 
 #endif

@@ -26,6 +26,8 @@ void watchdog_arm(struct sw *sw, uint32_t port, ps_t now)
 static void detected(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, struct sw_io *io)
 {
     sw->counters[port].prio[queue].watchdog_detected++;
+    sw->counters[port].prio[queue].watchdog_acted_at_ps = now;
+    sw->slow[port].storm_since[queue] = now;
     sw->slow[port].storm |= (uint8_t)(1u << queue);
     sw->slow[port].stuck_since[queue] = PS_NEVER;
     if (sw->config->watchdog.drop) {
@@ -37,17 +39,20 @@ static void detected(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, str
     }
 }
 
-static void restored(struct sw *sw, uint32_t port, uint32_t queue)
+static void restored(struct sw *sw, uint32_t port, uint32_t queue, ps_t now)
 {
-    sw->counters[port].prio[queue].watchdog_restored++;
+    struct sw_prio_counters *count = &sw->counters[port].prio[queue];
+    count->watchdog_restored++;
+    count->watchdog_restored_at_ps = now;
+    if (now > sw->slow[port].storm_since[queue]) count->watchdog_ps += now - sw->slow[port].storm_since[queue];
     sw->slow[port].storm &= (uint8_t) ~(1u << queue);
     sw->port[port].refuse &= (uint8_t) ~(1u << queue);
 }
 
-void watchdog_forget(struct sw *sw, uint32_t port)
+void watchdog_forget(struct sw *sw, uint32_t port, ps_t now)
 {
     for (uint32_t mask = sw->slow[port].storm; mask; mask &= mask - 1)
-        restored(sw, port, (uint32_t)__builtin_ctz(mask));
+        restored(sw, port, (uint32_t)__builtin_ctz(mask), now);
     sw->slow[port].poll_at = PS_NEVER;
 }
 
@@ -63,7 +68,7 @@ static void poll_queue(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, s
             if (sw->port[port].paused_prio >> prio & 1 || now - slow->pause_seen[prio] < config->restore_ps)
                 quiet = false;
         }
-        if (quiet) restored(sw, port, queue);
+        if (quiet) restored(sw, port, queue, now);
         return;
     }
     if (!(sw->port[port].paused & sw->port[port].filled & 1u << queue)) {

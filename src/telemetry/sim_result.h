@@ -8,15 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/histo.h"
 #include "base/time.h"
 #include "nic/counters.h"
 #include "switch/counters.h"
 
 enum sim_state {
     SIM_RUNNING,
-    SIM_DONE,  /* every job has ended */
-    SIM_UNTIL, /* the time asked for was reached */
-    SIM_STUCK, /* jobs are unfinished and nothing will ever happen */
+    SIM_DONE,     /* every job has ended */
+    SIM_UNTIL,    /* the time asked for was reached */
+    SIM_STUCK,    /* jobs are unfinished and nothing will ever happen */
+    SIM_DEADLOCK, /* queues wait for each other in a circle, and nothing will break it */
 };
 struct sim_job {
     const char *name;
@@ -24,6 +26,28 @@ struct sim_job {
     uint64_t bytes;
     ps_t start, end; /* PS_NEVER: not reached */
     uint64_t bus_num, bus_den;
+    bool failed; /* a flow of it was given up on: its bytes over its time are no bandwidth */
+    bool collective;
+    uint8_t algorithm, protocol; /* of a collective, as run: enum fabric_algorithm, fabric_protocol */
+};
+
+#define SIM_GROUPS 7
+struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp, ep, edp, all */
+    uint32_t size;
+    uint64_t operations, bytes; /* in a step, of the rank with most */
+    ps_t busy_ps;               /* in a step, a rank, the mean: something of it was under way */
+    ps_t exposed_ps;            /* of it the rank waited for it */
+    ps_t exposed_most_ps;       /* of the rank that waited longest */
+};
+
+struct sim_training { /* steps of compute and communication */
+    uint32_t job;     /* into sim_result.job */
+    uint32_t steps, steps_ended;
+    ps_t *step_ps; /* [steps_ended] */
+    ps_t mean_ps;  /* of those; 0: none has ended */
+    ps_t compute_ps, exposed_ps;
+    uint32_t idle_ppm;
+    struct sim_training_group group[SIM_GROUPS];
 };
 
 struct sim_flow {
@@ -47,6 +71,7 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t ecn_marked; /* switch ports */
     uint64_t queue_max_bytes;          /* longest queue; switch ports */
     uint64_t drops;                    /* all reasons; a host's are its adapter's */
+    uint64_t lost_bytes;               /* of what was lost */
     uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
     const struct sw_port_counters *sw; /* NULL: a host's */
 };
@@ -54,6 +79,49 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
 struct sim_nic {
     uint32_t endpoint;
     const struct nic_counters *counters;
+    const struct histo *rtt_ns; /* of its packets; NULL: not asked for */
+};
+
+struct sim_failure {   /* the first work request that was completed with an error */
+    ps_t at;           /* PS_NEVER: none was */
+    uint32_t src, dst; /* endpoints */
+    uint32_t qpn;      /* of src */
+    bool retries;      /* they were used up; else the peer refused */
+    bool reachable;    /* src had a way to dst when the run ended */
+};
+
+struct sim_wait { /* a queue that may not send */
+    uint32_t port;
+    uint8_t priority;
+};
+
+struct sim_deadlock {
+    ps_t closed;           /* when the last pause of the circle took effect */
+    ps_t seen;             /* when it was looked for and found */
+    ps_t ended;            /* when it was looked for and found no more; PS_NEVER: it holds to the end */
+    uint32_t waits, stuck; /* queues in the circle; in all that can never send, the circle's too */
+    struct sim_wait *wait; /* each waits for the next, the last for the first */
+};
+
+struct sim_pause { /* a port that paused its peer, because of one of its switch's queues */
+    uint32_t port;
+    uint32_t cause; /* the port whose queue it was; UINT32_MAX: the pauser is a host */
+    uint8_t priority;
+    uint64_t count;    /* pauses begun */
+    ps_t time_ps;      /* the peer was told to pause for */
+    ps_t passed_on_ps; /* of it, begun while the queue was paused itself */
+};
+
+#define SIM_TIER_EMPTIES 8
+struct sim_tier {             /* links from switches of one role to those of another: how evenly they were used */
+    uint8_t from, to;         /* enum fabric_role */
+    uint8_t balance;          /* enum fabric_balance_kind of the senders */
+    uint8_t alike;            /* the role whose hash is the same, where links stay empty for it; UINT8_MAX: none */
+    uint32_t switches, links; /* of switches that sent anything there */
+    uint32_t mean_milli, worst_milli;          /* the fullest link over the mean, mean over switches and worst */
+    uint32_t expected_milli;                   /* the mean that an ideal hash would give; 0: not known */
+    uint32_t used_milli, expected_used_milli;  /* share of links that carried a tenth of the mean */
+    uint32_t empties, empty[SIM_TIER_EMPTIES]; /* with `alike`: the first ports that stayed empty */
 };
 
 struct sim_result {
@@ -68,6 +136,13 @@ struct sim_result {
     struct sim_port *port;
     struct sim_nic *nic;
     uint64_t work_failed; /* work requests completed with an error */
+    struct sim_failure failure;
+    uint32_t deadlocks, pauses, trainings;
+    struct sim_training *training;
+    struct sim_deadlock *deadlock;
+    struct sim_pause *pause;
+    uint32_t tiers; /* sim_imbalance() */
+    struct sim_tier *tier;
 };
 /* For time series: what a port holds and has sent by now. */
 struct sim_sample {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From jobs to arrays: instances, connections, transfers, rings, and each host's list of what is its own.
+ * From jobs to arrays: instances, connections, transfers, and each host's list of what is its own.
  *
  * All of it is made at set-up, so that a run allocates nothing.  A connection between the same two endpoints in the
  * same class is used again by later jobs, as a program keeps its queue pairs.
@@ -25,19 +25,22 @@ void *workload_grow(void *array, uint32_t count, uint32_t *capacity, size_t size
     return larger;
 }
 
-static uint64_t pair_hash(uint32_t src, uint32_t dst, uint32_t job_class, uint32_t number)
+static uint64_t pair_hash(const struct workload_connection *c)
 {
-    uint64_t hash = ((uint64_t)src << 32 | dst) * 0x9e3779b97f4a7c15ULL;
-    hash = (hash ^ hash >> 29 ^ ((uint64_t)job_class << 32 | number)) * 0xbf58476d1ce4e5b9ULL;
+    uint64_t hash = ((uint64_t)c->src << 32 | c->dst) * 0x9e3779b97f4a7c15ULL;
+    hash = (hash ^ hash >> 29 ^ ((uint64_t)c->kind << 40 | (uint64_t)c->job_class << 32 | c->number)) *
+           0xbf58476d1ce4e5b9ULL;
     return hash ^ hash >> 32;
 }
 
 /* Twice as large, everything entered again. */
 static void pairs_grow(struct workload *workload)
 {
-    uint32_t slots = workload->pair_slot ? (workload->pair_mask + 1) * 2 : 1024;
-    uint32_t *slot = malloc(slots * sizeof(*slot));
+    uint32_t slots = 1024;
 
+    while (slots <= workload->connections * 2)
+        slots *= 2;
+    uint32_t *slot = malloc(slots * sizeof(*slot));
     if (slot == NULL) {
         workload->failed = true;
         return;
@@ -48,43 +51,55 @@ static void pairs_grow(struct workload *workload)
     workload->pair_mask = slots - 1;
     for (uint32_t i = 0; i < workload->connections; i++) {
         const struct workload_connection *c = &workload->connection[i];
-        if (c->out_ring != WORKLOAD_NONE) continue;
-        uint64_t at = pair_hash(c->src, c->dst, c->job_class, c->number);
+        if (c->part) continue; /* stands behind the first */
+        uint64_t at = pair_hash(c);
         while (slot[at & workload->pair_mask] != WORKLOAD_NONE)
             at++;
         slot[at & workload->pair_mask] = i;
     }
 }
 
-uint32_t workload_add_connection(struct workload *workload, uint32_t src, uint32_t dst, uint32_t job_class)
+static void add_connection(struct workload *workload, const struct workload_connection *like, uint8_t part)
 {
     workload->connection = workload_grow(workload->connection, workload->connections, &workload->connection_capacity,
                                          sizeof(*workload->connection), &workload->failed);
+    if (workload->failed) return;
+    workload->connection[workload->connections] = *like;
+    workload->connection[workload->connections].part = part;
+    workload->connection[workload->connections++].number += part;
+}
+
+uint32_t workload_pairs(struct workload *workload, const struct workload_connection *like, uint32_t qps)
+{
+    if (workload->pair_slot == NULL || workload->connections * 2 > workload->pair_mask) pairs_grow(workload);
     if (workload->failed) return 0;
-    workload->connection[workload->connections] = (struct workload_connection){.src = src,
-                                                                               .dst = dst,
-                                                                               .job_class = job_class,
-                                                                               .out_ring = WORKLOAD_NONE,
-                                                                               .in_ring = WORKLOAD_NONE,
-                                                                               .first_waiting = WORKLOAD_NONE,
-                                                                               .last_waiting = WORKLOAD_NONE};
-    return workload->connections++;
+    uint64_t at = pair_hash(like);
+    for (uint32_t found; (found = workload->pair_slot[at & workload->pair_mask]) != WORKLOAD_NONE; at++) {
+        const struct workload_connection *c = &workload->connection[found];
+        if (c->src == like->src && c->dst == like->dst && c->job_class == like->job_class && c->kind == like->kind &&
+            c->number == like->number && c->parts == qps)
+            return found;
+    }
+    struct workload_connection made = *like;
+    uint32_t first = workload->connections;
+    made.parts = (uint8_t)qps;
+    for (uint32_t q = 0; q < qps && !workload->failed; q++)
+        add_connection(workload, &made, (uint8_t)q);
+    if (workload->failed) return 0;
+    workload->pair_slot[at & workload->pair_mask] = first;
+    return first;
 }
 
 uint32_t workload_pair(struct workload *workload, uint32_t src, uint32_t dst, uint32_t job_class, uint32_t number)
 {
-    if (workload->pair_slot == NULL || workload->connections * 2 > workload->pair_mask) pairs_grow(workload);
-    if (workload->failed) return 0;
-    uint64_t at = pair_hash(src, dst, job_class, number);
-    for (uint32_t found; (found = workload->pair_slot[at & workload->pair_mask]) != WORKLOAD_NONE; at++) {
-        const struct workload_connection *c = &workload->connection[found];
-        if (c->src == src && c->dst == dst && c->job_class == job_class && c->number == number) return found;
-    }
-    uint32_t made = workload_add_connection(workload, src, dst, job_class);
-    if (workload->failed) return 0;
-    workload->connection[made].number = number;
-    workload->pair_slot[at & workload->pair_mask] = made;
-    return made;
+    struct workload_connection like = {.src = src,
+                                       .dst = dst,
+                                       .job_class = job_class,
+                                       .number = number,
+                                       .first_waiting = WORKLOAD_NONE,
+                                       .last_waiting = WORKLOAD_NONE};
+
+    return workload_pairs(workload, &like, 1);
 }
 
 uint32_t workload_add_transfer(struct workload *workload, uint32_t instance, uint32_t connection, uint64_t bytes,
@@ -105,14 +120,8 @@ uint32_t workload_add_transfer(struct workload *workload, uint32_t instance, uin
     return workload->transfers++;
 }
 
-static bool is_collective(const struct fabric_job *job)
-{
-    return job->kind == FABRIC_JOB_ALLREDUCE || job->kind == FABRIC_JOB_REDUCESCATTER ||
-           job->kind == FABRIC_JOB_ALLGATHER;
-}
-
-static int build_instance(struct workload *workload, uint32_t job_index, uint32_t repetition, uint32_t after,
-                          struct fabric_errors *errors)
+static int build_instance(struct workload *workload, uint32_t job_index, uint32_t repetition, uint64_t bytes,
+                          uint32_t after, struct fabric_errors *errors)
 {
     const struct fabric_job *job = &workload->fabric->job[job_index];
 
@@ -121,29 +130,32 @@ static int build_instance(struct workload *workload, uint32_t job_index, uint32_
     if (workload->failed) return -ENOMEM;
     uint32_t index = workload->instances++;
     struct workload_instance *instance = &workload->instance[index];
+    bool first = index == 0 || workload->instance[index - 1].job != job_index;
     *instance = (struct workload_instance){.job = job_index,
                                            .repetition = repetition,
                                            .ranks = job->ranks,
                                            .start = PS_NEVER,
                                            .end = PS_NEVER,
                                            .after = after,
-                                           .delay = repetition ? job->gap_ps : job->at,
+                                           .delay = first ? job->at : job->gap_ps,
                                            .first_transfer = workload->transfers,
-                                           .first_ring = workload->rings};
-    if (is_collective(job)) {
-        if (repetition) {
-            *instance = workload->instance[index - 1];
-            instance->repetition = repetition;
-            instance->start = PS_NEVER;
-            instance->after = after;
-            instance->delay = job->gap_ps;
+                                           .coll = WORKLOAD_NONE,
+                                           .train = WORKLOAD_NONE};
+    if (fabric_job_trains(job->kind)) {
+        int error = train_build(workload, index, errors);
+        if (error) return error;
+        instance = &workload->instance[index];
+    } else if (fabric_job_collective(job->kind)) {
+        int error = 0;
+        if (!first && workload->instance[index - 1].bytes == bytes) {
+            instance->coll = instance[-1].coll;
+            instance->bytes = bytes;
+            instance->remaining = job->ranks;
         } else {
-            int error = rings_build(workload, index, errors);
-            if (error) return error;
-            instance = &workload->instance[index];
+            error = jobs_build(workload, index, bytes, errors);
         }
-        instance->bytes = job->size_bytes;
-        instance->remaining = instance->rings;
+        if (error) return error;
+        instance = &workload->instance[index];
     } else {
         transfers_generate(workload, index);
         if (workload->failed) return -ENOMEM;
@@ -153,6 +165,22 @@ static int build_instance(struct workload *workload, uint32_t job_index, uint32_
     }
     if (after == WORKLOAD_NONE) instance->start = instance->delay;
     return 0;
+}
+
+/* Each of a collective's sizes, each so many times; the next size after the last repetition of the one before. */
+static int build_job(struct workload *workload, uint32_t index, uint32_t after, struct fabric_errors *errors)
+{
+    const struct fabric_job *job = &workload->fabric->job[index];
+    uint32_t repeat = job->repeat ? job->repeat : 1, sizes = job->sizes ? job->size_count : 1;
+    int error = 0;
+
+    for (uint32_t s = 0; s < sizes; s++) {
+        for (uint32_t r = 0; r < repeat && !error; r++) {
+            error = build_instance(workload, index, r, job->sizes ? job->sizes[s] : job->size_bytes, after, errors);
+            after = workload->instances - 1;
+        }
+    }
+    return error;
 }
 
 static int build_jobs(struct workload *workload, struct fabric_errors *errors)
@@ -169,12 +197,8 @@ static int build_jobs(struct workload *workload, struct fabric_errors *errors)
             break;
         }
         uint32_t after = job->after == FABRIC_NONE ? WORKLOAD_NONE : last[job->after];
-        uint32_t repeat = job->repeat ? job->repeat : 1;
-        for (uint32_t r = 0; r < repeat && !error; r++) {
-            error = build_instance(workload, i, r, after, errors);
-            after = workload->instances - 1;
-        }
-        last[i] = after;
+        error = build_job(workload, i, after, errors);
+        last[i] = workload->instances - 1;
     }
     free(last);
     return error;
@@ -205,46 +229,70 @@ static int compare_by_offset(const void *a, const void *b)
     return x->transfer < y->transfer ? -1 : 1;
 }
 
-/* The tasks of one instance: one for each host that has transfers or rings in it, entered in order of host. */
-static int build_tasks_of(struct workload *workload, uint32_t index, struct by_offset *sorted, uint32_t *task_capacity,
-                          uint32_t *task_host, uint32_t *ring_slot)
+static int add_task(struct workload *workload, const struct host_task *task, uint32_t *capacity, uint32_t *tasks_of)
+{
+    bool failed = false;
+
+    workload->task = workload_grow(workload->task, workload->tasks, capacity, sizeof(*workload->task), &failed);
+    if (failed) return -ENOMEM;
+    workload->task[workload->tasks++] = *task;
+    tasks_of[task->host]++;
+    return 0;
+}
+
+/* One for each host that has ranks in it. */
+static int build_collective_tasks(struct workload *workload, uint32_t index, uint32_t *capacity, uint32_t *tasks_of)
+{
+    const struct comm *comm = workload->coll.comm[workload->coll.op[workload->instance[index].coll].comm];
+    int error = 0;
+
+    for (uint32_t h = 0; h < comm->hosts && !error; h++) {
+        struct host_task task = {
+            .instance = index, .host = comm->host[h], .next = comm->first[h], .end = comm->first[h + 1]};
+        error = add_task(workload, &task, capacity, tasks_of);
+    }
+    return error;
+}
+
+static int build_training_tasks(struct workload *workload, uint32_t index, uint32_t *capacity, uint32_t *tasks_of)
+{
+    const struct train *train = workload->trains.train[workload->instance[index].train];
+    int error = 0;
+
+    for (uint32_t i = 0, end; i < train->ranks && !error; i = end) {
+        uint32_t host = train->rank[train->by_host[i]].host;
+        for (end = i; end < train->ranks && train->rank[train->by_host[end]].host == host;)
+            end++;
+        struct host_task task = {.instance = index, .host = host, .next = i, .end = end};
+        error = add_task(workload, &task, capacity, tasks_of);
+    }
+    return error;
+}
+
+/* The tasks of one instance: one for each host that has transfers in it, entered in order of host. */
+static int build_tasks_of(struct workload *workload, uint32_t index, struct by_offset *sorted, uint32_t *capacity,
+                          uint32_t *tasks_of)
 {
     struct workload_instance *instance = &workload->instance[index];
-    bool collective = instance->rings > 0;
-    uint32_t count = collective ? instance->rings : instance->transfers;
-    uint32_t first = collective ? instance->first_ring : instance->first_transfer;
+    uint32_t count = instance->transfers, first = instance->first_transfer;
+    int error = 0;
 
+    if (instance->coll != WORKLOAD_NONE) return build_collective_tasks(workload, index, capacity, tasks_of);
+    if (instance->train != WORKLOAD_NONE) return build_training_tasks(workload, index, capacity, tasks_of);
     for (uint32_t i = 0; i < count; i++)
-        sorted[i] =
-            (struct by_offset){.transfer = first + i,
-                               .host = collective ? workload->ring[first + i].host : transfer_host(workload, first + i),
-                               .offset = collective ? 0 : workload->transfer[first + i].offset};
+        sorted[i] = (struct by_offset){.transfer = first + i,
+                                       .host = transfer_host(workload, first + i),
+                                       .offset = workload->transfer[first + i].offset};
     qsort(sorted, count, sizeof(*sorted), compare_by_offset);
-    for (uint32_t i = 0; i < count;) {
+    for (uint32_t i = 0; i < count && !error;) {
         uint32_t host = sorted[i].host, end = i;
-        while (end < count && sorted[end].host == host)
-            end++;
-        bool failed = false;
-        workload->task =
-            workload_grow(workload->task, workload->tasks, task_capacity, sizeof(*workload->task), &failed);
-        if (failed) return -ENOMEM;
-        struct host_task task = {.instance = index, .host = host};
-        if (collective) {
-            task.first_ring = *ring_slot;
-            task.rings = end - i;
-            for (uint32_t k = i; k < end; k++)
-                workload->host_ring[(*ring_slot)++] = sorted[k].transfer;
-        } else {
-            task.next = first + i;
-            task.end = first + end;
-            for (uint32_t k = i; k < end; k++)
-                workload->host_transfer[first + k] = sorted[k].transfer;
-        }
-        workload->task[workload->tasks++] = task;
-        task_host[host]++;
+        for (; end < count && sorted[end].host == host; end++)
+            workload->host_transfer[first + end] = sorted[end].transfer;
+        struct host_task task = {.instance = index, .host = host, .next = first + i, .end = first + end};
+        error = add_task(workload, &task, capacity, tasks_of);
         i = end;
     }
-    return 0;
+    return error;
 }
 
 /* Tasks were entered instance by instance; hosts want theirs together. */
@@ -267,56 +315,41 @@ static int tasks_by_host(struct workload *workload, const uint32_t *tasks_of)
     return 0;
 }
 
-static int build_locals(struct workload *workload)
-{
-    uint32_t *count = calloc(workload->fabric->hosts + 1, sizeof(*count));
-    size_t total = 0;
-
-    if (count == NULL) return -ENOMEM;
-    for (uint32_t i = 0; i < workload->rings; i++) {
-        if (workload->ring[i].connections) continue;
-        count[workload->ring[i].host] += WORKLOAD_DEPTH;
-        total += WORKLOAD_DEPTH;
-    }
-    workload->local_items = calloc(total + 1, sizeof(*workload->local_items));
-    if (workload->local_items) {
-        struct heap_item *at = workload->local_items;
-        for (uint32_t h = 0; h < workload->fabric->hosts; h++) {
-            heap_init(&workload->host[h].local, at, count[h]);
-            at += count[h];
-        }
-    }
-    free(count);
-    return workload->local_items ? 0 : -ENOMEM;
-}
-
 static int build_hosts(struct workload *workload)
 {
-    uint32_t hosts = workload->fabric->hosts, task_capacity = 0, ring_slot = 0;
-    uint64_t most = 1, ring_slots = 1;
+    uint32_t hosts = workload->fabric->hosts, task_capacity = 0;
+    uint64_t most = 1;
 
-    for (uint32_t i = 0; i < workload->instances; i++) {
-        const struct workload_instance *instance = &workload->instance[i];
-        uint32_t count = instance->rings ? instance->rings : instance->transfers;
-        if (count > most) most = count;
-        ring_slots += instance->rings;
-    }
+    for (uint32_t i = 0; i < workload->instances; i++)
+        if (workload->instance[i].transfers > most) most = workload->instance[i].transfers;
     struct by_offset *sorted = calloc(most, sizeof(*sorted));
     uint32_t *tasks_of = calloc(hosts + 1, sizeof(*tasks_of));
-    workload->host = calloc(hosts + 1, sizeof(*workload->host));
     workload->host_transfer = calloc(workload->transfers + 1, sizeof(uint32_t));
-    workload->host_ring = calloc(ring_slots, sizeof(uint32_t));
     workload->wake = calloc(hosts + 1, sizeof(uint32_t));
     int error = 0;
-    if (!sorted || !tasks_of || !workload->host || !workload->host_transfer || !workload->host_ring || !workload->wake)
-        error = -ENOMEM;
+    if (!sorted || !tasks_of || !workload->host_transfer || !workload->wake) error = -ENOMEM;
     for (uint32_t i = 0; i < workload->instances && !error; i++)
-        error = build_tasks_of(workload, i, sorted, &task_capacity, tasks_of, &ring_slot);
+        error = build_tasks_of(workload, i, sorted, &task_capacity, tasks_of);
     if (!error) error = tasks_by_host(workload, tasks_of);
-    if (!error) error = build_locals(workload);
     free(sorted);
     free(tasks_of);
     return error;
+}
+
+/* What programs may use while they are set up. */
+static int build_empty(struct workload *workload)
+{
+    const struct fabric *fabric = workload->fabric;
+
+    workload->host = calloc(fabric->hosts + 1u, sizeof(*workload->host));
+    workload->coll.gpu_out = calloc(fabric->gpus + 1u, sizeof(ps_t));
+    workload->coll.gpu_in = calloc(fabric->gpus + 1u, sizeof(ps_t));
+    if (!workload->host || !workload->coll.gpu_out || !workload->coll.gpu_in) return -ENOMEM;
+    for (uint32_t h = 0; h < fabric->hosts; h++)
+        workload->host[h].stalled = workload->host[h].freed = WORKLOAD_NONE;
+    workload->coll.gpu_rate = rate_of(fabric->gpu_rate_bps);
+    workload->coll.nvls_rate = rate_of(fabric->gpu_rate_bps / 1000000 * fabric->gpu_nvls_ppm);
+    return 0;
 }
 
 int workload_create(const struct fabric *fabric, const struct workload_options *options, struct workload **ret,
@@ -327,7 +360,8 @@ int workload_create(const struct fabric *fabric, const struct workload_options *
     if (workload == NULL) return -ENOMEM;
     workload->fabric = fabric;
     workload->options = *options;
-    int error = build_jobs(workload, errors);
+    int error = build_empty(workload);
+    if (!error) error = build_jobs(workload, errors);
     if (!error) error = build_hosts(workload);
     free(workload->pair_slot);
     workload->pair_slot = NULL;
@@ -342,16 +376,20 @@ int workload_create(const struct fabric *fabric, const struct workload_options *
 void workload_free(struct workload *workload)
 {
     if (workload == NULL) return;
+    collectives_free(workload);
+    trains_free(workload);
+    free(workload->pair_slot);
+    for (uint32_t h = 0; workload->host && h < workload->fabric->hosts; h++) {
+        free(workload->host[h].events.item);
+        free(workload->host[h].done);
+    }
     free(workload->connection);
     free(workload->transfer);
     free(workload->instance);
-    free(workload->ring);
     free(workload->host);
     free(workload->task);
     free(workload->host_transfer);
-    free(workload->host_ring);
     free(workload->wake);
-    free(workload->local_items);
     free(workload);
 }
 
@@ -359,7 +397,6 @@ size_t workload_memory_bytes(const struct workload *workload)
 {
     return workload->connection_capacity * sizeof(*workload->connection) +
            workload->transfer_capacity * (sizeof(*workload->transfer) + sizeof(uint32_t)) +
-           workload->instance_capacity * sizeof(*workload->instance) +
-           workload->ring_capacity * sizeof(*workload->ring) + workload->tasks * sizeof(*workload->task) +
-           workload->fabric->hosts * (sizeof(*workload->host) + sizeof(uint32_t));
+           workload->instance_capacity * sizeof(*workload->instance) + workload->tasks * sizeof(*workload->task) +
+           workload->fabric->hosts * (sizeof(*workload->host) + sizeof(uint32_t)) + collectives_bytes(workload);
 }

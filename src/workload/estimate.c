@@ -4,8 +4,9 @@
  * letters each and hundreds of gigabytes.
  *
  * Transfers are counted (a Poisson job's by their expectation), connections bounded by the pairs there are.  Arrays
- * grow by doubling and are twice there while they do, so three times the contents is taken.  Rings are left out:
- * repetitions share them, and there are no more than ranks times channels.
+ * grow by doubling and are twice there while they do, so three times the contents is taken.  Of collectives the pipes
+ * are counted, about: an AllToAll has one for each pair.  Repetitions and sizes share them.  Training jobs are left
+ * out.
  */
 #include "workload/draw.h"
 #include "workload/workload_int.h"
@@ -34,6 +35,7 @@ static uint64_t transfers(const struct fabric *fabric, const struct fabric_job *
     case FABRIC_JOB_ALL_TO_ALL:
         return (uint64_t)job->ranks * (job->ranks - 1);
     case FABRIC_JOB_INCAST:
+        return (uint64_t)job->degree * (job->bursts ? job->bursts : 1);
     case FABRIC_JOB_RANDOM:
         return job->degree;
     case FABRIC_JOB_POISSON:
@@ -41,6 +43,14 @@ static uint64_t transfers(const struct fabric *fabric, const struct fabric_job *
     case FABRIC_JOB_ALLREDUCE:
     case FABRIC_JOB_REDUCESCATTER:
     case FABRIC_JOB_ALLGATHER:
+    case FABRIC_JOB_BROADCAST:
+    case FABRIC_JOB_REDUCE:
+    case FABRIC_JOB_GATHER:
+    case FABRIC_JOB_SENDRECV:
+    case FABRIC_JOB_ALLTOALL:
+    case FABRIC_JOB_TRAINING:
+    case FABRIC_JOB_INFERENCE:
+    case FABRIC_JOB_TRACE:
         break;
     }
     return 0;
@@ -51,16 +61,51 @@ static u128 least(u128 a, u128 b)
     return a < b ? a : b;
 }
 
+static u128 collective_bytes(const struct fabric *fabric, const struct fabric_job *job)
+{
+    uint64_t n = job->ranks, gpus = 1, nics = 1, lanes = 0, pipes;
+    u128 qps = job->qps ? job->qps : 1;
+
+    if (!fabric_job_collective((enum fabric_job_kind)job->kind)) return 0;
+    for (uint32_t h = 0; h < fabric->hosts; h++) {
+        uint64_t own = fabric->first_gpu[h + 1] - fabric->first_gpu[h];
+        uint64_t ports = fabric->first_endpoint[h + 1] - fabric->first_endpoint[h];
+        if (own > gpus) gpus = own;
+        if (ports > nics) nics = ports;
+    }
+    uint64_t channels = job->channels ? job->channels : nics;
+    if (job->kind == FABRIC_JOB_ALLTOALL) {
+        pipes = n * (n - 1);
+        lanes = n * 2 * (job->channels ? channels : 4);
+    } else if (job->kind == FABRIC_JOB_GATHER || job->kind == FABRIC_JOB_SENDRECV) {
+        pipes = n;
+        lanes = n * 2 * (job->channels ? channels : 1);
+    } else if (job->algorithm == FABRIC_ALGORITHM_RING && n > gpus) {
+        pipes = (n / gpus + 1) * channels;
+    } else if (job->algorithm >= FABRIC_ALGORITHM_NVLS) {
+        channels = job->channels ? channels : 4;
+        pipes = n * channels * (2 * (gpus < n ? gpus : n) + 1);
+        lanes = n * channels * 4;
+    } else {
+        pipes = 2 * n * channels * (job->channels ? 1 : 2);
+        lanes = pipes;
+    }
+    return (u128)pipes * (sizeof(struct pipe_out) + sizeof(struct pipe_in) + 2 * sizeof(uint32_t) +
+                          (qps + 1) * (sizeof(struct workload_connection) + 4 * sizeof(uint32_t))) +
+           (u128)lanes * (sizeof(struct coll_lane) + 2 * sizeof(uint32_t)) + n * (sizeof(struct comm_rank) + 64);
+}
+
 static u128 job_bytes(const struct fabric *fabric, const struct fabric_job *job)
 {
-    uint64_t repeat = job->repeat ? job->repeat : 1, each = transfers(fabric, job);
+    uint64_t repeat = (uint64_t)(job->repeat ? job->repeat : 1) * (job->sizes ? job->size_count : 1);
+    uint64_t each = transfers(fabric, job);
     uint64_t pairs = (uint64_t)job->ranks * job->ranks * (job->qps ? job->qps : 1);
     u128 all = (u128)each * repeat, connections = least(all, pairs);
     u128 tasks = (u128)least(each ? each : job->ranks, fabric->hosts) * repeat;
 
     if (job->kind == FABRIC_JOB_FLOWS) connections = each;
     if (job->kind == FABRIC_JOB_RANDOM) connections = all; /* each pair it draws has a queue pair of its own */
-    return GROWTH * (repeat * (u128)sizeof(struct workload_instance) +
+    return GROWTH * (collective_bytes(fabric, job) + repeat * (u128)sizeof(struct workload_instance) +
                      all * (sizeof(struct workload_transfer) + sizeof(uint32_t)) + tasks * sizeof(struct host_task) +
                      connections * (sizeof(struct workload_connection) + 4 * sizeof(uint32_t)));
 }

@@ -25,6 +25,45 @@ void instance_part_done(struct workload *workload, uint32_t index, ps_t now)
     CHECK(before > 0);
 }
 
+void host_event(struct workload *workload, uint32_t host, ps_t at, uint64_t id)
+{
+    struct heap *events = &workload->host[host].events;
+
+    if (events->count == events->capacity) {
+        uint32_t wanted = events->capacity ? events->capacity * 2 : 16;
+        events->item = realloc(events->item, wanted * sizeof(*events->item));
+        CHECK(events->item != NULL);
+        events->capacity = wanted;
+    }
+    CHECK(heap_push(events, at, id));
+}
+
+void host_tell(struct workload *workload, uint32_t host, const struct coll_program *program, uint64_t token)
+{
+    struct workload_host *own = &workload->host[host];
+
+    if (own->dones == own->done_capacity) {
+        own->done_capacity = own->done_capacity ? own->done_capacity * 2 : 8;
+        own->done = realloc(own->done, own->done_capacity * sizeof(*own->done));
+        CHECK(own->done != NULL);
+    }
+    own->done[own->dones++] = (struct host_done){.program = program, .token = token};
+}
+
+/* Before a call for a host returns: slots given back within it, and programs that wait to be told. */
+static void host_settle(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+{
+    struct workload_host *own = &workload->host[host];
+
+    lanes_settle(workload, host, now, out);
+    for (uint32_t i = 0; i < own->dones; i++) {
+        struct host_done done = own->done[i]; /* the list may move while it is told */
+        done.program->done(workload, host, done.token, now, out);
+        lanes_settle(workload, host, now, out);
+    }
+    own->dones = 0;
+}
+
 /* Posts parts of the transfer while the connection takes any; false: some are left. */
 static bool transfer_post(struct workload *workload, uint32_t index, struct workload_out *out)
 {
@@ -61,6 +100,12 @@ static void transfer_start(struct workload *workload, uint32_t index, ps_t at, s
     connection->last_waiting = index;
 }
 
+void transfer_begin(struct workload *workload, uint32_t index, ps_t now, struct workload_out *out)
+{
+    CHECK(out->posts < WORKLOAD_POSTS);
+    transfer_start(workload, index, now, out);
+}
+
 static void connection_post_waiting(struct workload *workload, struct workload_connection *connection,
                                     struct workload_out *out)
 {
@@ -76,9 +121,9 @@ static ps_t task_next(const struct workload *workload, const struct host_task *t
 {
     const struct workload_instance *instance = &workload->instance[task->instance];
 
-    if (instance->start == PS_NEVER) return PS_NEVER;
-    if (task->rings) return task->rings_started ? PS_NEVER : instance->start;
-    if (task->next == task->end) return PS_NEVER;
+    if (instance->start == PS_NEVER || task->next == task->end) return PS_NEVER;
+    if (instance->coll != WORKLOAD_NONE) return ps_add(instance->start, workload->fabric->gpu_launch_ps);
+    if (instance->train != WORKLOAD_NONE) return instance->start;
     /* Those that wait for another have no time, and stand last. */
     return ps_add(instance->start, workload->transfer[workload->host_transfer[task->next]].offset);
 }
@@ -86,7 +131,7 @@ static ps_t task_next(const struct workload *workload, const struct host_task *t
 ps_t workload_next(const struct workload *workload, uint32_t host)
 {
     const struct workload_host *own = &workload->host[host];
-    ps_t next = heap_next(&own->local);
+    ps_t next = heap_next(&own->events);
 
     for (uint32_t i = own->live; i < own->tasks; i++) {
         ps_t at = task_next(workload, &workload->task[own->first_task + i]);
@@ -98,13 +143,14 @@ ps_t workload_next(const struct workload *workload, uint32_t host)
 static void task_run(struct workload *workload, struct host_task *task, uint32_t host, ps_t now,
                      struct workload_out *out)
 {
-    if (task->rings) {
-        task->rings_started = true;
-        for (uint32_t i = 0; i < task->rings; i++)
-            ring_start(workload, workload->host_ring[task->first_ring + i], task->instance);
-        for (uint32_t i = 0; i < task->rings; i++)
-            if (!ring_advance(workload, host, workload->host_ring[task->first_ring + i], now, out))
-                workload->host[host].stalled = out->more = true;
+    uint32_t coll = workload->instance[task->instance].coll, train = workload->instance[task->instance].train;
+
+    if (coll != WORKLOAD_NONE || train != WORKLOAD_NONE) {
+        while (coll != WORKLOAD_NONE && task->next < task->end)
+            comm_start_at(workload, coll, task->next++, task->instance, now, out);
+        while (task->next < task->end)
+            train_start(workload, train, task->next++, now, out);
+        host_settle(workload, host, now, out);
         return;
     }
     while (task_next(workload, task) <= now && !out->more) {
@@ -116,32 +162,17 @@ static void task_run(struct workload *workload, struct host_task *task, uint32_t
     }
 }
 
-/* Rings that found no room for their posts. */
-static void host_resume(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
-{
-    struct workload_host *own = &workload->host[host];
-
-    if (!own->stalled) return;
-    own->stalled = false;
-    for (uint32_t i = own->live; i < own->tasks; i++) {
-        const struct host_task *task = &workload->task[own->first_task + i];
-        for (uint32_t r = 0; task->rings_started && r < task->rings; r++)
-            if (workload->ring[workload->host_ring[task->first_ring + r]].instance == task->instance &&
-                !ring_advance(workload, host, workload->host_ring[task->first_ring + r], now, out))
-                own->stalled = out->more = true;
-    }
-}
-
 void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
 {
     struct workload_host *own = &workload->host[host];
 
     out->more = false;
-    host_resume(workload, host, now, out);
-    while (heap_next(&own->local) <= now && !out->more) {
+    if (own->stalled != WORKLOAD_NONE) pipes_resume(workload, host, out);
+    while (heap_next(&own->events) <= now && !out->more) {
         struct heap_item item;
-        heap_pop(&own->local, &item);
-        ring_local(workload, host, (uint32_t)(item.id >> 32), (uint32_t)item.id, now, out);
+        heap_pop(&own->events, &item);
+        pipe_event(workload, host, item.id, now, out);
+        host_settle(workload, host, now, out);
     }
     for (uint32_t i = own->live; i < own->tasks && !out->more; i++) {
         struct host_task *task = &workload->task[own->first_task + i];
@@ -150,19 +181,20 @@ void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct w
     /* Tasks that are over, at the front: the list of a host with many repetitions stays short. */
     while (own->live < own->tasks) {
         const struct host_task *task = &workload->task[own->first_task + own->live];
-        bool over = task->rings ? workload->instance[task->instance].end != PS_NEVER : task->next == task->end;
-        if (!over) break;
+        if (task->next != task->end) break;
         own->live++;
     }
 }
 
-void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uint64_t tag, bool good, ps_t now,
+void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_t tag, bool good, ps_t now,
                    struct workload_out *out)
 {
     struct workload_connection *connection = &workload->connection[index];
 
-    if (connection->out_ring != WORKLOAD_NONE) {
-        if (good) ring_sent(workload, host, index, now, out);
+    if (connection->kind != WORKLOAD_TRANSFERS) {
+        if (!good) return;
+        pipe_sent(workload, host, index, tag, now, out);
+        host_settle(workload, host, now, out);
         return;
     }
     struct workload_transfer *transfer = &workload->transfer[tag];
@@ -178,10 +210,12 @@ void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uin
     connection_post_waiting(workload, connection, out);
 }
 
-void workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+void workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                        struct workload_out *out)
 {
-    if (workload->connection[connection].in_ring != WORKLOAD_NONE) ring_received(workload, host, connection, now, out);
+    if (workload->connection[connection].kind == WORKLOAD_TRANSFERS) return;
+    pipe_received(workload, host, connection, imm, now, out);
+    host_settle(workload, host, now, out);
 }
 
 /* Every host that has a task in the instance is to look at its time again. */
@@ -211,7 +245,8 @@ uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_
             }
             /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time,
              * nor one that would bring whoever waits for it here in time: it ends in the call that starts it. */
-            bool empty = instance->transfers == 0 && instance->rings == 0;
+            bool empty =
+                instance->transfers == 0 && instance->coll == WORKLOAD_NONE && instance->train == WORKLOAD_NONE;
             if (instance->start != PS_NEVER && instance->end == PS_NEVER && (instance->start <= now || empty) &&
                 instance->remaining == 0)
                 instance->end = instance->last > instance->start ? instance->last : instance->start;
@@ -276,9 +311,13 @@ void workload_bus_factor(const struct workload *workload, uint32_t index, uint64
         *ret_num = 2 * (n - 1);
         *ret_den = n;
         break;
+    case FABRIC_JOB_GATHER: /* what goes into the root */
+        *ret_num = n - 1;
+        break;
     case FABRIC_JOB_REDUCESCATTER:
     case FABRIC_JOB_ALLGATHER:
     case FABRIC_JOB_ALL_TO_ALL:
+    case FABRIC_JOB_ALLTOALL:
         *ret_num = n - 1;
         *ret_den = n;
         break;

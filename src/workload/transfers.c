@@ -111,7 +111,8 @@ static void generate_incast(struct workload *workload, uint32_t instance, const 
             from[turn] = from[j];
             from[j] = moved;
         }
-        send(workload, instance, from[turn], to, i / count, job->size_bytes, 0);
+        for (uint32_t b = 0; b < (job->bursts ? job->bursts : 1); b++)
+            send(workload, instance, from[turn], to, i / count, job->size_bytes, b * job->every_ps);
     }
     free(from);
 }
@@ -192,6 +193,14 @@ void transfers_generate(struct workload *workload, uint32_t instance)
     case FABRIC_JOB_ALLREDUCE:
     case FABRIC_JOB_REDUCESCATTER:
     case FABRIC_JOB_ALLGATHER:
-        CHECK(job->kind > FABRIC_JOB_ALLGATHER); /* a collective has rings */
+    case FABRIC_JOB_BROADCAST:
+    case FABRIC_JOB_REDUCE:
+    case FABRIC_JOB_GATHER:
+    case FABRIC_JOB_SENDRECV:
+    case FABRIC_JOB_ALLTOALL:
+    case FABRIC_JOB_TRAINING:
+    case FABRIC_JOB_INFERENCE:
+    case FABRIC_JOB_TRACE:
+        CHECK(!fabric_job_collective(job->kind) && !fabric_job_trains(job->kind)); /* they have programs */
     }
 }

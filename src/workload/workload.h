@@ -3,7 +3,7 @@
  * Jobs as transfers: who sends what to whom, and when.
  *
  * The jobs of a fabric become plain arrays: connections (a queue pair at each end, made at set-up), transfers (a
- * message on a connection at a time) and rings (a rank's place in a collective's channel).  What happens then is a
+ * message on a connection at a time) and collectives (coll.h).  What happens then is a
  * state machine of each host, driven by three calls: a time it named has come, a work request was completed, a
  * message arrived.  Each answers what to post.  Nothing is called back.
  *
@@ -23,15 +23,22 @@
 #define WORKLOAD_NONE UINT32_MAX
 #define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most */
 
-struct workload_connection {              /* from src to dst; what flows back are acknowledgements */
-    uint32_t src, dst;                    /* endpoints */
-    uint32_t number;                      /* of its kind: the how-manieth between the two */
-    uint32_t job_class;                   /* into fabric.classes */
+enum workload_kind { /* of a connection */
+                     WORKLOAD_TRANSFERS,
+                     WORKLOAD_DATA,  /* of collectives */
+                     WORKLOAD_CLEARS /* what receivers clear senders with */
+};
+
+struct workload_connection { /* from src to dst; what flows back are acknowledgements */
+    uint32_t src, dst;       /* endpoints */
+    uint32_t number;         /* of its kind: the how-manieth between the two */
+    uint32_t job_class;      /* into fabric.classes */
+    uint8_t kind;            /* enum workload_kind */
+    uint8_t part;            /* of several that share each message */
+    uint8_t parts;
     bool notifies;                        /* the receiver is told of each message (WRITE with immediate) */
-    uint32_t out_ring, in_ring;           /* rings it serves; WORKLOAD_NONE: transfers */
     uint32_t posted, done;                /* work requests; the src host's */
-    uint32_t received;                    /* messages; the dst host's */
-    uint32_t first_waiting, last_waiting; /* transfers due that found the queue full; the src host's */
+    uint32_t first_waiting, last_waiting; /* transfers, or pipes, that found the queue full; the src host's */
 };
 
 struct workload_transfer {
@@ -55,15 +62,17 @@ struct workload_instance { /* a job, the how-manieth time */
     uint32_t after;  /* instance whose end it waits for; WORKLOAD_NONE: none */
     ps_t delay;      /* after that end, or after 0 */
     uint32_t first_transfer, transfers;
-    uint32_t first_ring, rings;
-    uint64_t remaining; /* transfers or rings not finished; atomic */
+    uint32_t coll;      /* operation; WORKLOAD_NONE: transfers, or training */
+    uint32_t train;     /* training job; WORKLOAD_NONE: none */
+    uint64_t remaining; /* transfers or ranks not finished; atomic */
     ps_t last;          /* latest completion so far; atomic */
 };
 
 struct workload_post {
     uint32_t connection;
     uint64_t bytes;
-    uint64_t tag; /* comes back in workload_sent() */
+    uint32_t tag; /* comes back in workload_sent() */
+    uint32_t imm; /* comes out in workload_received() */
 };
 
 #define WORKLOAD_POSTS 64
@@ -78,6 +87,7 @@ struct workload;
 struct workload_options {
     uint64_t seed;
     ps_t sync_latency; /* from the end of a job to the start of one that waits for it */
+    bool unfolded;     /* each GPU of a ring on its own, for tests: see struct segment */
 };
 
 /* 0, -EINVAL with errors, -ENOMEM. */
@@ -92,11 +102,14 @@ const struct workload_connection *workload_connection(const struct workload *wor
 ps_t workload_next(const struct workload *workload, uint32_t host);
 void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out);
 /* A work request of this host was completed, successfully or not. */
-void workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good, ps_t now,
+void workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good, ps_t now,
                    struct workload_out *out);
 /* A message arrived at this host, on a connection that notifies. */
-void workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+void workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                        struct workload_out *out);
+/* A message with this immediate data is about to be told to its host: what that touches is brought near.  Answers the
+ * connection that will most likely be posted on; WORKLOAD_NONE: none. */
+uint32_t workload_expect(const struct workload *workload, uint32_t imm);
 
 /* Ends and starts jobs; everything before `now` has happened.  Answers up to `capacity` hosts that have something
  * new to wait for (workload_next() tells when); call again until it answers 0. */

@@ -32,6 +32,23 @@ nics: {mtu: 1024, congestion: dcqcn/connectx}
 jobs: [{allreduce: ring, size: 1MB}, {incast: 6, size: 200KB, to: h0, repeat: 2}]
 faults: [{corrupt: spine0:0, share: 0.1%}]
 """
+# A ring that deadlocks until the watchdog breaks it, and a host nobody reaches.
+BAD = HEAD + """topology:
+  links:
+    hosts: [a, b, c, d]
+    switches: [A, B, C]
+    links: [[a, A], [b, B], [c, C], [A, B], [B, C], [C, A], [d, A]]
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 40G, cable: 30m}}
+classes: [{name: rdma, dscp: 26, priority: 3, lossless: true}, {name: default, priority: 0}]
+switches: {buffer: 2MB, watchdog: {poll: 300us, detect: 300us, restore: 1ms}}
+nics: {mtu: 1024, congestion: none, timeout: 5, retry: 1}
+faults: [{misroute: "A:1", to: c}, {misroute: "B:2", to: a}, {misroute: "C:2", to: b}, {down: d}]
+jobs: [{flows: [{src: a, dst: c, size: 4MB}, {src: b, dst: a, size: 4MB}, {src: c, dst: b, size: 4MB}, {src: a, dst: d, size: 1KB}]}]
+"""
+# Compute and communication.
+TRAINS = HEAD + "topology: {single: {hosts: 4}}\n" + LINKS + """jobs:
+  - training: {model: {layers: 1, hidden: 64, sequence: 16}, groups: {dp: 4}, compute: {forward: 1us}}
+"""
 ENDLESS = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS + "jobs: [{incast: 4, size: 10TB, to: h0}]\n"
 
 
@@ -137,7 +154,9 @@ class Json(Sim):
         self.assertEqual(job["time_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in document["flows"]))
 
     def test_the_documentation_names_every_key(self):
-        found = set(keys(self.document(SMALL))) | set(keys(self.document(LOSSY)))
+        found = set(keys(self.document(BAD, status=1)))
+        for text in (SMALL, LOSSY, TRAINS):
+            found |= set(keys(self.document(text)))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
         part = text[text.index("\n## sim\n") + 1:]
         part = part[:part.index("\n## ", 5)]
@@ -164,6 +183,7 @@ class Json(Sim):
         report = self.run_sim(text, status=1)
         self.assertIn("  2, 2 failed\n", report)
         self.assertNotIn("slowdown", report)
+        self.assertRegex(report, r"(?m)^  incast0 .*s +- +-$")  # a time, and no bandwidth
 
     def test_unfinished_is_null(self):
         document = self.document(SMALL, "--until", "10us")

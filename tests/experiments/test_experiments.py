@@ -94,6 +94,19 @@ class Values(Case):
         self.assertGreaterEqual(self.value("queue_peak(a, leaf)"), self.value("queue_percentile(a, leaf0:0, 100, 0, 2ms)"))
         self.assertEqual(self.value("queue(a, h0:0, 1ms, 2ms)"), 0)
 
+    def test_round_trips(self):
+        # Frames of 1082 B take 0.87 us of 10G, twice; latencies and an ACK: 4 us or so when nothing waits.  Later the queue comes on top.
+        text = SMALL.replace("congestion: none", "congestion: none, ack: {every: 1, request-every: 1}")
+        for value in ("rtt(a, *, 0)", "rtt(a, h1, 50)", "rtt(a, host, 100)", "queue(a, leaf0:0, 1ms, 2ms)"):
+            text += measure(value, "published: some, at-least: 0")
+        measures = json.loads(self.run_text(text, "--json").stdout)["experiments"][0]["measures"]
+        least, middle, most, queue = (m["measured"] for m in measures)
+        self.assertGreater(least, 3.5)
+        self.assertLess(least, 6)
+        self.assertLess(least, middle)
+        self.assertLessEqual(middle, most)
+        self.assertGreater(most, queue * 8 / 10000)
+
     def test_counters(self):
         self.assertGreater(self.value("pauses_sent(a, leaf0:1-2)"), 0)
         self.assertEqual(self.value("pauses_sent(a, leaf0)"), self.value("pauses_received(a, host)"))
@@ -130,7 +143,7 @@ class Verdicts(Case):
         # No flow of these ends, h0 sends to nobody, and nothing crosses the port of the host that only receives.
         for value in ("fct(a, pair, 99)", "slowdown(a, pair, 50)", "max(1, slowdown(a, pair, 50))", "min(fct(a, pair, 1), 1)",
                       "floor(fct(a, pair, 99))", "fct(b, pair, 99) * 0", "goodput_percentile(a, h0, *, 50, 1ms, 2ms)",
-                      "jain(a, h0, *, 1ms, 2ms)"):
+                      "jain(a, h0, *, 1ms, 2ms)", "rtt(a, h0, 50)"):
             self.assertEqual(self.verdict(value, "published: little, at-most: 1000000"), (1, "miss"), value)
 
     def test_table(self):

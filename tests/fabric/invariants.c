@@ -130,6 +130,29 @@ void check_routes(const struct fabric *fabric, uint64_t step)
     free(distance);
 }
 
+static void follow(const struct fabric *fabric, uint32_t node, uint32_t place, bool turned, uint64_t step)
+{
+    const struct fabric_route *route = &fabric->route[node - fabric->hosts];
+
+    if (route->own_place == place || route->group_of[place] == FABRIC_NO_GROUP) return;
+    const struct fabric_group *group = &route->group[route->group_of[place]];
+    for (uint32_t i = 0; i < group->count; i++) {
+        uint32_t port = fabric->node[node].first_port + fabric->route_port[group->first + i];
+        uint32_t next = fabric->port[fabric->port[port].peer].node;
+        bool up = fabric->node[next].role > fabric->node[node].role;
+        EXPECT(fabric->node[next].role >= FABRIC_ROLE_LEAF, step);
+        EXPECT(!(turned && fabric->node[next].role >= fabric->node[node].role), step);
+        follow(fabric, next, place, turned || !up, step);
+    }
+}
+
+void check_valleys(const struct fabric *fabric, uint64_t step)
+{
+    for (uint32_t from = 0; from < fabric->places; from++)
+        for (uint32_t to = 0; to < fabric->places; to++)
+            follow(fabric, fabric->hosts + fabric->place_switch[from], to, false, step);
+}
+
 static uint64_t paths_from(const struct fabric *fabric, uint32_t node, uint32_t place)
 {
     const struct fabric_route *route = &fabric->route[node - fabric->hosts];

@@ -36,6 +36,8 @@ static inline struct fabric *must_load(const char *path, const char *text)
 /* CHECKs, with the step of a property: the arrays agree with each other, and routes are all shortest paths. */
 void check_arrays(const struct fabric *fabric, uint64_t step);
 void check_routes(const struct fabric *fabric, uint64_t step);
+/* No path goes down and up again, nor between switches of a tier more than once. */
+void check_valleys(const struct fabric *fabric, uint64_t step);
 /* Shortest paths between two endpoints. */
 uint64_t count_paths(const struct fabric *fabric, uint32_t src, uint32_t dst);
 

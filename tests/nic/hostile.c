@@ -18,7 +18,7 @@
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
 
-#define QPS 6u
+#define QPS 7u
 #define PACKETS 256u
 #define RING 8u
 #define CQ_SIZE 16u
@@ -105,9 +105,9 @@ static void set_up(struct rig *rig)
 
 static void create(struct rig *rig, uint32_t i, bool born_reset)
 {
-    static const uint8_t transport[QPS] = {NIC_RC, NIC_RC, NIC_UC, NIC_UD, NIC_RC, NIC_RC};
-    static const uint8_t recovery[QPS] = {NIC_GO_BACK_N, NIC_GO_BACK_N, NIC_GO_BACK_N,
-                                          NIC_GO_BACK_N, NIC_SELECTIVE, NIC_GO_BACK_0};
+    static const uint8_t transport[QPS] = {NIC_RC, NIC_RC, NIC_UC, NIC_UD, NIC_RC, NIC_RC, NIC_RC};
+    static const uint8_t recovery[QPS] = {NIC_GO_BACK_N, NIC_GO_BACK_N, NIC_GO_BACK_N, NIC_GO_BACK_N,
+                                          NIC_SELECTIVE, NIC_GO_BACK_0, NIC_SELECTIVE};
     struct end *end = &rig->end[i];
     struct nic_qp_config config = nic_qp_config_default();
 
@@ -140,6 +140,10 @@ static void create(struct rig *rig, uint32_t i, bool born_reset)
     if (end->selective == NULL) end->selective = zeroed(nic_selective_bytes(SELECTIVE));
     config.selective = config.recovery == NIC_SELECTIVE ? end->selective : NULL;
     config.selective_size = SELECTIVE;
+    if (i == 6) { /* gaps are given time */
+        config.reorder_window = 12;
+        config.reorder_ps = 3 * PS_US;
+    }
     end->config = config;
     CHECK(nic_qp_create(rig->nic, 0, &config, rig->now, &end->qp) == 0);
 }
@@ -256,7 +260,7 @@ static void packet(struct rig *rig, struct nic_qp *qp)
                       .dest_qp = shape == 254 ? take(rig) : qp->qpn,
                       .src_node = shape == 253 ? 77 : PEER,
                       .frame_bytes = 100,
-                      .mark = shape & 0x40 ? NIC_MARK_KEPT : 0,
+                      .mark = (uint8_t)(shape & 0x40 ? NIC_MARK_KEPT + (shape & 0x80 ? take(rig) % 4 : 0) : 0),
                       .psn = some_psn(rig, qp),
                       .payload_bytes = payload[take(rig) % 9]};
     const struct opcode_info *info = opcode_info(p->opcode);

@@ -120,9 +120,10 @@ static void drive(int side, bool generous, uint64_t step)
     }
 }
 
-/* payload: as on a real wire; foreign: side 1 is not one of us, and drops what comes after a gap */
+/* payload: as on a real wire; foreign: side 1 is not one of us, and drops what comes after a gap; reorder: gaps are
+ * given time */
 struct kind {
-    bool payload, foreign;
+    bool payload, foreign, reorder;
 };
 
 static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
@@ -140,6 +141,10 @@ static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
     if (rng_below(&rng, 3) == 0) cc.window = 3000;
     struct nic_qp_config config = random_config(&rng, &cc, recovery);
     rough = step % 4 != 0;
+    if (kind.reorder) {
+        config.reorder_window = (uint32_t)(1 + rng_below(&rng, 20));
+        config.reorder_ps = (1 + rng_below(&rng, 60)) * PS_US;
+    }
     if (!rough) config.timeout = 14; /* nothing is lost: the timer has no reason, however slow the rate */
     pair_connect(&pair, &config, end);
     pair.lose_ppm = rough ? (uint32_t)rng_below(&rng, recovery == NIC_GO_BACK_0 ? 20000 : 80000) : 0;
@@ -214,6 +219,15 @@ static void test_selective_payload(void **state)
     assert_true(kept > 100);
 }
 
+static void test_reorder(void **state)
+{
+    (void)state;
+    kept = 0;
+    for (uint64_t step = 0; step < 80; step++)
+        run_one(NIC_SELECTIVE, (struct kind){.reorder = true, .payload = step % 2}, step);
+    assert_true(kept > 50);
+}
+
 static void test_selective_foreign(void **state)
 {
     (void)state;
@@ -226,7 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_go_back_n),         cmocka_unit_test(test_go_back_0),
         cmocka_unit_test(test_selective),         cmocka_unit_test(test_selective_payload),
-        cmocka_unit_test(test_selective_foreign),
+        cmocka_unit_test(test_selective_foreign), cmocka_unit_test(test_reorder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
     digests.py DRIVE SOURCE_ROOT COMPILER_ID [--full]
 
-Runs tests/sim/drive over six fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
+Runs tests/sim/drive over nine fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
 prints about the run: the digest (every delivery on every link), counters, completion times.  The same from a second
 build: by the other compiler, without optimisation.  So `make test`, which tests a gcc and a clang build, compares all
 four.  --full builds gcc and clang at -O0, -O2 and -O3 and runs each with all thread counts on larger fabrics.
@@ -45,10 +45,37 @@ FABRICS = {
         "jobs: [{all-to-all: at-once, size: SIZE}]\n"
         "faults: [{corrupt: h1, share: 1%, at: 0us}, {down: h3, at: 20us, for: 40us}, {drop: h5, every: 50, at: 0us}]\n",
         "400KB", "8MB"),
+    "every fault": (
+        "topology: {leaf-spine: {leaves: 3, spines: 2, hosts: 4}}\n" + LINKS + "switches: {raise: bounce, buffer: 8MB}\n"
+        "roles: {leaf: {watchdog: {poll: 20us, detect: 60us, restore: 50us}}}\n"
+        "converge: {detect: 10us, step: 7us}\nnics: {mtu: 1024, congestion: dcqcn/connectx, timeout: 7}\n" + CLASSES +
+        "jobs: [{all-to-all: at-once, size: SIZE}, {allreduce: ring, size: SIZE}]\n"
+        "faults:\n  - {down: \"leaf0:4\", at: 20us, for: 30us}\n"
+        "  - {flap: \"spine1:1\", at: 30us, every: 40us, down: 10us, times: 3}\n"
+        "  - {lanes: \"leaf1:5\", lost: 1, at: 10us}\n  - {corrupt: h1, ber: 1e-7}\n  - {corrupt: \"leaf2:4\", share: 0.1%}\n"
+        "  - {reset: spine0, at: 90us, for: 40us}\n  - {drain: spine1, at: 200us, ahead: 30us, for: 40us}\n"
+        "  - {withdraw: \"leaf2:5\", at: 10us, for: 15us}\n  - {flood: h5, at: 5us, for: 40us}\n"
+        "  - {receive: h6, rate: 40G, at: 5us, for: 100us}\n  - {pause: h9, at: 15us, for: 120us}\n"
+        "  - {misroute: \"leaf0:5\", to: h8, at: 60us, for: 20us}\n  - {slow: h10, share: 50%, at: 10us}\n"
+        "  - {drop: h11, every: 100}\n",
+        "400KB", "8MB"),
+    "a deadlock": (
+        "topology:\n  links:\n    hosts: 6\n    switches: [A, B, C]\n    links: [[h0, A], [h1, A], [h2, B], [h3, B], [h4, C], "
+        "[h5, C], [A, B], [B, C], [C, A]]\n" + LINKS + "switches: {buffer: 2MB}\nnics: {mtu: 1024, congestion: none}\n" + CLASSES +
+        "jobs: [{flows: [{src: h0, dst: h4, size: SIZE}, {src: h1, dst: h5, size: SIZE}, {src: h2, dst: h0, size: SIZE}, "
+        "{src: h3, dst: h1, size: SIZE}, {src: h4, dst: h2, size: SIZE}, {src: h5, dst: h3, size: SIZE}]}]\n"
+        "devices: {A: {ports: {2: {rate: 100G}, 3: {rate: 100G}}}, B: {ports: {3: {rate: 100G}}}}\n"
+        "faults: [{misroute: \"A:2\", to: h4}, {misroute: \"A:2\", to: h5}, {misroute: \"B:3\", to: h0}, "
+        "{misroute: \"B:3\", to: h1}, {misroute: \"C:3\", to: h2}, {misroute: \"C:3\", to: h3}]\n", "4MB", "40MB"),
     "small buffers, pauses": (
         "topology: {leaf-spine: {leaves: 4, spines: 2, hosts: 4}}\n" + LINKS + "switches: {buffer: 3MB}\n"
         "nics: {mtu: 4096, congestion: none}\n" + CLASSES +
         "jobs: [{incast: 12, size: SIZE}, {permutation: 5, size: SIZE}]\n", "500KB", "10MB"),
+    "spray, adaptive, virtual output queues": (
+        "topology: {fat-tree: {k: 4}}\n" + LINKS + "nics: {mtu: 4096, congestion: dcqcn/connectx, reorder: true}\n"
+        "roles: {leaf: {balance: spray}, spine: {balance: {use: adaptive, hysteresis: 1}}, core: {architecture: voq}}\n" +
+        CLASSES + "jobs: [{permutation: random, size: SIZE}, {incast: 8, size: SIZE}]\n"
+        "faults: [{corrupt: leaf0:2, share: 1%}]\n", "300KB", "5MB"),
 }
 RUNS = [(threads, tiles) for threads in (1, 2, 3, 8) for tiles in (True, False)]
 # What a run was cut into, and how many descriptors were ever in use, may differ.
@@ -103,7 +130,7 @@ def compare(builds, folder, full):
                     print(f"{name}: {label}, {threads} threads, {'tiles' if tiles else 'no tiles'}: "
                           f"'{odd[1]}', the first run has '{odd[0]}'")
         hops = int(fact(first, "packet_hops"))
-        if hops < 1000 or fact(first, "state") != "done":
+        if hops < 1000 or fact(first, "state") != ("deadlock" if name == "a deadlock" else "done"):
             wrong += 1
             print(f"{name}: {hops} hops, {fact(first, 'state')}: this fabric tests nothing")
         print(f"{name:28} {runs:3} runs  {hops:>10,} hops  {fact(first, 'drops'):>6} drops  {fact(first, 'pauses'):>6} pauses  "

@@ -29,9 +29,35 @@ static uint64_t option(int argc, char **argv, const char *name, uint64_t otherwi
     return otherwise;
 }
 
+/* Who paused whom, and who waits for ever. */
+static void print_pauses(const struct fabric *fabric, const struct sim_result *result)
+{
+    char name[FABRIC_NAME], cause[FABRIC_NAME];
+
+    for (uint32_t i = 0; i < result->pauses; i++) {
+        const struct sim_pause *pause = &result->pause[i];
+        printf("pause %s priority %u cause %s count %" PRIu64 " time %" PRIu64 " passed_on %" PRIu64 "\n",
+               fabric_port_name(fabric, pause->port, name), pause->priority,
+               pause->cause == UINT32_MAX ? "itself" : fabric_port_name(fabric, pause->cause, cause), pause->count,
+               pause->time_ps, pause->passed_on_ps);
+    }
+    for (uint32_t i = 0; i < result->deadlocks; i++) {
+        const struct sim_deadlock *deadlock = &result->deadlock[i];
+        printf("deadlock closed %" PRIu64 " seen %" PRIu64 " ended %" PRIu64 " stuck %u:", deadlock->closed,
+               deadlock->seen, deadlock->ended, deadlock->stuck);
+        for (uint32_t w = 0; w < deadlock->waits; w++)
+            printf(" %s/%u", fabric_port_name(fabric, deadlock->wait[w].port, name), deadlock->wait[w].priority);
+        printf("\n");
+    }
+    if (result->failure.at != PS_NEVER)
+        printf("failure at %" PRIu64 " %u to %u qp %u retries %d reachable %d\n", result->failure.at,
+               result->failure.src, result->failure.dst, result->failure.qpn, result->failure.retries,
+               result->failure.reachable);
+}
+
 static void print_result(const struct fabric *fabric, const struct sim_result *result, bool flows, bool ports)
 {
-    static const char *const states[] = {"running", "done", "until", "stuck"};
+    static const char *const states[] = {"running", "done", "until", "stuck", "deadlock"};
     uint64_t drops = 0, pauses = 0, marks = 0, cnps = 0, again = 0, timeouts = 0, naks = 0;
     char name[FABRIC_NAME];
 
@@ -74,6 +100,7 @@ static void print_result(const struct fabric *fabric, const struct sim_result *r
                port->pauses_received, port->paused_ps, port->ecn_marked, port->queue_max_bytes, port->drops,
                port->lost);
     }
+    print_pauses(fabric, result);
 }
 
 int main(int argc, char **argv)
@@ -92,7 +119,8 @@ int main(int argc, char **argv)
     struct sim_options options = {.seed = option(argc, argv, "seed", 1),
                                   .threads = (uint32_t)option(argc, argv, "threads", 1),
                                   .until = option(argc, argv, "until", PS_NEVER),
-                                  .no_tiles = option(argc, argv, "no_tiles", 0) != 0};
+                                  .no_tiles = option(argc, argv, "no_tiles", 0) != 0,
+                                  .keep_going = option(argc, argv, "keep_going", 0) != 0};
     errors.path = argv[1];
     if (sim_create(fabric, &options, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);

@@ -206,13 +206,13 @@ static inline void toy_host_tick(struct worker *worker, struct node *node, ps_t 
 
 static void visit_switch(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct node_calls calls = {toy_sw_rx, toy_sw_tx, toy_sw_pause, toy_sw_tick};
+    static const struct node_calls calls = {toy_sw_rx, toy_sw_tx, toy_sw_pause, toy_sw_tick, NULL};
     node_visit(worker, node, end, &calls);
 }
 
 static void visit_host(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct node_calls calls = {toy_host_rx, toy_host_tx, toy_host_pause, toy_host_tick};
+    static const struct node_calls calls = {toy_host_rx, toy_host_tx, toy_host_pause, toy_host_tick, NULL};
     node_visit(worker, node, end, &calls);
 }
 

@@ -15,6 +15,7 @@
 #include "swarm.h"
 
 #define PLAN_STREAM 77
+#define BALANCE_STREAM 78
 
 __attribute__((format(printf, 2, 3))) static void say(struct plan *plan, const char *format, ...)
 {
@@ -138,7 +139,22 @@ static void classes(struct plan *plan, struct rng *rng)
     say(plan, "}\n  - {name: default, priority: 0}\n");
 }
 
-static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
+/* A stream of its own: other seeds' plans stay what they were. */
+static void balance(struct plan *plan, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, BALANCE_STREAM);
+    if (!chance(&rng, 30)) return;
+    const char *use =
+        ONE_OF(&rng, "spray", "{use: spray, order: round-robin}", "adaptive", "{use: adaptive, hysteresis: 1}",
+               "{use: adaptive, per: flowlet, gap: 1us}", "{use: flowlet, gap: 1us}", "pin", "{use: pin, by: src}");
+    /* Responses of READs are not kept when they come early: asked for again, twice in a row by the timer alone. */
+    if (plan->verbs) use = "pin";
+    plan->sprays = strstr(use, "pin") == NULL;
+    say(plan, ", balance: %s", use);
+}
+
+static void switches(struct plan *plan, struct rng *rng, uint64_t seed, unsigned attempt)
 {
     uint64_t buffer = plan->heavy ? pick(rng, 4000, 9000) : pick(rng, 40, 400);
 
@@ -162,15 +178,18 @@ static void switches(struct plan *plan, struct rng *rng, unsigned attempt)
         say(plan, ", watchdog: {poll: %uus, detect: %uus, restore: %uus, action: %s}", (unsigned)pick(rng, 2, 20),
             (unsigned)pick(rng, 10, 50), (unsigned)pick(rng, 10, 50), ONE_OF(rng, "drop", "forward"));
     if (chance(rng, 30)) say(plan, ", ecmp: {hash: [%s]}", ONE_OF(rng, "src", "sport, qp", "dst, qp", "src, dst"));
+    balance(plan, seed);
     say(plan, "}\n");
 }
 
 static void nics(struct plan *plan, struct rng *rng)
 {
     const char *recovery = ONE_OF(rng, "go-back-n", "go-back-n", "go-back-0", "selective");
-    const char *congestion = plan->bare ? ONE_OF(rng, "none", "dcqcn/hpcc-sim", "hpcc/hpcc-sim")
-                                        : ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper",
-                                                 "dcqcn/hpcc-sim", "hpcc/paper");
+    const char *congestion =
+        plan->bare
+            ? ONE_OF(rng, "none", "dcqcn/hpcc-sim", "hpcc/hpcc-sim", "timely/hpcc-sim", "dctcp/hpcc-sim")
+            : ONE_OF(rng, "none", "none", "none", "dcqcn/connectx", "dcqcn/paper", "dcqcn/hpcc-sim", "hpcc/paper",
+                     "timely/paper", "timely/hpcc-sim", "swift/paper", "dctcp/paper", "dctcp/hpcc-sim");
     unsigned timeout = plan->hasty ? (unsigned)pick(rng, 4, 6) : (unsigned)pick(rng, 8, 10);
 
     const char *ack_class = ONE_OF(rng, "cnp", "other");
@@ -178,6 +197,7 @@ static void nics(struct plan *plan, struct rng *rng)
     plan->acks_apart = chance(rng, 30);
     bool lossy_acks = plan->acks_apart && !strcmp(ack_class, "cnp");
     plan->controlled = strcmp(congestion, "none") != 0;
+    if (plan->sprays) recovery = "selective, reorder: {window: 1000, delay: 2ms}";
     plan->go_back_0 = strcmp(recovery, "go-back-0") == 0;
     plan->timers = plan->loses || plan->goes_down || plan->watched || plan->hasty || plan->short_headroom ||
                    plan->pool || plan->lossy_job || plan->slow_receiver || lossy_acks || chance(rng, 70);
@@ -236,6 +256,7 @@ static void job(struct plan *plan, struct rng *rng, bool first)
     say(plan, ", class: %s", in);
     if (chance(rng, 30)) say(plan, ", qps: %u", (unsigned)pick(rng, 2, 3));
     if (chance(rng, 40)) say(plan, ", at: %uus", (unsigned)pick(rng, 0, 30));
+    if (kind == 7) say(plan, ", protocol: simple, clear-to-send: %s", chance(rng, 60) ? "true" : "false");
     if (kind == 7 && chance(rng, 40)) say(plan, ", channels: %u", (unsigned)pick(rng, 1, 3));
     if (kind == 7 && chance(rng, 40)) say(plan, ", chunk: %uB", (unsigned)pick(rng, 500, 9000));
     if (kind == 7 && chance(rng, 20)) say(plan, ", repeat: 2, gap: %uns", (unsigned)pick(rng, 0, 5000));
@@ -328,7 +349,7 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     topology(plan, &rng);
     links(plan, &rng);
     classes(plan, &rng);
-    switches(plan, &rng, attempt);
+    switches(plan, &rng, seed, attempt);
     nics(plan, &rng);
     say(plan, "jobs:\n");
     for (uint64_t jobs = pick(&rng, 1, 3), i = 0; i < jobs; i++)

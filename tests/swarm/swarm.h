@@ -39,6 +39,7 @@ struct plan { /* what a seed stands for */
     bool short_headroom;     /* a lossless class may have less headroom than the formula says */
     bool pool;               /* headroom is a pool, which may be smaller than all together want */
     bool go_back_0;
+    bool sprays; /* packets of a flow may change places on their way */
     bool slow_receiver;
     bool acks_apart;   /* ACKs have a class of their own, until a READ comes */
     bool controlled;   /* some congestion control: rates may fall low */

@@ -143,6 +143,7 @@ static void make_unreliable(struct nic_qp_config *config, uint8_t transport)
     config->recovery = NIC_GO_BACK_N;
     config->selective = NULL;
     config->selective_size = 0;
+    config->reorder_window = 0;
     config->qkey = QKEY;
 }
 
@@ -213,13 +214,14 @@ void verbs_rewrite(struct nic_wr *wr)
 {
     static const uint8_t plain[] = {NIC_WRITE,    NIC_WRITE, NIC_WRITE, NIC_WRITE_IMM, NIC_SEND, NIC_SEND,
                                     NIC_SEND_IMM, NIC_READ,  NIC_READ,  NIC_READ,      NIC_CAS,  NIC_FETCH_ADD};
-    static const uint8_t told[] = {NIC_WRITE_IMM, NIC_SEND, NIC_SEND_IMM};
+    static const uint8_t told[] = {NIC_WRITE_IMM, NIC_SEND_IMM, NIC_SEND_IMM}; /* a collective's: who it is for */
     static const uint8_t uc[] = {NIC_WRITE, NIC_WRITE, NIC_WRITE_IMM, NIC_SEND, NIC_SEND_IMM};
 
     uint32_t connection = (uint32_t)(wr->wr_id >> 32);
     if (!plan->verbs) return;
     uint64_t h = mix(plan->seed ^ connection, ordinal[connection]++);
-    wr->verb = wr->verb == NIC_WRITE_IMM ? told[h % 3] : plain[h % sizeof(plain)];
+    bool names = wr->verb == NIC_WRITE_IMM;
+    wr->verb = names ? told[h % 3] : plain[h % sizeof(plain)];
     const struct link *link = &links[connection];
     if (link->transport == NIC_UC) wr->verb = uc[h % sizeof(uc)];
     if (link->transport == NIC_UD) {
@@ -230,7 +232,7 @@ void verbs_rewrite(struct nic_wr *wr)
         wr->qkey = QKEY;
     }
     if (wr->verb >= NIC_CAS) wr->length = 8;
-    wr->imm = (uint32_t)h;
+    if (!names) wr->imm = (uint32_t)h;
     if ((h >> 20 & 7) == 0) wr->flags |= NIC_FENCE;
     if (h >> 23 & 1) wr->flags |= NIC_SOLICITED;
 }

@@ -24,13 +24,13 @@ void __real_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8],
 void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8], ps_t now, struct nic_io *io);
 int __real_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
 int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
-void __real_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+void __real_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
                           ps_t now, struct workload_out *out);
-void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
                           ps_t now, struct workload_out *out);
-void __real_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+void __real_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                               struct workload_out *out);
-void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                               struct workload_out *out);
 
 void __real_nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
@@ -173,8 +173,8 @@ static void arrived(struct watch *watch, uint32_t endpoint, const struct pkt *pk
     uint32_t index = connection_of(watch, endpoint, pkt->dest_qp, &receives);
     uint64_t *last = &watch->flow[index].arrived[!receives][pkt->pcp & 7];
 
-    HOLDS(watch->packet[id].order > *last, "a flow's packets arrive in order", "connection %u: %lu after %lu", index,
-          (unsigned long)watch->packet[id].order, (unsigned long)*last);
+    HOLDS(watch->packet[id].order > *last || watch->plan->sprays, "a flow's packets arrive in order",
+          "connection %u: %lu after %lu", index, (unsigned long)watch->packet[id].order, (unsigned long)*last);
     *last = watch->packet[id].order;
     uint32_t hops = fabric_hops(watch->fabric, pkt->src_node, endpoint);
     HOLDS(pkt->ttl + hops == 65, "packets take a shortest path", "connection %u: TTL %u, %u links", index, pkt->ttl,
@@ -289,6 +289,8 @@ static void check_answer(const struct watch *watch, uint32_t index, const struct
               "connection %u PSN %u", index, psn);
         return;
     }
+    if (pkt->mark == NIC_MARK_GAP) return;                     /* acknowledges nothing */
+    if (pkt->mark == NIC_MARK_ALSO && psn == 0xffffff) return; /* nothing is in order yet */
     if (!watch->selective && !watch->plan->go_back_0 && !pair->untracked)
         HOLDS(psn + (kind == AETH_ACK) <= pair->expected, "nothing is acknowledged that was not taken",
               "connection %u: PSN %u of %u", index, psn, pair->expected);
@@ -402,7 +404,7 @@ void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8],
     __real_nic_pause(nic, enable, quanta, now, io);
 }
 
-void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint64_t tag, bool good,
+void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
                           ps_t now, struct workload_out *out)
 {
     if (watching) {
@@ -427,7 +429,7 @@ void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t con
     __real_workload_sent(workload, host, connection, tag, good, now, out);
 }
 
-void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, ps_t now,
+void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                               struct workload_out *out)
 {
     if (watching && watching->plan->shared && !workload_connection(workload, connection)->notifies) {
@@ -438,5 +440,5 @@ void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t
         HOLDS(++pair->received <= pair->posted, "a message is received once", "connection %u", connection);
     }
     if (workload_connection(workload, connection)->notifies)
-        __real_workload_received(workload, host, connection, now, out);
+        __real_workload_received(workload, host, connection, imm, now, out);
 }

@@ -172,6 +172,7 @@ void pair_begins(struct watch *watch, uint32_t index, const struct request *requ
         HOLDS(reads == 0, "a fence waits for READs", "connection %u PSN %u", index, psn);
         watch->fences++;
     }
+    if (watch->plan->sprays) return; /* what came early is not under way */
     if (!nic->window_bytes || watch->plan->verbs || watch->plan->go_back_0 || !oldest || psn < pair->acked) return;
     uint64_t done = oldest->stream + (uint64_t)(pair->acked - oldest->first) * pair->mtu;
     uint64_t sent = request->stream + (uint64_t)(psn - request->first) * pair->mtu;

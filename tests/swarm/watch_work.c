@@ -15,6 +15,7 @@ static uint64_t over(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
+/* Adapters of the host that has most; GPUs and adapters are as many here. */
 static uint64_t ranks_in_one_host(const struct fabric *fabric, const struct fabric_job *job)
 {
     uint64_t most = 0;
@@ -22,7 +23,7 @@ static uint64_t ranks_in_one_host(const struct fabric *fabric, const struct fabr
     for (uint32_t i = 0; i < job->ranks; i++) {
         uint64_t same = 0;
         for (uint32_t k = 0; k < job->ranks; k++)
-            same += fabric->endpoint[job->rank[k]].host == fabric->endpoint[job->rank[i]].host;
+            same += fabric->gpu_host[job->rank[k]] == fabric->gpu_host[job->rank[i]];
         if (same > most) most = same;
     }
     return most;
@@ -35,21 +36,43 @@ static uint64_t share(uint64_t bytes, uint64_t n, uint64_t q)
     return own ? own : 1;
 }
 
-/* What queue pair q of a ring's connection carries in one repetition of the collective. */
-static uint64_t ring_bytes(const struct fabric *fabric, const struct fabric_job *job, uint32_t q)
+/* What queue pair q of a ring's connection carries in one repetition of the collective, and in how many messages. */
+static uint64_t ring_bytes(const struct fabric *fabric, const struct fabric_job *job, uint32_t q, uint64_t *messages)
 {
     uint64_t n = job->ranks, channels = job->channels ? job->channels : ranks_in_one_host(fabric, job);
     if (channels > job->size_bytes) channels = job->size_bytes;
     uint64_t left = over(job->size_bytes, channels), chunk = job->chunk_bytes ? job->chunk_bytes : CHUNK_BYTES;
     uint64_t steps = (job->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1) * (n - 1), qps = job->qps ? job->qps : 1, sum = 0;
+    uint64_t slices = over(left, n) > chunk / SLICES / 32 ? SLICES : 1;
     if (chunk > over(left, n)) chunk = over(left, n);
 
+    *messages = 0;
     while (left) {
-        uint64_t piece = over(left, n) < chunk ? over(left, n) : chunk, half = over(piece, SLICES);
-        sum += steps * (share(half, qps, q) + share(piece - half ? piece - half : 1, qps, q));
+        uint64_t piece = over(left, n) < chunk ? over(left, n) : chunk, half = over(piece, slices);
+        sum += steps * share(half, qps, q);
+        if (slices > 1) sum += steps * share(piece - half ? piece - half : 1, qps, q);
+        *messages += steps * slices;
         left = left > n * chunk ? left - n * chunk : 0;
     }
     return sum;
+}
+
+/* A ring through hosts: the same for each host and channel; a receiver clears each message with 64 bytes. */
+static void add_ring(const struct watch *watch, const struct workload_instance *instance, uint64_t *due)
+{
+    const struct collectives *coll = &watch->sim->workload->coll;
+
+    if (instance->coll == WORKLOAD_NONE || !coll->graph[coll->op[instance->coll].graph]->folded) return;
+    const struct fabric_job *job = &watch->fabric->job[instance->job];
+    const struct coll_graph *graph = coll->graph[coll->op[instance->coll].graph];
+    uint32_t qps = job->qps ? job->qps : 1;
+    for (uint32_t s = 0; s < graph->shape.hosts * graph->shape.channels; s++) {
+        uint32_t pipe = coll->segment[graph->first_segment + s].out;
+        uint64_t messages = 0;
+        for (uint32_t q = 0; q < qps; q++)
+            due[coll->out[pipe].connection + q] += ring_bytes(watch->fabric, job, q, &messages);
+        if (job->clear_to_send) due[coll->in[pipe].cts] += 64 * messages;
+    }
 }
 
 static void check_posted(struct watch *watch, const struct sim_result *result)
@@ -62,20 +85,16 @@ static void check_posted(struct watch *watch, const struct sim_result *result)
         const struct workload_transfer *transfer = workload_transfer(workload, i);
         due[transfer->connection] += transfer->bytes;
         HOLDS(transfer->end != PS_NEVER, "a job ends when all its transfers have", "transfer %u has not", i);
-        HOLDS(watch->plan->verbs || result->flow[i].fct_ps >= result->flow[i].ideal_ps,
+        HOLDS(watch->plan->verbs || watch->plan->sprays || result->flow[i].fct_ps >= result->flow[i].ideal_ps,
               "no transfer is faster than alone in the fabric", "transfer %u: %lu ps, alone %lu", i,
               (unsigned long)result->flow[i].fct_ps, (unsigned long)result->flow[i].ideal_ps);
     }
+    for (uint32_t i = 0; i < workload->instances; i++)
+        add_ring(watch, &workload->instance[i], due);
     for (uint32_t i = 0; i < watch->pairs && !watch->plan->verbs; i++) {
         const struct workload_connection *connection = workload_connection(workload, i);
         uint64_t posted = 0;
-        if (connection->out_ring != WORKLOAD_NONE) {
-            const struct workload_instance *instance =
-                &workload->instance[workload->ring[connection->out_ring].instance];
-            const struct fabric_job *job = &watch->fabric->job[instance->job];
-            due[i] = ring_bytes(watch->fabric, job, connection->number) * (job->repeat ? job->repeat : 1);
-            watch->ring_bytes++;
-        }
+        watch->ring_bytes += connection->kind == WORKLOAD_DATA;
         for (uint32_t r = 0; r < watch->pair[i].posted; r++)
             posted += watch->pair[i].request[r].bytes;
         HOLDS(posted == due[i], "transfers are posted whole", "connection %u: %lu of %lu", i, (unsigned long)posted,
@@ -84,18 +103,24 @@ static void check_posted(struct watch *watch, const struct sim_result *result)
     free(due);
 }
 
-/* A slice leaves when the one it is made of, a step before, has come. */
+/* What leaves a host is made of what came in, but for the first messages of each of its GPUs. */
 void work_posted(struct watch *watch, uint32_t index)
 {
     const struct workload *workload = watch->sim->workload;
     const struct workload_connection *connection = &workload->connection[index];
+    const struct collectives *coll = &workload->coll;
 
-    if (connection->out_ring == WORKLOAD_NONE) return;
-    const struct ring *ring = &workload->ring[connection->out_ring];
-    for (uint32_t i = 0; i < ring->ins; i++)
-        HOLDS(watch->pair[index].posted <= watch->pair[ring->first_in + i].received + SLICES,
-              "a ring passes on what has come", "connection %u: message %u, %lu came", index, watch->pair[index].posted,
-              (unsigned long)watch->pair[ring->first_in + i].received);
+    if (connection->kind != WORKLOAD_DATA || workload->instances > 1 || coll->segments == 0) return;
+    const struct coll_graph *graph = coll->graph[coll->segment[0].graph];
+    for (uint32_t s = 0; s < graph->shape.hosts * graph->shape.channels; s++) {
+        const struct segment *segment = &coll->segment[s];
+        uint32_t first = coll->out[segment->out].connection, from = coll->out[segment->in].connection;
+        if (index < first || index >= first + coll->out[segment->out].qps) continue;
+        for (uint32_t q = 0; q < coll->out[segment->in].qps; q++)
+            HOLDS(watch->pair[index].posted <= watch->pair[from + q].received + SLICES * segment->gpus,
+                  "a ring passes on what has come", "connection %u: message %u, %lu came", index,
+                  watch->pair[index].posted, (unsigned long)watch->pair[from + q].received);
+    }
 }
 
 /* Who waits for a transfer begins when it ends, well or not; the others when the job says. */

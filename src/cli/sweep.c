@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab sweep FILE --vary PATH=VALUES ...: a fabric file run with every combination of values, and one table.
+ *
+ * The file is read once; values are replaced in what it says, not in its text, so that the loader judges every
+ * combination and names the place.  A file that is wrong as it is, or a path that leads nowhere, ends the sweep before
+ * it begins; a combination that is refused is a row.
+ */
+#include "cli/sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "fabric/override.h"
+
+#define FILE_BYTES (256u << 20)
+
+enum sweep_option {
+    SWEEP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) SWEEP_OPTION_##id,
+#include "cli/sweep_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {SWEEP_OPTION_##id, name, argument, help},
+#include "cli/sweep_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct sweep *sweep = into;
+
+    switch (id) {
+    case SWEEP_OPTION_VARY:
+    case SWEEP_OPTION_WITH:
+        return sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH);
+    case SWEEP_OPTION_SHOW:
+        return sweep_show(sweep, argument);
+    case SWEEP_OPTION_OUT:
+        sweep->out = argument;
+        return true;
+    case SWEEP_OPTION_JOBS:
+        if (!cli_number("jobs", argument, &sweep->jobs)) return false;
+        if (sweep->jobs > 0 && sweep->jobs <= 1024) return true;
+        cli_error("--jobs '%s': 1 to 1024", argument);
+        return false;
+    case SWEEP_OPTION_CSV:
+        sweep->csv = true;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    const struct text_style style = cli_style();
+
+    text_wrap(
+        out, &style, 0, 2,
+        "Values: 1,2,8 is a list; 100KB..2MB doubles, x4 behind it multiplies, /5 divides into five, +100KB adds.");
+    text_wrap(out, &style, 0, 2,
+              "Paths: keys divided by dots; in a list a number, a name or a job's kind: jobs.0.size, "
+              "classes.rdma.ecn.min.");
+    fputs(
+        "\nExamples:\n"
+        "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..2MB\n"
+        "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
+        "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --vary seed=1..5+1 --out runs\n\n",
+        out);
+    sweep_list_columns(out);
+    fputs("\nExit status: 0 every point has run and its jobs ended, or the time asked for was reached; 1 a point was\n"
+          "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "sweep",
+    .operands = "FILE",
+    .about = "Runs a fabric file in virtual time with every combination of the values given, on all processors, and "
+             "prints one table. With --out an interrupted sweep goes on where it stopped.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+/* All of a file, terminated; NULL after a message. */
+static char *read_all(const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    size_t size = 1 << 16, used = 0;
+    char *text = file ? malloc(size) : NULL;
+
+    while (text && used < FILE_BYTES) {
+        size_t got = fread(text + used, 1, size - 1 - used, file);
+        used += got;
+        if (got == 0) break;
+        if (used < size - 1) continue;
+        char *grown = realloc(text, size * 2);
+        if (grown == NULL) free(text);
+        text = grown;
+        size *= 2;
+    }
+    bool failed = file == NULL || ferror(file);
+    if (failed || text == NULL || used >= FILE_BYTES || memchr(text, 0, used)) {
+        cli_error("%s: %s", path, failed ? strerror(errno) : "not a fabric file");
+        free(text);
+        text = NULL;
+    } else {
+        text[used] = '\0';
+    }
+    if (file && file != stdin) fclose(file);
+    return text;
+}
+
+/* Of this very program: results of another build are not taken for its own. */
+static uint64_t program_hash(void)
+{
+    static const char version[] = ROCELAB_VERSION;
+    uint64_t hash = hash_bytes(HASH_BEGIN, version, sizeof version);
+    FILE *file = fopen("/proc/self/exe", "rb");
+    char part[1 << 14];
+    size_t got;
+
+    while (file && (got = fread(part, 1, sizeof part, file)) > 0)
+        hash = hash_bytes(hash, part, got);
+    if (file) fclose(file);
+    return hash;
+}
+
+static bool make_folder(const char *path)
+{
+    struct stat stat_of;
+
+    if (mkdir(path, 0777) == 0) return true;
+    if (errno == EEXIST && stat(path, &stat_of) == 0) {
+        if (!S_ISDIR(stat_of.st_mode))
+            errno = ENOTDIR;
+        else if (access(path, W_OK | X_OK) == 0)
+            return true;
+    }
+    cli_error("--out '%s': %s", path, strerror(errno));
+    return false;
+}
+
+static bool make_folders(const char *out)
+{
+    char points[4096];
+
+    if (snprintf(points, sizeof points, "%s/points", out) >= (int)sizeof points) {
+        cli_error("--out: the name is too long");
+        return false;
+    }
+    return make_folder(out) && make_folder(points);
+}
+
+/* Does an error say that a word of a path is no key?  The loader knows which there are. */
+static bool no_such_key(const struct sweep *sweep, const struct fabric_error *error)
+{
+    static const char begin[] = "unknown key '";
+
+    if (strncmp(error->text, begin, sizeof begin - 1) != 0) return false;
+    const char *word = error->text + sizeof begin - 1;
+    size_t length = strcspn(word, "'");
+    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
+        for (const char *at = sweep->grid.axis[i].path; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL)
+            if (strcspn(at, ".") == length && strncmp(at, word, length) == 0) {
+                cli_error("--vary %s: %s", sweep->grid.axis[i].path, error->text);
+                return true;
+            }
+    }
+    return false;
+}
+
+/* The file is right as it is, and every path leads somewhere; false after a message. */
+static bool check(const struct sweep *sweep)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+
+    if (fabric_load(sweep->path, sweep->text, &fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        return false;
+    }
+    fabric_free(fabric);
+    errors = (struct fabric_errors){0};
+    int result = sweep_load(sweep, 0, &fabric, &errors);
+    if (result == 0) {
+        fabric_free(fabric);
+        return true;
+    }
+    if (result == -ENOENT) cli_error("--vary %s", errors.error[0].text);
+    for (uint32_t i = 0; result != -ENOENT && i < errors.count; i++)
+        if (no_such_key(sweep, &errors.error[i])) return false;
+    return result != -ENOENT; /* what else is wrong is of this combination */
+}
+
+static bool write_file(const struct sweep *sweep, const char *name, bool json)
+{
+    char path[4096];
+    FILE *file = NULL;
+
+    if (snprintf(path, sizeof path, "%s/%s", sweep->out, name) < (int)sizeof path) file = fopen(path, "w");
+    if (file == NULL) {
+        cli_error("%s/%s: %s", sweep->out, name, strerror(errno));
+        return false;
+    }
+    bool good = true;
+    if (json)
+        good = sweep_json(sweep, file);
+    else
+        sweep_csv(sweep, file);
+    if (ferror(file)) good = false;
+    if (fclose(file) != 0) good = false;
+    if (!good) cli_error("%s/%s: not all of it could be written", sweep->out, name);
+    return good;
+}
+
+static int report(const struct sweep *sweep, FILE *out)
+{
+    int status = CLI_DONE;
+
+    for (uint32_t i = 0; i < sweep->points; i++)
+        if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
+    if (sweep->out && (!write_file(sweep, "sweep.csv", false) || !write_file(sweep, "sweep.json", true)))
+        status = CLI_WRONG;
+    if (sweep->json && !sweep_json(sweep, out)) status = CLI_WRONG;
+    if (sweep->csv) sweep_csv(sweep, out);
+    if (!sweep->json && !sweep->csv) sweep_print(sweep, out);
+    return status;
+}
+
+static int run(struct sweep *sweep, FILE *out)
+{
+    uint64_t points = sweep_points(&sweep->grid);
+    int status = CLI_WRONG;
+
+    if (points > SWEEP_POINTS) {
+        cli_error("sweep: more than %u points", SWEEP_POINTS);
+        return CLI_WRONG;
+    }
+    sweep->points = (uint32_t)points;
+    sweep->text = read_all(sweep->path);
+    if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
+    sweep->row = calloc(sweep->points, sizeof *sweep->row);
+    if (sweep->row == NULL) cli_error("not enough memory");
+    if (sweep->text && sweep->row && check(sweep) && (sweep->out == NULL || make_folders(sweep->out))) {
+        if (sweep->out) sweep->program_hash = program_hash();
+        cli_catch_stop(1);
+        if (sweep_run(sweep)) status = report(sweep, out);
+    }
+    for (uint32_t i = 0; sweep->row && i < sweep->points; i++)
+        sweep_row_release(&sweep->row[i]);
+    free(sweep->row);
+    free(sweep->text);
+    return status;
+}
+
+int verb_sweep(int argc, char **argv, FILE *out)
+{
+    struct sweep sweep = {0};
+    struct cli_common common;
+    int first, answer;
+
+    arena_init(&sweep.grid.arena, 0);
+    answer = cli_options(&command, argc, argv, out, &common, &sweep, &first);
+    if (answer == CLI_GO) {
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        if (sweep.jobs == 0) sweep.jobs = processors > 0 ? (uint32_t)processors : 1;
+        sweep.json = common.json;
+        sweep.quiet = common.quiet;
+        answer = CLI_WRONG;
+        if (first + 1 != argc) {
+            cli_error("sweep: %s; see 'rocelab help sweep'", first == argc ? "which file?" : "one file at a time");
+        } else if (sweep.grid.axes == 0) {
+            cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..2MB, for instance");
+        } else if (sweep.json && sweep.csv) {
+            cli_error("sweep: --json and --csv both want standard output");
+        } else {
+            sweep.path = argv[first];
+            answer = run(&sweep, out);
+        }
+    }
+    arena_release(&sweep.grid.arena);
+    return answer;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single values of a fabric file replaced before it is read: what `rocelab sweep` does to each point.
+ */
+#ifndef ROCELAB_FABRIC_OVERRIDE_H
+#define ROCELAB_FABRIC_OVERRIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "fabric/fabric.h"
+#include "fabric/tree.h"
+
+/* In order, in place.  0; -ENOENT with an error (the path leads nowhere), -EINVAL with errors (the value is no YAML),
+ * -ENOMEM. */
+int tree_override(struct tree *root, const struct fabric_override *override, uint32_t count, struct arena *arena,
+                  struct fabric_errors *errors);
+
+/* Of keys and values, not of comments, layout and quotes. */
+#define HASH_BEGIN 14695981039346656037u
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length);
+uint64_t tree_hash(uint64_t hash, const struct tree *tree);
+
+#endif

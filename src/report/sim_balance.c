@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How evenly parallel links were used: a row a tier, and a sentence where tiers hash alike.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report/sim_report.h"
+#include "report/table.h"
+
+#define CELL 64
+
+static const char *const role_name[FABRIC_ROLES] = {
+#define X(id, name, prefix) name,
+    FABRIC_ROLE_LIST(X)
+#undef X
+};
+static const char *const balance_name[] = {"ecmp", "flowlet", "adaptive", "spray", "pin"};
+
+static void ratio(uint32_t milli, char buf[CELL])
+{
+    if (milli)
+        snprintf(buf, CELL, "%u.%02u", milli / 1000, milli % 1000 / 10);
+    else
+        snprintf(buf, CELL, "-");
+}
+
+static void share(uint32_t milli, char buf[CELL])
+{
+    snprintf(buf, CELL, "%u.%u%%", milli / 10, milli % 10);
+}
+
+static void print_polarised(FILE *out, const struct fabric *fabric, const struct sim_tier *tier)
+{
+    char used[CELL], expected[CELL], name[FABRIC_NAME];
+
+    if (tier->alike >= FABRIC_ROLES) return;
+    share(tier->used_milli, used);
+    share(tier->expected_used_milli, expected);
+    fprintf(out, "  polarised: %s switches hash as %s switches do (same seed and fields): %s of links used, not %s",
+            role_name[tier->from], role_name[tier->alike], used, expected);
+    for (uint32_t i = 0; i < tier->empties; i++)
+        fprintf(out, "%s%s", i ? ", " : "; empty: ", fabric_port_name(fabric, tier->empty[i], name));
+    fprintf(out, "%s\n", tier->empties == SIM_TIER_EMPTIES ? " .." : "");
+}
+
+void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column column[] = {{.title = "from"},
+                                                 {.title = "to"},
+                                                 {.title = "balance"},
+                                                 {.title = "links", .right = true},
+                                                 {.title = "max/mean", .right = true},
+                                                 {.title = "expected", .right = true},
+                                                 {.title = "worst switch", .right = true, .drop = 2},
+                                                 {.title = "links used", .right = true, .drop = 1},
+                                                 {.title = "expected", .right = true, .drop = 1}};
+    const struct sim_result *result = report->result;
+    struct table table;
+
+    if (!result->tiers) return;
+    table_init(&table, column, sizeof(column) / sizeof(column[0]));
+    for (uint32_t i = 0; i < result->tiers; i++) {
+        const struct sim_tier *tier = &result->tier[i];
+        char links[CELL], mean[CELL], expected[CELL], worst[CELL], used[CELL], should[CELL];
+        snprintf(links, CELL, "%u", tier->links);
+        ratio(tier->mean_milli, mean);
+        ratio(tier->expected_milli, expected);
+        ratio(tier->worst_milli, worst);
+        share(tier->used_milli, used);
+        share(tier->expected_used_milli, should);
+        const char *cell[] = {role_name[tier->from],
+                              role_name[tier->to],
+                              balance_name[tier->balance],
+                              links,
+                              mean,
+                              expected,
+                              worst,
+                              used,
+                              should};
+        table_row(&table, cell);
+    }
+    text_colour(out, &options->style, TEXT_BOLD);
+    fprintf(out, "\nPARALLEL LINKS (bytes, at each switch: the fullest over the mean)\n");
+    text_colour(out, &options->style, TEXT_PLAIN);
+    table_print(&table, out, &options->style, 2);
+    table_release(&table);
+    for (uint32_t i = 0; i < result->tiers; i++)
+        print_polarised(out, report->fabric, &result->tier[i]);
+}
+
+void sim_json_balance(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    char name[FABRIC_NAME];
+
+    jout_open(jout, "tiers", '[');
+    for (uint32_t i = 0; i < result->tiers; i++) {
+        const struct sim_tier *tier = &result->tier[i];
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "from", role_name[tier->from]);
+        jout_text(jout, "to", role_name[tier->to]);
+        jout_text(jout, "balance", balance_name[tier->balance]);
+        jout_u64(jout, "switches", tier->switches);
+        jout_u64(jout, "links", tier->links);
+        jout_fixed(jout, "max_mean", tier->mean_milli, 3);
+        jout_fixed(jout, "max_mean_worst", tier->worst_milli, 3);
+        jout_fixed(jout, "max_mean_expected", tier->expected_milli, 3);
+        jout_fixed(jout, "used", tier->used_milli, 3);
+        jout_fixed(jout, "used_expected", tier->expected_used_milli, 3);
+        if (tier->alike < FABRIC_ROLES)
+            jout_text(jout, "hashes_as", role_name[tier->alike]);
+        else
+            jout_null(jout, "hashes_as");
+        jout_open(jout, "empty", '[');
+        for (uint32_t e = 0; e < tier->empties; e++)
+            jout_text(jout, NULL, fabric_port_name(report->fabric, tier->empty[e], name));
+        jout_close(jout);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}

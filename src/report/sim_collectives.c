@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives as nccl-tests prints them: a row a size, with the mean over its repetitions.
+ *
+ * Columns, their order and what they count are nccl-tests' own (doc/PERFORMANCE.md there): `size` is the larger of a
+ * rank's two buffers; `count` what a rank hands over, in elements, so a rank's share of it where buffers are gathered
+ * or scattered; `type` is float, of four bytes, since data is not looked at.  Algorithm and protocol, which nccl-tests
+ * does not print, come last.
+ */
+#include <inttypes.h>
+
+#include "base/wide.h"
+#include "report/sim_report.h"
+#include "report/table.h"
+
+#define CELL 48
+#define ELEMENT_BYTES 4
+#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
+
+struct row { /* repetitions of one size of one job */
+    const struct sim_job *first;
+    uint32_t runs, ended;
+    u128 time_ps; /* of those that ended, together */
+};
+
+/* Rows follow each other as the jobs do; *at is where to go on. */
+static bool next_row(const struct sim_report *report, uint32_t *at, struct row *ret)
+{
+    const struct sim_result *result = report->result;
+
+    while (*at < result->jobs && !result->job[*at].collective)
+        ++*at;
+    if (*at == result->jobs) return false;
+    *ret = (struct row){.first = &result->job[*at]};
+    for (; *at < result->jobs; ++*at) {
+        const struct sim_job *job = &result->job[*at];
+        if (job->job != ret->first->job || job->bytes != ret->first->bytes) break;
+        ret->runs++;
+        if (job->end == PS_NEVER) continue;
+        ret->ended++;
+        ret->time_ps += job->end - job->start;
+    }
+    return true;
+}
+
+static bool shares(enum fabric_job_kind kind)
+{
+    return kind == FABRIC_JOB_ALLGATHER || kind == FABRIC_JOB_REDUCESCATTER || kind == FABRIC_JOB_ALLTOALL;
+}
+
+static bool reduces(enum fabric_job_kind kind)
+{
+    return kind == FABRIC_JOB_ALLREDUCE || kind == FABRIC_JOB_REDUCESCATTER || kind == FABRIC_JOB_REDUCE;
+}
+
+static bool rooted(enum fabric_job_kind kind)
+{
+    return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
+}
+
+/* What goes between pairs has no algorithm to choose. */
+static const char *algorithm(const struct fabric_job *job, const struct row *row)
+{
+    bool pairs = job->kind == FABRIC_JOB_ALLTOALL || job->kind == FABRIC_JOB_GATHER || job->kind == FABRIC_JOB_SENDRECV;
+
+    return pairs ? "pairs" : fabric_algorithm_name((enum fabric_algorithm)row->first->algorithm);
+}
+
+static uint64_t element_count(const struct fabric_job *job, const struct row *row)
+{
+    uint64_t count = row->first->bytes / ELEMENT_BYTES;
+
+    return shares((enum fabric_job_kind)job->kind) && row->first->ranks ? count / row->first->ranks : count;
+}
+
+/* Nanoseconds a run; 0: none has ended. */
+static uint64_t mean_ns(const struct row *row)
+{
+    return row->ended ? (uint64_t)(row->time_ps / row->ended / PS_NS) : 0;
+}
+
+static uint64_t mean_kBps(const struct row *row, bool bus)
+{
+    struct sim_job job = *row->first;
+
+    if (!row->ended) return 0;
+    job.start = 0;
+    job.end = (ps_t)(row->time_ps / row->ended);
+    return sim_bandwidth_kBps(&job, bus);
+}
+
+static void cells(const struct sim_report *report, const struct row *row, struct table *table)
+{
+    const struct fabric_job *job = &report->fabric->job[row->first->job];
+    enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
+    uint64_t ns = mean_ns(row), alg = mean_kBps(row, false), bus = mean_kBps(row, true);
+    char how[CELL], size[CELL], count[CELL], root[CELL] = "-1", time[CELL] = "-", algbw[CELL] = "-", busbw[CELL] = "-";
+
+    snprintf(how, CELL, "%s/%s", algorithm(job, row), fabric_protocol_name((enum fabric_protocol)row->first->protocol));
+    snprintf(size, CELL, "%" PRIu64, row->first->bytes);
+    snprintf(count, CELL, "%" PRIu64, element_count(job, row));
+    if (rooted(kind)) snprintf(root, CELL, "%u", job->root);
+    if (row->ended) {
+        snprintf(time, CELL, "%" PRIu64 ".%02" PRIu64, ns / 1000, ns % 1000 / 10);
+        snprintf(algbw, CELL, "%" PRIu64 ".%02" PRIu64, alg / 1000000, alg % 1000000 / 10000);
+        snprintf(busbw, CELL, "%" PRIu64 ".%02" PRIu64, bus / 1000000, bus % 1000000 / 10000);
+    }
+    const char *cell[] = {
+        row->first->name, size, count, "float", reduces(kind) ? "sum" : "none", root, time, algbw, busbw, how};
+    table_row(table, cell);
+}
+
+void sim_collectives_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {{.title = "job", .min_width = 8},
+                                                  {.title = "size", .right = true},
+                                                  {.title = "count", .right = true, .drop = 1},
+                                                  {.title = "type", .right = true, .drop = 4},
+                                                  {.title = "redop", .right = true, .drop = 3},
+                                                  {.title = "root", .right = true, .drop = 2},
+                                                  {.title = "time us", .right = true},
+                                                  {.title = "algbw", .right = true},
+                                                  {.title = "busbw", .right = true},
+                                                  {.title = "as", .drop = 5}};
+    uint32_t at = 0, rows = 0, more = 0;
+    struct table table;
+    struct row row;
+
+    table_init(&table, columns, COLUMNS(columns));
+    while (next_row(report, &at, &row)) {
+        if (options->rows && rows == options->rows) {
+            more++;
+            continue;
+        }
+        cells(report, &row, &table);
+        rows++;
+    }
+    if (rows) {
+        text_colour(out, &options->style, TEXT_BOLD);
+        fputs("\nCOLLECTIVES (as nccl-tests prints them: bytes, GB/s, the mean over repetitions)\n", out);
+        text_colour(out, &options->style, TEXT_PLAIN);
+        table_print(&table, out, &options->style, 2);
+        if (more) fprintf(out, "  and %u more\n", more);
+    }
+    table_release(&table);
+}
+
+void sim_collectives_json(struct jout *jout, const struct sim_report *report)
+{
+    uint32_t at = 0;
+    struct row row;
+
+    jout_open(jout, "collectives", '[');
+    while (next_row(report, &at, &row)) {
+        const struct fabric_job *job = &report->fabric->job[row.first->job];
+        enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "job", row.first->name);
+        jout_text(jout, "collective", fabric_job_names[kind]);
+        jout_u64(jout, "ranks", row.first->ranks);
+        jout_u64(jout, "size", row.first->bytes);
+        jout_u64(jout, "count", element_count(job, &row));
+        jout_text(jout, "type", "float");
+        jout_text(jout, "redop", reduces(kind) ? "sum" : "none");
+        if (rooted(kind))
+            jout_u64(jout, "root", job->root);
+        else
+            jout_null(jout, "root");
+        jout_u64(jout, "runs", row.runs);
+        if (row.ended)
+            jout_fixed(jout, "time_us", mean_ns(&row), 3);
+        else
+            jout_null(jout, "time_us");
+        jout_fixed(jout, "algbw_GBps", mean_kBps(&row, false), 6);
+        jout_fixed(jout, "busbw_GBps", mean_kBps(&row, true), 6);
+        jout_text(jout, "algorithm", algorithm(job, &row));
+        jout_text(jout, "protocol", fabric_protocol_name((enum fabric_protocol)row.first->protocol));
+        jout_close(jout);
+    }
+    jout_close(jout);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Training jobs: how long a step takes, and where a GPU's time goes.
+ *
+ * A step's time is compute, plus what the rank waited for, booked under the group it waited in; waiting for the stage
+ * before or after is pp's, so the bubble of the pipeline is in it.  `busy` is how long something of the group was
+ * under way, hidden behind compute or not.  All are means over ranks and steps, bytes are of the rank that sends
+ * most.
+ */
+#include <inttypes.h>
+
+#include "fabric/training.h"
+#include "report/sim_report.h"
+#include "report/table.h"
+
+#define CELL 48
+#define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
+
+static const char *share(ps_t part, ps_t whole, char buf[CELL])
+{
+    uint64_t tenths = whole ? (uint64_t)((double)part / (double)whole * 1000.0 + 0.5) : 0;
+
+    snprintf(buf, CELL, "%" PRIu64 ".%" PRIu64 "%%", tenths / 10, tenths % 10);
+    return buf;
+}
+
+static const struct fabric_training *made_of(const struct sim_report *report, const struct sim_training *training)
+{
+    return report->fabric->job[report->result->job[training->job].job].training;
+}
+
+/* Of a slice, the slice's. */
+static uint64_t tokens_per_s(const struct sim_report *report, const struct sim_training *training)
+{
+    uint64_t tokens = made_of(report, training)->tokens;
+
+    return training->mean_ps ? (uint64_t)((double)tokens * 1e12 / (double)training->mean_ps) : 0;
+}
+
+static void head_lines(FILE *out, const struct sim_report *report, const struct sim_training *training)
+{
+    const struct sim_job *job = &report->result->job[training->job];
+    const struct fabric_training *from = made_of(report, training);
+    bool inference = report->fabric->job[job->job].kind == FABRIC_JOB_INFERENCE;
+    char step[TEXT_COUNT], idle[CELL], rate[TEXT_COUNT];
+
+    fprintf(out, "  %s: %u ranks, %u of %u %s", job->name, job->ranks, training->steps_ended, training->steps,
+            inference ? "tokens" : "steps");
+    if (training->mean_ps) {
+        fprintf(out, ", %s a %s, GPUs idle %s", text_ns(training->mean_ps / PS_NS, step), inference ? "token" : "step",
+                share(training->idle_ppm, 1000000, idle));
+        if (from->tokens) fprintf(out, ", %s tokens/s", text_count(tokens_per_s(report, training), rate));
+    }
+    fputc('\n', out);
+    if (from->slice) fprintf(out, "  a slice of the job: %s; times are the slice's\n", from->slice);
+    if (from->trace) fprintf(out, "  read from %s\n", from->trace);
+}
+
+static void group_rows(FILE *out, const struct sim_training *training, const struct text_style *style)
+{
+    static const struct table_column columns[] = {{.title = "", .min_width = 8},
+                                                  {.title = "ranks", .right = true},
+                                                  {.title = "calls", .right = true, .drop = 1},
+                                                  {.title = "bytes", .right = true},
+                                                  {.title = "busy", .right = true},
+                                                  {.title = "waited", .right = true},
+                                                  {.title = "of step", .right = true},
+                                                  {.title = "most waited", .right = true, .drop = 2}};
+    char time[TEXT_COUNT], part[CELL];
+    struct table table;
+
+    table_init(&table, columns, COLUMNS(columns));
+    const char *compute[] = {"compute",
+                             "",
+                             "",
+                             "",
+                             text_ns(training->compute_ps / PS_NS, time),
+                             "",
+                             share(training->compute_ps, training->mean_ps, part),
+                             ""};
+    table_row(&table, compute);
+    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+        const struct sim_training_group *group = &training->group[g];
+        char ranks[CELL], calls[TEXT_COUNT], bytes[TEXT_COUNT], busy[TEXT_COUNT], waited[TEXT_COUNT], most[TEXT_COUNT];
+        if (group->operations == 0 && group->busy_ps == 0) continue;
+        snprintf(ranks, sizeof(ranks), "%u", group->size);
+        const char *cell[] = {fabric_group_names[g],
+                              ranks,
+                              text_count(group->operations, calls),
+                              text_bytes(group->bytes, bytes),
+                              text_ns(group->busy_ps / PS_NS, busy),
+                              text_ns(group->exposed_ps / PS_NS, waited),
+                              share(group->exposed_ps, training->mean_ps, part),
+                              text_ns(group->exposed_most_ps / PS_NS, most)};
+        table_row(&table, cell);
+    }
+    table_print(&table, out, style, 2);
+    table_release(&table);
+}
+
+void sim_training_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    const struct sim_result *result = report->result;
+
+    for (uint32_t i = 0; i < result->trainings; i++) {
+        if (options->rows && i == options->rows) {
+            fprintf(out, "  and %u more\n", result->trainings - i);
+            return;
+        }
+        text_colour(out, &options->style, TEXT_BOLD);
+        fputs(i ? "\n" : "\nSTEPS (a step, a rank, the mean)\n", out);
+        text_colour(out, &options->style, TEXT_PLAIN);
+        head_lines(out, report, &result->training[i]);
+        group_rows(out, &result->training[i], &options->style);
+    }
+}
+
+static void json_groups(struct jout *jout, const struct sim_training *training)
+{
+    jout_open(jout, "groups", '[');
+    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+        const struct sim_training_group *group = &training->group[g];
+        if (group->operations == 0 && group->busy_ps == 0) continue;
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "group", fabric_group_names[g]);
+        jout_u64(jout, "ranks", group->size);
+        jout_u64(jout, "calls", group->operations);
+        jout_u64(jout, "bytes", group->bytes);
+        jout_u64(jout, "busy_ps", group->busy_ps);
+        jout_u64(jout, "exposed_ps", group->exposed_ps);
+        jout_u64(jout, "exposed_most_ps", group->exposed_most_ps);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+void sim_training_json(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+
+    jout_open(jout, "training", '[');
+    for (uint32_t i = 0; i < result->trainings; i++) {
+        const struct sim_training *training = &result->training[i];
+        const struct sim_job *job = &result->job[training->job];
+        const struct fabric_training *from = made_of(report, training);
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "job", job->name);
+        jout_text(jout, "as", fabric_job_names[report->fabric->job[job->job].kind]);
+        jout_u64(jout, "ranks", job->ranks);
+        jout_u64(jout, "steps", training->steps);
+        if (from->slice)
+            jout_text(jout, "slice", from->slice);
+        else
+            jout_null(jout, "slice");
+        jout_u64(jout, "step_ps", training->mean_ps);
+        jout_u64(jout, "compute_ps", training->compute_ps);
+        jout_u64(jout, "exposed_ps", training->exposed_ps);
+        jout_fixed(jout, "idle", training->idle_ppm, 6);
+        jout_u64(jout, "tokens_per_s", tokens_per_s(report, training));
+        jout_open_line(jout, "each_step_ps", '[');
+        for (uint32_t s = 0; s < training->steps_ended; s++)
+            jout_u64(jout, NULL, training->step_ps[s]);
+        jout_close(jout);
+        json_groups(jout, training);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Virtual output queues: the architecture of deep-buffer chips.
+ *
+ * A packet waits where it came in, in a queue of its own for each port it may leave by and each class.  The egress
+ * port hands out credits to those who wait for it, in turn, `credit_bytes` at a time; who has one sends.  So a port
+ * is shared evenly between the ports that feed it, whatever each has queued, where a shared-memory switch serves in
+ * order of arrival and gives most to whoever sends most.  Here the packet that holds the credit is the head of the
+ * egress queue and alone in it: the rest of the switch sees a queue with a head, a length and a number of cells, as
+ * ever.
+ *
+ * The ledger of the buffer is the same as everywhere (mmu.c), with the deep memory as its size.  In addition a
+ * lossless virtual output queue of xoff_bytes pauses the peer of the port it belongs to, until it is shorter by an
+ * eighth.  ECN at enqueue looks at the virtual output queue's length; ECN at dequeue at all that waits for the port.
+ *
+ * Packets that find the on-chip memory full are counted (deep_packets): they lie in the deep memory.  Its bandwidth
+ * and the time it takes are not modelled; nor is the time of a credit's way, which is part of the device's latency.
+ */
+#include "switch/hot.h"
+#include "switch/switch_int.h"
+
+#define NOBODY UINT16_MAX
+
+struct sw_voq {
+    pkt_t head, tail;
+    uint64_t bytes;
+    int32_t credit;
+    uint16_t next; /* in the ring of those who wait for the port: an ingress port, or NOBODY */
+    bool over;     /* at least xoff_bytes long, and not yet shorter by an eighth */
+    uint8_t pg;
+};
+
+struct sw_ring { /* of a port and queue: who waits */
+    uint16_t first, last;
+};
+
+struct sw_voqs {
+    struct sw_voq *voq;   /* [(port * SW_PRIOS + queue) * ports + in] */
+    struct sw_ring *ring; /* [port * SW_PRIOS + queue] */
+    uint16_t *over;       /* [in * SW_PRIOS + group] queues that are too long */
+    uint64_t cells;       /* that wait, heads not counted */
+    uint64_t on_chip_cells;
+    uint64_t xoff_bytes, xon_bytes;
+    int32_t credit_bytes;
+};
+
+static size_t lines(size_t bytes)
+{
+    return (bytes + SW_LINE - 1) & ~(size_t)(SW_LINE - 1);
+}
+
+size_t voq_bytes(const struct sw_config *config)
+{
+    size_t queues = (size_t)config->ports * SW_PRIOS;
+    if (!config->voq.on) return 0;
+    return lines(sizeof(struct sw_voqs)) + lines(queues * config->ports * sizeof(struct sw_voq)) +
+           lines(queues * sizeof(struct sw_ring)) + lines(queues * sizeof(uint16_t));
+}
+
+struct sw_voqs *voq_init(void *memory, const struct sw_config *config)
+{
+    size_t queues = (size_t)config->ports * SW_PRIOS;
+    if (!config->voq.on) return NULL;
+    uint8_t *at = memory;
+    struct sw_voqs *voqs = memory;
+    at += lines(sizeof *voqs);
+    voqs->voq = (struct sw_voq *)(void *)at;
+    at += lines(queues * config->ports * sizeof(struct sw_voq));
+    voqs->ring = (struct sw_ring *)(void *)at;
+    at += lines(queues * sizeof(struct sw_ring));
+    voqs->over = (uint16_t *)(void *)at;
+    voqs->credit_bytes = (int32_t)config->voq.credit_bytes;
+    voqs->xoff_bytes = config->voq.xoff_bytes ? config->voq.xoff_bytes : UINT64_MAX;
+    voqs->xon_bytes = voqs->xoff_bytes - voqs->xoff_bytes / 8;
+    voqs->on_chip_cells = config->voq.on_chip_bytes ? config->voq.on_chip_bytes / config->cell_bytes : UINT64_MAX;
+    for (size_t i = 0; i < queues * config->ports; i++)
+        voqs->voq[i].head = PKT_NONE;
+    for (size_t i = 0; i < queues; i++)
+        voqs->ring[i] = (struct sw_ring){NOBODY, NOBODY};
+    return voqs;
+}
+
+static struct sw_voq *voq_at(const struct sw *sw, uint32_t queue, uint32_t in)
+{
+    return &sw->voqs->voq[(size_t)queue * sw->ports + in];
+}
+
+static void ring_append(const struct sw *sw, uint32_t queue, uint32_t in)
+{
+    struct sw_ring *ring = &sw->voqs->ring[queue];
+    voq_at(sw, queue, in)->next = NOBODY;
+    if (ring->first == NOBODY)
+        ring->first = (uint16_t)in;
+    else
+        voq_at(sw, queue, ring->last)->next = (uint16_t)in;
+    ring->last = (uint16_t)in;
+}
+
+bool voq_over(const struct sw *sw, const struct sw_pg *pg)
+{
+    return sw->voqs->over[pg - sw->pg] != 0;
+}
+
+void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+{
+    struct sw_voqs *voqs = sw->voqs;
+    uint32_t index = way->out * SW_PRIOS + way->queue_index;
+    struct sw_queue *queue = &sw->queue[index];
+    struct sw_voq *voq = voq_at(sw, index, way->in);
+    struct pkt *hot = io->pool->hot;
+
+    if (voq->head == PKT_NONE) {
+        voq->head = id;
+        voq->credit = voqs->credit_bytes;
+        voq->pg = (uint8_t)way->pg_index;
+        ring_append(sw, index, way->in);
+    } else {
+        hot[voq->tail].next = id;
+    }
+    voq->tail = id;
+    voq->bytes += way->bytes;
+    hot[queue->head].next = SW_MORE;
+    voqs->cells += way->cells;
+    if (voqs->cells > voqs->on_chip_cells) sw->counters[way->out].deep_packets++;
+    if (voq->over || voq->bytes < voqs->xoff_bytes || !way->from->pg[way->pg_index].lossless) return;
+    voq->over = true;
+    voqs->over[way->in * SW_PRIOS + voq->pg]++;
+    if (sw->port[way->in].xoff >> way->pg_index & 1) return;
+    sw->blamed = (uint16_t)way->out;
+    sw->blamed_paused = way->to->paused >> way->queue_index & 1;
+    pfc_xoff(sw, way->in, way->pg_index, now, io);
+    sw->blamed = SW_NO_CAUSE;
+}
+
+uint64_t voq_length(const struct sw *sw, uint32_t out, uint32_t queue, uint32_t in)
+{
+    return voq_at(sw, out * SW_PRIOS + queue, in)->bytes;
+}
+
+void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot)
+{
+    struct sw_voqs *voqs = sw->voqs;
+    uint32_t index = (uint32_t)(queue - sw->queue);
+    struct sw_ring *ring = &voqs->ring[index];
+    uint32_t in = ring->first;
+    struct sw_voq *voq = voq_at(sw, index, in);
+    pkt_t id = voq->head;
+    uint32_t bytes = hot[id].frame_bytes;
+
+    CHECK(in != NOBODY && id != PKT_NONE);
+    voq->head = hot[id].next;
+    voq->bytes -= bytes;
+    voq->credit -= (int32_t)bytes;
+    voqs->cells -= sw_cells(sw, bytes);
+    if (voq->over && voq->bytes < voqs->xon_bytes) {
+        voq->over = false;
+        voqs->over[in * SW_PRIOS + voq->pg]--;
+    }
+    if (voq->head == PKT_NONE || voq->credit <= 0) {
+        ring->first = voq->next;
+        if (ring->first == NOBODY) ring->last = NOBODY;
+        if (voq->head != PKT_NONE) {
+            voq->credit += voqs->credit_bytes;
+            ring_append(sw, index, in);
+        }
+    }
+    hot[id].next = ring->first == NOBODY ? PKT_NONE : SW_MORE;
+    queue->head = id;
+}
+
+pkt_t sw_queued_next(const struct sw *sw, const struct pkt *hot, uint32_t port, uint32_t queue, pkt_t id)
+{
+    uint32_t index = port * SW_PRIOS + queue, in = 0;
+
+    if (!sw->voqs) return hot[id].next;
+    if (id != sw->queue[index].head) {
+        if (hot[id].next != PKT_NONE) return hot[id].next;
+        in = hot[id].in_port + 1u;
+    }
+    for (; in < sw->ports; in++)
+        if (voq_at(sw, index, in)->head != PKT_NONE) return voq_at(sw, index, in)->head;
+    return PKT_NONE;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Training steps: each rank runs a program of compute, collectives and sends (fabric/training.h), made as it goes.
+ *
+ * A rank has a place in its program, what it waits for, and its books; all of it is its host's.  Collectives are
+ * coll.h's, computing is an alarm.  Ranks of a host share nothing here, and ranks of different hosts meet in
+ * collectives alone.
+ */
+#ifndef ROCELAB_WORKLOAD_TRAIN_H
+#define ROCELAB_WORKLOAD_TRAIN_H
+
+#include "base/rng.h"
+#include "base/wide.h"
+#include "fabric/training.h"
+#include "workload/coll.h"
+
+/* What a rank may have under way, each in a communicator of its own: the groups, and the four ways between stages. */
+enum { TRAIN_TO_NEXT = FABRIC_GROUPS, TRAIN_FROM_PREV, TRAIN_TO_PREV, TRAIN_FROM_NEXT, TRAIN_WAYS };
+#define TRAIN_RUNS TRAIN_WAYS /* waits for nothing: computes, or is not started */
+/* An alarm's token is a rank, and above it what the alarm is for: 0, compute is over; a way plus 1, an operation
+ * within the host is; or a checkpoint is to be written. */
+#define TRAIN_RANK_BITS 27
+#define TRAIN_WRITES (TRAIN_WAYS + 1u)
+
+struct train_op { /* a fabric_op with its collective found */
+    uint8_t what, way, left;
+    bool beside, uneven;
+    uint32_t form; /* into train.form */
+    uint64_t bytes;
+    ps_t time_ps;
+};
+
+struct train_ops {
+    struct train_op *op;
+    uint32_t count;
+};
+
+struct train_form { /* a collective or send that is the same in each group of its way */
+    uint8_t way, kind;
+    uint64_t bytes;
+    uint32_t *coll; /* [groups of the way]; of a send [rank of the sender] */
+    ps_t inside_ps; /* what it takes within one host, by the model */
+};
+
+struct train_inside { /* a group that is within one host; the host's */
+    bool is;
+    ps_t free_at;      /* when the operation before is through */
+    uint32_t *arrived; /* [depth] ranks that have come to an operation, by its number */
+};
+
+enum train_section {
+    TRAIN_BEFORE,
+    TRAIN_RECEIVE,
+    TRAIN_HEAD_FIRST,
+    TRAIN_BODY,
+    TRAIN_HEAD_LAST,
+    TRAIN_SEND,
+    TRAIN_FINISH,
+    TRAIN_AFTER
+};
+
+struct train_books {
+    ps_t busy_ps[TRAIN_WAYS], exposed_ps[TRAIN_WAYS], compute_ps;
+    uint64_t bytes[TRAIN_WAYS], operations[TRAIN_WAYS];
+};
+
+struct train_rank {
+    uint32_t host, stage;
+    /* its place */
+    uint32_t step, slot, layer, at;
+    uint8_t section; /* enum train_section */
+    uint8_t waits;   /* a way; TRAIN_RUNS: for none */
+    bool last_micro, backward;
+    uint32_t room; /* it waits until less than so many are under way: 1, or a queue's depth */
+    ps_t since;    /* when it began to wait */
+    struct train_op retry;
+    bool retries; /* `retry` found the queue full, and is to be done next */
+    struct rng rng;
+    uint32_t writer, written; /* of checkpoints, for its host; WORKLOAD_NONE: it does not */
+    /* under way, and the books */
+    uint32_t under_way[TRAIN_WAYS];
+    ps_t busy_since[TRAIN_WAYS];
+    uint64_t started[TRAIN_WAYS];
+    struct train_books now, closed; /* closed: of the steps that have ended */
+};
+
+struct train {
+    const struct fabric_training *from;
+    uint32_t instance;
+    uint32_t ranks, stages;
+    uint32_t first_rank; /* number of its first rank among those of all jobs: tokens */
+    uint32_t stride[FABRIC_DIMENSIONS];
+    struct train_rank *rank;
+    uint32_t *by_host; /* ranks, host by host */
+    struct train_ops before, forward, backward, gradient, finish, after;
+    struct train_ops *whole;             /* [stages] */
+    struct train_op receive[2], send[2]; /* [backward] */
+    struct train_form *form;
+    uint32_t forms, form_capacity;
+    uint32_t depth[TRAIN_WAYS];
+    uint32_t *member[TRAIN_WAYS];            /* [group * size + index]; of the ways that are used */
+    struct train_inside *inside[TRAIN_WAYS]; /* [groups] */
+    uint32_t first_write;                    /* transfers of checkpoints: round * writers + writer */
+    ps_t *step_end;                          /* [steps] of the last rank; atomic */
+};
+
+struct trains { /* part of struct workload */
+    struct train **train;
+    uint32_t count, capacity, ranks;
+};
+
+/* train.c */
+int train_build(struct workload *workload, uint32_t instance, struct fabric_errors *errors);
+void trains_free(struct workload *workload);
+/* The group a rank is in, and as which of it. */
+void train_place(const struct train *train, uint32_t way, uint32_t rank, uint32_t *ret_group, uint32_t *ret_index);
+uint32_t train_group_size(const struct fabric_training *from, uint32_t way);
+
+/* train_checkpoint.c: -ENOMEM; the rank is done with a step; the alarm for it */
+int train_checkpoint_build(struct workload *workload, struct train *train);
+void train_checkpoint_due(struct workload *workload, const struct train *train, uint32_t number, ps_t now);
+void train_checkpoint_write(struct workload *workload, struct train *train, uint32_t number, ps_t now,
+                            struct workload_out *out);
+
+/* train_run.c */
+extern const struct coll_program train_program;
+void train_start(struct workload *workload, uint32_t train, uint32_t at, ps_t now, struct workload_out *out);
+
+/* The books of a job, for whoever reports: of a step, sums over its ranks.  While a rank has ended none, what it has
+ * done so far. */
+struct workload_training {
+    uint32_t ranks, steps, steps_ended;
+    const ps_t *step_end; /* [steps_ended] */
+    u128 compute_ps;
+    struct {
+        uint32_t size;
+        uint64_t operations, bytes; /* a rank's, the one with most */
+        u128 busy_ps, exposed_ps;
+        ps_t exposed_most_ps;
+    } group[FABRIC_GROUPS];
+};
+/* False: the instance is no such job. */
+bool workload_training(const struct workload *workload, uint32_t instance, struct workload_training *ret);
+
+#endif

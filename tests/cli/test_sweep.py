@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab sweep: values replaced as the loader sees them, one row a combination, results kept and not mixed up."""
+import csv
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PROGRAM, Case, environment, rocelab
+
+POD = """rocelab: 1
+fabric: pod
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 20KB, max: 80KB, probability: 10%}}
+  - {name: default, priority: 0}
+nics: {mtu: 1024, congestion: dcqcn/connectx}
+jobs:
+  - {name: ring, allreduce: ring, size: 256KB}
+  - {incast: 3, size: 100KB, to: h0}
+"""
+
+
+class Sweep(Case):
+    def setUp(self):
+        super().setUp()
+        self.path = self.file("pod.yaml", POD.encode())
+
+    def sweep(self, *arguments, status=0):
+        result = rocelab("sweep", self.path, *arguments, cwd=self.folder)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+    def points(self, *arguments, status=0):
+        document = json.loads(self.sweep("--json", *arguments, status=status).stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "sweep"))
+        return document["points"]
+
+    def values(self, *arguments):
+        """What one axis takes; the loader refuses some of it, which is not the point here."""
+        document = json.loads(rocelab("sweep", self.path, "--json", "--vary", *arguments, cwd=self.folder).stdout)
+        return [point["set"][0] for point in document["points"]]
+
+    def sim(self, text):
+        result = rocelab("sim", "--json", self.file("other.yaml", text.encode()), cwd=self.folder)
+        return json.loads(result.stdout)
+
+    def test_a_point_is_what_sim_says_of_the_edited_file(self):
+        points = self.points("--vary", "classes.rdma.ecn.min=5KB,40KB", "--vary", "jobs.incast.size=100KB,300KB")
+        self.assertEqual([p["set"] for p in points], [["5KB", "100KB"], ["5KB", "300KB"], ["40KB", "100KB"], ["40KB", "300KB"]])
+        for point in points:
+            run = self.sim(POD.replace("min: 20KB", "min: " + point["set"][0]).replace("size: 100KB", "size: " + point["set"][1]))
+            self.assertEqual(point["state"], "done")
+            self.assertEqual(point["packet_hops"], run["packet_hops"])
+            self.assertEqual(point["marks"], sum(port["ecn_marked"] for port in run["ports"]))
+            self.assertEqual(point["pauses"], sum(port["pfc_tx"] for port in run["ports"]))
+            self.assertEqual(point["queue_max_bytes"], max(port["queue_max_bytes"] for port in run["ports"]))
+            self.assertEqual(point["time_ps"], max(job["start_ps"] + job["time_ps"] for job in run["jobs"]))
+            self.assertEqual([(j["name"], j["time_ps"], j["busbw_GBps"]) for j in point["jobs"]],
+                             [(j["name"], j["time_ps"], j["busbw_GBps"]) for j in run["jobs"]])
+            self.assertEqual(point["busbw_GBps"], run["jobs"][0]["busbw_GBps"])
+            slow = sorted(flow["fct_ps"] * 1000 // flow["ideal_ps"] for flow in run["flows"])
+            self.assertEqual((point["slowdown_p50"], point["slowdown_max"]), (slow[1] / 1000, slow[2] / 1000))
+        self.assertEqual(len({point["marks"] for point in points}), 4)
+
+    def test_values(self):
+        for said, meant in (
+                ("classes.rdma.ecn.min=1KB..6KB", ["1KB", "2KB", "4KB", "6KB"]),
+                ("classes.rdma.ecn.min=1KB..9KBx3,70KB", ["1KB", "3KB", "9KB", "70KB"]),
+                ("classes.rdma.ecn.min=0..10KB/3", ["0", "5KB", "10KB"]),
+                ("seed=1..4+1", ["1", "2", "3", "4"]),
+                ("seed=1..2/9", ["1", "2"]),
+                ("links.fabric.rate=100G..400G", ["100G", "200G", "400G"]),
+                ("links.fabric.cable=10m..40m+20m", ["10m", "30m", "40m"]),
+                ("classes.rdma.ecn.probability=1%..2%", ["1%", "2%"]),
+                ("nics.congestion={use: dcqcn/connectx, rpg_ai_rate: 5M},none", ["{use: dcqcn/connectx, rpg_ai_rate: 5M}", "none"])):
+            self.assertEqual(self.values(said), meant, said)
+
+    def test_with(self):
+        points = self.points("--vary", "classes.rdma.ecn.min=5KB,40KB", "--with", "classes.rdma.ecn.max=20KB,160KB",
+                             "--vary", "seed=1,2")
+        self.assertEqual([p["set"] for p in points],
+                         [["5KB", "20KB", "1"], ["5KB", "20KB", "2"], ["40KB", "160KB", "1"], ["40KB", "160KB", "2"]])
+
+    def test_added_keys(self):
+        points = self.points("--vary", "switches.balance=spray,ecmp", "--with", "nics.reorder=true,false")
+        self.assertEqual([p["state"] for p in points], ["done", "done"])
+        self.assertNotEqual(points[0]["packet_hops"], points[1]["packet_hops"])
+        points = self.points("--vary", "nics.congestion.rpg_ai_rate=5M,5G", "--vary", "devices.leaf0.ports.0.mtu=9216")
+        self.assertEqual(points[0]["error"], None)
+
+    def test_refused_points_are_rows(self):
+        result = self.sweep("--vary", "classes.rdma.ecn.min=20KB,100KB,200KB", status=1)
+        self.assertIn("(1) pod.yaml:6:62: ecn: min 100KB is above max 80KB\n", result.stdout.replace(str(self.folder) + "/", ""))
+        self.assertIn("(2) ", result.stdout)
+        points = self.points("--vary", "classes.rdma.ecn.min=20KB,100KB", status=1)
+        self.assertEqual((points[0]["error"], points[1]["state"], points[1]["time_ps"]), (None, None, None))
+        points = self.points("--vary", "nics.congestion=none,nonsense", status=1)
+        self.assertEqual(points[0]["state"], "done")
+        self.assertIn(":8:", points[1]["error"])
+        points = self.points("--vary", "nics.congestion={use: none},{use: [}", "--vary", "seed=1,x", status=1)
+        self.assertEqual([point["error"] is None for point in points], [True, False, False, False])
+        self.assertIn("nics.congestion: '{use: [}': not YAML", points[2]["error"])
+
+    def test_wrong(self):
+        for arguments, words in (
+                (("--vary", "classes.rdna.ecn.min=1KB"), ("classes.rdna.ecn.min", "did you mean 'rdma'?")),
+                (("--vary", "classes.rdma.ecn.mni=1KB"), ("unknown key 'mni'", "did you mean 'min'?")),
+                (("--vary", "switchs.model=generic"), ("did you mean 'switches'?",)),
+                (("--vary", "jobs.2.size=1KB"), ("'2' is not in jobs, which has 2",)),
+                (("--vary", "jobs.0.size.x=1KB"), ("there is no 'x' in '256KB'",)),
+                (("--vary", "faults.0.at=1us"), ("the file has no 'faults'",)),
+                (("--vary", "a..b=1"), ("a path is words divided by dots",)),
+                (("--vary", "seed"), ("--vary 'seed': a path and its values",)),
+                (("--vary", "seed=1,,2"), ("a value is missing",)),
+                (("--vary", "seed=1..2KB"), ("of the same kind",)),
+                (("--vary", "seed=5..1"), ("a range goes upwards",)),
+                (("--vary", "seed=0..8"), ("0 cannot be multiplied",)),
+                (("--vary", "seed=1..8x1"), ("after a range",)),
+                (("--vary", "seed=1..9999+1", "--vary", "stop=1us..99us+1us"), ("more than 100000 points",)),
+                (("--with", "seed=1"), ("--with stands behind",)),
+                (("--vary", "seed=1,2", "--with", "stop=1us"), ("1 values, but seed before it has 2",)),
+                (("--vary", "seed=1", "--vary", "seed=2"), ("given twice",)),
+                (("--vary", "seed=1", "--show", "mark"), ("did you mean 'marks'?",)),
+                (("--vary", "seed=1", "--show", "marks:ring"), ("time:JOB",)),
+                (("--vary", "seed=1", "--json", "--csv"), ("both want standard output",)),
+                (("--vary", "seed=1", "--jobs", "0"), ("1 to 1024",)),
+                (("--vary", "seed=1", "--out", self.path), ("Not a directory",)),
+                ((), ("what is to be varied?",))):
+            self.wrong(rocelab("sweep", self.path, *arguments, cwd=self.folder), *words)
+        self.wrong(rocelab("sweep", "--vary", "seed=1"), "which file?")
+        self.wrong(rocelab("sweep", "nowhere.yaml", "--vary", "seed=1", cwd=self.folder), "nowhere.yaml", "No such file")
+        bad = self.file("bad.yaml", POD.replace("hosts: 2", "host: 2").encode())
+        result = rocelab("sweep", bad, "--vary", "seed=1", cwd=self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("bad.yaml:3:", result.stderr)
+
+    def test_the_number_of_processes_does_not_matter(self):
+        arguments = ("--csv", "--vary", "seed=1..6+1", "--vary", "classes.rdma.ecn.min=5KB,100KB")
+        one = self.sweep("--jobs", "1", *arguments, status=1).stdout
+        self.assertEqual(one, self.sweep("--jobs", "5", *arguments, status=1).stdout)
+        rows = list(csv.DictReader(io.StringIO(one)))
+        self.assertEqual([row["seed"] for row in rows], [s for s in "123456" for _ in range(2)])
+        self.assertIn("above max", rows[1]["error"])
+        self.assertGreater(int(rows[0]["marks"]), 0)
+
+    def kept(self):
+        return {path: path.stat().st_mtime_ns for path in (self.folder / "out" / "points").iterdir()}
+
+    def test_results_are_kept_and_not_mixed_up(self):
+        arguments = ("--out", "out", "--vary", "seed=1..3+1")
+        first = self.sweep(*arguments).stdout
+        before = self.kept()
+        self.assertEqual(len(before), 3)
+        self.assertEqual(first, self.sweep(*arguments).stdout)
+        self.assertEqual(before, self.kept())                       # none was run again
+        comment = self.file("pod.yaml", POD.replace("fabric: pod", "fabric: 'pod'   # a comment").encode())
+        self.assertEqual(comment, self.path)
+        self.sweep(*arguments)
+        self.assertEqual(before, self.kept())                       # the same fabric
+        self.file("pod.yaml", POD.replace("256KB", "512KB").encode())
+        self.assertNotEqual(first, self.sweep(*arguments).stdout)   # another one
+        self.assertEqual(len(self.kept()), 6)
+        self.file("pod.yaml", POD.encode())
+        self.assertEqual(first, self.sweep(*arguments).stdout)
+        document = json.loads((self.folder / "out" / "sweep.json").read_text())
+        self.assertEqual([p["set"] for p in document["points"]], [["1"], ["2"], ["3"]])
+        rows = list(csv.DictReader(io.StringIO((self.folder / "out" / "sweep.csv").read_text())))
+        self.assertEqual([int(r["packet_hops"]) for r in rows], [p["packet_hops"] for p in document["points"]])
+
+    def test_a_file_that_the_fabric_names_counts(self):
+        text = POD + "  - {poisson: {sizes: {file: sizes.txt}, load: 10%, until: 20us}}\n"
+        self.file("pod.yaml", text.encode())
+        self.file("sizes.txt", b"1000 0\n5000 100\n")
+        self.sweep("--out", "out", "--vary", "seed=1")
+        self.file("sizes.txt", b"1000 0\n9000 100\n")
+        self.sweep("--out", "out", "--vary", "seed=1")
+        self.assertEqual(len(self.kept()), 2)
+
+    def test_damaged_results_are_made_again(self):
+        arguments = ("--out", "out", "--vary", "seed=1")
+        first = self.sweep(*arguments).stdout
+        path = next(iter(self.kept()))
+        whole = path.read_text()
+        for damaged in ("", whole[:-4], whole[:len(whole) // 2], whole.replace("value", "valve"), "\0" * 99):
+            path.write_text(damaged)
+            self.assertEqual(first, self.sweep(*arguments).stdout)
+            self.assertEqual(path.read_text(), whole)
+
+    def test_interrupted_and_resumed(self):
+        self.file("pod.yaml", POD.replace("100KB, to: h0", "40MB, to: h0, repeat: 3").encode())
+        arguments = ("--jobs", "1", "--out", "out", "--vary", "seed=1..40+1", "--vary", "jobs.0.size=1KB,64KB")
+        process = subprocess.Popen([PROGRAM, "sweep", self.path, *arguments], cwd=self.folder, env=environment(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3000):
+            if (self.folder / "out" / "points").exists() and len(self.kept()) > 0:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate()
+        self.assertEqual((process.returncode, out), (2, b""))
+        self.assertRegex(error, rb"interrupted: \d+ of 80 points are done and kept in out")
+        done = {path for path in self.kept() if "." not in path.name}
+        self.assertTrue(0 < len(done) < 80, len(done))
+        before = {path: stamp for path, stamp in self.kept().items() if path in done}
+        self.sweep("--jobs", "1", "--out", "out", "--vary", "seed=1", "--vary", "jobs.0.size=1KB,64KB")
+        after = self.kept()
+        self.assertTrue(all(after[path] == stamp for path, stamp in before.items()))
+
+    def test_a_run_that_dies_is_a_row(self):
+        process = subprocess.Popen([PROGRAM, "sweep", self.path, "--json", "--jobs", "1", "--vary", "jobs.incast.size=40GB,100KB"],
+                                   cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        for _ in range(3000):
+            if children.read_text().split():
+                break
+            time.sleep(0.01)
+        os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
+        out, error = process.communicate()
+        self.assertEqual(process.returncode, 1, error)
+        points = json.loads(out)["points"]
+        self.assertEqual(points[0]["error"], "the run was ended by signal 9 (Killed)")
+        self.assertEqual(points[1]["state"], "done")
+
+    def test_shown_columns(self):
+        head = self.sweep("--vary", "seed=1", "--show", "time,time:ring,imbalance,cnps").stdout.split("\n")[0].split()
+        self.assertEqual(head, ["seed", "time", "time:ring", "imbalance", "cnps"])
+        head = self.sweep("--vary", "seed=1").stdout.split("\n")[0].split()
+        self.assertEqual(head[:4], ["seed", "time", "time:ring", "time:incast1"])
+
+    def test_stuck_is_a_problem(self):
+        self.file("pod.yaml", (POD + "faults: [{down: h0, at: 1us}]\n").encode())
+        points = self.points("--vary", "nics.retry=1", "--vary", "nics.timeout=0", status=1)
+        self.assertEqual((points[0]["state"], points[0]["time_ps"]), ("stuck", None))
+
+    def test_standard_input(self):
+        result = rocelab("sweep", "-", "--csv", "--vary", "seed=1", stdin=POD.encode(), cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, self.sweep("--csv", "--vary", "seed=1").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
