@@ -161,7 +161,8 @@ static int parse_cc(const struct reading *r, struct live_environment *env, struc
     text[strcspn(text, ",")] = 0;
     /* hpcc needs telemetry that no wire carries */
     if (cc_preset(text, ret) < 0 || ret->kind == CC_HPCC)
-        return wrong(r, "no such congestion control; there are none, dcqcn/connectx, dcqcn/paper and dcqcn/hpcc-sim");
+        return wrong(r, "no such congestion control; there are none, dcqcn/connectx, dcqcn/paper, dcqcn/hpcc-sim, "
+                        "timely/paper, timely/hpcc-sim, swift/paper, dctcp/paper and dctcp/hpcc-sim");
     for (const char *at = strchr(r->text, ','); at; at = strchr(at + 1, ',')) {
         char item[128];
         snprintf(item, sizeof item, "%.*s", (int)strcspn(at + 1, ","), at + 1);
