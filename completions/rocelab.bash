@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep import experiments run devices counters help version'
+    verbs='capture sim sweep check import config diff experiments run devices counters help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -20,8 +20,11 @@ _rocelab()
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval=' ;;
     sim) own='--seed= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --keep-going --each= --at= --for= --no-tiles' ;;
+    check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
+    import) own='--from= --links= --congestion= --buffer=' ;;
+    config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
+    diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --show= --out= --jobs= --csv' ;;
-    import) own='--from= --congestion= --buffer=' ;;
     experiments) own='--quick --list' ;;
     run) own='--device= --wire= --fault= --pcap= --trace' ;;
     devices | counters | help | version) own='' ;;
@@ -41,7 +44,15 @@ _rocelab()
         return
         ;;
     --from)
-        mapfile -t COMPREPLY < <(compgen -W 'hpcc htsim' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue host clab lldp hpcc htsim' -- "$cur")
+        return
+        ;;
+    --nos)
+        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue host' -- "$cur")
+        return
+        ;;
+    --cabling)
+        mapfile -t COMPREPLY < <(compgen -W 'csv table' -- "$cur")
         return
         ;;
     --congestion)

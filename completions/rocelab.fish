@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep import experiments run devices counters help version
+set -l verbs capture sim sweep import check config diff experiments run devices counters help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print configurations, or another simulator\'s inputs, as a fabric file'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a check -d 'prove a fabric, or running configurations, lossless and free of deadlocks'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a config -d 'print a fabric as configurations, cabling plan, parts'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'compare what runs with what was approved'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
-complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'print the inputs of another simulator as a fabric file'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a devices -d 'list the devices such a program finds'
@@ -55,7 +58,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l jobs -d 'points
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the table as CSV'
 
 complete -c rocelab -n "__fish_seen_subcommand_from import" -F
-complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'hpcc htsim' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'nxos eos sonic nvue host clab lldp hpcc htsim' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -r -l links -d 'what is cabled to what'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l congestion -a 'dcqcn hpcc' -d 'congestion control of an hpcc run'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a switch\'s buffer, as in 32MB'
 
@@ -67,3 +71,27 @@ complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'
+
+complete -c rocelab -n "__fish_seen_subcommand_from config" -F
+complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue host' -d 'the system'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l device -d 'one device only'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -r -l out -d 'a file for each device in this folder'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -l no-comments -d 'without the rules that blocks satisfy'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l cabling -a 'csv table' -d 'the cabling plan'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -l bom -d 'the bill of materials'
+
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue host' -d 'what the running files are'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what is cabled to what'
+
+complete -c rocelab -n "__fish_seen_subcommand_from check" -F
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l failures -a '0 1 2' -d 'failures at once'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l explain -d 'why a rule is there'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -l list -d 'list the rules'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -l markdown -d 'with --list: as a page'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -l sarif -d 'write SARIF'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -l junit -d 'write JUnit XML'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l baseline -d 'findings that do not count'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l write-baseline -d 'list the findings there'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l from -a 'nxos eos sonic nvue host clab lldp' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l links -d 'what is cabled to what'

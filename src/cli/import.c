@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocelab import --from FORMAT FILE...: inputs of other simulators as a fabric file on standard output.
+ * rocelab import --from FORMAT FILE...: configurations of switches and hosts, and inputs of other simulators, as a
+ * fabric file on standard output.
  *
- * The formats are read in src/fabric; here are the command line and the promise that nothing is printed unless
- * all of the input could be read: the file is written to memory first.  What is not carried over stands in it as
- * comments with the original's line; with --json they are a list besides.
+ * Configurations are read in src/config, simulators' inputs in src/fabric; here are the command line and the promise
+ * that nothing is printed unless all of the input could be read: the file is written to memory first.  What is not
+ * carried over of a simulator's input stands in it as comments with the original's line; of a configuration it is
+ * listed on standard error.  With --json it is a list besides.
  */
 #include "cli/cli.h"
 
@@ -13,6 +15,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "cli/source.h"
+#include "config/config.h"
 #include "fabric/fabric.h"
 #include "report/json_out.h"
 
@@ -32,13 +36,17 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
-enum format { FROM_NONE, FROM_HPCC, FROM_HTSIM };
+enum format { FROM_NONE, FROM_HPCC, FROM_HTSIM, FROM_CONFIG };
+#define LINKS_MAX 64
 
 struct settings {
     struct cli_common common;
-    enum format from;
+    enum format from; /* FROM_NONE: not said, so a configuration whose kind is guessed */
+    const struct config_format *config;
     const char *congestion;
     uint64_t buffer_bytes;
+    const char *links[LINKS_MAX];
+    int link_count;
 };
 
 /* That simulator counts its buffers in units of 2^20 bytes and calls them MB: whoever copies a number from its
@@ -65,12 +73,21 @@ static bool set_option(void *into, int id, const char *argument)
 
     switch (id) {
     case IMPORT_OPTION_FROM:
+        settings->config = config_format_find(argument);
         settings->from = strcmp(argument, "hpcc") == 0    ? FROM_HPCC
                          : strcmp(argument, "htsim") == 0 ? FROM_HTSIM
+                         : settings->config               ? FROM_CONFIG
                                                           : FROM_NONE;
         if (settings->from != FROM_NONE) return true;
-        cli_error("--from '%s': hpcc or htsim", argument);
+        cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab, lldp, hpcc or htsim", argument);
         return false;
+    case IMPORT_OPTION_LINKS:
+        if (settings->link_count == LINKS_MAX) {
+            cli_error("--links: at most %d files", LINKS_MAX);
+            return false;
+        }
+        settings->links[settings->link_count++] = argument;
+        return true;
     case IMPORT_OPTION_CONGESTION:
         settings->congestion = argument;
         if (strcmp(argument, "dcqcn") == 0 || strcmp(argument, "hpcc") == 0) return true;
@@ -85,8 +102,11 @@ static bool set_option(void *into, int id, const char *argument)
 
 static void more_help(FILE *out)
 {
-    fputs("FILES are TOPOLOGY and FLOWS for hpcc, MATRIX for htsim.\n"
+    fputs("FILES are configurations; for hpcc TOPOLOGY and FLOWS,\n"
+          "for htsim MATRIX.\n"
           "\nExamples:\n"
+          "  rocelab import leaf1.cfg leaf2.cfg config_db.json --links lab.clab.yml > fabric.yaml\n"
+          "  rocelab import --from eos running-config.txt\n"
           "  rocelab import --from hpcc topology.txt flow.txt --congestion dcqcn --buffer 32MB > fabric.yaml\n"
           "  rocelab import --from htsim perm128.cm > fabric.yaml && rocelab sim fabric.yaml\n"
           "\nWith --json the fabric file's text and what was not carried over are members of a document.\n"
@@ -97,7 +117,9 @@ static void more_help(FILE *out)
 static const struct cli_command command = {
     .verb = "import",
     .operands = "FILES",
-    .about = "Prints the inputs of another simulator as a fabric file that `rocelab sim` runs.",
+    .about =
+        "Prints configurations of switches and hosts, or the inputs of another simulator, as a fabric file. Lines of a "
+        "configuration that are not understood are listed on standard error.",
     .option = options,
     .options = sizeof options / sizeof options[0],
     .more = more_help,
@@ -106,8 +128,18 @@ static const struct cli_command command = {
 
 static bool check_use(const struct settings *settings, int operands)
 {
-    if (settings->from == FROM_NONE) {
-        cli_error("import: --from what? hpcc or htsim; see 'rocelab help import'");
+    bool simulator = settings->from == FROM_HPCC || settings->from == FROM_HTSIM;
+
+    if (!simulator && operands == 0) {
+        cli_error("import: which files? see 'rocelab help import'");
+        return false;
+    }
+    if (!simulator && (settings->congestion || settings->buffer_bytes)) {
+        cli_error("import: --congestion and --buffer belong to --from hpcc");
+        return false;
+    }
+    if (simulator && settings->link_count) {
+        cli_error("import: --links belongs to configurations");
         return false;
     }
     if (settings->from == FROM_HPCC && operands != 2) {
@@ -163,6 +195,68 @@ static void print_json(const struct settings *settings, char *text, FILE *out)
     jout_close(&jout);
 }
 
+/* `file:line: leaf1 Ethernet1: message`, as compilers write. */
+static void list_notes(const struct config_set *set)
+{
+    for (uint32_t n = 0; n < set->notes; n++) {
+        const struct config_note *note = &set->note[n];
+        const char *path = note->at.source < set->sources ? set->path[note->at.source] : "-";
+        const struct text_style style = cli_style();
+
+        fprintf(stderr, "%s:%u: ", path, note->at.line);
+        if (note->rule) fprintf(stderr, "note[%s]: ", note->rule);
+        if (note->device)
+            fprintf(stderr, "%s%s%s: ", note->device, note->port ? " " : "", note->port ? note->port : "");
+        if (!note->rule) fputs("not understood: ", stderr);
+        text_outside(stderr, &style, note->message);
+        fputc('\n', stderr);
+    }
+}
+
+static void print_configs_json(const struct cli_source *source, const struct settings *settings, FILE *out)
+{
+    const struct config_set *set = &source->set;
+    struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "import");
+    jout_text(&jout, "from", settings->config ? settings->config->name : NULL);
+    jout_text(&jout, "fabric", source->text);
+    jout_open(&jout, "lines", '[');
+    for (uint32_t n = 0; n < set->notes; n++) {
+        const struct config_note *note = &set->note[n];
+        jout_open_line(&jout, NULL, '{');
+        jout_text(&jout, "file", note->at.source < set->sources ? set->path[note->at.source] : NULL);
+        jout_u64(&jout, "line", note->at.line);
+        jout_text(&jout, "rule", note->rule);
+        jout_text(&jout, "device", note->device);
+        jout_text(&jout, "port", note->port);
+        jout_text(&jout, "message", note->message);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static int import_configs(const struct settings *settings, char **file, int files, FILE *out)
+{
+    struct cli_inputs inputs = {.path = file,
+                                .paths = files,
+                                .from = settings->config,
+                                .links = settings->links,
+                                .link_count = settings->link_count};
+    struct cli_source source = {0};
+    bool good = cli_source_import(&source, &inputs);
+
+    if (good && settings->common.json) print_configs_json(&source, settings, out);
+    if (good && !settings->common.json) fputs(source.text, out);
+    if (good && !settings->common.json && !settings->common.quiet) list_notes(&source.set);
+    cli_source_release(&source);
+    return good ? CLI_DONE : CLI_WRONG;
+}
+
 int verb_import(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.from = FROM_NONE};
@@ -174,6 +268,8 @@ int verb_import(int argc, char **argv, FILE *out)
 
     if (answer != CLI_GO) return answer;
     if (!check_use(&settings, argc - first)) return CLI_WRONG;
+    if (settings.from == FROM_NONE || settings.from == FROM_CONFIG)
+        return import_configs(&settings, argv + first, argc - first, out);
     FILE *to = open_memstream(&text, &length);
     int result = to ? import(&settings, argv + first, to, &errors) : -ENOMEM;
     if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;

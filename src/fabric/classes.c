@@ -368,10 +368,28 @@ static void read_reaction(struct loader *loader, const struct tree *value, void 
     }
 }
 
+/* `false`, `true` (as PFC), or priorities. */
+static void read_watched(struct loader *loader, const struct tree *value, void *into)
+{
+    struct qos *qos = into;
+    bool on;
+
+    if (value->type == TREE_LIST || value->text[strspn(value->text, "01234567")] == 0)
+        read_bits(loader, value, FABRIC_PRIOS, &qos->watched);
+    else if (read_bool(loader, value, &on))
+        qos->watched = on ? NOT_GIVEN : 0;
+}
+
+static const char *const mode_words[] = {"on", "auto", NULL};
 static const char *const pause_words[] = {"pfc", "802.3x", NULL};
 const struct field qos_fields[] = {
     F_CALL("trust", read_trust),
     F_CALL("pfc", read_pfc),
+    F_CHOICE("pfc-mode", struct qos, pfc_auto, mode_words),
+    F_CALL("watched", read_watched),
+    F_CHOICE("fec", struct qos, fec, fabric_fec_names),
+    F_VALUE("headroom-cable", FIELD_LENGTH, struct qos, headroom_cable_mm, 1, 0),
+    F_VALUE("headroom-mtu", FIELD_BYTES, struct qos, headroom_frame_bytes, 64, 65535),
     F_CHOICE("pause", struct qos, pause_all, pause_words),
     F_CALL("classes", read_class_layer),
     F_CALL("dscp-map", read_dscp_to_tc),
@@ -387,7 +405,7 @@ void qos_defaults(struct loader *loader, struct qos *qos)
 {
     bool hpcc = loader->fabric->behaviour == FABRIC_HPCC_NS3;
 
-    qos->pfc_rx = qos->pfc_tx = NOT_GIVEN;
+    qos->pfc_rx = qos->pfc_tx = qos->watched = NOT_GIVEN;
     qos->frame_bytes = 9216;
     qos->pause_quanta = 65535;
     qos->reaction_ps = hpcc ? 0 : NOT_GIVEN;

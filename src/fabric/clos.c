@@ -94,6 +94,7 @@ static bool shape_sites(struct loader *loader, const struct tree *map, const cha
     if (distance) {
         plan->site.cable_mm = shape->distance_mm;
         plan->site.delay_ps = NOT_GIVEN;
+        plan->site.said = true;
     } else if (!plan->site_length_given) {
         read_error(loader, map->at, "%s: sites need a distance, as in {sites: 2, distance: 10km}", what);
         return false;

@@ -60,18 +60,29 @@ static void read_ecmp(struct loader *loader, const struct tree *value, void *int
     read_map(loader, value, "ecmp", &set, 1);
 }
 
+static void read_action(struct loader *loader, const struct tree *value, void *into)
+{
+    static const char *const actions[] = {"forward", "drop", "shutdown", NULL};
+    struct fabric_watchdog *watchdog = into;
+    uint32_t action;
+
+    if (!read_choice(loader, value, actions, &action)) return;
+    watchdog->drop = action != 0;
+    watchdog->shutdown = action == 2;
+}
+
 static void read_watchdog(struct loader *loader, const struct tree *value, void *into)
 {
-    static const char *const actions[] = {"forward", "drop", NULL};
     static const struct field fields[] = {
         F_VALUE("poll", FIELD_TIME, struct fabric_watchdog, poll_ps, PS_NS, 0),
         F_VALUE("detect", FIELD_TIME, struct fabric_watchdog, detect_ps, PS_NS, 0),
         F_VALUE("restore", FIELD_TIME, struct fabric_watchdog, restore_ps, PS_NS, 0),
-        F_CHOICE("action", struct fabric_watchdog, drop, actions),
+        F_CALL("action", read_action),
     };
     struct switch_raw *sw = into;
     struct field_set set = {fields, COUNT_OF(fields), &sw->watchdog};
 
+    sw->watchdog.shutdown = false;
     if (value->type == TREE_SCALAR)
         read_bool(loader, value, &sw->watchdog.on);
     else if (read_map(loader, value, "watchdog", &set, 1))
@@ -79,6 +90,8 @@ static void read_watchdog(struct loader *loader, const struct tree *value, void 
 }
 
 static const char *const raise_words[] = {"never", "bounce", NULL};
+static const char *const forwarding_words[] = {"routed", "bridged", NULL};
+static const char *const nos_words[] = {"unsaid", "nxos", "eos", "sonic", "nvue", NULL};
 static const char *const mark_words[] = {"enqueue", "dequeue", NULL};
 #define SW(name, kind, member, min, max) F_VALUE(name, kind, struct switch_raw, member, min, max)
 const struct field switch_fields[] = {
@@ -96,6 +109,8 @@ const struct field switch_fields[] = {
     F_CALL("balance", balance_read),
     F_CALL("architecture", architecture_read),
     F_CALL("watchdog", read_watchdog),
+    F_CHOICE("nos", struct switch_raw, nos, nos_words),
+    F_CHOICE("forwarding", struct switch_raw, bridged, forwarding_words),
 };
 const uint32_t switch_field_count = COUNT_OF(switch_fields);
 
@@ -274,6 +289,7 @@ void nic_defaults(struct loader *loader, struct fabric_nic *nic)
         .cnp_class = FABRIC_NONE,
         .ack_class = FABRIC_NONE,
     };
+    nic_operation_defaults(nic);
     for (uint32_t c = 0; c < fabric->class_count; c++)
         if (strcmp(fabric->classes[c].name, "cnp") == 0) nic->cnp_class = c;
 }

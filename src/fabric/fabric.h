@@ -68,6 +68,7 @@ struct fabric_port {
     uint32_t error_ppm;     /* frames corrupted on arrival here, parts per million */
     uint16_t index;         /* within its node */
     bool up;
+    bool cable_known; /* the file says how long it is */
 };
 
 struct fabric_endpoint {
@@ -123,14 +124,19 @@ struct fabric_settings { /* of a port, resolved; ports configured alike share on
     uint8_t lossless;       /* bit p: priority p is lossless */
     uint8_t pfc_rx, pfc_tx; /* bit p: honours, sends pauses */
     bool pause_all;         /* 802.3x: pauses stop every priority */
+    bool pfc_auto;          /* PFC is negotiated (DCBX), not forced */
+    uint8_t watched;        /* bit p: the watchdog, where it is on, looks at priority p */
+    uint8_t fec;            /* enum fabric_fec */
     uint16_t pause_quanta;
-    uint32_t mtu_bytes; /* largest frame */
+    uint32_t mtu_bytes;                               /* largest frame */
+    uint32_t headroom_cable_mm, headroom_frame_bytes; /* that the headroom was chosen for; 0: the port's own */
     struct fabric_queue queue[FABRIC_PRIOS];
     struct fabric_pg pg[FABRIC_PRIOS];
 };
 
 struct fabric_watchdog {
     bool on, drop; /* act: drop, or forward against the pause */
+    bool shutdown; /* it would shut the port down; simulated as drop, which is then set too */
     ps_t poll_ps, detect_ps, restore_ps;
 };
 
@@ -184,6 +190,8 @@ struct fabric_switch {
     struct fabric_balance balance;
     struct fabric_voq voq;
     uint64_t hash_seed;
+    uint8_t nos;                                     /* enum fabric_nos */
+    bool bridged;                                    /* frames are switched by address and flooded, not routed */
     uint64_t reserved_sum_bytes, headroom_sum_bytes; /* over its cabled ports */
     struct fabric_watchdog watchdog;
 };
@@ -215,6 +223,14 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint64_t rx_buffer_bytes; /* 0: none, and rx_rate_bps is 0 */
     uint64_t rx_xoff_bytes, rx_xon_bytes;
     uint32_t cnp_class, ack_class; /* into class[]; FABRIC_NONE: the class of the data */
+    /* What operators set on the host and no simulation needs. */
+    uint8_t cnp_dscp;                /* FABRIC_UNSAID: that of the class */
+    uint8_t dcqcn_rp, dcqcn_np;      /* reaction and notification point: truth, or FABRIC_UNSAID */
+    uint8_t dcbx_willing;            /* truth, or FABRIC_UNSAID */
+    uint8_t dcbx_mode;               /* FABRIC_UNSAID, or an index of fabric_dcbx_names */
+    uint64_t cable_mm;               /* the adapter's own setting; 0: not said */
+    const struct fabric_param *nccl; /* NCCL_IB_TC ... */
+    uint32_t nccls;
 };
 
 struct fabric_group { /* next hops of equal cost; a port more than once where weighted */
@@ -367,6 +383,61 @@ struct fabric_converge { /* how routes follow what is up and down */
 
 #define FABRIC_QPS_MAX 64 /* queue pairs a connection of a collective has */
 
+/* Operations: what the fabric is made of and who answers for it (operations.c). */
+#define FABRIC_UNSAID UINT8_MAX
+enum fabric_nos { FABRIC_NOS_UNSAID, FABRIC_NOS_NXOS, FABRIC_NOS_EOS, FABRIC_NOS_SONIC, FABRIC_NOS_NVUE };
+#define FABRIC_NOSES (FABRIC_NOS_NVUE + 1)
+extern const char *const fabric_nos_names[FABRIC_NOSES + 1];
+enum fabric_fec { FABRIC_FEC_UNSAID, FABRIC_FEC_NONE, FABRIC_FEC_FC, FABRIC_FEC_RS };
+extern const char *const fabric_fec_names[FABRIC_FEC_RS + 2];
+extern const char *const fabric_dcbx_names[]; /* "ieee", "cee", "off" */
+/* Parts of a device whose version is approved for its role. */
+#define FABRIC_PART_LIST(X)                                                                                            \
+    X(NOS, "nos")                                                                                                      \
+    X(FIRMWARE, "firmware")                                                                                            \
+    X(NIC, "nic")                                                                                                      \
+    X(CABLE, "cable")                                                                                                  \
+    X(OPTICS, "optics")
+enum fabric_part {
+#define X(id, name) FABRIC_PART_##id,
+    FABRIC_PART_LIST(X)
+#undef X
+        FABRIC_PARTS,
+};
+extern const char *const fabric_part_names[FABRIC_PARTS + 1];
+enum fabric_routing_kind { FABRIC_SHORTEST, FABRIC_VALLEY_FREE };
+
+struct fabric_device {                   /* of a node that the file says something of */
+    const char *installed[FABRIC_PARTS]; /* NULL: not said */
+    struct fabric_at at[FABRIC_PARTS];
+};
+
+struct fabric_approved { /* for a role: any of these */
+    const char *const *version[FABRIC_PARTS];
+    uint32_t versions[FABRIC_PARTS];
+};
+
+struct fabric_ignore {                /* findings of `rocelab check` that somebody answers for */
+    const char *rule, *device, *port; /* device, port NULL: any */
+    const char *reason;
+    struct fabric_at at;
+};
+
+struct fabric_operations {
+    uint8_t routing;                     /* enum fabric_routing_kind: how routes are made again */
+    const struct fabric_device **device; /* [node], NULL where nothing is said; NULL: of none */
+    const char **port_name;              /* [port], as its system calls it, or NULL; NULL: of none */
+    struct fabric_approved approved[FABRIC_ROLES];
+    const struct fabric_param *owner; /* `ecn`: "team-fabric" */
+    uint32_t owners;
+    const struct fabric_ignore *ignore;
+    uint32_t ignores;
+    uint32_t fan_in;                 /* ports that send to one at the same time by design; 0: not said */
+    uint32_t share_ppm;              /* least share of the lossless classes; 0: not said */
+    bool oversubscribed;             /* the file says that it is, and how much */
+    const struct fabric_at *link_at; /* [port] where an explicit link is written; NULL: made by a builder */
+};
+
 struct fabric {
     const char *name, *path;
     uint8_t behaviour; /* enum fabric_behaviour */
@@ -410,6 +481,7 @@ struct fabric {
     const struct fabric_fault *fault;
     uint32_t faults;
     struct fabric_converge converge;
+    struct fabric_operations operations;
 
     uint64_t source_hash; /* of what the file says, and of the files it names; not of layout and comments */
     struct arena arena;
@@ -445,6 +517,13 @@ void fabric_free(struct fabric *fabric);
 /* What the arrays hold now. */
 size_t fabric_memory_bytes(const struct fabric *fabric);
 
+/* A host of this name stands for what an imported configuration does not say: the other end of its port. */
+#define FABRIC_UNKNOWN "unknown."
+static inline bool fabric_node_unknown(const struct fabric *fabric, uint32_t node)
+{
+    return __builtin_strncmp(fabric->node[node].name, FABRIC_UNKNOWN, sizeof(FABRIC_UNKNOWN) - 1) == 0;
+}
+
 /* FABRIC_NONE where there is no such thing.  `h0` is its first endpoint where an endpoint is asked for. */
 uint32_t fabric_find_node(const struct fabric *fabric, const char *name);
 uint32_t fabric_find_port(const struct fabric *fabric, const char *name);     /* `leaf0:3` */
@@ -458,6 +537,17 @@ uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst);
 /* Adapters next to a GPU, gpu_nic[gpu] the first of them: where a host has more of them than GPUs each has its own (the
  * ports of a dual-port adapter), else several GPUs share one.  0 where the host has none. */
 uint32_t fabric_gpu_nics(const struct fabric *fabric, uint32_t gpu);
+
+/* Where the file says a thing (where.c).  `text` is what was loaded and must outlive the places. */
+struct fabric_places;
+int fabric_places_open(const struct fabric *fabric, const char *text, struct fabric_places **ret); /* 0, -ENOMEM */
+void fabric_places_free(struct fabric_places *places);
+/* The value of `path` ("classes.rdma.ecn.min", "pfc", "watchdog.poll") for a port, in the innermost layer that says it:
+ * port, device, role, all, class definition, links; FABRIC_NONE for a port: the node's.  With node FABRIC_NONE: from
+ * the top of the file.  Where nothing says it, what encloses it, and the topology at last. */
+struct fabric_at fabric_where(const struct fabric_places *places, uint32_t node, uint32_t port, const char *path);
+/* True where a layer of exactly this port, or of this device, says it. */
+bool fabric_says(const struct fabric_places *places, uint32_t node, uint32_t port, const char *path);
 
 /* Routes when ports are down, for the simulator and for checks: as fabric's own, without the links of which
  * either end is marked in down[port] (or not up).  0 or -ENOMEM. */

@@ -13,8 +13,13 @@
  */
 #include "fabric/headroom.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/wide.h"
+
+#define TAG_AND_HEADER 18u   /* of a frame, and not of what SONiC calls mtu */
+#define SPECTRUM1_PEER 3892u /* 3.8 KiB */
 
 static uint64_t div_up(u128 num, u128 den)
 {
@@ -110,6 +115,26 @@ uint64_t headroom_sonic(const struct headroom_sonic *in)
     const u128 small = 6400;
     u128 total = (u128)in->mtu_ll_bytes * micro + (prop * (mean + small * (worst - 1)) + mean - 1) / mean;
     return div_up(total, 1024 * micro) * 1024;
+}
+
+uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
+                        uint32_t cell_bytes)
+{
+    static const char spectrum[] = "spectrum";
+
+    if (strncmp(model, spectrum, sizeof(spectrum) - 1) != 0)
+        return headroom_port(rate_bps, cable_mm, frame_bytes, cell_bytes);
+    char generation = model[sizeof(spectrum) - 1];
+    return headroom_sonic(&(struct headroom_sonic){
+        .rate_bps = rate_bps,
+        .cable_mm = cable_mm,
+        .port_mtu_bytes = frame_bytes > TAG_AND_HEADER ? frame_bytes - TAG_AND_HEADER : 0,
+        .mtu_ll_bytes = 1024,
+        .cell_bytes = cell_bytes,
+        .small_percent = 100,
+        .peer_bytes = generation == '1' ? SPECTRUM1_PEER : 0,
+        .tiles = generation >= '4',
+    });
 }
 
 uint64_t headroom_mlx5(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes)

@@ -53,6 +53,12 @@ struct headroom_sonic { /* SONiC's dynamic buffer model for Spectrum */
 /* xoff, rounded up to whole KiB. */
 uint64_t headroom_sonic(const struct headroom_sonic *in);
 
+/* By the method that SONiC ships for this model of switch: for Spectrum the one above, with lossless packets of 1 KiB
+ * and all other frames small (Spectrum-1 with the fixed response that its tables were made with); else
+ * headroom_port().  `frame_bytes` is a tagged frame; SONiC counts 18 less. */
+uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
+                        uint32_t cell_bytes);
+
 /* What an mlx5 adapter keeps above its xoff threshold; the rate counts as 40G at least. */
 uint64_t headroom_mlx5(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes);
 

@@ -66,6 +66,9 @@ static const struct field top_fields[] = {
     F_IGNORE("devices"),
     F_IGNORE("jobs"),
     F_IGNORE("faults"),
+    F_IGNORE("owners"),
+    F_IGNORE("routing"),
+    F_IGNORE("check"),
 };
 
 static bool top_level(struct loader *loader)
@@ -87,6 +90,7 @@ static void load_parts(struct loader *loader)
     bool topology = topology_load(loader);
     if (!topology) loader->fabric->port = NULL;
     settings_load(loader);
+    operations_load(loader);
     if (!topology || !loader->classes_good || !routes_build(loader)) return;
     balance_check(loader);
     jobs_load(loader);

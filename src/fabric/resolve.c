@@ -61,8 +61,10 @@ static uint64_t resolve_headroom(const struct loader *loader, const struct profi
         return least((uint64_t)(bits / 8 / 1000000000u * 3), UINT32_MAX);
     }
     /* The formula counts what arrives after XOFF; the frame that crosses the threshold is charged to headroom too. */
-    uint64_t crossing = ((uint64_t)profile->qos.frame_bytes + cell - 1) / cell * cell;
-    uint64_t after = headroom_port(port->rate_bps, port->cable_mm, profile->qos.frame_bytes, cell);
+    uint32_t frame = profile->qos.headroom_frame_bytes ? profile->qos.headroom_frame_bytes : profile->qos.frame_bytes;
+    uint64_t cable_mm = profile->qos.headroom_cable_mm ? profile->qos.headroom_cable_mm : port->cable_mm;
+    uint64_t crossing = ((uint64_t)frame + cell - 1) / cell * cell;
+    uint64_t after = headroom_port(port->rate_bps, cable_mm, frame, cell);
     return least(after > UINT32_MAX ? after : after + crossing, UINT32_MAX);
 }
 
@@ -77,6 +79,7 @@ static void resolve_pg(const struct loader *loader, const struct profile *profil
     pg->static_bytes = FABRIC_UNLIMITED;
     if (!raw->lossless) { /* limited at the queue */
         pg->dynamic = false;
+        pg->headroom_given = raw->headroom_bytes != NOT_GIVEN || raw->xoff_bytes != NOT_GIVEN; /* and means nothing */
         pg->reserved_bytes = raw->reserved_bytes == NOT_GIVEN ? 0 : raw->reserved_bytes;
         return;
     }
@@ -169,4 +172,9 @@ void settings_resolve(const struct loader *loader, const struct profile *profile
     ret->pause_all = qos->pause_all;
     ret->pfc_rx = qos->pfc_rx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_rx;
     ret->pfc_tx = qos->pfc_tx == NOT_GIVEN ? ret->lossless : (uint8_t)qos->pfc_tx;
+    ret->pfc_auto = qos->pfc_auto;
+    ret->fec = qos->fec;
+    ret->watched = qos->watched == NOT_GIVEN ? ret->pfc_rx | ret->pfc_tx : (uint8_t)qos->watched;
+    ret->headroom_cable_mm = qos->headroom_cable_mm;
+    ret->headroom_frame_bytes = qos->headroom_frame_bytes;
 }

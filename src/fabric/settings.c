@@ -55,29 +55,36 @@ static const struct field frame_fields[] = {F_VALUE("mtu", FIELD_BYTES, struct q
 
 struct port_layer { /* keys of a port besides QoS */
     struct link_class as;
-    uint8_t up; /* truth; UP_AS_IS: not given */
+    uint8_t up;       /* truth; UP_AS_IS: not given */
+    const char *name; /* NULL: not given */
 };
 #define UP_AS_IS 2
-static const struct field port_fields[] = {F_VALUE("up", FIELD_BOOL, struct port_layer, up, 0, 0)};
-static const struct field device_fields[] = {F_IGNORE("ports")};
+static const struct field port_fields[] = {F_VALUE("up", FIELD_BOOL, struct port_layer, up, 0, 0),
+                                           F_VALUE("name", FIELD_TEXT, struct port_layer, name, 0, 0)};
+static const struct field device_fields[] = {F_IGNORE("ports"), F_IGNORE("installed")};
+static const struct field role_fields[] = {F_IGNORE("approved")};
+
+enum layer { LAYER_ALL, LAYER_ROLE, LAYER_DEVICE };
 
 /* Applies a map to a profile of its own; `ports` is read by apply_ports(). */
 static struct profile *apply(struct layers *layers, const struct tree *map, const char *what,
-                             const struct profile *below, bool host, bool device)
+                             const struct profile *below, bool host, enum layer layer)
 {
     struct profile *profile = profile_copy(layers, below);
-    struct field_set sets[5];
+    struct field_set sets[6];
     uint32_t count = 0;
 
     if (!profile) return NULL;
     if (host) {
         sets[count++] = (struct field_set){nic_fields, nic_field_count, &profile->nic};
+        sets[count++] = (struct field_set){nic_operation_fields, nic_operation_field_count, &profile->nic};
     } else {
         sets[count++] = (struct field_set){switch_fields, switch_field_count, &profile->sw};
         sets[count++] = (struct field_set){frame_fields, COUNT_OF(frame_fields), &profile->qos};
     }
     sets[count++] = (struct field_set){qos_fields, qos_field_count, &profile->qos};
-    if (device) sets[count++] = (struct field_set){device_fields, COUNT_OF(device_fields), NULL};
+    if (layer == LAYER_DEVICE) sets[count++] = (struct field_set){device_fields, COUNT_OF(device_fields), NULL};
+    if (layer == LAYER_ROLE) sets[count++] = (struct field_set){role_fields, COUNT_OF(role_fields), NULL};
     profile->at = map->at;
     if (read_map(layers->loader, map, what, sets, count)) qos_check(layers->loader, &profile->qos, map->at);
     return profile;
@@ -91,12 +98,13 @@ static void apply_link(struct loader *loader, uint32_t port, const struct port_l
 
     for (int e = 0; e < 2 && ends[1] != FABRIC_NONE; e++) {
         struct fabric_port *end = &ports[ends[e]];
-        struct link_class was = {end->rate_bps, end->cable_mm, end->propagation_ps, end->error_ppm};
+        struct link_class was = {end->rate_bps, end->cable_mm, end->propagation_ps, end->error_ppm, true};
         if (layer->as.rate_bps != NOT_GIVEN) end->rate_bps = layer->as.rate_bps;
         if (layer->as.cable_mm != NOT_GIVEN || layer->as.delay_ps != NOT_GIVEN) {
             was = link_over(&was, &layer->as);
             end->cable_mm = link_cable_mm(&was);
             end->propagation_ps = link_propagation_ps(&was);
+            end->cable_known = true;
         }
         if (layer->as.error_ppm) end->error_ppm = layer->as.error_ppm;
         if (layer->up != UP_AS_IS) end->up = layer->up;
@@ -108,8 +116,8 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     struct loader *loader = layers->loader;
     bool host = port < loader->fabric->endpoints;
     struct profile *profile = profile_copy(layers, below);
-    struct port_layer layer = {{NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0}, UP_AS_IS};
-    struct field_set sets[5];
+    struct port_layer layer = {{NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0, false}, UP_AS_IS, NULL};
+    struct field_set sets[6];
     uint32_t count = 0;
 
     if (!profile) return;
@@ -118,14 +126,17 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     sets[count++] = (struct field_set){qos_fields, qos_field_count, &profile->qos};
     sets[count++] = (struct field_set){link_fields, link_field_count, &layer.as};
     sets[count++] = (struct field_set){port_fields, COUNT_OF(port_fields), &layer};
-    if (host)
+    if (host) {
         sets[count++] = (struct field_set){nic_fields, nic_field_count, &profile->nic};
-    else
+        sets[count++] = (struct field_set){nic_operation_fields, nic_operation_field_count, &profile->nic};
+    } else {
         sets[count++] = (struct field_set){frame_fields, COUNT_OF(frame_fields), &profile->qos};
+    }
     profile->at = map->at;
     if (!read_map(loader, map, "port", sets, count) || !link_check(loader, &layer.as, map->at)) return;
     qos_check(loader, &profile->qos, map->at);
     apply_link(loader, port, &layer);
+    if (layer.name) operations_port_name(loader, port, layer.name);
     layers->port[port] = profile;
 }
 
@@ -178,7 +189,7 @@ static bool read_roles(struct layers *layers)
         struct tree name = {.type = TREE_SCALAR, .text = item->key, .at = item->key_at, .key = "roles"};
         uint32_t role;
         if (!read_choice(loader, &name, role_names, &role)) continue;
-        layers->role[role] = apply(layers, item, "role", layers->role[role], role == FABRIC_ROLE_HOST, false);
+        layers->role[role] = apply(layers, item, "role", layers->role[role], role == FABRIC_ROLE_HOST, LAYER_ROLE);
         if (!layers->role[role]) return false;
     }
     return true;
@@ -216,7 +227,8 @@ static bool read_devices(struct layers *layers)
             continue;
         }
         const struct fabric_node *as = &loader->fabric->node[node];
-        struct profile *profile = apply(layers, item, item->key, layers->role[as->role], as->kind == FABRIC_HOST, true);
+        struct profile *profile =
+            apply(layers, item, item->key, layers->role[as->role], as->kind == FABRIC_HOST, LAYER_DEVICE);
         if (!profile) return false;
         layers->device[node] = profile;
         const struct tree *ports = tree_get(item, "ports");
@@ -500,6 +512,8 @@ static bool resolve_switches(struct layers *layers)
             .hash_seed = hash_seed_of(fabric, raw, s),
             .voq = voq_of(raw),
             .watchdog = raw->watchdog,
+            .nos = raw->nos,
+            .bridged = raw->bridged,
         };
         if (!balance_resolve(loader, raw, s, &sw[s].balance)) return false;
         /* Switches of a role are alike: one sentence is enough. */
@@ -523,8 +537,9 @@ bool settings_load(struct loader *loader)
     loader->classes_good = classes_load(loader, &base->qos);
     switch_defaults(loader, &base->sw);
     nic_defaults(loader, &base->nic);
-    layers.switches = switches ? apply(&layers, switches, "switches", base, false, false) : profile_copy(&layers, base);
-    layers.nics = nics ? apply(&layers, nics, "nics", base, true, false) : profile_copy(&layers, base);
+    layers.switches =
+        switches ? apply(&layers, switches, "switches", base, false, LAYER_ALL) : profile_copy(&layers, base);
+    layers.nics = nics ? apply(&layers, nics, "nics", base, true, LAYER_ALL) : profile_copy(&layers, base);
     if (!layers.switches || !layers.nics || !loader->classes_good || !read_roles(&layers)) return false;
     /* Devices and ports need the topology, which may have been refused. */
     if (!loader->fabric->port) return false;

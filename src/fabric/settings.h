@@ -33,7 +33,10 @@ struct qos {
     uint8_t tc_to_queue[FABRIC_PRIOS], tc_to_pg[FABRIC_PRIOS];
     uint64_t pfc_rx, pfc_tx; /* NOT_GIVEN: the lossless priorities */
     uint8_t pause_all;       /* truth: 802.3x */
-    uint32_t frame_bytes;    /* largest frame */
+    uint8_t pfc_auto, fec;
+    uint64_t watched; /* NOT_GIVEN: the priorities with PFC */
+    uint32_t headroom_cable_mm, headroom_frame_bytes;
+    uint32_t frame_bytes; /* largest frame */
     uint32_t pause_quanta;
     uint64_t reaction_ps; /* NOT_GIVEN: reaction_ppm of the standard's response time */
     uint32_t reaction_ppm;
@@ -47,6 +50,7 @@ struct switch_raw {
     uint32_t cell_bytes; /* 0: the model's */
     uint8_t cut_through, mark, refresh_pauses, weighted;
     uint8_t raise, drop_unknown;
+    uint8_t nos, bridged;
     struct fabric_balance balance;
     const struct tree *pins; /* as written; NULL: none */
     struct fabric_voq voq;
@@ -90,6 +94,13 @@ void balance_check(struct loader *loader); /* pins, when routes are known */
 extern const struct field nic_fields[]; /* of struct fabric_nic */
 extern const uint32_t nic_field_count;
 void nic_defaults(struct loader *loader, struct fabric_nic *nic);
+/* operations.c: keys of NICs, ports and devices that operators need */
+extern const struct field nic_operation_fields[]; /* of struct fabric_nic */
+extern const uint32_t nic_operation_field_count;
+void nic_operation_defaults(struct fabric_nic *nic);
+void operations_port_name(struct loader *loader, uint32_t port, const char *name);
+void operations_load(struct loader *loader);
+
 /* hosts.c: the value of `pcie`, a rate or a name; and what it means for a port. */
 void pcie_read(struct loader *loader, const struct tree *value, void *into);
 void nic_receive(struct fabric_nic *nic, uint64_t port_bps);

@@ -39,6 +39,7 @@ struct link_class link_over(const struct link_class *base, const struct link_cla
     if (over->cable_mm != NOT_GIVEN || over->delay_ps != NOT_GIVEN) {
         as.cable_mm = over->cable_mm;
         as.delay_ps = over->delay_ps;
+        as.said = true;
     }
     if (over->error_ppm) as.error_ppm = over->error_ppm;
     return as;
@@ -269,7 +270,15 @@ static bool make_ports(struct loader *loader, const struct plan *plan, const uin
             end->propagation_ps = link_propagation_ps(&link->as);
             end->error_ppm = link->as.error_ppm;
             end->up = true;
+            end->cable_known = link->as.said;
         }
+    }
+    if (strcmp(plan->kind, "links") == 0) {
+        struct fabric_at *at = KEEP_NEW(loader, struct fabric_at, total);
+        if (!at) return false;
+        for (uint64_t l = 0; l < plan->links; l++)
+            at[where[l * 2]] = at[where[l * 2 + 1]] = plan->link[l].at;
+        fabric->operations.link_at = at;
     }
     fabric->port = port;
     fabric->ports = total;
@@ -392,8 +401,8 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
                                           F_CALL("storage", read_class_storage), F_CALL("gpu", read_gpu_links)};
     const struct tree *links = tree_get(loader->root, "links");
     struct field_set set = {fields, COUNT_OF(fields), plan};
-    const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0};
-    struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0}, fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0};
+    const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0, false};
+    struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0, false}, fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0, false};
 
     plan->host = plan->fabric = plan->core = plan->site = plan->storage_link = empty;
     if (links && !read_map(loader, links, "links", &set, 1)) return false;
@@ -408,6 +417,7 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
     if (plan->host.delay_ps != NOT_GIVEN) { /* idealised links are alike */
         fabric.cable_mm = NOT_GIVEN;
         fabric.delay_ps = plan->host.delay_ps;
+        fabric.said = true;
     }
     fabric = link_over(&fabric, &plan->fabric);
     plan->core = link_over(&fabric, &plan->core);
@@ -433,7 +443,7 @@ static bool build(struct loader *loader, const struct builder *builder, const st
     bool links = read_link_classes(loader, &plan, builder->build != build_explicit);
 
     if (!links) { /* go on, to say what else is wrong */
-        const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0};
+        const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0, false};
         plan.host = plan.fabric = plan.core = plan.site = plan.storage_link = any;
     }
     if (storage && builder->build == build_explicit) {

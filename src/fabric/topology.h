@@ -20,6 +20,7 @@
 struct link_class { /* how links of one kind are made; NOT_GIVEN where the file says nothing */
     uint64_t rate_bps, cable_mm, delay_ps;
     uint32_t error_ppm;
+    bool said; /* the file says how long they are */
 };
 
 struct plan_link {

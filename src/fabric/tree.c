@@ -7,7 +7,7 @@
  * it is met: aliases (which can unfold a small file into gigabytes), deep nesting, a second
  * document, directives, keys that are not plain words, bytes that are no text.
  *
- * Duplicate keys are refused with the line of the first.
+ * Duplicate keys are refused with the line of the first, but not in foreign texts, whose programs take the last.
  */
 #include "fabric/tree.h"
 
@@ -34,7 +34,8 @@ struct builder {
     struct frame stack[DEPTH_MAX];
     int depth;
     int result;
-    bool ended; /* the first document is complete */
+    bool ended;   /* the first document is complete */
+    bool foreign; /* keys may be given twice */
 };
 
 static struct fabric_at at_mark(const struct fy_mark *mark)
@@ -274,7 +275,8 @@ static void on_event(struct builder *builder, struct fy_event *event)
     case FYET_SEQUENCE_END:
     case FYET_MAPPING_END:
         builder->depth--;
-        if (event->type == FYET_MAPPING_END) check_duplicates(builder, builder->stack[builder->depth].node);
+        if (event->type == FYET_MAPPING_END && !builder->foreign)
+            check_duplicates(builder, builder->stack[builder->depth].node);
         break;
     case FYET_NONE:
     case FYET_STREAM_START:
@@ -359,10 +361,11 @@ static int parse_events(struct fy_parser *parser, struct fy_diag *diag, struct b
     return builder->result;
 }
 
-int tree_parse(const char *text, size_t length, struct arena *arena, struct tree **ret, struct fabric_errors *errors)
+static int parse(const char *text, size_t length, bool foreign, struct arena *arena, struct tree **ret,
+                 struct fabric_errors *errors)
 {
     struct fy_diag_cfg diag_config;
-    struct builder builder = {.arena = arena, .errors = errors, .text = text, .length = length};
+    struct builder builder = {.arena = arena, .errors = errors, .text = text, .length = length, .foreign = foreign};
     int result = screen(text, length, errors);
 
     if (result < 0) return result;
@@ -386,4 +389,15 @@ int tree_parse(const char *text, size_t length, struct arena *arena, struct tree
     fy_diag_destroy(diag);
     if (result == 0) *ret = builder.root;
     return result;
+}
+
+int tree_parse(const char *text, size_t length, struct arena *arena, struct tree **ret, struct fabric_errors *errors)
+{
+    return parse(text, length, false, arena, ret, errors);
+}
+
+int tree_parse_foreign(const char *text, size_t length, struct arena *arena, struct tree **ret,
+                       struct fabric_errors *errors)
+{
+    return parse(text, length, true, arena, ret, errors);
 }

@@ -28,6 +28,9 @@ struct tree {
 
 /* 0 and the root, -EINVAL with errors, or -ENOMEM.  A text without a document answers an empty scalar. */
 int tree_parse(const char *text, size_t length, struct arena *arena, struct tree **ret, struct fabric_errors *errors);
+/* The same for YAML and JSON of other programs: a key may be in a map twice, and then both are in the tree. */
+int tree_parse_foreign(const char *text, size_t length, struct arena *arena, struct tree **ret,
+                       struct fabric_errors *errors);
 const struct tree *tree_get(const struct tree *map, const char *key); /* NULL when absent or not a map */
 /* "nothing", "a list", "a map" or "'TEXT'", for messages. */
 #define TREE_FOUND 64

@@ -115,6 +115,18 @@ static void test_spectrum_tables(void **state)
     }
 }
 
+/* The same tables by the name of the chip; frames are 18 longer than what SONiC calls mtu. */
+static void test_models(void **state)
+{
+    (void)state;
+    assert_int_equal(headroom_model("spectrum4", 400 * GBPS, 40000, 9216 + 18, 192), 283648);
+    assert_int_equal(headroom_model("spectrum4", 800 * GBPS, 300000, 9216 + 18, 192), 1150976);
+    assert_int_equal(headroom_model("spectrum1", 10 * GBPS, 300000, 9100 + 18, 96), 36864);
+    assert_int_equal(headroom_model("spectrum1", 100 * GBPS, 5000, 9100 + 18, 96), 30720);
+    assert_int_equal(headroom_model("tomahawk5", 400 * GBPS, 40000, 9216, 254),
+                     headroom_port(400 * GBPS, 40000, 9216, 254));
+}
+
 static void test_quanta(void **state)
 {
     (void)state;
@@ -197,13 +209,10 @@ static void test_collection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_worked_table),
-        cmocka_unit_test(test_tomahawk5_table),
-        cmocka_unit_test(test_spectrum_tables),
-        cmocka_unit_test(test_quanta),
-        cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_grows),
-        cmocka_unit_test(test_collection),
+        cmocka_unit_test(test_worked_table),    cmocka_unit_test(test_tomahawk5_table),
+        cmocka_unit_test(test_spectrum_tables), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_quanta),          cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_grows),           cmocka_unit_test(test_collection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,8 @@ static const struct {
      "f.yaml:3:1: error: unknown key 'topolgy' in a fabric file; did you mean 'topology'?\n"},
     {"unknown key, nothing near", GOOD "zzzzzzzzzz: 1\n",
      "f.yaml:4:1: error: unknown key 'zzzzzzzzzz' in a fabric file; known are rocelab, fabric, model, seed, stop, "
-     "converge, topology, links, switches, classes, nics, roles, devices, jobs, faults\n"},
+     "converge, topology, links, switches, classes, nics, roles, devices, jobs, faults, "
+     "owners, routing, check\n"},
     {"key twice", GOOD "seed: 1\nseed: 2\n", "f.yaml:5:1: error: 'seed' is given twice, first in line 4\n"},
     {"alias", FIRST "topology: &a {single: {hosts: 4}}\nlinks: *a\n",
      "f.yaml:2:14: error: an anchor (&): anchors and aliases are not read, write the value out\n"},
@@ -56,7 +57,7 @@ static const struct {
     {"a long key", GOOD TEN("zzzzz") ": 1\n",
      "f.yaml:4:1: error: unknown key 'zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz...' in a fabric file; known are "
      "rocelab, fabric, model, seed, stop, converge, topology, links, switches, classes, nics, roles, devices, jobs, "
-     "faults\n"},
+     "faults, owners, routing, check\n"},
     {"only wrong flows", GOOD "jobs:\n  - flows: |\n      h0 h1\n",
      "f.yaml:6:7: error: a flow is SRC DST SIZE [AT], as in h0 h1 1MB 10us\n"},
     {"cell", GOOD "switches: {cell: 40KB, buffer: 1GB}\n",
@@ -251,7 +252,7 @@ static const struct {
     {"mark word", GOOD "switches: {mark: enque}\n",
      "f.yaml:4:18: error: mark: unknown 'enque'; did you mean 'enqueue'?\n"},
     {"watchdog action", GOOD "switches: {watchdog: {action: reset}}\n",
-     "f.yaml:4:31: error: action: unknown 'reset'; write one of forward, drop\n"},
+     "f.yaml:4:31: error: action: unknown 'reset'; write one of forward, drop, shutdown\n"},
     {"trust word", GOOD "switches: {trust: vlan}\n",
      "f.yaml:4:19: error: trust: unknown 'vlan'; write one of dscp, pcp\n"},
     {"hash word", GOOD "switches: {ecmp: {hash: [src, dport]}}\n",

@@ -82,7 +82,7 @@ class Import(unittest.TestCase):
                          [(0, 20000), (1000000, 20000), (0, 5000)])
 
     def test_wrong_use(self):
-        self.wrong([], "--from")
+        self.wrong([], "which files")
         self.wrong(["--from", "ns2", "a", "b"], "ns2", "hpcc or htsim")
         self.wrong(["--from", "hpcc", self.topology], "two files")
         self.wrong(["--from", "htsim", "a", "b"], "one file")

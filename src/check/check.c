@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running rules and keeping what they find.
+ *
+ * A rule may find the same thing on ten thousand ports that one line of the file configures.  Findings of one rule at
+ * one place are folded into the first of them, with a count; places are asked for a bounded number of findings of each
+ * rule, so that a fabric that is wrong everywhere costs no more than one that is wrong here and there.
+ */
+#include "check/check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/rule.h"
+
+#define MESSAGE_BYTES 600
+#define PLACED_MAX 4000 /* findings of a rule that are placed; the others count with the last of them */
+
+const char *const check_severity_names[CHECK_ERROR + 1] = {"info", "warning", "error"};
+
+const struct check_rule check_rules[] = {
+#define RULE(id, severity, function, title, why, mend)                                                                 \
+    {#id, CHECK_##severity, false, rule_##function, title, why, mend},
+#define NOTE(id, severity, title, why, mend) {#id, CHECK_##severity, true, NULL, title, why, mend},
+#include "check/rules.def"
+#undef RULE
+#undef NOTE
+};
+const uint32_t check_rule_count = sizeof(check_rules) / sizeof(check_rules[0]);
+
+uint32_t check_rule_find(const char *id)
+{
+    for (uint32_t r = 0; r < check_rule_count; r++)
+        if (strcmp(check_rules[r].id, id) == 0) return r;
+    return FABRIC_NONE;
+}
+
+void check_init(struct check *check, const struct fabric *fabric, const struct fabric_places *places,
+                const struct check_options *options)
+{
+    *check = (struct check){.fabric = fabric, .places = places, .options = *options};
+    arena_init(&check->arena, 0);
+}
+
+void check_release(struct check *check)
+{
+    arena_release(&check->arena);
+}
+
+static struct check_finding *finding_new(struct check *check)
+{
+    if (check->findings == check->room) {
+        uint32_t room = check->room ? check->room * 2 : 64;
+        struct check_finding *more = ARENA_NEW(&check->arena, struct check_finding, room);
+        if (!more) {
+            check->no_memory = true;
+            return NULL;
+        }
+        if (check->findings) memcpy(more, check->finding, check->findings * sizeof(*more));
+        check->finding = more;
+        check->room = room;
+    }
+    return &check->finding[check->findings++];
+}
+
+static const char *keep(struct check *check, const char *text)
+{
+    if (!text) return NULL;
+    const char *copy = arena_strndup(&check->arena, text, strlen(text));
+    if (!copy) check->no_memory = true;
+    return copy ? copy : "";
+}
+
+/* Findings of the rule that runs stand at the end. */
+static struct check_finding *placed_enough(struct check *check)
+{
+    if (check->findings < PLACED_MAX) return NULL;
+    struct check_finding *first = &check->finding[check->findings - PLACED_MAX];
+    return first->rule == check->rule ? &check->finding[check->findings - 1] : NULL;
+}
+
+void check_find(struct check *check, enum check_severity severity, uint32_t node, uint32_t port, const char *path,
+                const char *format, ...)
+{
+    char text[MESSAGE_BYTES], name[FABRIC_NAME];
+    struct fabric_at at = {0, 0};
+    struct check_finding *finding = placed_enough(check);
+    va_list args;
+
+    if (finding) {
+        finding->also++;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (check->places) at = fabric_where(check->places, node, port, path);
+    finding = finding_new(check);
+    if (!finding) return;
+    *finding = (struct check_finding){
+        .rule = check->rule,
+        .severity = (uint8_t)severity,
+        .line = at.line,
+        .column = at.column,
+        .device = node == FABRIC_NONE ? NULL : check->fabric->node[node].name,
+        .port = port == FABRIC_NONE ? NULL : keep(check, fabric_port_name(check->fabric, port, name)),
+        .message = keep(check, text),
+    };
+}
+
+bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
+                const char *device, const char *port, const char *message)
+{
+    uint32_t index = check_rule_find(rule);
+
+    if (index == FABRIC_NONE) return false;
+    struct check_finding *finding = finding_new(check);
+    if (!finding) return true;
+    *finding = (struct check_finding){
+        .rule = index,
+        .severity = check_rules[index].severity,
+        .file = keep(check, file),
+        .line = line,
+        .column = column,
+        .device = keep(check, device),
+        .port = keep(check, port),
+        .message = keep(check, message),
+        .noted = true,
+    };
+    return true;
+}
+
+static bool ignored(const struct fabric_ignore *ignore, const struct check_finding *finding)
+{
+    if (strcmp(ignore->rule, check_rules[finding->rule].id) != 0) return false;
+    if (ignore->device && (!finding->device || strcmp(ignore->device, finding->device) != 0)) return false;
+    return !ignore->port || (finding->port && strcmp(ignore->port, finding->port) == 0);
+}
+
+static void apply_ignores(struct check *check)
+{
+    const struct fabric_operations *operations = &check->fabric->operations;
+
+    for (uint32_t f = 0; f < check->findings; f++)
+        for (uint32_t i = 0; i < operations->ignores && !check->finding[f].ignored; i++)
+            if (ignored(&operations->ignore[i], &check->finding[f]))
+                check->finding[f].ignored = operations->ignore[i].reason;
+}
+
+int check_run(struct check *check)
+{
+    for (uint32_t r = 0; r < check_rule_count; r++) {
+        if (check_rules[r].needs_config) continue;
+        if (check->options.only && strcmp(check->options.only, check_rules[r].id) != 0) continue;
+        check->rule = r;
+        check_rules[r].run(check);
+    }
+    apply_ignores(check);
+    check_sort(check);
+    return check->no_memory ? -ENOMEM : 0;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_place(const struct check_finding *a, const struct check_finding *b)
+{
+    int file = compare_text(a->file, b->file);
+
+    if (file) return file;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    if (a->column != b->column) return a->column < b->column ? -1 : 1;
+    if (a->rule != b->rule) return a->rule < b->rule ? -1 : 1;
+    if (a->severity != b->severity) return a->severity > b->severity ? -1 : 1;
+    return (a->ignored != NULL) - (b->ignored != NULL);
+}
+
+static int compare(const void *x, const void *y)
+{
+    const struct check_finding *a = x, *b = y;
+    int place = compare_place(a, b);
+
+    if (place) return place;
+    int device = compare_text(a->device, b->device);
+    if (device) return device;
+    int port = compare_text(a->port, b->port);
+    return port ? port : compare_text(a->message, b->message);
+}
+
+void check_sort(struct check *check)
+{
+    uint32_t kept = 0;
+
+    if (!check->findings) return;
+    qsort(check->finding, check->findings, sizeof(check->finding[0]), compare);
+    for (uint32_t f = 0; f < check->findings; f++) {
+        struct check_finding *last = kept ? &check->finding[kept - 1] : NULL;
+        /* What has no place of its own is never the same as another; nor are importers' notes. */
+        if (last && last->line && !last->noted && !check->finding[f].noted &&
+            compare_place(last, &check->finding[f]) == 0)
+            last->also += 1 + check->finding[f].also;
+        else
+            check->finding[kept++] = check->finding[f];
+    }
+    check->findings = kept;
+}
+
+uint32_t check_count(const struct check *check, enum check_severity severity)
+{
+    uint32_t count = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++)
+        count += check->finding[f].severity == severity && !check->finding[f].ignored;
+    return count;
+}
+
+uint64_t check_fingerprint(const struct check_finding *finding)
+{
+    const char *part[4] = {check_rules[finding->rule].id, finding->device, finding->port, finding->message};
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 0; i < 4; i++) {
+        for (const char *c = part[i] ? part[i] : ""; *c; c++)
+            if (i < 3 || *c < '0' || *c > '9') hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+        hash = (hash ^ 0xff) * 1099511628211u;
+    }
+    return hash;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `rocelab check`: rules over a fabric, and what they found.
+ *
+ * A rule is one function, and one line of rules.def, which has all that is known of it: severity, title, reason, how to
+ * mend it.  A rule looks at the resolved fabric and reports findings; where in the file a thing was said is asked only
+ * then.  What a fabric file cannot hold (lines of a foreign configuration) comes in as notes of the importers and
+ * becomes findings of the rule they name.
+ */
+#ifndef ROCELAB_CHECK_CHECK_H
+#define ROCELAB_CHECK_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "fabric/fabric.h"
+
+enum check_severity { CHECK_INFO, CHECK_WARNING, CHECK_ERROR };
+extern const char *const check_severity_names[CHECK_ERROR + 1];
+
+struct check;
+struct check_rule {
+    const char *id;
+    uint8_t severity;                 /* enum check_severity: the most it says */
+    bool needs_config;                /* a fabric file cannot violate it: only importers' notes can */
+    void (*run)(struct check *check); /* NULL with needs_config */
+    const char *title;                /* what must hold */
+    const char *why;
+    const char *mend;
+};
+extern const struct check_rule check_rules[];
+extern const uint32_t check_rule_count;
+/* FABRIC_NONE: no rule is called so. */
+uint32_t check_rule_find(const char *id);
+
+struct check_finding {
+    uint32_t rule;
+    uint8_t severity;
+    const char *file; /* NULL: the fabric file */
+    uint32_t line, column;
+    const char *device, *port; /* NULL: of none; port as in `leaf0:3` */
+    const char *message;
+    const char *ignored; /* the reason why it does not count; NULL: it does */
+    bool noted;          /* by an importer */
+    uint32_t also;       /* findings alike at the same place that are not listed */
+};
+
+struct check_options {
+    uint32_t failures; /* at the same time: 0, 1 or 2 */
+    const char *only;  /* a rule's id; NULL: all */
+};
+
+struct check {
+    const struct fabric *fabric;
+    const struct fabric_places *places; /* NULL: nowhere */
+    struct check_options options;
+    struct arena arena;
+    struct check_finding *finding; /* in order of place, after check_run() */
+    uint32_t findings, room;
+    uint32_t rule;          /* that runs */
+    uint64_t states;        /* of routing that the deadlock proof has covered */
+    uint64_t searched;      /* of them, those that had to be searched */
+    const char *unfinished; /* a proof that was not made, and why; NULL */
+    bool no_memory;
+};
+
+void check_init(struct check *check, const struct fabric *fabric, const struct fabric_places *places,
+                const struct check_options *options);
+void check_release(struct check *check);
+/* Runs every rule that a fabric can violate, applies the file's own ignores.  0 or -ENOMEM. */
+int check_run(struct check *check);
+/* A note of an importer; before check_run() or after.  False: there is no such rule. */
+bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
+                const char *device, const char *port, const char *message);
+/* Findings in order of file and place, those alike folded into one. */
+void check_sort(struct check *check);
+/* Of findings that count. */
+uint32_t check_count(const struct check *check, enum check_severity severity);
+/* A name for a finding that does not change when lines move: rule, device, port and what is said without numbers. */
+uint64_t check_fingerprint(const struct check_finding *finding);
+
+/* Why, the formula with this fabric's numbers (fabric NULL: without), how to mend it. */
+void check_explain(uint32_t rule, const struct fabric *fabric, FILE *to);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rules share: names, thresholds, the design's fan-in.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/wide.h"
+#include "check/rule.h"
+#include "fabric/headroom.h"
+
+#define FAN_IN_USUAL 8
+
+bool node_unknown(const struct fabric *fabric, uint32_t node)
+{
+    return fabric_node_unknown(fabric, node);
+}
+
+bool nic_known(const struct fabric *fabric, uint32_t nic)
+{
+    for (uint32_t e = 0; e < fabric->endpoints; e++)
+        if (fabric->endpoint[e].nic == nic && !node_unknown(fabric, fabric->endpoint[e].host)) return true;
+    return false;
+}
+
+bool port_known(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *as = &fabric->port[port];
+
+    if (as->peer == FABRIC_NONE || !as->up || !fabric->port[as->peer].up) return false;
+    return !node_unknown(fabric, as->node) && !node_unknown(fabric, fabric->port[as->peer].node);
+}
+
+bool peer_is_switch(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t peer = fabric->port[port].peer;
+
+    return peer != FABRIC_NONE && is_switch_port(fabric, peer);
+}
+
+uint8_t lossless_anywhere(const struct fabric *fabric)
+{
+    uint8_t bits = 0;
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless) bits |= (uint8_t)(1u << fabric->classes[c].priority);
+    /* What was imported says it of ports, not of classes. */
+    for (uint32_t p = fabric->endpoints; p < fabric->ports && !bits; p++)
+        bits = settings_of(fabric, p)->lossless;
+    return bits;
+}
+
+const char *priorities_text(uint8_t bits, char buf[32])
+{
+    size_t used = 0;
+
+    if (!bits) return "none";
+    for (int p = 0; p < FABRIC_PRIOS; p++)
+        if (bits >> p & 1) used += (size_t)snprintf(buf + used, 32 - used, "%s%d", used ? ", " : "", p);
+    return buf;
+}
+
+const char *class_name(const struct fabric *fabric, unsigned priority)
+{
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].priority == priority) return fabric->classes[c].name;
+    return "none";
+}
+
+const char *class_path(const struct fabric *fabric, unsigned priority, const char *key, char buf[96])
+{
+    snprintf(buf, 96, "classes.%.50s%s%.30s", class_name(fabric, priority), key[0] ? "." : "", key);
+    return buf;
+}
+
+uint64_t shared_bytes(const struct fabric_switch *sw)
+{
+    uint64_t aside = sw->reserved_sum_bytes;
+
+    aside += sw->headroom_pool_bytes ? sw->headroom_pool_bytes : sw->headroom_sum_bytes;
+    return sw->buffer_bytes > aside ? sw->buffer_bytes - aside : 0;
+}
+
+uint64_t threshold_bytes(const struct fabric_switch *sw, const struct fabric_pg *pg, uint64_t congested)
+{
+    if (!pg->dynamic) return pg->static_bytes;
+    return (uint64_t)((u128)shared_bytes(sw) * pg->alpha_num / (pg->alpha_den + (u128)congested * pg->alpha_num));
+}
+
+uint32_t design_fan_in(const struct fabric *fabric, uint32_t node)
+{
+    const struct fabric_node *as = &fabric->node[node];
+    uint32_t cabled = 0, wanted = fabric->operations.fan_in;
+
+    for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
+        cabled += fabric->port[p].peer != FABRIC_NONE;
+    if (!wanted) {
+        wanted = FAN_IN_USUAL;
+        for (uint32_t j = 0; j < fabric->jobs; j++)
+            if (fabric->job[j].kind == FABRIC_JOB_INCAST && fabric->job[j].degree > wanted)
+                wanted = fabric->job[j].degree;
+    }
+    if (cabled < 2) return 1;
+    return wanted < cabled - 1 ? wanted : cabled - 1;
+}
+
+uint64_t headroom_need(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *as = &fabric->port[port];
+    uint32_t cell = switch_of(fabric, port)->cell_bytes;
+
+    /* What the maker of the chip computes is enough too. */
+    uint32_t frame = settings_of(fabric, port)->mtu_bytes;
+    uint64_t general = headroom_port(as->rate_bps, as->cable_mm, frame, cell);
+    uint64_t model = headroom_model(switch_of(fabric, port)->model, as->rate_bps, as->cable_mm, frame, cell);
+    return general < model ? general : model;
+}
+
+const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name)
+{
+    for (uint32_t i = 0; i < nic->nccls; i++)
+        if (strcmp(nic->nccl[i].name, name) == 0) return &nic->nccl[i];
+    return NULL;
+}
+
+bool hosts_described(const struct fabric *fabric)
+{
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        const struct fabric_nic *nic = &fabric->nic[n];
+        if (nic->nccls || nic->cnp_dscp != FABRIC_UNSAID || nic->dcqcn_rp != FABRIC_UNSAID ||
+            nic->dcqcn_np != FABRIC_UNSAID || nic->dcbx_willing != FABRIC_UNSAID || nic->dcbx_mode != FABRIC_UNSAID)
+            return true;
+    }
+    return false;
+}
+
+bool uses_dcqcn(const struct fabric_nic *nic)
+{
+    return strncmp(nic->congestion, "dcqcn", 5) == 0;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The search for buffers that can wait in a circle.
+ *
+ * A buffer is what came in by a link in a lossless priority.  It waits for another if some packet in it is to leave by
+ * the link that leads there, and that buffer can pause the link.  Whether such a packet can exist is taken from the
+ * routes: all shortest paths from every place with hosts to every other.  A circle of waits is needed for a deadlock,
+ * and, with the traffic for it, enough (Dally and Seitz; for PFC: Hu et al., HotNets 2016).
+ *
+ * Waits are kept as bits: for each port that packets come in by, the ports they leave by.  Where switches raise the
+ * class of a packet that turns from down to up, there is a set of these for each lossless class, and the turn leads to
+ * the next.
+ */
+#include "check/deadlock_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+static void find_links(struct deadlock *d)
+{
+    const struct fabric *fabric = d->fabric;
+    uint32_t base = fabric->endpoints;
+
+    for (uint32_t s = 0; s < d->switches; s++)
+        d->first[s] = fabric->node[fabric->hosts + s].first_port - base;
+    d->first[d->switches] = d->ports;
+    for (uint32_t p = 0; p < d->ports; p++) {
+        const struct fabric_port *port = &fabric->port[base + p];
+        d->neighbour[p] = d->peer[p] = FABRIC_NONE;
+        if (port->peer == FABRIC_NONE || !port->up || !fabric->port[port->peer].up || port->peer < base) continue;
+        const struct fabric_settings *here = &fabric->settings[port->settings];
+        const struct fabric_settings *there = &fabric->settings[fabric->port[port->peer].settings];
+        d->peer[p] = port->peer - base;
+        d->neighbour[p] = fabric->port[port->peer].node - fabric->hosts;
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+            if (here->pg[here->tc_to_pg[tc]].lossless && (here->pfc_tx & there->pfc_rx) >> tc & 1)
+                d->mask[p] |= (uint8_t)(1u << tc);
+    }
+}
+
+static void find_levels(struct deadlock *d)
+{
+    const struct fabric *fabric = d->fabric;
+
+    for (uint32_t s = 0; s < d->switches; s++)
+        d->raises = d->raises || fabric->sw[s].raise_bounce;
+    d->levels = 1;
+    d->injected = 1;
+    if (!d->raises) return;
+    uint8_t bits = 0;
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless) bits |= (uint8_t)(1u << fabric->classes[c].priority);
+    if (!bits) {
+        d->raises = false;
+        return;
+    }
+    d->levels = 0;
+    for (uint8_t p = 0; p < FABRIC_PRIOS; p++)
+        if (bits >> p & 1) d->level_prio[d->levels++] = p;
+    d->injected = 0;
+    for (uint32_t j = 0; j < fabric->jobs; j++)
+        for (uint32_t l = 0; l < d->levels; l++)
+            if (fabric->classes[fabric->job[j].job_class].priority == d->level_prio[l])
+                d->injected |= (uint8_t)(1u << l);
+    if (!d->injected) d->injected = 1;
+}
+
+static void find_failures(struct deadlock *d)
+{
+    for (uint32_t p = 0; p < d->ports; p++)
+        if (d->peer[p] != FABRIC_NONE && d->peer[p] > p)
+            d->failure[d->failures++] = (struct deadlock_failure){
+                .port = d->fabric->endpoints + p, .node = d->fabric->port[p + d->fabric->endpoints].node};
+    for (uint32_t s = 0; s < d->switches; s++)
+        d->failure[d->failures++] = (struct deadlock_failure){.port = FABRIC_NONE, .node = d->fabric->hosts + s};
+}
+
+#define TAKE(member, type, count) ((d->member = ARENA_NEW(&d->arena, type, (count))) != NULL)
+static bool take_memory(struct deadlock *d)
+{
+    uint32_t words = 0, widest = 0;
+
+    if (!TAKE(neighbour, uint32_t, d->ports) || !TAKE(peer, uint32_t, d->ports) || !TAKE(mask, uint8_t, d->ports) ||
+        !TAKE(first, uint32_t, (size_t)d->switches + 1) || !TAKE(row, uint32_t, (size_t)d->ports + 1) ||
+        !TAKE(failure, struct deadlock_failure, (size_t)d->ports + d->switches))
+        return false;
+    find_links(d);
+    find_levels(d);
+    find_failures(d);
+    for (uint32_t s = 0; s < d->switches; s++) {
+        uint32_t width = (d->first[s + 1] - d->first[s] + 63) / 64;
+        if (width > widest) widest = width;
+        for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
+            d->row[p] = words;
+            words += width;
+        }
+    }
+    d->row[d->ports] = words;
+    size_t cells = (size_t)d->switches * d->places, nodes = (size_t)d->levels * d->ports;
+    return TAKE(distance, uint16_t, cells) && TAKE(ways, uint16_t, cells) && TAKE(used, uint8_t, cells) &&
+           TAKE(down, uint8_t, d->ports) && TAKE(dead, uint8_t, d->switches) && TAKE(far, uint16_t, d->switches) &&
+           TAKE(queue, uint32_t, d->switches) && TAKE(carried, uint8_t, d->ports) &&
+           TAKE(turn, uint64_t, (size_t)words * d->levels) && TAKE(out, uint64_t, widest) &&
+           TAKE(colour, uint8_t, nodes) && TAKE(stack, uint32_t, nodes) && TAKE(cursor, uint32_t, nodes) &&
+           TAKE(lost, uint16_t, d->switches) && TAKE(affected, uint8_t, d->switches) &&
+           TAKE(anew, uint16_t, d->switches) && TAKE(list, uint32_t, d->switches) &&
+           TAKE(reached, uint8_t, d->switches) && TAKE(touched, uint32_t, d->switches);
+}
+
+static void walk(struct deadlock *d, uint32_t from)
+{
+    uint32_t head = 0;
+
+    for (uint32_t s = 0; s < d->switches; s++)
+        d->far[s] = DEADLOCK_FAR;
+    d->queued = 0;
+    if (d->dead[from]) return;
+    d->far[from] = 0;
+    d->queue[d->queued++] = from;
+    while (head < d->queued) {
+        uint32_t s = d->queue[head++];
+        uint16_t next = (uint16_t)(d->far[s] + 1);
+        for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
+            uint32_t to = d->neighbour[p];
+            if (to == FABRIC_NONE || d->down[p] || d->dead[to] || d->far[to] != DEADLOCK_FAR) continue;
+            d->far[to] = next;
+            d->queue[d->queued++] = to;
+        }
+    }
+}
+
+static uint8_t raised(const struct deadlock *d, uint32_t s, uint8_t levels)
+{
+    if (!d->raises || !d->fabric->sw[s].raise_bounce) return levels;
+    uint8_t top = (uint8_t)(1u << (d->levels - 1));
+    return (uint8_t)((levels & ~top) << 1 | (levels & top));
+}
+
+/* The next hops of s as bits of d->out, and what goes on by them. */
+static void route_switch(struct deadlock *d, uint32_t s, bool source)
+{
+    uint32_t first = d->first[s], ports = d->first[s + 1] - first, width = (ports + 63) / 64;
+    uint8_t above = 0, below = source ? d->injected : 0;
+
+    memset(d->out, 0, width * sizeof(d->out[0]));
+    for (uint32_t p = first; p < first + ports; p++) {
+        uint32_t from = d->neighbour[p];
+        if (from == FABRIC_NONE || !d->carried[p]) continue;
+        if (deadlock_up(from, s))
+            below |= d->carried[p];
+        else
+            above |= d->carried[p];
+    }
+    if (!above && !below) return;
+    for (uint32_t p = first; p < first + ports; p++) {
+        uint32_t to = d->neighbour[p];
+        if (to == FABRIC_NONE || d->down[p] || d->dead[to] || d->far[to] + 1 != d->far[s]) continue;
+        d->out[(p - first) / 64] |= UINT64_C(1) << (p - first) % 64;
+        d->carried[d->peer[p]] |= (uint8_t)(below | (deadlock_up(s, to) ? raised(d, s, above) : above));
+    }
+}
+
+static void mark_turns(struct deadlock *d, uint32_t s)
+{
+    uint32_t first = d->first[s], ports = d->first[s + 1] - first, width = (ports + 63) / 64;
+
+    for (uint32_t p = first; p < first + ports; p++) {
+        for (uint32_t l = 0; d->carried[p] >> l; l++) {
+            if (!(d->carried[p] >> l & 1)) continue;
+            uint64_t *row = d->turn + (size_t)l * d->row[d->ports] + d->row[p];
+            for (uint32_t w = 0; w < width; w++)
+                row[w] |= d->out[w];
+        }
+    }
+}
+
+void deadlock_route(struct deadlock *d, uint32_t place, bool turns)
+{
+    uint32_t target = d->fabric->place_switch[place];
+
+    walk(d, target);
+    memset(d->carried, 0, d->ports);
+    for (uint32_t i = d->queued; i-- > 1;) {
+        uint32_t s = d->queue[i];
+        route_switch(d, s, d->fabric->route[s].own_place != FABRIC_NONE);
+        if (turns) mark_turns(d, s);
+    }
+}
+
+void deadlock_fail(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count, uint8_t value)
+{
+    for (uint32_t f = 0; f < count; f++) {
+        if (failed[f].port == FABRIC_NONE) {
+            d->dead[failed[f].node - d->fabric->hosts] = value;
+            continue;
+        }
+        uint32_t p = failed[f].port - d->fabric->endpoints;
+        d->down[p] = d->down[d->peer[p]] = value;
+    }
+}
+
+/* The next node that (port, level) waits for, from its cursor on; FABRIC_NONE: no other. */
+static uint32_t next_wait(struct deadlock *d, uint32_t port, uint32_t level, uint8_t prio, uint32_t *cursor)
+{
+    uint32_t s = d->neighbour[d->peer[port]], first = d->first[s], ports = d->first[s + 1] - first;
+    const uint64_t *row = d->turn + (size_t)level * d->row[d->ports] + d->row[port];
+
+    for (uint32_t o = *cursor; o < ports; o++) {
+        if (!(row[o / 64] >> o % 64 & 1)) continue;
+        uint32_t to = d->peer[first + o], next = level;
+        bool bounce = !deadlock_up(d->neighbour[port], s) && deadlock_up(s, d->neighbour[first + o]);
+        if (bounce && d->raises && d->fabric->sw[s].raise_bounce && level + 1 < d->levels) next++;
+        uint8_t of = d->raises ? d->level_prio[next] : prio;
+        if (!(d->mask[to] >> of & 1)) continue;
+        *cursor = o + 1;
+        return next * d->ports + to;
+    }
+    *cursor = ports;
+    return FABRIC_NONE;
+}
+
+static void keep_cycle(const struct deadlock *d, uint32_t from, uint32_t depth, uint8_t prio,
+                       struct deadlock_cycle *ret)
+{
+    ret->hops = depth - from;
+    ret->priority = d->raises ? d->level_prio[d->stack[from] / d->ports] : prio;
+    for (uint32_t i = from; i < depth && i - from < DEADLOCK_CYCLE_MAX; i++)
+        ret->hop[i - from] = d->fabric->endpoints + d->peer[d->stack[i] % d->ports];
+}
+
+/* Depth first: 0 not seen, 1 on the way here, 2 done. */
+static bool cycle_from(struct deadlock *d, uint32_t root, uint8_t prio, struct deadlock_cycle *ret)
+{
+    uint32_t depth = 0;
+
+    d->stack[depth] = root;
+    d->cursor[depth++] = 0;
+    d->colour[root] = 1;
+    while (depth) {
+        uint32_t node = d->stack[depth - 1];
+        uint32_t to = next_wait(d, node % d->ports, node / d->ports, prio, &d->cursor[depth - 1]);
+        if (to == FABRIC_NONE) {
+            d->colour[node] = 2;
+            depth--;
+        } else if (d->colour[to] == 0) {
+            d->colour[to] = 1;
+            d->stack[depth] = to;
+            d->cursor[depth++] = 0;
+        } else if (d->colour[to] == 1) {
+            uint32_t from = depth;
+            while (d->stack[from - 1] != to)
+                from--;
+            keep_cycle(d, from - 1, depth, prio, ret);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool cycle_in(struct deadlock *d, uint8_t prio, struct deadlock_cycle *ret)
+{
+    memset(d->colour, 0, (size_t)d->levels * d->ports);
+    for (uint32_t node = 0; node < d->levels * d->ports; node++) {
+        uint32_t port = node % d->ports;
+        uint8_t of = d->raises ? d->level_prio[node / d->ports] : prio;
+        if (d->neighbour[port] == FABRIC_NONE || d->colour[node] || !(d->mask[port] >> of & 1)) continue;
+        if (cycle_from(d, node, prio, ret)) return true;
+    }
+    return false;
+}
+
+bool deadlock_search(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count,
+                     struct deadlock_cycle *ret)
+{
+    uint8_t bits = 0;
+    bool found = false;
+
+    for (uint32_t p = 0; p < d->ports; p++)
+        bits |= d->mask[p];
+    if (!bits) return false;
+    memset(d->turn, 0, (size_t)d->row[d->ports] * d->levels * sizeof(d->turn[0]));
+    deadlock_fail(d, failed, count, 1);
+    for (uint32_t p = 0; p < d->places; p++)
+        deadlock_route(d, p, true);
+    deadlock_fail(d, failed, count, 0);
+    for (uint8_t prio = 0; prio < FABRIC_PRIOS && !found; prio++) {
+        if (!(bits >> prio & 1)) continue;
+        found = cycle_in(d, prio, ret);
+        if (d->raises) break; /* levels are all priorities at once */
+    }
+    return found;
+}
+
+/* Routes without failures, kept to tell what a failure changes. */
+static void keep_routes(struct deadlock *d)
+{
+    for (uint32_t place = 0; place < d->places; place++) {
+        deadlock_route(d, place, false);
+        for (uint32_t s = 0; s < d->switches; s++) {
+            size_t at = (size_t)s * d->places + place;
+            bool above = false, up = false;
+            d->distance[at] = d->far[s];
+            d->used[at] = d->fabric->route[s].own_place != FABRIC_NONE;
+            for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
+                uint32_t to = d->neighbour[p];
+                if (to == FABRIC_NONE || d->far[s] == DEADLOCK_FAR) continue;
+                if (d->carried[p]) d->used[at] = true;
+                if (d->carried[p] && deadlock_up(s, to)) above = true;
+                if (d->far[to] + 1 != d->far[s]) continue;
+                d->ways[at]++;
+                if (deadlock_up(s, to)) up = true;
+            }
+            d->bounced = d->bounced || (above && up);
+        }
+    }
+}
+
+int deadlock_open(const struct fabric *fabric, struct deadlock **ret)
+{
+    struct deadlock *d = calloc(1, sizeof(*d));
+
+    if (!d) return -ENOMEM;
+    arena_init(&d->arena, 0);
+    d->fabric = fabric;
+    d->switches = fabric->switches;
+    d->places = fabric->places;
+    d->ports = fabric->ports - fabric->endpoints;
+    if (!take_memory(d)) {
+        deadlock_free(d);
+        return -ENOMEM;
+    }
+    keep_routes(d);
+    *ret = d;
+    return 0;
+}
+
+void deadlock_free(struct deadlock *d)
+{
+    if (!d) return;
+    arena_release(&d->arena);
+    free(d);
+}
+
+uint32_t deadlock_failures(const struct deadlock *d, const struct deadlock_failure **ret)
+{
+    *ret = d->failure;
+    return d->failures;
+}

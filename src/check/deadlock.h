@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cyclic buffer dependencies.  Private to src/check; tests use it too.
+ */
+#ifndef ROCELAB_CHECK_DEADLOCK_H
+#define ROCELAB_CHECK_DEADLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+
+struct deadlock;
+/* 0 or -ENOMEM. */
+int deadlock_open(const struct fabric *fabric, struct deadlock **ret);
+void deadlock_free(struct deadlock *deadlock);
+
+struct deadlock_failure { /* a link, by one of its ports, or a switch */
+    uint32_t port;        /* FABRIC_NONE: the switch */
+    uint32_t node;
+};
+
+#define DEADLOCK_CYCLE_MAX 64
+struct deadlock_cycle {
+    uint32_t
+        hop[DEADLOCK_CYCLE_MAX]; /* ports that packets leave by, each towards the next; the last waits for the first */
+    uint32_t hops;               /* of the whole circle; those beyond the array are not kept */
+    uint8_t priority;            /* of the first hop */
+};
+
+/* Whether buffers can wait in a circle with these failed; every route is made again.  The search is exact. */
+bool deadlock_search(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count,
+                     struct deadlock_cycle *ret);
+/* True when failing these changes routes such that new dependencies arise that could be part of a circle: only then
+ * is a search needed, if nothing can wait in a circle without them.  Only what lost its last way is looked at. */
+bool deadlock_suspect(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count);
+/* The failures there are: links between switches, then switches. */
+uint32_t deadlock_failures(const struct deadlock *deadlock, const struct deadlock_failure **ret);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts: what adapters and NCCL are set to, against the classes and the switches.
+ *
+ * Rules about what a file may leave unsaid (NCCL, DCBX) speak only where the file describes hosts at all; a file that
+ * is there to simulate is not asked for it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/rule.h"
+
+#define ROCE_OVERHEAD_BYTES 82 /* Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
+
+/* The data class: the first that is lossless and has a DSCP. */
+static const struct fabric_class *data_class(const struct fabric *fabric)
+{
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless && fabric->classes[c].dscps) return &fabric->classes[c];
+    return NULL;
+}
+
+#define EACH_ENDPOINT(fabric, e)                                                                                       \
+    for (uint32_t e = 0; e < (fabric)->endpoints; e++)                                                                 \
+        if (port_known(fabric, e))
+
+RULE_FUNCTION(host_qos)
+{
+    const struct fabric *fabric = check->fabric;
+    uint8_t wanted = lossless_anywhere(fabric);
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[32], b[32], path[32];
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, e);
+        const struct fabric_settings *peer = settings_of(fabric, fabric->port[e].peer);
+        uint8_t on = settings->pfc_rx | settings->pfc_tx, theirs = peer->pfc_rx | peer->pfc_tx;
+        uint32_t host = fabric->endpoint[e].host;
+
+        fabric_port_name(fabric, e, name);
+        fabric_port_name(fabric, fabric->port[e].peer, other);
+        if (settings->trust != peer->trust)
+            check_find(check, CHECK_ERROR, host, e, "trust", "%s trusts %s, the switch at %s %s", name,
+                       settings->trust == FABRIC_TRUST_DSCP ? "DSCP" : "PCP", other,
+                       peer->trust == FABRIC_TRUST_DSCP ? "DSCP" : "PCP");
+        if (on != theirs && theirs == wanted)
+            check_find(check, CHECK_ERROR, host, e, "pfc", "%s has PFC for priority %s, the switch at %s for %s", name,
+                       priorities_text(on, a), other, priorities_text(theirs, b));
+        if (settings->trust != FABRIC_TRUST_DSCP) continue;
+        for (uint32_t c = 0; c < fabric->class_count; c++) {
+            const struct fabric_class *as = &fabric->classes[c];
+            uint8_t tc = settings->dscp_to_tc[as->dscp];
+            /* To another lossless class: PFC007. */
+            if (!as->dscps || tc == as->priority || (as->lossless && settings->lossless >> tc & 1)) continue;
+            snprintf(path, sizeof(path), "dscp-map.%u", as->dscp);
+            check_find(check, CHECK_ERROR, host, e, path, "%s puts DSCP %u of '%s' into priority %u, not %u", name,
+                       as->dscp, as->name, tc, as->priority);
+        }
+    }
+}
+
+static bool number(const char *text, unsigned long *ret)
+{
+    char *end;
+
+    errno = 0;
+    *ret = strtoul(text, &end, 0);
+    return errno == 0 && end != text && *end == 0;
+}
+
+static void tc_of(struct check *check, uint32_t e, const struct fabric_param *param, const struct fabric_class *as)
+{
+    unsigned long tc = 0;
+    char path[64], name[FABRIC_NAME];
+    bool good = number(param->value, &tc);
+
+    if (good && tc < 256 && tc >> 2 == as->dscp) return;
+    snprintf(path, sizeof(path), "nccl.%.40s", param->name);
+    check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
+               "%s: %s is %s (DSCP %lu); class '%s' has DSCP %u, which is %u, or %u with ECT(0)",
+               fabric_port_name(check->fabric, e, name), param->name, param->value, good ? tc >> 2 : 0, as->name,
+               as->dscp, as->dscp << 2, as->dscp << 2 | 2);
+}
+
+RULE_FUNCTION(host_nccl_tc)
+{
+    static const char *const names[] = {"NCCL_IB_TC", "NCCL_IB_FIFO_TC", "NCCL_GIN_IB_TC"};
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_class *as = data_class(fabric);
+    char name[FABRIC_NAME];
+
+    if (!as || !hosts_described(fabric)) return;
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (!nccl_of(nic, names[0]))
+            check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "nccl.NCCL_IB_TC",
+                       "%s: NCCL_IB_TC is not set: NCCL sends with DSCP 0, not %u", fabric_port_name(fabric, e, name),
+                       as->dscp);
+        for (int i = 0; i < 3; i++) {
+            const struct fabric_param *param = nccl_of(nic, names[i]);
+            if (param) tc_of(check, e, param, as);
+        }
+    }
+}
+
+RULE_FUNCTION(host_gid)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME];
+    unsigned long value;
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        const struct fabric_param *gid = nccl_of(nic, "NCCL_IB_GID_INDEX");
+        const struct fabric_param *version = nccl_of(nic, "NCCL_IB_ROCE_VERSION_NUM");
+        uint32_t host = fabric->endpoint[e].host;
+        if (gid && strcmp(gid->value, "-1") != 0 && (!number(gid->value, &value) || value % 2 == 0))
+            check_find(check, CHECK_WARNING, host, e, "nccl.NCCL_IB_GID_INDEX",
+                       "%s: GID index %s is one of RoCEv1 where GIDs come in pairs", fabric_port_name(fabric, e, name),
+                       gid->value);
+        if (version && strcmp(version->value, "2") != 0)
+            check_find(check, CHECK_WARNING, host, e, "nccl.NCCL_IB_ROCE_VERSION_NUM",
+                       "%s: NCCL looks for GIDs of RoCE version %s, the fabric is of version 2",
+                       fabric_port_name(fabric, e, name), version->value);
+    }
+}
+
+/* Adapters with another algorithm than most: one side would send CNPs that the other does not understand. */
+static void same_algorithm(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t with = 0, without = 0;
+    char name[FABRIC_NAME];
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        if (uses_dcqcn(&fabric->nic[fabric->endpoint[e].nic]))
+            with++;
+        else
+            without++;
+    }
+    if (!with || !without) return;
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (uses_dcqcn(nic) == (with >= without)) continue;
+        check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "congestion",
+                   "%s has congestion control '%s', most adapters have %sDCQCN", fabric_port_name(fabric, e, name),
+                   nic->congestion, with >= without ? "" : "another than ");
+    }
+}
+
+RULE_FUNCTION(host_dcqcn)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t votes[2] = {0}, first = FABRIC_NONE;
+    char name[FABRIC_NAME];
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (nic->dcqcn_rp == FABRIC_UNSAID && nic->dcqcn_np == FABRIC_UNSAID) continue;
+        if (nic->dcqcn_rp <= 1) votes[nic->dcqcn_rp]++;
+        if (nic->dcqcn_np <= 1) votes[nic->dcqcn_np]++;
+        if (first == FABRIC_NONE) first = e;
+    }
+    same_algorithm(check);
+    if (first == FABRIC_NONE) return;
+    uint8_t usual = votes[1] >= votes[0];
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        bool rp = nic->dcqcn_rp == usual, np = nic->dcqcn_np == usual;
+        if (rp && np) continue;
+        if (!rp)
+            check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "dcqcn.rp",
+                       "%s: DCQCN's reaction point is %s, the fabric's are %s: CNPs are %s",
+                       fabric_port_name(fabric, e, name),
+                       nic->dcqcn_rp == FABRIC_UNSAID ? "not stated"
+                       : usual                        ? "off"
+                                                      : "on",
+                       usual ? "on" : "off", usual ? "ignored" : "waited for in vain");
+        if (!np)
+            check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "dcqcn.np",
+                       "%s: DCQCN's notification point is %s, the fabric's are %s: CNPs are %s",
+                       fabric_port_name(fabric, e, name),
+                       nic->dcqcn_np == FABRIC_UNSAID ? "not stated"
+                       : usual                        ? "off"
+                                                      : "on",
+                       usual ? "on" : "off", usual ? "not sent" : "sent to nobody");
+    }
+}
+
+RULE_FUNCTION(host_willing)
+{
+    const struct fabric *fabric = check->fabric;
+    bool described = hosts_described(fabric);
+    char name[FABRIC_NAME];
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (nic->dcbx_willing == 0 || (nic->dcbx_willing == FABRIC_UNSAID && !described)) continue;
+        check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "dcbx.willing",
+                   nic->dcbx_willing == FABRIC_UNSAID
+                       ? "%s: nothing says that DCBX is not willing, which is the default"
+                       : "%s takes its PFC settings from whatever the peer announces",
+                   fabric_port_name(fabric, e, name));
+    }
+}
+
+/* Links of a switch towards hosts and towards switches above it. */
+static void links_of(const struct fabric *fabric, uint32_t node, uint32_t *ret_down, uint32_t *ret_up)
+{
+    const struct fabric_node *as = &fabric->node[node];
+
+    *ret_down = *ret_up = 0;
+    for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
+        if (!port_known(fabric, p)) continue;
+        if (peer_is_switch(fabric, p))
+            ++*ret_up;
+        else
+            ++*ret_down;
+    }
+}
+
+static uint32_t queue_pairs(const struct fabric *fabric)
+{
+    uint32_t most = 0;
+    unsigned long value;
+
+    for (uint32_t j = 0; j < fabric->jobs; j++)
+        if (fabric->job[j].qps > most) most = fabric->job[j].qps;
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        const struct fabric_param *param = nccl_of(&fabric->nic[n], "NCCL_IB_QPS_PER_CONNECTION");
+        if (param && number(param->value, &value) && value < 1024 && value > most) most = (uint32_t)value;
+    }
+    return most;
+}
+
+/* The load of the fullest of `bins` over the mean, in hundredths, expected of `balls` thrown evenly: the mean plus
+ * sqrt(2 mean ln bins), which is good enough to tell 1.2 from 3. */
+static uint32_t expected_imbalance(uint32_t balls, uint32_t bins)
+{
+    uint64_t ln_hundredths = 0, mean_hundredths = (uint64_t)balls * 100 / bins, root = 0;
+
+    for (uint32_t b = bins; b > 1; b /= 2)
+        ln_hundredths += 69;
+    uint64_t square = 2 * mean_hundredths * ln_hundredths; /* in ten thousandths: its root is in hundredths */
+    while ((root + 1) * (root + 1) <= square)
+        root++;
+    return mean_hundredths ? (uint32_t)((mean_hundredths + root) * 100 / mean_hundredths) : 100;
+}
+
+RULE_FUNCTION(host_entropy)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t qps = queue_pairs(fabric);
+
+    if (!qps) return;
+    for (uint32_t s = 0; s < fabric->switches; s++) {
+        const struct fabric_switch *sw = &fabric->sw[s];
+        uint32_t down, up;
+        links_of(fabric, fabric->hosts + s, &down, &up);
+        if (!down || up < 2 || sw->balance.kind != FABRIC_ECMP) continue;
+        /* A hash that does not see queue pairs is TOP004's. */
+        if (!(sw->hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP)) || down * qps >= 2 * up) continue;
+        uint32_t imbalance = expected_imbalance(down * qps, up);
+        check_find(
+            check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "ecmp",
+            "%s hashes %u flows (%u hosts' links, %u queue pairs each) over %u uplinks: the fullest is expected to "
+            "have %u.%02u times the mean",
+            fabric->node[fabric->hosts + s].name, down * qps, down, qps, up, imbalance / 100, imbalance % 100);
+    }
+}
+
+RULE_FUNCTION(mtu_ends)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], other[FABRIC_NAME];
+
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        uint32_t q = fabric->port[p].peer, mtu = settings_of(fabric, p)->mtu_bytes;
+        if (!port_known(fabric, p)) continue;
+        fabric_port_name(fabric, p, name);
+        fabric_port_name(fabric, q, other);
+        if (!is_switch_port(fabric, q)) {
+            uint32_t need = fabric->nic[fabric->endpoint[q].nic].mtu_bytes + ROCE_OVERHEAD_BYTES;
+            if (mtu < need)
+                check_find(check, CHECK_ERROR, fabric->port[p].node, p, "mtu",
+                           "%s takes frames of %u B; packets of %s need %u", name, mtu, other, need);
+            continue;
+        }
+        uint32_t theirs = settings_of(fabric, q)->mtu_bytes;
+        if (q < p || mtu == theirs) continue;
+        uint32_t at = mtu < theirs ? p : q;
+        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "mtu", "%s takes frames of %u B, its peer %s of %u B",
+                   at == p ? name : other, at == p ? mtu : theirs, at == p ? other : name, at == p ? theirs : mtu);
+    }
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Maps and scheduling: a packet's class is the same on every hop, CNPs come through, shares add up.
+ *
+ * A map that differs is said once: MAP001 for lossless classes, MAP006 for the adapters' CNPs, MAP002 for all else;
+ * adapters are HOST001's.
+ */
+#include <string.h>
+
+#include "check/rule.h"
+
+#define SHARE_USUAL_PPM 400000
+#define CNP_DSCP_USUAL 48
+
+/* Switch ports that carry traffic. */
+#define EACH_PORT(fabric, p)                                                                                           \
+    for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
+        if ((fabric)->port[p].peer != FABRIC_NONE)
+
+/* The traffic class that a class's packets get here. */
+static uint8_t lands_in(const struct fabric_settings *settings, const struct fabric_class *as, unsigned dscp)
+{
+    return settings->trust == FABRIC_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
+}
+
+static void chain_of(struct check *check, uint32_t p, const struct fabric_class *as, unsigned dscp)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_settings *settings = settings_of(fabric, p);
+    uint8_t tc = lands_in(settings, as, dscp), queue = settings->tc_to_queue[tc];
+    char name[FABRIC_NAME], path[32];
+
+    fabric_port_name(fabric, p, name);
+    snprintf(path, sizeof(path), settings->trust == FABRIC_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
+             settings->trust == FABRIC_TRUST_DSCP ? dscp : as->priority);
+    if (tc != as->priority) {
+        if (!(settings->lossless >> tc & 1))
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+                       "%s puts DSCP %u of '%s' into traffic class %u ('%s'), which is lossy", name, dscp, as->name, tc,
+                       class_name(fabric, tc));
+        return;
+    }
+    if (!(settings->lossless >> tc & 1)) {
+        /* HR007; and a port may well be without RDMA where no definition says otherwise. */
+        if ((settings->pfc_rx | settings->pfc_tx) >> tc & 1 || !as->lossless) return;
+        char key[96];
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "lossless", key),
+                   "'%s' is lossless by definition and lossy on %s", as->name, name);
+        return;
+    }
+    if (!settings->pg[settings->tc_to_pg[tc]].lossless || settings->tc_to_pg[tc] != tc)
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, "group-map",
+                   "%s keeps '%s' in priority group %u, whose pauses are of another priority", name, as->name,
+                   settings->tc_to_pg[tc]);
+    for (unsigned other = 0; other < FABRIC_PRIOS; other++)
+        if (other != tc && settings->tc_to_queue[other] == queue)
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, "queue-map",
+                       "%s puts traffic class %u into queue %u, with '%s'", name, other, queue, as->name);
+}
+
+RULE_FUNCTION(map_chain)
+{
+    const struct fabric *fabric = check->fabric;
+    uint8_t wanted = lossless_anywhere(fabric);
+
+    EACH_PORT(fabric, p)
+    {
+        for (uint32_t c = 0; c < fabric->class_count; c++) {
+            const struct fabric_class *as = &fabric->classes[c];
+            if (!(wanted >> as->priority & 1)) continue;
+            if (settings_of(fabric, p)->trust != FABRIC_TRUST_DSCP) {
+                chain_of(check, p, as, as->dscp);
+                continue;
+            }
+            for (unsigned d = 0; d < 64; d++)
+                if (as->dscps >> d & 1) chain_of(check, p, as, d);
+        }
+    }
+}
+
+/* DSCPs that other rules look at: of lossless classes, of CNPs, of network control in a lossless class. */
+static uint64_t looked_after(const struct fabric *fabric)
+{
+    uint64_t dscps = 0;
+
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (lossless_anywhere(fabric) >> fabric->classes[c].priority & 1) dscps |= fabric->classes[c].dscps;
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        if (fabric->nic[n].cnp_dscp != FABRIC_UNSAID)
+            dscps |= UINT64_C(1) << fabric->nic[n].cnp_dscp;
+        else if (fabric->nic[n].cnp_class != FABRIC_NONE)
+            dscps |= UINT64_C(1) << fabric->classes[fabric->nic[n].cnp_class].dscp;
+    }
+    return dscps;
+}
+
+/* What most switch ports map it to. */
+static uint8_t usual_tc(const struct fabric *fabric, unsigned dscp)
+{
+    uint32_t votes[FABRIC_PRIOS] = {0};
+    uint8_t best = 0;
+
+    EACH_PORT(fabric, p) votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
+    for (uint8_t tc = 1; tc < FABRIC_PRIOS; tc++)
+        if (votes[tc] > votes[best]) best = tc;
+    return best;
+}
+
+RULE_FUNCTION(map_content)
+{
+    const struct fabric *fabric = check->fabric;
+    uint64_t skip = looked_after(fabric);
+    char name[FABRIC_NAME], path[32];
+
+    for (unsigned d = 0; d < 64; d++) {
+        uint8_t usual = skip >> d & 1 ? 0 : usual_tc(fabric, d);
+        if (skip >> d & 1) continue;
+        EACH_PORT(fabric, p)
+        {
+            const struct fabric_settings *settings = settings_of(fabric, p);
+            uint8_t tc = settings->dscp_to_tc[d];
+            if (tc == usual || settings->trust != FABRIC_TRUST_DSCP) continue;
+            if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
+            snprintf(path, sizeof(path), "dscp-map.%u", d);
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+                       "%s puts DSCP %u into traffic class %u, most others into %u", fabric_port_name(fabric, p, name),
+                       d, tc, usual);
+        }
+    }
+}
+
+RULE_FUNCTION(map_trust)
+{
+    const struct fabric *fabric = check->fabric;
+    static const char *const words[] = {"dscp", "pcp"};
+    char name[FABRIC_NAME], other[FABRIC_NAME];
+
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint32_t q = fabric->port[p].peer;
+        if (settings->trust == FABRIC_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged) {
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, "trust",
+                       "%s trusts PCP on a routed hop, where there is no tag", fabric_port_name(fabric, p, name));
+            continue;
+        }
+        if (!peer_is_switch(fabric, p) || q < p || settings->trust == settings_of(fabric, q)->trust) continue;
+        bool first = settings->trust == FABRIC_TRUST_PCP;
+        uint32_t at = first ? p : q, far = first ? q : p;
+        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "trust", "%s trusts %s, its peer %s %s",
+                   fabric_port_name(fabric, at, name), words[settings_of(fabric, at)->trust],
+                   fabric_port_name(fabric, far, other), words[settings_of(fabric, far)->trust]);
+    }
+}
+
+/* The class of CNPs, the same for all adapters or that of the first that has one. */
+static uint32_t cnp_class(const struct fabric *fabric)
+{
+    for (uint32_t n = 0; n < fabric->nics; n++)
+        if (uses_dcqcn(&fabric->nic[n]) && fabric->nic[n].cnp_class != FABRIC_NONE && nic_known(fabric, n))
+            return fabric->nic[n].cnp_class;
+    return FABRIC_NONE;
+}
+
+static const char *cnp_wrong(const struct fabric_settings *settings, uint8_t tc)
+{
+    uint8_t queue = settings->tc_to_queue[tc];
+
+    if (settings->lossless >> tc & 1) return "is lossless: CNPs can be paused";
+    if (!settings->queue[queue].strict) return "is not strict: CNPs wait behind data";
+    for (unsigned other = 0; other < FABRIC_PRIOS; other++)
+        if (other != tc && settings->tc_to_queue[other] == queue) return "shares its queue with another class";
+    return NULL;
+}
+
+RULE_FUNCTION(map_cnp_queue)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], path[96];
+    uint32_t cnp = cnp_class(fabric);
+    uint8_t shared = 0;
+
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        if (!uses_dcqcn(&fabric->nic[n]) || fabric->nic[n].cnp_class != FABRIC_NONE || !nic_known(fabric, n)) continue;
+        check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "nics.cnp-class",
+                   "CNPs have no class of their own: they travel with the data");
+        return;
+    }
+    if (cnp == FABRIC_NONE) return;
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless) shared |= (uint8_t)(1u << fabric->classes[c].priority);
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint8_t tc = fabric->classes[cnp].priority;
+        const char *wrong = cnp_wrong(settings, tc);
+        /* A lossless class in the queue is MAP001's. */
+        for (unsigned other = 0; other < FABRIC_PRIOS; other++)
+            if (shared >> other & 1 && other != tc && settings->tc_to_queue[other] == settings->tc_to_queue[tc])
+                wrong = NULL;
+        if (wrong)
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "", path), "%s: '%s' %s",
+                       fabric_port_name(fabric, p, name), fabric->classes[cnp].name, wrong);
+    }
+}
+
+RULE_FUNCTION(map_cnp_dscp)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], path[32];
+
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        const struct fabric_nic *nic = &fabric->nic[n];
+        if (!uses_dcqcn(nic) || nic->cnp_class == FABRIC_NONE || !nic_known(fabric, n)) continue;
+        const struct fabric_class *as = &fabric->classes[nic->cnp_class];
+        uint8_t dscp = nic->cnp_dscp != FABRIC_UNSAID ? nic->cnp_dscp : as->dscp;
+        if (nic->cnp_dscp != FABRIC_UNSAID && as->dscps && !(as->dscps >> dscp & 1)) {
+            uint32_t e = 0;
+            while (fabric->endpoint[e].nic != n)
+                e++;
+            check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "cnp-dscp",
+                       "adapters send CNPs with DSCP %u, class '%s' has DSCP %u", dscp, as->name, as->dscp);
+            continue;
+        }
+        if (!as->dscps && nic->cnp_dscp == FABRIC_UNSAID) continue;
+        snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+        EACH_PORT(fabric, p)
+        {
+            const struct fabric_settings *settings = settings_of(fabric, p);
+            if (settings->trust != FABRIC_TRUST_DSCP || settings->dscp_to_tc[dscp] == as->priority) continue;
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+                       "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not %u",
+                       fabric_port_name(fabric, p, name), dscp, settings->dscp_to_tc[dscp],
+                       class_name(fabric, settings->dscp_to_tc[dscp]), as->priority);
+        }
+    }
+}
+
+/* Strict queues are served from the highest down: one below a strict lossless queue takes nothing from it.  A port
+ * without a lossless class has none to starve. */
+static bool served_after(const struct fabric_settings *settings, uint8_t tc)
+{
+    for (uint8_t other = 0; other < FABRIC_PRIOS; other++) {
+        uint8_t queue = settings->tc_to_queue[other];
+        if (!(settings->lossless >> other & 1)) continue;
+        if (!settings->queue[queue].strict || queue <= settings->tc_to_queue[tc]) return false;
+    }
+    return true;
+}
+
+RULE_FUNCTION(map_strict)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t cnp = cnp_class(fabric);
+    char name[FABRIC_NAME], path[96];
+
+    if (cnp == FABRIC_NONE && fabric->nics) cnp = fabric->nic[0].cnp_class; /* hosts that are not known send them too */
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        for (uint32_t c = 0; c < fabric->class_count; c++) {
+            uint8_t tc = fabric->classes[c].priority;
+            if (c == cnp || settings->lossless >> tc & 1 || !settings->queue[settings->tc_to_queue[tc]].strict)
+                continue;
+            if (cnp != FABRIC_NONE && settings->tc_to_queue[tc] == settings->tc_to_queue[fabric->classes[cnp].priority])
+                continue;                                                                   /* MAP005 */
+            if (cnp == FABRIC_NONE && settings->dscp_to_tc[CNP_DSCP_USUAL] == tc) continue; /* adapters are not known */
+            if (served_after(settings, tc)) continue;
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
+                       "%s serves '%s' before RDMA, without a bound", fabric_port_name(fabric, p, name),
+                       fabric->classes[c].name);
+        }
+    }
+}
+
+/* Shares that the file gives, of the layer that holds for this port; classes without one divide the rest. */
+RULE_FUNCTION(sch_shares)
+{
+    const struct fabric *fabric = check->fabric;
+    /* Switches alone, imported, have agreed to nothing. */
+    bool agreed = fabric->operations.share_ppm || nic_known(fabric, fabric->endpoint[0].nic);
+    uint32_t least = fabric->operations.share_ppm ? fabric->operations.share_ppm : SHARE_USUAL_PPM;
+    char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT], path[96];
+
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint64_t sum = 0, lossless = 0;
+        unsigned first = 0, counted = 0;
+        for (uint32_t c = fabric->class_count; c-- > 0;) {
+            uint8_t tc = fabric->classes[c].priority, at = settings->tc_to_queue[tc];
+            if (settings->queue[at].strict || counted >> at & 1) continue;
+            counted |= 1u << at;
+            sum += settings->queue[at].share_ppm;
+            if (!(settings->lossless >> tc & 1)) continue;
+            lossless += settings->queue[at].share_ppm;
+            first = tc;
+        }
+        if (!sum || !lossless_anywhere(fabric)) continue;
+        /* A lossless class that is strict has all it wants. */
+        bool strict = lossless == 0;
+        /* More than all is what the loader adds for classes without a share. */
+        if (sum < 999990)
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
+                       "%s: the shares add up to %s", fabric_port_name(fabric, p, name),
+                       unit_format(UNIT_SHARE, sum, a));
+        else if (!strict && lossless < least && agreed)
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
+                       "%s: lossless classes have %s of the line, %s was agreed", fabric_port_name(fabric, p, name),
+                       unit_format(UNIT_SHARE, lossless, a), unit_format(UNIT_SHARE, least, b));
+    }
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PFC: who pauses whom, for what, and whether the other side listens.
+ *
+ * A link is looked at once, from the end with the lower number; the end that departs from the lossless classes of the
+ * file is the one at fault.  An adapter at fault is HOST001's, so that each wrong thing is said once.
+ */
+#include "check/rule.h"
+
+static uint8_t both_ways(const struct fabric_settings *settings)
+{
+    return settings->pfc_rx | settings->pfc_tx;
+}
+
+RULE_FUNCTION(pfc_ends)
+{
+    const struct fabric *fabric = check->fabric;
+    char here[32], there[32], name[FABRIC_NAME], other[FABRIC_NAME];
+    uint8_t wanted = lossless_anywhere(fabric);
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        uint32_t q = fabric->port[p].peer;
+        if (q < p || !port_known(fabric, p)) continue;
+        uint8_t a = both_ways(settings_of(fabric, p)), b = both_ways(settings_of(fabric, q));
+        if (a == b) continue;
+        if (!is_switch_port(fabric, p) && b == wanted) continue;
+        bool first = b == wanted;
+        uint32_t at = first ? p : q, far = first ? q : p;
+        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc",
+                   "%s has PFC for priority %s, its peer %s for %s", fabric_port_name(fabric, at, name),
+                   priorities_text(first ? a : b, here), fabric_port_name(fabric, far, other),
+                   priorities_text(first ? b : a, there));
+    }
+}
+
+RULE_FUNCTION(pfc_every_hop)
+{
+    const struct fabric *fabric = check->fabric;
+    uint8_t wanted = lossless_anywhere(fabric);
+    char name[FABRIC_NAME], other[FABRIC_NAME];
+
+    if (!wanted) { /* parts of a configuration may have nothing to do with it */
+        for (uint32_t n = 0; n < fabric->nodes; n++)
+            if (node_unknown(fabric, n)) return;
+        check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "classes", "no class is lossless: RDMA has no PFC");
+        return;
+    }
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        uint32_t q = fabric->port[p].peer;
+        if (q < p || !port_known(fabric, p)) continue;
+        uint8_t on = both_ways(settings_of(fabric, p)) | both_ways(settings_of(fabric, q));
+        if (on & wanted) continue;
+        uint32_t at = is_switch_port(fabric, p) ? p : q, far = at == p ? q : p;
+        check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc",
+                   "neither end of the link of %s and %s has PFC for a lossless class",
+                   fabric_port_name(fabric, at, name), fabric_port_name(fabric, far, other));
+    }
+}
+
+RULE_FUNCTION(pfc_count)
+{
+    const struct fabric *fabric = check->fabric;
+    char text[32], name[FABRIC_NAME], path[96];
+    bool raised = fabric->switches > 0;
+
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        raised = raised && fabric->sw[s].raise_bounce;
+    if (raised) return;
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        uint8_t bits = settings_of(fabric, p)->lossless | both_ways(settings_of(fabric, p));
+        int count = __builtin_popcount(bits);
+        if (fabric->port[p].peer == FABRIC_NONE || count < 2) continue;
+        check_find(check, count > 2 ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
+                   class_path(fabric, 31u - (unsigned)__builtin_clz(bits), "lossless", path),
+                   "%s has %d lossless priorities (%s): each takes headroom of its own",
+                   fabric_port_name(fabric, p, name), count, priorities_text(bits, text));
+    }
+}
+
+RULE_FUNCTION(pfc_lossy_dscps)
+{
+    static const struct {
+        uint8_t dscp;
+        const char *what;
+    } control[] = {{0, "best effort"}, {48, "network control"}, {56, "network control"}};
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], path[32];
+    uint64_t cnp = 0; /* MAP005 looks at those */
+
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        if (fabric->nic[n].cnp_class != FABRIC_NONE) cnp |= fabric->classes[fabric->nic[n].cnp_class].dscps;
+        if (fabric->nic[n].cnp_dscp != FABRIC_UNSAID) cnp |= UINT64_C(1) << fabric->nic[n].cnp_dscp;
+    }
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        if (fabric->port[p].peer == FABRIC_NONE || settings->trust != FABRIC_TRUST_DSCP) continue;
+        for (unsigned i = 0; i < sizeof(control) / sizeof(control[0]); i++) {
+            uint8_t dscp = control[i].dscp, tc = settings->dscp_to_tc[dscp];
+            if (!(settings->lossless >> tc & 1) || cnp >> dscp & 1) continue;
+            snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+                       "%s puts DSCP %u (%s) into the lossless class '%s'", fabric_port_name(fabric, p, name), dscp,
+                       control[i].what, class_name(fabric, tc));
+        }
+    }
+}
+
+RULE_FUNCTION(pfc_and_pause)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], text[32];
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        if (!settings->pause_all || !both_ways(settings) || fabric->port[p].peer == FABRIC_NONE) continue;
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, "pause",
+                   "%s has 802.3x pause, and PFC for priority %s: they exclude each other",
+                   fabric_port_name(fabric, p, name), priorities_text(both_ways(settings), text));
+    }
+}
+
+RULE_FUNCTION(pfc_forced)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME];
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        if (!settings->pfc_auto || !both_ways(settings) || fabric->port[p].peer == FABRIC_NONE) continue;
+        check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pfc-mode",
+                   "%s negotiates PFC: it is on only if DCBX agrees with the peer", fabric_port_name(fabric, p, name));
+    }
+}
+
+RULE_FUNCTION(pfc_priority)
+{
+    const struct fabric *fabric = check->fabric;
+    uint8_t wanted = lossless_anywhere(fabric);
+    char name[FABRIC_NAME], path[32];
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        if (fabric->port[p].peer == FABRIC_NONE || node_unknown(fabric, fabric->port[p].node)) continue;
+        for (uint32_t c = 0; c < fabric->class_count; c++) {
+            const struct fabric_class *as = &fabric->classes[c];
+            uint8_t tc = settings->trust == FABRIC_TRUST_DSCP ? settings->dscp_to_tc[as->dscp]
+                                                              : settings->pcp_to_tc[as->priority];
+            if (!(wanted >> as->priority & 1) || (settings->trust == FABRIC_TRUST_DSCP && !as->dscps)) continue;
+            /* Where it goes to a lossy class there are no pauses at all: MAP001. */
+            if (tc == as->priority || !(settings->lossless >> tc & 1)) continue;
+            snprintf(path, sizeof(path), settings->trust == FABRIC_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
+                     settings->trust == FABRIC_TRUST_DSCP ? as->dscp : as->priority);
+            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+                       "%s pauses priority %u for class '%s', which peers send as priority %u",
+                       fabric_port_name(fabric, p, name), tc, as->name, as->priority);
+        }
+    }
+}
+
+RULE_FUNCTION(pfc_unused)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], text[32];
+
+    if (!check->places) return;
+    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint8_t on = both_ways(settings);
+        if (fabric->port[p].peer != FABRIC_NONE || !on) continue;
+        /* Ports that only lie between numbers in use are not meant. */
+        if (!fabric_says(check->places, fabric->port[p].node, p, "pfc")) continue;
+        check_find(check, CHECK_INFO, fabric->port[p].node, p, "pfc", "%s is not cabled and has PFC on for priority %s",
+                   fabric_port_name(fabric, p, name), priorities_text(on, text));
+    }
+}
+
+RULE_FUNCTION(pfc_one_way)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], rx[32], tx[32];
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        if (settings->pfc_rx == settings->pfc_tx || fabric->port[p].peer == FABRIC_NONE) continue;
+        check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pfc",
+                   "%s obeys pauses of priority %s and sends them for %s", fabric_port_name(fabric, p, name),
+                   priorities_text(settings->pfc_rx, rx), priorities_text(settings->pfc_tx, tx));
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rules share.  Private to src/check.
+ */
+#ifndef ROCELAB_CHECK_RULE_H
+#define ROCELAB_CHECK_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/units.h"
+#include "check/check.h"
+#include "fabric/fabric.h"
+
+/* A finding of the rule that runs, at the place where `path` is said for the port (FABRIC_NONE: for the node; node
+ * FABRIC_NONE: in the file). */
+__attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum check_severity severity, uint32_t node,
+                                                      uint32_t port, const char *path, const char *format, ...);
+
+#define RULE_FUNCTION(name) void rule_##name(struct check *check)
+#define RULE(id, severity, function, title, why, mend) RULE_FUNCTION(function);
+#define NOTE(id, severity, title, why, mend)
+#include "check/rules.def"
+#undef RULE
+#undef NOTE
+
+static inline const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
+{
+    return &fabric->settings[fabric->port[port].settings];
+}
+static inline bool is_switch_port(const struct fabric *fabric, uint32_t port)
+{
+    return port >= fabric->endpoints;
+}
+static inline const struct fabric_switch *switch_of(const struct fabric *fabric, uint32_t port)
+{
+    return &fabric->sw[fabric->port[port].node - fabric->hosts];
+}
+static inline const char *node_name(const struct fabric *fabric, uint32_t port)
+{
+    return fabric->node[fabric->port[port].node].name;
+}
+/* Cabled, up, and its peer is a node that the file knows of. */
+bool port_known(const struct fabric *fabric, uint32_t port);
+bool node_unknown(const struct fabric *fabric, uint32_t node);
+/* An adapter of a host that the file knows of. */
+bool nic_known(const struct fabric *fabric, uint32_t nic);
+bool peer_is_switch(const struct fabric *fabric, uint32_t port);
+
+/* Of the fabric: bits of lossless priorities that any switch port has. */
+uint8_t lossless_anywhere(const struct fabric *fabric);
+/* Ports of the fabric that send RDMA into it: the data classes that are lossless. */
+const char *priorities_text(uint8_t bits, char buf[32]); /* "3, 4"; "none" */
+/* The path of a class's key for fabric_where(): classes.NAME.key by priority. */
+const char *class_path(const struct fabric *fabric, unsigned priority, const char *key, char buf[96]);
+const char *class_name(const struct fabric *fabric, unsigned priority);
+
+/* Buffer that lossless groups share on a switch: what reserve and headroom leave. */
+uint64_t shared_bytes(const struct fabric_switch *sw);
+/* T_N = alpha B / (1 + N alpha), or the fixed threshold. */
+uint64_t threshold_bytes(const struct fabric_switch *sw, const struct fabric_pg *pg, uint64_t congested);
+/* Ports that are congested at the same time, by design, on this switch. */
+uint32_t design_fan_in(const struct fabric *fabric, uint32_t node);
+/* What the formula asks for at this port and what this buffer adds: the frame that crosses the threshold. */
+uint64_t headroom_need(const struct fabric *fabric, uint32_t port);
+/* An NCCL variable of a NIC, NULL: not said. */
+const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name);
+/* The file says something of what hosts are set to. */
+bool hosts_described(const struct fabric *fabric);
+bool uses_dcqcn(const struct fabric_nic *nic);
+
+#endif

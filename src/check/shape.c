@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fabric's shape and what it is made of: flooding, hashes, links that share traffic, rails, versions.
+ */
+#include <string.h>
+
+#include "check/rule.h"
+
+RULE_FUNCTION(top_flooding)
+{
+    const struct fabric *fabric = check->fabric;
+
+    if (!lossless_anywhere(fabric)) return;
+    for (uint32_t s = 0; s < fabric->switches; s++) {
+        const struct fabric_node *node = &fabric->node[fabric->hosts + s];
+        bool among = false;
+        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+            among = among || peer_is_switch(fabric, p);
+        if (!fabric->sw[s].bridged || fabric->sw[s].drop_unknown || !among) continue;
+        check_find(check, CHECK_ERROR, fabric->hosts + s, FABRIC_NONE, "forwarding",
+                   "%s is bridged: lossless frames for an address it has forgotten go to every port", node->name);
+    }
+}
+
+/* A neighbour of another tier that hashes as this switch does. */
+static uint32_t hashes_alike(const struct fabric *fabric, uint32_t s)
+{
+    const struct fabric_node *node = &fabric->node[fabric->hosts + s];
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        if (!peer_is_switch(fabric, p)) continue;
+        uint32_t peer = fabric->port[fabric->port[p].peer].node;
+        const struct fabric_switch *other = &fabric->sw[peer - fabric->hosts];
+        if (fabric->node[peer].role <= node->role || other->balance.kind != FABRIC_ECMP) continue;
+        /* A neighbour with one way to everywhere has nothing to hash. */
+        const struct fabric_route *route = &fabric->route[peer - fabric->hosts];
+        bool chooses = false;
+        for (uint32_t g = 0; g < route->groups; g++)
+            chooses = chooses || route->group[g].count > 1;
+        if (chooses && other->hash_seed == fabric->sw[s].hash_seed && other->hash_fields == fabric->sw[s].hash_fields)
+            return peer;
+    }
+    return FABRIC_NONE;
+}
+
+RULE_FUNCTION(top_hash)
+{
+    const struct fabric *fabric = check->fabric;
+
+    for (uint32_t s = 0; s < fabric->switches; s++) {
+        const struct fabric_switch *sw = &fabric->sw[s];
+        uint32_t node = fabric->hosts + s;
+        bool chooses = false;
+        for (uint32_t g = 0; g < fabric->route[s].groups; g++)
+            chooses = chooses || fabric->route[s].group[g].count > 1;
+        if (!chooses || sw->balance.kind != FABRIC_ECMP) continue;
+        if (!(sw->hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP))) {
+            check_find(check, CHECK_WARNING, node, FABRIC_NONE, "ecmp.hash",
+                       "%s does not hash the UDP source port: all flows between two adapters go one way",
+                       fabric->node[node].name);
+            continue;
+        }
+        uint32_t alike = hashes_alike(fabric, s);
+        if (alike != FABRIC_NONE)
+            check_find(check, CHECK_WARNING, node, FABRIC_NONE, "ecmp.seed",
+                       "%s hashes as %s above it does: of its links, each flow can use one only",
+                       fabric->node[node].name, fabric->node[alike].name);
+    }
+}
+
+static void group_alike(struct check *check, uint32_t s, const struct fabric_group *group)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_node *node = &fabric->node[fabric->hosts + s];
+    uint32_t first = node->first_port + fabric->route_port[group->first];
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
+
+    for (uint32_t i = 1; i < group->count; i++) {
+        uint32_t p = node->first_port + fabric->route_port[group->first + i];
+        const struct fabric_port *x = &fabric->port[first], *y = &fabric->port[p];
+        if (x->rate_bps != y->rate_bps && !fabric->sw[s].weighted)
+            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "rate", "%s (%s) and %s (%s) share traffic evenly",
+                       fabric_port_name(fabric, p, name), unit_format(UNIT_RATE, y->rate_bps, a),
+                       fabric_port_name(fabric, first, other), unit_format(UNIT_RATE, x->rate_bps, b));
+        else if (x->cable_mm > 4 * y->cable_mm || y->cable_mm > 4 * x->cable_mm)
+            check_find(check, CHECK_WARNING, fabric->hosts + s, p, "cable", "%s (%s) and %s (%s) share traffic evenly",
+                       fabric_port_name(fabric, p, name), unit_format(UNIT_LENGTH, y->cable_mm, a),
+                       fabric_port_name(fabric, first, other), unit_format(UNIT_LENGTH, x->cable_mm, b));
+    }
+}
+
+RULE_FUNCTION(top_members)
+{
+    const struct fabric *fabric = check->fabric;
+    char a[UNIT_TEXT], b[UNIT_TEXT];
+
+    for (uint32_t s = 0; s < fabric->switches; s++) {
+        const struct fabric_node *node = &fabric->node[fabric->hosts + s];
+        uint64_t down = 0, up = 0;
+        for (uint32_t g = 0; g < fabric->route[s].groups; g++)
+            group_alike(check, s, &fabric->route[s].group[g]);
+        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+            if (!port_known(fabric, p)) continue;
+            if (peer_is_switch(fabric, p))
+                up += fabric->port[p].rate_bps;
+            else
+                down += fabric->port[p].rate_bps;
+        }
+        if (!down || !up || down <= up || fabric->operations.oversubscribed) continue;
+        check_find(check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "topology",
+                   "%s has %s to hosts and %s up: oversubscribed, and the file does not say so", node->name,
+                   unit_format(UNIT_RATE, down, a), unit_format(UNIT_RATE, up, b));
+    }
+}
+
+static void rail_ends(struct check *check, uint32_t p)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t q = fabric->port[p].peer;
+    uint8_t fec = settings_of(fabric, p)->fec, theirs = settings_of(fabric, q)->fec;
+    char name[FABRIC_NAME], other[FABRIC_NAME];
+
+    if (fec == theirs || !fec || !theirs) return;
+    check_find(check, CHECK_WARNING, fabric->port[p].node, p, "fec", "%s has FEC '%s', its peer %s '%s'",
+               fabric_port_name(fabric, p, name), fabric_fec_names[fec], fabric_port_name(fabric, q, other),
+               fabric_fec_names[theirs]);
+}
+
+RULE_FUNCTION(top_rails)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
+
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        if (port_known(fabric, p) && fabric->port[p].peer > p) rail_ends(check, p);
+    for (uint32_t h = 0; h < fabric->hosts; h++) {
+        uint32_t first = fabric->first_endpoint[h];
+        uint32_t rails = first + fabric->node[h].gpu_ports;
+        for (uint32_t e = first + 1; e < rails && !node_unknown(fabric, h); e++) {
+            const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+            const struct fabric_nic *one = &fabric->nic[fabric->endpoint[first].nic];
+            fabric_port_name(fabric, e, name);
+            fabric_port_name(fabric, first, other);
+            if (fabric->port[e].rate_bps != fabric->port[first].rate_bps)
+                check_find(check, CHECK_WARNING, h, e, "rate", "%s has %s, %s of the same host %s", name,
+                           unit_format(UNIT_RATE, fabric->port[e].rate_bps, a), other,
+                           unit_format(UNIT_RATE, fabric->port[first].rate_bps, b));
+            if (nic->mtu_bytes != one->mtu_bytes)
+                check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, %s of the same host %u", name,
+                           nic->mtu_bytes, other, one->mtu_bytes);
+        }
+    }
+    for (uint32_t e = 1; e < fabric->endpoints; e++) {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        const struct fabric_nic *one = &fabric->nic[fabric->endpoint[0].nic];
+        if (nic->mtu_bytes == one->mtu_bytes || e != fabric->first_endpoint[fabric->endpoint[e].host]) continue;
+        if (node_unknown(fabric, fabric->endpoint[e].host) || node_unknown(fabric, fabric->endpoint[0].host)) continue;
+        check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "mtu", "%s has an MTU of %u, %s one of %u",
+                   fabric_port_name(fabric, e, name), nic->mtu_bytes, fabric_port_name(fabric, 0, other),
+                   one->mtu_bytes);
+    }
+}
+
+static bool is_approved(const struct fabric_approved *approved, int part, const char *version)
+{
+    for (uint32_t v = 0; v < approved->versions[part]; v++)
+        if (strcmp(approved->version[part][v], version) == 0) return true;
+    return false;
+}
+
+RULE_FUNCTION(ops_versions)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_operations *operations = &fabric->operations;
+    char path[48];
+
+    for (uint32_t n = 0; n < fabric->nodes && operations->device; n++) {
+        const struct fabric_device *device = operations->device[n];
+        const struct fabric_approved *approved = &operations->approved[fabric->node[n].role];
+        for (int part = 0; device && part < FABRIC_PARTS; part++) {
+            if (!device->installed[part] || !approved->versions[part]) continue;
+            if (is_approved(approved, part, device->installed[part])) continue;
+            snprintf(path, sizeof(path), "installed.%s", fabric_part_names[part]);
+            check_find(check, CHECK_WARNING, n, FABRIC_NONE, path, "%s has %s '%s'; approved is '%s'%s",
+                       fabric->node[n].name, fabric_part_names[part], device->installed[part],
+                       approved->version[part][0], approved->versions[part] > 1 ? " and others" : "");
+        }
+    }
+}

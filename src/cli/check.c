@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab check FABRIC... | CONFIG...: proves or refutes that a fabric is lossless and free of deadlocks.
+ *
+ * Fabric files are checked one by one; configurations belong to one fabric and are checked together.  Rules are in
+ * src/check, importers in src/config; here are the command line, what goes in (check_input.c) and what comes out
+ * (check_print.c).
+ */
+#include "cli/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+
+enum check_option {
+    CHECK_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) CHECK_OPTION_##id,
+#include "cli/check_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {CHECK_OPTION_##id, name, argument, help},
+#include "cli/check_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+#define LINKS_MAX 16
+
+struct settings {
+    struct cli_common common;
+    struct check_options run;
+    uint32_t explain; /* FABRIC_NONE: not asked */
+    bool list, markdown, sarif, junit;
+    const char *baseline, *write_baseline;
+    const struct config_format *from;
+    const char *links[LINKS_MAX];
+    int link_count;
+};
+
+static const char *rule_name(const void *list, size_t index)
+{
+    return ((const struct check_rule *)list)[index].id;
+}
+
+static bool set_explain(struct settings *settings, const char *argument)
+{
+    settings->explain = check_rule_find(argument);
+    if (settings->explain != FABRIC_NONE) return true;
+    const char *near = cli_nearest(argument, rule_name, check_rules, check_rule_count);
+    if (near)
+        cli_error("--explain '%s': no such rule; did you mean '%s'?", argument, near);
+    else
+        cli_error("--explain '%s': no such rule; --list lists them", argument);
+    return false;
+}
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case CHECK_OPTION_FAILURES:
+        if (!cli_number("failures", argument, &settings->run.failures)) return false;
+        if (settings->run.failures <= 2) return true;
+        cli_error("--failures '%s': 0, 1 or 2", argument);
+        return false;
+    case CHECK_OPTION_EXPLAIN:
+        return set_explain(settings, argument);
+    case CHECK_OPTION_LIST:
+        return settings->list = true;
+    case CHECK_OPTION_MARKDOWN:
+        return settings->markdown = true;
+    case CHECK_OPTION_SARIF:
+        return settings->sarif = true;
+    case CHECK_OPTION_JUNIT:
+        return settings->junit = true;
+    case CHECK_OPTION_BASELINE:
+        settings->baseline = argument;
+        return true;
+    case CHECK_OPTION_WRITE_BASELINE:
+        settings->write_baseline = argument;
+        return true;
+    case CHECK_OPTION_FROM:
+        settings->from = config_format_find(argument);
+        if (!settings->from) cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab or lldp", argument);
+        return settings->from != NULL;
+    case CHECK_OPTION_LINKS:
+        if (settings->link_count == LINKS_MAX) {
+            cli_error("--links: at most %d files", LINKS_MAX);
+            return false;
+        }
+        settings->links[settings->link_count++] = argument;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("FILES are fabric files, or the configurations of one\n"
+          "fabric's switches and hosts.\n"
+          "\nExamples:\n"
+          "  rocelab check fabric.yaml\n"
+          "  rocelab check --explain HR001 fabric.yaml\n"
+          "  rocelab check leaf*.cfg spine*.json --sarif > findings.sarif\n"
+          "\nExit status: 0 nothing wrong, 1 errors (with --strict: or warnings), 2 wrong use or unreadable input.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "check",
+    .operands = "FILES",
+    .about = "Proves or refutes that a fabric is lossless on every hop, that headroom fits, that ECN marks before PFC "
+             "pauses, that no buffers wait in a circle, also after a failure, and that classes agree end to end.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static void print(const struct settings *settings, const struct check_input *input, uint32_t count, FILE *out)
+{
+    if (settings->sarif)
+        check_print_sarif(input, count, out);
+    else if (settings->junit)
+        check_print_junit(input, count, out);
+    else if (settings->common.json)
+        check_print_json(input, count, out);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            check_print_text(&input[i], settings->common.quiet, out);
+}
+
+static int verdict(const struct settings *settings, const struct check_input *input, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (check_count(&input[i].check, CHECK_ERROR)) return CLI_PROBLEMS;
+        if (settings->common.strict && check_count(&input[i].check, CHECK_WARNING)) return CLI_PROBLEMS;
+    }
+    return CLI_DONE;
+}
+
+static int run(const struct settings *settings, char **path, int paths, FILE *out)
+{
+    bool fabrics = !settings->from && check_is_fabric(path[0]);
+    uint32_t count = fabrics ? (uint32_t)paths : 1, opened = 0;
+    struct check_input *input = calloc(count, sizeof(*input));
+    bool good = input != NULL;
+
+    while (good && opened < count) {
+        struct cli_inputs from = {.path = path + opened,
+                                  .paths = fabrics ? 1 : paths,
+                                  .from = settings->from,
+                                  .links = settings->links,
+                                  .link_count = settings->link_count};
+        good = check_input_open(&input[opened], &from, &settings->run);
+        opened++;
+    }
+    if (good && settings->baseline) good = check_baseline_apply(input, count, settings->baseline);
+    int answer = good ? CLI_DONE : CLI_WRONG;
+    if (good && settings->explain != FABRIC_NONE) {
+        check_explain(settings->explain, input[0].source.fabric, out);
+    } else if (good && settings->write_baseline) {
+        if (!check_baseline_write(input, count, settings->write_baseline)) answer = CLI_WRONG;
+    } else if (good) {
+        print(settings, input, count, out);
+        answer = verdict(settings, input, count);
+    }
+    for (uint32_t i = 0; i < opened; i++)
+        check_input_close(&input[i]);
+    free(input);
+    return answer;
+}
+
+int verb_check(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.run = {.failures = 1}, .explain = FABRIC_NONE};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (settings.list) {
+        check_print_rules(settings.markdown, out);
+        return CLI_DONE;
+    }
+    if (first == argc && settings.explain != FABRIC_NONE) {
+        check_explain(settings.explain, NULL, out);
+        return CLI_DONE;
+    }
+    if (first == argc) {
+        cli_error("check: which files? see 'rocelab help check'");
+        return CLI_WRONG;
+    }
+    if (settings.explain != FABRIC_NONE) settings.run.failures = 0; /* it runs its own rule again */
+    return run(&settings, argv + first, argc - first, out);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of `rocelab check` share.
+ */
+#ifndef ROCELAB_CLI_CHECK_H
+#define ROCELAB_CLI_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "check/check.h"
+#include "cli/source.h"
+#include "config/config.h"
+
+struct check_input { /* a fabric file, or all configurations together */
+    struct cli_source source;
+    struct check check;
+};
+
+/* Reads, loads, runs; false after messages. */
+bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options);
+void check_input_close(struct check_input *input);
+/* Whether the file is a fabric file: it begins so. */
+bool check_is_fabric(const char *path);
+/* Importers' notes; NULL: it is a fabric file. */
+static inline const struct config_set *check_set(const struct check_input *input)
+{
+    return input->source.imported ? &input->source.set : NULL;
+}
+
+/* A finding's file. */
+const char *check_file(const struct check_input *input, const struct check_finding *finding);
+void check_print_text(const struct check_input *input, bool quiet, FILE *out);
+void check_print_json(const struct check_input *input, uint32_t count, FILE *out);
+void check_print_sarif(const struct check_input *input, uint32_t count, FILE *out);
+void check_print_junit(const struct check_input *input, uint32_t count, FILE *out);
+void check_print_rules(bool markdown, FILE *out);
+
+/* Lines `FINGERPRINT RULE DEVICE PORT`, of which the first counts.  False after a message. */
+bool check_baseline_apply(struct check_input *input, uint32_t count, const char *path);
+bool check_baseline_write(const struct check_input *input, uint32_t count, const char *path);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings as text, JSON, SARIF 2.1.0 (OASIS) and JUnit XML, and the list of rules.
+ */
+#include "cli/check.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "report/json_out.h"
+
+const char *check_file(const struct check_input *input, const struct check_finding *finding)
+{
+    return finding->file ? finding->file : input->source.path;
+}
+
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_not_understood(const struct check_input *input, bool quiet, FILE *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = 0; check_set(input) && n < input->source.set.notes; n++) {
+        const struct config_note *note = &input->source.set.note[n];
+        if (note->rule) continue;
+        count++;
+        if (!quiet)
+            fprintf(out, "%s:%u: not understood: %s\n", input->source.set.path[note->at.source], note->at.line,
+                    note->message);
+    }
+    if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, plural(count));
+}
+
+void check_print_text(const struct check_input *input, bool quiet, FILE *out)
+{
+    const struct check *check = &input->check;
+    const struct text_style style = cli_style();
+    uint32_t ignored = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++) {
+        const struct check_finding *finding = &check->finding[f];
+        ignored += finding->ignored != NULL;
+        if (finding->ignored || (quiet && finding->severity == CHECK_INFO)) continue;
+        fprintf(out, "%s:", check_file(input, finding));
+        if (finding->line) fprintf(out, "%u:%u:", finding->line, finding->column);
+        fprintf(out, " %s[%s]: ", check_severity_names[finding->severity], check_rules[finding->rule].id);
+        text_outside(out, &style, finding->message);
+        if (finding->also) fprintf(out, " (and %u more alike)", finding->also);
+        fputc('\n', out);
+    }
+    print_not_understood(input, quiet, out);
+    if (quiet) return;
+    uint32_t errors = check_count(check, CHECK_ERROR), warnings = check_count(check, CHECK_WARNING);
+    uint32_t infos = check_count(check, CHECK_INFO);
+    fprintf(out, "%s: %u error%s, %u warning%s, %u info%s", input->source.path, errors, plural(errors), warnings,
+            plural(warnings), infos, plural(infos));
+    if (ignored) fprintf(out, ", %u ignored", ignored);
+    if (check->states > 1)
+        fprintf(out, "; deadlocks: %llu states of the routes covered, %llu by a search",
+                (unsigned long long)check->states, (unsigned long long)check->searched);
+    fputc('\n', out);
+}
+
+static void finding_json(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "rule", check_rules[finding->rule].id);
+    jout_text(jout, "severity", check_severity_names[finding->severity]);
+    jout_text(jout, "file", check_file(input, finding));
+    jout_u64(jout, "line", finding->line);
+    jout_u64(jout, "column", finding->column);
+    jout_text(jout, "device", finding->device);
+    jout_text(jout, "port", finding->port);
+    jout_text(jout, "message", finding->message);
+    if (finding->also) jout_u64(jout, "also", finding->also);
+    if (finding->ignored) jout_text(jout, "ignored", finding->ignored);
+    jout_close(jout);
+}
+
+void check_print_json(const struct check_input *input, uint32_t count, FILE *out)
+{
+    static struct jout jout;
+    uint64_t states = 0, searched = 0;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "check");
+    jout_open(&jout, "findings", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        states += input[i].check.states;
+        searched += input[i].check.searched;
+        for (uint32_t f = 0; f < input[i].check.findings; f++)
+            finding_json(&jout, &input[i], &input[i].check.finding[f]);
+    }
+    jout_close(&jout);
+    jout_open(&jout, "not_understood", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t n = 0; check_set(&input[i]) && n < input[i].source.set.notes; n++) {
+            const struct config_note *note = &input[i].source.set.note[n];
+            if (note->rule) continue;
+            jout_open_line(&jout, NULL, '{');
+            jout_text(&jout, "file", input[i].source.set.path[note->at.source]);
+            jout_u64(&jout, "line", note->at.line);
+            jout_text(&jout, "message", note->message);
+            jout_close(&jout);
+        }
+    }
+    jout_close(&jout);
+    jout_open_line(&jout, "deadlocks", '{');
+    jout_u64(&jout, "states", states);
+    jout_u64(&jout, "searched", searched);
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static void sarif_text(struct jout *jout, const char *key, const char *text)
+{
+    jout_open_line(jout, key, '{');
+    jout_text(jout, "text", text);
+    jout_close(jout);
+}
+
+static void sarif_result(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
+{
+    static const char *const levels[] = {"note", "warning", "error"};
+
+    jout_open(jout, NULL, '{');
+    jout_text(jout, "ruleId", check_rules[finding->rule].id);
+    jout_u64(jout, "ruleIndex", finding->rule);
+    jout_text(jout, "level", levels[finding->severity]);
+    sarif_text(jout, "message", finding->message);
+    jout_open(jout, "locations", '[');
+    jout_open(jout, NULL, '{');
+    jout_open(jout, "physicalLocation", '{');
+    jout_open_line(jout, "artifactLocation", '{');
+    jout_text(jout, "uri", check_file(input, finding));
+    jout_close(jout);
+    jout_open_line(jout, "region", '{');
+    jout_u64(jout, "startLine", finding->line ? finding->line : 1);
+    jout_u64(jout, "startColumn", finding->column ? finding->column : 1);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    if (finding->ignored) {
+        jout_open(jout, "suppressions", '[');
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "kind", "inSource");
+        jout_text(jout, "justification", finding->ignored);
+        jout_close(jout);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+void check_print_sarif(const struct check_input *input, uint32_t count, FILE *out)
+{
+    static struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_text(&jout, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    jout_text(&jout, "version", "2.1.0");
+    jout_open(&jout, "runs", '[');
+    jout_open(&jout, NULL, '{');
+    jout_open(&jout, "tool", '{');
+    jout_open(&jout, "driver", '{');
+    jout_text(&jout, "name", "rocelab");
+    jout_text(&jout, "version", ROCELAB_VERSION);
+    jout_open(&jout, "rules", '[');
+    for (uint32_t r = 0; r < check_rule_count; r++) {
+        jout_open(&jout, NULL, '{');
+        jout_text(&jout, "id", check_rules[r].id);
+        sarif_text(&jout, "shortDescription", check_rules[r].title);
+        sarif_text(&jout, "fullDescription", check_rules[r].why);
+        sarif_text(&jout, "help", check_rules[r].mend);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+    jout_close(&jout);
+    jout_open(&jout, "results", '[');
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t f = 0; f < input[i].check.findings; f++)
+            sarif_result(&jout, &input[i], &input[i].check.finding[f]);
+    jout_close(&jout);
+    jout_close(&jout);
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+/* XML has no way to write control characters at all: they become question marks. */
+static void xml(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '&')
+            fputs("&amp;", out);
+        else if (c == '<')
+            fputs("&lt;", out);
+        else if (c == '>')
+            fputs("&gt;", out);
+        else if (c == '"')
+            fputs("&quot;", out);
+        else
+            fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    }
+}
+
+/* One test case a rule; every finding that counts is a failure of it. */
+static void junit_rule(const struct check_input *input, uint32_t rule, FILE *out)
+{
+    fprintf(out, "    <testcase classname=\"rocelab.check\" name=\"%s\">\n", check_rules[rule].id);
+    if (check_rules[rule].needs_config && !check_set(input))
+        fputs("      <skipped message=\"needs a configuration\"/>\n", out);
+    for (uint32_t f = 0; f < input->check.findings; f++) {
+        const struct check_finding *finding = &input->check.finding[f];
+        if (finding->rule != rule || finding->ignored || finding->severity == CHECK_INFO) continue;
+        fprintf(out, "      <failure type=\"%s\" message=\"", check_severity_names[finding->severity]);
+        xml(out, check_file(input, finding));
+        fprintf(out, ":%u:%u: ", finding->line, finding->column);
+        xml(out, finding->message);
+        fputs("\"/>\n", out);
+    }
+    fputs("    </testcase>\n", out);
+}
+
+void check_print_junit(const struct check_input *input, uint32_t count, FILE *out)
+{
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+    for (uint32_t i = 0; i < count; i++) {
+        bool failed[256] = {false};
+        uint32_t failures = 0, skipped = 0;
+        for (uint32_t f = 0; f < input[i].check.findings; f++) {
+            const struct check_finding *finding = &input[i].check.finding[f];
+            if (finding->ignored || finding->severity == CHECK_INFO || failed[finding->rule]) continue;
+            failed[finding->rule] = true;
+            failures++;
+        }
+        for (uint32_t r = 0; r < check_rule_count; r++)
+            skipped += check_rules[r].needs_config && !check_set(&input[i]);
+        fputs("  <testsuite name=\"", out);
+        xml(out, input[i].source.path);
+        fprintf(out, "\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n", check_rule_count, failures, skipped);
+        for (uint32_t r = 0; r < check_rule_count; r++)
+            junit_rule(&input[i], r, out);
+        fputs("  </testsuite>\n", out);
+    }
+    fputs("</testsuites>\n", out);
+}
+
+void check_print_rules(bool markdown, FILE *out)
+{
+    if (markdown)
+        fputs("# The rules of `rocelab check`\n\nMade from the list in `src/check/rules.def` by `rocelab check --list "
+              "--markdown`. A rule marked *configuration* can be violated only by the configuration of a real system, "
+              "not by a fabric file.\n",
+              out);
+    for (uint32_t r = 0; r < check_rule_count; r++) {
+        const struct check_rule *rule = &check_rules[r];
+        if (!markdown) {
+            fprintf(out, "%-8s %-8s %s%s\n", rule->id, check_severity_names[rule->severity], rule->title,
+                    rule->needs_config ? " (configurations only)" : "");
+            continue;
+        }
+        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nTo mend it: %s\n", rule->id, rule->title,
+                check_severity_names[rule->severity], rule->needs_config ? ", configuration" : "", rule->why,
+                rule->mend);
+    }
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab diff APPROVED RUNNING...: what runs otherwise than it was approved, and who answers for it.
+ *
+ * APPROVED is a fabric file; RUNNING is one too, or configurations, which are imported in memory.  A drift names the
+ * device, the port, the key, both values, and the places of both.
+ */
+#include "cli/diff.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "report/json_out.h"
+
+enum diff_option {
+    DIFF_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) DIFF_OPTION_##id,
+#include "cli/diff_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {DIFF_OPTION_##id, name, argument, help},
+#include "cli/diff_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+#define LINKS_MAX 64
+struct settings {
+    struct cli_common common;
+    const struct config_format *from;
+    const char *links[LINKS_MAX];
+    int link_count;
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case DIFF_OPTION_FROM:
+        settings->from = config_format_find(argument);
+        if (settings->from) return true;
+        cli_error("--from '%s': nxos, eos, sonic, nvue or host", argument);
+        return false;
+    case DIFF_OPTION_LINKS:
+        if (settings->link_count == LINKS_MAX) {
+            cli_error("--links: at most %d files", LINKS_MAX);
+            return false;
+        }
+        settings->links[settings->link_count++] = argument;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs("Examples:\n"
+          "  rocelab diff approved.yaml leaf1.cfg leaf2.cfg\n"
+          "  rocelab diff approved.yaml running.yaml --json\n"
+          "\nExit status: 0 nothing differs, 1 something does, 2 wrong use or unreadable input.\n",
+          out);
+}
+
+static const struct cli_command command = {
+    .verb = "diff",
+    .operands = "APPROVED RUNNING...",
+    .about =
+        "Compares a running fabric, or the configurations of its devices, with the approved fabric file. Each drift "
+        "names device, port, key, both values with their places, and the owner of the key.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static void place(FILE *out, const struct cli_place *at)
+{
+    fprintf(out, "%s:%u", at->path, at->line);
+    if (at->column) fprintf(out, ":%u", at->column);
+}
+
+static void print_drift(void *to, const struct drift *drift)
+{
+    FILE *out = to;
+
+    place(out, &drift->running_at);
+    fprintf(out, ": %s: %s is %s, approved is %s (", drift->port ? drift->port : drift->device, drift->key,
+            drift->running, drift->approved);
+    place(out, &drift->approved_at);
+    fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
+}
+
+static void json_place(struct jout *jout, const char *key, const char *value, const struct cli_place *at)
+{
+    jout_open_line(jout, key, '{');
+    jout_text(jout, "value", value);
+    jout_text(jout, "file", at->path);
+    jout_u64(jout, "line", at->line);
+    jout_u64(jout, "column", at->column);
+    jout_close(jout);
+}
+
+static void json_drift(void *to, const struct drift *drift)
+{
+    struct jout *jout = to;
+
+    jout_open(jout, NULL, '{');
+    jout_text(jout, "device", drift->device);
+    jout_text(jout, "port", drift->port);
+    jout_text(jout, "key", drift->key);
+    jout_text(jout, "owner", drift->owner);
+    json_place(jout, "approved", drift->approved, &drift->approved_at);
+    json_place(jout, "running", drift->running, &drift->running_at);
+    jout_close(jout);
+}
+
+static int compare(const struct settings *settings, const struct cli_source *approved, const struct cli_source *running,
+                   FILE *out)
+{
+    struct diff diff = {.approved = approved, .running = running, .each = print_drift, .to = out};
+    struct jout jout;
+
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        jout_u64(&jout, "version", 1);
+        jout_text(&jout, "kind", "diff");
+        jout_open(&jout, "drifts", '[');
+        diff.each = json_drift;
+        diff.to = &jout;
+    }
+    diff_run(&diff);
+    if (settings->common.json) {
+        jout_close(&jout);
+        jout_u64(&jout, "devices", diff.devices);
+        jout_u64(&jout, "ports", diff.ports);
+        jout_close(&jout);
+    } else if (!settings->common.quiet) {
+        fprintf(out, "%llu differences in %llu ports of %llu devices\n", (unsigned long long)diff.drifts,
+                (unsigned long long)diff.ports, (unsigned long long)diff.devices);
+    }
+    if (diff.devices == 0) {
+        cli_error("diff: no device of %s is in %s", running->path, approved->path);
+        return CLI_WRONG;
+    }
+    return diff.drifts ? CLI_PROBLEMS : CLI_DONE;
+}
+
+int verb_diff(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.from = NULL};
+    struct cli_source approved = {0}, running = {0};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (argc - first < 2) {
+        cli_error("diff: APPROVED and RUNNING are due; see 'rocelab help diff'");
+        return CLI_WRONG;
+    }
+    struct cli_inputs one = {.path = argv + first, .paths = 1};
+    struct cli_inputs others = {.path = argv + first + 1,
+                                .paths = argc - first - 1,
+                                .from = settings.from,
+                                .links = settings.links,
+                                .link_count = settings.link_count};
+    answer = CLI_WRONG;
+    if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
+        answer = compare(&settings, &approved, &running, out);
+    cli_source_release(&approved);
+    cli_source_release(&running);
+    return answer;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drift: what a running fabric says otherwise than the approved one.  Private to diff*.c.
+ */
+#ifndef ROCELAB_CLI_DIFF_H
+#define ROCELAB_CLI_DIFF_H
+
+#include "cli/source.h"
+
+#define DIFF_VALUE 64
+struct drift {
+    const char *device;
+    const char *port;  /* as the approved fabric calls it; NULL: of the device */
+    const char *key;   /* `classes.rdma.ecn.min` */
+    const char *owner; /* NULL: nobody is named */
+    char approved[DIFF_VALUE], running[DIFF_VALUE];
+    struct cli_place approved_at, running_at;
+};
+
+struct diff {
+    const struct cli_source *approved, *running;
+    void (*each)(void *to, const struct drift *drift);
+    void *to;
+    uint64_t drifts, ports, devices; /* found; compared */
+};
+
+/* Compares every device of both. */
+void diff_run(struct diff *diff);
+
+#endif

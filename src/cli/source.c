@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One way from what is named on the command line to a fabric: a fabric file is loaded, configurations are imported in
+ * memory first.  What the loader then says of a line is told of the configuration's line.
+ */
+#include "cli/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define FABRIC_MAX_BYTES ((size_t)1 << 30)
+
+bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length)
+{
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    size_t room = 65536, length = 0, got = 1;
+    char *text = in ? malloc(room) : NULL;
+
+    if (!in) {
+        cli_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    while (text && got > 0 && length <= most) {
+        got = fread(text + length, 1, room - 1 - length, in);
+        length += got;
+        if (length + 1 < room) continue;
+        char *more = realloc(text, room * 2);
+        if (!more) free(text);
+        text = more;
+        room *= 2;
+    }
+    int failed = ferror(in) ? EIO : 0;
+    if (in != stdin) fclose(in);
+    if (!text || failed || length > most) {
+        if (!text)
+            cli_error("%s: not enough memory", path);
+        else if (failed)
+            cli_error("%s: cannot be read", path);
+        else
+            cli_error("%s: larger than %zu MiB: this is no configuration", path, most >> 20);
+        free(text);
+        return false;
+    }
+    text[length] = 0;
+    *ret_text = text;
+    *ret_length = length;
+    return true;
+}
+
+bool cli_is_fabric(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (strncmp(text, "---", 3) == 0)
+            text += 3;
+        else if (*text != '#')
+            break;
+        text += strcspn(text, "\n");
+    }
+    return strncmp(text, "rocelab:", 8) == 0 || strncmp(text, "{rocelab:", 9) == 0;
+}
+
+static bool read_one(struct cli_source *source, const struct config_format *from, const char *path)
+{
+    struct fabric_errors errors = {.path = path};
+    size_t length;
+    char *text;
+
+    if (!cli_read_file(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
+    int result = config_read(&source->set, from, path, text, length, NULL, &errors);
+    free(text);
+    if (result == 0) return true;
+    if (errors.count)
+        fabric_errors_print(&errors, stderr);
+    else
+        cli_error("%s: %s", path, strerror(-result));
+    return false;
+}
+
+bool cli_source_import(struct cli_source *source, const struct cli_inputs *inputs)
+{
+    config_set_init(&source->set);
+    source->imported = true;
+    source->path = inputs->path[0];
+    for (int i = 0; i < inputs->paths; i++)
+        if (!read_one(source, inputs->from, inputs->path[i])) return false;
+    for (int i = 0; i < inputs->link_count; i++)
+        if (!read_one(source, NULL, inputs->links[i])) return false;
+    int result = config_write(&source->set, "imported", &source->text, &source->map);
+    if (result == 0) return true;
+    cli_error("%s: %s", source->path, strerror(-result));
+    return false;
+}
+
+struct cli_place cli_source_place(const struct cli_source *source, struct fabric_at at)
+{
+    struct cli_place place = {source->path, at.line, at.column};
+
+    if (source->imported && origin_find(&source->map, at.line, &place.path, &place.line)) place.column = 0;
+    return place;
+}
+
+static bool load(struct cli_source *source)
+{
+    struct fabric_errors errors = {.path = source->path};
+    int result = fabric_load(source->path, source->text, &source->fabric, &errors);
+
+    if (result != 0) {
+        for (uint32_t e = 0; e < errors.count && source->imported; e++) {
+            struct cli_place place = cli_source_place(source, errors.error[e].at);
+            fprintf(stderr, "%s:%u: error: %s\n", place.path, place.line, errors.error[e].text);
+        }
+        if (!source->imported) fabric_errors_print(&errors, stderr);
+        if (!errors.count) cli_error("%s: %s", source->path, strerror(-result));
+        return false;
+    }
+    if (fabric_places_open(source->fabric, source->text, &source->places) == 0) return true;
+    cli_error("not enough memory");
+    return false;
+}
+
+bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
+{
+    size_t length;
+
+    if (inputs->paths == 1 && !inputs->from && !inputs->link_count) {
+        if (!cli_read_file(inputs->path[0], FABRIC_MAX_BYTES, &source->read, &length)) return false;
+        source->path = inputs->path[0];
+        if (cli_is_fabric(source->read) || !config_format_guess(source->read, length)) {
+            source->text = source->read;
+            return load(source);
+        }
+        if (strcmp(inputs->path[0], "-") == 0) { /* it can be read once */
+            struct fabric_errors errors = {.path = "-"};
+            config_set_init(&source->set);
+            source->imported = true;
+            if (config_read(&source->set, NULL, "-", source->read, length, NULL, &errors) != 0 ||
+                config_write(&source->set, "imported", &source->text, &source->map) != 0) {
+                fabric_errors_print(&errors, stderr);
+                return false;
+            }
+            return load(source);
+        }
+    }
+    return cli_source_import(source, inputs) && load(source);
+}
+
+void cli_source_release(struct cli_source *source)
+{
+    if (source->places) fabric_places_free(source->places);
+    if (source->fabric) fabric_free(source->fabric);
+    if (source->imported) config_set_release(&source->set);
+    free(source->read);
+    *source = (struct cli_source){0};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fabric from a fabric file or from configurations, with the places of what it says: for `import`, `diff`, `config`
+ * and whoever takes FABRIC | CONFIG... .
+ */
+#ifndef ROCELAB_CLI_SOURCE_H
+#define ROCELAB_CLI_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "fabric/fabric.h"
+
+struct cli_source {
+    struct fabric *fabric;
+    struct fabric_places *places; /* NULL: not asked for */
+    const char *path;             /* of the fabric file, or the first configuration */
+    const char *text;             /* of the fabric file, written or read */
+    char *read;                   /* to be freed */
+    bool imported;                /* from configurations: set and map hold */
+    struct config_set set;
+    struct origin_map map;
+};
+
+struct cli_inputs {
+    char *const *path;
+    int paths;
+    const struct config_format *from; /* NULL: guessed */
+    const char *const *links;         /* files that say what is cabled to what, read last */
+    int link_count;
+};
+
+/* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
+bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
+/* Does this text say of itself that it is a fabric file? */
+bool cli_is_fabric(const char *text);
+/* Reads configurations into source->set and writes source->text; no fabric is loaded.  False after a message. */
+bool cli_source_import(struct cli_source *source, const struct cli_inputs *inputs);
+/* One fabric file, or configurations; loads the fabric and opens its places.  False after a message. */
+bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs);
+void cli_source_release(struct cli_source *source);
+/* Where the file that was written by a person says it: column 0 for a configuration. */
+struct cli_place {
+    const char *path;
+    uint32_t line, column;
+};
+struct cli_place cli_source_place(const struct cli_source *source, struct fabric_at at);
+
+#endif

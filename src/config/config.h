@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations of real systems, both ways.
+ *
+ * One `struct config_format` a system.  import() reads one text and *says* what it found with the functions below:
+ * devices, ports by the system's own names, settings by the paths of the fabric file, links, notes.  It writes no YAML.
+ * config_write() (write.c) puts what all texts said together into one fabric file and its source map; what all ports of
+ * a device say alike it says once for the device.  emit() prints one node of a fabric as a configuration.
+ *
+ * Conventions:
+ *  - A path is a key of the fabric file below `devices.NAME` (port CONFIG_NONE) or `devices.NAME.ports.N`, joined by
+ *    dots: `trust`, `pfc`, `pfc.rx`, `mtu`, `watchdog.poll`, `dscp-map.26`, `classes.3.ecn.min`.  A class is named by
+ *    its priority; config_write() gives it its name.  `rate` and `cable` of a port become its link's.
+ *  - Values are written as in the file, with their units; lists as `[3, 4]`.
+ *  - What is said later replaces what was said before on the same path of the same device and port.
+ *  - Say a setting for every port that has it, or for the device: a port's layer lies over the device's.
+ *  - A map is said in full (64 entries of dscp-map), so that the fabric's defaults do not shine through.  What a system
+ *    does where a configuration is silent is the importer's to know and to say.
+ *  - Ports are numbered in the order in which config_port() first meets them; emitters print them in order of number.
+ *  - A port without a link is cabled to a host made up for it, `unknown.DEVICE`: fabric_node_unknown() of fabric.h.
+ *    Rules that compare two ends leave it out.
+ *  - What a fabric file cannot hold and a rule needs is a note with the rule's id.  What was not understood is a note
+ *    with rule NULL; nothing is dropped without either.
+ */
+#ifndef ROCELAB_CONFIG_CONFIG_H
+#define ROCELAB_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "config/origin.h"
+#include "fabric/fabric.h"
+
+#define CONFIG_NONE UINT32_MAX
+#define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
+
+struct config_note {
+    const char *rule; /* NULL: a line that was not understood */
+    struct origin at;
+    const char *device, *port; /* NULL: of none; the port by the system's name */
+    const char *message;
+};
+
+struct config_said {
+    const char *path, *value;
+    struct origin at;
+};
+
+struct config_port {
+    const char *name; /* the system's: Ethernet12, swp3s0, mlx5_0 */
+    struct origin at;
+    struct config_said *said;
+    uint32_t count, room;
+};
+
+struct config_device {
+    const char *name;
+    const char *nos; /* of enum-like words: nxos eos sonic nvue host; NULL: not known (a node of a link) */
+    bool host;
+    struct origin at;
+    struct config_port all; /* what holds for the device */
+    struct config_port *port;
+    uint32_t ports, room;
+};
+
+struct config_link {
+    uint32_t a, a_port, b, b_port; /* devices and their ports */
+    struct origin at;
+};
+
+struct config_set { /* what the texts read so far have said; everything is in the arena */
+    struct arena arena;
+    const char **path; /* of each text */
+    uint32_t sources, sources_room;
+    struct config_device *device;
+    uint32_t devices, devices_room;
+    struct config_link *link;
+    uint32_t links, links_room;
+    struct config_note *note;
+    uint32_t notes, notes_room;
+    uint8_t classes;           /* bit p: a class of priority p was spoken of */
+    const char *class_name[8]; /* as the first configuration that has names calls it; NULL */
+    bool no_memory;
+};
+
+struct config_text { /* what import() gets */
+    const char *path;
+    const char *text; /* terminated */
+    size_t length;
+    uint32_t source;              /* for struct origin */
+    const char *device;           /* the name the caller gives; NULL: the text's own, else the file's */
+    struct fabric_errors *errors; /* of this text: what stops the import */
+};
+
+struct config_emit {
+    const struct fabric *fabric;
+    uint32_t node;
+    FILE *to;
+    bool comments; /* say which rule each block satisfies */
+};
+
+struct config_format {
+    const char *name;   /* of --nos and --from */
+    const char *suffix; /* of a file written: "json", "cfg", "yaml", "sh" */
+    bool host;          /* for hosts, else for switches */
+    /* How sure it is that this text is of its kind, 0 (not) to 100. */
+    int (*guess)(const char *text, size_t length);
+    /* 0; -EINVAL with errors; -ENOMEM.  NULL: not read. */
+    int (*import)(struct config_set *set, const struct config_text *text);
+    /* 0 or -errno.  NULL: not written. */
+    int (*emit)(const struct config_emit *emit);
+    /* The system's name of a port that the fabric gives none. */
+    void (*port_name)(const struct fabric *fabric, uint32_t port, char *buf, size_t size);
+};
+extern const struct config_format config_nxos, config_eos, config_sonic, config_nvue, config_nvue_set, config_host,
+    config_clab, config_lldp;
+extern const struct config_format *const config_formats[];                        /* ends with NULL */
+const struct config_format *config_format_find(const char *name);                 /* NULL: none */
+const struct config_format *config_format_guess(const char *text, size_t length); /* NULL: not plain */
+
+/* --- for callers (cli) --- */
+void config_set_init(struct config_set *set);
+void config_set_release(struct config_set *set);
+/* Reads one text; `format` NULL: guessed.  -EINVAL with errors, among them: not plain what it is; too large; zero bytes
+ * inside. */
+int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
+                size_t length, const char *device, struct fabric_errors *errors);
+/* The fabric file and its map; both live as long as the set.  0 or -ENOMEM. */
+int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
+
+/* --- for importers (gather.c); none of them fails: memory that ran out is in set->no_memory --- */
+#define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
+/* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
+uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
+/* The name for a text that has none inside: what the caller gave, or the file's name without folder and suffix. */
+const char *config_device_name(struct config_set *set, const struct config_text *text);
+uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, const char *name);
+uint32_t config_port_find(const struct config_set *set, uint32_t device, const char *name); /* CONFIG_NONE: none */
+__attribute__((format(printf, 6, 7))) void config_say(struct config_set *set, struct origin at, uint32_t device,
+                                                      uint32_t port, const char *path, const char *format, ...);
+/* classes.TC.key */
+__attribute__((format(printf, 7, 8))) void config_say_class(struct config_set *set, struct origin at, uint32_t device,
+                                                            uint32_t port, unsigned tc, const char *key,
+                                                            const char *format, ...);
+/* `map`.from: to; a dscp-map or pcp-map makes its targets classes. */
+void config_say_map(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *map,
+                    unsigned from, unsigned to);
+/* `pfc: [3, 4]` or `pfc: false` from bits. */
+void config_say_bits(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *path,
+                     unsigned bits);
+/* What was said, NULL: nothing. */
+const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
+void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port);
+void config_class_name(struct config_set *set, unsigned tc, const char *name);
+/* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
+__attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
+                                                       uint32_t device, uint32_t port, const char *format, ...);
+
+/* --- for emitters (emit.c) --- */
+/* The name the fabric gives the port, or the system's. */
+void config_port_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
+                       size_t size);
+/* The class whose priority is this traffic class, NULL: none. */
+const struct fabric_class *config_class_of(const struct fabric *fabric, unsigned tc);
+
+#endif

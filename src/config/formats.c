@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The systems whose configurations are known, and which of them a text is of.
+ */
+#include <string.h>
+
+#include "config/config.h"
+
+#define PLAIN 50 /* less sure than this is not plain */
+
+const struct config_format *const config_formats[] = {&config_sonic, &config_nvue, &config_nvue_set,
+                                                      &config_host,  &config_nxos, &config_eos,
+                                                      &config_clab,  &config_lldp, NULL};
+
+const struct config_format *config_format_find(const char *name)
+{
+    for (int i = 0; config_formats[i]; i++)
+        if (strcmp(config_formats[i]->name, name) == 0) return config_formats[i];
+    return NULL;
+}
+
+const struct config_format *config_format_guess(const char *text, size_t length)
+{
+    const struct config_format *best = NULL;
+    int most = PLAIN - 1;
+    bool tie = false;
+
+    for (int i = 0; config_formats[i]; i++) {
+        int sure = config_formats[i]->guess ? config_formats[i]->guess(text, length) : 0;
+        if (sure == most && best) tie = true;
+        if (sure <= most) continue;
+        best = config_formats[i];
+        most = sure;
+        tie = false;
+    }
+    return tie ? NULL : best;
+}

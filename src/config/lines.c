@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader under the NX-OS and EOS importers: lines, words, blocks, ranges.
+ *
+ * A running configuration shows its blocks by indentation, and that alone decides here: the commands of hundreds of
+ * features need not be known to find the end of one.  Scripts made for pasting have no indentation; the command line
+ * itself decides there, by trying a command in the mode it is in first, and the grammar's belongs() does the same.
+ *
+ * Nothing is recursive and every line costs a bounded amount, so depth and size of a file only cost its own length.
+ * Comments are lines that begin with ! or #, and what follows a # that has white space before it.
+ */
+#include "config/lines.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES 65536u
+#define INTERFACES_MAX 4096u
+
+bool line_number(const char *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    if (!*text || strlen(text) > 18) return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9') return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+    }
+    *ret = value;
+    return true;
+}
+
+bool line_decimal(const char *text, uint64_t *ret_nano)
+{
+    uint64_t value = 0;
+    unsigned digits = 0, after = 0;
+    bool point = false;
+
+    for (; *text; text++) {
+        if (*text == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (*text < '0' || *text > '9' || digits >= 9 || after >= 9) return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+        digits++;
+        after += point;
+    }
+    for (; after < 9; after++)
+        value *= 10;
+    if (digits == 0) return false;
+    *ret_nano = value;
+    return true;
+}
+
+bool line_is(const struct line *line, const char *pattern, struct line_match *ret)
+{
+    struct line_match none;
+    uint32_t words = 0, w = 0, numbers = 0;
+
+    if (!ret) ret = &none;
+    for (;; w++) {
+        pattern += strspn(pattern, " ");
+        size_t length = strcspn(pattern, " ");
+        if (length == 0) return w == line->words;
+        if (length == 3 && memcmp(pattern, "...", 3) == 0) return true;
+        if (w >= line->words) return false;
+        const char *word = line->word[w];
+        if (length == 1 && *pattern == '*') {
+            if (words < LINES_CAPTURES) ret->word[words++] = word;
+        } else if (length == 1 && *pattern == '#') {
+            if (numbers >= LINES_CAPTURES || !line_number(word, &ret->number[numbers++])) return false;
+        } else if (strncmp(word, pattern, length) != 0 || word[length] != 0) {
+            return false;
+        }
+        pattern += length;
+    }
+}
+
+bool line_take(struct line *line, const char *pattern, struct line_match *ret)
+{
+    bool is = line_is(line, pattern, ret);
+
+    if (is) line->known = true;
+    return is;
+}
+
+/* The text of a line without a comment and the space around it. */
+static size_t trim(const char **io_text, size_t length, uint16_t *ret_indent)
+{
+    const char *text = *io_text;
+    size_t indent = 0, end = length;
+
+    while (indent < length && isspace((unsigned char)text[indent]))
+        indent++;
+    for (size_t i = indent; i < length; i++) {
+        if (text[i] != '#' || (i > indent && !isspace((unsigned char)text[i - 1]))) continue;
+        end = i;
+        break;
+    }
+    if (indent < length && text[indent] == '!') end = indent;
+    while (end > indent && isspace((unsigned char)text[end - 1]))
+        end--;
+    *io_text = text + indent;
+    *ret_indent = (uint16_t)(indent > UINT16_MAX ? UINT16_MAX : indent);
+    return end - indent;
+}
+
+static bool split(struct arena *arena, struct line *line, const char *text, size_t length)
+{
+    const char *found[LINES_WORDS];
+    char *copy = arena_strndup(arena, text, length), *words = copy ? arena_strndup(arena, text, length) : NULL;
+
+    if (!words) return false;
+    line->text = copy;
+    for (char *at = words; *at && line->words < LINES_WORDS;) {
+        at += strspn(at, " \t\r\f\v");
+        if (!*at) break;
+        found[line->words++] = at;
+        at += strcspn(at, " \t\r\f\v");
+        if (*at) *at++ = 0;
+    }
+    line->word = ARENA_NEW(arena, const char *, line->words);
+    if (!line->word) return false;
+    memcpy(line->word, found, line->words * sizeof(found[0]));
+    return true;
+}
+
+static bool opens(const struct lines_grammar *grammar, const struct line *line)
+{
+    for (const char *const *word = grammar->opens; *word; word++)
+        if (strcmp(line->word[0], *word) == 0) return true;
+    return false;
+}
+
+/* Blocks by indentation; `block` is the stack of those that are open. */
+static void find_blocks(struct lines *lines, const struct lines_grammar *grammar, bool flat)
+{
+    uint32_t block[LINES_DEEP], deep = 0;
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct line *line = &lines->line[i];
+        while (deep) {
+            const struct line *top = &lines->line[block[deep - 1]];
+            if (line->indent > top->indent) break;
+            if (flat && grammar->belongs && opens(grammar, top) && grammar->belongs(top, line)) break;
+            lines->line[block[--deep]].end = i;
+        }
+        line->parent = deep ? block[deep - 1] : LINES_NONE;
+        line->end = lines->count;
+        if (deep < LINES_DEEP)
+            block[deep++] = i;
+        else
+            line->end = i + 1;
+    }
+}
+
+static void line_error(struct fabric_errors *errors, uint32_t number, const char *text)
+{
+    fabric_errors_add(errors, (struct fabric_at){number, 1}, "%s", text);
+}
+
+static bool is_prompt(const struct line *line)
+{
+    static const char *const words[] = {"exit", "end", "conf", "configure", "enable", "copy", "write"};
+
+    if (line->words > 2 || line->indent > LINES_DEEP * 4) return false;
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        if (strcmp(line->word[0], words[w]) == 0) return line->words == 1 || strcmp(line->word[1], "terminal") == 0;
+    return false;
+}
+
+/* Is there no indented line after any command that opens a block? */
+static bool is_flat(const struct lines *lines, const struct lines_grammar *grammar)
+{
+    for (uint32_t i = 0; i + 1 < lines->count; i++)
+        if (strcmp(lines->line[i].word[0], "interface") == 0 && opens(grammar, &lines->line[i]) &&
+            lines->line[i + 1].indent > lines->line[i].indent)
+            return false;
+    return true;
+}
+
+int lines_read(const char *text, size_t length, const struct lines_grammar *grammar, struct arena *arena,
+               struct lines *ret, struct fabric_errors *errors)
+{
+    struct lines lines = {0};
+    uint32_t number = 0, total = 1;
+
+    for (size_t i = 0; i < length; i++)
+        total += text[i] == '\n';
+    lines.line = ARENA_NEW(arena, struct line, total);
+    if (!lines.line) return -ENOMEM;
+    for (const char *at = text, *last = text + length; at < last;) {
+        const char *newline = memchr(at, '\n', (size_t)(last - at)), *start = at;
+        size_t bytes = newline ? (size_t)(newline - at) : (size_t)(last - at);
+        struct line *line = &lines.line[lines.count];
+
+        number++;
+        at += bytes + 1;
+        if (bytes > LINE_MAX_BYTES) {
+            line_error(errors, number, "a line of more than 65536 bytes: this is no configuration");
+            return -EINVAL;
+        }
+        bytes = trim(&start, bytes, &line->indent);
+        if (bytes == 0) continue;
+        line->number = number;
+        if (!split(arena, line, start, bytes)) return -ENOMEM;
+        if (line->words == 0 || is_prompt(line)) {
+            *line = (struct line){0};
+            continue;
+        }
+        lines.count++;
+    }
+    find_blocks(&lines, grammar, is_flat(&lines, grammar));
+    *ret = lines;
+    return 0;
+}
+
+bool lines_bits(const char *text, unsigned below, uint64_t *io_bits)
+{
+    uint64_t bits = *io_bits;
+
+    while (*text) {
+        char part[8];
+        size_t length = strcspn(text, ", ");
+        uint64_t first, last;
+
+        if (length == 0 || length >= sizeof(part)) return false;
+        memcpy(part, text, length);
+        part[length] = 0;
+        char *dash = strchr(part, '-');
+        if (dash) *dash = 0;
+        if (!line_number(part, &first) || !line_number(dash ? dash + 1 : part, &last)) return false;
+        if (first > last || last >= below) return false;
+        for (; first <= last; first++)
+            bits |= UINT64_C(1) << first;
+        text += length;
+        if (*text) text++;
+    }
+    *io_bits = bits;
+    return true;
+}
+
+/* One of the comma's parts: `1/1-64` after the word that the first part has. */
+static bool interface_part(const char *prefix, const char *part, size_t length, uint32_t *io_count,
+                           void (*each)(void *to, const char *name), void *to)
+{
+    char text[64], name[128];
+    uint64_t first, last;
+
+    if (length == 0 || length >= sizeof(text)) return false;
+    memcpy(text, part, length);
+    text[length] = 0;
+    char *dash = strchr(text, '-');
+    if (dash) *dash = 0;
+    char *slash = strrchr(text, '/'), *number = slash ? slash + 1 : text;
+    if (!line_number(number, &first)) return false;
+    char *end = dash ? dash + 1 : number;
+    if (dash && strchr(end, '/')) end = strrchr(end, '/') + 1; /* Ethernet1/1-1/4 */
+    if (!line_number(end, &last) || last < first || last - first >= INTERFACES_MAX) return false;
+    *io_count += (uint32_t)(last - first) + 1;
+    if (*io_count > INTERFACES_MAX) return false;
+    for (; first <= last; first++) {
+        snprintf(name, sizeof(name), "%s%.*s%llu", prefix, (int)(number - text), text, (unsigned long long)first);
+        each(to, name);
+    }
+    return true;
+}
+
+bool lines_interfaces(const char *text, void (*each)(void *to, const char *name), void *to)
+{
+    char prefix[32];
+    uint32_t count = 0;
+    size_t letters = 0;
+
+    while (isalpha((unsigned char)text[letters]) || (text[letters] == '-' && isalpha((unsigned char)text[letters + 1])))
+        letters++;
+    if (letters == 0 || letters >= sizeof(prefix)) return false;
+    memcpy(prefix, text, letters);
+    prefix[letters] = 0;
+    text += letters;
+    text += strspn(text, " ");
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        const char *part = text + strspn(text, " ");
+        if ((size_t)(part - text) > length) return false;
+        size_t rest = length - (size_t)(part - text);
+        /* the word may be repeated after the comma */
+        if (strncmp(part, prefix, letters) == 0 && rest > letters) {
+            part += letters;
+            rest -= letters;
+        }
+        if (!interface_part(prefix, part, rest, &count, each, to)) return false;
+        text += length;
+        if (*text) text++;
+    }
+    return count > 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A configuration of commands and indented blocks (NX-OS, EOS), as lines that know their words and their block.
+ */
+#ifndef ROCELAB_CONFIG_LINES_H
+#define ROCELAB_CONFIG_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "fabric/fabric.h"
+
+#define LINES_WORDS 96 /* of a line; what comes after them is not split */
+#define LINES_DEEP 32
+#define LINES_NONE UINT32_MAX
+#define LINES_WORK 4000000u /* lines of interfaces, each counted for every interface of its range; more is no switch */
+
+struct line {
+    const char *text;  /* without the space around it and without a comment */
+    const char **word; /* [words] */
+    uint32_t number;   /* in the file */
+    uint32_t parent;   /* into lines, LINES_NONE: none */
+    uint32_t end;      /* the first line after its block */
+    uint16_t words;
+    uint16_t indent;
+    bool known; /* an importer has dealt with it */
+};
+
+struct lines {
+    struct line *line; /* without empty lines, comments, and prompts such as `exit` and `end` */
+    uint32_t count;
+};
+
+/* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar, ended by NULL:
+ * where a file has no indentation at all, as scripts that are pasted into a terminal, what `belongs` says follows such
+ * a command is taken for its block.  0; -EINVAL with an error; -ENOMEM. */
+struct lines_grammar {
+    const char *const *opens;
+    bool (*belongs)(const struct line *block, const struct line *line); /* NULL: indentation alone */
+};
+int lines_read(const char *text, size_t length, const struct lines_grammar *grammar, struct arena *arena,
+               struct lines *ret, struct fabric_errors *errors);
+
+/* Does the line say this?  `pattern` is words: `*` any one word (the next of ret_word), `#` a number (the next of
+ * ret_number, below 2^63), `...` at the end: anything may follow.  ret_* hold as many as the pattern asks for and are
+ * changed on false too. */
+#define LINES_CAPTURES 8
+struct line_match {
+    const char *word[LINES_CAPTURES];
+    uint64_t number[LINES_CAPTURES];
+};
+bool line_is(const struct line *line, const char *pattern, struct line_match *ret);
+/* Marks the line known where it is. */
+bool line_take(struct line *line, const char *pattern, struct line_match *ret);
+/* Decimal, all of `text`. */
+bool line_number(const char *text, uint64_t *ret);
+/* `0.20` with at most nine digits after the point, times 10^9. */
+bool line_decimal(const char *text, uint64_t *ret_nano);
+
+/* Calls `each` for every interface of `Ethernet1/1-64,1/70` or `Et1-4`, at most 4096; false: not such a list. */
+bool lines_interfaces(const char *text, void (*each)(void *to, const char *name), void *to);
+/* Bits of `8 9 10`, `24-31` or `3,4`; false where one is not below `below` (at most 64). */
+bool lines_bits(const char *text, unsigned below, uint64_t *io_bits);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is left of a configuration when an importer is done with it.
+ *
+ * Nothing that could matter to RoCE may be lost without a word, and a running configuration is mostly about other
+ * things.  So commands known to have no say (addresses, routing, users) are passed over, a block of a feature that
+ * is not known is one note, and a line with a word of RoCE's in it is always a note of its own.
+ */
+#include "config/lines_rest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+bool lines_about_roce(const char *text)
+{
+    static const char *const words[] = {"qos",      "pfc",           "flow-control", "flowcontrol",  "ecn",
+                                        "dscp",     "queu",          "pause",        "dcbx",         "watch-dog",
+                                        "watchdog", "no-drop",       "lossless",     "wred",         "roce",
+                                        "mmu",      "random-detect", "headroom",     "traffic-class"};
+
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        if (strcasestr(text, words[w])) return true;
+    return false;
+}
+
+void lines_foreign(struct config_set *set, const struct config_text *text, struct lines *lines, uint32_t device,
+                   const struct lines_foreign *list)
+{
+    for (uint32_t i = 0; i < lines->count; i++) {
+        for (const struct lines_foreign *foreign = list; foreign->pattern; foreign++) {
+            if (!line_take(&lines->line[i], foreign->pattern, NULL)) continue;
+            config_note(set, CONFIG_AT(text, lines->line[i].number), "SYN001", device, CONFIG_NONE, "'%.100s': %s",
+                        lines->line[i].text, foreign->instead);
+            break;
+        }
+    }
+}
+
+static bool is_aside(const struct line *line, const char *const *aside)
+{
+    const char *word = line->word[0];
+
+    if (strcmp(word, "no") == 0 && line->words > 1) word = line->word[1];
+    for (; *aside; aside++)
+        if (strcmp(word, *aside) == 0) return true;
+    return false;
+}
+
+void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
+                const char *const *aside)
+{
+    uint32_t inside = 0; /* lines before this one are of a block that was noted or put aside */
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        const struct line *line = &lines->line[i];
+        bool about = lines_about_roce(line->text), free_text = strcmp(line->word[0], "description") == 0;
+
+        if (line->known) continue;
+        if (free_text || (is_aside(line, aside) && !about)) {
+            if (line->end > inside && !free_text) inside = line->end;
+            continue;
+        }
+        if (i < inside && !about) continue;
+        config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "%.120s", line->text);
+        if (line->end > inside) inside = line->end;
+    }
+}
+
+const char *lines_hostname(struct lines *lines, uint32_t *ret_number)
+{
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct line *line = &lines->line[i];
+        if (line->indent != 0 || !line_take(line, "hostname *", NULL)) continue;
+        *ret_number = line->number;
+        return line->word[1];
+    }
+    return NULL;
+}
+
+unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
+{
+    unsigned count = 0;
+
+    for (; *word; word++) {
+        size_t letters = strlen(*word);
+        const char *at = text, *last = text + length;
+        while (at < last) {
+            while (at < last && (*at == ' ' || *at == '\t'))
+                at++;
+            if ((size_t)(last - at) >= letters && memcmp(at, *word, letters) == 0) {
+                count++;
+                break;
+            }
+            const char *newline = memchr(at, '\n', (size_t)(last - at));
+            at = newline ? newline + 1 : last;
+        }
+    }
+    return count;
+}

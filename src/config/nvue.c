@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cumulus Linux with NVUE: the two formats (a YAML of what is set, a list of commands) and how they are recognized.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/nvue_int.h"
+
+static bool line_begins(const char *text, const char *with)
+{
+    size_t length = strlen(with);
+
+    for (const char *at = text; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, with, length) == 0) return true;
+        if (!*at) break;
+    }
+    return false;
+}
+
+bool nvue_is_commands(const char *text, size_t length)
+{
+    (void)length;
+    return line_begins(text, "nv set ") || line_begins(text, "nv unset ") || line_begins(text, "$ nv set ");
+}
+
+static int guess(const char *text, size_t length)
+{
+    if (nvue_is_commands(text, length)) return 95;
+    if (line_begins(text, "- set:")) return 95;
+    bool ports = strstr(text, "swp") != NULL;
+    if (line_begins(text, "set:") && ports) return 80;
+    return line_begins(text, "interface:") && line_begins(text, "qos:") && ports ? 60 : 0;
+}
+
+static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
+{
+    snprintf(buf, size, "swp%u", fabric->port[port].index + 1u);
+}
+
+const struct config_format config_nvue = {
+    .name = "nvue",
+    .suffix = "yaml",
+    .guess = guess,
+    .import = nvue_import,
+    .emit = nvue_emit_yaml,
+    .port_name = port_name,
+};
+
+/* The same as commands; reading tells them apart by itself. */
+const struct config_format config_nvue_set = {
+    .name = "nvue-set",
+    .suffix = "txt",
+    .import = nvue_import,
+    .emit = nvue_emit_commands,
+    .port_name = port_name,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of a config_db.json as rows, whatever its layout.  Private to src/config/sonic*.c.
+ */
+#ifndef ROCELAB_CONFIG_SONIC_ROWS_H
+#define ROCELAB_CONFIG_SONIC_ROWS_H
+
+#include "config/config.h"
+#include "fabric/tree.h"
+
+struct sonic_row {
+    const char *table, *key;
+    const struct tree *fields; /* a map */
+    uint32_t line;
+    uint32_t order; /* in the file */
+};
+
+struct sonic_rows {
+    struct sonic_row *row; /* in order of the file */
+    uint32_t count, room;
+    struct sonic_row *sorted; /* by table and key */
+    struct arena *arena;
+    const struct tree **table; /* of those met, in order: one entry a table */
+    uint32_t tables, tables_room;
+};
+
+/* 0, -EINVAL with errors, -ENOMEM. */
+int sonic_rows_read(const struct config_text *text, struct arena *arena, struct sonic_rows *ret);
+/* The last row of that table and key, NULL: none. */
+const struct sonic_row *sonic_row_find(const struct sonic_rows *rows, const char *table, const char *key);
+bool sonic_has_table(const struct sonic_rows *rows, const char *table);
+/* A field's text, NULL: absent or not a text.  `ret_line` (not NULL) is its line. */
+const char *sonic_field(const struct sonic_row *row, const char *name, uint32_t *ret_line);
+/* `[TABLE|name]` (databases to 3_0_1) or `name`, as the name. */
+const char *sonic_reference(struct arena *arena, const char *text);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What importers said, as one fabric file with its source map.
+ *
+ * Every key stands on a line of its own, so that a line has one origin.  What all ports of a device say alike is said
+ * once for the device: of the ports, the one that most others equal is taken as typical, and of its values those that
+ * every port speaks of become the device's.  Values of one port go together, so that a device's layer never holds a
+ * mixture that no port has (shares of more than 100 %).
+ *
+ * Devices whose names begin with leaf, spine or core get that role; all others are switches.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/units.h"
+#include "config/config.h"
+
+struct writer {
+    struct config_set *set;
+    FILE *to;
+    struct origin *origin;
+    uint32_t lines, room;
+    const char *class_name[FABRIC_PRIOS];
+};
+
+__attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct origin at, int indent,
+                                                       const char *format, ...)
+{
+    va_list args;
+
+    if (w->lines == w->room) {
+        uint32_t room = w->room ? w->room * 2 : 256;
+        struct origin *more = ARENA_NEW(&w->set->arena, struct origin, room);
+        if (!more) {
+            w->set->no_memory = true;
+            return;
+        }
+        if (w->lines) memcpy(more, w->origin, w->lines * sizeof(*more));
+        w->origin = more;
+        w->room = room;
+    }
+    w->origin[w->lines++] = at;
+    fprintf(w->to, "%*s", indent, "");
+    va_start(args, format);
+    vfprintf(w->to, format, args);
+    va_end(args);
+    fputc('\n', w->to);
+}
+
+static bool plain(const char *text)
+{
+    if (text[0] == '[') return text[strspn(text, "[]0123456789, ")] == 0;
+    if (!text[0] || strchr("-.", text[0])) return false;
+    for (const char *c = text; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_./%", *c)))
+            return false;
+    return true;
+}
+
+/* A scalar as YAML reads it back: bytes that it would not are written by number. */
+static const char *scalar(struct writer *w, const char *text)
+{
+    if (plain(text)) return text;
+    char *quoted = arena_alloc(&w->set->arena, strlen(text) * 4 + 3, 1, 1), *to = quoted;
+    if (!quoted) {
+        w->set->no_memory = true;
+        return "x";
+    }
+    *to++ = '"';
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            to += snprintf(to, 3, "\\%c", *c);
+        else if (*c < 0x20 || *c >= 0x7f)
+            to += snprintf(to, 5, "\\x%02x", *c);
+        else
+            *to++ = (char)*c;
+    }
+    *to++ = '"';
+    *to = 0;
+    return quoted;
+}
+
+static bool said_anywhere(const struct config_set *set, const char *path, const char *value)
+{
+    for (uint32_t d = 0; d < set->devices; d++) {
+        const char *got = config_said(set, d, CONFIG_NONE, path);
+        if (got && strcmp(got, value) == 0) return true;
+        for (uint32_t p = 0; p < set->device[d].ports; p++) {
+            got = config_said(set, d, p, path);
+            if (got && strcmp(got, value) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* The first device that maps this DSCP says to which class; hosts are asked first, for they send. */
+static int class_of_dscp(const struct config_set *set, unsigned dscp)
+{
+    char path[24];
+
+    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+    for (int host = 1; host >= 0; host--) {
+        for (uint32_t d = 0; d < set->devices; d++) {
+            if (set->device[d].host != (host == 1)) continue;
+            const char *got = config_said(set, d, CONFIG_NONE, path);
+            if (!got && set->device[d].ports) got = config_said(set, d, 0, path);
+            if (got) return got[0] - '0';
+        }
+    }
+    return -1;
+}
+
+static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], const bool strict[FABRIC_PRIOS])
+{
+    static const char *const plain_names[FABRIC_PRIOS] = {"tc0", "tc1", "tc2", "tc3", "tc4", "tc5", "tc6", "tc7"};
+    static const char *const lossless_names[FABRIC_PRIOS] = {"lossless0", "lossless1", "lossless2", "lossless3",
+                                                             "lossless4", "lossless5", "lossless6", "lossless7"};
+    bool rdma = false, usual = false;
+    int cnp = class_of_dscp(w->set, 48);
+
+    for (int c = 0; c < FABRIC_PRIOS; c++) {
+        const char *name = w->set->class_name[c];
+        if (name && (strcmp(name, "rdma") == 0)) rdma = true;
+        if (name && (strcmp(name, "default") == 0)) usual = true;
+        if (name && strcmp(name, "cnp") == 0) cnp = -1;
+    }
+    for (int c = 0; c < FABRIC_PRIOS; c++) {
+        bool first_lossless = lossless[c] && !rdma, first_lossy = !lossless[c] && !strict[c] && !usual;
+        w->class_name[c] = w->set->class_name[c];
+        /* CNPs that have a class of their own: adapters look for it by this name */
+        if (c == cnp && !lossless[c] && c != class_of_dscp(w->set, 0)) w->class_name[c] = "cnp";
+        if (w->class_name[c] || !(w->set->classes >> c & 1)) continue;
+        w->class_name[c] = lossless[c] ? lossless_names[c] : plain_names[c];
+        if (first_lossless)
+            w->class_name[c] = "rdma";
+        else if (first_lossy)
+            w->class_name[c] = "default";
+        if (first_lossless) rdma = true;
+        if (first_lossy) usual = true;
+    }
+}
+
+/* The DSCP that adapters send for a class: the usual one where it leads there, else the lowest; -1: none. */
+static int sent_dscp(const struct config_set *set, int c)
+{
+    static const unsigned usual[] = {26, 24, 48};
+
+    for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (class_of_dscp(set, usual[i]) == c) return (int)usual[i];
+    for (unsigned d = 1; d < 64; d++)
+        if (class_of_dscp(set, d) == c) return (int)d;
+    return -1;
+}
+
+static void write_classes(struct writer *w)
+{
+    struct origin none = {CONFIG_NONE, 0};
+    bool lossless[FABRIC_PRIOS], strict[FABRIC_PRIOS];
+    char path[32];
+
+    if (!w->set->classes) w->set->classes = 1;
+    for (int c = 0; c < FABRIC_PRIOS; c++) {
+        snprintf(path, sizeof(path), "classes.%d.lossless", c);
+        lossless[c] = said_anywhere(w->set, path, "true");
+        snprintf(path, sizeof(path), "classes.%d.strict", c);
+        strict[c] = said_anywhere(w->set, path, "true");
+    }
+    name_classes(w, lossless, strict);
+    line(w, none, 0, "classes:");
+    for (int c = 0; c < FABRIC_PRIOS; c++) {
+        if (!(w->set->classes >> c & 1)) continue;
+        int dscp = lossless[c] || strcmp(w->class_name[c], "cnp") == 0 ? sent_dscp(w->set, c) : -1;
+        line(w, none, 2, "- name: %s", scalar(w, w->class_name[c]));
+        line(w, none, 4, "priority: %d", c);
+        if (dscp >= 0) line(w, none, 4, "dscp: %d", dscp);
+        if (lossless[c]) line(w, none, 4, "lossless: true");
+    }
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strverscmp(((const struct config_said *)a)->path, ((const struct config_said *)b)->path);
+}
+
+/* A path's next segment; its length. */
+static size_t segment(const char *path)
+{
+    return strcspn(path, ".");
+}
+
+static const char *key_text(struct writer *w, const char *path, size_t from, size_t length)
+{
+    bool of_classes = from == 8 && strncmp(path, "classes.", 8) == 0 && length == 1 && path[8] >= '0' && path[8] <= '7';
+    if (of_classes && w->class_name[path[8] - '0']) return scalar(w, w->class_name[path[8] - '0']);
+    const char *key = arena_strndup(&w->set->arena, path + from, length);
+    if (!key) w->set->no_memory = true;
+    return key ? scalar(w, key) : "x";
+}
+
+static void write_value(struct writer *w, struct origin at, int indent, const char *key, const char *value)
+{
+    if (value[0] == '@' && value[1] >= '0' && value[1] <= '7' && w->class_name[value[1] - '0'])
+        value = w->class_name[value[1] - '0'];
+    line(w, at, indent, "%s: %s", key, scalar(w, value));
+}
+
+/* Sorted settings as a tree of keys. */
+static void write_said(struct writer *w, struct config_said *said, uint32_t count, int indent)
+{
+    const char *before = "";
+
+    if (count) qsort(said, count, sizeof(*said), by_path);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *path = said[i].path;
+        size_t length = strlen(path), at = 0;
+        int depth = 0;
+
+        if (i + 1 < count && strncmp(said[i + 1].path, path, length) == 0 && said[i + 1].path[length] == '.') continue;
+        bool same = true;
+        for (;; depth++) { /* keys that the line before has opened already */
+            size_t part = segment(path + at);
+            if (path[at + part] != '.') break;
+            same = same && strncmp(before, path, at + part + 1) == 0;
+            if (!same) line(w, said[i].at, indent + 2 * depth, "%s:", key_text(w, path, at, part));
+            at += part + 1;
+        }
+        write_value(w, said[i].at, indent + 2 * depth, key_text(w, path, at, length - at), said[i].value);
+        before = path;
+    }
+}
+
+static bool of_link(const char *path)
+{
+    return strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
+}
+static bool of_port(const char *path)
+{
+    return of_link(path) || strcmp(path, "up") == 0 || strcmp(path, "name") == 0;
+}
+
+static uint64_t port_hash(const struct config_port *port)
+{
+    uint64_t hash = 14695981039346656037ull;
+
+    for (uint32_t i = 0; i < port->count; i++) {
+        if (of_port(port->said[i].path)) continue;
+        for (const char *c = port->said[i].path; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+        for (const char *c = port->said[i].value; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    }
+    return hash;
+}
+
+static uint32_t typical_port(struct writer *w, const struct config_device *device)
+{
+    uint64_t *hash = ARENA_NEW(&w->set->arena, uint64_t, device->ports);
+    uint32_t best = 0, most = 0;
+
+    if (!hash) return 0;
+    for (uint32_t p = 0; p < device->ports; p++)
+        hash[p] = port_hash(&device->port[p]);
+    for (uint32_t p = 0; p < device->ports; p++) {
+        uint32_t equal = 0;
+        if (p && hash[p] == hash[p - 1]) continue;
+        for (uint32_t q = 0; q < device->ports; q++)
+            equal += hash[q] == hash[p];
+        if (equal > most) {
+            most = equal;
+            best = p;
+        }
+    }
+    return best;
+}
+
+/* The value of a path at a port; its index there is near `hint`, for ports speak in the same order. */
+static const struct config_said *at_port(const struct config_port *port, const char *path, uint32_t hint)
+{
+    if (hint < port->count && strcmp(port->said[hint].path, path) == 0) return &port->said[hint];
+    for (uint32_t i = 0; i < port->count; i++)
+        if (strcmp(port->said[i].path, path) == 0) return &port->said[i];
+    return NULL;
+}
+
+/* The device's layer: what it says itself, and what is typical of its ports. */
+static struct config_said *device_layer(struct writer *w, const struct config_device *device, uint32_t *ret_count)
+{
+    const struct config_port *typical = device->ports ? &device->port[typical_port(w, device)] : &device->all;
+    struct config_said *list = ARENA_NEW(&w->set->arena, struct config_said, device->all.count + typical->count);
+    uint32_t count = 0;
+
+    *ret_count = 0;
+    if (!list) {
+        w->set->no_memory = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < device->all.count; i++)
+        list[count++] = device->all.said[i];
+    for (uint32_t i = 0; device->ports && i < typical->count; i++) {
+        const char *path = typical->said[i].path;
+        bool all = !of_port(path) && !at_port(&device->all, path, 0);
+        for (uint32_t p = 0; all && p < device->ports; p++)
+            all = at_port(&device->port[p], path, i) != NULL;
+        if (all) list[count++] = typical->said[i];
+    }
+    *ret_count = count;
+    return list;
+}
+
+static void write_device(struct writer *w, const struct config_device *device)
+{
+    uint32_t layer_count, count;
+    struct config_said *layer = device_layer(w, device, &layer_count);
+    bool opened = false;
+
+    if (!layer) return;
+    struct config_port as = {.said = layer, .count = layer_count};
+    line(w, device->at, 2, "%s:", scalar(w, device->name));
+    if (device->nos && !device->host) line(w, device->at, 4, "nos: %s", device->nos);
+    write_said(w, layer, layer_count, 4);
+    for (uint32_t p = 0; p < device->ports; p++) {
+        const struct config_port *port = &device->port[p];
+        struct config_said *own = ARENA_NEW(&w->set->arena, struct config_said, port->count + 1);
+        if (!own) {
+            w->set->no_memory = true;
+            return;
+        }
+        count = 0;
+        if (port->name[0]) own[count++] = (struct config_said){"name", port->name, port->at};
+        for (uint32_t i = 0; i < port->count; i++) {
+            const struct config_said *below = at_port(&as, port->said[i].path, CONFIG_NONE);
+            if (of_link(port->said[i].path) || (below && strcmp(below->value, port->said[i].value) == 0)) continue;
+            own[count++] = port->said[i];
+        }
+        if (!count) continue;
+        if (!opened) line(w, device->at, 4, "ports:");
+        opened = true;
+        line(w, port->at, 6, "%u:", p);
+        write_said(w, own, count, 8);
+    }
+}
+
+static void write_link(struct writer *w, struct origin at, const char *a, uint32_t a_port, const char *b,
+                       uint32_t b_port, const char *rate, const char *cable)
+{
+    line(w, at, 6, "- {a: \"%s:%u\", b: \"%s:%u\", rate: %s%s%s}", a, a_port, b, b_port, rate, cable ? ", cable: " : "",
+         cable ? cable : "");
+}
+
+#define RATE_ASSUMED "100G"
+
+/* Ends that differ: the slower rate is what a link can have, the longer cable what headroom must stand. */
+static const char *link_value(const struct config_set *set, const struct config_link *link, const char *path)
+{
+    const char *a = config_said(set, link->a, link->a_port, path), *b = config_said(set, link->b, link->b_port, path);
+    bool cable = strcmp(path, "cable") == 0;
+    uint64_t x = 0, y = 0;
+
+    if (!a || !b) return a ? a : b;
+    unit_parse(cable ? UNIT_LENGTH : UNIT_RATE, a, &x, NULL);
+    unit_parse(cable ? UNIT_LENGTH : UNIT_RATE, b, &y, NULL);
+    return (x > y) == cable ? a : b;
+}
+
+static void write_links(struct writer *w)
+{
+    struct config_set *set = w->set;
+
+    for (uint32_t l = 0; l < set->links; l++) {
+        const struct config_link *as = &set->link[l];
+        const char *rate = link_value(set, as, "rate");
+        write_link(w, as->at, set->device[as->a].name, as->a_port, set->device[as->b].name, as->b_port,
+                   rate ? rate : RATE_ASSUMED, link_value(set, as, "cable"));
+    }
+    for (uint32_t d = 0; d < set->devices; d++) {
+        const struct config_device *device = &set->device[d];
+        uint32_t next = 0;
+        char unknown[96];
+
+        snprintf(unknown, sizeof(unknown), FABRIC_UNKNOWN "%.55s", device->name);
+        for (uint32_t p = 0; p < device->ports; p++) {
+            bool linked = false;
+            for (uint32_t l = 0; !linked && l < set->links; l++)
+                linked = (set->link[l].a == d && set->link[l].a_port == p) ||
+                         (set->link[l].b == d && set->link[l].b_port == p);
+            if (linked) continue;
+            const char *rate = config_said(set, d, p, "rate");
+            write_link(w, device->port[p].at, device->name, p, unknown, next++, rate ? rate : RATE_ASSUMED,
+                       config_said(set, d, p, "cable"));
+        }
+    }
+}
+
+static bool is_role(const char *name, const char *prefix)
+{
+    return strncasecmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static void write_nodes(struct writer *w, const char *key, const char *prefix)
+{
+    struct origin none = {CONFIG_NONE, 0};
+    bool opened = false;
+
+    for (uint32_t d = 0; d < w->set->devices; d++) {
+        const struct config_device *device = &w->set->device[d];
+        bool of_any = is_role(device->name, "leaf") || is_role(device->name, "spine") || is_role(device->name, "core");
+        if (device->host || (prefix ? !is_role(device->name, prefix) : of_any)) continue;
+        if (!opened) line(w, none, 4, "%s:", key);
+        opened = true;
+        line(w, device->at, 6, "- %s", scalar(w, device->name));
+    }
+}
+
+static bool has_unlinked(const struct config_set *set, uint32_t device)
+{
+    uint32_t linked = 0;
+
+    for (uint32_t l = 0; l < set->links; l++)
+        linked += (set->link[l].a == device) + (set->link[l].b == device);
+    return linked < set->device[device].ports;
+}
+
+static void write_topology(struct writer *w)
+{
+    struct origin none = {CONFIG_NONE, 0};
+    const struct config_set *set = w->set;
+    bool any = false;
+
+    line(w, none, 0, "topology:");
+    line(w, none, 2, "links:");
+    for (uint32_t d = 0; d < set->devices; d++)
+        any = any || set->device[d].host || has_unlinked(set, d);
+    line(w, none, 4, any ? "hosts:" : "hosts: []");
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (set->device[d].host) line(w, set->device[d].at, 6, "- %s", scalar(w, set->device[d].name));
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (has_unlinked(set, d)) line(w, set->device[d].at, 6, "- " FABRIC_UNKNOWN "%.55s", set->device[d].name);
+    write_nodes(w, "leaves", "leaf");
+    write_nodes(w, "spines", "spine");
+    write_nodes(w, "cores", "core");
+    write_nodes(w, "switches", NULL);
+    line(w, none, 4, "links:");
+    write_links(w);
+}
+
+/* A class is lossless where it is lossless anywhere: ports of switches that do not say so are not. */
+static void complete_lossless(struct config_set *set)
+{
+    char path[32];
+
+    for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
+        snprintf(path, sizeof(path), "classes.%u.lossless", c);
+        if (!said_anywhere(set, path, "true")) continue;
+        for (uint32_t d = 0; d < set->devices; d++) {
+            const struct config_device *device = &set->device[d];
+            if (device->host || !device->nos || config_said(set, d, CONFIG_NONE, path)) continue;
+            for (uint32_t p = 0; p < device->ports; p++)
+                if (!config_said(set, d, p, path))
+                    config_say_class(set, device->port[p].at, d, p, c, "lossless", "false");
+        }
+    }
+}
+
+/* What must be known before anything is written. */
+static void complete(struct config_set *set)
+{
+    for (uint32_t d = 0; d < set->devices; d++) {
+        struct config_device *device = &set->device[d];
+        bool rate = false;
+
+        if (!device->ports) config_port(set, device->at, d, "");
+        for (uint32_t p = 0; p < device->ports; p++)
+            rate = rate || config_said(set, d, p, "rate");
+        if (!rate)
+            config_note(set, device->at, NULL, d, CONFIG_NONE,
+                        "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
+        if (device->host || config_said(set, d, CONFIG_NONE, "buffer") || config_said(set, d, CONFIG_NONE, "model"))
+            continue;
+        /* So large that nothing is refused: what a chip holds is not known. */
+        config_say(set, device->at, d, CONFIG_NONE, "buffer", "16GB");
+        config_say(set, device->at, d, CONFIG_NONE, "cell", "64B");
+        config_note(set, device->at, NULL, d, CONFIG_NONE, "the size of its buffer is not said; 16GB is taken");
+    }
+}
+
+int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map)
+{
+    struct origin none = {CONFIG_NONE, 0};
+    char *text = NULL;
+    size_t length = 0;
+    struct writer w = {.set = set, .to = open_memstream(&text, &length)};
+
+    if (!w.to) return -ENOMEM;
+    complete(set);
+    complete_lossless(set);
+    line(&w, none, 0, "rocelab: 1");
+    line(&w, none, 0, "fabric: %s", scalar(&w, name));
+    write_topology(&w);
+    write_classes(&w);
+    if (set->devices) line(&w, none, 0, "devices:");
+    for (uint32_t d = 0; d < set->devices; d++)
+        write_device(&w, &set->device[d]);
+    bool failed = fclose(w.to) != 0 || set->no_memory;
+    const char *copy = failed ? NULL : arena_strndup(&set->arena, text, length);
+    free(text);
+    if (!copy) return -ENOMEM;
+    *ret_text = copy;
+    *ret_map = (struct origin_map){w.origin, w.lines, set->path, set->sources};
+    return 0;
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rocelab check` from outside: what it prints in each form, exit status, baselines, and the rules' page."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ROCELAB = os.environ["ROCELAB"]
+SOURCE = pathlib.Path(os.environ["ROCELAB_SOURCE"])
+
+GOOD = """rocelab: 1
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+switches: {model: tomahawk5, watchdog: true}
+"""
+BAD = GOOD + """devices:
+  leaf0: {ports: {2: {pfc: false}}}
+  leaf1: {pfc-mode: auto}
+"""
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, text=None):
+        path = pathlib.Path(self.folder.name) / name
+        if text is not None:
+            path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def check(self, *arguments, status=None):
+        result = subprocess.run([ROCELAB, "check", *arguments], capture_output=True, text=True, check=False)
+        if status is not None:
+            self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result
+
+    def test_text(self):
+        good, bad = self.path("good.yaml", GOOD), self.path("bad.yaml", BAD)
+        self.assertRegex(self.check(good, status=0).stdout, r"good.yaml: 0 errors, 0 warnings, 0 infos; deadlocks: 9 states")
+        out = self.check(bad, status=1).stdout.splitlines()
+        self.assertEqual(out[0], f"{bad}:6:28: error[PFC001]: leaf0:2 has PFC for priority none, its peer spine0:0 for 3")
+        self.assertRegex(out[1], r":7:21: warning\[PFC006\]: leaf1:0 .* \(and 3 more alike\)$")
+        self.assertEqual(len(out), 3)
+        self.assertEqual(len(self.check("--quiet", bad, status=1).stdout.splitlines()), 2)
+
+    def test_status(self):
+        warns = self.path("warns.yaml", GOOD + "devices: {leaf1: {pfc-mode: auto}}\n")
+        self.check(warns, status=0)
+        self.check("--strict", warns, status=1)
+        self.check(status=2)
+        self.check(self.path("missing.yaml"), status=2)
+        self.check(self.path("broken.yaml", "rocelab: 1\ntopology: {"), status=2)
+        self.check("--failures", "3", warns, status=2)
+        self.assertIn("did you mean 'HR001'", self.check("--explain", "HR01", status=2).stderr)
+
+    def test_json(self):
+        document = json.loads(self.check("--json", self.path("bad.yaml", BAD), status=1).stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "check"))
+        first = document["findings"][0]
+        self.assertEqual({key: first[key] for key in ("rule", "severity", "line", "column", "device", "port")},
+                         {"rule": "PFC001", "severity": "error", "line": 6, "column": 28, "device": "leaf0", "port": "leaf0:2"})
+        self.assertIn("spine0:0", first["message"])
+        self.assertEqual(document["deadlocks"], {"states": 9, "searched": 0})
+
+    def test_sarif(self):
+        run = json.loads(self.check("--sarif", self.path("bad.yaml", BAD), status=1).stdout)["runs"][0]
+        rules = run["tool"]["driver"]["rules"]
+        self.assertEqual(len(rules), 60)
+        for result in run["results"]:
+            self.assertEqual(rules[result["ruleIndex"]]["id"], result["ruleId"])
+        self.assertEqual([result["level"] for result in run["results"]], ["error", "warning"])
+        self.assertEqual(run["results"][0]["locations"][0]["physicalLocation"]["region"], {"startLine": 6, "startColumn": 28})
+
+    def test_junit(self):
+        suite = xml.etree.ElementTree.fromstring(self.check("--junit", self.path("bad.yaml", BAD), status=1).stdout)[0]
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("60", "2", "9"))
+        failed = [case.get("name") for case in suite if case.find("failure") is not None]
+        self.assertEqual(failed, ["PFC001", "PFC006"])
+
+    def test_baseline(self):
+        bad, base = self.path("bad.yaml", BAD), self.path("baseline")
+        self.check("--write-baseline", base, bad, status=0)
+        self.assertRegex(self.check("--baseline", base, bad, status=0).stdout, r"0 errors, 0 warnings, 0 infos, 2 ignored")
+        worse = self.path("worse.yaml", "# moved\n" + BAD + "  spine1: {pause: 802.3x}\n")
+        found = json.loads(self.check("--json", "--baseline", base, worse, status=1).stdout)["findings"]
+        self.assertEqual({finding["rule"] for finding in found if "ignored" not in finding}, {"PFC005"})
+        self.check("--baseline", self.path("no baseline", "hello\n"), bad, status=2)
+
+    def test_ignored_with_a_reason(self):
+        text = BAD + "check: {ignore: [{rule: PFC001, device: leaf0, reason: known}, {rule: PFC006, reason: known}]}\n"
+        self.assertIn("2 ignored", self.check(self.path("ignored.yaml", text), status=0).stdout)
+        text = BAD + "check: {ignore: [{rule: PFC001}]}\n"
+        self.assertIn("write which rule and why", self.check(self.path("reason.yaml", text), status=2).stderr)
+
+    def test_several_fabrics(self):
+        out = self.check(self.path("good.yaml", GOOD), self.path("bad.yaml", BAD), status=1).stdout
+        self.assertRegex(out, r"(?s)good.yaml: 0 errors.*bad.yaml:6:28: error")
+
+    def test_explain(self):
+        out = self.check("--explain", "HR001", self.path("good.yaml", GOOD), status=0).stdout
+        self.assertRegex(out, r"H = 254/84 \* \(9216 \+ 9216 \+ 84 \+ 375 \+ 64 \* 394 \+ 4250\) = 146304 B; configured: 155702 B")
+        self.assertIn("It holds.", out)
+        self.assertRegex(self.check("--explain", "ECN003", self.path("good.yaml", GOOD), status=0).stdout, r"T_3 = 1/8 \* ")
+        self.assertIn("is violated 1 time, first:", self.check("--explain", "PFC001", self.path("bad.yaml", BAD), status=0).stdout)
+        self.assertIn("Only a configuration", self.check("--explain", "SYN001", status=0).stdout)
+
+    def test_the_page_is_the_list(self):
+        page = (SOURCE / "docs" / "rules" / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(page, self.check("--list", "--markdown", status=0).stdout)
+        listed = re.findall(r"(?m)^([A-Z]+\d{3}) ", self.check("--list", status=0).stdout)
+        self.assertEqual(listed, re.findall(r"(?m)^## ([A-Z]+\d{3}):", page))
+        self.assertEqual(len(listed), 60)
+
+    def test_examples_have_no_deadlock_and_no_crash(self):
+        for example in sorted((SOURCE / "examples").glob("*.yaml")):
+            result = self.check("--json", str(example))
+            self.assertIn(result.returncode, (0, 1), example.name + result.stderr)
+            rules = {finding["rule"] for finding in json.loads(result.stdout)["findings"]}
+            self.assertEqual(rules & {"TOP001", "TOP002", "HR003"}, set(), example.name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

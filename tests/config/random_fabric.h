@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random fabrics with per-port exceptions, and their comparison after a way through a system's configuration.
+ */
+#ifndef ROCELAB_TESTS_CONFIG_RANDOM_FABRIC_H
+#define ROCELAB_TESTS_CONFIG_RANDOM_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "fabric/fabric.h"
+
+struct random_limits { /* what the system can express; zero: it cannot */
+    bool host;         /* adapters are drawn, and switches left as they are */
+    bool alpha;        /* powers of two */
+    bool static_xoff;
+    bool limit; /* of queues */
+    bool reserved, headroom, xon;
+    bool static_headroom; /* headroom and xon go with a fixed xoff */
+    bool pfc;             /* priorities that pause may differ from the lossless classes */
+    bool port_lossless;   /* a class may be lossless on some ports only */
+    bool pfc_asym;        /* obey all priorities, pause some */
+    bool pcp;             /* trust pcp, and its map */
+    bool port_maps;       /* maps may differ from port to port */
+    bool port_ecn;        /* thresholds may differ from port to port */
+    bool port_mtu;
+    bool port_pfc;
+    bool queue_map;
+    bool group_map;
+    bool headroom_pool, buffer;
+    bool watchdog, watchdog_times, watchdog_action;
+    bool cable, rate;
+    bool lossy_ecn;  /* marking outside of lossless classes */
+    bool identity;   /* queue and group of a class are its priority */
+    bool strict_top; /* strict classes have the highest priorities */
+    bool strict_none;
+    uint32_t mtu_most;       /* of ports; 0: 9216 */
+    uint32_t ecn_step_bytes; /* thresholds are multiples */
+    uint32_t lossless_most;  /* classes */
+    uint32_t time_step_ms;   /* of the watchdog */
+};
+
+/* A fabric file; the caller frees it. */
+char *random_fabric(uint64_t seed, const struct random_limits *limits);
+
+/* config -> import -> load, for every switch (or host, as the format is) of the fabric.  Compares what `limits` allow;
+ * fails the test with seed, device, port and field. */
+void round_trip(const struct config_format *format, uint64_t seed, const struct random_limits *limits, bool comments);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts both ways: the round trip of scripts, what tools print, defects, hostile files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "config/random_fabric.h"
+#include "config/testing.h"
+
+static const struct random_limits limits = {.host = true, .lossless_most = 2};
+
+static void test_round_trip(void **state)
+{
+    uint64_t count = trips();
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        round_trip(&config_host, seed, &limits, seed % 2);
+}
+
+static const struct fabric_nic *nic_at(const struct imported *got, const char *host, unsigned port)
+{
+    uint32_t node = fabric_find_node(got->fabric, host);
+
+    assert_int_not_equal(node, FABRIC_NONE);
+    assert_true(port < got->fabric->node[node].ports);
+    return &got->fabric->nic[got->fabric->endpoint[got->fabric->first_endpoint[node] + port].nic];
+}
+
+static void test_printed(void **state)
+{
+    static const char text[] = "$ mlnx_qos -i ens1\n"
+                               "DCBX mode: OS controlled\n"
+                               "Priority trust state: dscp\n"
+                               "dscp2prio mapping:\n"
+                               "\tprio:0 dscp:07,06,\n"
+                               "\tprio:3 dscp:46,\n"
+                               "Cable len: 30\n"
+                               "PFC configuration:\n"
+                               "\tpriority    0   1   2   3   4   5   6   7\n"
+                               "\tenabled     0   0   0   1   0   0   0   0\n"
+                               "tc: 0 ratelimit: unlimited, tsa: ets, bw: 40%\n"
+                               "\t priority:  0\n"
+                               "tc: 5 ratelimit: unlimited, tsa: ets, bw: 60%\n"
+                               "\t priority:  3\n"
+                               "tc: 6 ratelimit: unlimited, tsa: strict\n"
+                               "\t priority:  6\n"
+                               "mlx5_0 port 1 ==> ens1 (Up)\n"
+                               "$ mlxconfig -d mlx5_0 query\n"
+                               "         CNP_DSCP_P1                         40\n"
+                               "         DCBX_WILLING_P1                     True(1)\n"
+                               "         RPG_AI_RATE_P1                      5\n"
+                               "         NOBODY_KNOWS_P1                     5\n" /* 22 */
+                               "NCCL_IB_TC=106\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, NULL, "gpu7.txt", text);
+    const struct fabric_settings *port = settings_at(&got, "gpu7", 0);
+    const struct fabric_nic *nic = nic_at(&got, "gpu7", 0);
+    assert_int_equal(port->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(port->dscp_to_tc[46], 3);
+    assert_int_equal(port->dscp_to_tc[26], 3);
+    assert_int_equal(port->pfc_rx, 8);
+    assert_int_equal(port->tc_to_queue[3], 5);
+    assert_int_equal(port->queue[5].share_ppm, 600000);
+    assert_true(port->queue[6].strict);
+    assert_int_equal(nic->cable_mm, 30000);
+    assert_int_equal(nic->cnp_dscp, 40);
+    assert_int_equal(nic->dcbx_willing, 1);
+    assert_int_equal(nic->nccls, 1);
+    assert_string_equal(nic->nccl[0].value, "106");
+    assert_int_equal(nic->params, 1);
+    assert_int_equal(notes_of(&got, NULL, 22), 1);
+    assert_string_equal(got.fabric->operations.port_name[got.fabric->node[0].first_port], "ens1");
+    import_release(&got);
+}
+
+static void test_commands(void **state)
+{
+    static const char text[] = "#!/bin/sh\n"
+                               "sudo dcb app replace dev p0 dscp-prio 26:3 48:6\n"
+                               "dcb pfc set dev p0 prio-pfc all:off 3:on delay 4096\n"
+                               "dcb ets set dev p0 tc-tsa all:ets 6:strict tc-bw 0:50 3:50 prio-tc 0:0 3:3 6:6\n"
+                               "ip link set dev p0 mtu 9000\n"
+                               "echo 0 > /sys/class/net/p0/ecn/roce_rp/enable/3\n"
+                               "echo 1 > /sys/class/net/p0/ecn/roce_np/enable/3\n"
+                               "mlnx_qos -i p1 --pfc 0,0,0,1\n" /* 8: not eight */
+                               "modprobe rdma_rxe\n"            /* 9 */
+                               "mlnx_qos -i p1 --trust pcp\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_host, "h3.sh", text);
+    const struct fabric_settings *port = settings_at(&got, "h3", 0);
+    const struct fabric_nic *nic = nic_at(&got, "h3", 0);
+    assert_int_equal(port->dscp_to_tc[48], 6);
+    assert_int_equal(port->pfc_tx, 8);
+    assert_true(port->queue[6].strict);
+    assert_int_equal(port->queue[3].share_ppm, 500000);
+    assert_int_equal(nic->mtu_bytes, 4096);
+    assert_int_equal(nic->dcqcn_rp, 0);
+    assert_int_equal(nic->dcqcn_np, 1);
+    assert_int_equal(settings_at(&got, "h3", 1)->trust, FABRIC_TRUST_PCP);
+    assert_int_equal(notes_of(&got, NULL, 8), 1);
+    assert_int_equal(notes_of(&got, NULL, 9), 1);
+    import_release(&got);
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    refused(&config_host, "hello\n", 6, "nothing about an adapter");
+    refused(&config_host, "", 0, "nothing about an adapter");
+    refused(&config_host, "mlnx_qos\0-i", 11, "zero bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_printed),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The script for a host is POSIX sh that shellcheck passes, and does what it says.
+
+Its tools are replaced by ones that write their arguments down, and sysfs by a folder: so what it would set is seen, and
+that verify and nccl set nothing."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+ROCELAB = os.environ["ROCELAB"]
+FABRIC = """rocelab: 1
+topology: {single: {hosts: 2, gpus: 2}}
+links: {host: {rate: 400G, cable: 20m}}
+nics: {cable-length: 20m, dcbx: {willing: false}, nccl: {NCCL_IB_GID_INDEX: 3}}
+"""
+TOOLS = ["mlnx_qos", "dcb", "cma_roce_tos", "mlxconfig", "ip"]
+
+
+def run(folder, script, *arguments):
+    """What the tools were called with."""
+    log = folder / "log"
+    log.write_text("")
+    environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}", LOG=str(log))
+    done = subprocess.run(["sh", str(script), *arguments], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return log.read_text().splitlines()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "fabric.yaml").write_text(FABRIC)
+        text = subprocess.run([ROCELAB, "config", str(folder / "fabric.yaml"), "--nos", "host", "--device", "h1"],
+                              capture_output=True, text=True, check=True).stdout
+        assert "#" in text.splitlines()[1], "no comments"
+        script = folder / "h1.sh"
+        script.write_text(text)
+        if shutil.which("shellcheck"):
+            # nic and rdma are for who reads the script back
+            checked = subprocess.run(["shellcheck", "-s", "sh", "-e", "SC2034", str(script)], capture_output=True,
+                                     text=True, check=False)
+            assert checked.returncode == 0, checked.stdout
+        (folder / "bin").mkdir()
+        for tool in TOOLS:
+            (folder / "bin" / tool).write_text(f'#!/bin/sh\necho "{tool} $*" >>"$LOG"\necho ROCE_CC\n')
+            (folder / "bin" / tool).chmod(0o755)
+        # sysfs is not ours to write
+        script.write_text(text.replace("/sys/class/", f"{folder}/sys/"))
+        for port in (0, 1):
+            for place in (f"net/eth{port}/ecn/roce_np/enable", f"net/eth{port}/ecn/roce_rp/enable",
+                          f"infiniband/mlx5_{port}/tc/1"):
+                (folder / "sys" / place).mkdir(parents=True, exist_ok=True)
+        called = run(folder, script)
+        for port in (0, 1):
+            assert f"mlnx_qos -i eth{port} --pfc 0,0,0,1,0,0,0,0" in called, called
+            assert f"mlnx_qos -i eth{port} --cable_len 20" in called, called
+            assert f"cma_roce_tos -d mlx5_{port} -p 1 -t 106" in called, called
+            assert not any(line.startswith("dcb") for line in called), "both tools"
+            assert (folder / f"sys/infiniband/mlx5_{port}/tc/1/traffic_class").read_text() == "106\n"
+            assert (folder / f"sys/net/eth{port}/ecn/roce_np/enable/3").read_text() == "1\n"
+            assert (folder / f"sys/net/eth{port}/ecn/roce_np/cnp_dscp").read_text() == "48\n"
+        firmware = [line for line in called if line.startswith("mlxconfig")]
+        assert len(firmware) == 2 and all("DCBX_WILLING_P1=0" in line for line in firmware), firmware
+        shown = run(folder, script, "verify")
+        assert shown and not any(" set" in line or "--" in line for line in shown), shown
+        environment = subprocess.run(["sh", "-c", 'eval "$(sh "$0" nccl)"; env', str(script)], capture_output=True,
+                                     text=True, check=True, env={"PATH": os.environ["PATH"]}).stdout.splitlines()
+        assert "NCCL_IB_TC=106" in environment and "NCCL_IB_GID_INDEX=3" in environment, environment
+
+
+main()

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVUE both ways and in both spellings: the round trip, the defaults of `qos roce`, lists, defects, hostile files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/random_fabric.h"
+#include "config/testing.h"
+
+static const struct random_limits limits = {
+    .static_xoff = true,
+    .static_headroom = true,
+    .pcp = true,
+    .port_maps = true,
+    .port_ecn = true,
+    .port_mtu = true,
+    .port_lossless = true,
+    .queue_map = true,
+    .watchdog = true,
+    .rate = true,
+    .lossy_ecn = true,
+    .ecn_step_bytes = 1,
+    .lossless_most = 1,
+};
+
+static void test_round_trip(void **state)
+{
+    uint64_t count = trips();
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        round_trip(&config_nvue, seed, &limits, seed % 2);
+}
+
+static void test_round_trip_commands(void **state)
+{
+    uint64_t count = trips();
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        round_trip(&config_nvue_set, seed, &limits, seed % 2);
+}
+
+static const struct fabric_switch *switch_at(const struct imported *got, const char *name)
+{
+    uint32_t node = fabric_find_node(got->fabric, name);
+    assert_int_not_equal(node, FABRIC_NONE);
+    return &got->fabric->sw[node - got->fabric->hosts];
+}
+
+/* What the system documents of its RoCE profile, without anything else said. */
+static void test_roce_defaults(void **state)
+{
+    static const char text[] = "nv set system hostname leaf01\n"
+                               "nv set qos roce\n"
+                               "nv set interface swp1-2 link speed 400G\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, NULL, "x.txt", text);
+    const struct fabric_settings *port = settings_at(&got, "leaf01", 1);
+    assert_int_equal(port->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(port->dscp_to_tc[26], 3);
+    assert_int_equal(port->dscp_to_tc[48], 6);
+    assert_int_equal(port->tc_to_queue[5], 0);
+    assert_int_equal(port->tc_to_queue[3], 3);
+    assert_int_equal(port->pfc_rx, 8);
+    assert_int_equal(port->pfc_tx, 8);
+    assert_int_equal(port->headroom_cable_mm, 100000);
+    assert_int_equal(port->queue[3].ecn.min_bytes, 150000);
+    assert_int_equal(port->queue[3].ecn.max_bytes, 1500000);
+    assert_int_equal(port->queue[0].ecn.on, true);
+    assert_int_equal(port->queue[6].ecn.on, false);
+    assert_true(port->queue[6].strict);
+    assert_int_equal(port->queue[3].share_ppm, 500000);
+    assert_false(switch_at(&got, "leaf01")->watchdog.on);
+    import_release(&got);
+}
+
+static void test_yaml_over_roce(void **state)
+{
+    static const char text[] = "- header: {model: x}\n"
+                               "- set:\n"
+                               "    interface:\n"
+                               "      swp1-3,5:\n"
+                               "        link: {speed: 100G, mtu: 9000}\n"
+                               "        qos: {pfc-watchdog: {state: enable}}\n"
+                               "      swp2:\n"
+                               "        qos: {pfc: {profile: gone}}\n" /* 8 */
+                               "    qos:\n"
+                               "      roce: {mode: lossless, state: enabled, cable-length: 30}\n"
+                               "      pfc:\n"
+                               "        default-global:\n"
+                               "          port-buffer: 363000\n"
+                               "          switch-priority: {'3': {}}\n"
+                               "          xoff-threshold: 75000\n"
+                               "          xon-threshold: 20000\n"
+                               "      pfc-watchdog: {polling-interval: 200, robustness: 5}\n"
+                               "    router:\n"
+                               "      bgp: {state: enabled}\n"; /* 19 */
+    struct imported got;
+
+    (void)state;
+    import_text(&got, NULL, "edge.yaml", text);
+    const struct fabric_settings *port = settings_at(&got, "edge", 3); /* swp5 */
+    assert_int_equal(port->mtu_bytes, 9018);
+    assert_int_equal(port->pg[3].static_bytes, 75000);
+    assert_int_equal(port->pg[3].headroom_bytes, 363000 - 75000);
+    assert_int_equal(port->pg[3].xon_offset_bytes, 20000);
+    assert_int_equal(port->headroom_cable_mm, 30000);
+    assert_int_equal(settings_at(&got, "edge", 1)->pfc_tx, 0);
+    assert_int_equal(notes_of(&got, "MAP007", 8), 1);
+    assert_int_equal(notes_of(&got, NULL, 19), 1);
+    const struct fabric_watchdog *watchdog = &switch_at(&got, "edge")->watchdog;
+    assert_true(watchdog->on);
+    assert_int_equal(watchdog->poll_ps, 200 * PS_MS);
+    assert_int_equal(watchdog->detect_ps, 1000 * PS_MS);
+    import_release(&got);
+}
+
+static void test_defects(void **state)
+{
+    static const char text[] = "nv set qos roce mode lossy\n"
+                               "nv set qos congestion-control c traffic-class 3 ecn enable\n"
+                               "nv set qos congestion-control c traffic-class 3 min-threshold 9000\n"
+                               "nv set qos congestion-control c traffic-class 3 max-threshold 8000\n"
+                               "nv set qos pfc p switch-priority 3\n"
+                               "nv set qos pfc p xoff-threshold many\n" /* 6 */
+                               "nv set interface swp1 qos congestion-control profile c\n"
+                               "nv set interface swp1 qos pfc profile p\n" /* 8 */
+                               "nv set interface swp2 qos pfc profile p\n"
+                               "nv set interface swp2 qos pfc-watchdog state enable\n"
+                               "nv set interface swp2 qos novelty 7\n" /* 11 */
+                               "nv set interface swp3 link mtu 1500\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nvue, "sw.txt", text);
+    assert_int_equal(notes_of(&got, "ECN002", 4), 1);
+    assert_int_equal(notes_of(&got, "SYN001", 6), 1);
+    assert_int_equal(notes_of(&got, "WD001", 8), 1);
+    assert_int_equal(notes_of(&got, NULL, 11), 1);
+    assert_int_equal(settings_at(&got, "sw", 0)->pfc_tx, 8);
+    assert_int_equal(settings_at(&got, "sw", 2)->pfc_tx, 0); /* the lossy mode */
+    assert_int_equal(settings_at(&got, "sw", 2)->mtu_bytes, 1518);
+    import_release(&got);
+}
+
+static void test_hostile(void **state)
+{
+    char *deep = malloc(100001);
+
+    (void)state;
+    assert_non_null(deep);
+    refused(&config_nvue, "- set: [", 8, "not YAML");
+    refused(&config_nvue, "- set: {}\n", 10, "not NVUE");
+    refused(&config_nvue, "nv set \n", 8, "not NVUE");
+    refused(&config_nvue, "a: &x [*x]\n", 11, "anchor");
+    memset(deep, '[', 100000);
+    deep[100000] = 0;
+    refused(&config_nvue, deep, 100000, "nested too deeply");
+    free(deep);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_round_trip_commands),
+        cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
+        cmocka_unit_test(test_defects),       cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

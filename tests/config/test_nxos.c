@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NX-OS: random fabrics through a configuration and back, the chain of five objects, what is wrong in it by line.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/random_fabric.h"
+#include "config/testing.h"
+
+static const struct random_limits limits = {
+    .static_xoff = true,
+    .pcp = true,
+    .port_maps = true,
+    .port_ecn = true,
+    .port_mtu = true,
+    .port_pfc = true,
+    .watchdog = true,
+    .rate = true,
+    .lossy_ecn = true,
+    .identity = true,
+    .ecn_step_bytes = 1,
+    .lossless_most = 1,
+};
+
+static void test_round_trip(void **state)
+{
+    uint64_t count = trips();
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        round_trip(&config_nxos, seed, &limits, seed % 2);
+}
+
+static const char good[] = "hostname tor1\n"                               /* 1 */
+                           "priority-flow-control watch-dog-interval on\n" /* 2 */
+                           "class-map type qos match-any STORAGE\n"        /* 3 */
+                           "  match dscp 24-26\n"                          /* 4 */
+                           "class-map type qos match-all FEEDBACK\n"       /* 5 */
+                           "  match dscp 48\n"                             /* 6 */
+                           "policy-map type qos IN\n"                      /* 7 */
+                           "  class STORAGE\n"                             /* 8 */
+                           "    set qos-group 3\n"                         /* 9 */
+                           "  class FEEDBACK\n"                            /* 10 */
+                           "    set qos-group 7\n"                         /* 11 */
+                           "policy-map type network-qos NET\n"             /* 12 */
+                           "  class type network-qos c-8q-nq3\n"           /* 13 */
+                           "    pause pfc-cos 3\n"                         /* 14 */
+                           "    mtu 9216\n"                                /* 15 */
+                           "policy-map type queuing OUT\n"                 /* 16 */
+                           "  class type queuing c-out-8q-q3\n"            /* 17 */
+                           "    bandwidth remaining percent 60\n"          /* 18 */
+                           "    random-detect minimum-threshold 200 kbytes maximum-threshold 2 mbytes drop-probability "
+                           "5 weight 0 ecn\n"                                                            /* 19 */
+                           "  class type queuing c-out-8q-q-default\n"                                   /* 20 */
+                           "    bandwidth remaining percent 40\n"                                        /* 21 */
+                           "  class type queuing c-out-8q-q7\n"                                          /* 22 */
+                           "    priority level 1\n"                                                      /* 23 */
+                           "policy-map type queuing CARVE\n"                                             /* 24 */
+                           "  class type queuing c-in-q3\n"                                              /* 25 */
+                           "    pause buffer-size 101920 pause-threshold 46800 resume-threshold 34320\n" /* 26 */
+                           "system qos\n"                                                                /* 27 */
+                           "  service-policy type network-qos NET\n"                                     /* 28 */
+                           "  service-policy type queuing output OUT\n"                                  /* 29 */
+                           "interface Ethernet1/1-2\n"                                                   /* 30 */
+                           "  priority-flow-control mode on\n"                                           /* 31 */
+                           "  priority-flow-control watch-dog-interval on\n"                             /* 32 */
+                           "  service-policy type qos input IN\n"                                        /* 33 */
+                           "  service-policy type queuing input CARVE\n"                                 /* 34 */
+                           "  mtu 9216\n"                                                                /* 35 */
+                           "  speed 100000\n"                                                            /* 36 */
+                           "interface Ethernet1/3\n"                                                     /* 37 */
+                           "  priority-flow-control mode off\n"                                          /* 38 */
+                           "  shutdown\n";                                                               /* 39 */
+
+static void test_chain(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "tor1.cfg", good);
+    const struct fabric_settings *port = settings_at(&got, "tor1", 1), *off = settings_at(&got, "tor1", 2);
+    assert_int_equal(port->dscp_to_tc[26], 3);
+    assert_int_equal(port->dscp_to_tc[48], 7);
+    assert_int_equal(port->dscp_to_tc[27], 0);
+    assert_int_equal(port->pfc_rx, 1 << 3);
+    assert_int_equal(port->lossless, 1 << 3);
+    assert_int_equal(port->mtu_bytes, 9216);
+    assert_true(port->queue[3].ecn.on);
+    assert_int_equal(port->queue[3].ecn.min_bytes, 200000);
+    assert_int_equal(port->queue[3].ecn.max_bytes, 2000000);
+    assert_int_equal(port->queue[3].ecn.probability_ppm, 50000);
+    assert_int_equal(port->queue[3].share_ppm, 600000);
+    assert_true(port->queue[7].strict);
+    assert_int_equal(port->pg[3].static_bytes, 46800);
+    assert_int_equal(port->pg[3].headroom_bytes, 101920 - 46800);
+    assert_int_equal(port->pg[3].xon_offset_bytes, 46800 - 34320);
+    assert_int_equal(off->pfc_rx, 0);
+    assert_int_equal(off->mtu_bytes, 1500);
+    assert_int_equal(off->dscp_to_tc[26], 0);
+    assert_true(got.fabric->sw[0].watchdog.on);
+    assert_int_equal(got.set.device[0].port[0].count > 0, 1);
+    for (uint32_t n = 0; n < got.set.notes; n++)
+        assert_null(got.set.note[n].rule);
+    import_release(&got);
+}
+
+/* The line `from` of the good configuration replaced. */
+static char *edited(const char *from, const char *to)
+{
+    const char *at = strstr(good, from);
+    char *text = NULL;
+
+    assert_non_null(at);
+    assert_true(asprintf(&text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from)) > 0);
+    return text;
+}
+
+static void test_wrong_lines(void **state)
+{
+    static const struct {
+        const char *from, *to, *rule;
+        uint32_t line;
+    } cases[] = {
+        {"  class FEEDBACK\n", "  class FEEDBACKS\n", "MAP007", 10},
+        {"service-policy type qos input IN\n", "service-policy type qos input INN\n", "MAP007", 33},
+        {"class type network-qos c-8q-nq3\n", "class type network-qos STORE\n", "MAP007", 13},
+        {"class type network-qos c-8q-nq3\n", "class type network-qos c-out-8q-q3\n", "SYN001", 13},
+        {"pause pfc-cos 3\n", "pause pfc-cos 4\n", "PFC007", 14},
+        {" weight 0 ecn\n", " weight 0\n", "ECN006", 19},
+        {" weight 0 ecn\n", " weight 5 ecn\n", "ECN008", 19},
+        {"maximum-threshold 2 mbytes", "maximum-threshold 100 kbytes", "ECN002", 19},
+        {"maximum-threshold 2 mbytes", "maximum-threshold 2000 packets", "ECN007", 19},
+        {"bandwidth remaining percent 40\n", "bandwidth remaining percent 41\n", "SCH001", 21},
+        {"pause-threshold 46800", "pause-threshold 466800", "HR006", 26},
+        {"  priority-flow-control watch-dog-interval on\n  service",
+         "  priority-flow-control watch-dog-interval 200\n  service", "SYN001", 32},
+        {"  mtu 9216\n  speed", "  flowcontrol receive on\n  speed", "PFC005", 35},
+        {"system qos\n", "qos trust dscp\nsystem qos\n", "SYN001", 27},
+        {"  service-policy type queuing input CARVE\n", "  no shutdown\n", "MAP007", 24},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        char *text = edited(cases[c].from, cases[c].to);
+        struct imported got;
+        import_text(&got, &config_nxos, "tor1.cfg", text);
+        if (notes_of(&got, cases[c].rule, cases[c].line) == 0)
+            fail_msg("%s in line %u is not noted: %s", cases[c].rule, cases[c].line, cases[c].to);
+        import_release(&got);
+        free(text);
+    }
+}
+
+/* What is pasted into a terminal has no indentation, and `exit` at the end of blocks. */
+static void test_pasted(void **state)
+{
+    static const char text[] =
+        "conf\nclass-map type qos match-any R\n  match dscp 26\npolicy-map type qos IN\n  class R\n"
+        "    set qos-group 3\n    exit\n  exit\npolicy-map type network-qos N\n"
+        "  class type network-qos c-8q-nq3\n    pause pfc-cos 3\nsystem qos\n"
+        "  service-policy type network-qos N\ninterface Ethernet1/1-2\n"
+        "priority-flow-control mode on\nmtu 9000\nservice-policy type qos input IN\nend\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "sw.cfg", text);
+    assert_int_equal(settings_at(&got, "sw", 0)->pfc_tx, 8);
+    assert_int_equal(settings_at(&got, "sw", 1)->mtu_bytes, 9000);
+    assert_int_equal(settings_at(&got, "sw", 1)->dscp_to_tc[26], 3);
+    assert_int_equal(notes_of(&got, "MAP007", 0), 0);
+    import_release(&got);
+}
+
+/* PFC that nobody forces is negotiated, where something lossless comes in. */
+static void test_auto_and_channels(void **state)
+{
+    char *text = edited("  priority-flow-control mode on\n", "  channel-group 7 mode active\n");
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "tor1.cfg", text);
+    assert_true(settings_at(&got, "tor1", 0)->pfc_auto);
+    assert_int_equal(settings_at(&got, "tor1", 0)->pfc_rx, 8);
+    import_release(&got);
+    char *more = NULL;
+    assert_true(asprintf(&more, "%sinterface port-channel7\n  priority-flow-control mode off\n", text) > 0);
+    import_text(&got, &config_nxos, "tor1.cfg", more);
+    assert_int_equal(settings_at(&got, "tor1", 0)->pfc_rx, 0);
+    import_release(&got);
+    free(more);
+    free(text);
+}
+
+static void test_left_over(void **state)
+{
+    static const char text[] =
+        "hostname a\nrouter bgp 1\n  neighbor 1.1.1.1\nqos shape everything\n"
+        "interface Ethernet1/1\n  description qos here\n  pfc-thing 3\nstrange thing\n  inside it\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "a.cfg", text);
+    assert_int_equal(notes_of(&got, NULL, 3), 0);
+    assert_int_equal(notes_of(&got, NULL, 4), 1);
+    assert_int_equal(notes_of(&got, NULL, 6), 0);
+    assert_int_equal(notes_of(&got, NULL, 7), 1);
+    assert_int_equal(notes_of(&got, NULL, 8), 1);
+    assert_int_equal(notes_of(&got, NULL, 9), 0);
+    import_release(&got);
+}
+
+static void test_hostile(void **state)
+{
+    size_t length = CONFIG_TEXT_MAX_BYTES + 1;
+    char *text = malloc(length + 1);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '\n', length);
+    text[length] = 0;
+    refused(&config_nxos, text, length, "more than 16 MiB");
+    memset(text, 'x', 70000);
+    refused(&config_nxos, text, 100000, "more than 65536 bytes");
+    refused(&config_nxos, "a\0b", 3, "zero bytes");
+    /* deeper than any block: each line a column further in */
+    size_t used = 0;
+    for (unsigned d = 0; d < 3000; d++) {
+        memset(text + used, ' ', d);
+        used += d;
+        text[used++] = 'b';
+        text[used++] = '\n';
+    }
+    text[used] = 0;
+    struct imported got;
+    import_text(&got, &config_nxos, "deep.cfg", text);
+    assert_int_equal(got.fabric->switches, 1);
+    import_release(&got);
+    /* ranges said again and again: work is bounded, and what is not read is listed */
+    used = 0;
+    for (unsigned r = 0; r < 2000; r++)
+        used += (size_t)snprintf(text + used, 64, "interface Ethernet1/1-1000\n");
+    import_text(&got, &config_nxos, "ranges.cfg", text);
+    assert_int_equal(got.set.device[0].ports, 1000);
+    assert_int_equal(notes_of(&got, NULL, 2000), 1);
+    assert_int_equal(notes_of(&got, NULL, 2), 0);
+    import_release(&got);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_wrong_lines),       cmocka_unit_test(test_pasted),
+        cmocka_unit_test(test_auto_and_channels), cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

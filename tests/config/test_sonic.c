@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SONiC both ways: the round trip, the layouts, the defects, the hostile files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/random_fabric.h"
+#include "config/testing.h"
+
+static const struct random_limits limits = {
+    .alpha = true,
+    .static_xoff = true,
+    .limit = true,
+    .reserved = true,
+    .headroom = true,
+    .xon = true,
+    .pfc = true,
+    .pfc_asym = true,
+    .pcp = true,
+    .port_maps = true,
+    .port_ecn = true,
+    .port_mtu = true,
+    .port_pfc = true,
+    .queue_map = true,
+    .group_map = true,
+    .headroom_pool = true,
+    .buffer = true,
+    .watchdog = true,
+    .watchdog_times = true,
+    .watchdog_action = true,
+    .cable = true,
+    .rate = true,
+    .lossy_ecn = true,
+    .ecn_step_bytes = 1,
+    .lossless_most = 2,
+    .time_step_ms = 1,
+};
+
+static void test_round_trip(void **state)
+{
+    uint64_t count = trips();
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        round_trip(&config_sonic, seed, &limits, seed % 2);
+}
+
+/* Lines count: the notes' places are checked. */
+static const char nested[] =
+    "{\n" /* 1 */
+    "\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"tor-1\", \"hwsku\": \"ACS-MSN2700\"}},\n"
+    "\"PORT\": {\"Ethernet0\": {\"speed\": \"100000\", \"mtu\": \"9100\"},\n"
+    "         \"Ethernet4\": {\"speed\": \"100000\"}},\n"
+    "\"CABLE_LENGTH\": {\"AZURE\": {\"Ethernet0\": \"5m\", \"Ethernet4\": \"40m\"}},\n"
+    "\"DSCP_TO_TC_MAP\": {\"AZURE\": {\"3\": \"3\", \"26\": \"1\"}},\n" /* 6 */
+    "\"TC_TO_PRIORITY_GROUP_MAP\": {\"AZURE\": {\"3\": \"3\", \"1\": \"0\"}},\n"
+    "\"PORT_QOS_MAP\": {\"global\": {\"dscp_to_tc_map\": \"AZURE\"},\n"
+    "  \"Ethernet0,Ethernet4\": {\"tc_to_pg_map\": \"AZURE\", \"pfc_enable\": \"3\",\n" /* 9 */
+    "     \"tc_to_queue_map\": \"NOWHERE\"}},\n"                                        /* 10 */
+    "\"SCHEDULER\": {\"s1\": {\"type\": \"DWRR\", \"weight\": \"15\"},"
+    " \"s2\": {\"type\": \"STRICT\"}},\n"
+    "\"WRED_PROFILE\": {\"W\": {\"ecn\": \"ecn_all\", \"wred_green_enable\": \"true\",\n"
+    "  \"green_min_threshold\": \"1048576\", \"green_max_threshold\": \"2097152\",\n"
+    "  \"green_drop_probability\": \"5\"}},\n"
+    "\"QUEUE\": {\"Ethernet0,Ethernet4|3\": {\"scheduler\": \"s1\", \"wred_profile\": \"W\"},\n"
+    "  \"Ethernet0|0-1\": {\"scheduler\": \"s2\"}},\n"
+    "\"BUFFER_POOL\": {\"ingress_lossless_pool\": {\"type\": \"ingress\", \"mode\": \"dynamic\",\n"
+    "   \"size\": \"3302912\"}},\n"
+    "\"BUFFER_PROFILE\": {\"pg_lossless_100000_40m_profile\": {\"pool\":"
+    " \"ingress_lossless_pool\",\n"
+    "   \"size\": \"54272\", \"xon\": \"18432\", \"xoff\": \"35840\", \"dynamic_th\": \"0\"}},\n"
+    "\"BUFFER_PG\": {\"Ethernet0|3-4\": {\"profile\": \"pg_lossless_100000_40m_profile\"},\n"
+    "   \"Ethernet4|3\": {\"profile\": \"NULL\"}},\n" /* 22 */
+    "\"VLAN\": {\"Vlan2\": {\"vlanid\": \"2\"}}\n"    /* 23 */
+    "}\n";
+
+static void test_nested(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_sonic, "x.json", nested);
+    const struct fabric_settings *first = settings_at(&got, "tor-1", 0), *second = settings_at(&got, "tor-1", 1);
+    assert_int_equal(first->dscp_to_tc[3], 3);
+    assert_int_equal(first->dscp_to_tc[26], 1);
+    assert_int_equal(first->dscp_to_tc[40], 0);
+    assert_int_equal(first->tc_to_pg[1], 0);
+    assert_int_equal(first->pfc_tx, 8);
+    assert_int_equal(first->mtu_bytes, 9118);
+    assert_true(first->pg[3].lossless);
+    assert_int_equal(first->pg[3].headroom_bytes, 35840);
+    assert_int_equal(first->pg[3].reserved_bytes, 18432);
+    assert_int_equal(first->headroom_cable_mm, 40000);
+    assert_true(first->queue[3].ecn.on);
+    assert_int_equal(first->queue[3].ecn.max_bytes, 2097152);
+    assert_int_equal(first->queue[3].ecn.probability_ppm, 50000);
+    assert_true(first->queue[0].strict);
+    assert_true(second->pg[3].lossless);
+    assert_false(second->pg[3].headroom_given);
+    /* found where they stand */
+    assert_int_equal(notes_of(&got, "MAP001", 6), 1);
+    assert_int_equal(notes_of(&got, "MAP007", 10), 1);
+    assert_int_equal(notes_of(&got, NULL, 23), 1);
+    uint32_t node = fabric_find_node(got.fabric, "tor-1");
+    assert_int_equal(got.fabric->port[got.fabric->node[node].first_port + 1].cable_mm, 40000);
+    assert_string_equal(got.fabric->sw[node - got.fabric->hosts].model, "spectrum1");
+    assert_false(got.fabric->sw[node - got.fabric->hosts].watchdog.on);
+    import_release(&got);
+}
+
+/* Lines of the fabric file lead back to the configuration. */
+static void test_origin(void **state)
+{
+    struct imported got;
+    const char *path = NULL;
+    uint32_t line = 0, number = 1;
+    bool met = false;
+
+    (void)state;
+    import_text(&got, &config_sonic, "x.json", nested);
+    for (const char *at = got.yaml; *at; at = strchr(at, '\n') + 1, number++) {
+        size_t length = strcspn(at, "\n");
+        if (!memmem(at, length, "probability: 5%", 15)) continue;
+        assert_true(origin_find(&got.map, number, &path, &line));
+        assert_string_equal(path, "x.json");
+        assert_int_equal(line, 14);
+        met = true;
+    }
+    assert_true(met);
+    assert_int_equal(got.map.lines, number - 1);
+    import_release(&got);
+}
+
+static const char flat[] =
+    "{\"PORT|Ethernet0\": {\"speed\": \"40000\"},\n"
+    "\"DSCP_TO_TC_MAP|M\": {\"26\": \"3\"},\n"
+    "\"PORT_QOS_MAP|Ethernet0\": {\"dscp_to_tc_map\": \"[DSCP_TO_TC_MAP|M]\", \"pfc_enable\": \"3,4\",\n"
+    "  \"pfcwd_sw_enable\": \"3\"},\n"
+    "\"PFC_WD|GLOBAL\": {\"POLL_INTERVAL\": \"200\"},\n"
+    "\"PFC_WD|Ethernet0\": {\"action\": \"forward\", \"detection_time\": \"400\", \"restoration_time\": \"90000\"},\n"
+    "\"BUFFER_POOL|ingress_lossless_pool\": {\"type\": \"ingress\", \"size\": \"1000000\", \"xoff\": \"200000\"},\n"
+    "\"BUFFER_PROFILE|p\": {\"pool\": \"[BUFFER_POOL|ingress_lossless_pool]\", \"size\": \"19456\",\n"
+    "  \"xoff\": \"60000\", \"xon\": \"19456\", \"dynamic_th\": \"-3\"},\n"
+    "\"BUFFER_PG|Ethernet0|3-4\": {\"profile\": \"[BUFFER_PROFILE|p]\"}}\n";
+
+static void test_flat(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_text(&got, NULL, "dir/spine7.json", flat);
+    const struct fabric_settings *port = settings_at(&got, "spine7", 0);
+    uint32_t node = fabric_find_node(got.fabric, "spine7");
+    const struct fabric_switch *sw = &got.fabric->sw[node - got.fabric->hosts];
+    assert_int_equal(got.fabric->node[node].role, FABRIC_ROLE_SPINE);
+    assert_int_equal(port->dscp_to_tc[26], 3);
+    assert_int_equal(port->pfc_rx, 0x18);
+    assert_int_equal(port->watched, 8);
+    assert_int_equal(port->pg[4].reserved_bytes, 19456);
+    assert_int_equal(port->pg[4].alpha_den, 8 * port->pg[4].alpha_num);
+    assert_int_equal(sw->headroom_pool_bytes, 200000);
+    assert_int_equal(sw->buffer_bytes, 1000000 + 200000 + 2 * 19456);
+    assert_true(sw->watchdog.on);
+    assert_false(sw->watchdog.drop);
+    assert_int_equal(sw->watchdog.poll_ps, 200 * PS_MS);
+    assert_int_equal(notes_of(&got, "WD002", 6), 1); /* restoration above 60 s */
+    assert_int_equal(notes_of(&got, "MAP001", 0), 0);
+    import_release(&got);
+}
+
+static void test_defects(void **state)
+{
+    static const char text[] =
+        "{\"PORT_QOS_MAP\": {\"Ethernet0\": {\"pfc_enable\": \"3\"}, \"Ethernet4\": {\"pfc_enable\": \"9\"}},\n"
+        "\"WRED_PROFILE\": {\"drops\": {\"wred_green_enable\": \"true\", \"green_min_threshold\": \"10\",\n"
+        "  \"green_max_threshold\": \"20\"}, \"off\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"10\",\n"
+        "  \"green_max_threshold\": \"20\"}, \"turned\": {\"ecn\": \"ecn_all\", \"wred_green_enable\": \"true\",\n"
+        "  \"green_min_threshold\": \"30\", \"green_max_threshold\": \"20\"}},\n"
+        "\"QUEUE\": {\"Ethernet0|3\": {\"wred_profile\": \"drops\"}, \"Ethernet0|4\": {\"wred_profile\": \"off\"},\n"
+        "  \"Ethernet0|5\": {\"wred_profile\": \"turned\"}, \"Ethernet4|3\": {\"wred_profile\": \"drops\"},\n"
+        "  \"Ethernet4|3\": {\"scheduler\": \"gone\", \"oddity\": \"1\"}},\n" /* 8: twice */
+        "\"BUFFER_PROFILE\": {\"small\": {\"size\": \"10\", \"xoff\": \"60000\", \"xon\": \"19456\",\n"
+        "  \"dynamic_th\": \"9\"}},\n"
+        "\"BUFFER_PG\": {\"Ethernet0|3\": {\"profile\": \"small\"}},\n"
+        "\"PFC_WD\": {\"Ethernet4\": {\"detection_time\": \"200\"}}}\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_sonic, "x.json", text);
+    assert_int_equal(notes_of(&got, "ECN006", 2), 1);
+    assert_int_equal(notes_of(&got, "ECN002", 3), 1);
+    assert_int_equal(notes_of(&got, "ECN002", 4), 1);
+    assert_int_equal(notes_of(&got, "SYN001", 1), 1);  /* priority 9 */
+    assert_int_equal(notes_of(&got, "SYN001", 10), 1); /* dynamic_th 9 */
+    assert_int_equal(notes_of(&got, "HR005", 9), 1);
+    assert_int_equal(notes_of(&got, "MAP007", 8), 1);
+    assert_int_equal(notes_of(&got, "WD001", 1), 1); /* Ethernet0 pauses without */
+    assert_int_equal(notes_of(&got, NULL, 8), 2);    /* given twice; a field that is not read */
+    import_release(&got);
+}
+
+static void test_hostile(void **state)
+{
+    char *deep = malloc(200001), *large = malloc(CONFIG_TEXT_MAX_BYTES + 2);
+
+    (void)state;
+    assert_non_null(deep);
+    assert_non_null(large);
+    refused(&config_sonic, "{\"PORT\": {", 10, "not YAML");
+    refused(&config_sonic, "{\"PORT\": 7}", 11, "not a config_db.json");
+    refused(&config_sonic, "[]", 2, "not a config_db.json");
+    refused(&config_sonic, "{\"PORT\": &a {\"x\": *a}}", 22, "anchor");
+    refused(&config_sonic, "{\"PORT\":\0 {}}", 13, "zero bytes");
+    refused(NULL, "hello", 5, "not plain");
+    memset(deep, '[', 200000);
+    deep[200000] = 0;
+    refused(&config_sonic, deep, 200000, "nested too deeply");
+    memset(large, ' ', CONFIG_TEXT_MAX_BYTES + 1);
+    large[CONFIG_TEXT_MAX_BYTES + 1] = 0;
+    refused(&config_sonic, large, CONFIG_TEXT_MAX_BYTES + 1, "MiB is not read");
+    free(large);
+    free(deep);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nested),  cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_flat),       cmocka_unit_test(test_defects), cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "config/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t trips(void)
+{
+    const char *text = getenv("CONFIG_TRIPS");
+    return text ? strtoull(text, NULL, 10) : 200;
+}
+
+void import_text(struct imported *got, const struct config_format *format, const char *path, const char *text)
+{
+    struct fabric_errors errors = {0};
+
+    *got = (struct imported){.yaml = NULL};
+    config_set_init(&got->set);
+    if (config_read(&got->set, format, path, text, strlen(text), NULL, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        fail_msg("%s is not imported", path);
+    }
+    assert_int_equal(config_write(&got->set, "imported", &got->yaml, &got->map), 0);
+    if (fabric_load(path, got->yaml, &got->fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        print_message("%s\n", got->yaml);
+        fail_msg("what %s became does not load", path);
+    }
+}
+
+void import_release(struct imported *got)
+{
+    fabric_free(got->fabric);
+    config_set_release(&got->set);
+}
+
+unsigned notes_of(const struct imported *got, const char *rule, uint32_t line)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < got->set.notes; i++) {
+        const struct config_note *note = &got->set.note[i];
+        bool same = rule ? note->rule && strcmp(note->rule, rule) == 0 : !note->rule;
+        count += same && (!line || note->at.line == line);
+    }
+    return count;
+}
+
+const struct fabric_settings *settings_at(const struct imported *got, const char *device, unsigned port)
+{
+    uint32_t node = fabric_find_node(got->fabric, device);
+
+    assert_int_not_equal(node, FABRIC_NONE);
+    assert_true(port < got->fabric->node[node].ports);
+    return &got->fabric->settings[got->fabric->port[got->fabric->node[node].first_port + port].settings];
+}
+
+void refused(const struct config_format *format, const char *text, size_t length, const char *part)
+{
+    struct fabric_errors errors = {0};
+    struct config_set set;
+
+    config_set_init(&set);
+    int result = config_read(&set, format, "hostile", text, length, NULL, &errors);
+    config_set_release(&set);
+    assert_true(result < 0);
+    assert_true(errors.count > 0);
+    if (!strstr(errors.error[0].text, part)) fail_msg("'%s' has no '%s'", errors.error[0].text, part);
+}
