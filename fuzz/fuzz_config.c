@@ -38,8 +38,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2) return 0;
     while (config_formats[formats])
         formats++;
-    char *text = strndup((const char *)data + 1, size - 1);
+    char *text = malloc(size);
     CHECK(text != NULL);
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = 0;
     config_set_init(&set);
     int result = config_read(&set, config_formats[data[0] % formats], "fuzz.cfg", text, strlen(text), NULL, &errors);
     CHECK(result == 0 || errors.count > 0);
