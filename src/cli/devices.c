@@ -29,8 +29,11 @@ static const struct cli_command command = {
 
 static const char *address_text(const struct live_gid *gid, char buf[INET6_ADDRSTRLEN])
 {
-    return gid->net == PKT_NET_IPV4 ? inet_ntop(AF_INET, &gid->addr.byte[12], buf, INET6_ADDRSTRLEN)
-                                    : inet_ntop(AF_INET6, gid->addr.byte, buf, INET6_ADDRSTRLEN);
+    struct in6_addr whole;
+
+    memcpy(&whole, gid->addr.byte, sizeof whole);
+    return IN6_IS_ADDR_V4MAPPED(&whole) ? inet_ntop(AF_INET, &gid->addr.byte[12], buf, INET6_ADDRSTRLEN)
+                                        : inet_ntop(AF_INET6, &whole, buf, INET6_ADDRSTRLEN);
 }
 
 static void print_text(const struct live_device *device, unsigned count, bool quiet, FILE *out)

@@ -133,7 +133,7 @@ void build_end(struct live *live, const struct build *built, const struct pkt *p
                               .flow_label = path->key.flow_label,
                               .sport = p->sport,
                               .net = path->net,
-                              .tos = p->tos,
+                              .tos = path->net == PKT_NET_V1 ? p->tos & (uint8_t)~PKT_ECN_MASK : p->tos,
                               .ttl = path->key.hop_limit ? path->key.hop_limit : TTL_DEFAULT,
                               .pcp = p->pcp};
     memcpy(w->dmac, path->key.dmac, 6);

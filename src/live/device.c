@@ -177,6 +177,8 @@ static int wire_make(struct live *live, char *why, size_t why_bytes)
                                  .registry = live->registry,
                                  .port = live->env.port,
                                  .source_ports = live->env.source_ports,
+                                 .tag = live->env.vlan != LIVE_NO_VLAN,
+                                 .vlan_id = live->env.vlan & 0xfff,
                                  .why = why,
                                  .why_bytes = why_bytes};
     unsigned usable = 0;

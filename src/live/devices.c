@@ -6,7 +6,10 @@
  * each with a name of its own if wanted (mlx5_0=eth0,lo).  The loopback is a device only where there is no other:
  * programs that use every device they find (UCX, NCCL) would try to reach other machines by it.  Else its
  * addresses are the first device's last GIDs, so that 127.0.0.1 works.  A device's GIDs are its addresses, RoCE
- * v2: IPv4 (mapped) first, so that GID 0 is the one most programs want, then IPv6.  There are no v1 entries.
+ * v2: IPv4 (mapped) first, so that GID 0 is the one most programs want, then IPv6.  Where frames are ours to write (the
+ * packet wire) each of its own addresses is a v1 GID too, behind all of v2: so a GID of v2 has the same number
+ * whatever the wire, and no program gets v1 without asking.  A UDP socket has no Ethertype to set, so other wires
+ * have none.
  * The rate is what the kernel says (virtual interfaces say nothing: 100G).
  */
 #include <arpa/inet.h>
@@ -25,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "live/environment.h"
 #include "live/live_int.h"
 #include "packet/codec.h"
 
@@ -104,10 +108,13 @@ static void fill(struct live_device *device, const struct ifaddrs *list)
     }
     add_addresses(device, list, AF_INET, false);
     add_addresses(device, list, AF_INET6, false);
+    unsigned own = device->gids;
     if (device->has_loopback) {
         add_addresses(device, list, AF_INET, true);
         add_addresses(device, list, AF_INET6, true);
     }
+    for (unsigned i = 0; i < own && device->has_v1; i++)
+        add_gid(device, &device->gid[i].addr, PKT_NET_V1);
     device->ifindex = if_nametoindex(device->ifname);
     device->if_mtu = read_mtu(device->ifname);
     device->guid = guid_of(device->mac, device->ifindex);
@@ -115,11 +122,16 @@ static void fill(struct live_device *device, const struct ifaddrs *list)
     device->line_bps = megabits && megabits < 10000000 ? megabits * 1000000 : RATE_DEFAULT_BPS;
 }
 
-static unsigned gid_place(const struct live_device *device, const struct pkt_addr *addr)
+static bool same_gid(const struct live_gid *a, const struct live_gid *b)
+{
+    return a->net == b->net && memcmp(&a->addr, &b->addr, sizeof a->addr) == 0;
+}
+
+static unsigned gid_place(const struct live_device *device, const struct live_gid *gid)
 {
     unsigned at = 0;
 
-    while (at < device->gids && memcmp(&device->gid[at].addr, addr, sizeof *addr) != 0)
+    while (at < device->gids && !same_gid(&device->gid[at], gid))
         at++;
     return at;
 }
@@ -129,9 +141,9 @@ static unsigned gid_place(const struct live_device *device, const struct pkt_add
 void device_gids_merge(struct live_device *device, const struct live_device *fresh)
 {
     for (unsigned i = 0; i < device->gids; i++)
-        device->gid[i].usable = gid_place(fresh, &device->gid[i].addr) < fresh->gids;
+        device->gid[i].usable = gid_place(fresh, &device->gid[i]) < fresh->gids;
     for (unsigned i = 0; i < fresh->gids; i++) {
-        if (gid_place(device, &fresh->gid[i].addr) < device->gids) continue;
+        if (gid_place(device, &fresh->gid[i]) < device->gids) continue;
         unsigned at = 0;
         while (at < device->gids && (device->gids < LIVE_GIDS_MAX || device->gid[at].usable))
             at++;
@@ -172,6 +184,7 @@ static unsigned find_all(struct live_device *device, const struct ifaddrs *list)
             struct live_device *d = &device[count];
             snprintf(d->ifname, LIVE_NAME_MAX, "%s", at->ifa_name);
             snprintf(d->name, LIVE_NAME_MAX, "rocelab%u", count);
+            d->has_v1 = live_environment_frames();
             fill(d, list);
             if (d->up && d->gids)
                 count++;
@@ -201,6 +214,7 @@ static int find_listed(struct live_device *device, unsigned *ret_count, const st
                 snprintf(d->name, LIVE_NAME_MAX, "%.*s", (int)name, text);
             else
                 snprintf(d->name, LIVE_NAME_MAX, "rocelab%u", count);
+            d->has_v1 = live_environment_frames();
             fill(d, list);
             if (d->ifindex == 0 || d->gids == 0) {
                 fprintf(stderr, "rocelab: ROCELAB_DEVICE: %s is %s\n", d->ifname,
@@ -255,6 +269,13 @@ int netlink_open(void)
     return -1;
 }
 
+static bool address_in_use(const struct live_device *device, const struct pkt_addr *addr)
+{
+    for (unsigned i = 0; i < device->gids; i++)
+        if (device->gid[i].usable && memcmp(&device->gid[i].addr, addr, sizeof *addr) == 0) return true;
+    return false;
+}
+
 /* The wire follows the table; true: something is other than it was.  An address that has gone stays with the wire until
  * its place is another's: when it comes back, its sockets are there. */
 static bool follow_gids(struct live *live, const struct live_device *before)
@@ -264,8 +285,8 @@ static bool follow_gids(struct live *live, const struct live_device *before)
     for (unsigned i = 0; i < live->device.gids; i++) {
         struct live_gid *gid = &live->device.gid[i];
         const struct live_gid *was = i < before->gids ? &before->gid[i] : NULL;
-        bool replaced = was && memcmp(&was->addr, &gid->addr, sizeof gid->addr) != 0;
-        if (replaced) wire_remove_address(live->wire, &was->addr);
+        bool replaced = was && !same_gid(was, gid);
+        if (replaced && !address_in_use(&live->device, &was->addr)) wire_remove_address(live->wire, &was->addr);
         /* one that the wire cannot have is not usable, as when the device was opened */
         if (gid->usable && (!was || replaced || !was->usable))
             gid->usable = wire_add_address(live->wire, &gid->addr) == 0;
@@ -274,14 +295,22 @@ static bool follow_gids(struct live *live, const struct live_device *before)
     return changed;
 }
 
-/* Something about interfaces or addresses changed; what, is read anew.  The lock is not held. */
-void netlink_changed(struct live *live)
+/* Has the kernel said anything?  What, is not read: it may have said more than there was room for. */
+static bool netlink_told(int fd)
 {
     char ignored[8192];
+    bool told = false;
+    ssize_t got;
 
-    while (recv(live->netlink_fd, ignored, sizeof ignored, 0) > 0)
-        ;
-    pthread_mutex_lock(&live->lock);
+    if (fd < 0) return false;
+    while ((got = recv(fd, ignored, sizeof ignored, 0)) > 0 || (got < 0 && errno == ENOBUFS))
+        told = true;
+    return told;
+}
+
+void netlink_look(struct live *live)
+{
+    if (!netlink_told(live->netlink_fd)) return;
     struct live_device before = live->device;
     if (live_device_refresh(&live->device) == 0) {
         bool gids = follow_gids(live, &before);
@@ -289,5 +318,4 @@ void netlink_changed(struct live *live)
             events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
         if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);
     }
-    pthread_mutex_unlock(&live->lock);
 }

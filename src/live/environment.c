@@ -106,6 +106,16 @@ static int parse_source_ports(const struct reading *r, struct live_environment *
     return parse_range(r, 1, WIRE_SOURCE_PORTS_MAX, ret);
 }
 
+static int parse_vlan(const struct reading *r, struct live_environment *env, uint16_t *ret)
+{
+    if (strcmp(r->text, "off") == 0) {
+        *ret = LIVE_NO_VLAN;
+        return 0;
+    }
+    if (env->wire != LIVE_WIRE_PACKET) return wrong(r, "tags are the packet wire's");
+    return parse_range(r, 0, 4094, ret);
+}
+
 static int parse_unit(const struct reading *r, enum unit_kind kind, uint64_t *ret)
 {
     const char *why = "";
@@ -182,6 +192,13 @@ static int parse_fault(const struct reading *r, struct live_environment *env, st
     env->has_fault = r->text[0] != 0;
     if (!env->has_fault) return 0;
     return wire_fault_parse(r->text, ret, why, sizeof why) < 0 ? wrong(r, why) : 0;
+}
+
+bool live_environment_frames(void)
+{
+    const char *wire = getenv("ROCELAB_WIRE");
+
+    return wire && strcmp(wire, "packet") == 0;
 }
 
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes)

@@ -14,6 +14,8 @@
 
 enum live_wire { LIVE_WIRE_AUTO, LIVE_WIRE_UDP, LIVE_WIRE_SHM, LIVE_WIRE_PACKET };
 
+#define LIVE_NO_VLAN UINT16_MAX
+
 struct live_environment {
     const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
     uint8_t wire;                                 /* enum live_wire */
@@ -22,6 +24,7 @@ struct live_environment {
     bool has_fault;
     uint16_t port;
     uint16_t source_ports;
+    uint16_t vlan; /* LIVE_NO_VLAN: no tags */
     uint64_t rate_bps;
     uint64_t window_bytes;
     uint64_t seed;
@@ -31,6 +34,9 @@ struct live_environment {
 
 /* 0, or -EINVAL with a line in `why` that names the variable, what was found and what would be right. */
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes);
+
+/* Whether ROCELAB_WIRE names a wire that carries whole Ethernet frames: only there RoCE v1 exists. */
+bool live_environment_frames(void);
 
 struct live_variable {
     const char *name, *fallback, *help;

@@ -39,11 +39,11 @@
 /* --- devices --- */
 
 #define LIVE_NAME_MAX 32
-#define LIVE_GIDS_MAX 16
+#define LIVE_GIDS_MAX 32
 
 struct live_gid {
     struct pkt_addr addr; /* the GID: IPv6, or IPv4 mapped */
-    uint8_t net;          /* enum pkt_net: IPV4 or IPV6; there are no v1 entries */
+    uint8_t net;          /* enum pkt_net: IPV4 or IPV6 (RoCE v2), V1 */
     bool usable;          /* the address is there now */
 };
 
@@ -56,7 +56,8 @@ struct live_device {          /* found, not opened */
     uint64_t guid; /* host order */
     uint64_t line_bps;
     bool up, loopback;
-    bool has_loopback; /* the addresses of the loopback are among its GIDs, at the end */
+    bool has_loopback; /* the addresses of the loopback are among its v2 GIDs, at the end */
+    bool has_v1;       /* its wire carries Ethernet frames: v1 GIDs behind all of v2 */
     unsigned gids;
     struct live_gid gid[LIVE_GIDS_MAX];
 };

@@ -162,7 +162,7 @@ struct outbox {
     X(rx_icrc_errors, "packets dropped for a wrong ICRC")                                                              \
     X(rx_malformed, "packets that are no RoCE packet")                                                                 \
     X(rx_pkey, "packets of another partition")                                                                         \
-    X(rx_forged, "packets for a connected QP from another address")                                                    \
+    X(rx_forged, "packets for a connected QP from another address, or of another RoCE version")                        \
     X(rx_no_descriptor, "packets that found no free descriptor")                                                       \
     X(rx_mads, "management datagrams")                                                                                 \
     X(rx_mads_dropped, "of them, dropped: nobody reads")                                                               \
@@ -344,6 +344,6 @@ void thread_stop(struct live *live);
 /* devices.c */
 void device_gids_merge(struct live_device *device, const struct live_device *fresh);
 int netlink_open(void);
-void netlink_changed(struct live *live);
+void netlink_look(struct live *live); /* interfaces or addresses may have changed: then they are read anew */
 
 #endif

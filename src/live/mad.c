@@ -45,17 +45,20 @@ static uint32_t owner_of(struct live *live, const struct wire_packet *packet, co
     }
 }
 
-static uint8_t gid_index_of(const struct live *live, const struct pkt_addr *address)
+/* The GID a datagram came to: an answer goes the same way, v1 or v2. */
+static uint8_t gid_index_of(const struct live *live, const struct wire_packet *packet)
 {
+    const struct live_gid *gid = live->device.gid;
+
     for (uint8_t i = 0; i < live->device.gids; i++)
-        if (memcmp(&live->device.gid[i].addr, address, sizeof *address) == 0) return i;
+        if (gid[i].net == packet->net && memcmp(&gid[i].addr, &packet->dst, sizeof packet->dst) == 0) return i;
     return 0;
 }
 
 /* Nobody here listens. */
 static void refuse(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
 {
-    struct live_path to = {.remote = packet->src, .gid_index = gid_index_of(live, &packet->dst), .hop_limit = 64};
+    struct live_path to = {.remote = packet->src, .gid_index = gid_index_of(live, packet), .hop_limit = 64};
     struct cm_msg msg, answer = {.remote_id = 0};
     uint8_t mad[LIVE_MAD_BYTES];
 
@@ -105,7 +108,7 @@ void mad_receive(struct live *live, const struct wire_packet *packet, const stru
     memcpy(mad->data, payload, LIVE_MAD_BYTES);
     mad->src = packet->src;
     mad->dst = packet->dst;
-    mad->gid_index = gid_index_of(live, &packet->dst);
+    mad->gid_index = gid_index_of(live, packet);
     mad->src_qp = p->src_qp;
     eventfd_write(live->mad_fd, 1);
 }

@@ -4,8 +4,9 @@
  *
  * The kernel resolves addresses (ARP, neighbour discovery) and keeps the answers; we read them and make it ask by
  * sending an empty datagram to the discard port of an address that it does not know yet.  Off-link
- * destinations go to their route's gateway.  Answers are kept for five seconds.  Multicast addresses map to their
- * well-known MACs (RFC 1112, RFC 2464), a RoCEv1 GID holds its MAC (modified EUI-64).
+ * destinations go to their route's gateway, but not by RoCEv1, which no router forwards.  Answers are kept for five
+ * seconds.  Multicast addresses map to their well-known MACs (RFC 1112, RFC 2464); a link-local GID of RoCEv1 that was
+ * made from a MAC (modified EUI-64) holds it, the others are looked up as IP addresses.
  */
 #include "live/neighbour.h"
 
@@ -185,7 +186,8 @@ static bool well_known(const struct pkt_addr *addr, bool v1, uint8_t mac[6])
         }
         return true;
     }
-    if (!v1 || v4 || addr->byte[11] != 0xff || addr->byte[12] != 0xfe) return false;
+    bool link_local = addr->byte[0] == 0xfe && (addr->byte[1] & 0xc0) == 0x80;
+    if (!v1 || !link_local || addr->byte[11] != 0xff || addr->byte[12] != 0xfe) return false;
     memcpy(mac, addr->byte + 8, 3);
     memcpy(mac + 3, addr->byte + 13, 3);
     mac[0] ^= 2;
@@ -208,6 +210,7 @@ int neighbour_find(struct neighbours *table, const struct pkt_addr *addr, bool v
     if (same && now_ns - entry->asked_ns < AGAIN_NS) return -EAGAIN;
     struct hop hop = {.addr = *addr, .ifindex = table->ifindex};
     find_gateway(table, &hop);
+    if (v1 && memcmp(&hop.addr, addr, sizeof *addr) != 0) return -EHOSTUNREACH;
     find_mac(table, &hop);
     uint64_t before_ns = entry->asked_ns;
     entry->asked_ns = now_ns;

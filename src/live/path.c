@@ -40,7 +40,8 @@ int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
     for (uint32_t i = 1 + LIVE_REPLIES; i < live->paths; i++) {
         const struct path *path = &live->path[i];
         /* a GID's place may have become another address's */
-        if (path->users && same(&path->key, key) && memcmp(&path->src, &gid->addr, sizeof gid->addr) == 0) {
+        if (path->users && same(&path->key, key) && path->net == gid->net &&
+            memcmp(&path->src, &gid->addr, sizeof gid->addr) == 0) {
             live->path[i].users++;
             *ret = i;
             return 0;

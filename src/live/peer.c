@@ -29,6 +29,9 @@
 #define KEPT_BYTES 4096u                 /* the largest MTU */
 #define DESCRIPTORS_LEAST (2 * LIVE_QPS) /* left free: an ACK and a NAK of each queue pair */
 
+_Static_assert(MARK_OURS + 1 == NIC_MARK_KEPT && NIC_MARK_KEPT + 1 == NIC_MARK_NOT_KEPT &&
+                   NIC_MARK_NOT_KEPT + 1 == NIC_MARK_GAP && NIC_MARK_GAP + 1 == NIC_MARK_ALSO,
+               "a row");
 _Static_assert(DESCRIPTORS_LEAST < LIVE_POOL, "something can be kept");
 
 uint8_t peer_mark_out(const struct live *live, struct path *path, const struct pkt *p)
@@ -65,13 +68,13 @@ void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t
 
     p->mark = 0;
     if (live->env.recovery != NIC_SELECTIVE || qp->config.transport != NIC_RC) return;
-    if (mark == MARK_OURS || mark == NIC_MARK_KEPT || mark == NIC_MARK_NOT_KEPT)
+    if (mark >= MARK_OURS && mark <= NIC_MARK_ALSO)
         path->peer = PEER_OURS;
     else if (path->peer == PEER_UNKNOWN && qp->foreign)
         path->peer = PEER_FOREIGN;
-    if (mark != NIC_MARK_KEPT && mark != NIC_MARK_NOT_KEPT) return;
+    if (mark < NIC_MARK_KEPT || mark > NIC_MARK_ALSO) return;
     bool response = opcode_info(p->opcode)->flags & OP_RESPONSE;
-    if (response || kept_room(live, id)) p->mark = mark;
+    if (response || (mark == NIC_MARK_KEPT && kept_room(live, id))) p->mark = mark;
 }
 
 void peer_keep(struct live *live, const uint8_t *payload, uint32_t bytes)

@@ -66,6 +66,7 @@ void progress_tick(struct live *live, ps_t now)
     if (live->export_at <= now) {
         live->export_at = now + EXPORT_EVERY_PS;
         counters_export(live);
+        if (!live->thread_runs) netlink_look(live); /* else the thread is told */
     }
 }
 
@@ -75,8 +76,12 @@ bool progress_rx(struct live *live, ps_t now)
     int count = wire_rx(live->wire, packet, WIRE_BURST);
 
     live->rx_more = count == WIRE_BURST;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
         receive_packet(live, &packet[i], false, now);
+        /* what is missing is asked for before the rest of the burst is looked at, which may take long */
+        if (nic_counters(live->nic)->tx_nak_sequence != naks) progress_tx(live, now);
+    }
     if (count > 0) progress_settle(live);
     return count > 0;
 }

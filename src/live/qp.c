@@ -23,6 +23,9 @@
 #define RUN_HEADERS 32u         /* BTH, RETH or less, ICRC */
 #define RESOURCES LIVE_READS_MAX
 #define MTU_UD 4096u
+/* Selective repeat asks for a gap again after one to two of these, as long as it is there: the NAK, or what it asked
+ * for, was lost too.  It costs the peer a packet and no retry, so it may be early where processes have to be woken. */
+#define ASK_AGAIN_PS (4 * PS_MS)
 
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
 static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
@@ -32,6 +35,7 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
     uint64_t packets = live->env.window_bytes / config->mtu;
 
     config->recovery = config->transport == NIC_RC ? live->env.recovery : NIC_GO_BACK_N;
+    config->reorder_window = 0;
     if (qp->path && wire_memory(live->wire, &live->path[qp->path].key.remote, config->remote_qp)) {
         if (config->recovery == NIC_SELECTIVE)
             config->recovery = NIC_GO_BACK_N; /* nothing is lost, the window is wide */
@@ -40,6 +44,8 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
         config->ack_every = config->ack_request_every;
         return;
     }
+    if (config->recovery == NIC_SELECTIVE)
+        config->reorder_window = 1; /* a gap is asked for with the first packet behind it */
     if (run > live->wire->run_max) run = live->wire->run_max;
     if (packets > PACKETS_MAX) packets = PACKETS_MAX;
     if (run > 1 && packets >= 2 * run) packets -= packets % run;
@@ -131,6 +137,7 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
         qp->config.selective_size = PACKETS_MAX;
         qp->config.selective = calloc(1, nic_selective_bytes(PACKETS_MAX));
         if (qp->config.selective == NULL) return -ENOMEM;
+        qp->config.reorder_ps = ASK_AGAIN_PS;
     }
     int error = send_ring(qp, init);
     return error < 0 ? error : recv_ring(qp, init);

@@ -7,7 +7,11 @@
  * the wire knows; of others' any may fit.  A queue pair whose peer has sent some packets that fit the known one
  * is taken to talk to one of us, and from then on nothing else is accepted: 32 bits of check instead of 16.
  *
- * A forged source never reaches a connected queue pair: its packets carry the endpoint of nobody.
+ * A forged source never reaches a connected queue pair: its packets carry the endpoint of nobody.  Nor does a v1
+ * packet one that is connected by v2, or the other way round, whatever their addresses.
+ *
+ * Congestion is told in the IP header (annex A17), so in v1 packets nothing is: the two bits of its traffic class
+ * are not looked at.
  */
 #include <string.h>
 
@@ -41,7 +45,7 @@ static bool from_peer(const struct live_qp *qp, const struct wire_packet *w)
 {
     const struct path *path = &qp->live->path[qp->path];
 
-    return qp->path && memcmp(&w->src, &path->key.remote, sizeof w->src) == 0 &&
+    return qp->path && w->net == path->net && memcmp(&w->src, &path->key.remote, sizeof w->src) == 0 &&
            memcmp(&w->dst, &path->src, sizeof w->dst) == 0;
 }
 
@@ -149,6 +153,12 @@ static void receive_multicast(struct live *live, pkt_t id, const struct wire_pac
     pktpool_put(&live->pool, id);
 }
 
+/* Ethernet, IP or GRH, UDP */
+static uint32_t headers_bytes(uint8_t net)
+{
+    return net == PKT_NET_IPV4 ? 42 : net == PKT_NET_IPV6 ? 62 : 54;
+}
+
 /* Parses and checks; false: dropped and counted. */
 static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at)
 {
@@ -176,16 +186,16 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
         return false;
     }
     p->net = w->net;
-    p->tos = w->tos;
+    p->tos = w->net == PKT_NET_V1 ? w->tos & (uint8_t)~PKT_ECN_MASK : w->tos;
     p->ttl = w->ttl;
     p->pcp = w->pcp;
     p->sport = w->sport;
-    p->frame_bytes = (uint16_t)(w->bytes + (w->net == PKT_NET_IPV4 ? 42 : 62));
+    p->frame_bytes = (uint16_t)(w->bytes + headers_bytes(w->net));
     p->mark = 0;
     if (connected) peer_mark_in(live, qp, id, cold->resv7);
     if (connected)
         p->src_node = qp->config.remote;
-    else if ((w->tos & PKT_ECN_MASK) == PKT_ECN_CE)
+    else if ((p->tos & PKT_ECN_MASK) == PKT_ECN_CE)
         path_reply(live, w, &p->src_node);
     return true;
 }

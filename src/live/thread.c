@@ -246,7 +246,11 @@ static void *run(void *argument)
             last = 0;
         }
         if (ready > 0 && fd[0].revents) (void)eventfd_read(live->wake_fd, &value);
-        if (ready > 0 && fd[2].revents) netlink_changed(live);
+        if (ready > 0 && fd[2].revents) {
+            pthread_mutex_lock(&live->lock);
+            netlink_look(live);
+            pthread_mutex_unlock(&live->lock);
+        }
     }
     pthread_mutex_unlock(&live->lock);
     return NULL;

@@ -2,7 +2,8 @@
 /*
  * The packet wire: whole Ethernet frames through AF_PACKET on a real port, a veth or loopback (CAP_NET_RAW).
  *
- * Here every header is ours: the ICRC is exact whatever the IP identification, RoCEv1 works, frames can carry an
+ * Here every header is ours: the ICRC is exact whatever the IP identification, RoCEv1 works (annex A16: Ethertype
+ * 0x8915 and a GRH; its GIDs are the addresses of the interface, as Linux makes them), frames can carry an
  * 802.1Q tag with the packet's priority, and PFC frames, where the interface hands them up, stop the priorities that
  * they name (IEEE 802.1Qbb: a quantum is 512 bit times of the link).
  *
@@ -154,6 +155,8 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     memcpy(cold.dmac, packet->dmac, 6);
     if (port->tag)
         cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(priority_of(port, packet) << 13 | port->vlan_id)};
+    if (!addr_is_multicast(&packet->dst) && own_address(port, &packet->dst)) /* another process of this port */
+        memcpy(cold.dmac, port->neighbours.own_mac, 6);
     if (!port->loopback && memcmp(cold.dmac, unknown, 6) == 0) {
         int rc = neighbour_find(&port->neighbours, &packet->dst, packet->net == PKT_NET_V1, now, cold.dmac);
         if (rc == -EAGAIN) {
@@ -233,8 +236,6 @@ static bool frame_wanted(const struct wire_packet_port *port, const struct socka
 {
     if (from->sll_pkttype == PACKET_OTHERHOST) return false;
     if (from->sll_pkttype == PACKET_OUTGOING && port->loopback) return false;
-    if (head->net == PKT_NET_V1)
-        return from->sll_pkttype != PACKET_OUTGOING || memcmp(head->dmac, port->neighbours.own_mac, 6) == 0;
     return own_address(port, &head->dst);
 }
 
@@ -283,7 +284,6 @@ static bool ours(const struct wire_packet_port *port, const struct wire_packet *
     uint32_t qpn = wire_dest_qp(packet->data), slot = registry_slot_of(qpn);
     if (slot == port->slot || qpn == MULTICAST_QPN) return true;
     if (slot != 0) return false;
-    if (packet->net == PKT_NET_V1) return true;
     return registry_owner(port->registry, &packet->dst, ROCE_PORT) == port->slot;
 }
 

@@ -144,6 +144,21 @@ static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
     if (psn_diff(psn, s->decided) > 0) s->decided = psn;
 }
 
+/* Where the peer names every gap that a packet shows it, the oldest and the newest packet bring all there is to know:
+ * an acknowledgement that was lost, or what is missing.  A READ's peer has shown what it has by its responses. */
+static void newest_again(struct nic_qp *qp)
+{
+    struct selective *s = qp->selective;
+    uint32_t psn = qp->nxt - 1, index = qp->sq_head;
+
+    while (wr_local(wr_at(qp, index)) || psn_diff(psn, wr_at(qp, index)->last_psn) > 0)
+        index++;
+    CHECK(index != qp->sq_tail);
+    if (wr_at(qp, index)->verb >= NIC_READ) return;
+    bit_clear(s->resent, psn & s->mask);
+    resend_set(s, psn & s->mask);
+}
+
 /* The oldest packet that is to be sent again (there is one), and its work request. */
 void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
 {
@@ -240,7 +255,9 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     lost(nic, qp, true, now, io);
     qp->implied = false;
     if (qp->repeats) {
-        selective_mark(qp, qp->nxt, true);
+        bool asks = qp->selective->window == 1; /* the peer, for each gap it knows of */
+        selective_mark(qp, asks ? qp->una + 1 : qp->nxt, true);
+        if (asks) newest_again(qp);
         restart_timer(nic, qp, now);
     } else {
         if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);

@@ -61,10 +61,13 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
     return 0;
 }
 
+#define NEXT_BTH 0x1b /* next header: no UDP, the GRH of v1 */
+
 struct sent { /* from whom a datagram came, to which of our addresses */
     union ibv_gid from, to;
     uint32_t flow_label;
     uint8_t traffic_class, hop_limit;
+    uint8_t net; /* enum pkt_net: the header it came with */
 };
 
 static void mapped(union ibv_gid *gid, const uint8_t ip[4])
@@ -84,6 +87,7 @@ static void read_header(const struct ibv_grh *grh, struct sent *ret)
         ret->traffic_class = raw[21];
         ret->hop_limit = raw[28];
         ret->flow_label = 0;
+        ret->net = PKT_NET_IPV4;
         mapped(&ret->from, &raw[32]);
         mapped(&ret->to, &raw[36]);
         return;
@@ -93,8 +97,22 @@ static void read_header(const struct ibv_grh *grh, struct sent *ret)
     ret->traffic_class = (uint8_t)(word >> 20);
     ret->flow_label = word & 0xfffffu;
     ret->hop_limit = raw[7];
+    ret->net = raw[6] == NEXT_BTH ? PKT_NET_V1 : PKT_NET_IPV6;
     memcpy(ret->from.raw, &raw[8], 16);
     memcpy(ret->to.raw, &raw[24], 16);
+}
+
+/* The first GID of the kind that the datagram came by, and of this address (NULL: any); device->gids: none. */
+static unsigned gid_of(const struct live_device *device, const struct sent *sent, const union ibv_gid *address)
+{
+    unsigned at = 0;
+
+    for (; at < device->gids; at++) {
+        const struct live_gid *gid = &device->gid[at];
+        if (gid->net != sent->net || !gid->usable) continue;
+        if (address == NULL || memcmp(gid->addr.byte, address->raw, 16) == 0) break;
+    }
+    return at;
 }
 
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
@@ -112,15 +130,13 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     if (!(wc->wc_flags & IBV_WC_GRH)) return 0;
     (void)live_device_refresh(&device);
     read_header(grh, &sent);
-    for (index = 0; index < device.gids; index++) {
-        if (memcmp(device.gid[index].addr.byte, sent.to.raw, 16) == 0) break;
-    }
+    index = gid_of(&device, &sent, &sent.to);
+    /* came by multicast: any of ours of that kind may answer */
+    if (index == device.gids && (sent.to.raw[0] == 0xff || (sent.to.raw[12] & 0xf0) == 0xe0))
+        index = gid_of(&device, &sent, NULL);
     if (index == device.gids) {
-        if (sent.to.raw[0] != 0xff && (sent.to.raw[12] & 0xf0) != 0xe0) {
-            errno = ENOENT;
-            return -1;
-        }
-        index = 0; /* came by multicast: any of ours may answer */
+        errno = ENOENT;
+        return -1;
     }
     attr->is_global = 1;
     attr->grh.dgid = sent.from;

@@ -154,7 +154,7 @@ class Guest:
         control = self.folder / "control"
         command = ["ip", "netns", "exec", self.namespace, "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(self.cpus),
                    "-m", str(self.memory_mib), "-nographic", "-no-reboot", "-kernel", str(self.image), "-initrd", str(self.folder / "initrd"),
-                   "-append", "console=ttyS0 quiet panic=1 mitigations=off tsc=reliable clocksource=tsc", "-monitor", "none",
+                   "-append", "console=ttyS0 quiet panic=1 mitigations=off no_timer_check tsc=reliable clocksource=tsc", "-monitor", "none",
                    "-serial", f"file:{self.folder / 'console'}", "-serial", f"unix:{control},server=on,wait=off",
                    "-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no", "-device", f"virtio-net-pci,netdev=n0,host_mtu={self.mtu}",
                    "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"]

@@ -5,11 +5,11 @@
 
 Exits 77 (skipped) with a word on what is missing.  Every case runs a server on one side and a client on the other and wants exit
 status 0 of both; the programs named `checks data` compare what arrived with what was sent.  The cases run
-twice: on a clean cable, where what our side captured must be without fault (no malformed packet, no wrong ICRC, nothing
-of ours sent twice; what the kernel sends twice is told, not judged), and with 1 % of the packets lost in each direction: ours
-by `--fault`, the kernel's by netem on its interface.
+twice: on a clean cable, where what our side captured must be without fault (judge.py: no malformed packet, no wrong ICRC,
+nothing of ours sent twice before its time; what the kernel sends twice is told, not judged), and with 1 % of the packets lost in each
+direction: ours by `--fault`, the kernel's by netem on its interface.
 """
-import json
+import contextlib
 import pathlib
 import shutil
 import subprocess
@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import guest as guests
+import judge
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -78,19 +79,43 @@ CASES = [
 ]
 # Refusals and RNR NAKs are meant there, or a slow receiver makes them: these captures are not clean.
 NOT_PURE = ("every operation", "ib_send_bw", "srq")
-# Whoever has all it waits for ends, and its last ACK may be the one that is lost.  Its peer then repeats in vain; Soft-RoCE does
-# so for ever, since it takes a retry count of 7, which these programs set, for endless.  Such a run is done again.
+# Whoever has all it waits for ends, and its last ACK may be the one that is lost.  Its peer then repeats in vain: ours seven times, as
+# these programs ask; Soft-RoCE for ever, since it takes a retry count of 7 for endless.  Such a run is done again, if a
+# capture of the cable shows that this is what happened.
 WAITS, WAITS_MAX = -2, 2
 REPEATS = "/sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err"
+# In the guest: until a program listens, on TCP or through the connection manager, or half a minute has gone by.
+LISTENS = ("for i in $(seq 100); do cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A ' && break; rdma resource show cm_id | grep -q LISTEN && break; "
+           "sleep 0.3; done")
+TIMEOUT, PATIENT = 14, 18  # of the pingpongs and rping; of perftest on the clean cable, as it is told below
 WORDS = ("mismatch", "wrong data", "data corruption", "invalid data", "Failed", "failed", "error")
 
 
 class Pair:
     def __init__(self, guest, rocelab, fault, pcap):
         self.guest, self.rocelab, self.fault, self.pcap = guest, rocelab, fault, pcap
+        self.cable, self.ended = pcap.with_name("cable.pcap"), 0.0
+
+    @contextlib.contextmanager
+    def watched(self):
+        """With loss, what goes over the cable is captured: it shows whom the kernel waits for, if it does."""
+        self.pcap.unlink(missing_ok=True)
+        self.cable.unlink(missing_ok=True)
+        if not self.fault or shutil.which("dumpcap") is None:
+            yield
+            return
+        capture = subprocess.Popen(self.guest.host_command(["dumpcap", "-q", "-P", "-s", "128", "-i", "tap0", "-w", str(self.cable)]),
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            while "File:" not in (line := capture.stderr.readline()):  # it listens from then on
+                if not line:
+                    raise RuntimeError("dumpcap ended")
+            yield
+        finally:
+            capture.terminate()
+            capture.communicate()
 
     def ours(self, command):
-        self.pcap.unlink(missing_ok=True)
         options = ["--fault", self.fault] if self.fault else ["--pcap", str(self.pcap)]
         return self.guest.host_command([self.rocelab, "run", *options, "--", *command])
 
@@ -107,6 +132,18 @@ class Pair:
         before, after = (int(word) for word in counts.split()[:2])
         return WAITS if after > before else -1, output
 
+    def run(self, role, command, v6):
+        with self.watched():
+            return self.we_serve(command, v6) if role == "we serve" else self.they_serve(command, v6)
+
+    def left_alone(self, theirs, ours, output):
+        """One side has ended well, and the other repeats in vain what its last ACK was for: in words, or nothing."""
+        if ours == 0 and theirs == WAITS:
+            return judge.orphaned(self.cable, self.ended)
+        if theirs == 0 and "transport retry counter exceeded" in output:
+            return judge.orphaned(self.cable, 0, ours=True)
+        return ""
+
     def we_serve(self, command, v6):
         server = subprocess.Popen(self.ours(command(True, None)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
@@ -118,40 +155,27 @@ class Pair:
         finally:
             server.kill()
             server.wait()
+        self.ended = time.time()
         status, theirs = self.end_of_theirs()
         return status, server.returncode, theirs + "\n--- ours\n" + ours
 
     def they_serve(self, command, v6):
         self.start_theirs(command(False, None))
-        time.sleep(2)
+        self.guest.sh(LISTENS, 240)
         address = guests.GUEST_IP6 if v6 else guests.GUEST_IP
         try:
             client = subprocess.run(self.ours(command(True, address)), capture_output=True, text=True, timeout=100, check=False)
             ours, code = client.stdout + client.stderr, client.returncode
         except subprocess.TimeoutExpired as late:
             ours, code = f"our side did not end: {late.stdout}", -1
+        self.ended = time.time()
         status, theirs = self.end_of_theirs()
         return status, code, theirs + "\n--- ours\n" + ours
 
 
-def look_at(rocelab, pcap):
-    """A capture of a clean cable: (what is wrong on our side, in words; packets that the kernel sent twice)."""
-    if not pcap.exists():
-        return "nothing was captured", 0
-    text = subprocess.run([rocelab, "capture", "--json", "--connections", "0", str(pcap)], capture_output=True, text=True, check=False).stdout
-    seen = json.loads(text)["files"][0]
-    ways = [(c[end] in (guests.HOST_IP, guests.HOST_IP6), c[way]["retransmitted"]) for c in seen["connections"]
-            for end, way in (("src", "forward"), ("dst", "reverse")) if c[way]]
-    wrong = [f"{seen[what]} {what}" for what in ("icrc_errors", "malformed", "unknown_opcodes") if seen[what]]
-    if seen["icrc_checked"] != seen["roce_packets"]:
-        wrong.append(f"{seen['icrc_checked']} ICRCs checked of {seen['roce_packets']} packets")
-    ours_twice = sum(count for ours, count in ways if ours)
-    if ours_twice:
-        wrong.append(f"{ours_twice} packets of ours sent twice")
-    if shutil.which("tshark"):
-        found = subprocess.run(["tshark", "-r", str(pcap), "-Y", "_ws.malformed"], capture_output=True, text=True, check=False)
-        wrong += found.stdout.splitlines()[:5]
-    return "\n".join(wrong), sum(count for ours, count in ways if not ours)
+def ack_timeout(name):
+    """What the program gives its queue pair as its timeout: seconds."""
+    return 4.096e-6 * 2 ** (PATIENT if name.startswith("ib_") else TIMEOUT)
 
 
 def run_case(pair, name, command, v6, role):
@@ -159,21 +183,19 @@ def run_case(pair, name, command, v6, role):
     if pair.fault and "every operation" in name:
         plain, command = command, lambda ours, address: plain(ours, address) + ["--lossy"]
     if not pair.fault and name.startswith("ib_"):  # a slow guest is no loss: a second of patience
-        quick, command = command, lambda ours, address: quick(ours, address) + ["-u", "18"]
-    serve = pair.we_serve if role == "we serve" else pair.they_serve
-    theirs, ours, output = serve(command, v6)
-    orphans = 0
-    while pair.fault and ours == 0 and theirs == WAITS and orphans < WAITS_MAX:
-        orphans += 1
-        theirs, ours, output = serve(command, v6)
+        quick, command = command, lambda ours, address: quick(ours, address) + ["-u", str(PATIENT)]
+    theirs, ours, output = pair.run(role, command, v6)
+    orphans = []
+    while pair.fault and len(orphans) < WAITS_MAX and (why := pair.left_alone(theirs, ours, output)):
+        orphans.append(why)
+        theirs, ours, output = pair.run(role, command, v6)
     good = theirs == 0 and ours == 0 and not any(word in output for word in WORDS)
     note = ""
     if good and not pair.fault and not name.startswith(NOT_PURE):
-        wrong, kernel_twice = look_at(pair.rocelab, pair.pcap)
+        wrong, note = judge.clean(pair.rocelab, pair.pcap, ack_timeout(name))
         good, output = not wrong, wrong
-        note = f", the kernel sent {kernel_twice} packets twice" if kernel_twice else ""
-    if orphans:
-        note += f", again after the kernel repeated in vain what it had sent to a program of ours that had ended: {orphans} times"
+    for why in orphans:
+        note += f", again, since one program had all it waited for and ended, and its last ACK was lost: {why}"
     loss = f", 1 % lost each way ({pair.guest.lost() - lost} of the kernel's)" if pair.fault else ""
     print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
     if not good:

@@ -22,6 +22,7 @@
 
 struct outcome {
     uint64_t lost, again;
+    uint64_t behind, naks; /* packets behind a gap, and what the receiver said of them */
     uint8_t peer, offers;
 };
 
@@ -42,6 +43,8 @@ static struct outcome lossy(const char *sender, const char *receiver)
     const struct path *path = &pair.end[0].live->path[pair.end[0].qp->path];
     struct outcome outcome = {.lost = live_wire_counters(pair.end[0].live)->fault_lost,
                               .again = live_counters(pair.end[0].live)->retransmitted_packets,
+                              .behind = live_counters(pair.end[1].live)->out_of_sequence,
+                              .naks = live_counters(pair.end[1].live)->tx_nak_sequence,
                               .peer = path->peer,
                               .offers = path->offers};
     for (int e = 0; e < 2; e++) { /* what was kept is back in the pool, or on the adapter's books */
@@ -64,6 +67,7 @@ static void test_between_ours(void **state)
     assert_int_equal(back.peer, PEER_UNKNOWN);
     assert_int_equal(back.offers, 0);
     assert_true(3 * selective.again < back.again);
+    assert_true(2 * selective.naks < selective.behind); /* one for a gap, not for each packet behind it */
 }
 
 /* A peer that does not answer the mark: a few requests carry it, and the peer gets go-back-N. */
@@ -104,6 +108,31 @@ static void test_marks(void **state)
     live.env.recovery = NIC_GO_BACK_N;
     path.peer = PEER_OURS;
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0);
+}
+
+/* What of the bits that came reaches the adapter: a request says that its sender understands, an answer what it is. */
+static void test_marks_in(void **state)
+{
+    static struct live live;
+    struct path path = {.peer = PEER_UNKNOWN};
+    struct live_qp qp = {.config.transport = NIC_RC};
+    struct pkt hot[1];
+
+    (void)state;
+    live.env.recovery = NIC_SELECTIVE;
+    live.path = &path;
+    live.pool = (struct pktpool){.hot = hot, .free_count = LIVE_POOL};
+    for (unsigned mark = 0; mark < 128; mark++)
+        for (int answer = 0; answer < 2; answer++) {
+            bool known = mark >= NIC_MARK_KEPT && mark <= NIC_MARK_ALSO;
+            hot[0] =
+                (struct pkt){.kind = PKT_ROCE, .opcode = answer ? OPCODE_RC_ACK : OPCODE_RC_WRITE_ONLY, .mark = 99};
+            path.peer = PEER_UNKNOWN;
+            peer_mark_in(&live, &qp, 0, (uint8_t)mark);
+            assert_int_equal(hot[0].mark, answer ? known * mark : (mark == NIC_MARK_KEPT) * mark);
+            assert_int_equal(path.peer, known || mark == NIC_MARK_KEPT - 1 ? PEER_OURS : PEER_UNKNOWN);
+        }
+    peer_release(&live);
 }
 
 /* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them, and stays
@@ -151,10 +180,8 @@ static void test_congestion(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_between_ours),
-        cmocka_unit_test(test_with_strangers),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_congestion),
+        cmocka_unit_test(test_between_ours), cmocka_unit_test(test_with_strangers), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_in),     cmocka_unit_test(test_congestion),
     };
     return cmocka_run_group_tests(tests, alone_setup, alone_teardown);
 }

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "live/live.h"
 #include "wires.h"
 
 #define LEFT "10.72.0.1"
@@ -168,11 +169,19 @@ static void test_to_itself(void **state)
     test_end_close(&right);
 }
 
+static void make_v1(struct wire_packet *packet)
+{
+    struct icrc_path path = {&packet->src, &packet->dst, PKT_NET_V1, 0, 0, 0};
+    packet->net = PKT_NET_V1;
+    packet->sport = 0;
+    store_le32(packet->data + packet->bytes - 4, icrc_detached(&path, packet->data, packet->bytes));
+}
+
 static void test_tag_and_v1(void **state)
 {
     (void)state;
     if (!have_namespace) skip();
-    uint8_t data[256], right_mac[6];
+    uint8_t data[256], other_data[256], right_mac[6];
     struct test_end left = end_open("rl0", LEFT, true), right = end_open("rl1", RIGHT, true);
     struct wire_packet got[WIRE_BURST];
     mac_of("rl1", right_mac);
@@ -184,15 +193,26 @@ static void test_tag_and_v1(void **state)
         assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
         assert_int_equal(got->pcp, priority);
     }
-    /* RoCEv1: the GID holds the MAC, no IP at all */
+    /* RoCEv1: the GID holds the MAC, nobody is asked for it; and one of an IPv4 address */
     char gid[64];
     snprintf(gid, sizeof gid, "fe80::%02x%02x:%02xff:fe%02x:%02x%02x", right_mac[0] ^ 2, right_mac[1], right_mac[2],
              right_mac[3], right_mac[4], right_mac[5]);
     struct wire_packet packet = test_packet(data, "fe80::1", gid, 0, right.slot << 14, 99, 64, 0);
-    packet.net = PKT_NET_V1;
-    packet.sport = 0;
-    struct icrc_path path = {&packet.src, &packet.dst, PKT_NET_V1, 0, 0, 0};
-    store_le32(data + packet.bytes - 4, icrc_detached(&path, data, packet.bytes));
+    struct pkt_addr local = test_addr(gid);
+    char prefix[80];
+    snprintf(prefix, sizeof prefix, "%s/64", gid);
+    RUN("ip", "addr", "del", prefix, "dev", "rl1"); /* the kernel's own may still be tentative */
+    assert_int_equal(RUN("ip", "addr", "add", prefix, "dev", "rl1", "nodad"), 0);
+    make_v1(&packet);
+    assert_int_equal(wire_tx(left.wire, &packet, 1), 1); /* not an address of ours yet: left lying */
+    struct wire_packet other = test_packet(other_data, LEFT, RIGHT, 0, right.slot << 14, 100, 64, 0);
+    make_v1(&other);
+    memcpy(other.dmac, right_mac, 6);
+    assert_int_equal(wire_tx(left.wire, &other, 1), 1);
+    assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 100);
+    assert_int_equal(got->net, PKT_NET_V1);
+    assert_int_equal(wire_add_address(right.wire, &local), 0);
     assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
     assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 99);
@@ -243,6 +263,53 @@ static void test_pfc(void **state)
     test_end_close(&left);
 }
 
+static void until_usable(struct live *live, struct live_cq *cq, unsigned index, bool usable)
+{
+    const struct live_device *device = live_device_of(live);
+    struct nic_cqe cqe;
+    for (int turn = 0; turn < TEST_TURNS; turn++) {
+        if (index < device->gids && device->gid[index].usable == usable) return;
+        assert_int_equal(live_poll(cq, &cqe, 1), 0);
+        poll(NULL, 0, 1);
+    }
+    fail_msg("GID %u is not %s", index, usable ? "there" : "gone");
+}
+
+/* Without a thread polls see addresses come and go, and tell. */
+static void test_polls_see_addresses(void **state)
+{
+    (void)state;
+    if (!have_namespace) skip();
+    struct live_device *found;
+    struct live *live;
+    struct live_watch *watch;
+    struct live_cq *cq;
+    unsigned count;
+    char why[200];
+    setenv("ROCELAB_DEVICE", "rl0", 1);
+    setenv("ROCELAB_THREAD", "off", 1);
+    setenv("ROCELAB_WIRE", "udp", 1);
+    assert_int_equal(live_devices(&found, &count), 0);
+    assert_int_equal(count, 1);
+    unsigned index = found->gids; /* the next */
+    if (live_open(found, &live, why, sizeof why) != 0) fail_msg("%s", why);
+    free(found);
+    assert_int_equal(live_watch_create(live, &watch), 0);
+    assert_int_equal(live_cq_create(live, 8, NULL, NULL, &cq), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        struct live_event event = {.kind = LIVE_EVENT_CQ_ERROR};
+        assert_int_equal(RUN("ip", "addr", turn ? "del" : "add", "10.72.1.1/24", "dev", "rl0"), 0);
+        until_usable(live, cq, index, turn == 0);
+        assert_int_equal(live_watch_wait(watch, &event), 0);
+        assert_int_equal(event.kind, LIVE_EVENT_GID_CHANGE);
+    }
+    assert_int_equal(live_cq_destroy(cq), 0);
+    live_watch_destroy(watch);
+    live_close(live);
+    unsetenv("ROCELAB_WIRE");
+    unsetenv("ROCELAB_THREAD");
+}
+
 static void test_address_removed(void **state)
 {
     (void)state;
@@ -280,8 +347,9 @@ static void test_address_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packet_wire), cmocka_unit_test(test_to_itself),       cmocka_unit_test(test_tag_and_v1),
-        cmocka_unit_test(test_pfc),         cmocka_unit_test(test_address_removed),
+        cmocka_unit_test(test_packet_wire),     cmocka_unit_test(test_to_itself),
+        cmocka_unit_test(test_tag_and_v1),      cmocka_unit_test(test_pfc),
+        cmocka_unit_test(test_address_removed), cmocka_unit_test(test_polls_see_addresses),
     };
     return cmocka_run_group_tests(tests, begin, tests_done);
 }

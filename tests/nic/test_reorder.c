@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -20,6 +21,9 @@
 
 static struct pair pair;
 static struct pair_end end[2];
+static ps_t delay = DELAY;
+static uint16_t every = 1; /* packets ask for an acknowledgement */
+static uint32_t times[PACKETS];
 static uint32_t number, lose[8], losses; /* of side 0's packets, in order sent */
 
 static enum pair_fate lose_listed(struct pair *p, int from, struct pkt *pkt, ps_t now)
@@ -43,9 +47,9 @@ static void start(bool payload, uint32_t window)
     config.mtu = 1024;
     config.timeout = 14;
     config.ack_every = 1;
-    config.ack_request_every = 1;
+    config.ack_request_every = every;
     config.reorder_window = window;
-    config.reorder_ps = DELAY;
+    config.reorder_ps = delay;
     pair_connect(&pair, &config, end);
     pair.filter = lose_listed;
     number = losses = 0;
@@ -142,6 +146,89 @@ static void test_far_gap(void **state)
 }
 
 /* A window in bytes counts what is under way: what waits behind a gap does not close it. */
+/* A window of one: a gap is a loss, asked for once, with the first packet behind it; and again by the clock. */
+static void test_no_window(void **state)
+{
+    (void)state;
+    for (int payload = 0; payload < 2; payload++) {
+        uint32_t psn;
+        start(payload, 1);
+        losses = 3;
+        lose[0] = 10;
+        lose[1] = 30;
+        lose[2] = PACKETS; /* what is sent again, whichever is the last to be */
+        run();
+        const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
+        assert_int_equal(a->retransmitted_packets, b->tx_nak_sequence);
+        assert_in_range(b->tx_nak_sequence, 2, 3);
+        assert_int_equal(a->local_ack_timeout_err, 0);
+        ps_t at = repeated_at(&psn);
+        assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
+        assert_true(at < DELAY / 10);
+        stop();
+    }
+}
+
+/* The tenth twice, and the last two once: nothing shows the peer that those are missing. */
+static enum pair_fate lose_twice(struct pair *p, int from, struct pkt *pkt, ps_t now)
+{
+    (void)p;
+    (void)now;
+    if (from != 0) return PAIR_PASS;
+    uint32_t own = (pkt->psn - 0xfffff0) & PSN_MASK;
+    assert_in_range(own, 0, PACKETS - 1);
+    times[own]++;
+    return times[own] <= (own == 10 ? 2 : own >= PACKETS - 2) ? PAIR_LOSE : PAIR_PASS;
+}
+
+/* What the peer asked for is lost too, and it will not ask again for long: the timer sends the oldest and the newest,
+ * not all of which nothing is known. */
+static void test_timer(void **state)
+{
+    (void)state;
+    for (int payload = 0; payload < 2; payload++) {
+        delay = PS_S;
+        every = 0;
+        start(payload, 1);
+        delay = DELAY;
+        every = 1;
+        memset(times, 0, sizeof times);
+        pair.filter = lose_twice;
+        run();
+        const struct nic_counters *a = nic_counters(pair.nic[0]);
+        assert_int_equal(a->local_ack_timeout_err, 1);
+        assert_int_equal(a->retransmitted_packets, 4); /* 10, 10 and 99, 98 */
+        stop();
+    }
+}
+
+/* Atomics are not kept: those behind the gap are asked for too, without waiting. */
+static void test_atomics_behind_a_gap(void **state)
+{
+    (void)state;
+    for (uint32_t count = 4; count < 16; count++) {
+        start(count & 1, 1);
+        losses = 1;
+        lose[0] = 2;
+        for (uint32_t i = 0; i < count; i++)
+            pair_send(
+                &pair, 0, &end[0],
+                (struct nic_wr){.wr_id = i, .verb = NIC_FETCH_ADD, .length = 8, .swap = 1, .flags = NIC_SIGNALED});
+        pair_run(&pair, PS_NEVER);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct nic_cqe *cqe = nic_cq_poll(&end[0].send_cq);
+            assert_non_null(cqe);
+            assert_int_equal(cqe->status, NIC_SUCCESS);
+        }
+        assert_int_equal(pair.atomic_value, count);
+        ps_t last = 0;
+        for (uint32_t i = 0; i < pair.seen_count; i++)
+            last = pair.seen[i].at;
+        assert_true(last < DELAY / 2); /* before any clock has to help */
+        stop();
+    }
+}
+
 static void test_window(void **state)
 {
     (void)state;
@@ -173,9 +260,8 @@ static void test_window(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held_back),
-        cmocka_unit_test(test_old_gap),
-        cmocka_unit_test(test_far_gap),
+        cmocka_unit_test(test_held_back), cmocka_unit_test(test_old_gap), cmocka_unit_test(test_far_gap),
+        cmocka_unit_test(test_no_window), cmocka_unit_test(test_timer),   cmocka_unit_test(test_atomics_behind_a_gap),
         cmocka_unit_test(test_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
