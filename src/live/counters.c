@@ -5,7 +5,8 @@
  * Each opened device has a small file in /dev/shm that holds a copy of its counters; the loop renews the copy every
  * few milliseconds while it works and before it sleeps.  A reader may see a copy that is being renewed: counters are
  * 8 bytes each and only ever grow, so each is right by itself.  A file whose process is gone is removed by
- * whoever finds it.  No file, no harm: the adapter runs without.
+ * whoever finds it.  No file, no harm: the adapter runs without.  Each shard has a file; the reader adds up those of a
+ * device.
  */
 #include "live/counters.h"
 
@@ -25,11 +26,12 @@
 
 #define FOLDER "/dev/shm"
 #define PREFIX "rocelab-counters-"
-#define MAGIC 0x726f63656c616201ull
+#define MAGIC 0x726f63656c616202ull
 
 struct live_export {
     uint64_t magic, bytes;
-    uint32_t pid, slot;
+    uint32_t pid, slot; /* of the device: its first shard's slot */
+    uint32_t own_slot, spare;
     char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
     struct nic_counters nic;
     struct wire_counters wire;
@@ -68,7 +70,8 @@ void counters_open(struct live *live)
     close(fd);
     if (live->page == NULL) return;
     live->page->pid = (uint32_t)getpid();
-    live->page->slot = registry_slot(live->registry);
+    live->page->slot = registry_slot(live->first->registry);
+    live->page->own_slot = registry_slot(live->registry);
     snprintf(live->page->device, LIVE_NAME_MAX, "%s", live->device.name);
     snprintf(live->page->ifname, LIVE_NAME_MAX, "%s", live->device.ifname);
     program_name(live->page->program);
@@ -81,7 +84,7 @@ void counters_close(struct live *live)
     char name[128];
 
     if (live->page == NULL) return;
-    file_name(name, sizeof name, live->page->pid, live->page->slot);
+    file_name(name, sizeof name, live->page->pid, live->page->own_slot);
     unlink(name);
     munmap(live->page, sizeof *live->page);
     live->page = NULL;
@@ -95,20 +98,34 @@ void counters_export(struct live *live)
     live->page->own = live->own;
 }
 
+/* Counters are uint64_t throughout. */
+static void sum(void *to, const void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+        ((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
+}
+_Static_assert(sizeof(struct nic_counters) % sizeof(uint64_t) == 0 &&
+                   sizeof(struct wire_counters) % sizeof(uint64_t) == 0,
+               "nothing else in between");
+
 const struct nic_counters *live_counters(struct live *live)
 {
-    if (live_enter(live) == 0) {
+    if (shard_enter_all(live) == 0) {
         live->told = *nic_counters(live->nic);
-        live_leave(live);
+        for (unsigned i = 1; i < live->shards; i++)
+            if (live->shard[i]) sum(&live->told, nic_counters(live->shard[i]->nic), sizeof live->told);
+        shard_leave_all(live);
     }
     return &live->told;
 }
 
 const struct wire_counters *live_wire_counters(struct live *live)
 {
-    if (live_enter(live) == 0) {
+    if (shard_enter_all(live) == 0) {
         live->wire_told = live->wire->counters;
-        live_leave(live);
+        for (unsigned i = 1; i < live->shards; i++)
+            if (live->shard[i]) sum(&live->wire_told, &live->shard[i]->wire->counters, sizeof live->wire_told);
+        shard_leave_all(live);
     }
     return &live->wire_told;
 }
@@ -158,6 +175,20 @@ static int read_one(const char *entry, struct live_counter_set *set)
     return 0;
 }
 
+/* The last of the list is another shard of one before it: counted there. */
+static bool joins(struct live_counter_set *list, unsigned last)
+{
+    const struct live_counter_set *shard = &list[last];
+
+    for (unsigned i = 0; i < last; i++) {
+        if (list[i].pid != shard->pid || list[i].slot != shard->slot) continue;
+        for (unsigned c = 0; c < shard->counters; c++)
+            list[i].counter[c].value += shard->counter[c].value;
+        return true;
+    }
+    return false;
+}
+
 int live_counters_read(struct live_counter_set **ret, unsigned *ret_count)
 {
     struct live_counter_set *list = NULL;
@@ -176,7 +207,7 @@ int live_counters_read(struct live_counter_set **ret, unsigned *ret_count)
             return -ENOMEM;
         }
         list = grown;
-        if (read_one(entry->d_name, &list[count]) == 0) count++;
+        if (read_one(entry->d_name, &list[count]) == 0 && !joins(list, count)) count++;
     }
     closedir(folder);
     *ret = list;

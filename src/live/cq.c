@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion queues and channels.
+ * Completion queues.
  *
  * A queue is the ring that src/nic fills.  A receive taken from a shared queue carries the number of its record
  * as wr_id, since such receives complete in any order; here it becomes what the application posted, and the record
  * is free again.  Completions of a queue pair that is destroyed stay, as they do with the kernel's software adapter:
  * a program that sees its peer leave may destroy first and poll for what was done before after that.
  *
- * A channel is an eventfd in semaphore mode (one count per event, so poll() tells the truth) and a list of the
- * queues that have events, in order.  An armed queue makes one event for the first completion that comes
- * after it was armed, or the first that is solicited or failed (volume 1, 11.4.2.2).
+ * Where the device is shared out (shard.c), each shard whose queue pairs feed the queue has such a ring, its part, and
+ * what a call of src/nic put there is moved on at once to a ring that polls take from, under a lock of its own.  So a
+ * poll never waits for a shard at work.  The order of a queue pair's completions is kept, since they all go one way;
+ * between queue pairs none is promised.  When that ring is full completions wait in their parts, so such a queue
+ * holds more than was asked for before it overruns.
+ *
+ * An armed queue makes one event for the first completion that comes after it was armed, or the first that is
+ * solicited or failed (volume 1, 11.4.2.2).
  *
  * Polling makes progress only when there is nothing to hand out.  A completion that a burst
  * brings is handed out before the acknowledgements that the same burst caused are sent: they go with the next
@@ -20,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "live/live_int.h"
@@ -36,32 +40,69 @@
 #define STRANGER_PS PS_MS    /* who keeps the core so long has not been waiting for us */
 #define GAP_PS (20 * PS_US)  /* between two polls: the application did something else */
 
-int live_channel_create(struct live *live, struct live_channel **ret)
+static void release(struct live_cq *cq)
 {
-    struct live_channel *channel = malloc(sizeof *channel);
-
-    if (channel == NULL) return -ENOMEM;
-    *channel = (struct live_channel){.live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
-    if (channel->fd < 0) {
-        int error = -errno;
-        free(channel);
-        return error;
+    for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
+        if (cq->part[i]) free(cq->part[i]->nic.slot);
+        free(cq->part[i]);
     }
-    *ret = channel;
+    free(cq->own.slot);
+    pthread_mutex_destroy(&cq->lock);
+    free(cq);
+}
+
+/* What polls take from is the device's, or the queue's own. */
+static int cq_enter(struct live_cq *cq)
+{
+    if (!shard_many(cq->live)) return live_enter(cq->live);
+    if (live_inert(cq->live)) return -ENODEV;
+    pthread_mutex_lock(&cq->lock);
     return 0;
 }
 
-int live_channel_destroy(struct live_channel *channel)
+static void cq_leave(struct live_cq *cq)
 {
-    if (channel->users) return -EBUSY;
-    close(channel->fd);
-    free(channel);
+    if (shard_many(cq->live))
+        pthread_mutex_unlock(&cq->lock);
+    else
+        live_leave(cq->live);
+}
+
+static void link_armed(struct cq_part *part)
+{
+    if (part->armed) return;
+    part->armed = true;
+    part->armed_next = part->live->armed;
+    part->live->armed = part;
+}
+
+int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret)
+{
+    struct cq_part *part = cq->part[shard->number];
+
+    if (part == NULL) {
+        part = calloc(1, sizeof *part);
+        struct nic_cqe *slot = calloc(cq->ready->mask + 1, sizeof *slot);
+        if (!part || !slot) {
+            free(part);
+            free(slot);
+            return -ENOMEM;
+        }
+        nic_cq_init(&part->nic, slot, cq->ready->mask + 1);
+        part->live = shard;
+        part->cq = cq;
+        part->next = shard->parts;
+        shard->parts = part;
+        if (__atomic_load_n(&cq->armed, __ATOMIC_RELAXED)) link_armed(part);
+        __atomic_store_n(&cq->part[shard->number], part, __ATOMIC_RELEASE);
+    }
+    *ret = part;
     return 0;
 }
 
-int live_channel_fd(const struct live_channel *channel)
+static struct cq_part *part_of(struct live_cq *cq, unsigned number)
 {
-    return channel->fd;
+    return __atomic_load_n(&cq->part[number], __ATOMIC_ACQUIRE);
 }
 
 int live_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app, struct live_cq **ret)
@@ -75,102 +116,107 @@ int live_cq_create(struct live *live, uint32_t entries, struct live_channel *cha
         free(slot);
         return error;
     }
-    nic_cq_init(&cq->nic, slot, power_of_two(entries));
+    pthread_mutex_init(&cq->lock, NULL);
+    nic_cq_init(&cq->own, slot, power_of_two(entries));
     cq->live = live;
+    cq->ready = &cq->own;
     cq->channel = channel;
     cq->app = app;
-    if (channel) channel->users++;
+    if (!shard_many(live)) {
+        struct cq_part *part;
+        error = cq_part_get(cq, live, &part);
+        if (error == 0) cq->ready = &part->nic;
+        free(cq->own.slot);
+        cq->own.slot = NULL;
+    }
     live_leave(live);
+    if (error < 0) {
+        release(cq);
+        return error;
+    }
+    if (channel) __atomic_fetch_add(&channel->users, 1, __ATOMIC_RELAXED);
     *ret = cq;
+    return 0;
+}
+
+/* The ring in other memory; what it holds stays.  -EINVAL: that is more than fits. */
+static int move_ring(struct nic_cq *ring, uint32_t size)
+{
+    if (ring->tail - ring->head > size) return -EINVAL;
+    struct nic_cqe *slot = calloc(size, sizeof *slot);
+    if (slot == NULL) return -ENOMEM;
+    for (uint32_t i = ring->head; i != ring->tail; i++)
+        slot[i & (size - 1)] = ring->slot[i & ring->mask];
+    free(ring->slot);
+    ring->slot = slot;
+    ring->mask = size - 1;
     return 0;
 }
 
 int live_cq_resize(struct live_cq *cq, uint32_t entries)
 {
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
-    uint32_t size = power_of_two(entries);
-    struct nic_cqe *slot = calloc(size, sizeof *slot);
-    int error = slot ? live_enter(cq->live) : -ENOMEM;
-    if (error < 0) {
-        free(slot);
-        return error;
+    int error = cq_enter(cq);
+    if (error < 0) return error;
+    error = move_ring(cq->ready, power_of_two(entries));
+    cq_leave(cq);
+    if (error < 0 || !shard_many(cq->live)) return error;
+    for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
+        struct cq_part *part = part_of(cq, i);
+        if (part == NULL || live_enter(part->live) < 0) continue;
+        (void)move_ring(&part->nic, power_of_two(entries)); /* one that stays larger does no harm */
+        live_leave(part->live);
     }
-    uint32_t held = cq->nic.tail - cq->nic.head;
-    if (held > size) {
-        error = -EINVAL;
-        free(slot);
-    } else {
-        for (uint32_t i = cq->nic.head; i != cq->nic.tail; i++)
-            slot[i & (size - 1)] = cq->nic.slot[i & cq->nic.mask];
-        free(cq->nic.slot);
-        cq->nic.slot = slot;
-        cq->nic.mask = size - 1;
-    }
-    live_leave(cq->live);
-    return error;
+    return 0;
 }
 
 uint32_t live_cq_entries(const struct live_cq *cq)
 {
-    return cq->nic.mask + 1;
+    return cq->ready->mask + 1;
 }
 
-static void disarm(struct live_cq *cq)
+static void disarm(struct cq_part *part)
 {
-    struct live_cq **at = &cq->live->armed;
+    struct cq_part **at = &part->live->armed;
 
-    while (*at && *at != cq)
+    while (*at && *at != part)
         at = &(*at)->armed_next;
-    if (*at) *at = cq->armed_next;
-    cq->armed = false;
+    if (*at) *at = part->armed_next;
+    part->armed = false;
 }
 
-static void channel_remove(struct live_channel *channel, struct live_cq *cq)
+bool cq_armed(struct live *live)
 {
-    struct live_cq **at = &channel->head, *last = NULL;
-
-    while (*at && *at != cq) {
-        last = *at;
-        at = &(*at)->channel_next;
-    }
-    if (*at == NULL) return;
-    *at = cq->channel_next;
-    if (channel->tail == cq) channel->tail = last;
+    /* An event that another shard's completion has made leaves the parts of the others in their lists. */
+    while (shard_many(live) && live->armed && !__atomic_load_n(&live->armed->cq->armed, __ATOMIC_RELAXED))
+        disarm(live->armed);
+    return live->armed != NULL;
 }
 
-static void channel_append(struct live_channel *channel, struct live_cq *cq)
+static void part_forget(struct cq_part *part)
 {
-    cq->channel_next = NULL;
-    if (channel->head)
-        channel->tail->channel_next = cq;
-    else
-        channel->head = cq;
-    channel->tail = cq;
+    struct live *live = part->live;
+    struct cq_part **at = &live->parts;
+
+    if (live_enter(live) < 0) return;
+    disarm(part);
+    nic_cq_forget(live->nic, &part->nic);
+    while (*at != part)
+        at = &(*at)->next;
+    *at = part->next;
+    live_leave(live);
 }
 
 int live_cq_destroy(struct live_cq *cq)
 {
-    struct live *live = cq->live;
-
-    if (live_enter(live) == 0) {
-        if (cq->users) {
-            live_leave(live);
-            return -EBUSY;
-        }
-        disarm(cq);
-        nic_cq_forget(live->nic, &cq->nic);
-        events_forget(live, cq->app);
-        if (cq->channel) {
-            if (cq->pending) channel_remove(cq->channel, cq);
-            cq->pending = 0; /* counts of the eventfd that are left make a waiter look in vain, once */
-            cq->channel->users--;
-        }
-        while (cq->acked != cq->delivered)
-            pthread_cond_wait(&live->acked, &live->lock);
-        live_leave(live);
+    if (!live_inert(cq->live)) {
+        if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
+        for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++)
+            if (cq->part[i]) part_forget(cq->part[i]);
+        events_forget(cq->live, cq->app);
+        channel_forget(cq);
     }
-    free(cq->nic.slot);
-    free(cq);
+    release(cq);
     return 0;
 }
 
@@ -194,12 +240,73 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     unsigned count = 0;
 
     while (count < max) {
-        const struct nic_cqe *cqe = nic_cq_poll(&cq->nic);
+        const struct nic_cqe *cqe = nic_cq_poll(cq->ready);
         if (cqe == NULL) break;
         ret[count] = *cqe;
         own_id(cq->live, &ret[count++]);
     }
     return count;
+}
+
+static bool wanted(const struct live_cq *cq)
+{
+    if (!cq->armed || cq->ready->tail == cq->arm_tail) return false;
+    if (!cq->solicited_only) return true;
+    for (uint32_t i = cq->arm_tail; i != cq->ready->tail; i++) {
+        const struct nic_cqe *cqe = &cq->ready->slot[i & cq->ready->mask];
+        if (cqe->status != NIC_SUCCESS || (cqe->receive && cqe->solicited)) return true;
+    }
+    return false;
+}
+
+static void tell(struct cq_part *part)
+{
+    __atomic_store_n(&part->cq->armed, false, __ATOMIC_RELAXED);
+    disarm(part);
+    channel_tell(part->cq);
+}
+
+/* For who looks without the lock. */
+static void say_held(struct live_cq *cq)
+{
+    __atomic_store_n(&cq->held, cq->own.tail - cq->own.head + cq->backlog, __ATOMIC_RELEASE);
+}
+
+/* From a shard's part to where it is polled. */
+static void move_on(struct cq_part *part)
+{
+    struct live_cq *cq = part->cq;
+    struct nic_cq *from = &part->nic, *to = &cq->own;
+
+    pthread_mutex_lock(&cq->lock);
+    while (from->head != from->tail && to->tail - to->head <= to->mask) {
+        struct nic_cqe *cqe = &to->slot[to->tail & to->mask];
+        *cqe = *nic_cq_poll(from);
+        own_id(part->live, cqe);
+        to->tail++;
+    }
+    if (from->head == from->tail)
+        from->head = from->tail = 0; /* the same few lines again and again */
+    else
+        cq->backlog = true;
+    say_held(cq);
+    if (wanted(cq)) tell(part);
+    pthread_mutex_unlock(&cq->lock);
+}
+
+void cq_settle(struct live *live)
+{
+    struct cq_part *next;
+
+    if (shard_many(live)) {
+        for (struct cq_part *part = live->parts; part; part = part->next)
+            if (part->nic.head != part->nic.tail) move_on(part);
+        return;
+    }
+    for (struct cq_part *part = live->armed; part; part = next) {
+        next = part->armed_next;
+        if (wanted(part->cq)) tell(part);
+    }
 }
 
 static void adapt(struct live *live, bool helped)
@@ -227,41 +334,113 @@ static bool offer_core(struct live *live)
     return taken;
 }
 
+static void offer_helped(struct live *live, bool came)
+{
+    if (!__atomic_load_n(&live->yielded, __ATOMIC_RELAXED)) return;
+    __atomic_store_n(&live->yielded, false, __ATOMIC_RELAXED);
+    adapt(live, came);
+}
+
+static bool holds(const struct live_cq *cq)
+{
+    if (shard_many(cq->live)) return __atomic_load_n(&cq->held, __ATOMIC_ACQUIRE) != 0;
+    return cq->ready->head != cq->ready->tail;
+}
+
+/* What a poll that finds nothing does for a shard.  True: a burst came. */
+static bool advance(struct live *live, const struct live_cq *cq, ps_t now)
+{
+    bool owed = live->tx_wanted; /* since the poll before: a stream of completions must not hold ACKs back */
+
+    __atomic_store_n(&live->polled_at, now, __ATOMIC_RELAXED);
+    pthread_getcpuclockid(pthread_self(), &live->poller);
+    if (!live->thread_runs) thread_forwarded(live, now);
+    bool came = progress_rx(live, now);
+    progress_tick(live, now);
+    if ((owed || !holds(cq)) && live->tx_wanted) progress_tx(live, now);
+    live->own.polls_empty += !holds(cq);
+    /* What this call took from the wire the thread does not see; if nobody polls again, it has to act.  And it
+     * sleeps on a wire that this call has told that somebody is awake: asking for the deadline takes that back. */
+    if (!live->stands_back) {
+        if (wire_deadline(live->wire) == 0) live->rx_more = true;
+        progress_wake(live);
+    }
+    return came;
+}
+
+/* Completions that found no room when they came. */
+static void fetch_backlog(struct live_cq *cq)
+{
+    for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
+        struct cq_part *part = part_of(cq, i);
+        if (part == NULL || live_enter(part->live) < 0) continue;
+        if (part->nic.head != part->nic.tail) move_on(part);
+        live_leave(part->live);
+    }
+}
+
+static unsigned take_own(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+{
+    if (!holds(cq)) return 0;
+    pthread_mutex_lock(&cq->lock);
+    unsigned count = take(cq, ret, max);
+    bool backlog = cq->backlog;
+    cq->backlog = false;
+    say_held(cq);
+    pthread_mutex_unlock(&cq->lock);
+    if (backlog) fetch_backlog(cq);
+    return count;
+}
+
+/* Of a queue of several shards.  One that its thread, or somebody else, is at work on is left alone. */
+static int poll_many(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+{
+    struct live *first = cq->live;
+    unsigned count = take_own(cq, ret, max);
+
+    if (count || max == 0) return (int)count;
+    ps_t now = live_now(), limit = __atomic_load_n(&first->yield_after, __ATOMIC_RELAXED);
+    if (now - __atomic_load_n(&cq->polled_at, __ATOMIC_RELAXED) > GAP_PS)
+        __atomic_store_n(&cq->vain_since, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&cq->polled_at, now, __ATOMIC_RELAXED);
+    unsigned turn = __atomic_fetch_add(&cq->turn, 1, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < first->shards && !holds(cq); i++) {
+        const struct cq_part *part = part_of(cq, (turn + i) % first->shards);
+        if (part == NULL) continue;
+        if (__atomic_load_n(&part->live->taken, __ATOMIC_RELAXED)) {
+            __atomic_store_n(&part->live->polled_at, now, __ATOMIC_RELAXED);
+            continue;
+        }
+        if (!shard_try(part->live)) continue;
+        uint64_t before = part->live->wire->counters.rx_packets;
+        (void)advance(part->live, cq, now);
+        if (part->live->wire->counters.rx_packets - before >= LIVE_STREAM) shard_give(part->live);
+        live_leave(part->live);
+    }
+    count = take_own(cq, ret, max);
+    offer_helped(first, count != 0);
+    if (count) __atomic_store_n(&cq->vain_since, now, __ATOMIC_RELAXED);
+    if (count == 0 && now - __atomic_load_n(&cq->vain_since, __ATOMIC_RELAXED) > limit && offer_core(first))
+        count = take_own(cq, ret, max);
+    return (int)count;
+}
+
 int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 {
     struct live *live = cq->live;
-    int error = live_enter(live);
     bool yield = false;
 
+    if (shard_many(live)) return live_inert(live) ? -ENODEV : poll_many(cq, ret, max);
+    int error = live_enter(live);
     if (error < 0) return error;
     unsigned count = take(cq, ret, max);
     if (count == 0 && max) {
         ps_t now = live_now();
-        bool owed = live->tx_wanted; /* since the poll before: a stream of completions must not hold ACKs back */
         if (now - live->polled_at > GAP_PS) live->vain_since = now;
-        __atomic_store_n(&live->polled_at, now, __ATOMIC_RELAXED);
-        pthread_getcpuclockid(pthread_self(), &live->poller);
-        if (!live->thread_runs) thread_forwarded(live, now);
-        bool came = progress_rx(live, now);
-        if (__atomic_load_n(&live->yielded, __ATOMIC_RELAXED)) {
-            __atomic_store_n(&live->yielded, false, __ATOMIC_RELAXED);
-            adapt(live, came);
-        }
-        progress_tick(live, now);
+        offer_helped(live, advance(live, cq, now));
         count = take(cq, ret, max);
-        if ((count == 0 || owed) && live->tx_wanted) {
-            progress_tx(live, now);
-            if (count == 0) count = take(cq, ret, max);
-        }
-        live->own.polls_empty += count == 0;
         if (count) live->vain_since = now;
         yield = count == 0 && now - live->vain_since > __atomic_load_n(&live->yield_after, __ATOMIC_RELAXED);
-        /* What this call took from the wire the thread does not see; if nobody polls again, it has to act.  And it
-         * sleeps on a wire that this call has told that somebody is awake: asking for the deadline takes that back. */
-        if (!live->stands_back) {
-            if (wire_deadline(live->wire) == 0) live->rx_more = true;
-            progress_wake(live);
-        }
     }
     live_leave(live);
     /* "Nothing" is old by now.  A program that believed it, and then found the event that its peer has left, would take
@@ -273,107 +452,80 @@ int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return (int)count;
 }
 
-int live_cq_arm(struct live_cq *cq, bool solicited_only)
+/* Of one shard: its thread is waited for from now on. */
+static void arm_part(struct cq_part *part)
 {
-    struct live *live = cq->live;
-    int error = live_enter(live);
+    struct live *live = part->live;
 
-    if (error < 0) return error;
-    if (!cq->armed) {
-        cq->armed = true;
-        cq->solicited_only = solicited_only;
-        cq->arm_tail = cq->nic.tail;
-        cq->armed_next = live->armed;
-        live->armed = cq;
-    } else if (!solicited_only) {
-        cq->solicited_only = false;
-    }
-    if (live->tx_wanted) progress_tx(live, live_now());
-    /* The thread may be standing back because of the polls before; from now on it is waited for. */
+    link_armed(part);
+    if (live->tx_wanted && !shard_leaves(live)) progress_tx(live, live_now());
+    /* It may be standing back because of the polls before. */
     if (live->thread_runs && live->stands_back) {
         live->stands_back = false;
         live->sleep_until = 0;
         eventfd_write(live->wake_fd, 1);
     }
-    live_leave(live);
+}
+
+int live_cq_arm(struct live_cq *cq, bool solicited_only)
+{
+    int error = cq_enter(cq);
+
+    if (error < 0) return error;
+    if (!cq->armed) {
+        cq->solicited_only = solicited_only;
+        cq->arm_tail = cq->ready->tail;
+        __atomic_store_n(&cq->armed, true, __ATOMIC_RELAXED);
+    } else if (!solicited_only) {
+        cq->solicited_only = false;
+    }
+    if (!shard_many(cq->live)) arm_part(cq->part[0]);
+    cq_leave(cq);
+    for (unsigned i = 0; shard_many(cq->live) && i < LIVE_SHARDS_MAX; i++) {
+        struct cq_part *part = part_of(cq, i);
+        if (part == NULL || live_enter(part->live) < 0) continue;
+        arm_part(part);
+        live_leave(part->live);
+    }
     return 0;
 }
 
-static bool wanted(const struct live_cq *cq)
+/* Completions of a queue pair out of a ring. */
+static void forget(struct nic_cq *ring, uint32_t qpn, struct live_srq *srq)
 {
-    if (cq->nic.tail == cq->arm_tail) return false;
-    if (!cq->solicited_only) return true;
-    for (uint32_t i = cq->arm_tail; i != cq->nic.tail; i++) {
-        const struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
-        if (cqe->status != NIC_SUCCESS || (cqe->receive && cqe->solicited)) return true;
-    }
-    return false;
-}
+    uint32_t kept = ring->head;
 
-void cq_notify(struct live *live)
-{
-    struct live_cq *next;
-
-    for (struct live_cq *cq = live->armed; cq; cq = next) {
-        next = cq->armed_next;
-        if (!wanted(cq)) continue;
-        disarm(cq);
-        if (cq->channel == NULL) continue;
-        if (cq->pending++ == 0) channel_append(cq->channel, cq);
-        eventfd_write(cq->channel->fd, 1);
-    }
-}
-
-int live_channel_wait(struct live_channel *channel, struct live_cq **ret, void **ret_app)
-{
-    for (;;) {
-        eventfd_t value;
-        if (live_inert(channel->live)) return -ENODEV; /* before an event is taken that is the parent's */
-        if (eventfd_read(channel->fd, &value) < 0) return -errno;
-        int error = live_enter(channel->live);
-        if (error < 0) return error;
-        struct live_cq *cq = channel->head;
-        if (cq) {
-            channel_remove(channel, cq);
-            if (--cq->pending) channel_append(channel, cq);
-            cq->delivered++;
-            *ret = cq;
-            *ret_app = cq->app;
-        }
-        live_leave(channel->live);
-        if (cq) return 0;
-    }
-}
-
-void live_cq_ack_events(struct live_cq *cq, unsigned events)
-{
-    if (live_enter(cq->live) < 0) return;
-    cq->acked += events;
-    pthread_cond_broadcast(&cq->live->acked);
-    live_leave(cq->live);
-}
-
-void cq_forget(struct live_cq *cq, uint32_t qpn)
-{
-    struct nic_qp *nic_qp = nic_qp_find(cq->live->nic, qpn);
-    const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
-    uint32_t kept = cq->nic.head;
-
-    for (uint32_t i = cq->nic.head; i != cq->nic.tail; i++) {
-        const struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
+    for (uint32_t i = ring->head; i != ring->tail; i++) {
+        const struct nic_cqe *cqe = &ring->slot[i & ring->mask];
         if (cqe->qpn != qpn)
-            cq->nic.slot[kept++ & cq->nic.mask] = *cqe;
-        else if (cqe->receive && !cqe->own_id && qp && qp->srq)
-            srq_release(qp->srq, cqe->wr_id);
+            ring->slot[kept++ & ring->mask] = *cqe;
+        else if (cqe->receive && !cqe->own_id && srq)
+            srq_release(srq, cqe->wr_id);
     }
-    if (cq->armed && (int32_t)(cq->arm_tail - kept) > 0) cq->arm_tail = kept;
-    cq->nic.tail = kept;
+    ring->tail = kept;
 }
 
-void cq_keep(struct live_cq *cq, uint32_t qpn)
+void cq_forget(struct cq_part *part, uint32_t qpn)
 {
-    for (uint32_t i = cq->nic.head; i != cq->nic.tail; i++) {
-        struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
-        if (cqe->qpn == qpn) own_id(cq->live, cqe);
+    struct live_cq *cq = part->cq;
+    struct nic_qp *nic_qp = nic_qp_find(part->live->nic, qpn);
+    const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
+    bool many = shard_many(part->live);
+
+    forget(&part->nic, qpn, qp ? qp->srq : NULL);
+    if (many) {
+        pthread_mutex_lock(&cq->lock);
+        forget(&cq->own, qpn, NULL);
+        say_held(cq);
+    }
+    if (cq->armed && (int32_t)(cq->arm_tail - cq->ready->tail) > 0) cq->arm_tail = cq->ready->tail;
+    if (many) pthread_mutex_unlock(&cq->lock);
+}
+
+void cq_keep(struct cq_part *part, uint32_t qpn)
+{
+    for (uint32_t i = part->nic.head; i != part->nic.tail; i++) {
+        struct nic_cqe *cqe = &part->nic.slot[i & part->nic.mask];
+        if (cqe->qpn == qpn) own_id(part->live, cqe);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An opened device: adapter, wire, registry and thread, one set for each interface of a process, counted.
+ * An opened device: adapter, wire, registry and thread, one set for each interface of a process, counted; further sets
+ * for what is shared out (shard.c) hang on the first.
  *
  * A process that forks keeps its devices; in the child they are inert (every call answers -ENODEV), since sockets,
  * shared memory and QPNs belong to the parent.  A child that wants RDMA opens the device anew and gets its own.
@@ -35,7 +36,10 @@ bool live_inert(const struct live *live)
 int live_enter(struct live *live)
 {
     if (live_inert(live)) return -ENODEV;
-    pthread_mutex_lock(&live->lock);
+    if (shard_many(live))
+        shard_lock(live);
+    else
+        pthread_mutex_lock(&live->lock);
     return 0;
 }
 
@@ -46,15 +50,20 @@ void live_leave(struct live *live)
 
 /* In the child: let go of the copies of the parent's descriptors, which would keep its sockets alive, and of nothing
  * else. */
+static void let_go(struct live *live)
+{
+    __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
+    wire_close(live->wire);
+    registry_leave(live->registry);
+    close(live->wake_fd);
+    if (live->netlink_fd >= 0) close(live->netlink_fd);
+}
+
 static void fork_child(void)
 {
-    for (struct live *live = list; live; live = live->next) {
-        __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
-        wire_close(live->wire);
-        registry_leave(live->registry);
-        close(live->wake_fd);
-        if (live->netlink_fd >= 0) close(live->netlink_fd);
-    }
+    for (struct live *live = list; live; live = live->next)
+        for (unsigned i = live->shards; i-- > 0;)
+            if (live->shard[i]) let_go(live->shard[i]);
     list = NULL;
     pthread_mutex_init(&list_lock, NULL);
 }
@@ -64,13 +73,13 @@ static void fork_prepare(void)
 {
     pthread_mutex_lock(&list_lock);
     for (struct live *live = list; live; live = live->next)
-        pthread_mutex_lock(&live->lock);
+        (void)shard_enter_all(live);
 }
 
 static void fork_parent(void)
 {
     for (struct live *live = list; live; live = live->next)
-        pthread_mutex_unlock(&live->lock);
+        shard_leave_all(live);
     pthread_mutex_unlock(&list_lock);
 }
 
@@ -215,43 +224,88 @@ static void dismantle(struct live *live)
     free(live->key);
     free(live->member);
     free(live->mad);
-    pthread_cond_destroy(&live->acked);
+    pthread_mutex_destroy(&live->watch_lock);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }
 
+/* What every shard has. */
 static int assemble(struct live *live, char *why, size_t why_bytes)
 {
-    int error = live_environment_read(&live->env, why, why_bytes);
+    int error = registry_join(&live->registry, why, why_bytes);
 
-    if (error == 0) error = registry_join(&live->registry, why, why_bytes);
     if (error == 0) registry_set_interface(live->registry, live->device.ifindex);
     if (error == 0) error = nic_make(live);
     if (error == 0) error = wire_make(live, why, why_bytes);
     if (error < 0) return error;
     live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (live->wake_fd < 0) return -ENOMEM;
+    counters_open(live);
+    return 0;
+}
+
+/* What a device has once, and its first shard. */
+static int assemble_first(struct live *live, char *why, size_t why_bytes)
+{
+    int error = live_environment_read(&live->env, why, why_bytes);
+
+    if (error < 0) return error;
+    live->shards = shard_count(&live->env);
+    error = assemble(live, why, why_bytes);
+    if (error < 0) return error;
     live->mad_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     live->netlink_fd = netlink_open();
     live->mad = calloc(LIVE_MADS, sizeof *live->mad);
-    if (live->wake_fd < 0 || live->mad_fd < 0 || live->mad == NULL) return -ENOMEM;
-    counters_open(live);
+    if (live->mad_fd < 0 || live->mad == NULL) return -ENOMEM;
     return thread_start(live);
+}
+
+static struct live *live_new(const struct live_device *device)
+{
+    struct live *live = calloc(1, sizeof *live);
+
+    if (live == NULL) return NULL;
+    pthread_mutex_init(&live->lock, NULL);
+    pthread_mutex_init(&live->watch_lock, NULL);
+    live->device = *device;
+    live->wake_fd = live->mad_fd = live->netlink_fd = -1;
+    live->tx_retry = PS_NEVER;
+    live->users = 1;
+    return live;
+}
+
+int device_open_shard(struct live *first, unsigned number)
+{
+    struct live *live = live_new(&first->device);
+    char why[256] = "";
+
+    if (live == NULL) return -ENOMEM;
+    live->first = first;
+    live->number = number;
+    live->shards = first->shards;
+    live->env = first->env; /* what it says now may be meant for others */
+    live->env.fault.seed += number;
+    live->env.source_ports = (uint16_t)((first->env.source_ports + first->shards - 1) / first->shards);
+    int error = assemble(live, why, sizeof why);
+    if (error == 0) error = memory_tell(live);
+    if (error == 0) error = thread_start(live);
+    if (error < 0) {
+        dismantle(live);
+        return error;
+    }
+    first->shard[number] = live;
+    return 0;
 }
 
 static int open_new(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct live *live = calloc(1, sizeof *live);
+    struct live *live = live_new(device);
 
     if (live == NULL) return -ENOMEM;
     pthread_once(&once, install);
-    pthread_mutex_init(&live->lock, NULL);
-    pthread_cond_init(&live->acked, NULL);
-    live->device = *device;
-    live->wake_fd = live->mad_fd = live->netlink_fd = -1;
-    live->tx_retry = PS_NEVER;
-    live->users = 1;
-    int error = assemble(live, why, why_bytes);
+    live->first = live->shard[0] = live;
+    int error = assemble_first(live, why, why_bytes);
     if (error < 0) {
         dismantle(live);
         return error;
@@ -304,8 +358,10 @@ void live_close(struct live *live)
     while (*at != live)
         at = &(*at)->next;
     *at = live->next;
-    thread_stop(live);
-    dismantle(live);
+    for (unsigned i = live->shards; i-- > 0;) /* the first last: its thread looks after all */
+        if (live->shard[i]) thread_stop(live->shard[i]);
+    for (unsigned i = live->shards; i-- > 0;)
+        if (live->shard[i]) dismantle(live->shard[i]);
     pthread_mutex_unlock(&list_lock);
 }
 

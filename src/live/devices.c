@@ -295,6 +295,15 @@ static bool follow_gids(struct live *live, const struct live_device *before)
     return changed;
 }
 
+/* Other shards have the first's table; what their wire cannot have is not usable there. */
+static void follow_first(struct live *shard)
+{
+    struct live_device before = shard->device;
+
+    shard->device = shard->first->device;
+    (void)follow_gids(shard, &before);
+}
+
 /* Has the kernel said anything?  What, is not read: it may have said more than there was room for. */
 static bool netlink_told(int fd)
 {
@@ -314,6 +323,8 @@ void netlink_look(struct live *live)
     struct live_device before = live->device;
     if (live_device_refresh(&live->device) == 0) {
         bool gids = follow_gids(live, &before);
+        for (unsigned i = 1; i < live->shards; i++)
+            if (live->shard[i]) follow_first(live->shard[i]);
         if (before.up != live->device.up)
             events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
         if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);

@@ -116,6 +116,14 @@ static int parse_vlan(const struct reading *r, struct live_environment *env, uin
     return parse_range(r, 0, 4094, ret);
 }
 
+static int parse_shards(const struct reading *r, struct live_environment *env, uint16_t *ret)
+{
+    (void)env;
+    if (strcmp(r->text, "auto") != 0) return parse_range(r, 1, LIVE_SHARDS_MAX, ret);
+    *ret = 0;
+    return 0;
+}
+
 static int parse_unit(const struct reading *r, enum unit_kind kind, uint64_t *ret)
 {
     const char *why = "";

@@ -12,6 +12,8 @@
 #include "live/wire.h"
 #include "nic/cc.h"
 
+#define LIVE_SHARDS_MAX 8u
+
 enum live_wire { LIVE_WIRE_AUTO, LIVE_WIRE_UDP, LIVE_WIRE_SHM, LIVE_WIRE_PACKET };
 
 #define LIVE_NO_VLAN UINT16_MAX
@@ -24,7 +26,8 @@ struct live_environment {
     bool has_fault;
     uint16_t port;
     uint16_t source_ports;
-    uint16_t vlan; /* LIVE_NO_VLAN: no tags */
+    uint16_t vlan;   /* LIVE_NO_VLAN: no tags */
+    uint16_t shards; /* 0: auto */
     uint64_t rate_bps;
     uint64_t window_bytes;
     uint64_t seed;

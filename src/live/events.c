@@ -3,7 +3,8 @@
  * Asynchronous events: what src/nic and the machine's interfaces tell, to every listener.
  *
  * A listener has an eventfd in semaphore mode and a ring.  When the ring is full the oldest event gives way: whoever
- * does not read them does not want them.
+ * does not read them does not want them.  Events come from every shard and listeners are the first's: they have a lock
+ * of their own, under which no other is taken but a listener's hooks' own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +23,17 @@ static const uint8_t kind_of[NIC_EVENTS] = {
 void events_push(struct live *live, enum live_event_kind kind, void *app)
 {
     const struct live_event event = {.kind = kind, .app = app};
+    struct live *first = live->first;
 
-    for (struct live_watch *watch = live->watches; watch; watch = watch->next) {
+    pthread_mutex_lock(&first->watch_lock);
+    for (struct live_watch *watch = first->watches; watch; watch = watch->next) {
         if (watch->hooks.wants && !watch->hooks.wants(watch->hooks.owner, &event)) continue;
         bool full = watch->tail - watch->head == LIVE_EVENTS;
         watch->head += full;
         watch->event[watch->tail++ % LIVE_EVENTS] = event;
         if (!full) eventfd_write(watch->fd, 1);
     }
+    pthread_mutex_unlock(&first->watch_lock);
 }
 
 void events_collect(struct live *live)
@@ -41,7 +45,7 @@ void events_collect(struct live *live)
         if (event.srq) {
             app = ((struct live_srq *)((char *)event.srq - offsetof(struct live_srq, nic)))->app;
         } else if (event.cq) {
-            app = ((struct live_cq *)((char *)event.cq - offsetof(struct live_cq, nic)))->app;
+            app = ((struct cq_part *)((char *)event.cq - offsetof(struct cq_part, nic)))->cq->app;
         } else {
             struct nic_qp *qp = nic_qp_find(live->nic, event.qpn);
             if (qp == NULL) continue;
@@ -58,34 +62,37 @@ int live_watch_create(struct live *live, struct live_watch **ret)
     if (watch == NULL) return -ENOMEM;
     watch->live = live;
     watch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    int error = watch->fd < 0 ? -errno : live_enter(live);
+    int error = watch->fd < 0 ? -errno : live_inert(live) ? -ENODEV : 0;
     if (error < 0) {
         if (watch->fd >= 0) close(watch->fd);
         free(watch);
         return error;
     }
+    pthread_mutex_lock(&live->watch_lock);
     watch->next = live->watches;
     live->watches = watch;
-    live_leave(live);
+    pthread_mutex_unlock(&live->watch_lock);
     *ret = watch;
     return 0;
 }
 
 void live_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
 {
-    if (live_enter(watch->live) < 0) return;
+    if (live_inert(watch->live)) return;
+    pthread_mutex_lock(&watch->live->watch_lock);
     watch->hooks = *hooks;
-    live_leave(watch->live);
+    pthread_mutex_unlock(&watch->live->watch_lock);
 }
 
 void live_watch_destroy(struct live_watch *watch)
 {
-    if (live_enter(watch->live) == 0) {
+    if (!live_inert(watch->live)) {
         struct live_watch **at = &watch->live->watches;
+        pthread_mutex_lock(&watch->live->watch_lock);
         while (*at != watch)
             at = &(*at)->next;
         *at = watch->next;
-        live_leave(watch->live);
+        pthread_mutex_unlock(&watch->live->watch_lock);
     }
     close(watch->fd);
     free(watch);
@@ -102,12 +109,12 @@ int live_watch_wait(struct live_watch *watch, struct live_event *ret)
         eventfd_t value;
         if (live_inert(watch->live)) return -ENODEV; /* before an event is taken that is the parent's */
         if (eventfd_read(watch->fd, &value) < 0) return -errno;
-        int error = live_enter(watch->live);
-        if (error < 0) return error;
+        if (live_inert(watch->live)) return -ENODEV;
+        pthread_mutex_lock(&watch->live->watch_lock);
         bool found = watch->head != watch->tail;
         if (found) *ret = watch->event[watch->head++ % LIVE_EVENTS];
         if (found && watch->hooks.taken) watch->hooks.taken(watch->hooks.owner, ret);
-        live_leave(watch->live);
+        pthread_mutex_unlock(&watch->live->watch_lock);
         if (found) return 0;
     }
 }
@@ -115,7 +122,8 @@ int live_watch_wait(struct live_watch *watch, struct live_event *ret)
 /* An object is about to be gone: its events are not told any more. */
 void events_forget(struct live *live, const void *app)
 {
-    for (struct live_watch *watch = live->watches; watch; watch = watch->next) {
+    pthread_mutex_lock(&live->first->watch_lock);
+    for (struct live_watch *watch = live->first->watches; watch; watch = watch->next) {
         uint32_t kept = watch->head;
         for (uint32_t i = watch->head; i != watch->tail; i++) {
             struct live_event event = watch->event[i % LIVE_EVENTS];
@@ -123,4 +131,5 @@ void events_forget(struct live *live, const void *app)
         }
         watch->tail = kept;
     }
+    pthread_mutex_unlock(&live->first->watch_lock);
 }

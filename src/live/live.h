@@ -8,8 +8,8 @@
  * Progress.  live_poll() and live_post_*() make progress inline, in the caller's thread.  A thread of
  * our own keeps one-sided operations and timers going while the application computes or sleeps: it
  * waits on the wire's descriptor and for the adapter's next deadline, and steps back while
- * the application polls.  All of a device is under one lock; completions become visible only after
- * their bytes are in place.
+ * the application polls.  A device is under one lock, or, where there are cores for it, its queue pairs are shared out
+ * and each share is; completions become visible only after their bytes are in place.
  *
  * All calls answer 0 or -errno, and touch ret_* only on success.
  */
@@ -226,8 +226,8 @@ struct live_event {
     void *app; /* of the QP, CQ or SRQ; NULL for the port's */
 };
 struct live_watch; /* a listener: each opened ibv_context has one */
-/* What a listener wants to hear, and a word before it does; NULL: everything, nothing.  Both are called with the device
- * locked, so an object cannot be destroyed between the taking of its event and taken(). */
+/* What a listener wants to hear, and a word before it does; NULL: everything, nothing.  Both are called with the
+ * listeners locked, so an object cannot be destroyed between the taking of its event and taken(). */
 struct live_watch_hooks {
     void *owner;
     bool (*wants)(void *owner, const struct live_event *event);

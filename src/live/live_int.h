@@ -2,8 +2,13 @@
 /*
  * The insides of a live adapter, and what its files call of each other.
  *
+ * A device is one `struct live`, or several: shards, which share its queue pairs out (shard.c).  The first is what
+ * callers of live.h hold.
+ *
  * All fields of `struct live` and of everything that hangs on it are under `lock`, but for those marked
- * otherwise.  Functions here expect the lock held unless they say so; the calls of live.h take it.
+ * otherwise.  Functions here expect the lock held unless they say so; the calls of live.h take it.  Locks are taken in
+ * this order: the list of devices, the first shard, other shards by their number, a completion queue, its channel or
+ * the listeners.
  *
  * Packets between nic and wire are built in lanes, by destination, or where the peer reads them; their descriptors live
  * only for the length of a call.  What stays in the pool are ACKs that wait for their turn, and what selective repeat
@@ -12,6 +17,7 @@
 #ifndef ROCELAB_LIVE_LIVE_INT_H
 #define ROCELAB_LIVE_LIVE_INT_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +40,7 @@
 #define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
 #define LIVE_LANES 8u    /* runs that are built side by side */
+#define LIVE_STREAM 8u   /* packets at a time: more will follow */
 #define LIVE_PKEY 0xffffu
 #define LIVE_QPN_CM 1u
 #define LIVE_QPN_MULTICAST 0xffffffu
@@ -66,6 +73,7 @@ struct live_mr {
 
 struct live_mw {
     struct live *live;
+    struct live *home; /* the shard that knows it: of the queue pair that last bound it */
     uint32_t key, pd;
     int type;
 };
@@ -76,16 +84,33 @@ struct key_slot { /* by key >> 8 */
     uint8_t tag; /* low byte of the next key of this slot */
 };
 
-struct live_cq {
+struct cq_part { /* what one shard puts into a completion queue; under that shard's lock */
     struct nic_cq nic;
     struct live *live;
+    struct live_cq *cq;
+    struct cq_part *next;       /* of the shard's */
+    struct cq_part *armed_next; /* of those armed, while it is */
+    bool armed;
+};
+
+/* With one shard a queue is its only part, under the device's lock.  With several it has a ring and a lock of its own,
+ * to which every shard brings what its part holds. */
+struct live_cq {
+    struct live *live; /* the first shard */
+    struct nic_cq *ready;
+    struct nic_cq own;
+    struct cq_part *part[LIVE_SHARDS_MAX]; /* by number of the shard; atomic where there are several; NULL: none */
+    pthread_mutex_t lock;                  /* several shards: ready, and what follows up to `channel` */
+    uint32_t held;                         /* atomic: completions in `ready`; 0: there is none to fetch */
+    bool backlog;                          /* `ready` was full, and a part holds more */
+    bool armed, solicited_only;            /* armed: atomic where there are several shards */
+    uint32_t arm_tail;
+    uint32_t turn;              /* atomic: the part to look at first */
+    ps_t polled_at, vain_since; /* atomic, several shards: as in struct live */
     struct live_channel *channel;
     void *app;
-    uint32_t users; /* QPs */
-    bool armed, solicited_only;
-    uint32_t arm_tail;
-    struct live_cq *armed_next;
-    uint32_t pending;             /* events in the channel's queue */
+    uint32_t users;               /* atomic: QPs */
+    uint32_t pending;             /* events in the channel's queue; this and what follows under the channel's lock */
     uint32_t delivered, acked;    /* events */
     struct live_cq *channel_next; /* while pending */
 };
@@ -93,7 +118,9 @@ struct live_cq {
 struct live_channel {
     struct live *live;
     int fd;
-    uint32_t users;
+    uint32_t users; /* atomic */
+    pthread_mutex_t lock;
+    pthread_cond_t acked; /* an event was acknowledged */
     struct live_cq *head, *tail;
 };
 
@@ -110,7 +137,7 @@ struct live_qp {
     struct live *live;
     struct nic_qp *nic;
     struct nic_qp_config config;
-    struct live_cq *send_cq, *recv_cq;
+    struct cq_part *send_cq, *recv_cq;
     struct live_srq *srq;
     void *app;
     uint32_t path; /* of config.remote; 0: none */
@@ -180,12 +207,23 @@ struct live_own_counters {
 
 struct live {
     pthread_mutex_t lock;
-    pthread_cond_t acked; /* an event was acknowledged */
-    struct live *next;    /* of all opened; under the list's lock */
-    unsigned users;       /* under the list's lock */
-    bool inert;           /* atomic: a child of fork; nothing may be touched */
+    struct live *next; /* of all opened; under the list's lock */
+    unsigned users;    /* under the list's lock */
+    bool inert;        /* atomic: a child of fork; nothing may be touched */
     bool stop;
     bool alone; /* not shared with others that open the same interface */
+
+    /* shard.c */
+    struct live *first;
+    struct live *shard[LIVE_SHARDS_MAX]; /* of the first: those opened, itself at 0 */
+    unsigned shards;                     /* that there may be; the same in all */
+    unsigned number;                     /* of this one */
+    unsigned shard_next;                 /* of the first: for the next queue pair */
+    unsigned windows;                    /* of the first: of type 1 */
+    bool taken;                          /* atomic: the thread does all the work, others only bring and fetch */
+    bool lets_in;                        /* the thread is at work, and lets others in between */
+    bool bursting;                       /* it did so with received packets in its hands: only posts may come in */
+    unsigned posts_wait, others_wait;    /* atomic: for the lock */
 
     struct live_device device;
     struct live_environment env;
@@ -222,10 +260,11 @@ struct live {
     struct key_slot *key;
     uint32_t keys, key_next;
     struct live_qp *qps;
-    struct live_cq *armed;
+    struct cq_part *parts, *armed;
     uint32_t srqs;
     struct member *member;
     uint32_t members;
+    pthread_mutex_t watch_lock; /* of the first: the listeners and their rings */
     struct live_watch *watches;
 
     struct live_mad *mad;
@@ -261,6 +300,39 @@ void live_leave(struct live *live);
 
 /* device.c: a second adapter on the same interface, for tests of two in one process */
 int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+int device_open_shard(struct live *first, unsigned number); /* the first is locked */
+
+/* shard.c */
+unsigned shard_count(const struct live_environment *env); /* that a device may have */
+static inline bool shard_many(const struct live *live)
+{
+    return live->shards > 1;
+}
+/* Those of several shards: */
+void shard_lock(struct live *live);      /* not while the thread has packets in its hands */
+bool shard_try(struct live *live);       /* likewise, without waiting; false: not locked */
+void shard_lock_post(struct live *live); /* for who posts, and does nothing else */
+/* live_enter() for who posts, or looks at what posts change. */
+static inline int shard_enter_post(struct live *live)
+{
+    if (!shard_many(live)) return live_enter(live);
+    if (live_inert(live)) return -ENODEV;
+    shard_lock_post(live);
+    return 0;
+}
+/* The thread has the lock and lets others have it, if there are any; `bursting`: posts alone. */
+void shard_let_in(struct live *live, bool bursting);
+void shard_give(struct live *live); /* to the thread: there is more to do than a caller should */
+
+/* What a caller brings is sent by the thread. */
+static inline bool shard_leaves(const struct live *live)
+{
+    return shard_many(live) && (live->bursting || __atomic_load_n(&live->taken, __ATOMIC_RELAXED));
+}
+/* The shard for a queue pair, opened if it is not; the lock of none is held. */
+int shard_choose(struct live *first, const struct live_qp_init *init, struct live **ret);
+int shard_enter_all(struct live *first); /* those that are open; -ENODEV */
+void shard_leave_all(struct live *first);
 
 /* memory.c */
 bool memory_copy(void *to, const void *from, size_t bytes); /* false: not there */
@@ -270,6 +342,8 @@ bool memory_scatter(struct live *live, const struct work *work, uint64_t offset,
 void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes);
 bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original);
 int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr);
+int memory_bring_home(struct live_mw *mw, struct live *shard); /* before it is bound there; no lock is held */
+int memory_tell(struct live *shard);                           /* a new shard the keys there are; the first is locked */
 
 /* path.c */
 int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */
@@ -284,9 +358,15 @@ const uint8_t *peer_kept(const struct live *live);                         /* th
 void peer_release(struct live *live);
 
 /* cq.c */
-void cq_notify(struct live *live);
-void cq_forget(struct live_cq *cq, uint32_t qpn); /* completions of a QP that begins anew */
-void cq_keep(struct live_cq *cq, uint32_t qpn);   /* of one that goes: they need it no more */
+/* What a shard puts into the queue; made if there is none.  Both the first and the shard are locked. */
+int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret);
+void cq_settle(struct live *live);                  /* there are completions: to where they are polled, and events */
+bool cq_armed(struct live *live);                   /* somebody waits for an event of a queue of this shard */
+void cq_forget(struct cq_part *part, uint32_t qpn); /* completions of a QP that begins anew */
+void cq_keep(struct cq_part *part, uint32_t qpn);   /* of one that goes: they need it no more */
+/* channel.c */
+void channel_tell(struct live_cq *cq);   /* an event, if it has a channel */
+void channel_forget(struct live_cq *cq); /* it goes; waits until its events are acknowledged */
 
 /* srq.c */
 void srq_release(struct live_srq *srq, uint64_t index);
@@ -344,6 +424,7 @@ void thread_stop(struct live *live);
 /* devices.c */
 void device_gids_merge(struct live_device *device, const struct live_device *fresh);
 int netlink_open(void);
-void netlink_look(struct live *live); /* interfaces or addresses may have changed: then they are read anew */
+/* Interfaces or addresses may have changed: then they are read anew.  All shards are locked. */
+void netlink_look(struct live *live);
 
 #endif

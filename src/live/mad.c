@@ -24,7 +24,7 @@
 #define SLOT_SHIFT 22 /* of a communication id */
 #define REJ_INVALID_SERVICE_ID 8u
 #define SIDR_SERVICE_ID_NOT_SUPPORTED 1u
-#define BURSTS_BEFORE 256 /* taken in before a datagram: more than a ring holds, and bounded */
+#define BURSTS_BEFORE 1024 /* taken in before a datagram: more than a ring holds, and bounded */
 
 static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES]);
 
@@ -82,7 +82,7 @@ static void refuse(struct live *live, const struct wire_packet *packet, const ui
 void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
                  bool forwarded)
 {
-    uint32_t own = registry_slot(live->registry);
+    uint32_t own = registry_slot(live->first->registry);
 
     if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != LIVE_MAD_BYTES || p->ud.qkey != QKEY_CM) {
         live->own.rx_malformed++;
@@ -98,6 +98,10 @@ void mad_receive(struct live *live, const struct wire_packet *packet, const stru
             live->own.rx_mads_dropped++;
         if (error != -ECONNREFUSED) return;
         /* Its process is gone: our own manager answers for it that the connection is not known. */
+    }
+    if (live != live->first) { /* whose queue the manager reads; it is older, so this is seldom */
+        live->own.rx_mads_dropped += registry_forward(live->registry, own, packet) < 0;
+        return;
     }
     if (!live->mad_read || live->mad_tail - live->mad_head == LIVE_MADS) {
         live->own.rx_mads_dropped++;
@@ -146,12 +150,29 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
     return error;
 }
 
+/* The first is locked; the others are while `act` is at them. */
+static void each_shard(struct live *first, void (*act)(struct live *))
+{
+    act(first);
+    for (unsigned i = 1; i < first->shards; i++) {
+        if (first->shard[i] == NULL) continue;
+        shard_lock(first->shard[i]);
+        act(first->shard[i]);
+        live_leave(first->shard[i]);
+    }
+}
+
+static void flush(struct live *live)
+{
+    if (live->tx_wanted) progress_tx(live, live_now());
+}
+
 int live_mad_send(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
 {
     if (to->gid_index >= live->device.gids) return -EINVAL;
     int error = live_enter(live);
     if (error < 0) return error;
-    if (live->tx_wanted) progress_tx(live, live_now());
+    each_shard(live, flush);
     error = send_mad(live, to, mad);
     live_leave(live);
     return error;
@@ -179,7 +200,7 @@ int live_mad_receive(struct live *live, struct live_mad *ret)
     if (error < 0) return error;
     live->mad_read = true;
     int count = live->mad_head != live->mad_tail;
-    if (count) take_in(live);
+    if (count) each_shard(live, take_in);
     if (count) *ret = live->mad[live->mad_head++ % LIVE_MADS];
     if (live->mad_head == live->mad_tail) (void)eventfd_read(live->mad_fd, &value);
     live_leave(live);

@@ -5,7 +5,8 @@
  * A key is a slot number and, in its low byte, a tag that changes each time the slot is used again, so that an old
  * key is not mistaken for a new one.  L_Key and R_Key are the same (volume 1, 10.6.3).  Remote requests
  * are judged by src/nic, which holds the same keys; here they are looked at once more when bytes move, since a
- * region may go away between the first packet of a message and its last.
+ * region may go away between the first packet of a message and its last.  The table is the first shard's; it is read
+ * with one shard locked and changed with all of them locked.
  *
  * A copy runs under a guard: a thread-local jump buffer that the SIGSEGV and SIGBUS handler returns to.  Without a
  * guard the handler hands the signal to whoever had it before us.  Programs and libraries install handlers when they
@@ -135,7 +136,8 @@ bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, 
 
 static struct key_slot *slot_of(const struct live *live, uint32_t key)
 {
-    return key >> 8 < live->keys ? &live->key[key >> 8] : NULL;
+    const struct live *first = live->first;
+    return key >> 8 < first->keys ? &first->key[key >> 8] : NULL;
 }
 
 static struct live_mr *region_of(const struct live *live, uint32_t key)
@@ -218,7 +220,7 @@ static int key_take(struct live *live, uint32_t *ret_key)
     return -ENOMEM;
 }
 
-static int region_tell(struct live_mr *mr, bool alive)
+static int region_tell_one(const struct live_mr *mr, struct live *shard, bool alive)
 {
     struct nic_mr told = {.va = mr->iova,
                           .bytes = mr->bytes,
@@ -227,7 +229,29 @@ static int region_tell(struct live_mr *mr, bool alive)
                           .rights = (uint8_t)mr->access,
                           .fixed = true,
                           .live = alive};
-    return mr->bytes ? nic_mr_set(mr->live->nic, &told) : 0;
+    return mr->bytes ? nic_mr_set(shard->nic, &told) : 0;
+}
+
+/* All shards, or none. */
+static int region_tell(const struct live_mr *mr, bool alive)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < mr->live->shards && error == 0; i++)
+        if (mr->live->shard[i]) error = region_tell_one(mr, mr->live->shard[i], alive);
+    for (unsigned i = 0; i < mr->live->shards && error < 0 && alive; i++)
+        if (mr->live->shard[i]) (void)region_tell_one(mr, mr->live->shard[i], false);
+    return error;
+}
+
+int memory_tell(struct live *shard)
+{
+    const struct live *first = shard->first;
+    int error = 0;
+
+    for (uint32_t i = 0; i < first->keys && error == 0; i++)
+        if (first->key[i].mr) error = region_tell_one(first->key[i].mr, shard, true);
+    return error;
 }
 
 int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
@@ -238,7 +262,7 @@ int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, u
 
     if (mr == NULL) return -ENOMEM;
     memory_guard_install();
-    int error = live_enter(live);
+    int error = shard_enter_all(live);
     if (error < 0) {
         free(mr);
         return error;
@@ -248,7 +272,7 @@ int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, u
     error = key_take(live, &mr->key);
     if (error == 0) error = region_tell(mr, true);
     if (error == 0) live->key[mr->key >> 8].mr = mr;
-    live_leave(live);
+    shard_leave_all(live);
     if (error < 0)
         free(mr);
     else
@@ -258,7 +282,7 @@ int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, u
 
 int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access)
 {
-    int error = live_enter(mr->live);
+    int error = shard_enter_all(mr->live);
 
     if (error < 0) return error;
     region_tell(mr, false);
@@ -274,16 +298,16 @@ int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, ui
     struct key_slot *slot = &mr->live->key[mr->key >> 8];
     if (pd || addr) mr->key = (mr->key & ~255u) | ++slot->tag;
     error = region_tell(mr, true);
-    live_leave(mr->live);
+    shard_leave_all(mr->live);
     return error;
 }
 
 void live_mr_destroy(struct live_mr *mr)
 {
-    if (live_enter(mr->live) == 0) {
+    if (shard_enter_all(mr->live) == 0) {
         region_tell(mr, false);
         mr->live->key[mr->key >> 8].mr = NULL;
-        live_leave(mr->live);
+        shard_leave_all(mr->live);
     }
     free(mr);
 }
@@ -298,19 +322,20 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
     struct live_mw *mw = malloc(sizeof *mw);
 
     if (mw == NULL) return -ENOMEM;
-    int error = live_enter(live);
+    int error = shard_enter_all(live);
     if (error < 0) {
         free(mw);
         return error;
     }
-    *mw = (struct live_mw){.live = live, .pd = pd, .type = type};
+    *mw = (struct live_mw){.live = live, .home = live, .pd = pd, .type = type};
     error = key_take(live, &mw->key);
     if (error == 0) {
         struct nic_mr told = {.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
         error = nic_mr_set(live->nic, &told);
     }
     if (error == 0) live->key[mw->key >> 8].mw = mw;
-    live_leave(live);
+    live->windows += error == 0 && type == 1;
+    shard_leave_all(live);
     if (error < 0)
         free(mw);
     else
@@ -320,10 +345,11 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
 
 int live_mw_destroy(struct live_mw *mw)
 {
-    if (live_enter(mw->live) == 0) {
-        nic_mr_set(mw->live->nic, &(struct nic_mr){.key = mw->key, .window = true});
+    if (shard_enter_all(mw->live) == 0) {
+        nic_mr_set(mw->home->nic, &(struct nic_mr){.key = mw->key, .window = true});
         mw->live->key[mw->key >> 8].mw = NULL;
-        live_leave(mw->live);
+        mw->live->windows -= mw->type == 1;
+        shard_leave_all(mw->live);
     }
     free(mw);
     return 0;
@@ -332,6 +358,24 @@ int live_mw_destroy(struct live_mw *mw)
 uint32_t live_mw_key(const struct live_mw *mw)
 {
     return mw->key;
+}
+
+/* A window is known to one shard: it is moved to that of the queue pair that is to bind it. */
+int memory_bring_home(struct live_mw *mw, struct live *shard)
+{
+    int error = shard_enter_all(mw->live);
+
+    if (error < 0) return error;
+    const struct nic_mr *known = mw->home == shard ? NULL : nic_mr_find(mw->home->nic, mw->key);
+    if (known) {
+        struct nic_mr window = *known;
+        error = nic_mr_set(shard->nic, &window);
+        window.live = false;
+        if (error == 0) (void)nic_mr_set(mw->home->nic, &window);
+        if (error == 0) mw->home = shard;
+    }
+    shard_leave_all(mw->live);
+    return error;
 }
 
 int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr)

@@ -71,14 +71,16 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
 int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
 {
     struct live *live = qp->live;
-    int error = live_enter(live);
+    int error = 0;
 
+    if (shard_many(live) && send->wr.verb == NIC_BIND_MW && send->mw) error = memory_bring_home(send->mw, live);
+    if (error == 0) error = shard_enter_post(live);
     if (error < 0) return error;
     ps_t now = live_now();
     __atomic_store_n(&live->posted_at, now, __ATOMIC_RELAXED);
     error = post(qp, send, now);
     progress_settle(live);
-    if (!more || error < 0) {
+    if ((!more || error < 0) && !shard_leaves(live)) {
         if (live->tx_wanted) progress_tx(live, now);
         progress_wake(live);
     }
@@ -92,7 +94,7 @@ int live_post_recv(struct live_qp *qp, const struct live_recv *recv)
     uint64_t room = 0;
 
     if (qp->config.rq_size == 0 || recv->sges > qp->recv_sges) return -EINVAL;
-    int error = live_enter(live);
+    int error = shard_enter_post(live);
     if (error < 0) return error;
     struct work *work = &qp->recv[qp->recv_next & qp->recv_mask];
     for (unsigned i = 0; i < recv->sges; i++) {
@@ -101,7 +103,7 @@ int live_post_recv(struct live_qp *qp, const struct live_recv *recv)
     }
     work->sges = recv->sges;
     struct nic_recv posted = {.wr_id = recv->wr_id, .local = (uintptr_t)work, .length = room};
-    error = nic_post_recv(live->nic, qp->nic, &posted, live->polled_at, &live->io); /* when does not matter to it */
+    error = nic_post_recv(live->nic, qp->nic, &posted, 0, &live->io); /* when does not matter to it */
     if (error == 0) qp->recv_next++;
     progress_settle(live);
     live_leave(live);

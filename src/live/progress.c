@@ -18,6 +18,7 @@
 #include "packet/opcode.h"
 
 #define TX_PACKETS (2 * WIRE_BURST)
+#define RX_PACKETS 16u /* between two looks for who waits for the lock */
 #define ACKS_BEHIND 16u
 #define EXPORT_EVERY_PS (20 * PS_MS)
 #define BACKLOG_PS (100 * PS_MS)
@@ -33,7 +34,7 @@ void progress_settle(struct live *live)
 {
     if (live->io.kick) live->tx_wanted = true;
     live->io.kick = false;
-    if (live->io.completed && live->armed) cq_notify(live);
+    if (live->io.completed && (live->armed || shard_many(live))) cq_settle(live);
     live->io.completed = false;
     events_collect(live);
 }
@@ -70,17 +71,31 @@ void progress_tick(struct live *live, ps_t now)
     }
 }
 
+/* What is missing is asked for before the rest of a burst is looked at, which may take long.  Nobody is let in:
+ * received packets are in our hands. */
+static void answer_amid(struct live *live, ps_t now)
+{
+    bool lets_in = live->lets_in;
+
+    live->lets_in = false;
+    progress_tx(live, now);
+    live->lets_in = lets_in;
+}
+
+/* Who is not the thread of a shard takes few: the rest is for that. */
 bool progress_rx(struct live *live, ps_t now)
 {
     struct wire_packet packet[WIRE_BURST];
-    int count = wire_rx(live->wire, packet, WIRE_BURST);
+    const unsigned most = shard_many(live) && !live->lets_in ? RX_PACKETS : WIRE_BURST;
 
-    live->rx_more = count == WIRE_BURST;
+    CHECK(!live->bursting);
+    int count = wire_rx(live->wire, packet, most);
+    live->rx_more = count == (int)most;
     for (int i = 0; i < count; i++) {
         uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
         receive_packet(live, &packet[i], false, now);
-        /* what is missing is asked for before the rest of the burst is looked at, which may take long */
-        if (nic_counters(live->nic)->tx_nak_sequence != naks) progress_tx(live, now);
+        if (nic_counters(live->nic)->tx_nak_sequence != naks) answer_amid(live, now);
+        if (live->lets_in && (unsigned)i % RX_PACKETS == RX_PACKETS - 1) shard_let_in(live, true);
     }
     if (count > 0) progress_settle(live);
     return count > 0;
@@ -204,18 +219,24 @@ static bool build_burst(struct live *live, ps_t now)
     return more;
 }
 
+/* Who is not the thread of a shard sends one burst, and leaves what is behind it to that. */
 void progress_tx(struct live *live, ps_t now)
 {
+    const bool few = shard_many(live) && !live->lets_in;
+    const unsigned most = few ? 1 : TX_PACKETS;
+
     build_flush(live, now);
-    for (unsigned packets = 0; packets < TX_PACKETS && build_room(live);) {
+    for (unsigned packets = 0; packets < most && build_room(live);) {
         unsigned before = live->out.total;
         live->tx_wanted = build_burst(live, now);
         packets += live->out.total - before;
         if (!live->tx_wanted || live->out.total == before) break;
         build_flush_complete(live, now);
+        if (live->lets_in) shard_let_in(live, false);
     }
     build_flush(live, now);
     progress_settle(live);
+    if (few && live->tx_wanted && live->tx_retry == PS_NEVER) shard_give(live);
 }
 
 /* The wire is not asked: it takes the question for its deadline for a sign that the thread goes to sleep. */

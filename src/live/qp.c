@@ -113,8 +113,6 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->pd = init->pd;
     qp->app = init->app;
     qp->signal_all = init->signal_all;
-    qp->send_cq = init->send_cq;
-    qp->recv_cq = init->recv_cq;
     qp->srq = init->srq;
     qp->config = nic_qp_config_default();
     qp->config.transport = init->transport;
@@ -122,8 +120,6 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->config.access = 0;
     qp->config.pd = init->pd;
     qp->config.cc = &live->env.cc;
-    qp->config.send_cq = init->send_cq ? &init->send_cq->nic : NULL;
-    qp->config.recv_cq = init->recv_cq ? &init->recv_cq->nic : NULL;
     qp->config.srq = init->srq ? &init->srq->nic : NULL;
     qp->config.born_reset = true;
     qp->config.app = qp;
@@ -143,28 +139,52 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     return error < 0 ? error : recv_ring(qp, init);
 }
 
-int live_qp_create(struct live *live, const struct live_qp_init *init, struct live_qp **ret)
+/* What its shard puts into its completion queues. */
+static int attach(struct live_qp *qp, const struct live_qp_init *init)
 {
+    int error = 0;
+
+    if (init->send_cq) error = cq_part_get(init->send_cq, qp->live, &qp->send_cq);
+    if (error == 0 && init->recv_cq) error = cq_part_get(init->recv_cq, qp->live, &qp->recv_cq);
+    qp->config.send_cq = qp->send_cq ? &qp->send_cq->nic : NULL;
+    qp->config.recv_cq = qp->recv_cq ? &qp->recv_cq->nic : NULL;
+    return error;
+}
+
+static void count_user(const struct cq_part *part, int by)
+{
+    if (part) __atomic_fetch_add(&part->cq->users, (uint32_t)by, __ATOMIC_ACQ_REL);
+}
+
+int live_qp_create(struct live *first, const struct live_qp_init *init, struct live_qp **ret)
+{
+    struct live *live;
+
     if (init->transport > NIC_UD || init->send_entries > LIVE_ENTRIES_MAX || init->recv_entries > LIVE_ENTRIES_MAX ||
         init->send_sges > LIVE_SGES_MAX || init->recv_sges > LIVE_SGES_MAX || init->inline_bytes > LIVE_INLINE_MAX)
         return -EINVAL;
+    int error = shard_choose(first, init, &live);
+    if (error < 0) return error;
     struct live_qp *qp = calloc(1, sizeof *qp);
-    int error = qp ? fill(qp, live, init) : -ENOMEM;
-    if (error == 0) error = live_enter(live);
+    error = qp ? fill(qp, live, init) : -ENOMEM;
+    if (error == 0) error = live_enter(first);
     if (error < 0) {
         if (qp) release(qp);
         return error;
     }
-    error = nic_qp_create(live->nic, 0, &qp->config, live_now(), &qp->nic);
+    if (live != first) shard_lock(live);
+    error = attach(qp, init);
+    if (error == 0) error = nic_qp_create(live->nic, 0, &qp->config, live_now(), &qp->nic);
     if (error == 0) {
         qp->qpn = nic_qp_number(qp->nic);
         qp->next = live->qps;
         live->qps = qp;
-        if (qp->send_cq) qp->send_cq->users++;
-        if (qp->recv_cq) qp->recv_cq->users++;
+        count_user(qp->send_cq, 1);
+        count_user(qp->recv_cq, 1);
         if (qp->srq) qp->srq->users++;
     }
-    live_leave(live);
+    if (live != first) live_leave(live);
+    live_leave(first);
     if (error < 0)
         release(qp);
     else
@@ -203,7 +223,7 @@ static uint32_t collect(struct live_qp *qp, const struct live_qp_attr *a)
 }
 
 /* RESET forgets all that was learned, and completions that wait; a queue pair that is destroyed leaves them. */
-static void reset(struct live_qp *qp, void (*completions)(struct live_cq *, uint32_t))
+static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint32_t))
 {
     struct live *live = qp->live;
     uint64_t record;
@@ -293,7 +313,7 @@ uint32_t live_qp_send_room(struct live_qp *qp)
 {
     uint32_t room;
 
-    if (live_enter(qp->live) < 0) return 0;
+    if (shard_enter_post(qp->live) < 0) return 0;
     room = qp->config.sq_size - nic_qp_queued(qp->nic);
     live_leave(qp->live);
     return room;
@@ -327,8 +347,8 @@ int live_qp_destroy(struct live_qp *qp)
         while (*at != qp)
             at = &(*at)->next;
         *at = qp->next;
-        if (qp->send_cq) qp->send_cq->users--;
-        if (qp->recv_cq) qp->recv_cq->users--;
+        count_user(qp->send_cq, -1);
+        count_user(qp->recv_cq, -1);
         if (qp->srq) qp->srq->users--;
         live_leave(live);
     }

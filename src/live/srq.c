@@ -149,7 +149,7 @@ int live_post_srq(struct live_srq *srq, const struct live_recv *recv)
     uint64_t room = 0;
 
     if (recv->sges > srq->sges) return -EINVAL;
-    int error = live_enter(srq->live);
+    int error = shard_enter_post(srq->live);
     if (error < 0) return error;
     uint32_t index = srq->free;
     if (index == NONE) {

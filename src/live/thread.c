@@ -31,7 +31,6 @@
 #define LINGER_PS (50 * PS_US) /* a stream pauses less than sleeping and waking cost */
 #define LINGER_LEAST_PS PS_US
 #define LINGER_REST 64u
-#define STREAM_PACKETS 8u
 #define ROUNDS 4
 #define VAIN_MOST 4u /* steps without the lock while somebody has handed something over */
 
@@ -61,7 +60,7 @@ static bool may_stand_back(struct live *live, ps_t now)
 {
     ps_t polled_at = __atomic_load_n(&live->polled_at, __ATOMIC_RELAXED);
 
-    if (live->armed || now < live->watch_until) return false;
+    if (cq_armed(live) || now < live->watch_until || __atomic_load_n(&live->taken, __ATOMIC_RELAXED)) return false;
     return now < polled_at + POLLED_RECENTLY_PS;
 }
 
@@ -104,17 +103,24 @@ static void note_miss(struct live *live, bool missed, ps_t now)
  * sees what came: ACKs wait a moment for its packets, which they can ride with.  Answers how long they may wait. */
 static ps_t rounds(struct live *live, ps_t now)
 {
-    bool active = now < called_at(live) + POLLED_RECENTLY_PS, hot = active && !live->owes;
-    uint64_t before = live->wire->counters.rx_packets;
+    const bool taken = __atomic_load_n(&live->taken, __ATOMIC_RELAXED);
+    bool active = !taken && now < called_at(live) + POLLED_RECENTLY_PS, hot = active && !live->owes;
+    uint64_t before = live->wire->counters.rx_packets, sent = live->wire->counters.tx_packets;
 
     live->owes = false;
+    live->lets_in = shard_many(live);
     for (int i = 0; i < ROUNDS; i++) {
         progress_rx(live, now);
         progress_tick(live, now);
         if (live->tx_wanted && !hot) progress_tx(live, now);
+        if (live->lets_in) shard_let_in(live, false);
         if (!live->rx_more) break;
     }
-    live->streams = !active && live->wire->counters.rx_packets - before >= STREAM_PACKETS;
+    live->lets_in = false;
+    uint64_t received = live->wire->counters.rx_packets - before;
+    live->streams = !active && received >= LIVE_STREAM;
+    if (taken) live->streams = received || live->wire->counters.tx_packets != sent;
+    if (live->streams && shard_many(live)) __atomic_store_n(&live->taken, true, __ATOMIC_RELAXED);
     if (hot && live->tx_wanted) {
         live->owes = true;
         return OWED_PS;
@@ -140,9 +146,13 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
     }
     uint64_t before = live->wire->counters.rx_packets;
     ps_t owed = rounds(live, now);
-    if (stood_back && !live->armed)
+    if (stood_back && !cq_armed(live))
         note_miss(live, live->wire->counters.rx_packets != before && ran_elsewhere(live, now), now);
     bool more = live->rx_more || (live->tx_wanted && live->tx_retry == PS_NEVER && !live->owes);
+    if (!more && !live->streams && __atomic_load_n(&live->taken, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&live->taken, false, __ATOMIC_RELAXED); /* before the thread sleeps; it looks once more */
+        more = true;
+    }
     ps_t deadline = more || live->streams ? 0 : progress_deadline(live);
     if (deadline == PS_NEVER) counters_export(live);
     if (live->owes && deadline > now + owed) deadline = now + owed;
@@ -152,15 +162,21 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
 }
 
 /* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
- * have to wake us.  Ends when the application takes the lock, which then does the work itself.  Bounded, so that
+ * have to wake us.  Ends when the application takes the lock, which then does the work itself; with several shards
+ * it has only brought something.  Bounded, so that
  * what else there is to look after is.  Answers when something last came. */
 static ps_t linger(struct live *live, ps_t patience)
 {
     ps_t now = live_now(), last = now, until = now + STEP_PS;
 
-    while (now < until && now < last + patience && pthread_mutex_trylock(&live->lock) == 0) {
+    while (now < until && now < last + patience) {
+        if (pthread_mutex_trylock(&live->lock) != 0) {
+            if (!shard_many(live)) break;
+            now = live_now();
+            continue;
+        }
         uint64_t before = live->wire->counters.rx_packets;
-        bool go_on = !live->stop && !live->armed;
+        bool go_on = !live->stop && !cq_armed(live);
         if (go_on) rounds(live, now);
         bool came = live->wire->counters.rx_packets != before;
         go_on = go_on && !live->owes;
@@ -178,11 +194,13 @@ struct patience {
 };
 
 /* How long to linger the next time: longer after a sleep so short that lingering would have been better.  But when the
- * longest was in vain and then something came as soon as we slept, the sender has waited for this core. */
-static void learn(struct patience *patience, ps_t last, bool came, ps_t now)
+ * longest was in vain and then something came as soon as we slept, the sender has waited for this core.  Shards are
+ * where there are cores. */
+static void learn(struct patience *patience, const struct live *live, ps_t last, bool came, ps_t now)
 {
     bool soon = came && now < last + 2 * LINGER_PS;
 
+    if (shard_many(live)) return;
     if (patience->rest) {
         patience->rest--;
     } else if (soon && patience->now >= LINGER_PS) {
@@ -202,7 +220,8 @@ static bool enter(struct live *live, bool hand_over, unsigned *vain)
 {
     bool entered = pthread_mutex_trylock(&live->lock) == 0;
 
-    if (!entered && (!hand_over || ++*vain < VAIN_MOST) && live_now() < called_at(live) + STEP_PS) {
+    if (!entered && !shard_many(live) && (!hand_over || ++*vain < VAIN_MOST) &&
+        live_now() < called_at(live) + STEP_PS) {
         __atomic_fetch_add(&live->lock_left, 1, __ATOMIC_RELAXED);
         return false;
     }
@@ -242,14 +261,14 @@ static void *run(void *argument)
         eventfd_t value;
         hand_over = ready > 0 && fd[1].revents;
         if (last && sleep) {
-            learn(&patience, last, ready > 0 && fd[3].revents, live_now());
+            learn(&patience, live, last, ready > 0 && fd[3].revents, live_now());
             last = 0;
         }
         if (ready > 0 && fd[0].revents) (void)eventfd_read(live->wake_fd, &value);
         if (ready > 0 && fd[2].revents) {
-            pthread_mutex_lock(&live->lock);
+            if (shard_enter_all(live) < 0) continue;
             netlink_look(live);
-            pthread_mutex_unlock(&live->lock);
+            shard_leave_all(live);
         }
     }
     pthread_mutex_unlock(&live->lock);

@@ -104,6 +104,7 @@ struct wire_shm {
     uid_t uid;
     int socket;
     bool armed;
+    bool tidy; /* rings of processes that are gone may be left */
     ps_t retry_at;
     unsigned addresses, turn, misses, incomings;
     uint32_t placing; /* the slot in whose ring packets are being built; 0: none */
@@ -408,11 +409,25 @@ static void notice_epoch(struct wire_shm *shm)
     memset(shm->rings, RINGS_UNKNOWN, sizeof shm->rings);
     for (uint32_t slot = 1; slot < SLOT_COUNT; slot++) {
         struct outgoing *out = &shm->outgoing[slot];
-        const struct incoming *in = &shm->incoming[slot];
         if (out->ring && registry_pid(shm->registry, slot) != out->pid) outgoing_close(out);
-        if (in->ring && registry_pid(shm->registry, slot) != in->pid &&
-            atomic_load_explicit(&in->ring->head, memory_order_acquire) == in->at)
+    }
+    shm->tidy = true;
+}
+
+/* Rings of processes that are gone, once they are empty.  Only before packets are handed up: those of the last call may
+ * be in use while answers to them are sent. */
+static void incoming_tidy(struct wire_shm *shm)
+{
+    if (!shm->tidy) return;
+    shm->tidy = false;
+    for (unsigned i = shm->incomings; i-- > 0;) {
+        uint32_t slot = shm->incoming_slot[i];
+        const struct incoming *in = &shm->incoming[slot];
+        if (registry_pid(shm->registry, slot) == in->pid) continue;
+        if (atomic_load_explicit(&in->ring->head, memory_order_acquire) == in->at)
             incoming_close(shm, slot);
+        else
+            shm->tidy = true;
     }
 }
 
@@ -588,6 +603,7 @@ static int shm_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
         if (atomic_load_explicit(&in->ring->tail, memory_order_relaxed) != in->at)
             atomic_store_explicit(&in->ring->tail, in->at, memory_order_release);
     }
+    incoming_tidy(shm);
     unsigned rings = shm->incomings;
     for (unsigned i = 0; i < rings && count < max; i++) {
         uint32_t slot = shm->incoming_slot[(shm->turn + i) % rings];

@@ -31,7 +31,7 @@ static void open_both(struct loop_pair *pair, bool srq)
 
 static bool waits(const struct loop_end *end)
 {
-    return end->cq->nic.head != end->cq->nic.tail;
+    return end->cq->ready->head != end->cq->ready->tail;
 }
 
 /* Progress for an end whose completions stay where they are: polls of another queue. */

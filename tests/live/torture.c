@@ -193,6 +193,15 @@ static void check_sums(void)
                 REQUIRE(pair[q].side[s].word[w] == pair[q].side[s].model[w]);
 }
 
+static void require_empty(const struct live *shard)
+{
+    REQUIRE(shard->qps == NULL && nic_qp_count(shard->nic) == 0);
+    REQUIRE(shard->pool.free_count == LIVE_POOL);
+    for (uint32_t i = 1 + LIVE_REPLIES; i < shard->paths; i++)
+        REQUIRE(shard->path[i].users == 0);
+    nic_audit(shard->nic, &shard->pool);
+}
+
 static void close_all(void)
 {
     for (unsigned q = 0; q < QPS; q++)
@@ -207,16 +216,14 @@ static void close_all(void)
         for (unsigned g = 0; g < GROUPS; g++)
             REQUIRE(live_cq_destroy(end[e].cq[g]) == 0);
         live_mr_destroy(end[e].mr);
-        REQUIRE(live_enter(live) == 0);
-        REQUIRE(live->qps == NULL && nic_qp_count(live->nic) == 0);
-        REQUIRE(live->pool.free_count == LIVE_POOL);
-        for (uint32_t i = 1 + LIVE_REPLIES; i < live->paths; i++)
-            REQUIRE(live->path[i].users == 0);
+        REQUIRE(shard_enter_all(live) == 0);
+        for (unsigned i = 0; i < live->shards; i++)
+            if (live->shard[i]) require_empty(live->shard[i]);
         for (uint32_t i = 0; i < live->keys; i++)
             REQUIRE(live->key[i].mr == NULL && live->key[i].mw == NULL);
-        nic_audit(live->nic, &live->pool);
-        live_leave(live);
+        shard_leave_all(live);
         live_close(live);
+        end[e].live = NULL;
         munmap(end[e].memory, MEMORY_BYTES);
     }
 }
