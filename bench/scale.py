@@ -5,7 +5,7 @@
     scale.py ROCELAB [--only NAME...] [--threads N] [--until TIME] [--json] [--print NAME]
 
 Hosts of 8 GPUs and 8 NICs of 400G in groups of 64 with 8 leaves, MTU 4096, DCQCN, PFC, clear-to-send, Simple, one channel a
-rail.  Without --only all of them, which takes about ten minutes on two idle cores; --until stops each at that virtual time
+rail.  Without --only all of them, which takes about nine minutes on two idle cores; --until stops each at that virtual time
 (then the columns are of the part).  --print writes the fabric file of one.  Two threads where there are two processors.
 
 Gates: 10240 ends within 300 s (where as many processors are idle as there are threads) and 6 GB.  Exits 1 when one is missed.

@@ -81,6 +81,9 @@ bool cli_number(const char *option, const char *text, uint32_t *ret);
 const char *cli_nearest(const char *wrong, const char *(*name)(const void *list, size_t index), const void *list,
                         size_t count);
 
+/* A folder to write into: made, or there and writable.  Known before a run, not after it; false after a message. */
+bool cli_folder(const char *option, const char *path);
+
 /* From now on an interrupt or SIGTERM counts here; the one after so many ends the program. */
 extern volatile sig_atomic_t cli_stopped;
 void cli_catch_stop(int times);

@@ -102,6 +102,8 @@ struct experiment {
     const char *id, *title, *source, *notes;
     bool quick;
     ps_t sample;
+    struct parameter *part; /* of all runs; a run's own of the same name goes first */
+    uint32_t parts;
     struct experiment_run *run;
     uint32_t runs;
     struct experiment_measure *measure;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,44 @@ static void read_measures(struct loader *loader, const struct tree *value, void 
         read_measure(loader, item, &experiment->measure[experiment->measures++]);
 }
 
+/* A part's text: as it stands, or that of a file beside the experiment's. */
+static const char *part_text(struct loader *loader, const struct tree *value, const char *path)
+{
+    const struct tree *name = value->type == TREE_MAP && value->count == 1 ? value->first : NULL;
+    const char *slash = strrchr(path, '/');
+    char beside[4096];
+    size_t length = 0;
+
+    if (value->type == TREE_SCALAR) return arena_strndup(loader->keep, value->text, strlen(value->text));
+    if (name == NULL || strcmp(name->key, "file") != 0 || name->type != TREE_SCALAR) {
+        read_error(loader, value->at, "%s: a part is a text, or {file: NAME}", value->key);
+        return "";
+    }
+    bool whole = name->text[0] == '/' || slash == NULL;
+    int written = snprintf(beside, sizeof(beside), "%.*s%s", whole ? 0 : (int)(slash - path + 1), path, name->text);
+    if (written < 0 || (size_t)written >= sizeof(beside)) {
+        read_error(loader, name->at, "%s: the name is too long", value->key);
+        return "";
+    }
+    const char *text = file_read(loader, beside, name->at, &length);
+    return text ? arena_strndup(loader->keep, text, length) : "";
+}
+
+static void read_parts(struct loader *loader, const struct tree *value, void *into)
+{
+    struct experiment *experiment = ((struct reading *)into)->experiment;
+
+    if (!read_is_map(loader, value, "parts")) return;
+    experiment->part = KEEP_NEW(loader, struct parameter, value->count);
+    if (!experiment->part) return;
+    for (const struct tree *item = value->first; item; item = item->next) {
+        struct parameter *part = &experiment->part[experiment->parts++];
+        part->name = arena_strndup(loader->keep, item->key, strlen(item->key));
+        part->text = part_text(loader, item, experiment->path);
+        if (!part->name || !part->text) loader->no_memory = true;
+    }
+}
+
 static void read_run(struct loader *loader, const struct tree *item, struct experiment_run *run)
 {
     uint64_t seeds = 1;
@@ -195,6 +234,7 @@ static void read_all(struct loader *loader, struct experiment *experiment)
     };
     static const struct field parts[] = {
         F_VALUE("fabric", FIELD_TEXT, struct reading, fabric, 0, 0),
+        F_CALL("parts", read_parts),
         F_CALL("runs", read_runs),
         F_CALL("measures", read_measures),
     };

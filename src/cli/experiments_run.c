@@ -14,6 +14,8 @@
 #include "cli/cli.h"
 #include "cli/experiments.h"
 
+#define FILL_DEPTH 4 /* parameters within parameters; a circle ends here */
+
 struct watch { /* of a probe during a run */
     struct probe *probe;
     ps_t next;     /* when it wants to look; PS_NEVER: not any more */
@@ -44,40 +46,50 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static const struct parameter *find_parameter(const struct experiment_run *run, const char *name, size_t length)
+static const struct parameter *find_parameter(const struct parameter *parameter, uint32_t count, const char *name,
+                                              size_t length)
 {
-    for (uint32_t i = 0; i < run->parameters; i++) {
-        const struct parameter *parameter = &run->parameter[i];
-        if (strlen(parameter->name) == length && memcmp(parameter->name, name, length) == 0) return parameter;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (strlen(parameter[i].name) == length && memcmp(parameter[i].name, name, length) == 0) return &parameter[i];
     return NULL;
 }
 
+/* Writes a text with what its parameters stand for, and theirs; false after a message. */
+static bool fill_in(const struct experiment *experiment, const struct experiment_run *run, const char *text, int depth,
+                    FILE *out)
+{
+    for (const char *at = text;;) {
+        size_t plain = strcspn(at, "$");
+        fwrite(at, 1, plain, out);
+        at += plain;
+        if (*at == '\0') return true;
+        bool braces = at[1] == '{';
+        const char *name = at + 1 + braces;
+        size_t named = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        const struct parameter *parameter = find_parameter(run->parameter, run->parameters, name, named);
+        if (parameter == NULL) parameter = find_parameter(experiment->part, experiment->parts, name, named);
+        if (parameter == NULL || (braces && name[named] != '}')) {
+            cli_error("%s: run '%s': no parameter '$%.*s'", experiment->path, run->name, (int)named, name);
+            return false;
+        }
+        if (depth == FILL_DEPTH) {
+            cli_error("%s: run '%s': '$%.*s' within parameters within parameters, %d deep", experiment->path, run->name,
+                      (int)named, name, FILL_DEPTH);
+            return false;
+        }
+        if (!fill_in(experiment, run, parameter->text, depth + 1, out)) return false;
+        at = name + named + braces;
+    }
+}
+
 /* The fabric's text with its parameters; the caller's to free.  NULL after a message. */
-static char *fill_in(const struct experiment *experiment, const struct experiment_run *run)
+static char *fabric_text(const struct experiment *experiment, const struct experiment_run *run)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    bool good = out != NULL;
+    bool good = out && fill_in(experiment, run, run->fabric, 0, out);
 
-    for (const char *at = run->fabric; good && *at;) {
-        size_t plain = strcspn(at, "$");
-        fwrite(at, 1, plain, out);
-        at += plain;
-        if (*at == '\0') break;
-        bool braces = at[1] == '{';
-        const char *name = at + 1 + braces;
-        size_t named = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        const struct parameter *parameter = find_parameter(run, name, named);
-        if (parameter == NULL || (braces && name[named] != '}')) {
-            cli_error("%s: run '%s': no parameter '$%.*s'", experiment->path, run->name, (int)named, name);
-            good = false;
-            break;
-        }
-        fputs(parameter->text, out);
-        at = name + named + braces;
-    }
     if (out == NULL || fclose(out) != 0) {
         cli_error("%s: run '%s': not enough memory", experiment->path, run->name);
         good = false;
@@ -245,7 +257,7 @@ static int run_seeds(struct experiment *experiment, const struct experiment_run 
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
     char name[128];
-    char *text = fill_in(experiment, run);
+    char *text = fabric_text(experiment, run);
     int error = 0;
 
     if (text == NULL) return -EINVAL;

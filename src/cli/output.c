@@ -4,7 +4,7 @@
  *
  * stdio forgets errno when a buffer is flushed in the middle of a report, and then a full disk
  * and a closed pipe look alike.  The first deserves a message, the second (`rocelab ... | head`)
- * does not; both end with status 2, because not everything was written.
+ * does not; both end with status 2, because not everything was written.  And folders that options name.
  */
 #include "cli/cli.h"
 
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES (256 * 1024)
@@ -84,4 +85,19 @@ struct text_style cli_style(void)
         .colour =
             terminal && (no_colour == NULL || no_colour[0] == '\0') && (kind == NULL || strcmp(kind, "dumb") != 0),
     };
+}
+
+bool cli_folder(const char *option, const char *path)
+{
+    struct stat stat_of;
+
+    if (mkdir(path, 0777) == 0) return true;
+    if (errno == EEXIST && stat(path, &stat_of) == 0) {
+        if (!S_ISDIR(stat_of.st_mode))
+            errno = ENOTDIR;
+        else if (access(path, W_OK | X_OK) == 0)
+            return true;
+    }
+    cli_error("--%s '%s': %s", option, path, strerror(errno));
+    return false;
 }

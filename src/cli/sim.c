@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +26,8 @@
 #define LOOK_EVERY_NS (NS / 10) /* the number of windows run at a time is chosen for about this */
 #define PROGRESS_EVERY_NS (NS / 5)
 #define PCAPS_MAX 64
+#define SERIES_LEAST (10 * PS_NS)          /* a frame of 1024 bytes at 800G */
+#define SERIES_SAMPLES (50u * 1000 * 1000) /* ports times steps: some gigabytes of series.csv */
 
 enum sim_option {
     SIM_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -139,8 +140,8 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case SIM_OPTION_SERIES:
         if (!cli_quantity(UNIT_TIME, "series", argument, &settings->series)) return false;
-        if (settings->series > 0) return true;
-        cli_error("--series '%s': more than 0, as in 10us", argument);
+        if (settings->series >= SERIES_LEAST) return true;
+        cli_error("--series '%s': 10ns or more, as in 10us", argument);
         return false;
     case SIM_OPTION_PCAP:
         return set_pcap(settings, argument);
@@ -180,8 +181,8 @@ static void more_help(FILE *out)
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
           "  rocelab sim --each link pod64.yaml\n"
-          "\nExit status: 0 every job ended, or the time asked for was reached; 1 the run is stuck or\n"
-          "deadlocked, work requests failed, or (--each) a failure costs more than it explains; 2 wrong use, "
+          "\nExit status: 0 every job ended, or the time asked for was reached; 1 a job failed, the run is\n"
+          "stuck or deadlocked, work requests failed, or (--each) a failure costs more than it explains; 2 wrong use, "
           "unreadable input, or interrupted.\n",
           out);
 }
@@ -201,7 +202,9 @@ static const struct cli_command command = {
 struct series {
     FILE *file;
     struct sim_sample *before;
-    ps_t next;
+    ps_t next; /* PS_NEVER: no more */
+    uint64_t samples;
+    bool full;
 };
 
 static FILE *open_csv(const char *folder, const char *name)
@@ -226,26 +229,10 @@ static bool close_csv(FILE *file, const char *folder, const char *name)
     return !failed;
 }
 
-/* Made, or there and writable: known before the run, not after it. */
-static bool csv_folder(const char *path)
-{
-    struct stat stat_of;
-
-    if (mkdir(path, 0777) == 0) return true;
-    if (errno == EEXIST && stat(path, &stat_of) == 0) {
-        if (!S_ISDIR(stat_of.st_mode))
-            errno = ENOTDIR;
-        else if (access(path, W_OK | X_OK) == 0)
-            return true;
-    }
-    cli_error("--csv '%s': %s", path, strerror(errno));
-    return false;
-}
-
 static bool series_begin(const struct settings *settings, const struct fabric *fabric, struct series *series)
 {
     *series = (struct series){.next = PS_NEVER};
-    if (settings->csv && !csv_folder(settings->csv)) return false;
+    if (settings->csv && !cli_folder("csv", settings->csv)) return false;
     if (settings->series == 0) return true;
     if (settings->csv == NULL) {
         cli_error("--series needs --csv DIR, where series.csv is written");
@@ -272,8 +259,15 @@ static void series_sample(const struct settings *settings, const struct fabric *
         sim_sample_port(sim, port, &now);
         sim_series_row(series->file, fabric, port, series->next, settings->series, &series->before[port], &now);
         series->before[port] = now;
+        series->samples++;
     }
     series->next += settings->series;
+    if (series->samples < SERIES_SAMPLES) return;
+    char at[TEXT_COUNT];
+    cli_error("--series: %u samples by %s of virtual time, and no more are taken; say longer steps", SERIES_SAMPLES,
+              text_ns((series->next - settings->series) / PS_NS, at));
+    series->full = true;
+    series->next = PS_NEVER;
 }
 
 static void draw_progress(const struct sim *sim, uint64_t spent_ns)
@@ -385,8 +379,8 @@ static int report_run(const struct settings *settings, const struct sim_report *
                   text_ns(report->result->virtual_ps / PS_NS, now));
         status = CLI_WRONG;
     }
-    if (status == CLI_DONE &&
-        (report->result->state == SIM_STUCK || deadlocked(report->result) || report->result->work_failed))
+    if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->state == SIM_FAILED ||
+                               deadlocked(report->result) || report->result->work_failed))
         status = CLI_PROBLEMS;
     return status;
 }
@@ -506,7 +500,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
         status = run_and_report(settings, fabric, sim, &series, &report, out);
         sim_free(sim);
     }
-    if (series.file && !close_csv(series.file, settings->csv, "series.csv")) status = CLI_WRONG;
+    if (series.file && (!close_csv(series.file, settings->csv, "series.csv") || series.full)) status = CLI_WRONG;
     free(series.before);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocelab sim --each link|leaf|spine: what every single failure costs.
+ * rocelab sim --each link|leaf|spine|core|switch: what every single failure costs.
  *
  * One run without a failure, then one with each, a thread a run on all processors.  A run sees a copy of the fabric
  * that shares everything but the list of faults, which has one more; so the file is read once, and every run gets
@@ -141,12 +141,10 @@ static void name_one(const struct fabric *fabric, struct each_one *one)
 /* Every target, in the fabric's order; false: there is none, or no memory. */
 static bool find_targets(struct each *each)
 {
-    static const uint8_t roles[] = {[EACH_LEAF] = FABRIC_ROLE_LEAF,
-                                    [EACH_SPINE] = FABRIC_ROLE_SPINE,
-                                    [EACH_CORE] = FABRIC_ROLE_CORE,
-                                    [EACH_SWITCH] = FABRIC_ROLE_SWITCH};
+    static const uint8_t roles[] = {
+        [EACH_LEAF] = FABRIC_ROLE_LEAF, [EACH_SPINE] = FABRIC_ROLE_SPINE, [EACH_CORE] = FABRIC_ROLE_CORE};
     const struct fabric *fabric = each->fabric;
-    bool links = each->options->what == EACH_LINK;
+    bool links = each->options->what == EACH_LINK, any = each->options->what == EACH_SWITCH;
 
     each->one = calloc((links ? fabric->ports : fabric->nodes) + 1u, sizeof(*each->one));
     if (each->one == NULL) {
@@ -160,7 +158,7 @@ static bool find_targets(struct each *each)
         each->one[each->count++] = (struct each_one){.node = port->node, .port = p};
     }
     for (uint32_t n = fabric->hosts; !links && n < fabric->nodes; n++)
-        if (fabric->node[n].role == roles[each->options->what])
+        if (any || fabric->node[n].role == roles[each->options->what])
             each->one[each->count++] = (struct each_one){.node = n, .port = FABRIC_NONE};
     for (uint32_t i = 1; i < each->count; i++)
         name_one(fabric, &each->one[i]);
@@ -241,7 +239,7 @@ static void explain(struct each_one *one, const struct sim_report *report)
         snprintf(one->why, sizeof(one->why), "deadlock of %u queues from %s on", result->deadlock[0].waits,
                  fabric_port_name(report->fabric, result->deadlock[0].wait[0].port, name));
     else if (one->why[0] == '\0' && result->state == SIM_STUCK)
-        snprintf(one->why, sizeof(one->why), one->cut_off ? "a host is cut off and waits" : "stuck: nothing happens");
+        snprintf(one->why, sizeof(one->why), "stuck: nothing happens");
     else if (one->why[0] == '\0' && !one->completed)
         snprintf(one->why, sizeof(one->why), "%s",
                  result->state == SIM_UNTIL ? "the time to stop was reached" : "interrupted");
@@ -371,11 +369,15 @@ static void print_row(struct table *table, const struct each *each, const struct
 static void print_text(const struct each *each, FILE *out)
 {
     static const struct table_column columns[] = {
-        {.title = "down", .min_width = 8},     {.title = "took", .right = true},
-        {.title = "slowdown", .right = true},  {.title = "explained", .right = true},
-        {.title = "lost", .right = true},      {.title = "again", .right = true},
-        {.title = "recovered", .right = true}, {.title = "ok"},
-        {.title = "why", .min_width = 16}};
+        {.title = "down"},
+        {.title = "took", .right = true},
+        {.title = "slowdown", .right = true},
+        {.title = "explained", .right = true},
+        {.title = "lost", .right = true},
+        {.title = "again", .right = true},
+        {.title = "recovered", .right = true},
+        {.title = "ok"},
+        {.title = "why"}}; /* the last, and what the table is read for: never cut */
     char at[TEXT_COUNT], lasts[TEXT_COUNT], detect[TEXT_COUNT], step[TEXT_COUNT];
     struct table table;
     struct text_style style = cli_style();

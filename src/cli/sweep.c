@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -139,21 +138,6 @@ static uint64_t program_hash(void)
     return hash;
 }
 
-static bool make_folder(const char *path)
-{
-    struct stat stat_of;
-
-    if (mkdir(path, 0777) == 0) return true;
-    if (errno == EEXIST && stat(path, &stat_of) == 0) {
-        if (!S_ISDIR(stat_of.st_mode))
-            errno = ENOTDIR;
-        else if (access(path, W_OK | X_OK) == 0)
-            return true;
-    }
-    cli_error("--out '%s': %s", path, strerror(errno));
-    return false;
-}
-
 static bool make_folders(const char *out)
 {
     char points[4096];
@@ -162,7 +146,7 @@ static bool make_folders(const char *out)
         cli_error("--out: the name is too long");
         return false;
     }
-    return make_folder(out) && make_folder(points);
+    return cli_folder("out", out) && cli_folder("out", points);
 }
 
 /* Does an error say that a word of a path is no key?  The loader knows which there are. */

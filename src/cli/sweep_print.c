@@ -34,7 +34,7 @@ static const struct {
 
 static const char *const states[] = {
     [SIM_RUNNING] = "running", [SIM_DONE] = "done",         [SIM_UNTIL] = "until",
-    [SIM_STUCK] = "stuck",     [SIM_DEADLOCK] = "deadlock",
+    [SIM_STUCK] = "stuck",     [SIM_DEADLOCK] = "deadlock", [SIM_FAILED] = "failed",
 };
 
 void sweep_list_columns(FILE *out)

@@ -97,6 +97,7 @@ void architecture_read(struct loader *loader, const struct tree *value, void *in
         F_CHOICE("use", struct switch_raw, voq.on, architectures),
         F_VALUE("credit", FIELD_SIZE, struct switch_raw, voq.credit_bytes, 64, 1 << 20),
         F_VALUE("on-chip", FIELD_SIZE, struct switch_raw, voq.on_chip_bytes, 1, (uint64_t)1 << 40),
+        F_VALUE("deep-rate", FIELD_RATE, struct switch_raw, voq.deep_bps, 1000000, 0),
         F_VALUE("xoff", FIELD_SIZE, struct switch_raw, voq.xoff_bytes, 1, UINT32_MAX),
     };
     struct switch_raw *sw = into;

@@ -174,6 +174,7 @@ struct fabric_voq { /* virtual output queues: packets wait where they came in, f
     uint32_t credit_bytes;
     uint32_t xoff_bytes; /* a lossless virtual output queue this long pauses its peer; 0: the group's threshold alone */
     uint64_t on_chip_bytes; /* what is above lies in the deep memory; 0: there is none */
+    uint64_t deep_bps;      /* the deep memory is read no faster; 0: as fast as ports send */
 };
 
 struct fabric_switch {
@@ -280,6 +281,12 @@ static inline bool fabric_job_trains(enum fabric_job_kind kind)
 static inline bool fabric_job_collective(enum fabric_job_kind kind)
 {
     return kind <= FABRIC_JOB_ALLGATHER || (kind >= FABRIC_JOB_BROADCAST && kind <= FABRIC_JOB_ALLTOALL);
+}
+
+/* It goes from rank to rank: there is no algorithm to choose. */
+static inline bool fabric_job_pairs(enum fabric_job_kind kind)
+{
+    return kind == FABRIC_JOB_ALLTOALL || kind == FABRIC_JOB_GATHER || kind == FABRIC_JOB_SENDRECV;
 }
 
 /* How a collective is run; AUTO: as NCCL's tuner chooses by size. */

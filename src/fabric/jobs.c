@@ -14,6 +14,8 @@
 #include "fabric/settings.h"
 #include "fabric/training_int.h"
 
+#define BURSTS_PS_MAX (3600000 * PS_S) /* times are 64 bits of picoseconds: five times that */
+
 const char *const fabric_job_names[FABRIC_JOB_KINDS] = {
     "allreduce", "reducescatter", "allgather", "flows",    "permutation", "incast",   "all-to-all", "random", "poisson",
     "broadcast", "reduce",        "gather",    "sendrecv", "alltoall",    "training", "inference",  "trace"};
@@ -152,6 +154,9 @@ static void read_kind(struct loader *loader, const struct tree *value, struct fa
     case FABRIC_JOB_PERMUTATION:
         if (value->type == TREE_SCALAR && read_decimal(value->text, &count)) {
             if (read_unit(loader, value, UNIT_COUNT, 1, UINT32_MAX - 1, &count)) job->degree = (uint32_t)count;
+        } else if (value->type == TREE_SCALAR && strpbrk(value->text, "0123456789")) {
+            read_error(loader, value->at, "permutation: '%s' is no shift; write a whole number of 1 or more, or random",
+                       value->text);
         } else {
             read_choice(loader, value, shuffles, &job->degree);
         }
@@ -226,6 +231,9 @@ static void check_ranks(struct loader *loader, const struct tree *value, const s
     if (job->kind != FABRIC_JOB_INCAST) return;
     if ((job->bursts > 1) != (job->every_ps > 0))
         read_error(loader, value->at, "incast: bursts and every go together, as in {bursts: 20, every: 100us}");
+    if (job->bursts > 1 && job->every_ps > BURSTS_PS_MAX / job->bursts)
+        read_error(loader, value->at, "incast: the last of %u bursts would begin after more than 1000 hours",
+                   job->bursts);
     for (uint32_t r = 0; r < job->ranks; r++)
         to_inside |= job->to == FABRIC_NONE || job->rank[r] == job->to;
     if (job->degree > job->ranks - to_inside)

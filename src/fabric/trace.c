@@ -59,11 +59,30 @@ static bool same_meetings(const struct fabric_ops *a, const struct fabric_ops *b
     }
 }
 
+/* Nobody is before the first stage, nor behind the last. */
+static bool ends_agree(struct loader *loader, const struct trace *trace, const struct fabric_ops *ops, uint32_t stage,
+                       bool last)
+{
+    for (uint32_t i = 0; i < ops->count; i++) {
+        uint8_t what = ops->op[i].what;
+        if (last ? what != FABRIC_OP_SEND_NEXT && what != FABRIC_OP_RECV_NEXT
+                 : what != FABRIC_OP_SEND_PREV && what != FABRIC_OP_RECV_PREV)
+            continue;
+        trace_error(loader, trace, 0, 0, "stage %u is the %s, but %s the one %s", stage, last ? "last" : "first",
+                    what == FABRIC_OP_SEND_NEXT || what == FABRIC_OP_SEND_PREV ? "sends to" : "receives from",
+                    last ? "behind" : "before");
+        return false;
+    }
+    return true;
+}
+
 static bool stages_agree(struct loader *loader, const struct trace *trace, const struct fabric_training *training)
 {
     uint32_t stages = training->size[FABRIC_GROUP_PP];
 
-    for (uint32_t s = 0; training->whole && s + 1 < stages; s++) {
+    if (!training->whole || training->by_rank || stages < 2)
+        return true; /* of one stage what it would send is left out */
+    for (uint32_t s = 0; s + 1 < stages; s++) {
         const struct fabric_ops *a = &training->whole[s], *b = &training->whole[s + 1];
         const char *what = !same_meetings(a, b, FABRIC_OP_SEND_NEXT, FABRIC_OP_RECV_PREV)     ? "what it sends on"
                            : !same_meetings(a, b, FABRIC_OP_RECV_NEXT, FABRIC_OP_SEND_PREV)   ? "what it gets back"
@@ -73,7 +92,8 @@ static bool stages_agree(struct loader *loader, const struct trace *trace, const
         trace_error(loader, trace, 0, 0, "stages %u and %u do not agree on %s", s, s + 1, what);
         return false;
     }
-    return true;
+    return ends_agree(loader, trace, &training->whole[0], 0, false) &&
+           ends_agree(loader, trace, &training->whole[stages - 1], stages - 1, true);
 }
 
 /* As the fabric file stands: paths are relative to it. */
@@ -102,7 +122,7 @@ static bool trace_groups(struct loader *loader, const struct tree *value, const 
     for (uint32_t g = 0; g < FABRIC_GROUPS; g++)
         training->size[g] = 1;
     if (!groups_read(loader, groups, trace->at, trace->ranks, 0, 0, training)) return false;
-    if (training->size[FABRIC_GROUP_PP] == stages) return true;
+    if (training->by_rank || training->size[FABRIC_GROUP_PP] == stages) return true;
     read_error(loader, groups->at, "groups: pp %u, but the trace has %u stage%s", training->size[FABRIC_GROUP_PP],
                stages, stages == 1 ? "" : "s");
     return false;
@@ -133,8 +153,10 @@ void trace_read(struct loader *loader, const struct tree *value, struct fabric_j
     struct fabric_at at = tree_get(value, "file")->at;
     struct trace trace = {.path = trace_path(loader, text.file), .at = at, .ranks = job->ranks, .set_up = text.set_up};
     struct fabric_training *training = KEEP_NEW(loader, struct fabric_training, 1);
-    char *body = trace.path && training ? file_read(loader, trace.path, at, &length) : NULL;
-    if (!body) return;
+    if (!trace.path || !training) return;
+    bool by_rank = text.format == 2 && strchr(text.file, '*');
+    char *body = by_rank ? NULL : file_read(loader, trace.path, at, &length);
+    if (!body && !by_rank) return;
     if (text.format < 2 && strlen(body) != length) {
         trace_error(loader, &trace, 0, 0, "byte %zu is nothing: this is no text", strlen(body));
         return;
@@ -143,12 +165,14 @@ void trace_read(struct loader *loader, const struct tree *value, struct fabric_j
     training->steps = text.steps;
     training->jitter_ppm = text.jitter_ppm;
     training->exact = text.nvlink == 1;
-    training->micro_batches = 1;
+    training->micro_batches = training->chunks = 1;
     training->trace = keep_text(loader, text.file);
     if (text.format == 0)
         trace_simai(loader, &trace, body, training);
     else if (text.format == 1)
         trace_aicb(loader, &trace, body, training);
+    else if (by_rank)
+        trace_chakra_ranks(loader, &trace, training);
     else
         trace_chakra(loader, &trace, body, length, training);
     if (loader->errors->count + loader->errors->more != before || loader->no_memory) return;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chakra execution traces (MLCommons; schema et_def 0.0.4 and 1.x): a graph of what one rank did, as protobuf
- * messages each after its length, or as the JSON that Chakra's feeder reads.  Every rank runs the same graph.
+ * messages each after its length, or as the JSON that Chakra's feeder reads.  Every rank runs the same graph, or each
+ * its own.
  *
  * Of a node these are read: id, type, whose data it depends on (control dependencies are the recording's call stack,
  * and Chakra's own feeder does not heed them), its duration (microseconds), and of its attributes comm_type,
- * comm_size, comm_group or pg_name, is_cpu_op.  The decoder skips what it does not know, never reads past a message,
- * and keeps no more than the file holds.
+ * comm_size, comm_group or pg_name, comm_src, comm_dst, comm_tag, is_cpu_op.  The decoder skips what it does not know,
+ * never reads past a message, and keeps no more than the file holds.
  *
  * Nodes are put in order: of those whose dependencies are met, the smallest id first, so that all ranks make their
- * collectives in the same order.  Compute takes its time one after the other; what a CPU does takes none; a
- * collective goes on beside, and whoever depends on it waits for its group.  A single graph does not say who sends to
- * whom, so COMM_SEND and COMM_RECV are refused.
+ * collectives in the same order; but a send or receive that waits for nothing comes at once, since another rank may
+ * need it to go on.  Compute takes its time one after the other; what a CPU does takes none; collectives, sends and
+ * receives go on beside, and whoever depends on one waits for it.  Of a collective that is "all but the last so many of
+ * its group", since those of a group end in their order.
+ *
+ * A single graph does not say who receives what it sends, so sends and receives need a graph a rank.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,12 +33,21 @@ enum { NODE_COMPUTE = 4, NODE_SEND = 5, NODE_RECV = 6, NODE_COLLECTIVE = 7 };
 
 struct node {
     uint64_t id, type, micros;
-    uint64_t comm_type, comm_size; /* NONE: not said */
+    uint64_t comm_type, comm_size, src, dst, tag; /* NONE: not said; tag: 0 */
     bool cpu;
     uint8_t group;
     uint32_t first_dep, deps, left; /* into deps; left: not met */
     uint32_t first_after, afters;   /* who depends on it */
+    uint32_t hands;                 /* what it is to wait for: into hand, plus 1; 0: nothing */
     uint64_t offset;                /* in the file; of JSON its line */
+};
+
+/* Something under way that nodes wait for: a collective, by how many its group had before; a send or receive, by its
+ * number. */
+struct hand {
+    uint32_t next; /* plus 1 */
+    uint32_t number;
+    uint8_t group;
 };
 
 struct graph {
@@ -44,6 +58,11 @@ struct graph {
     uint32_t nodes, node_capacity, deps, dep_capacity;
     uint32_t *after;
     bool lines; /* offsets are lines */
+    struct hand *hand;
+    uint32_t hands, hand_capacity;
+    uint32_t started[FABRIC_GROUPS];
+    uint32_t rank;           /* whose it is */
+    struct pair_list *pairs; /* NULL: every rank's */
 };
 
 static bool wrong(const struct graph *graph, uint64_t offset, const char *what)
@@ -136,7 +155,7 @@ static bool is_text(struct range range, const char *text)
 
 static void note_group(struct node *node, struct range name)
 {
-    for (uint8_t g = 0; g < FABRIC_GROUPS; g++)
+    for (uint8_t g = 0; g < FABRIC_GROUP_P2P; g++)
         if (is_text(name, fabric_group_names[g])) node->group = g;
 }
 
@@ -156,6 +175,9 @@ static bool read_attribute(struct range range, struct node *node)
     if (name.at == NULL) return true;
     if (is_text(name, "comm_type")) node->comm_type = value;
     if (is_text(name, "comm_size")) node->comm_size = value;
+    if (is_text(name, "comm_src")) node->src = value;
+    if (is_text(name, "comm_dst")) node->dst = value;
+    if (is_text(name, "comm_tag")) node->tag = value;
     if (is_text(name, "is_cpu_op")) node->cpu = value != 0;
     if ((is_text(name, "comm_group") || is_text(name, "pg_name")) && text.at) note_group(node, text);
     return true;
@@ -173,9 +195,19 @@ static bool read_deps(struct graph *graph, struct node *node, const struct field
     return true;
 }
 
+static struct node empty_node(const struct graph *graph)
+{
+    return (struct node){.comm_type = NONE,
+                         .comm_size = NONE,
+                         .src = NONE,
+                         .dst = NONE,
+                         .group = FABRIC_GROUP_DP,
+                         .first_dep = graph->deps};
+}
+
 static bool read_node(struct graph *graph, struct range range, uint64_t offset)
 {
-    struct node node = {.comm_type = NONE, .comm_size = NONE, .group = FABRIC_GROUP_DP, .first_dep = graph->deps};
+    struct node node = empty_node(graph);
     struct field_of field;
     bool good = true, known = false;
 
@@ -243,7 +275,7 @@ static bool json_deps(struct graph *graph, struct node *node, const struct tree 
 
 static bool json_node(struct graph *graph, const struct tree *item)
 {
-    struct node node = {.comm_type = NONE, .comm_size = NONE, .group = FABRIC_GROUP_DP, .first_dep = graph->deps};
+    struct node node = empty_node(graph);
     const struct tree *cpu = tree_get(item, "is_cpu_op"), *group = either(item, "comm_group", "pg_name");
 
     node.offset = item->at.line;
@@ -252,6 +284,9 @@ static bool json_node(struct graph *graph, const struct tree *item)
         !json_number(graph, either(item, "runtime", "duration_micros"), &node.micros) ||
         !json_number(graph, tree_get(item, "comm_type"), &node.comm_type) ||
         !json_number(graph, tree_get(item, "comm_size"), &node.comm_size) ||
+        !json_number(graph, tree_get(item, "comm_src"), &node.src) ||
+        !json_number(graph, tree_get(item, "comm_dst"), &node.dst) ||
+        !json_number(graph, tree_get(item, "comm_tag"), &node.tag) ||
         !json_deps(graph, &node, either(item, "dataDeps", "data_deps")))
         return false;
     if (cpu && cpu->type == TREE_SCALAR) node.cpu = strcmp(cpu->text, "true") == 0;
@@ -328,24 +363,89 @@ static bool is_collective(const struct node *node)
     return node->type == NODE_COLLECTIVE && !node->cpu && node->comm_size != NONE && node->comm_size > 0;
 }
 
+static bool is_pair(const struct node *node)
+{
+    return (node->type == NODE_SEND || node->type == NODE_RECV) && !node->cpu;
+}
+
 /* Whether a node takes part in the program; those that do not pass on what they depend on. */
 static bool counts(const struct node *node)
 {
-    return is_collective(node) || (node->type == NODE_COMPUTE && !node->cpu && node->micros > 0);
+    return is_pair(node) || is_collective(node) || (node->type == NODE_COMPUTE && !node->cpu && node->micros > 0);
 }
 
-static bool emit(struct graph *graph, uint32_t index, uint32_t waits, struct op_list *list)
+/* To what the node waits for; of a group's collectives the last stands for those before it. */
+static bool add_hand(struct graph *graph, struct node *node, uint8_t group, uint32_t number)
+{
+    for (uint32_t h = node->hands; h; h = graph->hand[h - 1].next) {
+        struct hand *own = &graph->hand[h - 1];
+        if (own->group != group || (group == FABRIC_GROUP_P2P && own->number != number)) continue;
+        if (own->number < number) own->number = number;
+        return true;
+    }
+    struct hand *list = grow(graph, graph->hand, graph->hands, &graph->hand_capacity, sizeof(*list));
+    if (!list) return false;
+    graph->hand = list;
+    list[graph->hands++] = (struct hand){.next = node->hands, .number = number, .group = group};
+    node->hands = graph->hands;
+    return true;
+}
+
+static void emit_waits(struct graph *graph, const struct node *node, struct op_list *list)
+{
+    for (uint32_t h = node->hands; h; h = graph->hand[h - 1].next) {
+        const struct hand *hand = &graph->hand[h - 1];
+        struct fabric_op op = {.what = FABRIC_OP_WAIT_FOR, .group = hand->group, .number = hand->number};
+        if (hand->group != FABRIC_GROUP_P2P) {
+            op.what = FABRIC_OP_WAIT;
+            op.left = graph->started[hand->group] - hand->number - 1;
+        }
+        op_add(graph->loader, list, op);
+    }
+}
+
+static bool emit_pair(struct graph *graph, const struct node *node, struct op_list *list)
+{
+    bool receives = node->type == NODE_RECV;
+    uint64_t own = receives ? node->dst : node->src, peer = receives ? node->src : node->dst;
+    struct pair pair = {
+        .receives = receives, .tag = node->tag, .bytes = node->comm_size, .node = node->id, .at = list->count};
+
+    if (!graph->pairs)
+        return wrong(graph, node->offset,
+                     "COMM_SEND or COMM_RECV in a graph that every rank runs: who has the other end is not said; give "
+                     "each rank its own, as in file: step.*.et");
+    if (node->comm_size == NONE || node->comm_size > BYTES_MAX)
+        return wrong(graph, node->offset, "its comm_size is not there, or too large");
+    if (peer >= graph->trace->ranks)
+        return wrong(graph, node->offset,
+                     receives ? "its comm_src is no rank of the job" : "its comm_dst is no rank of the job");
+    if (peer == graph->rank || (own != NONE && own != graph->rank))
+        return wrong(graph, node->offset,
+                     peer == graph->rank ? "both its ends are this rank"
+                     : receives          ? "its comm_dst is another rank than the trace's"
+                                         : "its comm_src is another rank than the trace's");
+    pair.src = receives ? (uint32_t)peer : graph->rank;
+    pair.dst = receives ? graph->rank : (uint32_t)peer;
+    op_add(graph->loader, list,
+           (struct fabric_op){.what = receives ? FABRIC_OP_RECV : FABRIC_OP_SEND,
+                              .group = FABRIC_GROUP_P2P,
+                              .peer = (uint32_t)peer,
+                              .number = graph->started[FABRIC_GROUP_P2P],
+                              .bytes = node->comm_size,
+                              .beside = true});
+    return pair_add(graph->loader, graph->pairs, &pair);
+}
+
+static bool emit(struct graph *graph, const struct node *node, struct op_list *list)
 {
     static const uint8_t kinds[] = {FABRIC_JOB_ALLREDUCE, FABRIC_JOB_REDUCE,        FABRIC_JOB_ALLGATHER,
                                     FABRIC_JOB_GATHER,    FABRIC_JOB_KINDS,         FABRIC_JOB_BROADCAST,
                                     FABRIC_JOB_ALLTOALL,  FABRIC_JOB_REDUCESCATTER, FABRIC_JOB_REDUCESCATTER};
-    const struct node *node = &graph->node[index];
 
-    if (node->type == NODE_SEND || node->type == NODE_RECV)
-        return wrong(graph, node->offset, "COMM_SEND and COMM_RECV are not read: one graph does not say who is who");
     if (!counts(node)) return true;
-    for (uint8_t g = 0; g < FABRIC_GROUPS; g++)
-        if (waits >> g & 1) op_add(graph->loader, list, (struct fabric_op){.what = FABRIC_OP_WAIT, .group = g});
+    emit_waits(graph, node, list);
+    if (is_pair(node)) return emit_pair(graph, node, list);
     if (!is_collective(node)) {
         if (node->micros > MICROS_MAX) return wrong(graph, node->offset, "its duration is longer than 1000 s");
         op_add(graph->loader, list, (struct fabric_op){.what = FABRIC_OP_COMPUTE, .time_ps = node->micros * PS_US});
@@ -363,27 +463,43 @@ static bool emit(struct graph *graph, uint32_t index, uint32_t waits, struct op_
     return true;
 }
 
-/* In order; a node that does nothing hands what it would wait for to those after it. */
+/* What comes after a node waits for it, or, where it does nothing, for what it would have waited for. */
+static bool hand_on(struct graph *graph, const struct node *node, struct node *after)
+{
+    uint8_t group = is_pair(node) ? FABRIC_GROUP_P2P : node->group;
+
+    if (is_pair(node) || is_collective(node)) return add_hand(graph, after, group, graph->started[group]);
+    for (uint32_t h = counts(node) ? 0 : node->hands; h; h = graph->hand[h - 1].next)
+        if (!add_hand(graph, after, graph->hand[h - 1].group, graph->hand[h - 1].number)) return false;
+    return true;
+}
+
+static void ready(const struct graph *graph, struct heap *heap, uint32_t index)
+{
+    const struct node *node = &graph->node[index];
+
+    heap_push(heap, is_pair(node) && !node->hands ? 0 : node->id, index);
+}
+
 static bool order_nodes(struct graph *graph, struct op_list *list)
 {
     struct heap heap;
     struct heap_item *item = SCRATCH_NEW(graph->loader, struct heap_item, (size_t)graph->nodes + 1), next;
-    uint8_t *waits = SCRATCH_NEW(graph->loader, uint8_t, (size_t)graph->nodes + 1);
     uint32_t done = 0;
 
-    if (!item || !waits) return false;
+    if (!item) return false;
     heap_init(&heap, item, graph->nodes + 1);
     for (uint32_t i = 0; i < graph->nodes; i++)
-        if (graph->node[i].left == 0) heap_push(&heap, graph->node[i].id, i);
+        if (graph->node[i].left == 0) ready(graph, &heap, i);
     for (; heap_pop(&heap, &next); done++) {
         const struct node *node = &graph->node[next.id];
-        if (!emit(graph, (uint32_t)next.id, waits[next.id], list)) return false;
-        uint8_t hands = is_collective(node) ? (uint8_t)(1u << node->group) : counts(node) ? 0 : waits[next.id];
+        if (!emit(graph, node, list)) return false;
         for (uint32_t a = 0; a < node->afters; a++) {
-            uint32_t after = graph->after[node->first_after + a];
-            waits[after] |= hands;
-            if (--graph->node[after].left == 0) heap_push(&heap, graph->node[after].id, after);
+            struct node *after = &graph->node[graph->after[node->first_after + a]];
+            if (!hand_on(graph, node, after)) return false;
+            if (--after->left == 0) ready(graph, &heap, graph->after[node->first_after + a]);
         }
+        if (is_pair(node) || is_collective(node)) graph->started[is_pair(node) ? FABRIC_GROUP_P2P : node->group]++;
     }
     if (done == graph->nodes) return true;
     for (uint32_t i = 0; i < graph->nodes; i++)
@@ -391,24 +507,68 @@ static bool order_nodes(struct graph *graph, struct op_list *list)
     return false;
 }
 
+/* All of the text in order, and at the end everything is waited for. */
+static bool graph_ops(struct graph *graph, const char *text, size_t length, struct op_list *list)
+{
+    size_t blank = strspn(text, " \t\r\n");
+
+    if (!(text[blank] == '{' ? read_json(graph, text, length) : read_messages(graph, text, length))) return false;
+    if (!graph->nodes) {
+        trace_error(graph->loader, graph->trace, 0, 0, "there are no nodes in it");
+        return false;
+    }
+    if (!link_nodes(graph) || !order_nodes(graph, list)) return false;
+    if (list->count == 0) {
+        trace_error(graph->loader, graph->trace, 0, 0, "none of its %u nodes computes on a GPU or communicates",
+                    graph->nodes);
+        return false;
+    }
+    for (uint8_t g = 0; g < FABRIC_GROUP_P2P; g++)
+        op_add(graph->loader, list, (struct fabric_op){.what = FABRIC_OP_WAIT, .group = g});
+    for (uint32_t i = 0; i < graph->started[FABRIC_GROUP_P2P]; i++)
+        op_add(graph->loader, list,
+               (struct fabric_op){.what = FABRIC_OP_WAIT_FOR, .group = FABRIC_GROUP_P2P, .number = i});
+    return !graph->loader->no_memory;
+}
+
 void trace_chakra(struct loader *loader, const struct trace *trace, const char *text, size_t length,
                   struct fabric_training *training)
 {
     struct graph graph = {.loader = loader, .trace = trace};
     struct op_list list = {0};
-    size_t blank = strspn(text, " \t\r\n");
 
-    if (!(text[blank] == '{' ? read_json(&graph, text, length) : read_messages(&graph, text, length))) return;
-    if (!graph.nodes) {
-        trace_error(loader, trace, 0, 0, "there are no nodes in it");
-        return;
+    if (graph_ops(&graph, text, length, &list)) training->before = ops_keep(loader, &list);
+}
+
+/* The path with a rank's number in the place of its star. */
+static const char *path_of(struct loader *loader, const char *path, uint32_t rank)
+{
+    size_t room = strlen(path) + 12;
+    const char *star = strrchr(path, '*');
+    char *made = SCRATCH_NEW(loader, char, room);
+
+    if (made) snprintf(made, room, "%.*s%u%s", (int)(star - path), path, rank, star + 1);
+    return made;
+}
+
+void trace_chakra_ranks(struct loader *loader, const struct trace *trace, struct fabric_training *training)
+{
+    struct fabric_ops *whole = KEEP_NEW(loader, struct fabric_ops, trace->ranks);
+    struct op_list *list = SCRATCH_NEW(loader, struct op_list, trace->ranks);
+    struct pair_list pairs = {0};
+    size_t length;
+
+    if (!whole || !list) return;
+    for (uint32_t r = 0; r < trace->ranks; r++) {
+        struct trace own = *trace;
+        own.path = path_of(loader, trace->path, r);
+        char *text = own.path ? file_read(loader, own.path, trace->at, &length) : NULL;
+        struct graph graph = {.loader = loader, .trace = &own, .rank = r, .pairs = &pairs};
+        if (!text || !graph_ops(&graph, text, length, &list[r])) return;
     }
-    if (!link_nodes(&graph) || !order_nodes(&graph, &list)) return;
-    if (list.count == 0) {
-        trace_error(loader, trace, 0, 0, "none of its %u nodes computes on a GPU or communicates", graph.nodes);
-        return;
-    }
-    for (uint8_t g = 0; g < FABRIC_GROUPS; g++)
-        op_add(loader, &list, (struct fabric_op){.what = FABRIC_OP_WAIT, .group = g});
-    training->before = ops_keep(loader, &list);
+    if (!pairs_match(loader, trace, &pairs, list)) return;
+    for (uint32_t r = 0; r < trace->ranks; r++)
+        whole[r] = ops_keep(loader, &list[r]);
+    training->whole = whole;
+    training->by_rank = true;
 }

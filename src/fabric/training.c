@@ -81,6 +81,7 @@ static const struct field training_only[] = {
     F_VALUE("global-batch", FIELD_COUNT, struct training_text, global_batch, 1, 1 << 30),
     F_CHOICE("gradients", struct training_text, gradients, dtypes),
     F_CHOICE("optimizer", struct training_text, optimizer, optimizers),
+    F_CALL("pipeline", pipeline_read),
     F_VALUE("overlap", FIELD_BOOL, struct training_text, overlap, 0, 0),
     F_VALUE("recompute", FIELD_BOOL, struct training_text, recompute, 0, 0),
 };
@@ -147,6 +148,23 @@ static uint32_t whole_size(const struct tree *groups, const struct fabric_traini
     return said && read_decimal(said->text, &whole) ? (uint32_t)whole : training->size[group];
 }
 
+/* Each rank of a tensor-parallel group has as many heads of attention. */
+static bool heads_fit(struct loader *loader, const struct tree *model, const struct tree *groups,
+                      const struct training_text *text, const struct fabric_training *training)
+{
+    const struct tree *heads = model->type == TREE_MAP ? tree_get(model, "heads") : NULL;
+    const struct tree *said = groups ? tree_get(groups, "tp") : NULL;
+    uint32_t tp = training->size[FABRIC_GROUP_TP];
+    bool known = heads || model->type != TREE_MAP || tree_get(model, "use");
+    char list[96];
+
+    if (!known || !said || text->model.heads % tp == 0) return true;
+    divisors_text(text->model.heads, list, sizeof(list));
+    read_error(loader, said->at, "groups: tp %u does not divide the model's %u heads; %s would", tp, text->model.heads,
+               list);
+    return false;
+}
+
 /* What both have: the model, the groups, what cannot be. */
 static bool read_parts(struct loader *loader, const struct tree *value, const struct fabric_job *job,
                        struct training_text *text, struct fabric_training *training, struct whole *ret_whole)
@@ -158,6 +176,7 @@ static bool read_parts(struct loader *loader, const struct tree *value, const st
         read_error(loader, value->at, "%s needs a model, as in {model: gpt-175b, groups: {tp: 8}, ...}", value->key);
         return false;
     }
+    text->at = model->at;
     if (!model_read(loader, model, &text->model)) return false;
     if (!text->tflops && !text->forward_ps) {
         read_error(loader, value->at, "%s needs compute, as in {tflops: 400} or {forward: 3ms, backward: 6ms}",
@@ -166,6 +185,7 @@ static bool read_parts(struct loader *loader, const struct tree *value, const st
     }
     groups_default(training);
     if (!groups_read(loader, groups, value->at, job->ranks, text->slice_dp, text->slice_pp, training)) return false;
+    if (!heads_fit(loader, model, groups, text, training)) return false;
     *ret_whole = (struct whole){.dp = whole_size(groups, training, FABRIC_GROUP_DP),
                                 .pp = whole_size(groups, training, FABRIC_GROUP_PP)};
     if (text->slice_pp && !text->slice_layers)
@@ -201,6 +221,7 @@ static struct fabric_training *begin(struct loader *loader, const struct trainin
     training->steps = text->steps;
     training->jitter_ppm = text->jitter_ppm;
     training->exact = text->nvlink == 1;
+    training->chunks = 1;
     return training;
 }
 
@@ -213,7 +234,7 @@ void training_read(struct loader *loader, const struct tree *value, struct fabri
 
     if (repeats(loader, value, job) || !read_map(loader, value, "training", sets, COUNT_OF(sets))) return;
     if (text.gradients == UINT32_MAX) text.gradients = text.dtype;
-    if (text.forward_ps && !text.backward_ps) text.backward_ps = 2 * text.forward_ps;
+    if (text.forward_ps && !text.backward_ps) text.backward_ps = (text.recompute ? 3 : 2) * text.forward_ps;
     struct fabric_training *training = begin(loader, &text);
     if (!training || !read_parts(loader, value, job, &text, training, &whole)) return;
     if (!count_micro_batches(loader, value, &text, whole.dp, &whole.micro)) return;
@@ -232,6 +253,7 @@ void training_read(struct loader *loader, const struct tree *value, struct fabri
     training->micro_batches = text.slice_micro_batches ? text.slice_micro_batches : whole.micro;
     training->imbalance_ppm = (text.imbalance_milli - 1000) * 1000;
     training->slice = slice_words(loader, &text, &whole);
+    if (!pipeline_fits(loader, tree_get(value, "pipeline"), &text, training)) return;
     if (model_training(loader, &text, training)) job->training = training;
 }
 

@@ -4,11 +4,13 @@
  *
  * A step of a rank is made of short lists that are repeated, so that nothing grows with layers times micro-batches:
  *
- *     before, then the schedule's slots (one forward and one backward a micro-batch), `finish` a layer, after
+ *     before, then the schedule's slots (one forward and one backward a micro-batch and chunk), `finish` a layer, after
  *     a forward slot:  receive, `forward` a layer, [head], send
  *     a backward slot: receive, [head], `backward` a layer (in the last micro-batch `gradient` after each), send
  *
- * The head is the last stage's alone.  A trace that lists each stage's whole step has `whole` instead.
+ * A stage's layers are in one chunk, or, interleaved, in several: with p stages chunk c of stage s is part c p + s of
+ * the model, so what leaves the last stage goes on in the first.  The head is the last part's alone.  A trace that
+ * lists each stage's whole step, or each rank's, has `whole` instead.
  */
 #ifndef ROCELAB_FABRIC_TRAINING_H
 #define ROCELAB_FABRIC_TRAINING_H
@@ -24,7 +26,8 @@
     X(PP, "pp")                                                                                                        \
     X(EP, "ep")                                                                                                        \
     X(EDP, "edp")                                                                                                      \
-    X(ALL, "all")
+    X(ALL, "all")                                                                                                      \
+    X(P2P, "p2p") /* two ranks, whichever: what a trace sends from one to another */
 enum fabric_group_kind {
 #define X(id, name) FABRIC_GROUP_##id,
     FABRIC_GROUP_LIST(X)
@@ -41,7 +44,10 @@ enum fabric_op_kind {
     FABRIC_OP_RECV_PREV,
     FABRIC_OP_SEND_PREV,
     FABRIC_OP_RECV_NEXT,
-    FABRIC_OP_WAIT, /* until of what went on beside of `group` all is over but the last `left` */
+    FABRIC_OP_SEND,     /* to rank `peer`; both go on beside */
+    FABRIC_OP_RECV,     /* from rank `peer` */
+    FABRIC_OP_WAIT,     /* until of what went on beside of `group` all is over but the last `left` */
+    FABRIC_OP_WAIT_FOR, /* until send or receive `number` of the list is over */
 };
 
 struct fabric_op {
@@ -49,8 +55,10 @@ struct fabric_op {
     uint8_t group;      /* enum fabric_group_kind */
     uint8_t collective; /* enum fabric_job_kind */
     bool beside;        /* the rank goes on meanwhile */
-    uint8_t left;
-    bool uneven; /* compute of experts: one rank of the group has more of it, by `imbalance_ppm` */
+    bool uneven;        /* compute of experts: one rank of the group has more of it, by `imbalance_ppm` */
+    uint32_t left;
+    uint32_t peer, number; /* number: of the list's sends and receives */
+    uint32_t lane;         /* those of one lane between two ranks are sent and received in the same order */
     uint64_t bytes;
     ps_t time_ps;
 };
@@ -73,15 +81,25 @@ struct fabric_checkpoint {
 };
 
 #define FABRIC_STEPS_MAX 10000u
+#define FABRIC_CHUNKS_MAX 1024u
+
+enum fabric_schedule { /* of a pipeline */
+                       FABRIC_SCHEDULE_1F1B,
+                       FABRIC_SCHEDULE_GPIPE,
+                       FABRIC_SCHEDULE_INTERLEAVED
+};
 
 struct fabric_training {
     uint32_t size[FABRIC_GROUPS];
     uint8_t order[FABRIC_DIMENSIONS]; /* innermost first: whose ranks are next to each other */
     uint32_t steps;
     uint32_t micro_batches;
-    const uint32_t *layers; /* [stages] */
+    uint8_t schedule;       /* enum fabric_schedule */
+    uint32_t chunks;        /* of a stage; 1 unless interleaved */
+    const uint32_t *layers; /* [chunks * stages] of each part of the model; NULL: it is a trace */
     struct fabric_ops before, forward, backward, gradient, finish, after;
-    const struct fabric_ops *whole; /* [stages]; NULL: the lists above */
+    const struct fabric_ops *whole; /* [stages], or [ranks]; NULL: the lists above */
+    bool by_rank;                   /* `whole` has a list for each rank, not for each stage */
     ps_t head_forward_ps, head_backward_ps;
     uint64_t stage_bytes; /* from stage to stage, a rank */
     uint32_t jitter_ppm, imbalance_ppm;

@@ -28,8 +28,7 @@ void groups_default(struct fabric_training *training)
     memcpy(training->order, usual, sizeof(usual));
 }
 
-/* "1, 2, 4 or 8": the divisors of a number, the first few. */
-static void divisors(uint32_t of, char *buf, size_t size)
+void divisors_text(uint32_t of, char *buf, size_t size)
 {
     uint32_t found[8], count = 0;
     size_t used = 0;
@@ -65,7 +64,7 @@ bool groups_fit(struct loader *loader, struct fabric_at at, uint32_t ranks, stru
     if (training->size[FABRIC_GROUP_DP] == 0 && rest <= ranks && ranks % rest == 0) {
         training->size[FABRIC_GROUP_DP] = ranks / (uint32_t)rest;
     } else if (training->size[FABRIC_GROUP_DP] == 0) {
-        divisors(ranks, list, sizeof(list));
+        divisors_text(ranks, list, sizeof(list));
         read_error(loader, at, "groups: tp %u x cp %u x pp %u = %" PRIu64 " does not divide %u ranks; %s would",
                    training->size[FABRIC_GROUP_TP], training->size[FABRIC_GROUP_CP], training->size[FABRIC_GROUP_PP],
                    rest, ranks, list);
@@ -87,7 +86,7 @@ bool groups_fit(struct loader *loader, struct fabric_at at, uint32_t ranks, stru
     }
     uint32_t dp = training->size[FABRIC_GROUP_DP];
     if (dp % ep != 0) {
-        divisors(dp, list, sizeof(list));
+        divisors_text(dp, list, sizeof(list));
         read_error(loader, at, "groups: ep %u does not divide dp %u, within which experts are shared out; %s would", ep,
                    dp, list);
         return false;

@@ -27,8 +27,10 @@ struct training_text { /* what the file says, before it is worked out */
     uint32_t slice_layers, slice_dp, slice_pp, slice_micro_batches; /* 0: all */
     uint32_t context;                                               /* inference: tokens in the cache */
     uint32_t steps, jitter_ppm;
+    uint32_t schedule, chunks; /* chunks 0: not said */
     uint32_t imbalance_milli;
-    uint32_t nvlink; /* nvlink_choices */
+    uint32_t nvlink;     /* nvlink_choices */
+    struct fabric_at at; /* of the model */
 };
 extern const char *const nvlink_choices[];
 extern const uint32_t dtype_bytes[];
@@ -48,6 +50,13 @@ bool groups_read(struct loader *loader, const struct tree *value, struct fabric_
                  uint32_t slice_dp, uint32_t slice_pp, struct fabric_training *training);
 bool groups_fit(struct loader *loader, struct fabric_at at, uint32_t ranks, struct fabric_training *training);
 void groups_default(struct fabric_training *training);
+/* "1, 2, 4 or 8": the divisors of a number, the first few and itself. */
+void divisors_text(uint32_t of, char *buf, size_t size);
+
+/* training_pipeline.c: the value of `pipeline`; then, with groups and micro-batches known, whether it can be */
+void pipeline_read(struct loader *loader, const struct tree *value, void *into);
+bool pipeline_fits(struct loader *loader, const struct tree *value, const struct training_text *text,
+                   struct fabric_training *training);
 
 /* training_checkpoint.c: false with the sentence */
 bool checkpoint_read(struct loader *loader, const struct tree *value, const struct fabric_job *job,
@@ -77,8 +86,26 @@ struct trace {
 };
 void trace_simai(struct loader *loader, const struct trace *trace, char *text, struct fabric_training *training);
 void trace_aicb(struct loader *loader, const struct trace *trace, char *text, struct fabric_training *training);
+/* One graph that every rank runs, or, where the file's name has a *, one a rank. */
 void trace_chakra(struct loader *loader, const struct trace *trace, const char *text, size_t length,
                   struct fabric_training *training);
+void trace_chakra_ranks(struct loader *loader, const struct trace *trace, struct fabric_training *training);
+
+/* trace_pairs.c: sends and receives of traces that are each one rank's */
+struct pair {
+    uint32_t src, dst;
+    bool receives;
+    uint64_t tag, bytes;
+    uint64_t node;      /* its id, for errors */
+    uint32_t at, other; /* in its rank's list; in the other's */
+};
+struct pair_list {
+    struct pair *pair;
+    uint32_t count, capacity;
+};
+bool pair_add(struct loader *loader, struct pair_list *pairs, const struct pair *pair);
+/* Each with its other end, and its lane in `list` [ranks]; false with the sentence. */
+bool pairs_match(struct loader *loader, const struct trace *trace, struct pair_list *pairs, struct op_list *list);
 __attribute__((format(printf, 5, 6))) void trace_error(struct loader *loader, const struct trace *trace, uint32_t line,
                                                        uint32_t column, const char *format, ...);
 

@@ -21,6 +21,8 @@
 #include "base/wide.h"
 #include "fabric/training_int.h"
 
+#define BYTES_MAX (1ull << 50) /* of what a rank sends at a time */
+
 const uint32_t dtype_bytes[] = {1, 2, 2, 4}; /* fp8 bf16 fp16 fp32 */
 
 static const struct {
@@ -111,7 +113,13 @@ bool model_read(struct loader *loader, const struct tree *value, struct model *m
         return false;
     }
     if (!model->heads) model->heads = model->hidden < 128 ? 1 : model->hidden / 128;
-    if (!model->kv_heads || model->kv_heads > model->heads) model->kv_heads = model->heads;
+    if (!model->kv_heads) model->kv_heads = model->heads;
+    if (model->heads % model->kv_heads != 0) {
+        const struct tree *said = use == value ? NULL : tree_get(value, "kv-heads");
+        read_error(loader, said ? said->at : value->at, "model: %u kv-heads do not divide its %u heads",
+                   model->kv_heads, model->heads);
+        return false;
+    }
     if (!model->ffn) model->ffn = 4 * model->hidden;
     if (model->experts && !model->top_k) model->top_k = 1;
     if (model->top_k > model->experts) {
@@ -289,14 +297,30 @@ static void gradient_lists(struct loader *loader, const struct training_text *te
     training->before = ops_keep(loader, &before);
 }
 
-/* As even as can be; where it is not, the first and the last stages, which have other things to do, have one less. */
-static const uint32_t *stage_layers(struct loader *loader, uint32_t layers, uint32_t stages)
+/* As even as can be; where it is not, the first and the last parts, which have other things to do, have one less. */
+static const uint32_t *part_layers(struct loader *loader, uint32_t layers, uint32_t parts)
 {
-    uint32_t *list = KEEP_NEW(loader, uint32_t, stages), fewer = layers % stages ? stages - layers % stages : 0;
+    uint32_t *list = KEEP_NEW(loader, uint32_t, parts), fewer = layers % parts ? parts - layers % parts : 0;
 
-    for (uint32_t s = 0; list && s < stages; s++)
-        list[s] = (layers + stages - 1) / stages - (s < fewer - fewer / 2 || s >= stages - fewer / 2);
+    for (uint32_t s = 0; list && s < parts; s++)
+        list[s] = (layers + parts - 1) / parts - (s < fewer - fewer / 2 || s >= parts - fewer / 2);
     return list;
+}
+
+/* The layers of all parts, and how many the stage has that has most. */
+static uint32_t share_layers(struct loader *loader, const struct training_text *text, struct fabric_training *training)
+{
+    uint32_t stages = training->size[FABRIC_GROUP_PP], parts = stages * training->chunks, most = 1;
+    uint32_t layers = text->slice_layers ? text->slice_layers : text->model.layers;
+
+    training->layers = part_layers(loader, layers, parts);
+    for (uint32_t s = 0; training->layers && s < stages; s++) {
+        uint32_t own = 0;
+        for (uint32_t part = s; part < parts; part += stages)
+            own += training->layers[part];
+        if (own > most) most = own;
+    }
+    return most;
 }
 
 static ps_t part_of(ps_t whole, u128 part, u128 all)
@@ -304,14 +328,26 @@ static ps_t part_of(ps_t whole, u128 part, u128 all)
     return all ? (ps_t)((u128)whole * part / all) : 0;
 }
 
+/* Shapes that nobody has, whose bytes or times could not be counted. */
+static bool shape_fits(struct loader *loader, const struct training_text *text, uint64_t tokens)
+{
+    const struct model *m = &text->model;
+    u128 activation = (u128)tokens * m->hidden * 4 * (m->top_k ? m->top_k : 1);
+    u128 layer = (u128)m->hidden * (4 * (uint64_t)m->hidden + 3 * (uint64_t)m->ffn) * 4 * (m->experts ? m->experts : 1);
+
+    if (activation < BYTES_MAX && layer < BYTES_MAX) return true;
+    read_error(loader, text->at, "model: a layer has more than %llu bytes of %s", BYTES_MAX,
+               activation < BYTES_MAX ? "parameters" : "activations");
+    return false;
+}
+
 bool model_training(struct loader *loader, const struct training_text *text, struct fabric_training *training)
 {
-    uint32_t stages = training->size[FABRIC_GROUP_PP],
-             layers = text->slice_layers ? text->slice_layers : text->model.layers;
-    struct shape shape =
-        shape_of(text, training, (uint64_t)text->micro_batch * text->model.sequence, text->model.sequence);
+    uint64_t tokens = (uint64_t)text->micro_batch * text->model.sequence;
+    if (!shape_fits(loader, text, tokens)) return false;
+    struct shape shape = shape_of(text, training, tokens, text->model.sequence);
     u128 flops = shape.attention_flops + shape.ffn_flops;
-    uint32_t most = (layers + stages - 1) / stages, times = text->recompute ? 3 : 2;
+    uint32_t most = share_layers(loader, text, training), times = text->recompute ? 3 : 2;
     struct times forward, backward;
 
     if (text->forward_ps) { /* of a stage */
@@ -326,7 +362,6 @@ bool model_training(struct loader *loader, const struct training_text *text, str
         training->head_forward_ps = time_of(shape.head_flops, text->tflops);
         training->head_backward_ps = time_of(shape.head_flops * 2, text->tflops);
     }
-    training->layers = stage_layers(loader, layers, stages);
     training->forward = forward_ops(loader, text, &shape, &forward);
     training->backward = backward_ops(loader, text, &shape, &backward);
     gradient_lists(loader, text, &shape, training);
@@ -339,10 +374,9 @@ bool model_training(struct loader *loader, const struct training_text *text, str
 /* A token at a time: each layer reads the cache and its weights, and sums twice. */
 bool model_inference(struct loader *loader, const struct training_text *text, struct fabric_training *training)
 {
-    uint32_t stages = training->size[FABRIC_GROUP_PP],
-             layers = text->slice_layers ? text->slice_layers : text->model.layers;
+    if (!shape_fits(loader, text, text->micro_batch)) return false;
     struct shape shape = shape_of(text, training, text->micro_batch, text->context);
-    uint32_t most = (layers + stages - 1) / stages;
+    uint32_t most = share_layers(loader, text, training);
     struct times forward;
 
     if (text->forward_ps) {
@@ -352,7 +386,6 @@ bool model_inference(struct loader *loader, const struct training_text *text, st
         forward = (struct times){time_of(shape.attention_flops, text->tflops), time_of(shape.ffn_flops, text->tflops)};
         training->head_forward_ps = time_of(shape.head_flops, text->tflops);
     }
-    training->layers = stage_layers(loader, layers, stages);
     training->forward = forward_ops(loader, text, &shape, &forward);
     training->stage_bytes = shape.activation_bytes / training->size[FABRIC_GROUP_TP];
     training->tokens = (uint64_t)text->micro_batch * training->size[FABRIC_GROUP_DP];

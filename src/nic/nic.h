@@ -385,8 +385,9 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
 void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t now, struct nic_io *io);
 /* A PFC frame arrived. */
 void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS], ps_t now, struct nic_io *io);
-/* The link went down or came up: what either side told the other about pauses is void. */
-void nic_link_changed(struct nic *nic, ps_t now, struct nic_io *io);
+/* The link went down or came up: what either side told the other about pauses is void.  While it is down the caller
+ * does not ask nic_tx(); requests wait, and their timers run. */
+void nic_link_changed(struct nic *nic, bool up, ps_t now, struct nic_io *io);
 /* The host behind takes data at this rate from now on; 0: as fast as it comes.  Buffer, xoff and xon are the
  * configuration's at every rate. */
 void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io);

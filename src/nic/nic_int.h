@@ -167,6 +167,7 @@ struct nic_qp {
     uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
     bool drain_told;
     bool established; /* NIC_EVENT_COMM_EST has been made */
+    bool held;        /* its timer runs though nothing is under way: see requester_hold() */
     bool listed;      /* free, and in the list of free places */
     uint16_t events;  /* bits by enum nic_event_kind */
     uint32_t event_prev, event_next;
@@ -204,7 +205,9 @@ struct nic {
     struct packet_list control[NIC_PRIOS];
     struct qp_list ready[NIC_PRIOS];
     struct nic_config config;
-    uint32_t qps; /* alive */
+    uint32_t qps;   /* alive */
+    uint32_t helds; /* QPs that are held */
+    bool link_down;
     uint32_t control_count;
     ps_t cnp_next; /* of the adapter */
     ps_t paused_until[NIC_PRIOS], paused_since[NIC_PRIOS];
@@ -381,6 +384,10 @@ void requester_back_to(struct nic_qp *qp, uint32_t psn);
 void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
 void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+/* It cannot send (the link is down, or it is to repeat and is paused): the timer runs all the same. */
+void requester_hold(struct nic *nic, struct nic_qp *qp, ps_t now);
+/* The link went down or came up, or a pause of its priority is over. */
+void requester_held(struct nic *nic, struct nic_qp *qp, bool up, ps_t now);
 void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
 void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);

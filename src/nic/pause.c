@@ -34,11 +34,19 @@ static void find_next_end(struct nic *nic)
     set_deadline(nic);
 }
 
+/* Whose timers ran because they could not send: they can, or (the link is down) none can. */
+static void tell_held(struct nic *nic, uint8_t prios, ps_t now)
+{
+    for (uint32_t i = 0; i < nic->config.max_qps; i++)
+        if (nic->qp[i].qpn && prios >> nic->qp[i].prio & 1) requester_held(nic, &nic->qp[i], !nic->link_down, now);
+}
+
 static void end_pause(struct nic *nic, unsigned prio, ps_t at)
 {
     if (!(nic->paused & 1u << prio)) return;
     nic->paused &= (uint8_t) ~(1u << prio);
     nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
+    if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint8_t)(1u << prio), at);
 }
 
 void nic_settle(struct nic *nic, ps_t now)
@@ -58,14 +66,16 @@ void pause_expire(struct nic *nic, ps_t now)
     find_next_end(nic);
 }
 
-void nic_link_changed(struct nic *nic, ps_t now, struct nic_io *io)
+void nic_link_changed(struct nic *nic, bool up, ps_t now, struct nic_io *io)
 {
     if (nic->pause_next <= now) pause_expire(nic, now);
+    nic->link_down = !up;
     for (unsigned p = 0; p < NIC_PRIOS; p++)
         end_pause(nic, p, now);
     nic->rx_paused = 0;
     nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
     find_next_end(nic);
+    tell_held(nic, UINT8_MAX, now);
     io->kick = true;
     io->deadline = nic_deadline(nic);
 }

@@ -299,7 +299,8 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     heap_remove(nic, HEAP_TIMER, qp);
     qp->sched = SCHED_IDLE;
     qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = PS_NEVER;
-    qp->rnr_wait = false;
+    nic->helds -= qp->held;
+    qp->rnr_wait = qp->held = false;
     qp->trail = false;
     qp->failing = 0;
     qp->resource_next = qp->resource_tail;
@@ -469,6 +470,7 @@ int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config
         qp->rto_at = waits && qp->rto_ps ? now + qp->rto_ps : PS_NEVER;
         if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
     }
+    if (__builtin_expect(nic->link_down, 0)) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);
     io->deadline = nic_deadline(nic);
     return 0;
@@ -521,6 +523,7 @@ int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, p
         qp->locals++;
         requester_attend(nic, qp, io);
     }
+    if (__builtin_expect(nic->link_down, 0)) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);
     io->deadline = nic_deadline(nic);
     return 0;

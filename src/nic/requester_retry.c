@@ -246,23 +246,52 @@ static void restart_timer(struct nic *nic, struct nic_qp *qp, ps_t now)
     timer_arm(nic, qp, qp->rto_at);
 }
 
+/*
+ * A request that is to be sent and cannot be, because the link is down, is as good as sent and lost: a port
+ * that is down discards what it is given, and the retries are used up.  Here it is kept, so that it leaves at once
+ * when the link is back, but the timer runs and takes its retries.  So it does for a QP that
+ * is to repeat and is paused; one that is paused before it has sent anything waits without a timer.
+ */
+void requester_hold(struct nic *nic, struct nic_qp *qp, ps_t now)
+{
+    if (qp->transport != NIC_RC || qp->rto_ps == 0 || qp->rto_at != PS_NEVER || qp->rnr_wait) return;
+    if (qp->una != qp->nxt || qp->sq_cur == qp->sq_tail || qp->state != NIC_RTS) return;
+    nic->helds += !qp->held;
+    qp->held = true;
+    restart_timer(nic, qp, now);
+}
+
+void requester_held(struct nic *nic, struct nic_qp *qp, bool up, ps_t now)
+{
+    if (!up) {
+        requester_hold(nic, qp, now);
+    } else if (qp->held) {
+        qp->held = false;
+        nic->helds--;
+        if (qp->una == qp->nxt) qp->rto_at = PS_NEVER; /* it starts with what is sent first */
+    }
+}
+
 void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
+    bool sent = qp->una != qp->nxt;
+
     qp->rto_at = PS_NEVER;
-    if (qp->una == qp->nxt || qp->rnr_wait) return;
+    if ((!sent && !qp->held) || qp->rnr_wait) return;
     nic->counters.local_ack_timeout_err++;
     if (!take_retry(nic, qp, io)) return;
-    lost(nic, qp, true, now, io);
+    if (sent) lost(nic, qp, true, now, io);
     qp->implied = false;
-    if (qp->repeats) {
+    if (sent && qp->repeats) {
         bool asks = qp->selective->window == 1; /* the peer, for each gap it knows of */
         selective_mark(qp, asks ? qp->una + 1 : qp->nxt, true);
         if (asks) newest_again(qp);
         restart_timer(nic, qp, now);
     } else {
-        if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
+        if (sent && qp->recovery == NIC_GO_BACK_0) restart_message(qp);
         requester_back_to(qp, qp->una);
     }
+    if (__builtin_expect(nic->link_down || nic->paused >> qp->prio & 1, 0)) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);
 }
 
@@ -271,6 +300,7 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
     qp->rnr_wait = false;
     qp->rnr_at = PS_NEVER;
     if (qp->repeats) restart_timer(nic, qp, now);
+    if (nic->link_down) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);
 }
 

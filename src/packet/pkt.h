@@ -74,7 +74,7 @@ struct pkt {
     uint8_t tc;      /* the switch's: traffic class */
     uint8_t missing; /* PKT_CUT: OP_DETH ... OP_IETH (opcode.h) of the extended headers that were cut off; fields 0 */
     uint8_t mark;    /* what an adapter tells its like; on a wire cold.resv7, which the codec knows alone */
-    uint8_t spare;
+    bool deep;       /* the switch's: it lies in deep memory */
 
     union {
         struct {

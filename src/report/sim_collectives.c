@@ -58,12 +58,11 @@ static bool rooted(enum fabric_job_kind kind)
     return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
 }
 
-/* What goes between pairs has no algorithm to choose. */
 static const char *algorithm(const struct fabric_job *job, const struct row *row)
 {
-    bool pairs = job->kind == FABRIC_JOB_ALLTOALL || job->kind == FABRIC_JOB_GATHER || job->kind == FABRIC_JOB_SENDRECV;
-
-    return pairs ? "pairs" : fabric_algorithm_name((enum fabric_algorithm)row->first->algorithm);
+    return fabric_job_pairs((enum fabric_job_kind)job->kind)
+               ? "pairs"
+               : fabric_algorithm_name((enum fabric_algorithm)row->first->algorithm);
 }
 
 static uint64_t element_count(const struct fabric_job *job, const struct row *row)

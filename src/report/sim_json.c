@@ -8,7 +8,7 @@
 
 static const char *state_name(enum sim_state state)
 {
-    static const char *const name[] = {"running", "done", "until", "stuck", "deadlock"};
+    static const char *const name[] = {"running", "done", "until", "stuck", "deadlock", "failed"};
     return name[state];
 }
 
@@ -36,6 +36,7 @@ static void json_job(struct jout *jout, const struct sim_job *job)
     jout_u64(jout, "bytes", job->bytes);
     json_time(jout, "start_ps", job->start);
     json_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
+    json_time(jout, "failed_ps", job->failed_at);
     jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
     jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);
     jout_close(jout);

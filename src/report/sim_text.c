@@ -129,6 +129,9 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
         text_colour(out, style, TEXT_RED);
         fprintf(out, "STUCK at %s: %u of %u jobs ended, and nothing will ever happen again\n", now, ended,
                 result->jobs);
+    } else if (result->state == SIM_FAILED) {
+        text_colour(out, style, TEXT_RED);
+        fprintf(out, "FAILED at %s: %u of %u jobs ended, the others were given up\n", now, ended, result->jobs);
     } else if (ended < result->jobs) {
         text_colour(out, style, TEXT_YELLOW);
         fprintf(out, "%s at %s: %u of %u jobs had ended\n", result->state == SIM_RUNNING ? "interrupted" : "stopped",
@@ -182,7 +185,9 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
                               ranks,
                               text_bytes(job->bytes, bytes),
                               duration(job->start, start),
-                              duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
+                              job->failed_at != PS_NEVER
+                                  ? "failed"
+                                  : duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
                               gigabytes(sim_bandwidth_kBps(job, false), alg),
                               gigabytes(sim_bandwidth_kBps(job, true), bus)};
         table_row(&table, cell);

@@ -182,33 +182,69 @@ static void print_deadlocks(FILE *out, const struct sim_report *report, const st
     }
 }
 
+/* Of a run that is stuck: whose requests nobody will complete. */
+static void stall_reason(const struct sim_report *report, char buf[SIM_REASON])
+{
+    const struct sim_stall *stall = &report->result->stall;
+    const struct fabric *fabric = report->fabric;
+    char src[FABRIC_NAME], dst[FABRIC_NAME];
+    size_t used;
+
+    fabric_port_name(fabric, fabric->endpoint[stall->src].port, src);
+    fabric_port_name(fabric, fabric->endpoint[stall->dst].port, dst);
+    used = (size_t)snprintf(buf, SIM_REASON, "%s %s: %u request%s to %s on QP %u", src,
+                            stall->down     ? "waits, and its link is down"
+                            : stall->paused ? "is paused and waits"
+                                            : "waits for an answer that will not come",
+                            stall->requests, stall->requests == 1 ? "" : "s", dst, stall->qpn);
+    if (stall->pairs > 1)
+        snprintf(buf + used, SIM_REASON - used, ", and %u more QP%s", stall->pairs - 1, stall->pairs == 2 ? "" : "s");
+}
+
 void sim_failure_reason(const struct sim_report *report, char buf[SIM_REASON])
 {
     const struct sim_failure *failure = &report->result->failure;
     const struct fabric *fabric = report->fabric;
-    char src[FABRIC_NAME], dst[FABRIC_NAME], at[TEXT_COUNT];
+    char src[FABRIC_NAME], dst[FABRIC_NAME], at[TEXT_COUNT], done[TEXT_COUNT], what[64] = "the peer refused a request";
 
     buf[0] = '\0';
-    if (failure->at == PS_NEVER) return;
+    if (failure->at == PS_NEVER) {
+        if (report->result->stall.pairs) stall_reason(report, buf);
+        return;
+    }
     fabric_port_name(fabric, fabric->endpoint[failure->src].port, src);
     fabric_port_name(fabric, fabric->endpoint[failure->dst].port, dst);
     text_ns(failure->at / PS_NS, at);
-    if (failure->retries && !failure->reachable)
-        snprintf(buf, SIM_REASON, "%s unreachable from %s: retries exceeded on QP %u at %s", dst, src, failure->qpn,
-                 at);
+    text_bytes(failure->acked_bytes, done);
+    if (failure->retries)
+        snprintf(what, sizeof(what), "%u retr%s exceeded", failure->retry, failure->retry == 1 ? "y" : "ies");
+    if (failure->retries && (failure->src_down || failure->dst_down))
+        snprintf(buf, SIM_REASON, "the link of %s is down: %s on QP %u, %s to %s, at %s, after %s",
+                 failure->src_down ? src : dst, what, failure->qpn, src, dst, at, done);
+    else if (failure->retries && !failure->reachable)
+        snprintf(buf, SIM_REASON, "%s unreachable from %s: %s on QP %u at %s, after %s", dst, src, what, failure->qpn,
+                 at, done);
     else
-        snprintf(buf, SIM_REASON, "%s on QP %u, %s to %s, at %s",
-                 failure->retries ? "retries exceeded" : "the peer refused a request", failure->qpn, src, dst, at);
+        snprintf(buf, SIM_REASON, "%s on QP %u, %s to %s, at %s, after %s", what, failure->qpn, src, dst, at, done);
 }
 
 static void print_failure(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    char reason[SIM_REASON];
+    const struct sim_result *result = report->result;
+    char reason[SIM_REASON], at[TEXT_COUNT];
 
     sim_failure_reason(report, reason);
     if (reason[0] == '\0') return;
-    heading(out, &options->style, "FIRST FAILURE");
+    heading(out, &options->style, result->failure.at == PS_NEVER ? "WHO WAITS" : "FIRST FAILURE");
     fprintf(out, "  %s\n", reason);
+    for (uint32_t i = 0; i < result->jobs; i++) {
+        const struct sim_job *job = &result->job[i];
+        if (job->failed_at == PS_NEVER || (job->start == PS_NEVER && i > 0 && result->job[i - 1].job == job->job))
+            continue;
+        fprintf(out, "  %s %s %s\n", job->name,
+                job->start == PS_NEVER ? "did not begin: what it waits for failed at" : "failed at",
+                text_ns(job->failed_at / PS_NS, at));
+    }
 }
 
 static void watchdog_row(struct table *table, const struct sim_report *report, const struct sim_port *port,
@@ -315,6 +351,30 @@ static void json_failure(struct jout *jout, const struct sim_report *report)
     jout_u64(jout, "qp", failure->qpn);
     jout_bool(jout, "retries_exceeded", failure->retries);
     jout_bool(jout, "reachable", failure->reachable);
+    jout_bool(jout, "src_down", failure->src_down);
+    jout_bool(jout, "dst_down", failure->dst_down);
+    jout_u64(jout, "retry", failure->retry);
+    jout_u64(jout, "acked_bytes", failure->acked_bytes);
+    jout_close(jout);
+}
+
+static void json_stall(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_stall *stall = &report->result->stall;
+    const struct fabric *fabric = report->fabric;
+
+    if (stall->pairs == 0) {
+        jout_null(jout, "waits");
+        return;
+    }
+    jout_open_line(jout, "waits", '{');
+    json_port(jout, "src", fabric, fabric->endpoint[stall->src].port);
+    json_port(jout, "dst", fabric, fabric->endpoint[stall->dst].port);
+    jout_u64(jout, "qp", stall->qpn);
+    jout_u64(jout, "requests", stall->requests);
+    jout_bool(jout, "link_down", stall->down);
+    jout_bool(jout, "paused_itself", stall->paused);
+    jout_u64(jout, "qps", stall->pairs);
     jout_close(jout);
 }
 
@@ -352,6 +412,7 @@ void sim_json_trouble(struct jout *jout, const struct sim_report *report)
         json_deadlock(jout, fabric, &result->deadlock[i]);
     jout_close(jout);
     json_failure(jout, report);
+    json_stall(jout, report);
     json_watchdog(jout, report);
     jout_open(jout, "pauses", '[');
     for (uint32_t i = 0; i < result->pauses; i++) {

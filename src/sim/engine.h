@@ -99,8 +99,8 @@ struct port_extra { /* what the common case does not read */
     uint32_t loss_ppm;
     uint64_t keeps;                  /* of bytes: the probability that one arrives unharmed, 2^64 is 1; 0: all do */
     uint32_t drop_every, until_drop; /* each so-manieth packet; 0: none */
-    uint64_t lost;                   /* by corruption, or arrived while the link was down */
-    uint64_t lost_bytes;             /* of packets among them */
+    uint64_t lost;                   /* packets: by corruption, or arrived while the link was down */
+    uint64_t lost_bytes;             /* of their frames */
     uint64_t pauses_sent;
     struct rng rng;
     struct tap *tap; /* tap.h */

@@ -127,7 +127,7 @@ static void port_state(struct sim *sim, struct worker *worker, struct node *node
         struct sim_adapter *adapter = &sim->host[node->id].adapter[port];
         struct nic_io *io = &((struct sim_scratch *)worker->scratch)->nic_io;
         node_port_down(node, port, !up);
-        nic_link_changed(adapter->nic, now, io);
+        nic_link_changed(adapter->nic, up, now, io);
         io->kick = false; /* asked below, when there is a link */
         adapter->deadline = io->deadline;
         node->port[port].queued = 1;
@@ -204,16 +204,30 @@ static void set_flood(struct sim *sim, const struct node *node, bool flood, uint
     sw->local_port[endpoint] = flood ? SW_FLOOD_PORT : fabric->local_port[endpoint];
 }
 
-/* What is for these endpoints leaves by this port, as if they hung on it; of several such routes the last holds. */
-static void set_misroute(struct sim *sim, const struct node *node, const struct sim_fault *event, bool wrong)
+/* The wrong route that holds for an endpoint, the last to begin; NULL: none. */
+static const struct sim_fault *misroute_of(const struct fault_list *list, uint32_t endpoint, ps_t now)
+{
+    for (uint32_t i = list->next; i-- > 0;) {
+        const struct sim_fault *event = &list->fault[i];
+        if (event->fault == FAULT_ROUTES || !event->begins) continue;
+        const struct fabric_fault *fault = &event->sim->fabric->fault[event->fault];
+        if (fault->kind == FABRIC_FAULT_MISROUTE && endpoint - fault->to < fault->to_count && holds(fault, now))
+            return event;
+    }
+    return NULL;
+}
+
+/* What is for these endpoints leaves by the port of the route that holds, as if they hung on it. */
+static void set_misroute(struct sim *sim, const struct node *node, const struct fault_list *list,
+                         const struct fabric_fault *fault, ps_t now)
 {
     const struct fabric *fabric = sim->fabric;
-    const struct fabric_fault *fault = &fabric->fault[event->fault];
     struct sim_switch *sw = &sim->sw[node->id - fabric->hosts];
 
     for (uint32_t e = fault->to; e < fault->to + fault->to_count; e++) {
+        const struct sim_fault *wrong = misroute_of(list, e, now);
         sw->place_of[e] = wrong ? sw->routes.own_place : fabric->place_of[e];
-        sw->local_port[e] = wrong ? event->port : fabric->local_port[e];
+        sw->local_port[e] = wrong ? wrong->port : fabric->local_port[e];
     }
 }
 
@@ -237,7 +251,9 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
         break;
     case FABRIC_FAULT_CORRUPT:
         extra->keeps = fault && fault->ber ? bytes_kept(fault->ber) : 0;
-        extra->loss_ppm = fault ? fault->ppm : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm : 0;
+        extra->loss_ppm = fault && !fault->ber        ? fault->ppm
+                          : port->peer != FABRIC_NONE ? fabric->port[port->peer].error_ppm
+                                                      : 0;
         set_corrupt(node, event->port);
         break;
     case FABRIC_FAULT_DROP:
@@ -257,7 +273,7 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
         set_flood(sim, node, fault != NULL, event->port);
         break;
     case FABRIC_FAULT_MISROUTE:
-        set_misroute(sim, node, event, event->begins);
+        set_misroute(sim, node, list, &fabric->fault[event->fault], now);
         break;
     case FABRIC_FAULT_WITHDRAW: /* moves routes, and nothing else */
         break;

@@ -78,7 +78,8 @@ static void drain_adapter(struct worker *worker, struct node *node, struct sim_h
                                                  .src = workload_connection(sim->workload, index)->src,
                                                  .dst = workload_connection(sim->workload, index)->dst,
                                                  .qpn = sim->connection[index].qpn,
-                                                 .retries = cqe->status == NIC_RETRY_EXC_ERR};
+                                                 .retries = cqe->status == NIC_RETRY_EXC_ERR,
+                                                 .acked_bytes = nic_qp_acked_bytes(sim->connection[index].qp)};
         if (cqe->receive) {
             struct nic_recv recv = {.wr_id = cqe->wr_id};
             if (good) {

@@ -7,18 +7,24 @@
  * back the same way.  Where a later link is slower the packets queue in front of it, which the two times carried along
  * (of the first packet and of the last) tell exactly.  A window, or a rate below the line's, is not looked at.  What
  * frames are made of is asked of the adapters and of the engine, so that it is written down once.
+ *
+ * Where switches spread the packets of a flow over several next hops, the links of all its ways together carry the
+ * train, and each packet one of them.  That is a bound, which a flow may miss (ways that meet again are counted as
+ * often as they parted) and cannot beat by more than its last packet, if that is shorter and overtakes the others.
  */
 #include "sim/engine_int.h"
 #include "sim/sim_int.h"
 
 #define HOPS_MAX 32
+#define WAYS_MAX 4096
 #define ACK_EXTRA_BYTES 4    /* AETH */
 #define WRITE_EXTRA_BYTES 16 /* RETH, of a message's first packet */
 
 struct hop {
     uint64_t rate_bps;
     ps_t latency;
-    bool cut; /* the next node has a packet when its first bytes are there */
+    bool cut;      /* the next node has a packet when its first bytes are there */
+    uint32_t ways; /* links that packets of one flow may take at the same time */
 };
 
 static ps_t span(uint64_t rate_bps, uint64_t bytes)
@@ -42,27 +48,35 @@ static ps_t receive_latency(const struct fabric *fabric, const struct fabric_por
     return fabric->nic[fabric->endpoint[fabric->first_endpoint[port->node] + port->index].nic].latency_ps;
 }
 
+static bool spreads(const struct fabric_switch *sw)
+{
+    return sw->balance.kind == FABRIC_SPRAY || sw->balance.kind == FABRIC_ADAPTIVE ||
+           sw->balance.kind == FABRIC_FLOWLET;
+}
+
 /* The links from src to dst, by the first of equal ways; 0: no way. */
 static uint32_t find_path(const struct fabric *fabric, uint32_t src, uint32_t dst, struct hop hop[HOPS_MAX])
 {
-    uint32_t at = fabric->endpoint[src].port, hops = 0;
+    uint32_t at = fabric->endpoint[src].port, hops = 0, ways = 1;
 
     while (hops < HOPS_MAX) {
         const struct fabric_port *out = &fabric->port[at];
         if (out->peer == FABRIC_NONE) return 0;
         const struct fabric_port *in = &fabric->port[out->peer];
         hop[hops++] = (struct hop){out->rate_bps, out->propagation_ps + receive_latency(fabric, in),
-                                   sim_cuts_through(fabric, in)};
+                                   sim_cuts_through(fabric, in), ways};
         const struct fabric_node *node = &fabric->node[in->node];
         if (node->kind == FABRIC_HOST) return out->peer == fabric->endpoint[dst].port ? hops : 0;
         const struct fabric_route *route = &fabric->route[in->node - fabric->hosts];
         uint32_t place = fabric->place_of[dst], port;
         if (place == route->own_place) {
             port = fabric->local_port[dst];
+            ways = 1;
         } else {
             uint16_t group = route->group_of[place];
             if (group == FABRIC_NO_GROUP) return 0;
             port = fabric->route_port[route->group[group].first];
+            if (spreads(&fabric->sw[in->node - fabric->hosts]) && ways <= WAYS_MAX) ways *= route->group[group].count;
         }
         at = node->first_port + port;
     }
@@ -88,7 +102,7 @@ static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *t
     ps_t first = 0, end = 0;
 
     for (uint32_t i = 0; i < hops; i++) {
-        uint64_t rate = hop[i].rate_bps;
+        uint64_t rate = hop[i].rate_bps * hop[i].ways;
         ps_t start = first;
         if (!train->one)
             start += spans(model, rate, train->first, 1) + spans(model, rate, train->middle, train->middles);

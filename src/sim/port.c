@@ -49,8 +49,6 @@ static bool port_corrupts(struct port_extra *extra, uint32_t bytes)
         extra->until_drop = extra->drop_every;
         lost = true;
     }
-    extra->lost += lost;
-    if (lost) extra->lost_bytes += bytes;
     return lost;
 }
 
@@ -68,7 +66,7 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
     bool lost = out->flags & PORT_CORRUPT && port_corrupts(extra, bytes);
     if (out->flags & PORT_TAP) tap_packet(extra->tap, &worker->pool.hot[id], sent, lost);
     if (lost) {
-        pktpool_put(&worker->pool, id);
+        node_lose(worker, node, port, id, true);
         return;
     }
     fifo_push(&out->wire->data, &worker->store, arrival, id);
@@ -126,9 +124,10 @@ void node_port_down(struct node *node, uint16_t port, bool down)
 
 void node_lose(struct worker *worker, struct node *node, uint32_t port, uint32_t what, bool is_packet)
 {
+    if (!is_packet) return; /* a pause: nothing that anybody sends again */
     node->extra[port].lost++;
-    if (is_packet) node->extra[port].lost_bytes += worker->pool.hot[what].frame_bytes;
-    if (is_packet) pktpool_put(&worker->pool, what);
+    node->extra[port].lost_bytes += worker->pool.hot[what].frame_bytes;
+    pktpool_put(&worker->pool, what);
 }
 
 void worker_grow_list(struct worker *worker, uint32_t least)

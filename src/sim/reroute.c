@@ -10,7 +10,8 @@
  * and nothing is done here to hide it.
  *
  * A switch takes a change when its time comes, unless it has a later one already.  One that is withdrawn as a whole
- * keeps its own routes, so that what is still sent to it gets through.  One that cannot be reached by the news keeps
+ * keeps its own routes, so that what is still sent to it gets through; so does one that is down as a whole, which has
+ * them when its ports come up.  One that cannot be reached by the news keeps
  * what it has until a later change reaches it.  A link that is withdrawn still carries the news, and is noticed at
  * once: somebody typed it.
  *
@@ -30,7 +31,7 @@ struct plan { /* while the changes are found */
     uint8_t *down_before, *avoid_before;
     uint32_t *far, *queue; /* [switches] */
     uint8_t *seen;         /* [tables][ports] the sets that have a table */
-    bool *leaving;         /* [switches] withdrawn as a whole */
+    bool *leaving;         /* [switches] withdrawn, or down, as a whole */
     uint32_t epoch;
 };
 
@@ -73,7 +74,7 @@ static void find_sets(struct plan *plan, ps_t now)
         const struct fabric_fault *fault = &fabric->fault[i];
         if (!moves_routes(fault) || now < fault->at || now >= ps_add(fault->at, fault->lasts_ps)) continue;
         mark_fault(fabric, fault, plan->avoid);
-        if (fault->kind == FABRIC_FAULT_WITHDRAW && fault->port == FABRIC_NONE && fault->node >= fabric->hosts)
+        if (fault->port == FABRIC_NONE && fault->node >= fabric->hosts)
             plan->leaving[fault->node - fabric->hosts] = true;
         if (fault->kind == FABRIC_FAULT_DOWN) mark_fault(fabric, fault, plan->down);
     }

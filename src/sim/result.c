@@ -27,7 +27,9 @@ static int read_jobs(const struct sim *sim, struct sim_result *ret)
                                 .ranks = instance->ranks,
                                 .bytes = instance->bytes,
                                 .start = instance->start,
-                                .end = instance->end};
+                                .end = instance->end,
+                                .failed_at = instance->failed,
+                                .failed = instance->failed != PS_NEVER};
         workload_bus_factor(sim->workload, i, &job->bus_num, &job->bus_den);
         if (instance->coll == WORKLOAD_NONE || !fabric_job_collective(sim->fabric->job[instance->job].kind)) continue;
         struct coll_config coll = coll_config(sim->workload, instance->coll);
@@ -220,13 +222,47 @@ static ps_t last_frame(const struct sim *sim)
     return last;
 }
 
+static bool endpoint_down(const struct sim *sim, uint32_t endpoint)
+{
+    const struct fabric_port *port = &sim->fabric->port[sim->fabric->endpoint[endpoint].port];
+
+    return engine_node(sim->engine, port->node)->port[port->index].flags & PORT_DOWN;
+}
+
 /* Of the first of all hosts; of equals the first host's. */
 static void read_failure(const struct sim *sim, struct sim_result *ret)
 {
     ret->failure.at = PS_NEVER;
     for (uint32_t i = 0; i < sim->fabric->hosts; i++)
         if (sim->host[i].failure.at < ret->failure.at) ret->failure = sim->host[i].failure;
-    if (ret->failure.at != PS_NEVER) ret->failure.reachable = sim_reaches(sim, ret->failure.src, ret->failure.dst);
+    if (ret->failure.at == PS_NEVER) return;
+    ret->failure.reachable = sim_reaches(sim, ret->failure.src, ret->failure.dst);
+    ret->failure.src_down = endpoint_down(sim, ret->failure.src);
+    ret->failure.dst_down = endpoint_down(sim, ret->failure.dst);
+    ret->failure.retry = sim->fabric->nic[sim->fabric->endpoint[ret->failure.src].nic].retry;
+}
+
+/* Who has requests that nobody will ever complete; whoever cannot send for want of a link is named first. */
+static void read_stall(const struct sim *sim, struct sim_result *ret)
+{
+    const struct fabric *fabric = sim->fabric;
+    struct sim_stall *stall = &ret->stall;
+
+    for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
+        const struct workload_connection *connection = workload_connection(sim->workload, i);
+        uint32_t requests = nic_qp_queued(sim->connection[i].qp);
+        if (requests == 0) continue;
+        bool down = endpoint_down(sim, connection->src);
+        uint8_t paused = nic_paused(sim->adapter[connection->src].nic);
+        if (stall->pairs++ > 0 && (stall->down || !down)) continue;
+        *stall = (struct sim_stall){.pairs = stall->pairs,
+                                    .src = connection->src,
+                                    .dst = connection->dst,
+                                    .qpn = sim->connection[i].qpn,
+                                    .requests = requests,
+                                    .down = down,
+                                    .paused = paused >> fabric->classes[connection->job_class].priority & 1};
+    }
 }
 
 int sim_result(struct sim *sim, struct sim_result *ret)
@@ -243,7 +279,10 @@ int sim_result(struct sim *sim, struct sim_result *ret)
                                 .window_ps = totals.small_window,
                                 .great_window_ps = totals.great_window};
 
-    if (sim->state == SIM_STUCK) result.virtual_ps = last_frame(sim);
+    if (sim->state == SIM_STUCK) {
+        result.virtual_ps = last_frame(sim);
+        read_stall(sim, &result);
+    }
     for (uint32_t i = 0; i < sim->fabric->hosts; i++)
         result.work_failed += sim->host[i].failed;
     read_failure(sim, &result);
@@ -258,10 +297,12 @@ int sim_result(struct sim *sim, struct sim_result *ret)
         return error;
     }
     /* The last job's end is the run's: what else is under way goes on a little longer. */
-    if (sim->state == SIM_DONE) {
+    if (sim->state == SIM_DONE || sim->state == SIM_FAILED) {
         result.virtual_ps = 0;
-        for (uint32_t i = 0; i < result.jobs; i++)
-            if (result.job[i].end > result.virtual_ps) result.virtual_ps = result.job[i].end;
+        for (uint32_t i = 0; i < result.jobs; i++) {
+            ps_t over = result.job[i].end != PS_NEVER ? result.job[i].end : result.job[i].failed_at;
+            if (over > result.virtual_ps) result.virtual_ps = over;
+        }
     }
     *ret = result;
     return 0;

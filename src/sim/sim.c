@@ -103,7 +103,10 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     if (sim->options.threads == 0) sim->options.threads = 1;
     sim->sync_latency = SYNC_LATENCY;
     sim->until = options->until != PS_NEVER ? options->until : fabric->stop;
-    if (sim->until == PS_NEVER) sim->until = storm_end(fabric);
+    if (sim->until == PS_NEVER) {
+        sim->until = storm_end(fabric);
+        sim->storm_ends = true;
+    }
     sim->state = SIM_RUNNING;
     struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
     int error = sim_check_jobs(sim, errors);
@@ -178,17 +181,20 @@ static bool coordinate(void *context, ps_t now)
 }
 
 /*
- * The jobs are done: whatever else is under way (CNPs, pauses, what was sent again needlessly) runs on for as long as
- * the longest window can be, from the end of the last job.  How far windows reached when the end was noticed depends on
- * tiles and threads; where the run stops must not.
+ * The jobs are done, or were given up: whatever else is under way (CNPs, pauses, what was sent again needlessly) runs
+ * on for as long as the longest window can be, from the end of the last job.  How far windows reached when the end was
+ * noticed depends on tiles and threads; where the run stops must not.
  */
 static enum sim_state finish(struct sim *sim)
 {
+    enum sim_state state = SIM_DONE;
     ps_t end = 0;
 
     for (uint32_t i = 0; i < workload_instances(sim->workload); i++) {
-        ps_t one = workload_instance(sim->workload, i)->end;
-        if (one != PS_NEVER && one > end) end = one;
+        const struct workload_instance *instance = workload_instance(sim->workload, i);
+        ps_t one = instance->end != PS_NEVER ? instance->end : instance->failed;
+        if (instance->end == PS_NEVER) state = SIM_FAILED;
+        if (one > end) end = one;
     }
     end += sim->sync_latency;
     if (end > sim->until) end = sim->until;
@@ -196,7 +202,7 @@ static enum sim_state finish(struct sim *sim)
     engine_run(sim->engine, UINT64_MAX, end, NULL, NULL);
     sim->engine->now = end;
     sim_deadlock_look(sim, end, 0);
-    return SIM_DONE;
+    return state;
 }
 
 /* Some windows, and a look at who waits for whom whenever that is due; sets `ret_deadlock` where it ends the run. */
@@ -223,7 +229,7 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 {
     bool deadlock = false;
 
-    if (sim->state == SIM_DONE || sim->state == SIM_STUCK || sim->state == SIM_DEADLOCK) return sim->state;
+    if (sim->state != SIM_RUNNING && sim->state != SIM_UNTIL) return sim->state;
     if (until > sim->until) until = sim->until;
     /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
     if (sim->engine->now == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
@@ -233,7 +239,9 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
         break;
     case ENGINE_UNTIL:
         if (until == sim->until && sim->engine->now >= until) sim_deadlock_look(sim, until, 0);
-        sim->state = deadlock ? SIM_DEADLOCK : SIM_UNTIL;
+        sim->state = deadlock                                                              ? SIM_DEADLOCK
+                     : sim->storm_ends && until == sim->until && sim->engine->now >= until ? SIM_STUCK
+                                                                                           : SIM_UNTIL;
         break;
     case ENGINE_IDLE:
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */

@@ -115,6 +115,7 @@ struct sim {
     struct histo *rtt_ns; /* [endpoint] ... and count them; NULL: nobody asked */
     ps_t sync_latency;
     ps_t until;
+    bool storm_ends; /* `until` is where a pause without end is given up */
     enum sim_state state;
     uint32_t *wake;
     struct sim_capture *capture;

@@ -130,6 +130,23 @@ static uint32_t switch_rx_odd(struct worker *worker, struct node *node, uint32_t
     return switch_queue(worker, node, &way, id, true, now);
 }
 
+/*
+ * What a packet's leaving made the switch say.  A pause for the port that is about to send it, which it came in by (it
+ * was sent back), follows the frame: it waits for the tick of this very moment, when the frame is on the line.
+ */
+static __attribute__((noinline)) void switch_sent(struct worker *worker, struct node *node, struct sim_switch *sw,
+                                                  uint32_t port, bool sends, ps_t now)
+{
+    const struct sw_io *io = switch_io(worker);
+
+    for (uint32_t i = 0; sends && i < io->pauses; i++) {
+        if (io->pause[i].port != port) continue;
+        node_deadline(node, now, now);
+        return;
+    }
+    switch_answers(worker, node, sw, switch_io(worker), now);
+}
+
 static inline __attribute__((always_inline)) pkt_t switch_tx_by(struct worker *worker, struct node *node, uint32_t port,
                                                                 bool any, ps_t now)
 {
@@ -140,7 +157,10 @@ static inline __attribute__((always_inline)) pkt_t switch_tx_by(struct worker *w
 
     /* What the switch threw away by itself stays counted: it costs a question that is answered with nothing. */
     if (id != PKT_NONE) node->port[port].queued--;
-    switch_after(worker, node, sw, io, now);
+    if (__builtin_expect((io->pauses | io->kicks) != 0, 0))
+        switch_sent(worker, node, sw, port, id != PKT_NONE, now);
+    else if (virtual && io->deadline != sw->deadline) /* it waits for deep memory */
+        switch_answers(worker, node, sw, io, now);
     return id;
 }
 
@@ -194,6 +214,7 @@ static void switch_tick(struct worker *worker, struct node *node, ps_t now)
         sw_tick(sw->sw, now, io);
         switch_answers(worker, node, sw, io, now);
     }
+    switch_after(worker, node, sw, io, now);
     sim_switch_schedule(sw, node, now);
 }
 

@@ -121,9 +121,10 @@ __attribute__((noinline)) enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint
     return verdict;
 }
 
-/* Takes the head of the queue off, and its cells from where it was charged. */
+/* Takes the head of the queue off, and its cells from where it was charged.  `now`, for virtual output queues:
+ * PS_NEVER, all of the queue is thrown away, and nothing is read for it. */
 SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue, uint32_t index, struct pkt *hot,
-                    bool any)
+                    bool any, ps_t now)
 {
     pkt_t id = queue->head, next = hot[id].next;
     uint32_t bytes = hot[id].frame_bytes, in = hot[id].in_port;
@@ -134,7 +135,7 @@ SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue,
     queue->cells -= cells;
     queue->bytes -= bytes;
     if (any && next == SW_MORE) {
-        voq_refill(sw, queue, hot);
+        voq_refill(sw, queue, hot, now);
     } else if (next == PKT_NONE) {
         port->filled &= (uint8_t) ~(1u << index);
         if (queue->deficit > 0) queue->deficit = 0;
@@ -177,7 +178,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool any, ps_t now, stru
     uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to, queues, ready);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
-    pkt_t id = pop(sw, to, queue, index, hot, any);
+    pkt_t id = pop(sw, to, queue, index, hot, any, now);
     struct pkt *pkt = &hot[id];
     queue->tx_packets++;
     queue->tx_bytes += pkt->frame_bytes;
@@ -196,6 +197,10 @@ pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 
 pkt_t sw_tx_any(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 {
+    if (sw->voqs && sw_unlikely(voq_reading(sw, port, now))) {
+        io->deadline = sw->deadline;
+        return PKT_NONE;
+    }
     return send_next(sw, port, true, now, io);
 }
 
@@ -203,7 +208,7 @@ void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, st
 {
     struct sw_queue *from = sw_queue_at(sw, port, queue);
     while (sw->port[port].filled >> queue & 1)
-        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, true), io);
+        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, true, PS_NEVER), io);
 }
 
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
@@ -215,6 +220,7 @@ void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
             ps_t pauses = pfc_tick(sw, port, now, io);
             ps_t poll = watchdog_tick(sw, port, now, io);
             sw_due(sw, port, pauses < poll ? pauses : poll);
+            if (sw->voqs) sw_due(sw, port, voq_tick(sw, port, now, io));
         }
         ps_t next = PS_NEVER;
         for (uint32_t port = 0; port < sw->ports; port++)

@@ -107,6 +107,7 @@ struct sw_voq_config { /* virtual output queues; voq.c */
     uint32_t credit_bytes;
     uint64_t xoff_bytes;    /* of a lossless one: its peer is paused; 0: by the group's threshold alone */
     uint64_t on_chip_bytes; /* 0: all memory is on the chip */
+    uint64_t deep_bps;      /* the deep memory is read no faster; 0: no limit */
 };
 
 struct sw_config {

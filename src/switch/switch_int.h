@@ -290,7 +290,10 @@ void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struc
 uint64_t voq_length(const struct sw *sw, uint32_t out, uint32_t queue, uint32_t in);
 bool voq_over(const struct sw *sw, const struct sw_pg *pg); /* one of the group's is too long */
 /* The head left, and others wait: the one whose turn it is becomes the head. */
-void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot);
+void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot, ps_t now);
+/* Whether the port's next packet is still being read from deep memory: it is kicked when it is there. */
+bool voq_reading(struct sw *sw, uint32_t port, ps_t now);
+ps_t voq_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io); /* when to be called again; PS_NEVER: not */
 /* All packets of a queue, whatever the architecture: from its head on. */
 pkt_t sw_queued_next(const struct sw *sw, const struct pkt *hot, uint32_t port, uint32_t queue, pkt_t id);
 

@@ -13,8 +13,11 @@
  * lossless virtual output queue of xoff_bytes pauses the peer of the port it belongs to, until it is shorter by an
  * eighth.  ECN at enqueue looks at the virtual output queue's length; ECN at dequeue at all that waits for the port.
  *
- * Packets that find the on-chip memory full are counted (deep_packets): they lie in the deep memory.  Its bandwidth
- * and the time it takes are not modelled; nor is the time of a credit's way, which is part of the device's latency.
+ * Packets that find the on-chip memory full are counted (deep_packets): they lie in the deep memory until their turn
+ * comes.  With deep_bps it is read at that rate at most, one packet after the other in the order of their turns; a
+ * port waits for its next packet, whatever its class, and reading goes on while the one before is sent.  What is
+ * written is not limited: deep_bps is what the memory gives out while as much goes in.  The time that memory and a
+ * credit take on their way is not modelled: both are part of the device's latency.
  */
 #include "switch/hot.h"
 #include "switch/switch_int.h"
@@ -42,6 +45,11 @@ struct sw_voqs {
     uint64_t on_chip_cells;
     uint64_t xoff_bytes, xon_bytes;
     int32_t credit_bytes;
+    bool limited; /* the deep memory has a rate */
+    struct rate deep_rate;
+    ps_t read_at;   /* until then it is being read */
+    ps_t *ready_at; /* [port] its next packet is there */
+    bool *waits;    /* [port] it was asked before that */
 };
 
 static size_t lines(size_t bytes)
@@ -54,7 +62,8 @@ size_t voq_bytes(const struct sw_config *config)
     size_t queues = (size_t)config->ports * SW_PRIOS;
     if (!config->voq.on) return 0;
     return lines(sizeof(struct sw_voqs)) + lines(queues * config->ports * sizeof(struct sw_voq)) +
-           lines(queues * sizeof(struct sw_ring)) + lines(queues * sizeof(uint16_t));
+           lines(queues * sizeof(struct sw_ring)) + lines(queues * sizeof(uint16_t)) +
+           lines(config->ports * sizeof(ps_t)) + lines(config->ports * sizeof(bool));
 }
 
 struct sw_voqs *voq_init(void *memory, const struct sw_config *config)
@@ -69,6 +78,12 @@ struct sw_voqs *voq_init(void *memory, const struct sw_config *config)
     voqs->ring = (struct sw_ring *)(void *)at;
     at += lines(queues * sizeof(struct sw_ring));
     voqs->over = (uint16_t *)(void *)at;
+    at += lines(queues * sizeof(uint16_t));
+    voqs->ready_at = (ps_t *)(void *)at;
+    at += lines(config->ports * sizeof(ps_t));
+    voqs->waits = (bool *)(void *)at;
+    voqs->limited = config->voq.deep_bps != 0;
+    if (voqs->limited) voqs->deep_rate = rate_of(config->voq.deep_bps);
     voqs->credit_bytes = (int32_t)config->voq.credit_bytes;
     voqs->xoff_bytes = config->voq.xoff_bytes ? config->voq.xoff_bytes : UINT64_MAX;
     voqs->xon_bytes = voqs->xoff_bytes - voqs->xoff_bytes / 8;
@@ -121,7 +136,9 @@ void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struc
     voq->bytes += way->bytes;
     hot[queue->head].next = SW_MORE;
     voqs->cells += way->cells;
-    if (voqs->cells > voqs->on_chip_cells) sw->counters[way->out].deep_packets++;
+    bool deep = voqs->cells > voqs->on_chip_cells;
+    hot[id].deep = deep;
+    sw->counters[way->out].deep_packets += deep;
     if (voq->over || voq->bytes < voqs->xoff_bytes || !way->from->pg[way->pg_index].lossless) return;
     voq->over = true;
     voqs->over[way->in * SW_PRIOS + voq->pg]++;
@@ -137,7 +154,36 @@ uint64_t voq_length(const struct sw *sw, uint32_t out, uint32_t queue, uint32_t 
     return voq_at(sw, out * SW_PRIOS + queue, in)->bytes;
 }
 
-void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot)
+/* The packet whose turn it is comes out of the deep memory, after those that were asked for before it. */
+static void read_deep(struct sw_voqs *voqs, uint32_t port, uint32_t bytes, ps_t now)
+{
+    ps_t start = voqs->read_at > now ? voqs->read_at : now;
+
+    voqs->read_at = voqs->ready_at[port] = start + rate_take(&voqs->deep_rate, bytes);
+}
+
+bool voq_reading(struct sw *sw, uint32_t port, ps_t now)
+{
+    struct sw_voqs *voqs = sw->voqs;
+
+    if (voqs->ready_at[port] <= now) return false;
+    voqs->waits[port] = true;
+    sw_due(sw, port, voqs->ready_at[port]);
+    return true;
+}
+
+ps_t voq_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
+{
+    struct sw_voqs *voqs = sw->voqs;
+
+    if (!voqs->waits[port]) return PS_NEVER;
+    if (voqs->ready_at[port] > now) return voqs->ready_at[port];
+    voqs->waits[port] = false;
+    sw_kick(sw, port, now, io);
+    return PS_NEVER;
+}
+
+void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot, ps_t now)
 {
     struct sw_voqs *voqs = sw->voqs;
     uint32_t index = (uint32_t)(queue - sw->queue);
@@ -166,6 +212,7 @@ void voq_refill(struct sw *sw, struct sw_queue *queue, struct pkt *hot)
     }
     hot[id].next = ring->first == NOBODY ? PKT_NONE : SW_MORE;
     queue->head = id;
+    if (voqs->limited && hot[id].deep && now != PS_NEVER) read_deep(voqs, index / SW_PRIOS, bytes, now);
 }
 
 pkt_t sw_queued_next(const struct sw *sw, const struct pkt *hot, uint32_t port, uint32_t queue, pkt_t id)

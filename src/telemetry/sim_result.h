@@ -19,20 +19,22 @@ enum sim_state {
     SIM_UNTIL,    /* the time asked for was reached */
     SIM_STUCK,    /* jobs are unfinished and nothing will ever happen */
     SIM_DEADLOCK, /* queues wait for each other in a circle, and nothing will break it */
+    SIM_FAILED,   /* jobs were given up, and every other one has ended */
 };
 struct sim_job {
     const char *name;
     uint32_t job, repetition, ranks;
     uint64_t bytes;
     ps_t start, end; /* PS_NEVER: not reached */
+    ps_t failed_at;  /* given up: a queue pair of its collectives failed, or the job it waits for did; PS_NEVER: not */
     uint64_t bus_num, bus_den;
-    bool failed; /* a flow of it was given up on: its bytes over its time are no bandwidth */
+    bool failed; /* it was, or a flow of it: its bytes over its time are no bandwidth */
     bool collective;
     uint8_t algorithm, protocol; /* of a collective, as run: enum fabric_algorithm, fabric_protocol */
 };
 
-#define SIM_GROUPS 7
-struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp, ep, edp, all */
+#define SIM_GROUPS 8
+struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp, ep, edp, all, p2p */
     uint32_t size;
     uint64_t operations, bytes; /* in a step, of the rank with most */
     ps_t busy_ps;               /* in a step, a rank, the mean: something of it was under way */
@@ -82,12 +84,24 @@ struct sim_nic {
     const struct histo *rtt_ns; /* of its packets; NULL: not asked for */
 };
 
-struct sim_failure {   /* the first work request that was completed with an error */
-    ps_t at;           /* PS_NEVER: none was */
-    uint32_t src, dst; /* endpoints */
+struct sim_failure {         /* the first work request that was completed with an error */
+    ps_t at;                 /* PS_NEVER: none was */
+    uint32_t src, dst;       /* endpoints */
+    uint32_t qpn;            /* of src */
+    bool retries;            /* they were used up; else the peer refused */
+    bool reachable;          /* src had a way to dst when the run ended */
+    bool src_down, dst_down; /* their links were, when the run ended */
+    uint32_t retry;          /* how many it had */
+    uint64_t acked_bytes;    /* payload of this queue pair that had been acknowledged */
+};
+
+struct sim_stall {     /* a run that is stuck: whose requests will never complete */
+    uint32_t pairs;    /* queue pairs that have some; 0: none */
+    uint32_t src, dst; /* endpoints of the first; one whose link is down before others */
     uint32_t qpn;      /* of src */
-    bool retries;      /* they were used up; else the peer refused */
-    bool reachable;    /* src had a way to dst when the run ended */
+    uint32_t requests; /* in its queue */
+    bool down;         /* the link of src is */
+    bool paused;       /* src is, the class of this queue pair */
 };
 
 struct sim_wait { /* a queue that may not send */
@@ -137,6 +151,7 @@ struct sim_result {
     struct sim_nic *nic;
     uint64_t work_failed; /* work requests completed with an error */
     struct sim_failure failure;
+    struct sim_stall stall;
     uint32_t deadlocks, pauses, trainings;
     struct sim_training *training;
     struct sim_deadlock *deadlock;

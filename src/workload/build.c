@@ -136,6 +136,7 @@ static int build_instance(struct workload *workload, uint32_t job_index, uint32_
                                            .ranks = job->ranks,
                                            .start = PS_NEVER,
                                            .end = PS_NEVER,
+                                           .failed = PS_NEVER,
                                            .after = after,
                                            .delay = first ? job->at : job->gap_ps,
                                            .first_transfer = workload->transfers,
@@ -344,7 +345,10 @@ static int build_empty(struct workload *workload)
     workload->host = calloc(fabric->hosts + 1u, sizeof(*workload->host));
     workload->coll.gpu_out = calloc(fabric->gpus + 1u, sizeof(ps_t));
     workload->coll.gpu_in = calloc(fabric->gpus + 1u, sizeof(ps_t));
-    if (!workload->host || !workload->coll.gpu_out || !workload->coll.gpu_in) return -ENOMEM;
+    workload->broke = calloc(fabric->jobs + 1u, sizeof(ps_t));
+    if (!workload->host || !workload->coll.gpu_out || !workload->coll.gpu_in || !workload->broke) return -ENOMEM;
+    for (uint32_t i = 0; i < fabric->jobs; i++)
+        workload->broke[i] = PS_NEVER;
     for (uint32_t h = 0; h < fabric->hosts; h++)
         workload->host[h].stalled = workload->host[h].freed = WORKLOAD_NONE;
     workload->coll.gpu_rate = rate_of(fabric->gpu_rate_bps);
@@ -390,6 +394,7 @@ void workload_free(struct workload *workload)
     free(workload->task);
     free(workload->host_transfer);
     free(workload->wake);
+    free(workload->broke);
     free(workload);
 }
 

@@ -37,7 +37,8 @@ struct comm_config {
     uint32_t qps;         /* a connection; 0: 1 */
     uint64_t chunk_bytes; /* 0: NCCL's */
     uint32_t depth;       /* operations a rank may have started and not finished; 0: 8 */
-    uint32_t owner;       /* of whom it is (a job): communicators of different owners are different */
+    uint64_t owner;       /* of whom it is (a job): communicators of different owners are different */
+    uint32_t job;         /* into fabric.job: who fails with it */
     bool clear_to_send, pxn;
     const struct coll_program *program;
     struct fabric_at where; /* for errors */

@@ -204,6 +204,8 @@ void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint3
 void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct workload_out *out);
 void pipe_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t pipe, ps_t now,
                struct workload_out *out);
+/* A message of it, or what clears one, was completed with an error: its job is broken. */
+void pipe_failed(struct workload *workload, uint32_t connection, uint32_t pipe, ps_t now);
 void pipe_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                    struct workload_out *out);
 void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct workload_out *out);

@@ -141,9 +141,8 @@ static int comm_nics(const struct fabric *fabric, struct comm *comm)
 static uint64_t config_hash(const struct comm_config *config)
 {
     uint64_t hash = ((uint64_t)config->ranks << 32 ^ (uint64_t)config->channels << 16 ^ config->qps) +
-                    config->chunk_bytes * 31 + config->job_class * 7 + config->depth * 3 +
-                    (uint64_t)config->owner * 0x10000001 + config->clear_to_send * 2 + config->pxn +
-                    (uintptr_t)config->program;
+                    config->chunk_bytes * 31 + config->job_class * 7 + config->depth * 3 + config->owner * 0x10000001 +
+                    config->clear_to_send * 2 + config->pxn + (uintptr_t)config->program;
 
     for (uint32_t r = 0; r < config->ranks; r++)
         hash = (hash ^ config->gpu[r]) * 0x9e3779b97f4a7c15ULL ^ hash >> 29;

@@ -14,12 +14,6 @@
 #include "base/check.h"
 #include "workload/workload_int.h"
 
-static bool is_pairs(const struct program *program)
-{
-    return program->kind == FABRIC_JOB_ALLTOALL || program->kind == FABRIC_JOB_GATHER ||
-           program->kind == FABRIC_JOB_SENDRECV;
-}
-
 /* Broadcast and Reduce: nothing goes around. */
 static bool is_pipeline(const struct program *program)
 {
@@ -28,7 +22,7 @@ static bool is_pipeline(const struct program *program)
 
 static bool by_rail(const struct program *program)
 {
-    return is_pairs(program) || program->algorithm >= FABRIC_ALGORITHM_NVLS;
+    return fabric_job_pairs(program->kind) || program->algorithm >= FABRIC_ALGORITHM_NVLS;
 }
 
 /* The adapter a GPU's messages in a channel go by; several a GPU take turns. */
@@ -63,9 +57,10 @@ static bool same_graph(const struct coll_graph *graph, const struct program *pro
 {
     const struct program *own = &graph->program;
 
-    if (graph->shape.channels != channels || is_pairs(own) != is_pairs(program)) return false;
-    if (own->algorithm != program->algorithm && !is_pairs(program)) return false;
-    if (!is_pairs(program) && program->algorithm <= FABRIC_ALGORITHM_RING)
+    if (graph->shape.channels != channels || fabric_job_pairs(own->kind) != fabric_job_pairs(program->kind))
+        return false;
+    if (own->algorithm != program->algorithm && !fabric_job_pairs(program->kind)) return false;
+    if (!fabric_job_pairs(program->kind) && program->algorithm <= FABRIC_ALGORITHM_RING)
         return is_pipeline(own) == is_pipeline(program);
     bool rooted = is_pipeline(program) || program->kind == FABRIC_JOB_GATHER;
     return own->kind == program->kind && (!rooted || own->root == program->root);
@@ -147,7 +142,7 @@ static void pipe_network(struct workload *workload, const struct coll_graph *gra
 
     out->flags = in->flags = PIPE_NETWORK | (comm->config.clear_to_send ? PIPE_ADMITTED : 0);
     if (graph->program.algorithm == FABRIC_ALGORITHM_TREE) in->flags |= PIPE_TREE;
-    if (comm->config.pxn && is_pairs(&graph->program)) {
+    if (comm->config.pxn && fabric_job_pairs(graph->program.kind)) {
         uint32_t other = rail_gpu(fabric, comm->gpu[from], dst);
         if (other != comm->gpu[from] && fabric->gpu_nic[other] != fabric->gpu_nic[comm->gpu[from]]) {
             out->flags |= PIPE_VIA;
@@ -239,7 +234,7 @@ static void lay_channel(struct workload *workload, struct coll_graph *graph, uin
 
 static uint32_t lanes_of(const struct program *program)
 {
-    if (is_pairs(program)) return 2;
+    if (fabric_job_pairs(program->kind)) return 2;
     switch ((enum fabric_algorithm)program->algorithm) {
     case FABRIC_ALGORITHM_TREE:
         return 2;
@@ -358,8 +353,8 @@ static struct coll_graph *make_graph(struct workload *workload, uint32_t comm_in
     graph->program.loops = graph->program.slices = 1;
     if (!workload->failed) find_heads(workload, graph, channels);
     if (workload->failed) {
-    } else if (!is_pairs(program) && !is_pipeline(program) && program->algorithm <= FABRIC_ALGORITHM_RING &&
-               comm->hosts > 1 && !workload->options.unfolded) {
+    } else if (!fabric_job_pairs(program->kind) && !is_pipeline(program) &&
+               program->algorithm <= FABRIC_ALGORITHM_RING && comm->hosts > 1 && !workload->options.unfolded) {
         lay_segments(workload, graph, index);
     } else {
         lay_lanes(workload, graph, index);

@@ -26,6 +26,7 @@ int jobs_build(struct workload *workload, uint32_t index, uint64_t bytes, struct
                                  .chunk_bytes = job->chunk_bytes,
                                  .depth = 1,
                                  .owner = instance->job,
+                                 .job = instance->job,
                                  .clear_to_send = job->clear_to_send,
                                  .pxn = job->pxn,
                                  .program = &jobs_program,

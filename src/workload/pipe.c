@@ -206,6 +206,35 @@ void pipe_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_
     if (was_full) wake(workload, host, to->owner, now, out); /* else nobody waits for a slot */
 }
 
+/* The job whose messages the pipe carries cannot go on. */
+static void breaks(struct workload *workload, uint32_t pipe, ps_t now)
+{
+    const struct collectives *coll = &workload->coll;
+    uint32_t owner = coll->out[pipe].owner;
+    uint32_t graph = owner & OWNER_SEGMENT ? coll->segment[owner & ~OWNER_SEGMENT].graph : coll->lane[owner].graph;
+    ps_t *broke = &workload->broke[coll->comm[coll->graph[graph]->comm]->config.job];
+    ps_t seen = __atomic_load_n(broke, __ATOMIC_RELAXED);
+
+    while (now < seen && !__atomic_compare_exchange_n(broke, &seen, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Whoever waits in line for the connection would wait for ever: jobs share connections. */
+void pipe_failed(struct workload *workload, uint32_t index, uint32_t pipe, ps_t now)
+{
+    struct workload_connection *connection = &workload->connection[index];
+    bool clears = connection->kind == WORKLOAD_CLEARS;
+
+    connection->done++;
+    breaks(workload, pipe, now);
+    while (connection->first_waiting != WORKLOAD_NONE) {
+        uint32_t next = connection->first_waiting;
+        connection->first_waiting = clears ? workload->coll.in[next].next : workload->coll.out[next].next;
+        *(clears ? &workload->coll.in[next].queued : &workload->coll.out[next].queued) = false;
+        breaks(workload, next, now);
+    }
+}
+
 /* Only what is this host's is looked at: the sending end when it is cleared, else the receiving one. */
 uint32_t workload_expect(const struct workload *workload, uint32_t imm)
 {

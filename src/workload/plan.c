@@ -2,12 +2,12 @@
 /*
  * How a buffer is cut: channels, loops, chunks, slices, and what a protocol makes of a message.
  *
- * NCCL's values: a buffer of 4 MiB in 8 steps, so a step of 512 KiB.  A ring's chunk is sent in two slices, none
- * smaller than a 32nd of a full one; a tree's chunk is a step, halved while the buffer has fewer than 8 (4, 1) chunks
- * a level of the tree, not below 128 (64, 32) KiB; pairs of ranks send 128 KiB at a time.  NVLS runs 16 channels, each
- * with a chunk of 128 KiB for every GPU of a host, less for buffers of few such rounds and, with a tree, for four hosts
- * or more.  LL has buffers of 512 KiB of which half is flags, LL128 has 120 bytes of data in a line of 128, and both
- * send a chunk in one piece.
+ * NCCL's values: a buffer of 4 MiB in 8 steps, so a step of 512 KiB.  A ring's chunk is a step here, where NCCL's is
+ * four (docs/collectives.md says what that changes), and is sent in two slices, none smaller than a 32nd of a full one;
+ * a tree's chunk is a step, halved while the buffer has fewer than 8 (4, 1) chunks a level of the tree, not below 128
+ * (64, 32) KiB; pairs of ranks send 128 KiB at a time.  NVLS runs 16 channels, each with a chunk of 128 KiB for every
+ * GPU of a host, less for buffers of few such rounds and, with a tree, for four hosts or more.  LL has buffers of
+ * 512 KiB of which half is flags, LL128 has 120 bytes of data in a line of 128, and both send a chunk in one piece.
  *
  * What software takes for a hop between hosts (proxy, flush, flags; none of it is simulated) is what NCCL's tuning
  * model has for the hop, less what the network takes for a small message.
@@ -22,8 +22,8 @@
 #define NVLS_CHANNELS 16  /* on Hopper */
 #define LL_BYTES 32768u
 #define LL128_BYTES (STEP_BYTES / 128 * 120)
-#define SLICE_LEAST 32 /* a slice is at least this part of a full one */
-#define MESSAGE_MOST (1u << 29)
+#define SLICE_LEAST 32          /* a slice is at least this part of a full one */
+#define MESSAGE_MOST (1u << 29) /* a pipe has 30 bits for what is on the wire; LL doubles it */
 #define PAIR_CHANNELS 4
 #define RAIL_CHANNELS 4
 
@@ -49,11 +49,6 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static bool is_pairs(uint8_t kind)
-{
-    return kind == FABRIC_JOB_ALLTOALL || kind == FABRIC_JOB_GATHER || kind == FABRIC_JOB_SENDRECV;
-}
-
 static bool is_nvls(uint8_t algorithm)
 {
     return algorithm == FABRIC_ALGORITHM_NVLS || algorithm == FABRIC_ALGORITHM_NVLS_TREE;
@@ -73,7 +68,7 @@ uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *c
     uint32_t nics = comm->most_nics ? comm->most_nics : 1, channels;
     uint32_t nics_a_gpu = nics > comm->most ? nics / comm->most : 1;
 
-    if (is_pairs(config->kind))
+    if (fabric_job_pairs(config->kind))
         channels = config->kind == FABRIC_JOB_ALLTOALL ? PAIR_CHANNELS : 1;
     else if (config->algorithm == FABRIC_ALGORITHM_TREE)
         channels = 2 * nics;
@@ -125,7 +120,7 @@ static uint64_t chunk_of(const struct program *program, const struct comm *comm,
 {
     if (comm->config.chunk_bytes) return comm->config.chunk_bytes;
     if (protocol == COLL_LL) return LL_BYTES;
-    if (is_pairs(program->kind)) return PAIR_BYTES;
+    if (fabric_job_pairs(program->kind)) return PAIR_BYTES;
     if (protocol == COLL_LL128) return LL128_BYTES;
     if (program->algorithm == FABRIC_ALGORITHM_TREE) return tree_chunk(program, channel_bytes);
     if (is_nvls(program->algorithm)) return nvls_chunk(program, comm, bytes);
@@ -155,7 +150,7 @@ void coll_plan_make(const struct program *program, const struct comm *comm, cons
     uint8_t protocol = config->protocol == FABRIC_PROTOCOL_LL      ? COLL_LL
                        : config->protocol == FABRIC_PROTOCOL_LL128 ? COLL_LL128
                                                                    : COLL_SIMPLE;
-    bool pairs = is_pairs(program->kind);
+    bool pairs = fabric_job_pairs(program->kind);
     uint64_t blocks = pairs ? 1 : program_blocks(program), part;
 
     if (pairs)
@@ -164,7 +159,7 @@ void coll_plan_make(const struct program *program, const struct comm *comm, cons
         part = divide_up(config->bytes, program->shape->channels);
     uint64_t full = chunk_of(program, comm, protocol, config->bytes, part), chunk = full;
     if (chunk > divide_up(part, blocks)) chunk = divide_up(part, blocks);
-    if (chunk > MESSAGE_MOST) chunk = MESSAGE_MOST;
+    if (chunk > MESSAGE_MOST >> (protocol == COLL_LL)) chunk = MESSAGE_MOST >> (protocol == COLL_LL);
     if (chunk == 0) chunk = 1;
     uint64_t loops = part ? divide_up(part, chunk * blocks) : 1;
     *ret = (struct coll_plan){

@@ -209,15 +209,9 @@ static void pairs_step(const struct program *program, uint32_t pos, uint32_t cha
 
 const struct program_algorithm program_pairs = {pairs_ports, pairs_peer, pairs_steps, pairs_step};
 
-static bool is_pairs(const struct program *program)
-{
-    return program->kind == FABRIC_JOB_ALLTOALL || program->kind == FABRIC_JOB_GATHER ||
-           program->kind == FABRIC_JOB_SENDRECV;
-}
-
 static const struct program_algorithm *algorithm_of(const struct program *program)
 {
-    if (is_pairs(program)) return &program_pairs;
+    if (fabric_job_pairs(program->kind)) return &program_pairs;
     switch ((enum fabric_algorithm)program->algorithm) {
     case FABRIC_ALGORITHM_TREE:
         return &program_trees;
@@ -244,7 +238,8 @@ const char *program_refuses(const struct program *program)
     bool scatters = program->kind == FABRIC_JOB_ALLREDUCE || program->kind == FABRIC_JOB_REDUCESCATTER ||
                     program->kind == FABRIC_JOB_ALLGATHER;
 
-    if (is_pairs(program)) return program->algorithm > FABRIC_ALGORITHM_RING ? "it goes from rank to rank" : NULL;
+    if (fabric_job_pairs(program->kind))
+        return program->algorithm > FABRIC_ALGORITHM_RING ? "it goes from rank to rank" : NULL;
     switch ((enum fabric_algorithm)program->algorithm) {
     case FABRIC_ALGORITHM_TREE:
         if (program->kind == FABRIC_JOB_REDUCESCATTER || program->kind == FABRIC_JOB_ALLGATHER)
@@ -267,7 +262,8 @@ const char *program_refuses(const struct program *program)
 
 uint32_t program_blocks(const struct program *program)
 {
-    bool whole = program->kind == FABRIC_JOB_BROADCAST || program->kind == FABRIC_JOB_REDUCE || is_pairs(program);
+    bool whole =
+        program->kind == FABRIC_JOB_BROADCAST || program->kind == FABRIC_JOB_REDUCE || fabric_job_pairs(program->kind);
 
     if (whole || program->algorithm == FABRIC_ALGORITHM_TREE) return 1;
     if (program->algorithm == FABRIC_ALGORITHM_NVLS_TREE) return program->shape->first[1];
@@ -297,7 +293,7 @@ void program_step(const struct program *program, uint32_t pos, uint32_t channel,
     uint32_t of_loop;
 
     *ret = (struct program_step){0};
-    if (is_pairs(program)) { /* a pair's chunks, then the next pair's */
+    if (fabric_job_pairs(program->kind)) { /* a pair's chunks, then the next pair's */
         ret->loop = (uint32_t)(number % program->loops);
         algorithm->step(program, pos, channel, lane, (uint32_t)(number / program->loops), ret);
         return;
@@ -324,7 +320,7 @@ uint32_t program_block(const struct program *program, uint32_t pos, uint32_t cha
     if (!(step->does & PROGRAM_BY_PEER)) return step->block;
     bool there = program_peer(program, pos, channel, in, port, &peer);
     CHECK(there);
-    if (is_pairs(program)) return in ? peer.pos : pos; /* blocks of pairs are named by their sender */
+    if (fabric_job_pairs(program->kind)) return in ? peer.pos : pos; /* blocks of pairs are named by their sender */
     /* by number within the host, then by host */
     uint32_t hosts = program->algorithm == FABRIC_ALGORITHM_NVLS_TREE ? 1 : shape->hosts;
     return (peer.pos - shape->first[shape->host_of[peer.pos]]) * hosts + step->block;

@@ -192,7 +192,10 @@ void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uin
     struct workload_connection *connection = &workload->connection[index];
 
     if (connection->kind != WORKLOAD_TRANSFERS) {
-        if (!good) return;
+        if (!good) {
+            pipe_failed(workload, index, tag, now);
+            return;
+        }
         pipe_sent(workload, host, index, tag, now, out);
         host_settle(workload, host, now, out);
         return;
@@ -231,29 +234,53 @@ static void wake_hosts(struct workload *workload, uint32_t instance)
     }
 }
 
+static bool is_over(const struct workload_instance *instance)
+{
+    return instance->end != PS_NEVER || instance->failed != PS_NEVER;
+}
+
+/*
+ * An instance whose communicator has lost a queue pair is given up, as NCCL aborts: what it waits for may never come.
+ * It has ended if it ended before that.  Both times are known between windows, however long those are, so neither
+ * threads nor tiles decide which it is.
+ */
+static void instance_settle(struct workload *workload, struct workload_instance *instance, ps_t now)
+{
+    ps_t broke = __atomic_load_n(&workload->broke[instance->job], __ATOMIC_RELAXED);
+    /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time,
+     * nor one that would bring whoever waits for it here in time: it ends in the call that starts it. */
+    bool empty = instance->transfers == 0 && instance->coll == WORKLOAD_NONE && instance->train == WORKLOAD_NONE;
+    ps_t end = PS_NEVER;
+
+    if ((instance->start <= now || empty) && instance->remaining == 0)
+        end = instance->last > instance->start ? instance->last : instance->start;
+    if (broke < end)
+        instance->failed = broke > instance->start ? broke : instance->start;
+    else
+        instance->end = end;
+}
+
 uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_hosts, uint32_t capacity)
 {
     if (workload->wakes == 0) {
         for (uint32_t i = workload->first_unfinished; i < workload->instances; i++) {
             struct workload_instance *instance = &workload->instance[i];
-            if (instance->start == PS_NEVER && workload->instance[instance->after].end != PS_NEVER) {
+            const struct workload_instance *before =
+                instance->start == PS_NEVER && !is_over(instance) ? &workload->instance[instance->after] : NULL;
+            if (before && before->end != PS_NEVER) {
                 ps_t wait =
                     instance->delay > workload->options.sync_latency ? instance->delay : workload->options.sync_latency;
-                instance->start = ps_add(workload->instance[instance->after].end, wait);
+                instance->start = ps_add(before->end, wait);
                 CHECK(instance->start >= now);
                 wake_hosts(workload, i);
+            } else if (before) {
+                instance->failed = before->failed; /* it will never begin */
             }
-            /* A job with nothing in it ends when it starts; no host has an event for it that would bring that time,
-             * nor one that would bring whoever waits for it here in time: it ends in the call that starts it. */
-            bool empty =
-                instance->transfers == 0 && instance->coll == WORKLOAD_NONE && instance->train == WORKLOAD_NONE;
-            if (instance->start != PS_NEVER && instance->end == PS_NEVER && (instance->start <= now || empty) &&
-                instance->remaining == 0)
-                instance->end = instance->last > instance->start ? instance->last : instance->start;
+            if (instance->start != PS_NEVER && !is_over(instance)) instance_settle(workload, instance, now);
             if (workload->wakes) break; /* the others in a later call: the list has room for each host once */
         }
         while (workload->first_unfinished < workload->instances &&
-               workload->instance[workload->first_unfinished].end != PS_NEVER)
+               is_over(&workload->instance[workload->first_unfinished]))
             workload->first_unfinished++;
     }
     uint32_t count = workload->wakes < capacity ? workload->wakes : capacity;

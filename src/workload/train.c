@@ -27,8 +27,9 @@ static void train_free(struct train *train)
     if (train == NULL) return;
     for (uint32_t i = 0; i < train->forms; i++)
         free(train->form[i].coll);
-    for (uint32_t s = 0; train->whole && s < train->stages; s++)
+    for (uint32_t s = 0; train->whole && s < train->lists; s++)
         free(train->whole[s].op);
+    train_pairs_free(train);
     for (uint32_t w = 0; w < TRAIN_WAYS; w++) {
         for (uint32_t g = 0; train->inside[w] && g < train->ranks; g++)
             free(train->inside[w][g].arrived);
@@ -56,6 +57,15 @@ void trains_free(struct workload *workload)
     free(workload->trains.train);
 }
 
+uint32_t train_stage_layers(const struct fabric_training *from, uint32_t stage)
+{
+    uint32_t stages = from->size[FABRIC_GROUP_PP], sum = 0;
+
+    for (uint32_t part = stage; from->layers && part < stages * from->chunks; part += stages)
+        sum += from->layers[part];
+    return sum;
+}
+
 static uint32_t coordinate(const struct train *train, uint32_t rank, uint32_t dimension)
 {
     return rank / train->stride[dimension] % train->from->size[dimension];
@@ -63,6 +73,7 @@ static uint32_t coordinate(const struct train *train, uint32_t rank, uint32_t di
 
 uint32_t train_group_size(const struct fabric_training *from, uint32_t way)
 {
+    if (way == FABRIC_GROUP_P2P) return 2;
     if (way == FABRIC_GROUP_DP || way == FABRIC_GROUP_EDP) return from->size[way] * from->size[FABRIC_GROUP_CP];
     return way < FABRIC_GROUPS ? from->size[way] : from->size[FABRIC_GROUP_PP] > 1 ? 2 : 1;
 }
@@ -106,11 +117,11 @@ void train_place(const struct train *train, uint32_t way, uint32_t rank, uint32_
         *ret_index = 0;
         break;
     case TRAIN_FROM_PREV:
-        *ret_group = rank - stride;
+        *ret_group = pp ? rank - stride : rank + (size[FABRIC_GROUP_PP] - 1) * stride;
         *ret_index = 1;
         break;
     case TRAIN_FROM_NEXT:
-        *ret_group = rank + stride;
+        *ret_group = pp + 1 < size[FABRIC_GROUP_PP] ? rank + stride : rank - pp * stride;
         *ret_index = 1;
         break;
     default:
@@ -147,7 +158,7 @@ static int find_form(struct train *train, uint32_t way, uint32_t kind, uint64_t 
     return 0;
 }
 
-static int make_op(struct train *train, const struct fabric_op *from, struct train_op *ret)
+static int make_op(struct train *train, uint32_t list, const struct fabric_op *from, struct train_op *ret)
 {
     static const uint8_t ways[] = {[FABRIC_OP_SEND_NEXT] = TRAIN_TO_NEXT,
                                    [FABRIC_OP_RECV_PREV] = TRAIN_FROM_PREV,
@@ -158,17 +169,21 @@ static int make_op(struct train *train, const struct fabric_op *from, struct tra
     *ret = (struct train_op){.what = from->what,
                              .way = sends ? ways[from->what] : from->group,
                              .left = from->left,
+                             .number = from->number,
                              .beside = from->beside,
                              .uneven = from->uneven,
                              .bytes = from->bytes,
                              .time_ps = from->time_ps};
-    if (from->what == FABRIC_OP_COMPUTE || from->what == FABRIC_OP_WAIT) return 0;
+    if (from->what == FABRIC_OP_COMPUTE || from->what == FABRIC_OP_WAIT || from->what == FABRIC_OP_WAIT_FOR) return 0;
+    if (from->what == FABRIC_OP_SEND || from->what == FABRIC_OP_RECV)
+        return train_pair_find(train, list, from, &ret->form);
     return find_form(train, sender_way(ret->way), sends ? FABRIC_JOB_SENDRECV : from->collective, from->bytes,
                      &ret->form);
 }
 
-/* Without what groups of one would do. */
-static int make_ops(struct train *train, const struct fabric_ops *from, uint32_t times, struct train_ops *ret)
+/* Without what groups of one would do.  `list`: the rank's number where each has a list of its own. */
+static int make_ops(struct train *train, uint32_t list, const struct fabric_ops *from, uint32_t times,
+                    struct train_ops *ret)
 {
     uint32_t beside[TRAIN_WAYS] = {0};
     int error = 0;
@@ -181,7 +196,8 @@ static int make_ops(struct train *train, const struct fabric_ops *from, uint32_t
         if (op->what == FABRIC_OP_COMPUTE && op->time_ps == 0) continue;
         if (op->what == FABRIC_OP_COLLECTIVE && (op->bytes == 0 || train_group_size(train->from, op->group) < 2))
             continue;
-        error = make_op(train, op, made);
+        if (op->what >= FABRIC_OP_SEND_NEXT && op->what <= FABRIC_OP_RECV_NEXT && train->stages < 2) continue;
+        error = make_op(train, list, op, made);
         if (error) break;
         if (made->beside) beside[made->way]++;
         ret->count++;
@@ -201,14 +217,15 @@ static int make_stage_ops(struct train *train)
                                    {.what = FABRIC_OP_RECV_NEXT, .bytes = from->stage_bytes}};
     struct fabric_op send[2] = {{.what = FABRIC_OP_SEND_NEXT, .bytes = from->stage_bytes, .beside = true},
                                 {.what = FABRIC_OP_SEND_PREV, .bytes = from->stage_bytes, .beside = true}};
-    uint32_t depth = (from->micro_batches < train->stages ? from->micro_batches : train->stages) + 2;
+    uint32_t ahead = 2 * train->stages < from->micro_batches ? 2 * train->stages : from->micro_batches;
+    uint32_t depth = ahead * from->chunks + 2; /* no schedule goes on for longer before it needs something back */
     int error = 0;
 
     if (train->stages < 2 || from->whole) return 0;
     for (int i = 0; i < 2 && !error; i++) {
         if (i == 1 && from->backward.count == 0) break;
-        error = make_op(train, &receive[i], &train->receive[i]);
-        if (!error) error = make_op(train, &send[i], &train->send[i]);
+        error = make_op(train, 0, &receive[i], &train->receive[i]);
+        if (!error) error = make_op(train, 0, &send[i], &train->send[i]);
     }
     for (uint32_t w = TRAIN_TO_NEXT; w < TRAIN_WAYS; w++)
         if (depth > train->depth[w]) train->depth[w] = depth;
@@ -220,22 +237,23 @@ static int make_program(struct train *train)
     const struct fabric_training *from = train->from;
     uint32_t most = 1;
 
-    for (uint32_t s = 0; from->layers && s < train->stages; s++)
-        if (from->layers[s] > most) most = from->layers[s];
+    for (uint32_t s = 0; s < train->stages; s++)
+        if (train_stage_layers(from, s) > most) most = train_stage_layers(from, s);
     for (uint32_t w = 0; w < TRAIN_WAYS; w++)
         train->depth[w] = DEPTH_LEAST;
-    int error = make_ops(train, &from->before, 1, &train->before);
-    if (!error) error = make_ops(train, &from->forward, most, &train->forward);
-    if (!error) error = make_ops(train, &from->backward, most, &train->backward);
-    if (!error) error = make_ops(train, &from->gradient, most, &train->gradient);
-    if (!error) error = make_ops(train, &from->finish, most, &train->finish);
-    if (!error) error = make_ops(train, &from->after, 1, &train->after);
+    int error = make_ops(train, 0, &from->before, 1, &train->before);
+    if (!error) error = make_ops(train, 0, &from->forward, most, &train->forward);
+    if (!error) error = make_ops(train, 0, &from->backward, most, &train->backward);
+    if (!error) error = make_ops(train, 0, &from->gradient, most, &train->gradient);
+    if (!error) error = make_ops(train, 0, &from->finish, most, &train->finish);
+    if (!error) error = make_ops(train, 0, &from->after, 1, &train->after);
     if (!error) error = make_stage_ops(train);
     if (error || !from->whole) return error;
-    train->whole = calloc(train->stages + 1u, sizeof(*train->whole));
+    train->lists = from->by_rank ? train->ranks : train->stages;
+    train->whole = calloc(train->lists + 1u, sizeof(*train->whole));
     if (train->whole == NULL) return -ENOMEM;
-    for (uint32_t s = 0; s < train->stages && !error; s++)
-        error = make_ops(train, &from->whole[s], 1, &train->whole[s]);
+    for (uint32_t s = 0; s < train->lists && !error; s++)
+        error = make_ops(train, s, &from->whole[s], 1, &train->whole[s]);
     return error;
 }
 
@@ -249,7 +267,8 @@ static int make_collective(struct workload *workload, const struct train *train,
                                  .job_class = job->job_class,
                                  .qps = job->qps,
                                  .depth = train->depth[form->way],
-                                 .owner = workload->instance[train->instance].job << 4 | form->way,
+                                 .owner = train_owner(workload->instance[train->instance].job, form->way, 0),
+                                 .job = workload->instance[train->instance].job,
                                  .clear_to_send = job->clear_to_send,
                                  .pxn = job->pxn,
                                  .program = &train_program,
@@ -303,9 +322,10 @@ static int make_way(struct train *train, uint32_t way)
         train_place(train, way, r, &group, &index);
         member[group * size + index] = r;
         if (way < FABRIC_GROUPS) continue;
-        uint32_t stage = train->rank[r].stage;
-        bool sends = way == TRAIN_TO_NEXT ? stage + 1 < train->stages : stage > 0;
-        member[2 * r + 1] = !sends ? WORKLOAD_NONE : way == TRAIN_TO_NEXT ? r + stride : r - stride;
+        uint32_t stage = train->rank[r].stage, stages = train->stages;
+        bool sends = train->from->chunks > 1 || (way == TRAIN_TO_NEXT ? stage + 1 < stages : stage > 0);
+        uint32_t to = (stage + (way == TRAIN_TO_NEXT ? 1 : stages - 1)) % stages;
+        member[2 * r + 1] = sends ? r - stage * stride + to * stride : WORKLOAD_NONE;
     }
     for (uint32_t g = 0; g < groups; g++) {
         struct train_inside *inside = &train->inside[way][g];
@@ -403,5 +423,5 @@ int train_build(struct workload *workload, uint32_t index, struct fabric_errors 
     if (!error) error = make_program(train);
     for (uint32_t i = 0; i < train->forms && !error; i++)
         error = make_groups(workload, train, &train->form[i], errors);
-    return error;
+    return error ? error : train_pairs_build(workload, train, errors);
 }

@@ -23,9 +23,11 @@ enum { TRAIN_TO_NEXT = FABRIC_GROUPS, TRAIN_FROM_PREV, TRAIN_TO_PREV, TRAIN_FROM
 #define TRAIN_WRITES (TRAIN_WAYS + 1u)
 
 struct train_op { /* a fabric_op with its collective found */
-    uint8_t what, way, left;
+    uint8_t what, way;
     bool beside, uneven;
-    uint32_t form; /* into train.form */
+    uint32_t left;
+    uint32_t form;   /* into train.form; of a send or receive into train.pair */
+    uint32_t number; /* of a send or receive */
     uint64_t bytes;
     ps_t time_ps;
 };
@@ -40,6 +42,13 @@ struct train_form { /* a collective or send that is the same in each group of it
     uint64_t bytes;
     uint32_t *coll; /* [groups of the way]; of a send [rank of the sender] */
     ps_t inside_ps; /* what it takes within one host, by the model */
+};
+
+struct train_pair { /* a message from one rank to another */
+    uint32_t src, dst, lane;
+    uint64_t bytes;
+    uint32_t coll;
+    uint32_t next; /* of the sender's */
 };
 
 struct train_inside { /* a group that is within one host; the host's */
@@ -59,6 +68,11 @@ enum train_section {
     TRAIN_AFTER
 };
 
+struct train_slot { /* of a stage's schedule: a micro-batch goes through a chunk of its layers, one way */
+    uint32_t micro, chunk;
+    bool backward;
+};
+
 struct train_books {
     ps_t busy_ps[TRAIN_WAYS], exposed_ps[TRAIN_WAYS], compute_ps;
     uint64_t bytes[TRAIN_WAYS], operations[TRAIN_WAYS];
@@ -67,12 +81,15 @@ struct train_books {
 struct train_rank {
     uint32_t host, stage;
     /* its place */
-    uint32_t step, slot, layer, at;
+    uint32_t step, layer, at;
+    uint32_t number; /* of the slot */
+    uint32_t posted; /* slots before have their receives posted */
+    struct train_slot slot;
     uint8_t section; /* enum train_section */
     uint8_t waits;   /* a way; TRAIN_RUNS: for none */
-    bool last_micro, backward;
-    uint32_t room; /* it waits until less than so many are under way: 1, or a queue's depth */
-    ps_t since;    /* when it began to wait */
+    uint32_t room;   /* it waits until less than so many are under way: 1, or a queue's depth; 0: for `wanted` */
+    uint32_t wanted; /* a send or receive */
+    ps_t since;      /* when it began to wait */
     struct train_op retry;
     bool retries; /* `retry` found the queue full, and is to be done next */
     struct rng rng;
@@ -93,10 +110,15 @@ struct train {
     struct train_rank *rank;
     uint32_t *by_host; /* ranks, host by host */
     struct train_ops before, forward, backward, gradient, finish, after;
-    struct train_ops *whole;             /* [stages] */
+    struct train_ops *whole;             /* [lists] */
+    uint32_t lists;                      /* stages, or ranks */
     struct train_op receive[2], send[2]; /* [backward] */
     struct train_form *form;
     uint32_t forms, form_capacity;
+    struct train_pair *pair;
+    uint32_t pairs, pair_capacity, *first_pair; /* [rank of the sender] */
+    uint32_t numbers, over_words;               /* sends and receives a rank has at most */
+    uint64_t *over;                             /* [rank * over_words] bits; the rank's host's */
     uint32_t depth[TRAIN_WAYS];
     uint32_t *member[TRAIN_WAYS];            /* [group * size + index]; of the ways that are used */
     struct train_inside *inside[TRAIN_WAYS]; /* [groups] */
@@ -115,12 +137,28 @@ void trains_free(struct workload *workload);
 /* The group a rank is in, and as which of it. */
 void train_place(const struct train *train, uint32_t way, uint32_t rank, uint32_t *ret_group, uint32_t *ret_index);
 uint32_t train_group_size(const struct fabric_training *from, uint32_t way);
+/* Of all chunks of a stage. */
+uint32_t train_stage_layers(const struct fabric_training *from, uint32_t stage);
 
 /* train_checkpoint.c: -ENOMEM; the rank is done with a step; the alarm for it */
 int train_checkpoint_build(struct workload *workload, struct train *train);
 void train_checkpoint_due(struct workload *workload, const struct train *train, uint32_t number, ps_t now);
 void train_checkpoint_write(struct workload *workload, struct train *train, uint32_t number, ps_t now,
                             struct workload_out *out);
+
+/* train_pairs.c: the pair of a rank's send or receive; the collectives of all, or errors; whether one is over */
+int train_pair_find(struct train *train, uint32_t rank, const struct fabric_op *op, uint32_t *ret);
+int train_pairs_build(struct workload *workload, struct train *train, struct fabric_errors *errors);
+void train_pairs_free(struct train *train);
+bool train_pair_over(const struct train *train, uint32_t rank, uint32_t number);
+void train_pair_ends(struct train *train, uint32_t rank, uint32_t number);
+void train_pairs_step(struct train *train, uint32_t rank); /* all are to be run again */
+
+static inline uint64_t train_owner(uint32_t job, uint32_t way, uint32_t lane)
+{
+    return (uint64_t)lane << 32 | job << 4 | way;
+}
+_Static_assert(TRAIN_WAYS <= 16, "a way has four bits");
 
 /* train_run.c */
 extern const struct coll_program train_program;

@@ -2,10 +2,15 @@
 /*
  * A rank's program, step by step, made from its place in it.
  *
- * One forward, one backward (1F1B; Narayanan et al., PipeDream-Flush): stage s of p goes forward p - 1 - s times, then
- * forward and backward in turn, then backward for what is left.  With m micro-batches that leaves each stage idle for
- * p - 1 of m + p - 1 slots.  Sends go on beside; a rank waits where it receives, in a collective that is not beside,
- * and where it is told to.  What it waits for is what the time is booked under, so waiting for a late stage is pp's.
+ * The schedules are Megatron-LM's (Narayanan et al., SC 2021).  One forward, one backward: stage s of p goes forward
+ * p - 1 - s times, then forward and backward in turn, then backward for what is left; with m micro-batches a stage is
+ * idle for p - 1 of m + p - 1 slots.  Interleaved, with v chunks a stage, a slot is a chunk's: micro-batches go in
+ * rounds of p, each round through one chunk after the other (backward: the last first), and a stage goes forward
+ * 2 (p - 1 - s) + (v - 1) p times first; what is idle is a v-th.  There the receive of the next slot is posted before
+ * this one is gone through, as Megatron does with overlapping sends; else a receive is posted when its slot comes.
+ *
+ * Sends go on beside; a rank waits where it receives, in a collective that is not beside, and where it is told to.
+ * What it waits for is what the time is booked under, so waiting for a late stage is pp's.
  *
  * How long a group is busy is counted while any of its operations is under way, not summed over them.
  */
@@ -13,37 +18,84 @@
 #include "workload/train.h"
 #include "workload/workload_int.h"
 
+/* A token of an operation: way, rank, number of a send or receive. */
 #define WAY_BITS 8
+#define NUMBER_SHIFT (WAY_BITS + TRAIN_RANK_BITS)
 
 static uint32_t slots(const struct train *train)
 {
     uint32_t each = train->backward.count || train->gradient.count ? 2 : 1;
 
     if (train->from->whole || !train->from->layers) return 0;
-    return train->from->micro_batches * each;
+    return train->from->micro_batches * train->from->chunks * each;
 }
 
-/* Which way slot `slot` goes, and whether it is the last micro-batch. */
+/* How many slots a stage goes forward before it goes backward for the first time. */
+static uint32_t slots_ahead(const struct train *train, uint32_t stage)
+{
+    uint32_t all = train->from->micro_batches * train->from->chunks, behind = train->stages - 1 - stage;
+    uint64_t ahead = behind;
+
+    if (train->from->schedule == FABRIC_SCHEDULE_GPIPE) return all;
+    if (train->from->schedule == FABRIC_SCHEDULE_INTERLEAVED)
+        ahead = 2 * (uint64_t)behind + (uint64_t)(train->from->chunks - 1) * train->stages;
+    return ahead < all ? (uint32_t)ahead : all;
+}
+
+static struct train_slot slot_of(const struct train *train, uint32_t stage, uint32_t number)
+{
+    uint32_t p = train->stages, v = train->from->chunks, all = train->from->micro_batches * v;
+    uint32_t ahead = slots_ahead(train, stage), index = number;
+    struct train_slot slot = {0};
+
+    if (slots(train) > all && number >= 2 * all - ahead) {
+        slot.backward = true;
+        index = number - all;
+    } else if (slots(train) > all && number >= ahead) {
+        uint32_t turn = number - ahead;
+        slot.backward = turn & 1;
+        index = slot.backward ? turn / 2 : ahead + turn / 2;
+    }
+    slot.micro = index / (p * v) * p + index % p;
+    slot.chunk = index % (p * v) / p;
+    if (slot.backward) slot.chunk = v - 1 - slot.chunk;
+    return slot;
+}
+
+/* The first part of the model gets nothing from the one before, the last nothing from the one behind. */
+static bool at_end(const struct train *train, uint32_t stage, const struct train_slot *slot, bool last)
+{
+    return last ? stage + 1 == train->stages && slot->chunk + 1 == train->from->chunks : stage == 0 && slot->chunk == 0;
+}
+
 static void begin_slot(const struct train *train, struct train_rank *rank)
 {
-    uint32_t m = train->from->micro_batches, ahead = train->stages - 1 - rank->stage, micro;
-
-    if (ahead > m) ahead = m;
     rank->section = TRAIN_RECEIVE;
-    rank->backward = false;
-    if (slots(train) == m) {
-        micro = rank->slot;
-    } else if (rank->slot < ahead) {
-        micro = rank->slot;
-    } else if (rank->slot < 2 * m - ahead) {
-        uint32_t turn = rank->slot - ahead;
-        rank->backward = turn & 1;
-        micro = rank->backward ? turn / 2 : ahead + turn / 2;
-    } else {
-        rank->backward = true;
-        micro = rank->slot - m;
+    rank->slot = slot_of(train, rank->stage, rank->number);
+}
+
+/* Posts receives up to the slot's own, interleaved one more, then waits for its own; false: it has none. */
+static bool next_receive(const struct train *train, struct train_rank *rank, struct train_op *ret)
+{
+    uint32_t upto = rank->number + (train->from->chunks > 1), all = slots(train);
+    uint32_t left = 0;
+
+    for (; rank->posted <= upto && rank->posted < all; rank->posted++) {
+        struct train_slot slot = slot_of(train, rank->stage, rank->posted);
+        if (at_end(train, rank->stage, &slot, slot.backward)) continue;
+        *ret = train->receive[slot.backward];
+        ret->beside = true;
+        rank->posted++;
+        return true;
     }
-    rank->last_micro = micro == m - 1;
+    rank->section = TRAIN_HEAD_FIRST;
+    if (at_end(train, rank->stage, &rank->slot, rank->slot.backward)) return false;
+    if (upto > rank->number && upto < all) {
+        struct train_slot slot = slot_of(train, rank->stage, upto);
+        left = slot.backward == rank->slot.backward && !at_end(train, rank->stage, &slot, slot.backward);
+    }
+    *ret = (struct train_op){.what = FABRIC_OP_WAIT, .way = train->receive[rank->slot.backward].way, .left = left};
+    return true;
 }
 
 static void enter(struct train_rank *rank, enum train_section section)
@@ -67,7 +119,8 @@ static bool next_in(const struct train_ops *ops, uint32_t layers, struct train_r
 /* Gradients are reduced layer by layer: their list stands behind each time through the backward one. */
 static bool next_backward(const struct train *train, uint32_t layers, struct train_rank *rank, struct train_op *ret)
 {
-    uint32_t own = train->backward.count, all = own + (rank->last_micro ? train->gradient.count : 0);
+    bool last = rank->slot.micro + 1 == train->from->micro_batches;
+    uint32_t own = train->backward.count, all = own + (last ? train->gradient.count : 0);
 
     if (rank->at == all) {
         rank->at = 0;
@@ -79,23 +132,25 @@ static bool next_backward(const struct train *train, uint32_t layers, struct tra
     return true;
 }
 
+static bool next_of_slot(const struct train *train, struct train_rank *rank, struct train_op *ret)
+{
+    uint32_t layers = train->from->layers[rank->slot.chunk * train->stages + rank->stage];
+
+    return rank->slot.backward ? next_backward(train, layers, rank, ret) : next_in(&train->forward, layers, rank, ret);
+}
+
 static bool head(const struct train *train, const struct train_rank *rank, bool backward, struct train_op *ret)
 {
     ps_t time = backward ? train->from->head_backward_ps : train->from->head_forward_ps;
 
-    if (rank->backward != backward || rank->stage + 1 != train->stages || time == 0) return false;
+    if (rank->slot.backward != backward || !at_end(train, rank->stage, &rank->slot, true) || time == 0) return false;
     *ret = (struct train_op){.what = FABRIC_OP_COMPUTE, .time_ps = time};
     return true;
 }
 
-static bool has_peer(const struct train *train, const struct train_rank *rank, bool next)
-{
-    return next ? rank->stage + 1 < train->stages : rank->stage > 0;
-}
-
 static void end_slot(const struct train *train, struct train_rank *rank)
 {
-    if (++rank->slot < slots(train)) {
+    if (++rank->number < slots(train)) {
         begin_slot(train, rank);
         return;
     }
@@ -105,8 +160,9 @@ static void end_slot(const struct train *train, struct train_rank *rank)
 /* False: the step is over. */
 static bool next_op(const struct train *train, struct train_rank *rank, struct train_op *ret)
 {
-    const struct train_ops *before = train->whole ? &train->whole[rank->stage] : &train->before;
-    uint32_t layers = train->from->layers ? train->from->layers[rank->stage] : 0;
+    const struct train_ops *before = &train->before;
+
+    if (train->whole) before = &train->whole[train->from->by_rank ? (uint32_t)(rank - train->rank) : rank->stage];
 
     for (;;) {
         switch ((enum train_section)rank->section) {
@@ -116,17 +172,14 @@ static bool next_op(const struct train *train, struct train_rank *rank, struct t
             if (slots(train)) begin_slot(train, rank);
             break;
         case TRAIN_RECEIVE:
-            enter(rank, TRAIN_HEAD_FIRST);
-            *ret = train->receive[rank->backward];
-            if (has_peer(train, rank, rank->backward)) return true;
+            if (next_receive(train, rank, ret)) return true;
             break;
         case TRAIN_HEAD_FIRST:
             enter(rank, TRAIN_BODY);
             if (head(train, rank, true, ret)) return true;
             break;
         case TRAIN_BODY:
-            if (rank->backward ? next_backward(train, layers, rank, ret) : next_in(&train->forward, layers, rank, ret))
-                return true;
+            if (next_of_slot(train, rank, ret)) return true;
             enter(rank, TRAIN_HEAD_LAST);
             break;
         case TRAIN_HEAD_LAST:
@@ -134,14 +187,14 @@ static bool next_op(const struct train *train, struct train_rank *rank, struct t
             if (head(train, rank, false, ret)) return true;
             break;
         case TRAIN_SEND: {
-            bool backward = rank->backward;
+            struct train_slot slot = rank->slot;
             end_slot(train, rank);
-            *ret = train->send[backward];
-            if (has_peer(train, rank, !backward)) return true;
+            *ret = train->send[slot.backward];
+            if (!at_end(train, rank->stage, &slot, !slot.backward)) return true;
             break;
         }
         case TRAIN_FINISH:
-            if (next_in(&train->finish, layers, rank, ret)) return true;
+            if (next_in(&train->finish, train_stage_layers(train->from, rank->stage), rank, ret)) return true;
             enter(rank, TRAIN_AFTER);
             break;
         case TRAIN_AFTER:
@@ -161,7 +214,7 @@ static ps_t compute_time(struct train *train, uint32_t number, struct train_rank
     if (op->uneven && train->from->imbalance_ppm && train->from->size[FABRIC_GROUP_EP] > 1) {
         struct rng shared;
         train_place(train, FABRIC_GROUP_EP, number, &group, &index);
-        rng_init(&shared, (uint64_t)rank->step << 32 | rank->slot, (uint64_t)group << 32 | rank->layer);
+        rng_init(&shared, (uint64_t)rank->step << 32 | rank->number, (uint64_t)group << 32 | rank->layer);
         if (rng_below(&shared, train->from->size[FABRIC_GROUP_EP]) == index)
             ppm = ppm * (1000000 + train->from->imbalance_ppm) / 1000000;
     }
@@ -194,6 +247,11 @@ static void start_inside(struct workload *workload, struct train *train, uint32_
     }
 }
 
+static uint64_t token_of(const struct train *train, uint32_t rank, uint32_t way, uint32_t number)
+{
+    return (uint64_t)number << NUMBER_SHIFT | (uint64_t)(train->first_rank + rank) << WAY_BITS | way;
+}
+
 /* True: the rank goes on at once. */
 static bool start_op(struct workload *workload, struct train *train, uint32_t number, const struct train_op *op,
                      ps_t now, struct workload_out *out)
@@ -207,15 +265,21 @@ static bool start_op(struct workload *workload, struct train *train, uint32_t nu
         wait_for(rank, way, train->depth[way], now);
         return false;
     }
-    train_place(train, way, number, &group, &index);
     if (rank->under_way[way]++ == 0) rank->busy_since[way] = now;
+    if (way == FABRIC_GROUP_P2P) {
+        bool receives = op->what == FABRIC_OP_RECV;
+        if (!receives) rank->now.bytes[way] += op->bytes;
+        if (!receives) rank->now.operations[way]++;
+        coll_start(workload, train->pair[op->form].coll, receives, token_of(train, number, way, op->number), now, out);
+        return true;
+    }
+    train_place(train, way, number, &group, &index);
     rank->now.bytes[way] += op->bytes;
     rank->now.operations[way]++;
     if (train->inside[train->form[op->form].way][group].is)
         start_inside(workload, train, group, op, rank->started[way], now);
     else
-        coll_start(workload, train->form[op->form].coll[group], index,
-                   (uint64_t)(train->first_rank + number) << WAY_BITS | way, now, out);
+        coll_start(workload, train->form[op->form].coll[group], index, token_of(train, number, way, 0), now, out);
     rank->started[way]++;
     if (op->beside) return true;
     wait_for(rank, way, 1, now);
@@ -231,7 +295,8 @@ static void end_step(struct workload *workload, struct train *train, uint32_t nu
     }
     rank->step++;
     rank->closed = rank->now;
-    rank->slot = 0;
+    rank->number = rank->posted = 0;
+    train_pairs_step(train, number);
     enter(rank, TRAIN_BEFORE);
     train_checkpoint_due(workload, train, number, now);
 }
@@ -258,6 +323,12 @@ static void advance(struct workload *workload, struct train *train, uint32_t num
             coll_alarm(workload, rank->host, &train_program, train->first_rank + number, ps_add(now, time));
             return;
         }
+        if (op.what == FABRIC_OP_WAIT_FOR) {
+            if (train_pair_over(train, number, op.number)) continue;
+            rank->wanted = op.number;
+            wait_for(rank, FABRIC_GROUP_P2P, 0, now);
+            return;
+        }
         if (op.what == FABRIC_OP_WAIT) {
             if (rank->under_way[op.way] <= op.left) continue;
             wait_for(rank, op.way, op.left + 1u, now);
@@ -267,7 +338,7 @@ static void advance(struct workload *workload, struct train *train, uint32_t num
     }
 }
 
-static struct train *train_of(const struct workload *workload, uint64_t rank)
+static struct train *train_of(const struct workload *workload, uint32_t rank)
 {
     const struct trains *trains = &workload->trains;
     uint32_t low = 0, high = trains->count;
@@ -284,13 +355,15 @@ static struct train *train_of(const struct workload *workload, uint64_t rank)
 
 static void train_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
 {
-    struct train *train = train_of(workload, token >> WAY_BITS);
-    uint32_t number = (uint32_t)(token >> WAY_BITS) - train->first_rank, way = token & ((1u << WAY_BITS) - 1);
+    uint32_t all = (uint32_t)(token >> WAY_BITS) & ((1u << TRAIN_RANK_BITS) - 1), way = token & ((1u << WAY_BITS) - 1);
+    struct train *train = train_of(workload, all);
+    uint32_t number = all - train->first_rank, pair = (uint32_t)(token >> NUMBER_SHIFT);
     struct train_rank *rank = &train->rank[number];
 
     CHECK(rank->host == host && rank->under_way[way] > 0);
     if (--rank->under_way[way] == 0) rank->now.busy_ps[way] += now - rank->busy_since[way];
-    if (rank->waits != way || rank->under_way[way] >= rank->room) return;
+    if (way == FABRIC_GROUP_P2P) train_pair_ends(train, number, pair);
+    if (rank->waits != way || (rank->room ? rank->under_way[way] >= rank->room : rank->wanted != pair)) return;
     rank->waits = TRAIN_RUNS;
     rank->now.exposed_ps[way] += now - rank->since;
     advance(workload, train, number, now, out);

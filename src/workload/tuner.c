@@ -241,8 +241,7 @@ void tuner_choose(const struct tuner_group *group, enum fabric_job_kind kind, en
 
     if (algorithm != FABRIC_ALGORITHM_AUTO) best.algorithm = (uint8_t)algorithm;
     if (protocol != FABRIC_PROTOCOL_AUTO) best.protocol = (uint8_t)protocol;
-    bool pairs = kind == FABRIC_JOB_ALLTOALL || kind == FABRIC_JOB_GATHER || kind == FABRIC_JOB_SENDRECV;
-    if (pairs && protocol == FABRIC_PROTOCOL_AUTO) {
+    if (fabric_job_pairs(kind) && protocol == FABRIC_PROTOCOL_AUTO) {
         uint64_t message = kind == FABRIC_JOB_ALLTOALL && group->ranks ? bytes / group->ranks : bytes;
         if (message <= P2P_LL_MOST_BYTES) best.protocol = FABRIC_PROTOCOL_LL;
     }

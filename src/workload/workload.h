@@ -59,6 +59,7 @@ struct workload_instance { /* a job, the how-manieth time */
     uint32_t ranks;
     uint64_t bytes;  /* for bandwidths: a rank's buffer, or all transfers together */
     ps_t start, end; /* PS_NEVER: not yet */
+    ps_t failed;     /* when it was given up, or the one it waits for was; PS_NEVER: it was not */
     uint32_t after;  /* instance whose end it waits for; WORKLOAD_NONE: none */
     ps_t delay;      /* after that end, or after 0 */
     uint32_t first_transfer, transfers;
@@ -114,7 +115,7 @@ uint32_t workload_expect(const struct workload *workload, uint32_t imm);
 /* Ends and starts jobs; everything before `now` has happened.  Answers up to `capacity` hosts that have something
  * new to wait for (workload_next() tells when); call again until it answers 0. */
 uint32_t workload_coordinate(struct workload *workload, ps_t now, uint32_t *ret_hosts, uint32_t capacity);
-/* Every job that will ever run has ended. */
+/* Every job that will ever run has ended, or was given up. */
 bool workload_finished(const struct workload *workload);
 
 uint32_t workload_instances(const struct workload *workload);

@@ -43,7 +43,8 @@ struct workload {
     uint32_t tasks;
     uint32_t *host_transfer;
 
-    uint32_t first_unfinished; /* instances before have ended */
+    uint32_t first_unfinished; /* instances before have ended, or were given up */
+    ps_t *broke;               /* [fabric.jobs] first work request of its collectives that failed; atomic */
     uint32_t *wake;            /* hosts to be woken, a stack */
     uint32_t wakes;
 

@@ -54,6 +54,17 @@ class Each(Case):
             if run["predictable"]:
                 self.assertLessEqual(run["time_ps"], document["margin"] * run["explained_ps"])
 
+    def test_every_switch(self):
+        """Whatever its tier; and what a row says is said whole."""
+        document = self.each("--each", "switch", status=1)
+        self.check(document, 4)
+        self.assertEqual([run["down"] for run in document["runs"]], ["leaf0", "leaf1", "spine0", "spine1"])
+        text = rocelab("sim", "--each", "switch", "pod.yaml", cwd=self.folder).stdout
+        for run in document["runs"]:
+            self.assertEqual(run["completed"], run["down"].startswith("spine"))
+            if run["why"]:
+                self.assertIn(run["why"] + "\n", text)
+
     def test_links(self):
         document = self.each("--each", "link", status=1)
         self.check(document, 8)

@@ -41,10 +41,12 @@ BAD = HEAD + """topology:
 links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 40G, cable: 30m}}
 classes: [{name: rdma, dscp: 26, priority: 3, lossless: true}, {name: default, priority: 0}]
 switches: {buffer: 2MB, watchdog: {poll: 300us, detect: 300us, restore: 1ms}}
-nics: {mtu: 1024, congestion: none, timeout: 5, retry: 1}
+nics: {mtu: 1024, congestion: none, timeout: 8, retry: 1}
 faults: [{misroute: "A:1", to: c}, {misroute: "B:2", to: a}, {misroute: "C:2", to: b}, {down: d}]
 jobs: [{flows: [{src: a, dst: c, size: 4MB}, {src: b, dst: a, size: 4MB}, {src: c, dst: b, size: 4MB}, {src: a, dst: d, size: 1KB}]}]
 """
+# Nobody ever asks for what was lost: there is no timer.
+STUCK = SMALL + "nics: {timeout: 0}\nfaults: [{down: h0, at: 20us}]\n"
 # Compute and communication.
 TRAINS = HEAD + "topology: {single: {hosts: 4}}\n" + LINKS + """jobs:
   - training: {model: {layers: 1, hidden: 64, sequence: 16}, groups: {dp: 4}, compute: {forward: 1us}}
@@ -154,7 +156,7 @@ class Json(Sim):
         self.assertEqual(job["time_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in document["flows"]))
 
     def test_the_documentation_names_every_key(self):
-        found = set(keys(self.document(BAD, status=1)))
+        found = set(keys(self.document(BAD, status=1))) | set(keys(self.document(STUCK, status=1)))
         for text in (SMALL, LOSSY, TRAINS):
             found |= set(keys(self.document(text)))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
@@ -434,7 +436,8 @@ class Csv(Sim):
     def test_wrong(self):
         path = self.fabric(SMALL)
         self.wrong(rocelab("sim", "--series", "10us", path), "--series needs --csv DIR")
-        self.wrong(rocelab("sim", "--series", "0", "--csv", "x", path), "--series '0': more than 0")
+        for step in ("0", "1ps", "9ns"):
+            self.wrong(rocelab("sim", "--series", step, "--csv", "x", path), f"--series '{step}': 10ns or more")
         self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "'/dev/null/x': ")
         self.wrong(rocelab("sim", "--csv", "/dev/null", path), "'/dev/null': Not a directory")
 
@@ -454,6 +457,9 @@ class Wrong(Sim):
         self.refused(HEAD + "topolgy: {single: {hosts: 5}}\n" + LINKS + JOBS, "3:1", "unknown key 'topolgy'",
                      "did you mean 'topology'?")
         self.refused(single + LINKS + "jobs: [{incast: 4, size: 2MB, two: h0}]\n", "5:31", "unknown key 'two'", "'to'")
+        for shift in ("-1", "1.5", "3x"):
+            self.refused(single + LINKS + f"jobs: [{{permutation: {shift}, size: 1MB}}]\n", "5:22",
+                         f"permutation: '{shift}' is no shift; write a whole number of 1 or more, or random")
         self.refused(single + LINKS.replace("100G", "0G") + JOBS, "4:22", "rate: 0G is too small")
         self.refused(single + LINKS.replace("100G", "100") + JOBS, "4:22", "a bare number", "as in 400G")
         self.refused(single + LINKS.replace("5m", "5") + JOBS, r"4:\d+", "a bare number")

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import time
@@ -208,9 +209,31 @@ class Sweep(Case):
         done = {path for path in self.kept() if "." not in path.name}
         self.assertTrue(0 < len(done) < 80, len(done))
         before = {path: stamp for path, stamp in self.kept().items() if path in done}
-        self.sweep("--jobs", "1", "--out", "out", "--vary", "seed=1", "--vary", "jobs.0.size=1KB,64KB")
+        some = ("--vary", "seed=1..3+1", "--vary", "jobs.0.size=1KB,64KB")
+        resumed = self.sweep("--jobs", "1", "--out", "out", *some).stdout
         after = self.kept()
         self.assertTrue(all(after[path] == stamp for path, stamp in before.items()))
+        self.assertEqual(resumed, self.sweep(*some).stdout)
+
+    def test_progress_is_for_terminals(self):
+        arguments = [PROGRAM, "sweep", self.path, "--vary", "seed=1..3+1"]
+        quiet = self.sweep("--vary", "seed=1..3+1")
+        self.assertEqual(quiet.stderr, "")
+        for more, due in (([], True), (["--quiet"], False)):
+            ours, theirs = pty.openpty()
+            done = subprocess.run(arguments + more, cwd=self.folder, env=environment(), stdout=subprocess.PIPE,
+                                  stderr=theirs, check=True)
+            os.close(theirs)
+            seen = b""
+            try:
+                while part := os.read(ours, 4096):
+                    seen += part
+            except OSError:  # the other end is closed and all is read
+                pass
+            os.close(ours)
+            self.assertEqual(done.stdout.decode(), quiet.stdout)
+            self.assertEqual(b"3 of 3 points" in seen, due, seen)
+            self.assertTrue(due or seen == b"", seen)
 
     def test_a_run_that_dies_is_a_row(self):
         process = subprocess.Popen([PROGRAM, "sweep", self.path, "--json", "--jobs", "1", "--vary", "jobs.incast.size=40GB,100KB"],

@@ -188,6 +188,39 @@ class Wrong(Case):
         self.assertEqual(self.run_in(self.folder / "none").returncode, 2)
 
 
+class Parts(Case):
+    """Texts that runs share, in the file or in one beside it."""
+
+    def measured(self, text):
+        document = json.loads(self.run_text(text + measure("goodput(a, *, h0, 1ms, 2ms)", "published: some, at-least: 1"),
+                                            "--json").stdout)
+        experiment = document["experiments"][0]
+        return experiment["measures"][0]["measured"], experiment["packet_hops"]
+
+    def test_a_part_stands_for_its_text(self):
+        plain = self.measured(SMALL)
+        host = "links: {host: {rate: $rate, cable: 3m}}"
+        (self.folder / "parts").mkdir()
+        (self.folder / "parts" / "line").write_text("{host: {rate: $rate, cable: 3m}}\n")
+        for part in ("'{host: {rate: $rate, cable: 3m}}'", "{file: parts/line}", f"{{file: {self.folder}/parts/line}}"):
+            text = SMALL.replace(host, "links: $line").replace("fabric:", f"parts:\n  line: {part}\nfabric:")
+            self.assertEqual(self.measured(text), plain, part)
+
+    def test_a_run_goes_before_a_part(self):
+        text = SMALL.replace("fabric:", "parts: {rate: 40G, slow: 10G}\nfabric:").replace("{rate: 10G}", "{rate: $slow}")
+        self.assertEqual(self.measured(text), self.measured(SMALL))
+
+    def test_wrong_parts(self):
+        good = measure("marks(a, *)", "published: some, at-least: 0")
+        for part, message in (("{rate: $rate}", "within parameters"), ("{rate: $speed}", "no parameter '$speed'"),
+                              ("[1]", "parts"), ("{x: [1]}", "a part is a text, or {file: NAME}"),
+                              ("{x: {file: none}}", "cannot open"), ("{x: {files: none}}", "a part is a text"),
+                              ("{x: {file: " + "n" * 4096 + "}}", "too long")):
+            text = SMALL.replace("fabric:", f"parts: {part}\nfabric:").replace("a: {rate: 10G}", "a: {}")
+            result = self.run_text(text + good)
+            self.assertEqual((result.returncode, message in result.stderr), (2, True), (part, result.stderr))
+
+
 class Installed(Case):
     """The experiments of the tree."""
 

@@ -219,6 +219,44 @@ static void test_pause_of_all_classes(void **state)
 }
 
 /* Two ports feed one: h0 alone by its own, three others behind an uplink.  Credits share by port, not by packets. */
+/* Four senders into one port through 100 KB on the chip: what lies deeper comes out at the rate it is read at. */
+static void test_deep_rate(void **state)
+{
+    (void)state;
+    ps_t took[2];
+    for (int i = 0; i < 2; i++) {
+        char text[600];
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\ntopology: {single: {hosts: 5}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+                 "switches: {buffer: 200MB, architecture: {use: voq, on-chip: 100KB%s}}\n"
+                 "nics: {mtu: 1024, congestion: none}\njobs: [{incast: 4, size: 4MB, to: h0}]\n",
+                 i ? ", deep-rate: 50G" : "");
+        struct run run = run_text(text, options_of(1, 1));
+        assert_int_equal(run.result.state, SIM_DONE);
+        took[i] = run.result.virtual_ps;
+        run_free(&run);
+    }
+    /* frames of 1082 bytes, 1106 on the line: 16 MB of payload at 50G without preamble and gap, at 100G with */
+    double deep = 16e6 / 1024 * 1082 * 8 / 50e9 * 1e12, line = 16e6 / 1024 * 1106 * 8 / 100e9 * 1e12;
+    assert_true((double)took[1] > 0.98 * deep && (double)took[1] < 1.02 * deep);
+    assert_true((double)took[0] > 0.98 * line && (double)took[0] < 1.02 * line);
+}
+
+/* Twice the host's rate behind slower links: a flow that is spread over them is no faster than it can be. */
+static void test_ideal_of_sprayed(void **state)
+{
+    (void)state;
+    struct run run = run_text("rocelab: 1\ntopology: {leaf-spine: {leaves: 2, spines: 4, hosts: 4}}\n"
+                              "links: {host: {rate: 100G, cable: 5m}, fabric: {rate: 50G, cable: 20m}}\n"
+                              "switches: {balance: spray}\nnics: {mtu: 1024, congestion: none, reorder: true}\n"
+                              "jobs: [{flows: [{src: h0, dst: h7, size: 4MB}]}]\n",
+                              options_of(1, 1));
+    const struct sim_flow *flow = &run.result.flow[0];
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_true(flow->fct_ps >= flow->ideal_ps && flow->fct_ps < flow->ideal_ps + flow->ideal_ps / 50);
+    run_free(&run);
+}
+
 static void test_voq_shares_by_port(void **state)
 {
     (void)state;
@@ -284,6 +322,8 @@ int main(void)
         cmocka_unit_test(test_imbalance),
         cmocka_unit_test(test_pause_of_all_classes),
         cmocka_unit_test(test_voq_shares_by_port),
+        cmocka_unit_test(test_deep_rate),
+        cmocka_unit_test(test_ideal_of_sprayed),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,6 +156,9 @@ static void test_bit_errors(void **state)
         assert_int_equal(run.result.state, SIM_DONE);
         assert_int_equal(delivered(&run), 40000000u);
         if (got < expect * 0.75 || got > expect * 1.25) fail_msg("lost %.0f, expected about %.0f", got, expect);
+        /* bytes of frames, as switches count what they drop: without preamble, gap and FCS */
+        double frame = (double)run.result.port[0].lost_bytes / got;
+        if (frame < bits[i] / 8 - 13 || frame > bits[i] / 8 - 11) fail_msg("%.1f bytes a frame", frame);
         run_free(&run);
     }
 }
@@ -179,6 +182,72 @@ static void test_flap_and_lanes(void **state)
     run_free(&plain);
     run_free(&lanes);
     run_free(&flap);
+}
+
+/* A switch that comes back has its routes: what its hosts send is not lost for want of them. */
+static void test_reset_has_routes(void **state)
+{
+    (void)state;
+    struct run run = run_with(POD "nics: {mtu: 1024, congestion: none, timeout: 4}\n" PERMUTATION,
+                              "converge: {detect: 30us, step: 5us}\nfaults: [{reset: leaf0, at: 20us, for: 100us}]\n");
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(delivered(&run), 8000000u);
+    assert_true(run_sums(&run).lost + dropped(&run, SW_DROP_port_down) > 0);
+    for (uint32_t i = 0; i < run.result.ports; i++) {
+        const struct sim_port *port = &run.result.port[i];
+        if (strcmp(run.fabric->node[run.fabric->port[port->port].node].name, "leaf0") == 0)
+            assert_int_equal(port->sw->drop[SW_DROP_no_route], 0);
+    }
+    run_free(&run);
+}
+
+/* Of two wrong routes for an endpoint the later holds; when it is over, the other again. */
+static void test_misroutes_overlap(void **state)
+{
+    (void)state;
+    for (uint32_t a = 2; a <= 3; a++) {
+        char more[300];
+        snprintf(more, sizeof(more),
+                 "nics: {mtu: 1024, congestion: none}\njobs: [{flows: [{src: h0, dst: h2, size: 4MB}]}]\n"
+                 "faults: [{misroute: \"leaf0:%u\", to: h2}, {misroute: \"leaf0:%u\", to: h2, at: 50us, for: 10us}]\n",
+                 a, 5 - a);
+        struct run run = run_with(POD, more);
+        uint64_t by[4] = {0};
+        for (uint32_t i = 0; i < run.result.ports; i++) {
+            const struct fabric_port *port = &run.fabric->port[run.result.port[i].port];
+            if (strcmp(run.fabric->node[port->node].name, "leaf0") == 0)
+                by[port->index] = run.result.port[i].line_bytes;
+        }
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_true(by[a] > 4000000 && by[5 - a] > 100000 && by[5 - a] < 150000); /* 10 us of 100G are 125 KB */
+        run_free(&run);
+    }
+}
+
+/* An adapter that cannot send uses its retries up, also for what was posted later; one that can again in time has lost
+ * nothing that was not on the line. */
+static void test_cut_off(void **state)
+{
+    (void)state;
+    ps_t timer = 4096ull * PS_NS << 5;
+    struct run run = run_with(PAIR "nics: {mtu: 1024, congestion: none, timeout: 5, retry: 2}\n",
+                              "jobs: [{flows: [{src: h0, dst: h1, size: 4KB, at: 100us}]}]\nfaults: [{down: h0, at: "
+                              "20us}]\n");
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.work_failed, 1);
+    assert_true(run.result.failure.retries && run.result.failure.src_down && run.result.failure.acked_bytes == 0);
+    assert_true(run.result.failure.at == 100 * PS_US + 3 * timer);
+    assert_int_equal(run.result.nic[0].counters->local_ack_timeout_err, 3);
+    assert_int_equal(run.result.nic[0].counters->retransmitted_packets, 0);
+    run_free(&run);
+    run = run_with(PAIR "nics: {mtu: 1024, congestion: none, timeout: 5, retry: 2}\n",
+                   "jobs: [{flows: [{src: h0, dst: h1, size: 4KB, at: 100us}]}]\nfaults: [{down: h0, at: 20us, for: "
+                   "300us}]\n");
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.work_failed, 0);
+    assert_int_equal(run_sums(&run).retransmitted, 0);
+    assert_true(run.result.flow[0].fct_ps == 220 * PS_US + run.result.flow[0].ideal_ps);
+    run_free(&run);
 }
 
 /* A host that takes a quarter of the line for 400 us: it pauses, nothing is lost, and the time is what it takes. */
@@ -207,15 +276,27 @@ static void test_slow_receiver(void **state)
     run_free(&run);
 }
 
-/* Nothing ends a pause without end, and the file names no end of the run. */
+/* Nothing ends a pause without end, and the file names no end of the run: senders run out of retries, and one that
+ * was paused before it had sent anything is named when the run is given up. */
 static void test_storm_ends(void **state)
 {
     (void)state;
     struct run run = run_text("rocelab: 1\ntopology: {single: {hosts: 4}}\nlinks: {host: {rate: 100G}}\n"
+                              "nics: {timeout: 8, retry: 2}\n"
                               "faults: [{pause: h3, priority: 3, at: 20us}]\njobs: [{incast: 3, size: 4MB, to: h3}]\n",
                               options_of(1, 1));
-    assert_int_equal(run.result.state, SIM_UNTIL);
-    assert_true(run.result.virtual_ps == 20 * PS_US + 10 * PS_S);
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_int_equal(run.result.work_failed, 3);
+    assert_true(run.result.failure.retries && run.result.failure.retry == 2);
+    ps_t timer = 4096ull * PS_NS << 8; /* three times, the first from a packet that was not acknowledged */
+    assert_in_range(run.result.virtual_ps, 3 * timer, 20 * PS_US + 4 * timer);
+    run_free(&run);
+    run = run_text("rocelab: 1\ntopology: {single: {hosts: 4}}\nlinks: {host: {rate: 100G}}\n"
+                   "faults: [{pause: leaf0, priority: 3}]\njobs: [{incast: 3, size: 4MB, to: h3, at: 50us}]\n",
+                   options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_STUCK);
+    assert_true(run.result.stall.paused && !run.result.stall.down);
+    assert_int_equal(run.result.stall.pairs, 3);
     run_free(&run);
 }
 
@@ -395,6 +476,9 @@ int main(void)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_bit_errors),
         cmocka_unit_test(test_flap_and_lanes),
+        cmocka_unit_test(test_reset_has_routes),
+        cmocka_unit_test(test_misroutes_overlap),
+        cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_storm_ends),
         cmocka_unit_test(test_flood),

@@ -85,6 +85,27 @@
     X(ring_bytes, 1, "queue pairs of collectives judged by their bytes")                                               \
     X(followers, 1, "transfers that began after another")                                                              \
     X(egress, 1, "drops judged by the queue's limit")                                                                  \
+    X(bad_days, 1, "runs with a bad day")                                                                              \
+    X(for_good, 1, "runs with a link that goes down for good")                                                         \
+    X(resets, 1, "runs with a switch that goes down")                                                                  \
+    X(lanes, 1, "runs with a slow line between switches")                                                              \
+    X(bit_errors, 1, "runs with bit errors")                                                                           \
+    X(withdrawn, 1, "runs with routes withdrawn")                                                                      \
+    X(routes_moved, 1, "runs whose routes followed")                                                                   \
+    X(loops, 1, "drops: TTL, in loops of routes that disagreed")                                                       \
+    X(endless, 1, "runs with a pause without end")                                                                     \
+    X(drains, 1, "runs with a receiver that became slow")                                                              \
+    X(ecn_differs, 1, "runs with a switch that marks otherwise")                                                       \
+    X(pfc_missing, 1, "runs with a port without PFC")                                                                  \
+    X(unwatched, 1, "runs judged at their end alone")                                                                  \
+    X(floods, 1, "of those, with a port forgotten")                                                                    \
+    X(strays, 1, "copies of flooded frames that hosts dropped")                                                        \
+    X(misrouted, 1, "with a wrong route")                                                                              \
+    X(voqs, 1, "with virtual output queues")                                                                           \
+    X(deep, 1, "packets that lay in deep memory with a rate")                                                          \
+    X(pause_all, 1, "with pauses of all classes (802.3x)")                                                             \
+    X(deadlocks, 0, "deadlocks")                                                                                       \
+    X(given_up, 1, "jobs given up")                                                                                    \
     X(excused, 0, "ports excused: headroom that the plan gave")
 
 static struct {
@@ -103,6 +124,7 @@ static void add_port(const struct sim_port *port, bool pool)
     covered.drop_egress += c->drop[SW_DROP_egress];
     covered.drop_port_down += c->drop[SW_DROP_port_down];
     covered.drop_watchdog += c->drop[SW_DROP_watchdog];
+    covered.loops += c->drop[SW_DROP_ttl];
     covered.marks += port->ecn_marked;
     for (int p = 0; p < SW_PRIOS; p++) {
         covered.xoff += c->prio[p].tx_xoff;
@@ -113,6 +135,31 @@ static void add_port(const struct sim_port *port, bool pool)
         covered.watchdog += c->prio[p].watchdog_detected;
         covered.restored += c->prio[p].watchdog_restored;
     }
+}
+
+static void add_faults(const struct fabric *fabric, const struct plan *plan)
+{
+    bool good = false, reset = false, lanes = false, errors = false, withdrawn = false;
+
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        bool down = fault->kind == FABRIC_FAULT_DOWN;
+        good |= down && fault->lasts_ps == PS_NEVER;
+        reset |= down && fault->port == FABRIC_NONE && fault->node >= fabric->hosts;
+        lanes |= fault->kind == FABRIC_FAULT_SLOW && fault->node >= fabric->hosts;
+        errors |= fault->ber != 0;
+        withdrawn |= fault->kind == FABRIC_FAULT_WITHDRAW;
+    }
+    covered.for_good += good;
+    covered.resets += reset;
+    covered.lanes += lanes;
+    covered.bit_errors += errors;
+    covered.withdrawn += withdrawn;
+    covered.bad_days += plan->bad_day;
+    covered.endless += plan->endless;
+    covered.drains += plan->drains_slowly;
+    covered.ecn_differs += plan->ecn_differs;
+    covered.pfc_missing += plan->pfc_missing;
 }
 
 static void add_nic(const struct nic_counters *c, uint8_t recovery)
@@ -153,6 +200,10 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     for (uint32_t i = 0; i < result->nics; i++)
         add_nic(result->nic[i].counters, fabric->nic[fabric->endpoint[i].nic].recovery);
     covered.flaps += plan->goes_down;
+    covered.routes_moved += sim->routings > 0;
+    for (uint32_t i = 0; i < result->jobs; i++)
+        covered.given_up += result->job[i].failed_at != PS_NEVER;
+    add_faults(fabric, plan);
     covered.dcqcn += strncmp(fabric->nic[0].congestion, "dcqcn", 5) == 0;
     covered.hpcc += strncmp(fabric->nic[0].congestion, "hpcc", 4) == 0;
     covered.cut_through += fabric->sw[0].cut_through;
@@ -193,6 +244,23 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.followers += watch->followers;
     covered.egress += watch->egress_checked;
     covered.excused += watch->excused;
+}
+
+void cover_unwatched(const struct sim *sim, const struct sim_result *result, const struct plan *plan)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    if (sim->options.threads > 1) return;
+    covered.unwatched++;
+    covered.floods += plan->floods;
+    covered.misrouted += plan->misrouted;
+    covered.voqs += fabric->sw[0].voq.on;
+    covered.pause_all += strstr(plan->text, "802.3x") != NULL;
+    covered.deadlocks += result->deadlocks;
+    for (uint32_t i = 0; i < result->nics; i++)
+        covered.strays += result->nic[i].counters->drop[NIC_DROP_no_qp];
+    for (uint32_t i = 0; i < result->ports && fabric->sw[0].voq.deep_bps; i++)
+        covered.deep += result->port[i].sw ? result->port[i].sw->deep_packets : 0;
 }
 
 void cover_routes(void)

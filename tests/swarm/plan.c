@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "fabric/headroom.h"
-#include "swarm.h"
+#include "plan.h"
 
 #define PLAN_STREAM 77
 #define BALANCE_STREAM 78
 
-__attribute__((format(printf, 2, 3))) static void say(struct plan *plan, const char *format, ...)
+void say(struct plan *plan, const char *format, ...)
 {
     va_list list;
 
@@ -28,22 +28,20 @@ __attribute__((format(printf, 2, 3))) static void say(struct plan *plan, const c
     plan->used += (size_t)wrote;
 }
 
-static uint64_t pick(struct rng *rng, uint64_t low, uint64_t high)
+uint64_t pick(struct rng *rng, uint64_t low, uint64_t high)
 {
     return low + rng_below(rng, high - low + 1);
 }
 
-static bool chance(struct rng *rng, uint32_t percent)
+bool chance(struct rng *rng, uint32_t percent)
 {
     return rng_chance(rng, percent * 10000);
 }
 
-static const char *one_of(struct rng *rng, const char *const *list, uint32_t count)
+const char *one_of(struct rng *rng, const char *const *list, uint32_t count)
 {
     return list[rng_below(rng, count)];
 }
-#define ONE_OF(rng, ...)                                                                                               \
-    one_of(rng, (const char *const[]){__VA_ARGS__}, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *))
 
 static void topology(struct plan *plan, struct rng *rng)
 {
@@ -52,24 +50,31 @@ static void topology(struct plan *plan, struct rng *rng)
     plan->gpus = 1;
     switch (rng_below(rng, 6)) {
     case 0:
-        plan->hosts = (uint32_t)pick(rng, 2, 10);
+        plan->hosts = plan->leaf_hosts = (uint32_t)pick(rng, 2, 10);
         say(plan, "topology: {single: {hosts: %u}}\n", plan->hosts);
         break;
     case 1:
         plan->hosts = 2 * hosts;
-        say(plan, "topology: {dumbbell: {hosts: %u, links: %u}}\n", hosts, (unsigned)pick(rng, 1, 2));
+        plan->leaf_hosts = hosts;
+        plan->uplinks = (uint32_t)pick(rng, 1, 2);
+        say(plan, "topology: {dumbbell: {hosts: %u, links: %u}}\n", hosts, plan->uplinks);
         break;
     case 2:
         plan->gpus = 2;
-        plan->hosts = (uint32_t)pick(rng, 2, 4);
+        plan->hosts = plan->leaf_hosts = (uint32_t)pick(rng, 2, 4);
+        plan->uplinks = plan->spines = spines;
         say(plan, "topology: {rail: {hosts: %u, gpus: 2, leaves: 2, spines: %u}}\n", plan->hosts, spines);
         break;
     case 3:
         plan->hosts = 16;
+        plan->leaf_hosts = plan->uplinks = 2;
+        plan->spines = 8;
         say(plan, "topology: {fat-tree: {k: 4}}\n");
         break;
     default:
         plan->hosts = leaves * hosts;
+        plan->leaf_hosts = hosts;
+        plan->uplinks = plan->spines = spines;
         say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: %u}}\n", leaves, spines, hosts);
     }
 }
@@ -154,7 +159,7 @@ static void balance(struct plan *plan, uint64_t seed)
     say(plan, ", balance: %s", use);
 }
 
-static void switches(struct plan *plan, struct rng *rng, uint64_t seed, unsigned attempt)
+static void switches(struct plan *plan, struct rng *rng, const char *more, unsigned attempt)
 {
     uint64_t buffer = plan->heavy ? pick(rng, 4000, 9000) : pick(rng, 40, 400);
 
@@ -178,8 +183,8 @@ static void switches(struct plan *plan, struct rng *rng, uint64_t seed, unsigned
         say(plan, ", watchdog: {poll: %uus, detect: %uus, restore: %uus, action: %s}", (unsigned)pick(rng, 2, 20),
             (unsigned)pick(rng, 10, 50), (unsigned)pick(rng, 10, 50), ONE_OF(rng, "drop", "forward"));
     if (chance(rng, 30)) say(plan, ", ecmp: {hash: [%s]}", ONE_OF(rng, "src", "sport, qp", "dst, qp", "src, dst"));
-    balance(plan, seed);
-    say(plan, "}\n");
+    balance(plan, plan->seed);
+    say(plan, "%s}\n", more);
 }
 
 static void nics(struct plan *plan, struct rng *rng)
@@ -201,6 +206,7 @@ static void nics(struct plan *plan, struct rng *rng)
     plan->go_back_0 = strcmp(recovery, "go-back-0") == 0;
     plan->timers = plan->loses || plan->goes_down || plan->watched || plan->hasty || plan->short_headroom ||
                    plan->pool || plan->lossy_job || plan->slow_receiver || lossy_acks || chance(rng, 70);
+    plan->timers |= plan->bad_day;
     const char *mtu = plan->heavy ? "256" : ONE_OF(rng, "256", "512", "1024", "1000", "4096");
     /* Where a request may fail anyway it may do so early. */
     bool fails = plan->goes_down || plan->storm || plan->periodic || plan->lossy_job || plan->hasty;
@@ -267,27 +273,25 @@ static void job(struct plan *plan, struct rng *rng, bool first)
     say(plan, "}\n");
 }
 
-static void faults(struct plan *plan, struct rng *rng)
+static void faults(struct plan *plan, struct rng *rng, const struct plan *usual)
 {
     unsigned host = (unsigned)rng_below(rng, plan->hosts), at = (unsigned)pick(rng, 0, 40);
 
-    if (!plan->loses && !plan->goes_down && !plan->storm && !plan->slow_line) return;
-    say(plan, "faults:\n");
-    if (plan->loses && chance(rng, 50))
+    if (usual->loses && chance(rng, 50))
         say(plan, "  - {corrupt: h%u, share: %u%%}\n", host, (unsigned)pick(rng, 1, 3));
-    else if (plan->loses) { /* what is repeated may meet the same fate each time, in step with the fault */
+    else if (usual->loses) { /* what is repeated may meet the same fate each time, in step with the fault */
         plan->periodic = true;
         say(plan, "  - {drop: h%u, every: %u}\n", host, (unsigned)pick(rng, 7, 60));
     }
     /* Short ones meet what came before them still in the buffer; no shorter than a frame is under way. */
-    if (plan->goes_down)
+    if (usual->goes_down)
         say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at,
             chance(rng, 50) ? (unsigned)pick(rng, 5, 12) : (unsigned)pick(rng, 5, 300));
-    if (plan->storm) { /* from a switch: the pauses of its adapters run out by themselves */
+    if (usual->storm) { /* from a switch: the pauses of its adapters run out by themselves */
         say(plan, "  - {pause: %s%u, priority: %u, at: %uus, for: %uus}\n", plan->switch_storm ? "leaf" : "h",
             plan->switch_storm ? 0 : host, chance(rng, 80) ? 3 : 4, at, (unsigned)pick(rng, 60, 400));
     }
-    if (plan->slow_line) {
+    if (usual->slow_line) {
         say(plan, "  - {slow: h%u, share: %u%%, at: %uus", host, (unsigned)pick(rng, 5, 95), at);
         if (chance(rng, 70)) say(plan, ", for: %uus", (unsigned)pick(rng, 5, 300));
         say(plan, "}\n");
@@ -317,6 +321,8 @@ static void wide_plan(struct plan *plan, struct rng *rng)
 
 void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
 {
+    static struct plan usual; /* before the bad day */
+    struct bad_day day;
     struct rng rng;
     uint64_t character;
 
@@ -347,20 +353,27 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
     plan->until = 400 * PS_MS; /* time for each loss to wait for a timer of 4 ms, one after the other */
     say(plan, "rocelab: 1\nfabric: swarm\n%s", plan->bare ? "model: hpcc-ns3\n" : "");
     topology(plan, &rng);
+    usual = *plan;
+    bad_day_draw(plan, &day);
     links(plan, &rng);
     classes(plan, &rng);
-    switches(plan, &rng, seed, attempt);
+    switches(plan, &rng, day.switches, attempt);
     nics(plan, &rng);
     say(plan, "jobs:\n");
     for (uint64_t jobs = pick(&rng, 1, 3), i = 0; i < jobs; i++)
         job(plan, &rng, i == 0);
-    faults(plan, &rng);
+    say(plan, "%s%s%s", day.converge, day.devices[0] ? "devices:\n" : "", day.devices);
+    if (plan->loses || plan->goes_down || plan->storm || plan->slow_line || day.faults[0]) say(plan, "faults:\n");
+    faults(plan, &rng, &usual);
+    say(plan, "%s", day.faults);
 }
 
 bool plan_must_end(const struct plan *plan)
 {
     if (plan->hasty || plan->goes_down || plan->storm || plan->short_headroom) return false;
     if (plan->lossy_job || plan->slow_receiver || plan->periodic) return false;
+    if (plan->floods || plan->misrouted) return false;
+    if (plan->endless || plan->drains_slowly || plan->routes_move || plan->pfc_missing) return false;
     return !(plan->go_back_0 &&
              (plan->loses || plan->pool || plan->slow_line || plan->watched)); /* it may never get through */
 }

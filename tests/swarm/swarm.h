@@ -27,34 +27,44 @@ struct plan { /* what a seed stands for */
     char text[PLAN_TEXT];
     size_t used;
     uint32_t hosts, gpus;
-    uint64_t headroom_bytes; /* of each lossless class; 0: as the loader works it out */
-    bool verbs;              /* WRITEs of the workload become other verbs on their way to the adapter */
-    bool late_receives;      /* receives are posted again only after a while */
-    bool psn_wraps;          /* PSNs begin shortly before they wrap */
-    bool loses;              /* some link loses packets */
-    bool periodic;           /* each so-manieth packet */
-    bool goes_down;          /* some link is down for a while */
-    bool storm;              /* somebody pauses without end, for a while */
-    bool watched;            /* a watchdog may drop: only a timer brings that back */
-    bool short_headroom;     /* a lossless class may have less headroom than the formula says */
-    bool pool;               /* headroom is a pool, which may be smaller than all together want */
+    uint32_t leaf_hosts, uplinks, spines; /* ports of leaf0 to hosts and to other switches; switches named spine */
+    uint64_t headroom_bytes;              /* of each lossless class; 0: as the loader works it out */
+    bool verbs;                           /* WRITEs of the workload become other verbs on their way to the adapter */
+    bool late_receives;                   /* receives are posted again only after a while */
+    bool psn_wraps;                       /* PSNs begin shortly before they wrap */
+    bool loses;                           /* some link loses packets */
+    bool periodic;                        /* each so-manieth packet */
+    bool goes_down;                       /* some link is down for a while */
+    bool storm;                           /* somebody pauses without end, for a while */
+    bool watched;                         /* a watchdog may drop: only a timer brings that back */
+    bool short_headroom;                  /* a lossless class may have less headroom than the formula says */
+    bool pool;                            /* headroom is a pool, which may be smaller than all together want */
     bool go_back_0;
     bool sprays; /* packets of a flow may change places on their way */
     bool slow_receiver;
-    bool acks_apart;   /* ACKs have a class of their own, until a READ comes */
-    bool controlled;   /* some congestion control: rates may fall low */
-    bool unreliable;   /* some connections are UC or UD */
-    bool shared;       /* an adapter's queue pairs share their receives */
-    bool slow_line;    /* a line is slower for a while */
-    bool bare;         /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
-    bool lossy_job;    /* a job runs in a class that may drop */
-    bool hasty;        /* the acknowledgement timer is shorter than queues are long */
-    bool timers;       /* there is an acknowledgement timer */
-    bool switch_storm; /* the storm comes from a switch */
-    bool heavy;        /* many packets at a time */
-    bool only_routes;  /* a large fabric, loaded and looked at, not run */
-    bool after;        /* some job waits for another */
-    ps_t until;        /* longest virtual time */
+    bool acks_apart;    /* ACKs have a class of their own, until a READ comes */
+    bool controlled;    /* some congestion control: rates may fall low */
+    bool unreliable;    /* some connections are UC or UD */
+    bool shared;        /* an adapter's queue pairs share their receives */
+    bool slow_line;     /* a line is slower for a while */
+    bool bare;          /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
+    bool lossy_job;     /* a job runs in a class that may drop */
+    bool hasty;         /* the acknowledgement timer is shorter than queues are long */
+    bool timers;        /* there is an acknowledgement timer */
+    bool switch_storm;  /* the storm comes from a switch */
+    bool heavy;         /* many packets at a time */
+    bool only_routes;   /* a large fabric, loaded and looked at, not run */
+    bool after;         /* some job waits for another */
+    bool bad_day;       /* plan_bad.c has drawn something */
+    bool routes_move;   /* routes follow what fails or is withdrawn, late: packets may go round, and overtake */
+    bool endless;       /* somebody pauses and never stops */
+    bool drains_slowly; /* a receiver becomes slow, for a while or for good */
+    bool ecn_differs;   /* one switch marks otherwise */
+    bool pfc_missing;   /* at one port pauses are not sent, or not obeyed */
+    bool unwatched;     /* switches do what the watch does not follow: judged at the end alone */
+    bool floods;        /* an edge forgets a port */
+    bool misrouted;     /* a switch has a wrong route: loops, and deadlocks */
+    ps_t until;         /* longest virtual time */
 };
 /* `attempt` grows when the loader refused: buffers grow with it. */
 void plan_make(struct plan *plan, uint64_t seed, unsigned attempt);
@@ -69,6 +79,10 @@ __attribute__((noreturn, format(printf, 2, 3))) void swarm_fail(const char *inva
     do {                                                                                                               \
         if (__builtin_expect(!(condition), 0)) swarm_fail(invariant, __VA_ARGS__);                                     \
     } while (0)
+
+/* ---- unwatched.c: what must hold of a run that was not watched, by its counters alone ---- */
+
+void unwatched_check(struct sim *sim, const struct sim_result *result, const struct plan *plan);
 
 /* ---- the watch ---- */
 
@@ -258,7 +272,7 @@ void pair_request_came(struct watch *watch, uint32_t index, uint32_t psn, const 
 void pair_request_goes(struct watch *watch, uint32_t index, uint32_t psn, ps_t now);
 void pair_begins(struct watch *watch, uint32_t index, const struct request *request, uint32_t psn);
 void pair_moved(struct pair_watch *pair, ps_t now);
-void pair_failed(struct watch *watch, uint32_t index);
+void pair_failed(struct watch *watch, uint32_t index, ps_t now);
 void pair_paced(struct watch *watch, const struct nic *nic, uint32_t index, bool receives, const struct pkt *pkt,
                 ps_t now);
 void pair_rate(struct watch *watch, const struct nic *nic, uint32_t index, bool receives);
@@ -281,6 +295,7 @@ void counts_check(struct watch *watch, const struct sim_result *result);
 void cover_add(const struct sim *sim, const struct sim_result *result, const struct plan *plan,
                const struct watch *watch);
 void cover_run(bool threads, bool tiles);
+void cover_unwatched(const struct sim *sim, const struct sim_result *result, const struct plan *plan);
 void cover_routes(void);
 /* Prints the table; the number of required lines that are 0. */
 unsigned cover_print(void);

@@ -44,8 +44,9 @@ static void switch_port(const struct watch *watch, const struct sim_port *port, 
     same(watch, port->port, "packets received", c->rx_packets, line->count.came);
     same(watch, port->port, "bytes received", c->rx_bytes, line->count.came_bytes);
     same(watch, port->port, "marks", port->ecn_marked, line->count.marked);
+    bool moves = watch->plan->routes_move;
     same(watch, port->port, "drops without a reason",
-         c->drop[SW_DROP_ttl] + c->drop[SW_DROP_mtu] + c->drop[SW_DROP_no_route], 0);
+         c->drop[SW_DROP_mtu] + (moves ? 0 : c->drop[SW_DROP_ttl] + c->drop[SW_DROP_no_route]), 0);
     if (!watch->plan->watched) same(watch, port->port, "watchdog drops", c->drop[SW_DROP_watchdog], 0);
     if (!watch->plan->goes_down) same(watch, port->port, "drops of a port down", c->drop[SW_DROP_port_down], 0);
     for (int d = 0; d < SW_DROPS; d++)

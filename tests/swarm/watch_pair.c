@@ -143,14 +143,23 @@ void pair_request_goes(struct watch *watch, uint32_t index, uint32_t psn, ps_t n
           index, pair->tries);
 }
 
-void pair_failed(struct watch *watch, uint32_t index)
+/* Tried as often as it should be; where it could not be sent the timer took retries too, and NAKs may have before. */
+void pair_failed(struct watch *watch, uint32_t index, ps_t now)
 {
     struct pair_watch *pair = &watch->pair[index];
+    const struct fabric_nic *nic = requester_nic(watch, index);
+    const struct workload_connection *from = workload_connection(watch->sim->workload, index);
+    const struct line *line = &watch->line[line_of_nic(watch, from->src)];
+    uint64_t tries = pair->tries;
 
     if (pair->failed || !simple(watch, pair)) return;
     watch->failures++;
-    HOLDS(pair->tries > requester_nic(watch, index)->retry, "a request is tried as often as configured",
-          "connection %u failed after %u times", index, pair->tries);
+    bool held = line->was_down;
+    for (int p = 0; p < 8; p++)
+        held |= line->paused_until[p] >= pair->moved_at;
+    if (held && nic->timeout) tries += (now - pair->moved_at) / (4096 * PS_NS << nic->timeout);
+    HOLDS(tries > nic->retry, "a request is tried as often as configured",
+          "connection %u failed after %u times, %lu ps", index, pair->tries, (unsigned long)(now - pair->moved_at));
 }
 
 /* Limits on what is under way: READs and atomics, whatever stands behind a fence, bytes. */

@@ -15,6 +15,8 @@
 
 void __real_sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
 void __wrap_sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
+void __real_nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io);
+void __wrap_nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io);
 void __real_sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
 void __wrap_sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
 
@@ -75,13 +77,24 @@ void receiver_took(struct watch *watch, const struct nic *nic, uint32_t bytes, p
     watch->bucket_slack[nic->config.endpoint] += 2;
 }
 
+/* What was taken until now was taken at the old rate; at none the bucket is not looked at, and empty. */
+void __wrap_nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io)
+{
+    if (watching) {
+        uint32_t e = nic->config.endpoint;
+        bucket_drain(watching, nic, now);
+        if (bps == 0 || nic->config.rx_bps == 0) watching->bucket[e] = watching->bucket_slack[e] = 0;
+    }
+    __real_nic_receive_rate(nic, bps, now, io);
+}
+
 static void adapter_told(struct watch *watch, uint32_t line_index, const struct nic *nic, uint8_t enable,
                          uint16_t quanta, ps_t now)
 {
     struct line *line = &watch->line[line_index];
     uint32_t e = nic->config.endpoint;
 
-    HOLDS(nic->config.rx_bps, "only a slow receiver pauses", "endpoint %u", e);
+    HOLDS(nic->config.rx_bps || quanta == 0, "only a slow receiver pauses", "endpoint %u", e);
     bucket_drain(watch, nic, now);
     if (quanta == 0)
         HOLDS(watch->bucket[e] <= nic->config.rx_xon_bytes + 8, "a peer goes on when the receiver has drained",

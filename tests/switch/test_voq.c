@@ -181,12 +181,45 @@ static void test_random(void **state)
     }
 }
 
+/* Ten packets of 1000 bytes, four of them on the chip: the others leave no faster than they are read, 8 ns each here,
+ * and a port that waits is kicked when its packet is there. */
+static void test_deep_rate(void **state)
+{
+    (void)state;
+    lab_defaults(&lab, 4);
+    lab.config.voq =
+        (struct sw_voq_config){.on = true, .credit_bytes = 1000, .on_chip_bytes = 4000, .deep_bps = 1000000000000};
+    lab_start(&lab);
+    for (int i = 0; i < 11; i++)
+        assert_int_equal(lab_rx(&lab, 0, 3, 0, 1000), 3);
+    assert_int_equal(sw_port_counters(lab.sw, 3)->deep_packets, 6);
+    for (int i = 0; i < 5; i++) /* the head, and four that lie on the chip; the fifth's leaving starts the reading */
+        assert_true(lab_tx(&lab, 3) >= 0);
+    ps_t start = lab.now;
+    for (int i = 1; i <= 6; i++) {
+        lab.io.kicks = 0;
+        assert_int_equal(lab_tx(&lab, 3), -1);
+        assert_true(lab.io.deadline == start + (ps_t)i * 8 * PS_NS);
+        lab.now = lab.io.deadline - 1;
+        sw_tick(lab.sw, lab.now, &lab.io);
+        assert_int_equal(lab.io.kicks, 0);
+        lab.now++;
+        sw_tick(lab.sw, lab.now, &lab.io);
+        assert_int_equal(lab.io.kicks, 1);
+        assert_int_equal(lab.io.kick[0], 3);
+        assert_true(lab_tx(&lab, 3) >= 0);
+    }
+    lab.io.kicks = 0;
+    lab_audit(&lab, 0);
+    lab_stop(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns),          cmocka_unit_test(test_credit_bytes), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_pause_by_queue), cmocka_unit_test(test_down),         cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_turns), cmocka_unit_test(test_credit_bytes),   cmocka_unit_test(test_deep_rate),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_pause_by_queue), cmocka_unit_test(test_down),
+        cmocka_unit_test(test_deep),  cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,12 @@ static void test_rings(void **state)
         /* half of it flags; 8 of 128 bytes */
         {RAIL "  - {allreduce: ring, size: 16MB, protocol: ll}\n", 2 * 2ULL * 15 * 16000000 / 16 / 4, 4},
         {RAIL "  - {allreduce: ring, size: 16MB, protocol: ll128}\n", 2ULL * 15 * 16000000 / 16 / 4 * 128 / 120, 4},
+        /* as much as there may be, and the longest messages */
+        {RAIL "  - {allreduce: ring, size: 1TB, chunk: 512MiB" SIMPLE "}\n", 2ULL * 15 * 1000000000000 / 16 / 4, 4},
+        {RAIL "  - {allreduce: ring, size: 1TB, chunk: 512MiB, protocol: ll}\n", 2 * 2ULL * 15 * 1000000000000 / 16 / 4,
+         4},
+        {RAIL "  - {allreduce: ring, size: 1TB, chunk: 512MiB, protocol: ll128}\n",
+         2ULL * 15 * 1000000000000 / 16 / 4 * 128 / 120, 4},
     };
 
     (void)state;

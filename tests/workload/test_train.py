@@ -10,50 +10,14 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+from train_support import PROGRAM, SOURCE, fabric, group, result, run, training
+
 TRACES = SOURCE / "tests" / "data" / "traces"
 EXAMPLES = {"gpt-175b": "4 of 96 layers", "llama3-405b": "2 of 16 stages", "moe": "2 of 32 layers", "inference": None}
 
-FABRIC = """rocelab: 1
-topology: {{rail: {{hosts: {hosts}, gpus: {gpus}, leaves: {gpus}, spines: 2}}}}
-links: {{host: {{rate: 100G, cable: 3m}}, fabric: {{rate: 100G, cable: 10m}}}}
-switches: {{model: tomahawk5}}
-classes:
-  - {{name: rdma, dscp: 26, priority: 3, lossless: true}}
-  - {{name: default, priority: 0}}
-nics: {{mtu: 4096, congestion: none}}
-jobs:
-{jobs}
-"""
 # Preamble, Ethernet, IPv4, UDP, BTH, ICRC, FCS, gap; RETH and the immediate are in few packets.  In a ring the line that
 # carries data to the next carries acknowledgements to the one before, of the least a frame occupies, one a packet.
 WIRE = (4096 + 8 + 14 + 20 + 8 + 12 + 4 + 4 + 12 + 84) / 4096
-
-
-def fabric(jobs, hosts=4, gpus=2):
-    lines = "\n".join("  " + line for line in jobs.strip("\n").split("\n"))
-    return FABRIC.format(hosts=hosts, gpus=gpus, jobs=lines)
-
-
-def run(text, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "f.yaml"
-        path.write_text(text, encoding="utf-8")
-        return subprocess.run([PROGRAM, "sim", *options, str(path)], capture_output=True, text=True, check=False)
-
-
-def result(text, *options):
-    done = run(text, "--json", *options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def training(text, *options):
-    return result(text, *options)["training"][0]
-
-
-def group(job, name):
-    return next(g for g in job["groups"] if g["group"] == name)
 
 
 class ByHand(unittest.TestCase):
@@ -71,6 +35,52 @@ class ByHand(unittest.TestCase):
             bubble = (stages - 1) / (micro + stages - 1)
             self.assertAlmostEqual(job["idle"], bubble, delta=0.005, msg=f"{stages} stages, {micro} micro-batches")
             self.assertEqual(job["compute_ps"], micro * 9_000_000_000)
+
+    def bubble(self, stages, micro, pipeline, layers=None, hosts=4):
+        """Idle over busy, of a pipeline whose sends take next to no time."""
+        job = training(fabric(f"""
+- training:
+    model: {{layers: {layers or stages}, hidden: 64, heads: 1, sequence: 16}}
+    groups: {{pp: {stages}}}
+    micro-batches: {micro}
+    pipeline: {pipeline}
+    compute: {{forward: 12ms, backward: 24ms}}
+  ranks: {stages}
+""", hosts=hosts))
+        self.assertEqual(job["compute_ps"], micro * 36_000_000_000)
+        return job["step_ps"] / job["compute_ps"] - 1
+
+    def test_interleaved_bubble(self):
+        """With v chunks a stage the bubble is (p-1)/(m v) of the compute: a v-th of what one chunk leaves."""
+        for stages, micro, chunks in ((4, 8, 2), (4, 4, 2), (2, 2, 3), (4, 12, 4), (8, 16, 2), (2, 8, 1)):
+            with self.subTest(stages=stages, micro=micro, chunks=chunks):
+                how = f"{{schedule: interleaved, chunks: {chunks}}}" if chunks > 1 else "1f1b"
+                self.assertAlmostEqual(self.bubble(stages, micro, how, stages * chunks),
+                                       (stages - 1) / (micro * chunks), delta=0.005)
+
+    def test_gpipe_bubble(self):
+        for stages, micro in ((4, 8), (2, 1), (8, 3)):
+            with self.subTest(stages=stages, micro=micro):
+                self.assertAlmostEqual(self.bubble(stages, micro, "gpipe"), (stages - 1) / micro, delta=0.005)
+
+    def test_interleaved_sends(self):
+        """Every micro-batch goes from each part of the model to the next, there and back: p v - 1 times each way."""
+        text = """
+- training:
+    model: {{layers: 8, hidden: 64, heads: 1, sequence: 16}}
+    groups: {{dp: 2, pp: 4}}
+    micro-batches: 8
+    pipeline: {pipeline}
+    steps: 2
+    compute: {{forward: 4us, backward: 8us}}
+"""
+        one, two = (training(fabric(text.format(pipeline=p))) for p in ("1f1b", "{schedule: interleaved, chunks: 2}"))
+        # The rank with most: an inner stage sends m v each way, the first and last m less one way.
+        self.assertEqual((group(one, "pp")["calls"], group(two, "pp")["calls"]), (16, 32))
+        self.assertEqual(group(two, "pp")["bytes"], 32 * 16 * 64 * 2)
+        # Gradients are those of as many layers, however they are divided.
+        self.assertEqual(group(one, "dp")["bytes"], group(two, "dp")["bytes"])
+        self.assertEqual(len(two["each_step_ps"]), 2)
 
     def test_step_is_compute_and_communication(self):
         """Nothing overlaps on an idle fabric: backward, then reduce-scatter and all-gather rings over n hosts."""
@@ -216,6 +226,17 @@ class ByHand(unittest.TestCase):
         flops = 3 * (layers * layer + 2 * sequence * hidden * vocab) * 5 / 2
         self.assertAlmostEqual(job["compute_ps"] / (flops / 200), 1, delta=1e-5)
 
+    def test_recompute(self):
+        """Backward goes forward again first: three times forward, where nothing else is said."""
+        for more, due in (("", 3), (", recompute: true", 4)):
+            for compute, unit in (("{forward: 2ms}", 2_000_000_000), ("{tflops: 1}", None)):
+                with self.subTest(more=more, compute=compute):
+                    job = training(fabric(f"""
+- training: {{model: {{layers: 2, hidden: 256, sequence: 64}}, micro-batches: 1, compute: {compute}{more}}}
+"""))
+                    unit = unit or 2 * (2 * 64 * 4 * 256 * 256 + 4 * 64 * 64 * 256 + 2 * 64 * 8 * 256 * 256)
+                    self.assertEqual(job["compute_ps"], due * unit)
+
     def test_hot_experts_cost_time(self):
         steps = [training(fabric(f"""
 - training:
@@ -249,6 +270,7 @@ class ByHand(unittest.TestCase):
     model: {layers: 4, hidden: 512, heads: 4, sequence: 64, experts: 2}
     groups: {tp: 2, dp: 4, ep: 2, pp: 2}
     micro-batches: 4
+    pipeline: {schedule: interleaved, chunks: 2}
     jitter: 5%
     imbalance: 1.5
     steps: 2
@@ -335,6 +357,9 @@ class Beside(unittest.TestCase):
         self.assertGreater(max(flow["fct_ps"] for flow in done["flows"]), 300_000_000)
         done = run(fabric("- {incast: 4, size: 1MB, bursts: 3}"))
         self.assertIn("bursts and every go together", done.stderr)
+        done = run(fabric("- {incast: 4, size: 1MB, bursts: 1000000, every: 5000s}"))
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("the last of 1000000 bursts would begin after more than 1000 hours", done.stderr)
 
 
 class Traces(unittest.TestCase):
@@ -367,6 +392,20 @@ class Traces(unittest.TestCase):
         self.assertEqual((group(job, "pp")["calls"], group(job, "pp")["bytes"]), (1, 4194304))
         self.assertEqual(group(job, "dp")["ranks"], 4)
         self.assertEqual(len(job["each_step_ps"]), 3)
+
+    def test_sends_of_one_stage(self):
+        """A file of one stage's calls says to whom it would send, but there is nobody: that is left out."""
+        lines = (TRACES / "tiny.aicb.csv").read_text(encoding="utf-8").splitlines()
+        head = next(line for line in lines if line.startswith("comm_type")).split(",")
+        for call, way in (("isend", "send_next"), ("irecv", "recv_prev"), ("irecv", "recv_next")):
+            values = {"comm_type": "CommType." + call, "comm_group": "CommGroup.pp_group", "msg_size": "4096",
+                      "stage": "forward_step", "additional": way}
+            with self.subTest(way=way), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "t.csv"
+                path.write_text("\n".join(lines + [",".join(values.get(name, "None") for name in head), ""]))
+                job = training(fabric(f"- trace: {{file: {path}, format: aicb}}"))
+                self.assertEqual(group(job, "dp")["bytes"], 8388608)
+                self.assertNotIn("pp", [g["group"] for g in job["groups"]])
 
     @unittest.skipUnless(os.environ.get("ROCELAB_TRACES"), "ROCELAB_TRACES names no folder")
     def test_traces_of_others(self):
@@ -405,6 +444,16 @@ class Traces(unittest.TestCase):
             ("aicb", csv.replace("dp_group", "xp_group"), "line 5, column 21: unknown group"),
             ("aicb", csv.replace("4194304,backward_step,None,None,send", "1,backward_step,None,None,send"),
              "stages 0 and 1 do not agree on what it gets back"),
+            ("aicb", csv.replace("irecv,CommGroup.pp_group,4194304,forward_step,None,None,recv_prev",
+                                 "isend,CommGroup.pp_group,4194304,forward_step,None,None,send_next"),
+             "stages 0 and 1 do not agree on what it sends on"),
+            ("aicb", csv + "CommType.isend,CommGroup.pp_group,8,forward_step,None,None,send_next,None,None,None,1\n",
+             "stage 1 is the last, but sends to the one behind"),
+            ("aicb", csv + "CommType.irecv,CommGroup.pp_group,8,forward_step,None,None,recv_next,None,None,None,1\n",
+             "stage 1 is the last, but receives from the one behind"),
+            ("aicb", csv.replace("\nCommType.isend", "\nCommType.irecv,CommGroup.pp_group,8,forward_step,None,None,"
+                                 "recv_prev,None,None,None,1\nCommType.isend", 1),
+             "stage 0 is the first, but receives from the one before"),
             ("aicb", csv.replace("1048576", "many"), "line 5, column 40: no number of bytes: 'many'"),
         )
         for form, text, message in cases:
@@ -416,99 +465,6 @@ class Traces(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(message, done.stderr)
                 self.assertRegex(done.stderr, r"f\.yaml:10:\d+: error: ")
-
-
-def varint(number):
-    out = b""
-    while True:
-        low, number = number & 127, number >> 7
-        out += bytes([low | (128 if number else 0)])
-        if not number:
-            return out
-
-
-def proto(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def attribute(name, value):
-    kind = 29 if isinstance(value, bytes) else 9
-    return proto(10, proto(1, name.encode()) + proto(kind, value))
-
-
-def node(number, kind, deps=(), micros=0, **attributes):
-    return (proto(1, number) + proto(2, b"name") + proto(3, kind) + proto(5, b"".join(map(varint, deps))) +
-            proto(7, micros) + b"".join(attribute(name, value) for name, value in attributes.items()))
-
-
-def messages(*nodes):
-    return b"".join(varint(len(m)) + m for m in (proto(1, b"1.0.1"), *nodes))
-
-
-class Chakra(unittest.TestCase):
-    def run_trace(self, data, more=""):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "t.0.et"
-            path.write_bytes(data)
-            return run(fabric(f"- trace: {{file: {path}, format: chakra{more}}}"), "--json")
-
-    def job(self, data, more=""):
-        done = self.run_trace(data, more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["training"][0]
-
-    def test_graph(self):
-        """1 computes, then 2 sums while 3 computes, and 4 needs both; a CPU's nodes hand on what they wait for."""
-        job = self.job(messages(
-            node(4, 4, (5, 3), 50),
-            node(1, 4, (), 100),
-            node(2, 7, (1,), comm_type=0, comm_size=1 << 20),
-            node(3, 4, (1,), 400),
-            node(5, 4, (2,), 77, is_cpu_op=1)))
-        self.assertEqual(job["compute_ps"], 550 * 1000000)
-        self.assertEqual((group(job, "dp")["calls"], group(job, "dp")["bytes"]), (1, 1 << 20))
-        self.assertEqual(group(job, "dp")["ranks"], 8)
-        self.assertEqual(job["step_ps"], 550 * 1000000 + group(job, "dp")["exposed_ps"])
-        self.assertLess(group(job, "dp")["exposed_ps"], group(job, "dp")["busy_ps"])
-
-    def test_groups_by_name(self):
-        job = self.job(messages(node(1, 7, (), comm_type=2, comm_size=4096, comm_group=b"tp")), ", groups: {tp: 2}")
-        self.assertEqual((group(job, "tp")["ranks"], group(job, "tp")["calls"]), (2, 1))
-
-    def test_json(self):
-        job = self.job(b'{"workload_graph": [{"Id": 1, "NodeType": 4, "data_deps": [], "runtime": 9},\n'
-                       b'{"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 4096}]}')
-        self.assertEqual(job["compute_ps"], 9000000)
-        self.assertEqual(group(job, "dp")["bytes"], 4096)
-
-    def test_bad(self):
-        good = messages(node(1, 4, (), 100), node(2, 7, (1,), comm_type=0, comm_size=4096))
-        for data, message in (
-                (b"", "there are no nodes"),
-                (good[:-3], "byte 23: a message is longer than the file"),
-                (b"\xff" * 12, "byte 0: a message is longer"),
-                (messages(b"\x0f\x01"), "byte 8: the node's message is broken"),
-                (messages(node(1, 4, (2,), 5), node(2, 4, (1,), 5)), "this node depends on itself"),
-                (messages(node(1, 4, (), 5), node(1, 4, (), 5)), "a node of this id is there already"),
-                (messages(node(1, 5, (), 5)), "COMM_SEND and COMM_RECV"),
-                (messages(node(1, 7, (), comm_type=4, comm_size=8)), "its comm_type is no collective"),
-                (messages(node(1, 4, (), 5, is_cpu_op=1)), "none of its 1 nodes computes"),
-                (messages(node(1, 4, (), 1 << 40)), "longer than 1000 s"),
-                (b'{"workload_graph": 3}', "no list 'workload_graph'"),
-                (b'{"workload_graph": [{"Id": 1, "NodeType": "x"}]}', "line 1, column 43: 'NodeType' is no number")):
-            with self.subTest(message=message):
-                done = self.run_trace(data)
-                self.assertEqual(done.returncode, 2, done.stdout)
-                self.assertIn(message, done.stderr)
-                self.assertRegex(done.stderr, r"f\.yaml:10:\d+: error: ")
-
-    def test_cut_anywhere(self):
-        """Whatever is cut off a file, there is an answer, and no other than the three."""
-        good = messages(node(1, 4, (), 100), node(2, 7, (1,), comm_type=0, comm_size=4096))
-        for length in range(0, len(good), 5):
-            self.assertIn(self.run_trace(good[:length]).returncode, (0, 2))
 
 
 class Refused(unittest.TestCase):
@@ -534,6 +490,23 @@ class Refused(unittest.TestCase):
                 (f"{model}, {compute}, slice: {{layers: 5}}", "5 layers of 4"),
                 (f"{model}, {compute}, imbalance: 0.5", "imbalance"),
                 ("model: mixtral-8x7b, optimizer: sharded, " + compute, "sharded is for models without experts"),
+                ("model: {layers: 4, hidden: 64, heads: 3, sequence: 16}, groups: {tp: 4}, " + compute,
+                 "groups: tp 4 does not divide the model's 3 heads; 1 or 3 would"),
+                ("model: {layers: 4, hidden: 64, heads: 4, kv-heads: 3, sequence: 16}, " + compute,
+                 "model: 3 kv-heads do not divide its 4 heads"),
+                ("model: {layers: 4, hidden: 64, heads: 4, kv-heads: 8, sequence: 16}, " + compute,
+                 "model: 8 kv-heads do not divide its 4 heads"),
+                ("model: {layers: 4, hidden: 8388608, sequence: 67108864}, micro-batch: 1048576, " + compute,
+                 "bytes of activations"),
+                (f"{model}, {compute}, groups: {{pp: 2}}, pipeline: {{schedule: 1f1b, chunks: 2}}",
+                 "pipeline: 1f1b has one chunk a stage; schedule: interleaved has several"),
+                (f"{model}, {compute}, groups: {{pp: 2}}, pipeline: {{schedule: interleaved, chunks: 4}}",
+                 "pipeline: 2 stages of 4 chunks, but 4 layers: each chunk has one or more"),
+                (f"{model}, {compute}, pipeline: interleaved",
+                 "pipeline: 2 chunks in 1 stage; interleaved needs two or more of each"),
+                (f"{model}, {compute}, groups: {{pp: 2}}, micro-batches: 3, pipeline: interleaved",
+                 "3 are no multiple of 2; 4 would be"),
+                (f"{model}, {compute}, groups: {{pp: 2}}, pipeline: interleave", "did you mean 'interleaved'?"),
                 (f"{model}", "training needs compute"),
                 (f"{compute}", "training needs a model"),
                 (f"model: gpt-175, {compute}", "did you mean 'gpt-175b'?"),

@@ -51,6 +51,31 @@ static void test_by_hand(void **state)
         5700000);
 }
 
+/* 256 MB on 8 hosts: the sums of docs/collectives.md, where three are near each other and ring/Simple is far. */
+static void test_near(void **state)
+{
+    static const struct {
+        uint8_t algorithm, protocol;
+        uint64_t latency_ns, mbps;
+    } due[] = {{FABRIC_ALGORITHM_TREE, FABRIC_PROTOCOL_LL128, 82500, 159900},
+               {FABRIC_ALGORITHM_NVLS_TREE, FABRIC_PROTOCOL_SIMPLE, 107000, 160000},
+               {FABRIC_ALGORITHM_RING, FABRIC_PROTOCOL_LL128, 287000, 173280},
+               {FABRIC_ALGORITHM_RING, FABRIC_PROTOCOL_SIMPLE, 606400 * 14 / 10, 188340}};
+    struct tuner_group group = group_of(8, 8, H100);
+    const uint64_t bytes = 256000000;
+    uint64_t before = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
+        uint64_t ns = tuner_time_ns(&group, FABRIC_JOB_ALLREDUCE, due[i].algorithm, due[i].protocol, bytes);
+        uint64_t expected = due[i].latency_ns + bytes * 1000 / due[i].mbps;
+        if (ns < expected - expected / 1000 || ns > expected + expected / 1000)
+            fail_msg("row %zu: %llu ns, %llu expected", i, (unsigned long long)ns, (unsigned long long)expected);
+        assert_true(ns > before);
+        before = ns;
+    }
+}
+
 static void test_choices(void **state)
 {
     static const struct {
@@ -155,7 +180,7 @@ static void test_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_choices),
-                                       cmocka_unit_test(test_uneven), cmocka_unit_test(test_any),
-                                       cmocka_unit_test(test_group)};
+                                       cmocka_unit_test(test_near),    cmocka_unit_test(test_uneven),
+                                       cmocka_unit_test(test_any),     cmocka_unit_test(test_group)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
