@@ -48,7 +48,7 @@ _rocelab()
         return
         ;;
     --nos)
-        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue host' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue nvue-set host' -- "$cur")
         return
         ;;
     --cabling)

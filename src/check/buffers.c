@@ -2,13 +2,13 @@
 /*
  * Headroom and thresholds: the proofs that nothing lossless is dropped.
  *
- * Each link's headroom is held against the general form of fabric/headroom.h for its rate, cable, frame and cell; the
- * sum of a switch's against its buffer, dedicated or as a pool.  The loader refuses a buffer that cannot be built at
- * all; HR003 asks besides that something is left to share, and that a pool is not smaller than what one port
- * needs.
+ * Each link's headroom is held against fabric/headroom.h for its model, rate, cable, frame and cell; the sum of a
+ * switch's against its buffer, dedicated or as a pool.  The loader refuses a buffer that cannot be built at all; HR003
+ * asks besides that something is left to share, and that a pool is not smaller than what one port needs.
  */
 #include "base/units.h"
 #include "check/rule.h"
+#include "fabric/headroom.h"
 
 #define POOL_MOST 4 /* the sum of the headrooms over a pool that is still taken for a decision */
 
@@ -167,6 +167,12 @@ RULE_FUNCTION(hr_monotone)
     }
 }
 
+/* A pause is repeated when half of it is over, behind a frame that may just have begun; in quanta of 512 bits. */
+static uint32_t quanta_least(uint32_t mtu_bytes)
+{
+    return (2 * (mtu_bytes + HEADROOM_PFC_BYTES) * 8 + 511) / 512;
+}
+
 RULE_FUNCTION(hr_hysteresis)
 {
     const struct fabric *fabric = check->fabric;
@@ -176,6 +182,12 @@ RULE_FUNCTION(hr_hysteresis)
     EACH_GROUP(fabric, p, g)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
+        if (settings->pause_quanta < quanta_least(settings->mtu_bytes) && switch_of(fabric, p)->refresh_pauses)
+            check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pause-quanta",
+                       "%s pauses for %u quanta, which are over before the next pause comes behind a frame of %u B: %u "
+                       "at least",
+                       fabric_port_name(fabric, p, name), settings->pause_quanta, settings->mtu_bytes,
+                       quanta_least(settings->mtu_bytes));
         if (settings->pg[g].xon_offset_bytes >= settings->mtu_bytes) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "xon", path),
@@ -236,6 +248,22 @@ RULE_FUNCTION(hr_mtu)
     }
 }
 
+/* A group whose own reserve is more than what all others share. */
+static void buf_reserved(struct check *check, uint32_t p, unsigned g)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_settings *settings = settings_of(fabric, p);
+    char name[FABRIC_NAME], path[96], a[UNIT_TEXT], b[UNIT_TEXT];
+
+    if (settings->pg[g].reserved_bytes <= shared_bytes(switch_of(fabric, p))) return;
+    check_find(check, CHECK_WARNING, fabric->port[p].node, p,
+               class_path(fabric, priority_of(settings, g), "reserved", path),
+               "%s keeps %s for '%s' alone, all ports share %s", fabric_port_name(fabric, p, name),
+               unit_format_short(UNIT_SIZE, settings->pg[g].reserved_bytes, 4, a),
+               class_name(fabric, priority_of(settings, g)),
+               unit_format_short(UNIT_SIZE, shared_bytes(switch_of(fabric, p)), 4, b));
+}
+
 RULE_FUNCTION(buf_starved)
 {
     const struct fabric *fabric = check->fabric;
@@ -246,7 +274,10 @@ RULE_FUNCTION(buf_starved)
         const struct fabric_settings *settings = settings_of(fabric, p);
         uint32_t fan_in = design_fan_in(fabric, fabric->port[p].node);
         uint64_t threshold = threshold_bytes(switch_of(fabric, p), &settings->pg[g], fan_in);
-        if (threshold > 2ull * settings->mtu_bytes) continue;
+        if (threshold > 2ull * settings->mtu_bytes) {
+            buf_reserved(check, p, g);
+            continue;
+        }
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), settings->pg[g].dynamic ? "alpha" : "xoff", path),
                    "%s: with %u ports congested '%s' may hold %s a port, not more than two frames of %u B",

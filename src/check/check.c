@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/deadlock.h"
 #include "check/rule.h"
 
 #define MESSAGE_BYTES 600
@@ -46,6 +47,8 @@ void check_init(struct check *check, const struct fabric *fabric, const struct f
 
 void check_release(struct check *check)
 {
+    deadlock_free(check->proof);
+    check->proof = NULL;
     arena_release(&check->arena);
 }
 
@@ -106,8 +109,34 @@ void check_find(struct check *check, enum check_severity severity, uint32_t node
         .column = at.column,
         .device = node == FABRIC_NONE ? NULL : check->fabric->node[node].name,
         .port = port == FABRIC_NONE ? NULL : keep(check, fabric_port_name(check->fabric, port, name)),
+        .path = keep(check, path),
         .message = keep(check, text),
+        .apart = check->apart,
     };
+}
+
+static bool is_known(const struct check *check, const struct check_finding *finding)
+{
+    uint64_t key = check_fingerprint(finding);
+    size_t from = 0, end = check->options.knowns;
+
+    while (from < end) {
+        size_t middle = from + (end - from) / 2;
+        if (check->options.known[middle] == key) return true;
+        if (check->options.known[middle] < key)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return false;
+}
+
+/* What was known before does not count; before findings are folded, so that each is known by itself. */
+static void leave_out_known(struct check *check, struct check_finding *finding)
+{
+    if (finding->ignored || !is_known(check, finding)) return;
+    finding->ignored = "in the baseline";
+    finding->known = true;
 }
 
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
@@ -129,6 +158,7 @@ bool check_note(struct check *check, const char *rule, const char *file, uint32_
         .message = keep(check, message),
         .noted = true,
     };
+    leave_out_known(check, finding);
     return true;
 }
 
@@ -147,6 +177,8 @@ static void apply_ignores(struct check *check)
         for (uint32_t i = 0; i < operations->ignores && !check->finding[f].ignored; i++)
             if (ignored(&operations->ignore[i], &check->finding[f]))
                 check->finding[f].ignored = operations->ignore[i].reason;
+    for (uint32_t f = 0; f < check->findings; f++)
+        leave_out_known(check, &check->finding[f]);
 }
 
 int check_run(struct check *check)
@@ -155,6 +187,7 @@ int check_run(struct check *check)
         if (check_rules[r].needs_config) continue;
         if (check->options.only && strcmp(check->options.only, check_rules[r].id) != 0) continue;
         check->rule = r;
+        check->apart = false;
         check_rules[r].run(check);
     }
     apply_ignores(check);
@@ -200,8 +233,8 @@ void check_sort(struct check *check)
     for (uint32_t f = 0; f < check->findings; f++) {
         struct check_finding *last = kept ? &check->finding[kept - 1] : NULL;
         /* What has no place of its own is never the same as another; nor are importers' notes. */
-        if (last && last->line && !last->noted && !check->finding[f].noted &&
-            compare_place(last, &check->finding[f]) == 0)
+        if (last && last->line && !last->noted && !check->finding[f].noted && !check->finding[f].apart &&
+            !check->options.every && compare_place(last, &check->finding[f]) == 0)
             last->also += 1 + check->finding[f].also;
         else
             check->finding[kept++] = check->finding[f];

@@ -22,6 +22,7 @@ enum check_severity { CHECK_INFO, CHECK_WARNING, CHECK_ERROR };
 extern const char *const check_severity_names[CHECK_ERROR + 1];
 
 struct check;
+struct deadlock;
 struct check_rule {
     const char *id;
     uint8_t severity;                 /* enum check_severity: the most it says */
@@ -42,15 +43,21 @@ struct check_finding {
     const char *file; /* NULL: the fabric file */
     uint32_t line, column;
     const char *device, *port; /* NULL: of none; port as in `leaf0:3` */
+    const char *path;          /* of what is wrong, as in fabric_where(); NULL: of an importer's note */
     const char *message;
     const char *ignored; /* the reason why it does not count; NULL: it does */
+    bool known;          /* ignored because it is in the baseline */
     bool noted;          /* by an importer */
+    bool apart;          /* about a thing of its own: told, whatever else is at the place */
     uint32_t also;       /* findings alike at the same place that are not listed */
 };
 
 struct check_options {
-    uint32_t failures; /* at the same time: 0, 1 or 2 */
-    const char *only;  /* a rule's id; NULL: all */
+    uint32_t failures;     /* at the same time: 0, 1 or 2 */
+    const char *only;      /* a rule's id; NULL: all */
+    bool every;            /* findings alike at one place are not folded into one */
+    const uint64_t *known; /* fingerprints of findings that do not count, in order */
+    size_t knowns;
 };
 
 struct check {
@@ -62,8 +69,9 @@ struct check {
     uint32_t findings, room;
     uint32_t rule;          /* that runs */
     uint64_t states;        /* of routing that the deadlock proof has covered */
-    uint64_t searched;      /* of them, those that had to be searched */
-    const char *unfinished; /* a proof that was not made, and why; NULL */
+    uint64_t searched;      /* of them, those in which waits had to be followed */
+    bool apart;             /* the findings of the rule that runs are */
+    struct deadlock *proof; /* of rules about deadlocks; NULL before the first of them */
     bool no_memory;
 };
 

@@ -107,13 +107,9 @@ uint32_t design_fan_in(const struct fabric *fabric, uint32_t node)
 uint64_t headroom_need(const struct fabric *fabric, uint32_t port)
 {
     const struct fabric_port *as = &fabric->port[port];
-    uint32_t cell = switch_of(fabric, port)->cell_bytes;
+    const struct fabric_switch *sw = switch_of(fabric, port);
 
-    /* What the maker of the chip computes is enough too. */
-    uint32_t frame = settings_of(fabric, port)->mtu_bytes;
-    uint64_t general = headroom_port(as->rate_bps, as->cable_mm, frame, cell);
-    uint64_t model = headroom_model(switch_of(fabric, port)->model, as->rate_bps, as->cable_mm, frame, cell);
-    return general < model ? general : model;
+    return headroom_model(sw->model, as->rate_bps, as->cable_mm, settings_of(fabric, port)->mtu_bytes, sw->cell_bytes);
 }
 
 const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name)

@@ -7,6 +7,9 @@
  * routes: all shortest paths from every place with hosts to every other.  A circle of waits is needed for a deadlock,
  * and, with the traffic for it, enough (Dally and Seitz; for PFC: Hu et al., HotNets 2016).
  *
+ * Buffers without a circle have an order: each waits only for those before it.  The order that the search leaves behind
+ * is kept; affected.c holds against it what a failure adds.
+ *
  * Waits are kept as bits: for each port that packets come in by, the ports they leave by.  Where switches raise the
  * class of a packet that turns from down to up, there is a set of these for each lossless class, and the turn leads to
  * the next.
@@ -68,6 +71,28 @@ static void find_levels(struct deadlock *d)
     if (!d->injected) d->injected = 1;
 }
 
+static bool paused_alike(const struct deadlock *d, uint8_t a, uint8_t b)
+{
+    for (uint32_t p = 0; p < d->ports; p++)
+        if ((d->mask[p] >> a & 1) != (d->mask[p] >> b & 1)) return false;
+    return true;
+}
+
+/* Priorities that the same ports pause have the same circles: one of them is enough. */
+static void find_sets(struct deadlock *d)
+{
+    uint8_t bits = 0;
+
+    for (uint32_t p = 0; p < d->ports; p++)
+        bits |= d->mask[p];
+    for (uint8_t prio = 0; prio < FABRIC_PRIOS; prio++) {
+        bool known = !(bits >> prio & 1) || (d->raises && d->sets);
+        for (uint32_t k = 0; k < d->sets && !known; k++)
+            known = paused_alike(d, d->set_prio[k], prio);
+        if (!known) d->set_prio[d->sets++] = prio;
+    }
+}
+
 static void find_failures(struct deadlock *d)
 {
     for (uint32_t p = 0; p < d->ports; p++)
@@ -89,6 +114,7 @@ static bool take_memory(struct deadlock *d)
         return false;
     find_links(d);
     find_levels(d);
+    find_sets(d);
     find_failures(d);
     for (uint32_t s = 0; s < d->switches; s++) {
         uint32_t width = (d->first[s + 1] - d->first[s] + 63) / 64;
@@ -100,14 +126,20 @@ static bool take_memory(struct deadlock *d)
     }
     d->row[d->ports] = words;
     size_t cells = (size_t)d->switches * d->places, nodes = (size_t)d->levels * d->ports;
+    size_t all = (size_t)words * d->levels;
+    if (all > UINT32_MAX) return false;
+    for (uint32_t k = 0; k < d->sets; k++)
+        if (!TAKE(order[k], uint32_t, nodes)) return false;
     return TAKE(distance, uint16_t, cells) && TAKE(ways, uint16_t, cells) && TAKE(used, uint8_t, cells) &&
            TAKE(down, uint8_t, d->ports) && TAKE(dead, uint8_t, d->switches) && TAKE(far, uint16_t, d->switches) &&
-           TAKE(queue, uint32_t, d->switches) && TAKE(carried, uint8_t, d->ports) &&
-           TAKE(turn, uint64_t, (size_t)words * d->levels) && TAKE(out, uint64_t, widest) &&
-           TAKE(colour, uint8_t, nodes) && TAKE(stack, uint32_t, nodes) && TAKE(cursor, uint32_t, nodes) &&
-           TAKE(lost, uint16_t, d->switches) && TAKE(affected, uint8_t, d->switches) &&
-           TAKE(anew, uint16_t, d->switches) && TAKE(list, uint32_t, d->switches) &&
-           TAKE(reached, uint8_t, d->switches) && TAKE(touched, uint32_t, d->switches);
+           TAKE(queue, uint32_t, d->switches) && TAKE(carried, uint8_t, d->ports) && TAKE(turn, uint64_t, all) &&
+           TAKE(base, uint64_t, all) && TAKE(out, uint64_t, widest) && TAKE(colour, uint8_t, nodes) &&
+           TAKE(stack, uint32_t, nodes) && TAKE(cursor, uint32_t, nodes) && TAKE(lost, uint16_t, d->switches) &&
+           TAKE(affected, uint8_t, d->switches) && TAKE(anew, uint16_t, d->switches) &&
+           TAKE(list, uint32_t, d->switches) && TAKE(touched, uint32_t, d->switches) && TAKE(fresh, uint64_t, all) &&
+           TAKE(fresh_word, uint32_t, all) && TAKE(fresh_from, uint32_t, all) && TAKE(seen, uint32_t, nodes) &&
+           TAKE(visited, uint32_t, nodes) && TAKE(ring, uint32_t, nodes) && TAKE(proven, uint8_t, nodes) &&
+           TAKE(source, uint32_t, d->switches);
 }
 
 static void walk(struct deadlock *d, uint32_t from)
@@ -163,21 +195,21 @@ static void route_switch(struct deadlock *d, uint32_t s, bool source)
     }
 }
 
-static void mark_turns(struct deadlock *d, uint32_t s)
+static void mark_turns(struct deadlock *d, uint32_t s, uint64_t *turn)
 {
     uint32_t first = d->first[s], ports = d->first[s + 1] - first, width = (ports + 63) / 64;
 
     for (uint32_t p = first; p < first + ports; p++) {
         for (uint32_t l = 0; d->carried[p] >> l; l++) {
             if (!(d->carried[p] >> l & 1)) continue;
-            uint64_t *row = d->turn + (size_t)l * d->row[d->ports] + d->row[p];
+            uint64_t *row = turn + (size_t)l * d->row[d->ports] + d->row[p];
             for (uint32_t w = 0; w < width; w++)
                 row[w] |= d->out[w];
         }
     }
 }
 
-void deadlock_route(struct deadlock *d, uint32_t place, bool turns)
+void deadlock_route(struct deadlock *d, uint32_t place, uint64_t *turn)
 {
     uint32_t target = d->fabric->place_switch[place];
 
@@ -186,7 +218,7 @@ void deadlock_route(struct deadlock *d, uint32_t place, bool turns)
     for (uint32_t i = d->queued; i-- > 1;) {
         uint32_t s = d->queue[i];
         route_switch(d, s, d->fabric->route[s].own_place != FABRIC_NONE);
-        if (turns) mark_turns(d, s);
+        mark_turns(d, s, turn);
     }
 }
 
@@ -202,19 +234,32 @@ void deadlock_fail(struct deadlock *d, const struct deadlock_failure *failed, ui
     }
 }
 
-/* The next node that (port, level) waits for, from its cursor on; FABRIC_NONE: no other. */
-static uint32_t next_wait(struct deadlock *d, uint32_t port, uint32_t level, uint8_t prio, uint32_t *cursor)
+uint32_t deadlock_level(const struct deadlock *d, uint32_t in, uint32_t out, uint32_t level)
 {
+    uint32_t s = d->neighbour[d->peer[in]];
+    bool bounce = !deadlock_up(d->neighbour[in], s) && deadlock_up(s, d->neighbour[out]);
+
+    return bounce && d->raises && d->fabric->sw[s].raise_bounce && level + 1 < d->levels ? level + 1 : level;
+}
+
+/* The next node that this one waits for, from its cursor on; FABRIC_NONE: no other. */
+static uint32_t next_wait(const struct deadlock *d, const struct deadlock_graph *graph, uint32_t node, uint32_t *cursor)
+{
+    uint32_t port = node % d->ports, level = node / d->ports;
     uint32_t s = d->neighbour[d->peer[port]], first = d->first[s], ports = d->first[s + 1] - first;
-    const uint64_t *row = d->turn + (size_t)level * d->row[d->ports] + d->row[port];
+    size_t row = (size_t)level * d->row[d->ports] + d->row[port];
 
     for (uint32_t o = *cursor; o < ports; o++) {
-        if (!(row[o / 64] >> o % 64 & 1)) continue;
-        uint32_t to = d->peer[first + o], next = level;
-        bool bounce = !deadlock_up(d->neighbour[port], s) && deadlock_up(s, d->neighbour[first + o]);
-        if (bounce && d->raises && d->fabric->sw[s].raise_bounce && level + 1 < d->levels) next++;
-        uint8_t of = d->raises ? d->level_prio[next] : prio;
-        if (!(d->mask[to] >> of & 1)) continue;
+        uint64_t word = graph->turn[row + o / 64] | (graph->more ? graph->more[row + o / 64] : 0);
+        word >>= o % 64;
+        if (!word) {
+            o |= 63;
+            continue;
+        }
+        o += (uint32_t)__builtin_ctzll(word);
+        uint32_t to = d->peer[first + o], next = deadlock_level(d, port, first + o, level);
+        uint8_t of = d->raises ? d->level_prio[next] : graph->prio;
+        if (!(d->mask[to] >> of & 1) || d->down[to] || d->dead[d->neighbour[d->peer[to]]]) continue;
         *cursor = o + 1;
         return next * d->ports + to;
     }
@@ -222,99 +267,110 @@ static uint32_t next_wait(struct deadlock *d, uint32_t port, uint32_t level, uin
     return FABRIC_NONE;
 }
 
-static void keep_cycle(const struct deadlock *d, uint32_t from, uint32_t depth, uint8_t prio,
-                       struct deadlock_cycle *ret)
+void deadlock_keep(const struct deadlock *d, const uint32_t *node, uint32_t hops, uint8_t prio,
+                   struct deadlock_cycle *ret)
 {
-    ret->hops = depth - from;
-    ret->priority = d->raises ? d->level_prio[d->stack[from] / d->ports] : prio;
-    for (uint32_t i = from; i < depth && i - from < DEADLOCK_CYCLE_MAX; i++)
-        ret->hop[i - from] = d->fabric->endpoints + d->peer[d->stack[i] % d->ports];
+    ret->hops = hops;
+    ret->priority = d->raises ? d->level_prio[node[0] / d->ports] : prio;
+    for (uint32_t i = 0; i < hops && i < DEADLOCK_CYCLE_MAX; i++)
+        ret->hop[i] = d->fabric->endpoints + d->peer[node[i] % d->ports];
 }
 
-/* Depth first: 0 not seen, 1 on the way here, 2 done. */
-static bool cycle_from(struct deadlock *d, uint32_t root, uint8_t prio, struct deadlock_cycle *ret)
+static void enter(struct deadlock *d, struct deadlock_graph *graph, uint32_t node, uint32_t *depth)
+{
+    d->colour[node] = 1;
+    if (graph->bound) d->visited[graph->visited++] = node;
+    d->stack[*depth] = node;
+    d->cursor[(*depth)++] = 0;
+}
+
+/* Colours: 0 not seen, 1 on the way here, 2 done. */
+uint32_t deadlock_follow(struct deadlock *d, struct deadlock_graph *graph, uint32_t root, uint32_t *ret_from)
 {
     uint32_t depth = 0;
 
-    d->stack[depth] = root;
-    d->cursor[depth++] = 0;
-    d->colour[root] = 1;
+    enter(d, graph, root, &depth);
     while (depth) {
-        uint32_t node = d->stack[depth - 1];
-        uint32_t to = next_wait(d, node % d->ports, node / d->ports, prio, &d->cursor[depth - 1]);
+        uint32_t node = d->stack[depth - 1], to = next_wait(d, graph, node, &d->cursor[depth - 1]);
         if (to == FABRIC_NONE) {
             d->colour[node] = 2;
+            if (graph->order) graph->order[node] = graph->finished++;
             depth--;
-        } else if (d->colour[to] == 0) {
-            d->colour[to] = 1;
-            d->stack[depth] = to;
-            d->cursor[depth++] = 0;
+        } else if (d->colour[to] == 0 && (!graph->bound || graph->bound[to] >= graph->least)) {
+            enter(d, graph, to, &depth);
         } else if (d->colour[to] == 1) {
             uint32_t from = depth;
             while (d->stack[from - 1] != to)
                 from--;
-            keep_cycle(d, from - 1, depth, prio, ret);
-            return true;
+            *ret_from = from - 1;
+            return depth - from + 1;
         }
     }
-    return false;
+    return 0;
 }
 
-static bool cycle_in(struct deadlock *d, uint8_t prio, struct deadlock_cycle *ret)
+/* Everything, for one set of priorities. */
+static bool search_all(struct deadlock *d, struct deadlock_graph *graph, struct deadlock_cycle *ret)
 {
     memset(d->colour, 0, (size_t)d->levels * d->ports);
     for (uint32_t node = 0; node < d->levels * d->ports; node++) {
-        uint32_t port = node % d->ports;
-        uint8_t of = d->raises ? d->level_prio[node / d->ports] : prio;
+        uint32_t port = node % d->ports, from, hops;
+        uint8_t of = d->raises ? d->level_prio[node / d->ports] : graph->prio;
         if (d->neighbour[port] == FABRIC_NONE || d->colour[node] || !(d->mask[port] >> of & 1)) continue;
-        if (cycle_from(d, node, prio, ret)) return true;
+        hops = deadlock_follow(d, graph, node, &from);
+        if (!hops) continue;
+        deadlock_keep(d, d->stack + from, hops, graph->prio, ret);
+        memset(d->colour, 0, (size_t)d->levels * d->ports);
+        return true;
     }
+    memset(d->colour, 0, (size_t)d->levels * d->ports);
     return false;
 }
 
 bool deadlock_search(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count,
                      struct deadlock_cycle *ret)
 {
-    uint8_t bits = 0;
     bool found = false;
 
-    for (uint32_t p = 0; p < d->ports; p++)
-        bits |= d->mask[p];
-    if (!bits) return false;
+    if (!d->sets) return false;
     memset(d->turn, 0, (size_t)d->row[d->ports] * d->levels * sizeof(d->turn[0]));
     deadlock_fail(d, failed, count, 1);
     for (uint32_t p = 0; p < d->places; p++)
-        deadlock_route(d, p, true);
-    deadlock_fail(d, failed, count, 0);
-    for (uint8_t prio = 0; prio < FABRIC_PRIOS && !found; prio++) {
-        if (!(bits >> prio & 1)) continue;
-        found = cycle_in(d, prio, ret);
-        if (d->raises) break; /* levels are all priorities at once */
+        deadlock_route(d, p, d->turn);
+    for (uint32_t k = 0; k < d->sets && !found; k++) {
+        struct deadlock_graph graph = {.turn = d->turn, .prio = d->set_prio[k]};
+        found = search_all(d, &graph, ret);
     }
+    deadlock_fail(d, failed, count, 0);
     return found;
 }
 
-/* Routes without failures, kept to tell what a failure changes. */
+bool deadlock_circle(const struct deadlock *d, struct deadlock_cycle *ret)
+{
+    if (d->circle) *ret = d->found;
+    return d->circle;
+}
+
+/* As routed: the routes, to tell what a failure changes, the waits and their order. */
 static void keep_routes(struct deadlock *d)
 {
     for (uint32_t place = 0; place < d->places; place++) {
-        deadlock_route(d, place, false);
+        deadlock_route(d, place, d->base);
         for (uint32_t s = 0; s < d->switches; s++) {
             size_t at = (size_t)s * d->places + place;
-            bool above = false, up = false;
             d->distance[at] = d->far[s];
             d->used[at] = d->fabric->route[s].own_place != FABRIC_NONE;
             for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
                 uint32_t to = d->neighbour[p];
                 if (to == FABRIC_NONE || d->far[s] == DEADLOCK_FAR) continue;
                 if (d->carried[p]) d->used[at] = true;
-                if (d->carried[p] && deadlock_up(s, to)) above = true;
-                if (d->far[to] + 1 != d->far[s]) continue;
-                d->ways[at]++;
-                if (deadlock_up(s, to)) up = true;
+                if (d->far[to] + 1 == d->far[s]) d->ways[at]++;
             }
-            d->bounced = d->bounced || (above && up);
         }
+    }
+    for (uint32_t k = 0; k < d->sets && !d->circle; k++) {
+        struct deadlock_graph graph = {.turn = d->base, .prio = d->set_prio[k], .order = d->order[k]};
+        d->circle = search_all(d, &graph, &d->found);
     }
 }
 
@@ -348,4 +404,10 @@ uint32_t deadlock_failures(const struct deadlock *d, const struct deadlock_failu
 {
     *ret = d->failure;
     return d->failures;
+}
+
+void deadlock_effort(const struct deadlock *d, uint64_t *ret_followed, uint64_t *ret_searched)
+{
+    *ret_followed = d->followed;
+    *ret_searched = d->searched;
 }

@@ -28,12 +28,17 @@ struct deadlock_cycle {
     uint8_t priority;            /* of the first hop */
 };
 
-/* Whether buffers can wait in a circle with these failed; every route is made again.  The search is exact. */
+/* Whether buffers can wait in a circle as routed. */
+bool deadlock_circle(const struct deadlock *deadlock, struct deadlock_cycle *ret);
+/* The same with these failed: every route is made again and everything searched. */
 bool deadlock_search(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count,
                      struct deadlock_cycle *ret);
-/* True when failing these changes routes such that new dependencies arise that could be part of a circle: only then
- * is a search needed, if nothing can wait in a circle without them.  Only what lost its last way is looked at. */
-bool deadlock_suspect(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count);
+/* The same answer, from what the failures change alone where there is no circle as routed.  The circle may be another
+ * one. */
+bool deadlock_after(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count,
+                    struct deadlock_cycle *ret);
+/* Of deadlock_after(): how often waits had to be followed, and how often everything had to be searched. */
+void deadlock_effort(const struct deadlock *deadlock, uint64_t *ret_followed, uint64_t *ret_searched);
 /* The failures there are: links between switches, then switches. */
 uint32_t deadlock_failures(const struct deadlock *deadlock, const struct deadlock_failure **ret);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the deadlock proof, shared by the search (deadlock.c) and by what avoids it (failures.c).
+ * The state of the deadlock proof, shared by the search (deadlock.c) and by what failures change (affected.c).
  */
 #ifndef ROCELAB_CHECK_DEADLOCK_INT_H
 #define ROCELAB_CHECK_DEADLOCK_INT_H
@@ -29,10 +29,17 @@ struct deadlock {
     bool raises;
     uint8_t injected; /* bit l: hosts send in level l */
 
-    /* Without failures, by [switch][place]: */
+    /* As routed, by [switch][place]: */
     uint16_t *distance, *ways; /* ways: links that are next hops */
     uint8_t *used;             /* packets for the place come through */
-    bool bounced;              /* some route goes down and up again */
+    /* As routed: waits, and an order of the buffers for each set of priorities that are paused alike. */
+    uint64_t *base;                 /* as turn */
+    uint32_t sets;                  /* with levels one, which stands for all of them */
+    uint8_t set_prio[FABRIC_PRIOS]; /* one priority of each */
+    uint32_t
+        *order[FABRIC_PRIOS]; /* [set][level * ports + port]: who waits has a higher number than whom it waits for */
+    bool circle;
+    struct deadlock_cycle found; /* where there is one */
 
     /* Of the state in work: */
     uint8_t *down;   /* [port] */
@@ -44,26 +51,53 @@ struct deadlock {
     uint64_t *turn;   /* [level][row] bits of ports that what came in here leaves by */
     uint32_t *row;    /* [ports + 1] words */
     uint64_t *out;    /* [words] of the switch in work */
-    uint8_t *colour;  /* [level][port] */
+    uint8_t *colour;  /* [level * ports + port] */
     uint32_t *stack;  /* [level * ports] */
     uint32_t *cursor;
 
-    /* failures.c */
+    /* affected.c */
     uint16_t *lost;    /* [switch] next hops lost */
     uint8_t *affected; /* [switch] */
     uint16_t *anew;    /* [switch] distance of those affected */
     uint32_t *list;    /* of switches affected */
-    uint8_t *reached;  /* [switch] in use anew */
     uint32_t *touched;
+    uint64_t *fresh; /* as turn: waits that were not there as routed */
+    uint32_t *fresh_word,
+        *fresh_from; /* words of fresh[] that are not zero, and whose they are: level * ports + port */
+    uint32_t freshes;
+    uint32_t *seen;    /* [level * ports + port] */
+    uint32_t stamp;    /* what seen[] holds for the place in work */
+    uint32_t *visited; /* whose colour is set */
+    uint32_t *ring;    /* a circle */
+    uint8_t *proven;   /* [hop of ring] */
+    uint32_t *source;  /* [switch] as seen[]: what stamp it was asked at */
+    uint64_t followed, searched;
+};
+
+/* A search among buffers of a set of priorities, over two sets of waits. */
+struct deadlock_graph {
+    const uint64_t *turn, *more; /* more NULL: one set */
+    uint8_t prio;
+    uint32_t *order;       /* filled where not NULL */
+    uint32_t finished;     /* numbers given */
+    const uint32_t *bound; /* where not NULL: nodes below `least` in this order are not entered */
+    uint32_t least;
+    uint32_t visited; /* in d->visited, with a bound */
 };
 
 /* Routes to one place, without what is down: far[], queue[] and, by levels, carried[].  Marks turns where asked. */
-void deadlock_route(struct deadlock *deadlock, uint32_t place, bool turns);
+void deadlock_route(struct deadlock *deadlock, uint32_t place, uint64_t *turn);
 /* A hop from switch a to switch b goes up: to a later one, since roles are in order. */
 static inline bool deadlock_up(uint32_t a, uint32_t b)
 {
     return b > a;
 }
+/* The level in which what came into s by port `in`, in this level, leaves by port `out`. */
+uint32_t deadlock_level(const struct deadlock *deadlock, uint32_t in, uint32_t out, uint32_t level);
 void deadlock_fail(struct deadlock *deadlock, const struct deadlock_failure *failed, uint32_t count, uint8_t value);
+/* Depth first from one buffer.  0: no circle; else the hops of one, which are in stack[] from `*ret_from` on. */
+uint32_t deadlock_follow(struct deadlock *deadlock, struct deadlock_graph *graph, uint32_t root, uint32_t *ret_from);
+void deadlock_keep(const struct deadlock *deadlock, const uint32_t *node, uint32_t hops, uint8_t prio,
+                   struct deadlock_cycle *ret);
 
 #endif

@@ -7,6 +7,8 @@
  * marking must be complete below T_N; if m ports feed it, each holds an m-th of it.  The first is the stricter, and the
  * one in which other ports are congested for reasons of their own.
  */
+#include <stdio.h>
+
 #include "base/wide.h"
 #include "check/rule.h"
 
@@ -65,7 +67,7 @@ RULE_FUNCTION(ecn_curve)
 RULE_FUNCTION(ecn_before_pfc)
 {
     const struct fabric *fabric = check->fabric;
-    char name[FABRIC_NAME], path[96], a[UNIT_TEXT], b[UNIT_TEXT];
+    char name[FABRIC_NAME], path[96], a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], end[UNIT_TEXT], together[128];
 
     EACH_QUEUE(fabric, p, tc)
     {
@@ -77,13 +79,15 @@ RULE_FUNCTION(ecn_before_pfc)
         uint64_t threshold = threshold_bytes(switch_of(fabric, p), pg, fan_in) + pg->reserved_bytes;
         bool before = threshold <= ecn->min_bytes, many = fan_in > 1 && threshold * fan_in <= ecn->max_bytes;
         if (threshold > ecn->max_bytes) continue;
+        snprintf(together, sizeof(together), "; all of them into one queue hold %s, less than the %s it takes",
+                 unit_format_short(UNIT_SIZE, threshold * fan_in, 4, c),
+                 unit_format_short(UNIT_SIZE, ecn->max_bytes, 4, end));
         check_find(check, before || many ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, tc, "ecn.max", path),
                    "%s: with %u port%s congested '%s' pauses at %s a port, before %s at %s%s",
                    fabric_port_name(fabric, p, name), fan_in, fan_in == 1 ? "" : "s", class_name(fabric, tc),
                    unit_format_short(UNIT_SIZE, threshold, 4, a), before ? "marking begins" : "all is marked",
-                   unit_format_short(UNIT_SIZE, before ? ecn->min_bytes : ecn->max_bytes, 4, b),
-                   many ? "; all of them into one queue do not reach that either" : "");
+                   unit_format_short(UNIT_SIZE, before ? ecn->min_bytes : ecn->max_bytes, 4, b), many ? together : "");
     }
 }
 

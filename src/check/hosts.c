@@ -11,7 +11,7 @@
 
 #include "check/rule.h"
 
-#define ROCE_OVERHEAD_BYTES 82 /* Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
+#define DIALECTS 3 /* fabric_dcbx_names[] */
 
 /* The data class: the first that is lossless and has a DSCP. */
 static const struct fabric_class *data_class(const struct fabric *fabric)
@@ -24,12 +24,30 @@ static const struct fabric_class *data_class(const struct fabric *fabric)
 #define EACH_ENDPOINT(fabric, e)                                                                                       \
     for (uint32_t e = 0; e < (fabric)->endpoints; e++)                                                                 \
         if (port_known(fabric, e))
+/* The same for what an adapter has by itself, whatever it is cabled to. */
+#define EACH_ADAPTER(fabric, e)                                                                                        \
+    for (uint32_t e = 0; e < (fabric)->endpoints; e++)                                                                 \
+        if (!node_unknown(fabric, (fabric)->endpoint[e].host))
+
+static void adapter_map(struct check *check, uint32_t e, const struct fabric_class *as, unsigned dscp)
+{
+    const struct fabric_settings *settings = settings_of(check->fabric, e);
+    uint8_t tc = settings->dscp_to_tc[dscp];
+    char name[FABRIC_NAME], path[32];
+
+    /* To another lossless class: PFC007. */
+    if (tc == as->priority || (as->lossless && settings->lossless >> tc & 1)) return;
+    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+    check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
+               "%s puts DSCP %u of '%s' into priority %u, not %u", fabric_port_name(check->fabric, e, name), dscp,
+               as->name, tc, as->priority);
+}
 
 RULE_FUNCTION(host_qos)
 {
     const struct fabric *fabric = check->fabric;
     uint8_t wanted = lossless_anywhere(fabric);
-    char name[FABRIC_NAME], other[FABRIC_NAME], a[32], b[32], path[32];
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[32], b[32];
 
     EACH_ENDPOINT(fabric, e)
     {
@@ -48,15 +66,9 @@ RULE_FUNCTION(host_qos)
             check_find(check, CHECK_ERROR, host, e, "pfc", "%s has PFC for priority %s, the switch at %s for %s", name,
                        priorities_text(on, a), other, priorities_text(theirs, b));
         if (settings->trust != FABRIC_TRUST_DSCP) continue;
-        for (uint32_t c = 0; c < fabric->class_count; c++) {
-            const struct fabric_class *as = &fabric->classes[c];
-            uint8_t tc = settings->dscp_to_tc[as->dscp];
-            /* To another lossless class: PFC007. */
-            if (!as->dscps || tc == as->priority || (as->lossless && settings->lossless >> tc & 1)) continue;
-            snprintf(path, sizeof(path), "dscp-map.%u", as->dscp);
-            check_find(check, CHECK_ERROR, host, e, path, "%s puts DSCP %u of '%s' into priority %u, not %u", name,
-                       as->dscp, as->name, tc, as->priority);
-        }
+        for (uint32_t c = 0; c < fabric->class_count; c++)
+            for (unsigned d = 0; d < 64; d++)
+                if (fabric->classes[c].dscps >> d & 1) adapter_map(check, e, &fabric->classes[c], d);
     }
 }
 
@@ -111,7 +123,7 @@ RULE_FUNCTION(host_gid)
     char name[FABRIC_NAME];
     unsigned long value;
 
-    EACH_ENDPOINT(fabric, e)
+    EACH_ADAPTER(fabric, e)
     {
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         const struct fabric_param *gid = nccl_of(nic, "NCCL_IB_GID_INDEX");
@@ -125,6 +137,23 @@ RULE_FUNCTION(host_gid)
             check_find(check, CHECK_WARNING, host, e, "nccl.NCCL_IB_ROCE_VERSION_NUM",
                        "%s: NCCL looks for GIDs of RoCE version %s, the fabric is of version 2",
                        fabric_port_name(fabric, e, name), version->value);
+    }
+}
+
+/* Adapters that say DCQCN is on, and that they have something else. */
+static void other_than_said(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME];
+
+    EACH_ENDPOINT(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (uses_dcqcn(nic) || (nic->dcqcn_rp != 1 && nic->dcqcn_np != 1)) continue;
+        check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "congestion",
+                   "%s has congestion control '%s', and DCQCN's %s point is said to be on",
+                   fabric_port_name(fabric, e, name), nic->congestion,
+                   nic->dcqcn_rp == 1 ? "reaction" : "notification");
     }
 }
 
@@ -142,6 +171,7 @@ static void same_algorithm(struct check *check)
         else
             without++;
     }
+    if (!with) other_than_said(check);
     if (!with || !without) return;
     EACH_ENDPOINT(fabric, e)
     {
@@ -194,13 +224,38 @@ RULE_FUNCTION(host_dcqcn)
     }
 }
 
+/* Adapters that speak another DCBX than most of those that say which. */
+static void other_dialects(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t votes[DIALECTS] = {0};
+    uint8_t usual = 0;
+    char name[FABRIC_NAME];
+
+    EACH_ADAPTER(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (nic->dcbx_mode < DIALECTS) votes[nic->dcbx_mode]++;
+    }
+    for (uint8_t mode = 1; mode < DIALECTS; mode++)
+        if (votes[mode] > votes[usual]) usual = mode;
+    EACH_ADAPTER(fabric, e)
+    {
+        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
+        if (nic->dcbx_mode == FABRIC_UNSAID || nic->dcbx_mode == usual) continue;
+        check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "dcbx.mode",
+                   "%s has DCBX '%s', most adapters '%s'", fabric_port_name(fabric, e, name),
+                   fabric_dcbx_names[nic->dcbx_mode], fabric_dcbx_names[usual]);
+    }
+}
+
 RULE_FUNCTION(host_willing)
 {
     const struct fabric *fabric = check->fabric;
     bool described = hosts_described(fabric);
     char name[FABRIC_NAME];
 
-    EACH_ENDPOINT(fabric, e)
+    EACH_ADAPTER(fabric, e)
     {
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (nic->dcbx_willing == 0 || (nic->dcbx_willing == FABRIC_UNSAID && !described)) continue;
@@ -210,6 +265,7 @@ RULE_FUNCTION(host_willing)
                        : "%s takes its PFC settings from whatever the peer announces",
                    fabric_port_name(fabric, e, name));
     }
+    other_dialects(check);
 }
 
 /* Links of a switch towards hosts and towards switches above it. */

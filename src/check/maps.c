@@ -43,6 +43,7 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
     if (!(settings->lossless >> tc & 1)) {
         /* HR007; and a port may well be without RDMA where no definition says otherwise. */
         if ((settings->pfc_rx | settings->pfc_tx) >> tc & 1 || !as->lossless) return;
+        if (node_unknown(fabric, fabric->port[fabric->port[p].peer].node)) return; /* nothing is known to be there */
         char key[96];
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "lossless", key),
                    "'%s' is lossless by definition and lossy on %s", as->name, name);
@@ -180,6 +181,7 @@ RULE_FUNCTION(map_cnp_queue)
     uint32_t cnp = cnp_class(fabric);
     uint8_t shared = 0;
 
+    if (!fabric->switches) return; /* hosts alone, imported: they say what they send, and not what becomes of it */
     for (uint32_t n = 0; n < fabric->nics; n++) {
         if (!uses_dcqcn(&fabric->nic[n]) || fabric->nic[n].cnp_class != FABRIC_NONE || !nic_known(fabric, n)) continue;
         check_find(check, CHECK_ERROR, FABRIC_NONE, FABRIC_NONE, "nics.cnp-class",

@@ -77,6 +77,13 @@ RULE_FUNCTION(pfc_count)
     }
 }
 
+static bool of_a_class(const struct fabric *fabric, uint8_t dscp)
+{
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].dscps >> dscp & 1) return true;
+    return false;
+}
+
 RULE_FUNCTION(pfc_lossy_dscps)
 {
     static const struct {
@@ -91,12 +98,14 @@ RULE_FUNCTION(pfc_lossy_dscps)
         if (fabric->nic[n].cnp_class != FABRIC_NONE) cnp |= fabric->classes[fabric->nic[n].cnp_class].dscps;
         if (fabric->nic[n].cnp_dscp != FABRIC_UNSAID) cnp |= UINT64_C(1) << fabric->nic[n].cnp_dscp;
     }
-    for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
+    for (uint32_t p = 0; p < fabric->ports; p++) { /* adapters have such a map too */
         const struct fabric_settings *settings = settings_of(fabric, p);
         if (fabric->port[p].peer == FABRIC_NONE || settings->trust != FABRIC_TRUST_DSCP) continue;
+        if (node_unknown(fabric, fabric->port[p].node)) continue;
         for (unsigned i = 0; i < sizeof(control) / sizeof(control[0]); i++) {
             uint8_t dscp = control[i].dscp, tc = settings->dscp_to_tc[dscp];
             if (!(settings->lossless >> tc & 1) || cnp >> dscp & 1) continue;
+            if (!is_switch_port(fabric, p) && of_a_class(fabric, dscp)) continue; /* HOST001 */
             snprintf(path, sizeof(path), "dscp-map.%u", dscp);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
                        "%s puts DSCP %u (%s) into the lossless class '%s'", fabric_port_name(fabric, p, name), dscp,
@@ -132,27 +141,36 @@ RULE_FUNCTION(pfc_forced)
     }
 }
 
+/* `value`: a DSCP of the class, or its priority where PCP is trusted. */
+static void priority_of_class(struct check *check, uint32_t p, const struct fabric_class *as, unsigned value)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_settings *settings = settings_of(fabric, p);
+    bool dscp = settings->trust == FABRIC_TRUST_DSCP;
+    uint8_t tc = dscp ? settings->dscp_to_tc[value] : settings->pcp_to_tc[value];
+    char name[FABRIC_NAME], path[32];
+
+    /* Where it goes to a lossy class there are no pauses at all: MAP001. */
+    if (tc == as->priority || !(settings->lossless >> tc & 1)) return;
+    snprintf(path, sizeof(path), "%s-map.%u", dscp ? "dscp" : "pcp", value);
+    check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
+               "%s pauses priority %u for %s %u of class '%s', which peers send as priority %u",
+               fabric_port_name(fabric, p, name), tc, dscp ? "DSCP" : "PCP", value, as->name, as->priority);
+}
+
 RULE_FUNCTION(pfc_priority)
 {
     const struct fabric *fabric = check->fabric;
     uint8_t wanted = lossless_anywhere(fabric);
-    char name[FABRIC_NAME], path[32];
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
-        const struct fabric_settings *settings = settings_of(fabric, p);
         if (fabric->port[p].peer == FABRIC_NONE || node_unknown(fabric, fabric->port[p].node)) continue;
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             const struct fabric_class *as = &fabric->classes[c];
-            uint8_t tc = settings->trust == FABRIC_TRUST_DSCP ? settings->dscp_to_tc[as->dscp]
-                                                              : settings->pcp_to_tc[as->priority];
-            if (!(wanted >> as->priority & 1) || (settings->trust == FABRIC_TRUST_DSCP && !as->dscps)) continue;
-            /* Where it goes to a lossy class there are no pauses at all: MAP001. */
-            if (tc == as->priority || !(settings->lossless >> tc & 1)) continue;
-            snprintf(path, sizeof(path), settings->trust == FABRIC_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
-                     settings->trust == FABRIC_TRUST_DSCP ? as->dscp : as->priority);
-            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s pauses priority %u for class '%s', which peers send as priority %u",
-                       fabric_port_name(fabric, p, name), tc, as->name, as->priority);
+            if (!(wanted >> as->priority & 1)) continue;
+            if (settings_of(fabric, p)->trust != FABRIC_TRUST_DSCP) priority_of_class(check, p, as, as->priority);
+            for (unsigned d = 0; d < 64 && settings_of(fabric, p)->trust == FABRIC_TRUST_DSCP; d++)
+                if (as->dscps >> d & 1) priority_of_class(check, p, as, d);
         }
     }
 }

@@ -12,6 +12,8 @@
 #include "check/check.h"
 #include "fabric/fabric.h"
 
+#define ROCE_OVERHEAD_BYTES 82 /* Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
+
 /* A finding of the rule that runs, at the place where `path` is said for the port (FABRIC_NONE: for the node; node
  * FABRIC_NONE: in the file). */
 __attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum check_severity severity, uint32_t node,
@@ -61,7 +63,8 @@ uint64_t shared_bytes(const struct fabric_switch *sw);
 uint64_t threshold_bytes(const struct fabric_switch *sw, const struct fabric_pg *pg, uint64_t congested);
 /* Ports that are congested at the same time, by design, on this switch. */
 uint32_t design_fan_in(const struct fabric *fabric, uint32_t node);
-/* What the formula asks for at this port and what this buffer adds: the frame that crosses the threshold. */
+/* What the formula asks for at this port.  (The loader keeps a frame more, for the one that crosses the threshold: a
+ * matter of its own buffer, which no configuration of a real switch has to know.) */
 uint64_t headroom_need(const struct fabric *fabric, uint32_t port);
 /* An NCCL variable of a NIC, NULL: not said. */
 const struct fabric_param *nccl_of(const struct fabric_nic *nic, const char *name);

@@ -89,6 +89,22 @@ static void group_alike(struct check *check, uint32_t s, const struct fabric_gro
     }
 }
 
+/* What a switch has towards hosts or lower tiers, and what it has upwards.  A leaf's other links are all upwards. */
+static void rates_of(const struct fabric *fabric, uint32_t n, uint64_t *ret_down, uint64_t *ret_up)
+{
+    const struct fabric_node *node = &fabric->node[n];
+
+    *ret_down = *ret_up = 0;
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        if (!port_known(fabric, p)) continue;
+        uint8_t role = fabric->node[fabric->port[fabric->port[p].peer].node].role;
+        if (!peer_is_switch(fabric, p) || (node->role == FABRIC_ROLE_SPINE && role == FABRIC_ROLE_LEAF))
+            *ret_down += fabric->port[p].rate_bps;
+        else if (node->role != FABRIC_ROLE_SPINE || role == FABRIC_ROLE_CORE)
+            *ret_up += fabric->port[p].rate_bps;
+    }
+}
+
 RULE_FUNCTION(top_members)
 {
     const struct fabric *fabric = check->fabric;
@@ -96,20 +112,15 @@ RULE_FUNCTION(top_members)
 
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_node *node = &fabric->node[fabric->hosts + s];
-        uint64_t down = 0, up = 0;
+        uint64_t down, up;
         for (uint32_t g = 0; g < fabric->route[s].groups; g++)
             group_alike(check, s, &fabric->route[s].group[g]);
-        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-            if (!port_known(fabric, p)) continue;
-            if (peer_is_switch(fabric, p))
-                up += fabric->port[p].rate_bps;
-            else
-                down += fabric->port[p].rate_bps;
-        }
+        rates_of(fabric, fabric->hosts + s, &down, &up);
         if (!down || !up || down <= up || fabric->operations.oversubscribed) continue;
         check_find(check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "topology",
-                   "%s has %s to hosts and %s up: oversubscribed, and the file does not say so", node->name,
-                   unit_format(UNIT_RATE, down, a), unit_format(UNIT_RATE, up, b));
+                   "%s has %s to %s and %s up: oversubscribed, and the file does not say so", node->name,
+                   unit_format(UNIT_RATE, down, a), node->role == FABRIC_ROLE_SPINE ? "leaves" : "hosts",
+                   unit_format(UNIT_RATE, up, b));
     }
 }
 

@@ -163,7 +163,6 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
         good = check_input_open(&input[opened], &from, &settings->run);
         opened++;
     }
-    if (good && settings->baseline) good = check_baseline_apply(input, count, settings->baseline);
     int answer = good ? CLI_DONE : CLI_WRONG;
     if (good && settings->explain != FABRIC_NONE) {
         check_explain(settings->explain, input[0].source.fabric, out);
@@ -182,6 +181,7 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
 int verb_check(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.run = {.failures = 1}, .explain = FABRIC_NONE};
+    uint64_t *known = NULL;
     int first;
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
@@ -199,5 +199,10 @@ int verb_check(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (settings.explain != FABRIC_NONE) settings.run.failures = 0; /* it runs its own rule again */
-    return run(&settings, argv + first, argc - first, out);
+    settings.run.every = settings.write_baseline != NULL;
+    if (settings.baseline && !check_baseline_read(settings.baseline, &known, &settings.run.knowns)) return CLI_WRONG;
+    settings.run.known = known;
+    answer = run(&settings, argv + first, argc - first, out);
+    free(known);
+    return answer;
 }

@@ -38,7 +38,7 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
 void check_print_rules(bool markdown, FILE *out);
 
 /* Lines `FINGERPRINT RULE DEVICE PORT`, of which the first counts.  False after a message. */
-bool check_baseline_apply(struct check_input *input, uint32_t count, const char *path);
+bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count); /* in order; to be freed */
 bool check_baseline_write(const struct check_input *input, uint32_t count, const char *path);
 
 #endif

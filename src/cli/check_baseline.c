@@ -2,7 +2,9 @@
 /*
  * Baselines: the findings of today, so that tomorrow only new ones count.
  *
- * A finding is known again by its fingerprint, which leaves out lines and numbers: a file may be edited above it.
+ * A finding is known again by its fingerprint, which leaves out lines and numbers: a file may be edited above it.  All
+ * are written, also those that are told as one because they are at one place: else mending the first would make the
+ * second look new.
  */
 #include "cli/check.h"
 
@@ -19,7 +21,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-bool check_baseline_apply(struct check_input *input, uint32_t count, const char *path)
+bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count)
 {
     FILE *from = fopen(path, "r");
     uint64_t *known = NULL;
@@ -34,31 +36,27 @@ bool check_baseline_apply(struct check_input *input, uint32_t count, const char 
         char *end;
         if (line[0] == '#' || line[0] == '\n') continue;
         uint64_t one = strtoull(line, &end, 16);
-        if (end != line + 16) {
-            cli_error("%s: not a baseline: '%.40s'", path, line);
-            fclose(from);
-            free(known);
-            return false;
-        }
+        uint64_t *more = known;
         if (knowns == room) {
             room = room ? room * 2 : 256;
-            uint64_t *more = realloc(known, room * sizeof(*more));
-            if (!more) break;
-            known = more;
+            more = realloc(known, room * sizeof(*more));
         }
+        if (end != line + 16 || !more) {
+            if (more)
+                cli_error("%s: not a baseline: '%.40s'", path, line);
+            else
+                cli_error("%s: not enough memory", path);
+            fclose(from);
+            free(more ? more : known);
+            return false;
+        }
+        known = more;
         known[knowns++] = one;
     }
     fclose(from);
     if (knowns) qsort(known, knowns, sizeof(*known), compare);
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t f = 0; f < input[i].check.findings; f++) {
-            struct check_finding *finding = &input[i].check.finding[f];
-            uint64_t key = check_fingerprint(finding);
-            if (knowns && bsearch(&key, known, knowns, sizeof(*known), compare) && !finding->ignored)
-                finding->ignored = "in the baseline";
-        }
-    }
-    free(known);
+    *ret = known;
+    *ret_count = knowns;
     return true;
 }
 

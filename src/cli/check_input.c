@@ -6,6 +6,7 @@
  */
 #include "cli/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -27,25 +28,79 @@ bool check_is_fabric(const char *path)
     return is;
 }
 
+/* Where the configuration says what this finding is about: an importer's paths have a class's priority for its name. */
+static struct origin said_at(const struct check_input *input, const struct check_finding *finding)
+{
+    const struct fabric *fabric = input->check.fabric;
+    const char *colon = finding->port ? strrchr(finding->port, ':') : NULL;
+    char path[128];
+
+    if (!finding->device || !finding->path) return (struct origin){0, 0};
+    snprintf(path, sizeof path, "%s", finding->path);
+    for (uint32_t c = 0; c < fabric->class_count && strncmp(finding->path, "classes.", 8) == 0; c++) {
+        size_t length = strlen(fabric->classes[c].name);
+        if (strncmp(finding->path + 8, fabric->classes[c].name, length) != 0) continue;
+        if (finding->path[8 + length] && finding->path[8 + length] != '.') continue;
+        snprintf(path, sizeof path, "classes.%u%s", fabric->classes[c].priority, finding->path + 8 + length);
+    }
+    return config_where(&input->source.set, finding->device,
+                        colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : CONFIG_NONE, path);
+}
+
+/* Of a device that only a link speaks of, where it is cabled is known and nothing else. */
+static bool is_about_nothing(const struct config_set *set, const struct check_finding *finding)
+{
+    const char *rule = check_rules[finding->rule].id;
+    uint32_t device = finding->device ? config_device_find(set, finding->device) : CONFIG_NONE;
+
+    if (device == CONFIG_NONE || set->device[device].nos) return false;
+    return strncmp(rule, "TOP", 3) != 0 && strcmp(rule, "HR002") != 0;
+}
+
+#define NOTES_ALIKE 64 /* findings that were made of notes, looked back at for one that says the same of another port */
+
+static void add_note(struct check *check, const struct config_set *set, const struct config_note *note)
+{
+    char text[700];
+    const char *file = set->path[note->at.source];
+
+    for (uint32_t back = 1; note->port && back <= check->findings && back <= NOTES_ALIKE; back++) {
+        struct check_finding *as = &check->finding[check->findings - back];
+        const char *words = as->noted && as->port ? strstr(as->message, ": ") : NULL;
+        if (!words || strcmp(words + 2, note->message) != 0 || strcmp(check_rules[as->rule].id, note->rule) != 0 ||
+            strcmp(as->file, file) != 0)
+            continue;
+        as->also++;
+        return;
+    }
+    snprintf(text, sizeof text, "%s%s%s%s%s", note->port && note->device ? note->device : "", note->port ? " " : "",
+             note->port ? note->port : "", note->port ? ": " : "", note->message);
+    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, text);
+}
+
 /* Places of the imported file become the configurations', and importers' notes findings. */
 static void go_back(struct check_input *input)
 {
     struct check *check = &input->check;
     const struct config_set *set = &input->source.set;
 
+    uint32_t kept = 0;
+    for (uint32_t f = 0; f < check->findings; f++)
+        if (!is_about_nothing(set, &check->finding[f])) check->finding[kept++] = check->finding[f];
+    check->findings = kept;
     for (uint32_t f = 0; f < check->findings; f++) {
         struct check_finding *finding = &check->finding[f];
         struct fabric_at at = {finding->line, finding->column};
         struct cli_place place = cli_source_place(&input->source, at);
+        struct origin own = said_at(input, finding);
+        if (own.line && own.source < set->sources) place = (struct cli_place){set->path[own.source], own.line, 0};
         finding->file = place.path;
         finding->line = place.line;
         finding->column = place.column ? place.column : 1;
     }
     for (uint32_t n = 0; n < set->notes; n++) {
         const struct config_note *note = &set->note[n];
-        if (!note->rule) continue;
-        check_note(check, note->rule, set->path[note->at.source], note->at.line, 1, note->device, note->port,
-                   note->message);
+        if (note->rule) add_note(check, set, note);
     }
     check_sort(check);
 }

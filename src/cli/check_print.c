@@ -21,15 +21,18 @@ static const char *plural(uint32_t count)
 
 static void print_not_understood(const struct check_input *input, bool quiet, FILE *out)
 {
+    const struct text_style style = cli_style();
     uint32_t count = 0;
 
     for (uint32_t n = 0; check_set(input) && n < input->source.set.notes; n++) {
         const struct config_note *note = &input->source.set.note[n];
         if (note->rule) continue;
-        count++;
-        if (!quiet)
-            fprintf(out, "%s:%u: not understood: %s\n", input->source.set.path[note->at.source], note->at.line,
-                    note->message);
+        count += !note->assumed;
+        if (quiet) continue;
+        fprintf(out, "%s:%u: %s: ", input->source.set.path[note->at.source], note->at.line,
+                note->assumed ? "assumed" : "not understood");
+        text_outside(out, &style, note->message);
+        fputc('\n', out);
     }
     if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, plural(count));
 }
@@ -80,6 +83,20 @@ static void finding_json(struct jout *jout, const struct check_input *input, con
     jout_close(jout);
 }
 
+/* What importers did not understand, or what they assumed. */
+static void lines_json(struct jout *jout, const struct check_input *input, bool assumed)
+{
+    for (uint32_t n = 0; check_set(input) && n < input->source.set.notes; n++) {
+        const struct config_note *note = &input->source.set.note[n];
+        if (note->rule || note->assumed != assumed) continue;
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "file", input->source.set.path[note->at.source]);
+        jout_u64(jout, "line", note->at.line);
+        jout_text(jout, "message", note->message);
+        jout_close(jout);
+    }
+}
+
 void check_print_json(const struct check_input *input, uint32_t count, FILE *out)
 {
     static struct jout jout;
@@ -97,19 +114,12 @@ void check_print_json(const struct check_input *input, uint32_t count, FILE *out
             finding_json(&jout, &input[i], &input[i].check.finding[f]);
     }
     jout_close(&jout);
-    jout_open(&jout, "not_understood", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t n = 0; check_set(&input[i]) && n < input[i].source.set.notes; n++) {
-            const struct config_note *note = &input[i].source.set.note[n];
-            if (note->rule) continue;
-            jout_open_line(&jout, NULL, '{');
-            jout_text(&jout, "file", input[i].source.set.path[note->at.source]);
-            jout_u64(&jout, "line", note->at.line);
-            jout_text(&jout, "message", note->message);
-            jout_close(&jout);
-        }
+    for (int assumed = 0; assumed < 2; assumed++) {
+        jout_open(&jout, assumed ? "assumed" : "not_understood", '[');
+        for (uint32_t i = 0; i < count; i++)
+            lines_json(&jout, &input[i], assumed == 1);
+        jout_close(&jout);
     }
-    jout_close(&jout);
     jout_open_line(&jout, "deadlocks", '{');
     jout_u64(&jout, "states", states);
     jout_u64(&jout, "searched", searched);
@@ -124,9 +134,24 @@ static void sarif_text(struct jout *jout, const char *key, const char *text)
     jout_close(jout);
 }
 
+/* A path as a URI reference (RFC 3986): what is not allowed in one is escaped; a colon too, it would end a scheme. */
+static const char *sarif_uri(const char *path, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    for (; *path && used + 4 < size; path++) {
+        unsigned char c = (unsigned char)*path;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~/", c);
+        used += (size_t)snprintf(buf + used, size - used, plain ? "%c" : "%%%02X", c);
+    }
+    buf[used] = 0;
+    return buf;
+}
+
 static void sarif_result(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
 {
     static const char *const levels[] = {"note", "warning", "error"};
+    char uri[4096];
 
     jout_open(jout, NULL, '{');
     jout_text(jout, "ruleId", check_rules[finding->rule].id);
@@ -137,7 +162,7 @@ static void sarif_result(struct jout *jout, const struct check_input *input, con
     jout_open(jout, NULL, '{');
     jout_open(jout, "physicalLocation", '{');
     jout_open_line(jout, "artifactLocation", '{');
-    jout_text(jout, "uri", check_file(input, finding));
+    jout_text(jout, "uri", sarif_uri(check_file(input, finding), uri, sizeof uri));
     jout_close(jout);
     jout_open_line(jout, "region", '{');
     jout_u64(jout, "startLine", finding->line ? finding->line : 1);
@@ -149,7 +174,7 @@ static void sarif_result(struct jout *jout, const struct check_input *input, con
     if (finding->ignored) {
         jout_open(jout, "suppressions", '[');
         jout_open_line(jout, NULL, '{');
-        jout_text(jout, "kind", "inSource");
+        jout_text(jout, "kind", finding->known ? "external" : "inSource");
         jout_text(jout, "justification", finding->ignored);
         jout_close(jout);
         jout_close(jout);

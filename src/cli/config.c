@@ -3,22 +3,17 @@
  * rocelab config FABRIC: the fabric as configurations of its devices, as a cabling plan, as a bill of materials.
  *
  * The systems are src/config's.  Several devices go to files and never one after the other to standard output: most
- * systems have no way to say where one device's configuration ends.  Everything is made in memory first, so that a
- * device that cannot be written leaves no half of the fabric behind.
+ * systems have no way to say where one device's configuration ends.  Everything is made in memory first, and then as
+ * files beside their places, so that nothing that fails leaves half of the fabric behind.
  */
-#include "cli/cli.h"
+#include "cli/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/check.h"
 #include "cli/source.h"
-#include "config/cabling.h"
-#include "config/config.h"
-#include "report/json_out.h"
-#include "report/table.h"
 
 enum config_option {
     CONFIG_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -36,32 +31,15 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
-enum plan { PLAN_NONE, PLAN_CSV, PLAN_TABLE, PLAN_BOM };
-
-struct settings {
-    struct cli_common common;
-    const struct config_format *nos;
-    const char *device, *out;
-    bool plain;
-    enum plan plan;
-};
-
-struct file { /* a device's configuration */
-    uint32_t node;
-    const struct config_format *format;
-    char *text;
-    size_t length;
-};
-
 static bool set_option(void *into, int id, const char *argument)
 {
-    struct settings *settings = into;
+    struct config_settings *settings = into;
 
     switch (id) {
     case CONFIG_OPTION_NOS:
         settings->nos = config_format_find(argument);
         if (settings->nos && settings->nos->emit) return true;
-        cli_error("--nos '%s': nxos, eos, sonic, nvue or host", argument);
+        cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set or host", argument);
         return false;
     case CONFIG_OPTION_DEVICE:
         settings->device = argument;
@@ -73,13 +51,13 @@ static bool set_option(void *into, int id, const char *argument)
         settings->plain = true;
         return true;
     case CONFIG_OPTION_BOM:
-        settings->plan = PLAN_BOM;
+        settings->plan = CONFIG_PLAN_BOM;
         return true;
     case CONFIG_OPTION_CABLING:
-        settings->plan = strcmp(argument, "csv") == 0     ? PLAN_CSV
-                         : strcmp(argument, "table") == 0 ? PLAN_TABLE
-                                                          : PLAN_NONE;
-        if (settings->plan != PLAN_NONE) return true;
+        settings->plan = strcmp(argument, "csv") == 0     ? CONFIG_PLAN_CSV
+                         : strcmp(argument, "table") == 0 ? CONFIG_PLAN_TABLE
+                                                          : CONFIG_PLAN_NONE;
+        if (settings->plan != CONFIG_PLAN_NONE) return true;
         cli_error("--cabling '%s': csv or table", argument);
         return false;
     default:
@@ -93,7 +71,9 @@ static void more_help(FILE *out)
           "  rocelab config pod.yaml --nos nxos --out configs\n"
           "  rocelab config pod.yaml --nos eos --device leaf0\n"
           "  rocelab config pod.yaml --cabling csv > cables.csv\n"
-          "\nExit status: 0 written, 2 wrong use, unreadable input, a device that the system cannot have.\n",
+          "\nWhat a system cannot say of the fabric is a warning, and a comment at the head of its configurations.\n"
+          "Exit status: 0 written (with --strict: and nothing left out), 1 with --strict: something is, 2 wrong use,\n"
+          "unreadable input, or a device that the system cannot have; then nothing is written.\n",
           out);
 }
 
@@ -108,49 +88,7 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-static void csv_row(void *to, const struct cabling_row *row)
-{
-    fprintf(to, "%s,%s,%s,%s,%s,%s\n", row->rail, row->nic, row->leaf, row->port, row->rate, row->length);
-}
-
-static void table_cable(void *to, const struct cabling_row *row)
-{
-    const char *const cell[] = {row->rail, row->nic, row->leaf, row->port, row->rate, row->length};
-    table_row(to, cell);
-}
-
-static void table_part(void *to, const struct bom_row *row)
-{
-    char number[24];
-    const char *const cell[] = {row->part, row->what, number};
-
-    snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
-    table_row(to, cell);
-}
-
-static void json_cable(void *to, const struct cabling_row *row)
-{
-    jout_open_line(to, NULL, '{');
-    jout_text(to, "rail", row->rail[0] ? row->rail : NULL);
-    jout_text(to, "nic", row->nic);
-    jout_text(to, "leaf", row->leaf);
-    jout_text(to, "port", row->port);
-    jout_text(to, "rate", row->rate);
-    jout_text(to, "length", row->length);
-    jout_bool(to, "length_known", row->length_known);
-    jout_close(to);
-}
-
-static void json_part(void *to, const struct bom_row *row)
-{
-    jout_open_line(to, NULL, '{');
-    jout_text(to, "part", row->part);
-    jout_text(to, "what", row->what);
-    jout_u64(to, "count", row->count);
-    jout_close(to);
-}
-
-static void json_begin(struct jout *jout, FILE *out, const char *kind, const char *list)
+void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list)
 {
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
@@ -159,48 +97,8 @@ static void json_begin(struct jout *jout, FILE *out, const char *kind, const cha
     jout_open(jout, list, '[');
 }
 
-static int print_plan(const struct settings *settings, const struct fabric *fabric, FILE *out)
-{
-    static const struct table_column cables[] = {{.title = "rail", .right = true},
-                                                 {.title = "NIC"},
-                                                 {.title = "leaf"},
-                                                 {.title = "port"},
-                                                 {.title = "rate", .right = true},
-                                                 {.title = "length", .right = true}};
-    static const struct table_column parts[] = {
-        {.title = "part"}, {.title = "what"}, {.title = "count", .right = true}};
-    bool bom = settings->plan == PLAN_BOM;
-    const struct text_style style = cli_style();
-    int result = 0;
-
-    if (settings->common.json) {
-        struct jout jout;
-        json_begin(&jout, out, bom ? "bom" : "cabling", bom ? "parts" : "cables");
-        if (bom)
-            result = bom_each(fabric, json_part, &jout);
-        else
-            cabling_each(fabric, json_cable, &jout);
-        jout_close(&jout);
-        jout_close(&jout);
-    } else if (settings->plan == PLAN_CSV) {
-        fputs("rail,nic,leaf,port,rate,length\n", out);
-        cabling_each(fabric, csv_row, out);
-    } else {
-        struct table table;
-        table_init(&table, bom ? parts : cables, bom ? 3 : 6);
-        if (bom)
-            result = bom_each(fabric, table_part, &table);
-        else
-            cabling_each(fabric, table_cable, &table);
-        table_print(&table, out, &style, 0);
-        table_release(&table);
-    }
-    if (result != 0) cli_error("config: %s", strerror(-result));
-    return result == 0 ? CLI_DONE : CLI_WRONG;
-}
-
 /* What system a node is of; NULL: none is said. */
-static const struct config_format *format_of(const struct settings *settings, const struct fabric *fabric,
+static const struct config_format *format_of(const struct config_settings *settings, const struct fabric *fabric,
                                              uint32_t node)
 {
     if (settings->nos) return settings->nos;
@@ -209,12 +107,35 @@ static const struct config_format *format_of(const struct settings *settings, co
     return nos == FABRIC_NOS_UNSAID ? NULL : config_format_find(fabric_nos_names[nos]);
 }
 
-static bool choose(const struct settings *settings, const struct fabric *fabric, struct file *file, uint32_t *ret_count)
+/* A name that the file gives a port goes into the configuration as it is. */
+static bool good_names(const struct fabric *fabric, uint32_t n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:-";
+    const char *const *names = fabric->operations.port_name;
+    const struct fabric_node *node = &fabric->node[n];
+
+    for (uint32_t p = node->first_port; names && p < node->first_port + node->ports; p++) {
+        if (!names[p] || (names[p][0] && names[p][strspn(names[p], letters)] == 0)) continue;
+        cli_error("'%s:%u' has the name '%s': not one of an interface", node->name, p - node->first_port, names[p]);
+        return false;
+    }
+    return true;
+}
+
+static const char *name_of(const void *list, size_t index)
+{
+    return ((const struct fabric *)list)->node[index].name;
+}
+
+static bool choose(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file,
+                   uint32_t *ret_count)
 {
     uint32_t only = settings->device ? fabric_find_node(fabric, settings->device) : FABRIC_NONE, count = 0;
 
     if (settings->device && only == FABRIC_NONE) {
-        cli_error("--device '%s': the fabric has no such device", settings->device);
+        const char *near = cli_nearest(settings->device, name_of, fabric, fabric->nodes);
+        cli_error("--device '%s': the fabric has no such device%s%s%s", settings->device, near ? "; is it '" : "",
+                  near ? near : "", near ? "'?" : "");
         return false;
     }
     for (uint32_t n = 0; n < fabric->nodes; n++) {
@@ -231,7 +152,8 @@ static bool choose(const struct settings *settings, const struct fabric *fabric,
             cli_error("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
             return false;
         }
-        file[count++] = (struct file){.node = n, .format = format};
+        if (!good_names(fabric, n)) return false;
+        file[count++] = (struct config_file){.device = fabric->node[n].name, .node = n, .format = format};
     }
     if (count == 0)
         cli_error("config: the fabric has no device for --nos %s", settings->nos ? settings->nos->name : "");
@@ -239,7 +161,7 @@ static bool choose(const struct settings *settings, const struct fabric *fabric,
     return count > 0;
 }
 
-static bool make(const struct settings *settings, const struct fabric *fabric, struct file *file)
+static bool make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file)
 {
     struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = !settings->plain};
 
@@ -247,61 +169,33 @@ static bool make(const struct settings *settings, const struct fabric *fabric, s
     int result = emit.to ? file->format->emit(&emit) : -ENOMEM;
     if (emit.to && fclose(emit.to) != 0 && result == 0) result = -ENOMEM;
     if (result == 0) return true;
-    cli_error("'%s' as %s: %s", fabric->node[file->node].name, file->format->name,
-              result == -E2BIG ? "its ports differ in more ways than can be written" : strerror(-result));
+    cli_error("'%s' as %s: %s", file->device, file->format->name,
+              result == -EINVAL ? "it has no ports" : strerror(-result));
     return false;
 }
 
-static bool save(const struct settings *settings, const struct fabric *fabric, const struct file *file)
+static void print_json(const struct fabric *fabric, const struct config_file *file, uint32_t count, FILE *out)
 {
-    char path[4096];
-    int length =
-        snprintf(path, sizeof path, "%s/%s.%s", settings->out, fabric->node[file->node].name, file->format->suffix);
-    FILE *to = length < (int)sizeof path ? fopen(path, "w") : NULL;
+    struct jout jout;
 
-    if (!to) {
-        cli_error("%s: %s", path, strerror(length < (int)sizeof path ? errno : ENAMETOOLONG));
-        return false;
+    config_json_begin(&jout, out, "config", "devices");
+    for (uint32_t f = 0; f < count; f++) {
+        jout_open(&jout, NULL, '{');
+        jout_text(&jout, "device", file[f].device);
+        jout_text(&jout, "nos", file[f].format->name);
+        config_json_losses(&jout, fabric, &file[f]);
+        jout_text(&jout, "text", file[f].text);
+        jout_close(&jout);
     }
-    bool good = fwrite(file->text, 1, file->length, to) == file->length;
-    if (fclose(to) != 0) good = false;
-    if (!good) cli_error("%s: cannot be written", path);
-    return good;
+    jout_close(&jout);
+    jout_close(&jout);
 }
 
-static bool hand_out(const struct settings *settings, const struct fabric *fabric, const struct file *file,
-                     uint32_t count, FILE *out)
+static int print_configs(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
 {
-    if (settings->out) {
-        if (mkdir(settings->out, 0777) != 0 && errno != EEXIST) {
-            cli_error("%s: %s", settings->out, strerror(errno));
-            return false;
-        }
-        for (uint32_t f = 0; f < count; f++)
-            if (!save(settings, fabric, &file[f])) return false;
-    }
-    if (settings->common.json) {
-        struct jout jout;
-        json_begin(&jout, out, "config", "devices");
-        for (uint32_t f = 0; f < count; f++) {
-            jout_open(&jout, NULL, '{');
-            jout_text(&jout, "device", fabric->node[file[f].node].name);
-            jout_text(&jout, "nos", file[f].format->name);
-            jout_text(&jout, "text", file[f].text);
-            jout_close(&jout);
-        }
-        jout_close(&jout);
-        jout_close(&jout);
-    } else if (!settings->out) {
-        fwrite(file->text, 1, file->length, out);
-    }
-    return true;
-}
-
-static int print_configs(const struct settings *settings, const struct fabric *fabric, FILE *out)
-{
-    struct file *file = calloc(fabric->nodes, sizeof *file);
+    struct config_file *file = calloc(fabric->nodes, sizeof *file);
     uint32_t count = 0;
+    unsigned warnings = 0;
     bool good = file && choose(settings, fabric, file, &count);
 
     if (!file) cli_error("not enough memory");
@@ -311,16 +205,21 @@ static int print_configs(const struct settings *settings, const struct fabric *f
     }
     for (uint32_t f = 0; good && f < count; f++)
         good = make(settings, fabric, &file[f]);
-    if (good) good = hand_out(settings, fabric, file, count, out);
+    if (good && settings->out) good = config_save(settings->out, file, count);
+    if (good) warnings = config_warn(fabric, file, count, settings->common.quiet);
+    if (good && settings->common.json)
+        print_json(fabric, file, count, out);
+    else if (good && !settings->out)
+        fwrite(file->text, 1, file->length, out);
     for (uint32_t f = 0; f < count; f++)
         free(file[f].text);
     free(file);
-    return good ? CLI_DONE : CLI_WRONG;
+    return !good ? CLI_WRONG : warnings && settings->common.strict ? CLI_PROBLEMS : CLI_DONE;
 }
 
 int verb_config(int argc, char **argv, FILE *out)
 {
-    struct settings settings = {.plan = PLAN_NONE};
+    struct config_settings settings = {.plan = CONFIG_PLAN_NONE};
     struct cli_source source = {0};
     int first;
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
@@ -333,8 +232,8 @@ int verb_config(int argc, char **argv, FILE *out)
     struct cli_inputs inputs = {.path = argv + first, .paths = 1};
     if (!cli_source_load(&source, &inputs))
         answer = CLI_WRONG;
-    else if (settings.plan != PLAN_NONE)
-        answer = print_plan(&settings, source.fabric, out);
+    else if (settings.plan != CONFIG_PLAN_NONE)
+        answer = config_print_plan(&settings, source.fabric, out);
     else
         answer = print_configs(&settings, source.fabric, out);
     cli_source_release(&source);

@@ -136,15 +136,20 @@ static int compare(const struct settings *settings, const struct cli_source *app
         diff.each = json_drift;
         diff.to = &jout;
     }
-    diff_run(&diff);
+    bool whole = diff_run(&diff);
     if (settings->common.json) {
         jout_close(&jout);
         jout_u64(&jout, "devices", diff.devices);
         jout_u64(&jout, "ports", diff.ports);
         jout_close(&jout);
     } else if (!settings->common.quiet) {
-        fprintf(out, "%llu differences in %llu ports of %llu devices\n", (unsigned long long)diff.drifts,
-                (unsigned long long)diff.ports, (unsigned long long)diff.devices);
+        fprintf(out, "%llu difference%s in %llu port%s of %llu device%s\n", (unsigned long long)diff.drifts,
+                diff.drifts == 1 ? "" : "s", (unsigned long long)diff.ports, diff.ports == 1 ? "" : "s",
+                (unsigned long long)diff.devices, diff.devices == 1 ? "" : "s");
+    }
+    if (!whole) {
+        cli_error("diff: not enough memory");
+        return CLI_WRONG;
     }
     if (diff.devices == 0) {
         cli_error("diff: no device of %s is in %s", running->path, approved->path);

@@ -5,12 +5,15 @@
 #ifndef ROCELAB_CLI_DIFF_H
 #define ROCELAB_CLI_DIFF_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cli/source.h"
 
 #define DIFF_VALUE 64
 struct drift {
     const char *device;
-    const char *port;  /* as the approved fabric calls it; NULL: of the device */
+    const char *port;  /* as the approved fabric calls it, or the running one if it alone has it; NULL: the device */
     const char *key;   /* `classes.rdma.ecn.min` */
     const char *owner; /* NULL: nobody is named */
     char approved[DIFF_VALUE], running[DIFF_VALUE];
@@ -24,7 +27,7 @@ struct diff {
     uint64_t drifts, ports, devices; /* found; compared */
 };
 
-/* Compares every device of both. */
-void diff_run(struct diff *diff);
+/* Compares every device of both.  False: no memory. */
+bool diff_run(struct diff *diff);
 
 #endif

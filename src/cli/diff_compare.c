@@ -5,20 +5,33 @@
  *
  * Devices are the same by name, ports by the name their system gives them or else by number, classes by priority.
  * Where the running fabric comes from configurations, what a configuration is silent about and only the fabric's
- * defaults would fill (shares, headroom, timers) is not compared; on and off always are.
+ * defaults would fill (shares, headroom, timers) is not compared, nor what its system has no words for; on and off
+ * always are.
  */
 #include "cli/diff.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "config/losses.h"
 
 struct pair { /* what is being compared */
     struct diff *diff;
     uint32_t node[2], port[2]; /* approved, running; port FABRIC_NONE: the device */
     char name[FABRIC_NAME];
 };
+
+/* The key has this as one of its words. */
+static bool has_word(const char *key, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = strstr(key, word); at && length; at = strstr(at + 1, word))
+        if ((at == key || at[-1] == '.') && (at[length] == 0 || at[length] == '.')) return true;
+    return false;
+}
 
 /* Who answers for a key: the owner of one of its words, or of the family it belongs to. */
 static const char *owner_of(const struct fabric *fabric, const char *key)
@@ -28,45 +41,61 @@ static const char *owner_of(const struct fabric *fabric, const char *key)
     } families[] = {{"xoff", "headroom"},
                     {"xon", "headroom"},
                     {"headroom", "buffer"},
+                    {"headroom-pool", "buffer"},
+                    {"alpha", "buffer"},
+                    {"reserved", "buffer"},
+                    {"limit", "buffer"},
                     {"dscp-map", "maps"},
                     {"pcp-map", "maps"},
                     {"trust", "maps"},
+                    {"queue-map", "maps"},
+                    {"group-map", "maps"},
                     {"lossless", "pfc"},
+                    {"pause", "pfc"},
                     {"share", "scheduling"},
                     {"strict", "scheduling"},
-                    {"queue-map", "maps"},
+                    {"peer", "cabling"},
+                    {"rate", "cabling"},
+                    {"cable", "cabling"},
+                    {"ports", "cabling"},
+                    {"devices", "cabling"},
+                    {"cnp-dscp", "nics"},
+                    {"dcqcn", "nics"},
+                    {"dcbx", "nics"},
+                    {"nccl", "nics"},
+                    {"congestion", "nics"},
                     {NULL, NULL}};
     const struct fabric_operations *operations = &fabric->operations;
 
-    for (uint32_t o = 0; o < operations->owners; o++) {
-        const char *found = strstr(key, operations->owner[o].name);
-        size_t length = strlen(operations->owner[o].name);
-        if (found && (found == key || found[-1] == '.') && (found[length] == 0 || found[length] == '.'))
-            return operations->owner[o].value;
-    }
+    for (uint32_t o = 0; o < operations->owners; o++)
+        if (has_word(key, operations->owner[o].name)) return operations->owner[o].value;
     for (int f = 0; families[f].word; f++) {
-        if (!strstr(key, families[f].word)) continue;
+        if (!has_word(key, families[f].word)) continue;
         for (uint32_t o = 0; o < operations->owners; o++)
             if (strcmp(operations->owner[o].name, families[f].family) == 0) return operations->owner[o].value;
     }
     return NULL;
 }
 
+/* A device or port that one side lacks has FABRIC_NONE there: it is told at that side's topology. */
 static void report(const struct pair *pair, const char *key, const char *running_key, const char *approved,
                    const char *running)
 {
     struct diff *diff = pair->diff;
-    struct drift drift = {.device = diff->approved->fabric->node[pair->node[0]].name,
-                          .port = pair->port[0] == FABRIC_NONE ? NULL : pair->name,
+    const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
+    bool extra = pair->node[0] == FABRIC_NONE;
+    struct drift drift = {.device = extra ? two->node[pair->node[1]].name : one->node[pair->node[0]].name,
+                          .port = pair->port[0] == FABRIC_NONE && pair->port[1] == FABRIC_NONE ? NULL : pair->name,
                           .key = key,
-                          .owner = owner_of(diff->approved->fabric, key)};
+                          .owner = owner_of(one, key)};
 
     snprintf(drift.approved, sizeof drift.approved, "%s", approved);
     snprintf(drift.running, sizeof drift.running, "%s", running);
-    drift.approved_at =
-        cli_source_place(diff->approved, fabric_where(diff->approved->places, pair->node[0], pair->port[0], key));
+    drift.approved_at = cli_source_place(
+        diff->approved, fabric_where(diff->approved->places, pair->node[0], pair->port[0], extra ? "topology" : key));
     drift.running_at =
-        cli_source_place(diff->running, fabric_where(diff->running->places, pair->node[1], pair->port[1], running_key));
+        cli_source_place(diff->running, fabric_where(diff->running->places, pair->node[1], pair->port[1],
+                                                     pair->node[1] == FABRIC_NONE ? "topology" : running_key));
     diff->drifts++;
     diff->each(diff->to, &drift);
 }
@@ -140,7 +169,7 @@ static const struct class_keys *keys(const struct pair *pair, unsigned priority,
     const struct fabric_class *a = class_of(pair->diff->approved->fabric, priority);
     const struct fabric_class *b = class_of(pair->diff->running->fabric, priority);
 
-    snprintf(buf->approved, sizeof buf->approved, "classes.%.48s.%s", a->name, leaf);
+    snprintf(buf->approved, sizeof buf->approved, "classes.%.48s.%s", a ? a->name : b->name, leaf);
     snprintf(buf->running, sizeof buf->running, "classes.%.48s.%s", b ? b->name : a->name, leaf);
     return buf;
 }
@@ -159,6 +188,7 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
     k = keys(pair, priority, "share", &buf);
     if (!x->strict && !y->strict && told(pair, k->running))
         units(pair, k->approved, k->running, UNIT_SHARE, x->share_ppm, y->share_ppm);
+    if (pair->node[0] < pair->diff->approved->fabric->hosts) return; /* adapters mark nothing and have no groups */
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, x->ecn.on, y->ecn.on);
     if (x->ecn.on && y->ecn.on) {
@@ -177,6 +207,52 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
         units(pair, k->approved, k->running, UNIT_SIZE, g->xon_offset_bytes, h->xon_offset_bytes);
     k = keys(pair, priority, "headroom", &buf);
     if (told(pair, k->running)) units(pair, k->approved, k->running, UNIT_SIZE, g->headroom_bytes, h->headroom_bytes);
+    if (pair->diff->running->imported) return; /* systems round these, or keep them to themselves */
+    k = keys(pair, priority, "reserved", &buf);
+    units(pair, k->approved, k->running, UNIT_SIZE, g->reserved_bytes, h->reserved_bytes);
+    k = keys(pair, priority, "limit", &buf);
+    units(pair, k->approved, k->running, UNIT_SIZE, x->limit_bytes, y->limit_bytes);
+    k = keys(pair, priority, "alpha", &buf);
+    if (!g->dynamic || !h->dynamic || (uint64_t)g->alpha_num * h->alpha_den == (uint64_t)h->alpha_num * g->alpha_den)
+        return;
+    char a_text[32], b_text[32];
+    snprintf(a_text, sizeof a_text, "%u/%u", g->alpha_num, g->alpha_den);
+    snprintf(b_text, sizeof b_text, "%u/%u", h->alpha_num, h->alpha_den);
+    report(pair, k->approved, k->running, a_text, b_text);
+}
+
+/* A class that the approved fabric does not have.  Systems have names for every queue; what counts is what they do. */
+static void compare_extra_class(const struct pair *pair, unsigned priority, const struct fabric_settings *b)
+{
+    struct class_keys buf;
+    const struct class_keys *k = keys(pair, priority, "lossless", &buf);
+
+    truth(pair, k->approved, k->running, false, b->lossless >> priority & 1);
+    if (pair->node[0] < pair->diff->approved->fabric->hosts) return;
+    k = keys(pair, priority, "ecn", &buf);
+    truth(pair, k->approved, k->running, false, b->queue[b->tc_to_queue[priority]].ecn.on);
+}
+
+/* What a link is: of a configuration, where it says who the peer is. */
+static void compare_link(const struct pair *pair)
+{
+    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric_port *p = &one->port[pair->port[0]], *q = &two->port[pair->port[1]];
+    bool imported = pair->diff->running->imported;
+    char a[FABRIC_NAME], b[FABRIC_NAME];
+
+    if (told(pair, "rate")) units(pair, "rate", "rate", UNIT_RATE, p->rate_bps, q->rate_bps);
+    if (told(pair, "cable")) units(pair, "cable", "cable", UNIT_LENGTH, p->cable_mm, q->cable_mm);
+    if (q->peer == FABRIC_NONE) {
+        if (!imported) report(pair, "peer", "", fabric_port_name(one, p->peer, a), "none");
+        return;
+    }
+    uint32_t near = one->port[p->peer].node, far = two->port[q->peer].node;
+    if (fabric_node_unknown(two, far) || fabric_node_unknown(one, near)) return;
+    bool same = strcmp(one->node[near].name, two->node[far].name) == 0;
+    /* Numbers of ports are the importer's own. */
+    if (same && (imported || one->port[p->peer].index == two->port[q->peer].index)) return;
+    report(pair, "peer", "", fabric_port_name(one, p->peer, a), fabric_port_name(two, q->peer, b));
 }
 
 static void compare_port(struct pair *pair)
@@ -208,8 +284,114 @@ static void compare_port(struct pair *pair)
         report(pair, "mtu", "mtu", x, y);
     }
     truth(pair, "up", "up", p->up, q->up);
-    for (uint32_t c = 0; c < one->class_count; c++)
-        compare_class(pair, one->classes[c].priority, a, b);
+    for (unsigned priority = 0; priority < FABRIC_PRIOS; priority++) {
+        if (class_of(one, priority))
+            compare_class(pair, priority, a, b);
+        else if (class_of(two, priority))
+            compare_extra_class(pair, priority, b);
+    }
+    compare_link(pair);
+}
+
+/* What the running switch's system can say; NULL: not known, or all of it is said. */
+static const struct config_can *can_of(const struct pair *pair)
+{
+    const struct fabric *two = pair->diff->running->fabric;
+    uint8_t nos = two->sw[pair->node[1] - two->hosts].nos;
+    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
+
+    return pair->diff->running->imported && format ? format->can : NULL;
+}
+
+static void texts(const struct pair *pair, const char *key, const char *a, const char *b)
+{
+    if (strcmp(a ? a : "", b ? b : "") != 0) report(pair, key, key, a ? a : "not said", b ? b : "not said");
+}
+
+static const char *hash_text(uint8_t fields, char text[DIFF_VALUE])
+{
+    static const struct {
+        uint8_t field;
+        const char *name;
+    } names[] = {
+        {FABRIC_HASH_SRC, "src"}, {FABRIC_HASH_DST, "dst"}, {FABRIC_HASH_SPORT, "sport"}, {FABRIC_HASH_QP, "qp"}};
+    size_t used = (size_t)snprintf(text, DIFF_VALUE, "[");
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (fields & names[i].field)
+            used += (size_t)snprintf(text + used, DIFF_VALUE - used, "%s%s", used > 1 ? ", " : "", names[i].name);
+    snprintf(text + used, DIFF_VALUE - used, "]");
+    return text;
+}
+
+/* The switch itself, between two fabric files: a configuration knows little of it. */
+static void compare_chip(const struct pair *pair)
+{
+    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric_switch *a = &one->sw[pair->node[0] - one->hosts], *b = &two->sw[pair->node[1] - two->hosts];
+    char x[DIFF_VALUE], y[DIFF_VALUE];
+
+    if (pair->diff->running->imported) return;
+    texts(pair, "model", a->model, b->model);
+    units(pair, "buffer", "buffer", UNIT_SIZE, a->buffer_bytes, b->buffer_bytes);
+    units(pair, "headroom-pool", "headroom-pool", UNIT_SIZE, a->headroom_pool_bytes, b->headroom_pool_bytes);
+    texts(pair, "nos", fabric_nos_names[a->nos], fabric_nos_names[b->nos]);
+    texts(pair, "forwarding", a->bridged ? "bridged" : "routed", b->bridged ? "bridged" : "routed");
+    texts(pair, "raise", a->raise_bounce ? "bounce" : "never", b->raise_bounce ? "bounce" : "never");
+    truth(pair, "drop-unknown-lossless", "drop-unknown-lossless", a->drop_unknown, b->drop_unknown);
+    texts(pair, "ecmp.hash", hash_text(a->hash_fields, x), hash_text(b->hash_fields, y));
+}
+
+/* A setting of an adapter that may be unsaid; of a configuration only what both say. */
+static void choice(const struct pair *pair, const char *key, const char *const *names, uint8_t a, uint8_t b)
+{
+    if (pair->diff->running->imported && (a == FABRIC_UNSAID || b == FABRIC_UNSAID)) return;
+    texts(pair, key, a == FABRIC_UNSAID ? NULL : names[a], b == FABRIC_UNSAID ? NULL : names[b]);
+}
+
+static const char *nccl_value(const struct fabric_nic *nic, const char *name)
+{
+    for (uint32_t i = 0; i < nic->nccls; i++)
+        if (strcmp(nic->nccl[i].name, name) == 0) return nic->nccl[i].value;
+    return NULL;
+}
+
+static void compare_nccl(const struct pair *pair, const struct fabric_nic *a, const struct fabric_nic *b)
+{
+    bool imported = pair->diff->running->imported;
+    char key[96];
+
+    for (uint32_t i = 0; i < a->nccls; i++) {
+        const char *running = nccl_value(b, a->nccl[i].name);
+        snprintf(key, sizeof key, "nccl.%.80s", a->nccl[i].name);
+        if (running || !imported) texts(pair, key, a->nccl[i].value, running);
+    }
+    for (uint32_t i = 0; i < b->nccls && !imported; i++) {
+        if (nccl_value(a, b->nccl[i].name)) continue;
+        snprintf(key, sizeof key, "nccl.%.80s", b->nccl[i].name);
+        texts(pair, key, NULL, b->nccl[i].value);
+    }
+}
+
+static void compare_nic(const struct pair *pair)
+{
+    static const char *const truths[] = {"false", "true"};
+    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric_nic *a = &one->nic[one->endpoint[pair->port[0]].nic];
+    const struct fabric_nic *b = &two->nic[two->endpoint[pair->port[1]].nic];
+    char x[8], y[8];
+
+    choice(pair, "dcqcn.rp", truths, a->dcqcn_rp, b->dcqcn_rp);
+    choice(pair, "dcqcn.np", truths, a->dcqcn_np, b->dcqcn_np);
+    choice(pair, "dcbx.willing", truths, a->dcbx_willing, b->dcbx_willing);
+    choice(pair, "dcbx.mode", fabric_dcbx_names, a->dcbx_mode, b->dcbx_mode);
+    snprintf(x, sizeof x, "%u", a->cnp_dscp);
+    snprintf(y, sizeof y, "%u", b->cnp_dscp);
+    if (a->cnp_dscp != b->cnp_dscp &&
+        !(pair->diff->running->imported && (a->cnp_dscp == FABRIC_UNSAID || b->cnp_dscp == FABRIC_UNSAID)))
+        texts(pair, "cnp-dscp", a->cnp_dscp == FABRIC_UNSAID ? NULL : x, b->cnp_dscp == FABRIC_UNSAID ? NULL : y);
+    compare_nccl(pair, a, b);
+    if (!pair->diff->running->imported) texts(pair, "congestion", a->congestion, b->congestion);
 }
 
 static void compare_switch(struct pair *pair)
@@ -217,15 +399,17 @@ static void compare_switch(struct pair *pair)
     const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
     const struct fabric_watchdog *a = &one->sw[pair->node[0] - one->hosts].watchdog;
     const struct fabric_watchdog *b = &two->sw[pair->node[1] - two->hosts].watchdog;
+    const struct config_can *can = can_of(pair);
 
+    compare_chip(pair);
     truth(pair, "watchdog", "watchdog", a->on, b->on);
     if (!a->on || !b->on) return;
     if (told(pair, "watchdog.poll")) units(pair, "watchdog.poll", "watchdog.poll", UNIT_TIME, a->poll_ps, b->poll_ps);
     if (told(pair, "watchdog.detect"))
         units(pair, "watchdog.detect", "watchdog.detect", UNIT_TIME, a->detect_ps, b->detect_ps);
-    if (told(pair, "watchdog.restore"))
+    if (told(pair, "watchdog.restore") && (!can || can->restore))
         units(pair, "watchdog.restore", "watchdog.restore", UNIT_TIME, a->restore_ps, b->restore_ps);
-    if (a->drop != b->drop || a->shutdown != b->shutdown)
+    if ((a->drop != b->drop || a->shutdown != b->shutdown) && (!can || can->action))
         report(pair, "watchdog.action", "watchdog.action",
                a->shutdown ? "shutdown"
                : a->drop   ? "drop"
@@ -264,7 +448,53 @@ static uint32_t same_port(const struct pair *pair, uint32_t port)
     return name && named ? FABRIC_NONE : index < node->ports ? node->first_port + index : FABRIC_NONE;
 }
 
-void diff_run(struct diff *diff)
+/* Ports of a device that both have; those of the running side that are approved nowhere. */
+static bool compare_ports(struct pair *pair)
+{
+    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric_node *node = &one->node[pair->node[0]], *other = &two->node[pair->node[1]];
+    bool *met = calloc(other->ports + 1u, sizeof(*met));
+
+    if (!met) return false;
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        if (one->port[p].peer == FABRIC_NONE) continue;
+        pair->port[0] = p;
+        pair->port[1] = same_port(pair, p);
+        fabric_port_name(one, p, pair->name);
+        if (pair->port[1] == FABRIC_NONE) {
+            report(pair, "ports", "ports", pair->name, "missing");
+            continue;
+        }
+        met[pair->port[1] - other->first_port] = true;
+        compare_port(pair);
+        if (pair->node[0] < one->hosts) compare_nic(pair);
+    }
+    for (uint32_t q = other->first_port; q < other->first_port + other->ports; q++) {
+        uint32_t peer = two->port[q].peer;
+        if (met[q - other->first_port] || peer == FABRIC_NONE || fabric_node_unknown(two, two->port[peer].node))
+            continue;
+        pair->port[0] = FABRIC_NONE;
+        pair->port[1] = q;
+        fabric_port_name(two, q, pair->name);
+        report(pair, "ports", "", "missing", pair->name);
+    }
+    free(met);
+    return true;
+}
+
+/* Devices that run and are approved nowhere. */
+static void extra_devices(struct diff *diff)
+{
+    const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
+
+    for (uint32_t n = 0; n < two->nodes; n++) {
+        struct pair pair = {.diff = diff, .node = {FABRIC_NONE, n}, .port = {FABRIC_NONE, FABRIC_NONE}};
+        if (fabric_node_unknown(two, n) || fabric_find_node(one, two->node[n].name) != FABRIC_NONE) continue;
+        report(&pair, "devices", "", "missing", two->node[n].name);
+    }
+}
+
+bool diff_run(struct diff *diff)
 {
     const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
 
@@ -281,17 +511,8 @@ void diff_run(struct diff *diff)
         }
         diff->devices++;
         if (node->kind == FABRIC_SWITCH) compare_switch(&pair);
-        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-            if (one->port[p].peer == FABRIC_NONE) continue;
-            pair.port[0] = p;
-            pair.port[1] = same_port(&pair, p);
-            fabric_port_name(one, p, pair.name);
-            if (pair.port[1] != FABRIC_NONE) {
-                compare_port(&pair);
-                continue;
-            }
-            pair.port[1] = FABRIC_NONE;
-            report(&pair, "ports", "ports", pair.name, "missing");
-        }
+        if (!compare_ports(&pair)) return false;
     }
+    extra_devices(diff);
+    return true;
 }

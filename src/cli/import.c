@@ -207,7 +207,7 @@ static void list_notes(const struct config_set *set)
         if (note->rule) fprintf(stderr, "note[%s]: ", note->rule);
         if (note->device)
             fprintf(stderr, "%s%s%s: ", note->device, note->port ? " " : "", note->port ? note->port : "");
-        if (!note->rule) fputs("not understood: ", stderr);
+        if (!note->rule) fputs(note->assumed ? "assumed: " : "not understood: ", stderr);
         text_outside(stderr, &style, note->message);
         fputc('\n', stderr);
     }
@@ -234,6 +234,7 @@ static void print_configs_json(const struct cli_source *source, const struct set
         jout_text(&jout, "device", note->device);
         jout_text(&jout, "port", note->port);
         jout_text(&jout, "message", note->message);
+        if (note->assumed) jout_bool(&jout, "assumed", true);
         jout_close(&jout);
     }
     jout_close(&jout);

@@ -63,6 +63,20 @@ bool cli_is_fabric(const char *text)
     return strncmp(text, "rocelab:", 8) == 0 || strncmp(text, "{rocelab:", 9) == 0;
 }
 
+/* Could this be a fabric file whose author forgot to say so?  It begins with a key, then; else the loader's complaints
+ * about YAML would be about something that is none. */
+static bool begins_with_key(const char *text)
+{
+    for (;;) {
+        text += strspn(text, " \t\r\n\xef\xbb\xbf");
+        if (*text != '#' && strncmp(text, "---", 3) != 0) break;
+        text += strcspn(text, "\n");
+    }
+    size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-\"'");
+
+    return !*text || *text == '{' || (word && text[word] == ':' && strchr(" \t\r\n", text[word + 1]));
+}
+
 static bool read_one(struct cli_source *source, const struct config_format *from, const char *path)
 {
     struct fabric_errors errors = {.path = path};
@@ -99,7 +113,9 @@ struct cli_place cli_source_place(const struct cli_source *source, struct fabric
 {
     struct cli_place place = {source->path, at.line, at.column};
 
-    if (source->imported && origin_find(&source->map, at.line, &place.path, &place.line)) place.column = 0;
+    if (!source->imported) return place;
+    place.column = 0;
+    if (!origin_find(&source->map, at.line, &place.path, &place.line)) place.line = 0; /* of our own text */
     return place;
 }
 
@@ -111,7 +127,10 @@ static bool load(struct cli_source *source)
     if (result != 0) {
         for (uint32_t e = 0; e < errors.count && source->imported; e++) {
             struct cli_place place = cli_source_place(source, errors.error[e].at);
-            fprintf(stderr, "%s:%u: error: %s\n", place.path, place.line, errors.error[e].text);
+            if (place.line)
+                fprintf(stderr, "%s:%u: error: %s\n", place.path, place.line, errors.error[e].text);
+            else
+                fprintf(stderr, "%s: error: %s\n", place.path, errors.error[e].text);
         }
         if (!source->imported) fabric_errors_print(&errors, stderr);
         if (!errors.count) cli_error("%s: %s", source->path, strerror(-result));
@@ -129,7 +148,15 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
     if (inputs->paths == 1 && !inputs->from && !inputs->link_count) {
         if (!cli_read_file(inputs->path[0], FABRIC_MAX_BYTES, &source->read, &length)) return false;
         source->path = inputs->path[0];
-        if (cli_is_fabric(source->read) || !config_format_guess(source->read, length)) {
+        bool fabric = cli_is_fabric(source->read);
+        if (!fabric && !config_format_guess(source->read, length) && !begins_with_key(source->read)) {
+            cli_error(
+                "%s: neither a fabric file, which begins with `rocelab: 1`, nor a configuration whose kind is plain; "
+                "say it with --from",
+                source->path);
+            return false;
+        }
+        if (fabric || !config_format_guess(source->read, length)) {
             source->text = source->read;
             return load(source);
         }

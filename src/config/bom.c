@@ -2,8 +2,8 @@
 /*
  * The bill of materials: what a fabric is made of, parts alike counted together.
  *
- * Only what the file says is counted.  What plugs a cable ends in is not in a fabric file; a length that nobody wrote
- * is marked as assumed.
+ * Only what the file says is counted: optics where a device's are named, and no breakout cables, for how the ports of a
+ * chip are split over cages is not in a fabric file.  A length that nobody wrote is marked as assumed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,6 +48,13 @@ static const char *const role_names[FABRIC_ROLES] = {
 #undef X
 };
 
+/* What the file says is in a device; NULL: nothing. */
+static const char *installed(const struct fabric *fabric, uint32_t node, enum fabric_part part)
+{
+    const struct fabric_device *const *devices = fabric->operations.device;
+    return devices && devices[node] ? devices[node]->installed[part] : NULL;
+}
+
 static void count_switches(const struct fabric *fabric, struct bom *bom)
 {
     for (uint32_t s = 0; s < fabric->switches; s++) {
@@ -69,7 +76,8 @@ static void count_hosts(const struct fabric *fabric, struct bom *bom)
         char what[128];
 
         if (fabric_node_unknown(fabric, h)) continue;
-        snprintf(what, sizeof(what), "%u GPUs, %u NIC ports", node->gpus, node->ports);
+        snprintf(what, sizeof(what), "%u GPU%s, %u NIC port%s", node->gpus, node->gpus == 1 ? "" : "s", node->ports,
+                 node->ports == 1 ? "" : "s");
         count(bom, "host", what, 1);
     }
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
@@ -77,7 +85,9 @@ static void count_hosts(const struct fabric *fabric, struct bom *bom)
         char rate[UNIT_TEXT], what[128];
 
         if (fabric_node_unknown(fabric, port->node)) continue;
-        snprintf(what, sizeof(what), "%s", unit_format(UNIT_RATE, port->rate_bps, rate));
+        const char *nic = installed(fabric, port->node, FABRIC_PART_NIC);
+        snprintf(what, sizeof(what), "%s%s%.80s", unit_format(UNIT_RATE, port->rate_bps, rate), nic ? ", " : "",
+                 nic ? nic : "");
         count(bom, "NIC port", what, 1);
     }
 }
@@ -90,13 +100,24 @@ static void count_cable(void *to, const struct cabling_row *row)
     count(to, "cable", what, 1);
 }
 
+/* A device says one kind of optics for all of its ports: each cabled one has it. */
+static void count_optics(const struct fabric *fabric, struct bom *bom)
+{
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_port *port = &fabric->port[p];
+        const char *optics = installed(fabric, port->node, FABRIC_PART_OPTICS);
+        if (optics && port->peer != FABRIC_NONE) count(bom, "optics", optics, 1);
+    }
+}
+
 int bom_each(const struct fabric *fabric, void (*each)(void *to, const struct bom_row *row), void *to)
 {
     struct bom bom = {0};
 
     count_switches(fabric, &bom);
     count_hosts(fabric, &bom);
-    cabling_each(fabric, count_cable, &bom);
+    cabling_each(fabric, NULL, count_cable, &bom);
+    count_optics(fabric, &bom);
     for (uint32_t r = 0; r < bom.count && !bom.no_memory; r++)
         each(to, &bom.row[r]);
     free(bom.row);

@@ -62,7 +62,7 @@ static void read_link(struct config_set *set, const struct config_text *text, co
         config_note(set, at, NULL, CONFIG_NONE, CONFIG_NONE, "a link without two ends node:interface");
         return;
     }
-    uint32_t one = links_device(set, a.node), other = links_device(set, b.node);
+    uint32_t one = config_device_find(set, a.node), other = config_device_find(set, b.node);
     if (one == CONFIG_NONE || other == CONFIG_NONE) {
         config_note(set, at, NULL, CONFIG_NONE, CONFIG_NONE, "a link of %.60s, which is no node",
                     one == CONFIG_NONE ? a.node : b.node);

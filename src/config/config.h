@@ -20,7 +20,8 @@
  *  - A port without a link is cabled to a host made up for it, `unknown.DEVICE`: fabric_node_unknown() of fabric.h.
  *    Rules that compare two ends leave it out.
  *  - What a fabric file cannot hold and a rule needs is a note with the rule's id.  What was not understood is a note
- *    with rule NULL; nothing is dropped without either.
+ *    with rule NULL; nothing is dropped without either.  What was taken where a text says too little is assumed.
+ *  - What can be judged by what was said, whatever the system, is judged once for all of them (judge.c).
  */
 #ifndef ROCELAB_CONFIG_CONFIG_H
 #define ROCELAB_CONFIG_CONFIG_H
@@ -38,7 +39,8 @@
 #define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
 
 struct config_note {
-    const char *rule; /* NULL: a line that was not understood */
+    const char *rule; /* NULL: a line that was not understood, or what was assumed */
+    bool assumed;     /* nothing is wrong with the line: it says too little, and this is what was taken */
     struct origin at;
     const char *device, *port; /* NULL: of none; the port by the system's name */
     const char *message;
@@ -49,8 +51,14 @@ struct config_said {
     struct origin at;
 };
 
+struct config_names { /* an index of a list's names, so that a long list costs no more than its length */
+    uint32_t *slot;   /* number in the list + 1; 0: free */
+    uint32_t slots;
+};
+
 struct config_port {
     const char *name; /* the system's: Ethernet12, swp3s0, mlx5_0 */
+    uint32_t link;    /* its link's number + 1; 0: none */
     struct origin at;
     struct config_said *said;
     uint32_t count, room;
@@ -60,14 +68,22 @@ struct config_device {
     const char *name;
     const char *nos; /* of enum-like words: nxos eos sonic nvue host; NULL: not known (a node of a link) */
     bool host;
+    bool unclear; /* packets are classified by more than their DSCP or CoS: which get a class is not known */
     struct origin at;
     struct config_port all; /* what holds for the device */
     struct config_port *port;
     uint32_t ports, room;
+    struct config_names names; /* of the ports */
 };
 
 struct config_link {
     uint32_t a, a_port, b, b_port; /* devices and their ports */
+    struct origin at;
+};
+
+struct config_neighbour { /* what one device says of the other end of its port; a link where that one is known too */
+    uint32_t device, port;
+    const char *name, *port_name;
     struct origin at;
 };
 
@@ -77,8 +93,11 @@ struct config_set { /* what the texts read so far have said; everything is in th
     uint32_t sources, sources_room;
     struct config_device *device;
     uint32_t devices, devices_room;
+    struct config_names names; /* of the devices */
     struct config_link *link;
     uint32_t links, links_room;
+    struct config_neighbour *neighbour;
+    uint32_t neighbours, neighbours_room;
     struct config_note *note;
     uint32_t notes, notes_room;
     uint8_t classes;           /* bit p: a class of priority p was spoken of */
@@ -102,10 +121,16 @@ struct config_emit {
     bool comments; /* say which rule each block satisfies */
 };
 
+struct config_can; /* losses.h: what a system has words for */
+
 struct config_format {
-    const char *name;   /* of --nos and --from */
-    const char *suffix; /* of a file written: "json", "cfg", "yaml", "sh" */
-    bool host;          /* for hosts, else for switches */
+    const char *name;             /* of --nos and --from */
+    const char *suffix;           /* of a file written: "json", "cfg", "yaml", "sh" */
+    bool host;                    /* for hosts, else for switches */
+    const char *comment;          /* what a comment begins with; NULL: not written */
+    const char *const *shows;     /* commands that show what is set, for the end of what is written; ends with NULL */
+    const char *const *chips;     /* first letters of the models that run it, for a warning; NULL: not known */
+    const struct config_can *can; /* NULL: not written */
     /* How sure it is that this text is of its kind, 0 (not) to 100. */
     int (*guess)(const char *text, size_t length);
     /* 0; -EINVAL with errors; -ENOMEM.  NULL: not read. */
@@ -135,6 +160,8 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
+/* The device of this name; CONFIG_NONE: none yet. */
+uint32_t config_device_find(const struct config_set *set, const char *name);
 /* The name for a text that has none inside: what the caller gave, or the file's name without folder and suffix. */
 const char *config_device_name(struct config_set *set, const struct config_text *text);
 uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, const char *name);
@@ -154,16 +181,57 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
 /* What was said, NULL: nothing. */
 const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port);
+/* The port's other end, by name: a link once all texts are read, if that device is of a configuration too. */
+void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
+                      const char *port_name);
 void config_class_name(struct config_set *set, unsigned tc, const char *name);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);
+/* The same for what was taken where nothing is said. */
+__attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set, struct origin at, uint32_t device,
+                                                         uint32_t port, const char *format, ...);
+/* Where it was said; line 0: nowhere. */
+struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
+/* Where a path, or what is below it, or else what is around it, was said for this port of a device, or for the device:
+ * its own line also where config_write() wrote it once for all ports.  Line 0: nowhere. */
+struct origin config_where(const struct config_set *set, const char *device, uint32_t port, const char *path);
+
+/* --- between gather.c, judge.c and write.c --- */
+void config_judge(struct config_set *set); /* after all texts: links of neighbours, notes that hold for any system */
 
 /* --- for emitters (emit.c) --- */
+struct config_alike { /* ports of a node, put together by what they have alike */
+    uint32_t *of;     /* [number of the port]: its kind */
+    uint32_t *port;   /* [kind]: one that is of it, into the fabric's */
+    uint32_t kinds;   /* the first is that of most ports */
+};
+typedef bool config_same(const struct fabric *fabric, uint32_t a, uint32_t b);
+/* 0 or -ENOMEM. */
+int config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret);
+bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /* schedule and marking */
+bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */
+
+const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port);
 /* The name the fabric gives the port, or the system's. */
 void config_port_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
                        size_t size);
 /* The class whose priority is this traffic class, NULL: none. */
 const struct fabric_class *config_class_of(const struct fabric *fabric, unsigned tc);
+/* Bits: queues that classes of the fabric use on a port with these settings. */
+uint8_t config_queues(const struct fabric *fabric, const struct fabric_settings *settings);
+/* Whole percents of the queues that share, none 0 and no more than 100 together; 0 for all others.  fill: 100 together,
+ * as tools of hosts demand. */
+void config_percents(const struct fabric_settings *settings, uint8_t queues, bool fill, unsigned ret[FABRIC_PRIOS]);
+unsigned config_percent(uint32_t ppm);        /* of a probability: 1 to 100 */
+void config_kbytes(FILE *to, uint64_t bytes); /* as NX-OS and EOS print sizes: `500 kbytes`, `1234 bytes` */
+uint64_t config_metres(uint64_t mm);          /* up to whole ones */
+
+/* A line of its own, where comments are wanted. */
+__attribute__((format(printf, 3, 4))) void config_comment(const struct config_emit *emit,
+                                                          const struct config_format *format, const char *text, ...);
+/* What stands first and last: the device, what of the fabric its system cannot say; commands that show what is set. */
+void config_head(const struct config_emit *emit, const struct config_format *format);
+void config_tail(const struct config_emit *emit, const struct config_format *format);
 
 #endif

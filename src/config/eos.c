@@ -6,6 +6,7 @@
 
 #include "config/eos_int.h"
 #include "config/lines_rest.h"
+#include "config/losses.h"
 
 static int guess(const char *text, size_t length)
 {
@@ -27,10 +28,8 @@ static int guess(const char *text, size_t length)
                                       NULL};
     static const char *const others[] = {
         "policy-map type network-qos", "class type queuing", "system qos", "set qos-group", "{", NULL};
-    unsigned points = lines_begin_with(text, length, own), against = lines_begin_with(text, length, others);
 
-    if (points == 0 || against >= points) return 0;
-    return points == 1 ? 40 : points == 2 ? 60 : 90;
+    return lines_guess(text, length, own, others);
 }
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
@@ -38,9 +37,45 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
 }
 
+static const struct config_can can = {
+    .queue_map = true,
+    .port_lossless = true,
+    .pfc_none = true,
+    .pause_all = true,
+    .times = true,
+    .restore = true,
+    .action = true,
+    .shutdown = true,
+    .mtu_least = EOS_MTU_LEAST,
+    .mtu_most = EOS_FRAME_MOST,
+    .mtu_hole = {EOS_MTU_MOST, EOS_FRAME_MOST},
+    .step_ms = 10,
+    .poll_ms = {EOS_POLL_LEAST_MS, EOS_POLL_MOST_MS},
+    .detect_ms = {EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS},
+    .restore_ms = {EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS},
+    .polls_least = 2,
+    .rate_step_bps = EOS_RATE_STEP,
+};
+
+static const char *const shows[] = {
+    "show qos maps",
+    "show qos profile summary",
+    "show qos interfaces ecn",
+    "show priority-flow-control status",
+    "show priority-flow-control counters",
+    "show priority-flow-control counters watchdog",
+    NULL,
+};
+
+static const char *const chips[] = {"tomahawk", "trident", "jericho", "generic", NULL};
+
 const struct config_format config_eos = {
     .name = "eos",
     .suffix = "cfg",
+    .comment = "!",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
     .guess = guess,
     .import = eos_import,
     .emit = eos_emit,

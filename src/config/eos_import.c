@@ -7,7 +7,9 @@
  * switched ones, all queues strict.  `mtu 9214` is the frame that other systems call 9216; other values are taken as
  * they are.  The watchdog is on where a timeout is set or a port asks for it; its action is errdisable unless said.
  *
- * Classification by policy-map and access list is not read, and its lines are listed.
+ * A port that trusts nothing puts all its packets into the class of its own default CoS (switched) or DSCP (routed).
+ * A member of a port-channel that has no QoS lines of its own has the channel's.  The timers of a watchdog are a port's
+ * in EOS and a switch's in a fabric: the switch's own are taken, and a port that differs is a note.
  */
 #include <ctype.h>
 #include <string.h>
@@ -23,10 +25,11 @@
 struct eos_port {
     const char *name;
     uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
+    uint32_t channel; /* that it is a member of; 0: of none */
     bool routed, down;
     const char *fec;
     struct eos_qos qos;
-    bool own; /* QoS lines besides its profile */
+    bool own, profiled; /* QoS lines of its own; a profile */
 };
 
 struct ports {
@@ -72,7 +75,11 @@ static void add_port(void *to, const char *name)
         if (ports->members < PORTS_MAX) ports->member[ports->members++] = p;
         return;
     }
-    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) return;
+    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+        config_note(ports->eos->set, EOS_AT(ports->eos, ports->line), NULL, ports->eos->device, CONFIG_NONE,
+                    "more than %u ports: the rest is left out", PORTS_MAX);
+        return;
+    }
     const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
     if (!copy) {
         ports->eos->set->no_memory = true;
@@ -88,14 +95,16 @@ static void read_map(struct eos *eos, struct line *line)
     uint64_t bits = 0, to;
     uint32_t w = 3;
     unsigned below = strcmp(line->word[2], "dscp") == 0 ? 64 : 8;
+    bool exp = strcmp(line->word[2], "exp") == 0; /* of MPLS: no RoCE packet has one */
 
     for (; w < line->words && strcmp(line->word[w], "to") != 0; w++)
         if (!lines_bits(line->word[w], below, &bits)) return;
     if (w + 2 >= line->words || !line_number(line->word[w + 2], &to)) return;
     bool from_tc = strcmp(line->word[2], "traffic-class") == 0, to_tc = strcmp(line->word[w + 1], "traffic-class") == 0;
     bool to_queue = strstr(line->word[w + 1], "tx-queue") != NULL;
-    line->known = true;
-    if ((!from_tc && !to_tc) || to >= EOS_PRIOS || (from_tc && !to_queue)) return;
+    bool rewrite = from_tc && (strcmp(line->word[w + 1], "dscp") == 0 || strcmp(line->word[w + 1], "cos") == 0);
+    line->known = exp || rewrite || (to < EOS_PRIOS && (from_tc ? to_queue : to_tc));
+    if (!line->known || exp || rewrite) return; /* a rewriting is in force with `qos rewrite` only */
     for (unsigned i = 0; i < below; i++) {
         if (!(bits >> i & 1)) continue;
         if (from_tc) {
@@ -117,7 +126,8 @@ static void read_watchdog(struct eos *eos, struct line *line)
     struct line_match match;
     uint64_t ns = 0;
 
-    if (line_take(line, "priority-flow-control pause watchdog action *", &match)) {
+    if (line_take(line, "priority-flow-control pause watchdog action *", &match) ||
+        line_take(line, "priority-flow-control pause watchdog override action *", &match)) {
         watchdog->action = strcmp(match.word[0], "drop") == 0      ? "drop"
                            : strcmp(match.word[0], "no-drop") == 0 ? "forward"
                                                                    : "shutdown";
@@ -163,8 +173,9 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     struct line_match match;
     uint32_t n = line->number;
 
-    if (line_take(line, "mtu #", &match)) {
-        if (match.number[0] >= 576 && match.number[0] <= EOS_FRAME_MOST) port->mtu = (uint32_t)match.number[0];
+    if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= EOS_FRAME_MOST) {
+        line->known = true;
+        port->mtu = (uint32_t)match.number[0];
         port->mtu_line = n;
     } else if (line_take(line, "no switchport", NULL) || line_take(line, "ip address ...", NULL) ||
                line_take(line, "ipv6 address ...", NULL) || line_take(line, "ipv6 enable", NULL)) {
@@ -182,6 +193,8 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     } else if (line_take(line, "no error-correction ...", NULL)) {
         port->fec = "none";
         port->fec_line = n;
+    } else if (line_take(line, "channel-group # ...", &match)) {
+        port->channel = match.number[0] <= 999999 ? (uint32_t)match.number[0] : 0;
     }
 }
 
@@ -189,16 +202,17 @@ static void read_interface(struct ports *ports, uint32_t index)
 {
     struct eos *eos = ports->eos;
     struct line *line = &eos->lines.line[index];
+    const char *name = lines_interface_name(&eos->set->arena, line, "Port-Channel");
 
     line->known = true;
-    if (line->words < 2 || strncmp(line->word[1], "Ethernet", 8) != 0) {
+    if (!name) {
         for (uint32_t i = index + 1; i < line->end; i++)
             if (!lines_about_roce(eos->lines.line[i].text)) eos->lines.line[i].known = true;
         return;
     }
     ports->members = 0;
     ports->line = line->number;
-    if (ports->work > LINES_WORK || !lines_interfaces(line->word[1], add_port, ports)) {
+    if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
         line->known = false;
         return;
     }
@@ -250,27 +264,55 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
     }
 }
 
+struct classified { /* the maps of one port, with the lines they come from */
+    bool cos;       /* trusted */
+    uint8_t dscp_to_tc[64], cos_to_tc[8];
+    uint32_t dscp_line[64], cos_line[8];
+};
+
+static void classify(struct eos *eos, const struct eos_port *as, const struct eos_qos *qos, struct classified *ret)
+{
+    const struct eos_policy *policy = qos->policy;
+    bool none = qos->trust == EOS_TRUST_NONE;
+    uint8_t usual = as->routed ? eos->dscp_to_tc[qos->usual_dscp] : eos->cos_to_tc[qos->usual_cos];
+    bool by_dscp = false;
+
+    ret->cos = qos->trust == EOS_TRUST_COS || (qos->trust == EOS_TRUST_UNSAID && !as->routed);
+    for (unsigned d = 0; d < 64; d++) {
+        bool taken = policy && policy->dscp_line[d];
+        ret->dscp_to_tc[d] = taken ? policy->dscp_to_tc[d] : none ? usual : eos->dscp_to_tc[d];
+        ret->dscp_line[d] = taken ? policy->dscp_line[d] : none ? qos->trust_line : eos->dscp_line[d];
+        if (!ret->dscp_line[d]) ret->dscp_line[d] = as->line;
+        by_dscp |= taken;
+    }
+    for (unsigned c = 0; c < 8; c++) {
+        bool taken = policy && policy->cos_line[c];
+        ret->cos_to_tc[c] = taken ? policy->cos_to_tc[c] : eos->cos_to_tc[c];
+        ret->cos_line[c] = taken ? policy->cos_line[c] : eos->cos_line[c] ? eos->cos_line[c] : as->line;
+    }
+    if (!by_dscp || !ret->cos) return;
+    ret->cos = false; /* the policy looks at the DSCP first; for what it leaves over there is one map only */
+    config_assume(eos->set, EOS_AT(eos, policy->line), eos->device, CONFIG_NONE,
+                  "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
+}
+
 static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *as, const struct eos_qos *qos)
 {
     struct config_set *set = eos->set;
-    bool cos = qos->trust == EOS_TRUST_COS || (qos->trust == EOS_TRUST_UNSAID && !as->routed);
+    struct classified map;
     uint8_t used = qos->no_drop;
 
+    classify(eos, as, qos, &map);
     config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : as->line), eos->device, port, "trust", "%s",
-               cos ? "pcp" : "dscp");
-    if (qos->trust == EOS_TRUST_NONE)
-        config_note(set, EOS_AT(eos, qos->trust_line), NULL, eos->device, port,
-                    "a port that trusts nothing: read as if it trusted dscp");
+               map.cos ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
-        config_say_map(set, EOS_AT(eos, eos->dscp_line[d] ? eos->dscp_line[d] : as->line), eos->device, port,
-                       "dscp-map", d, eos->dscp_to_tc[d]);
-        used |= (uint8_t)(1u << eos->dscp_to_tc[d]);
+        config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
+        used |= (uint8_t)(1u << map.dscp_to_tc[d]);
     }
     for (unsigned c = 0; c < 8; c++) {
-        if (!cos && !eos->cos_line[c]) continue;
-        config_say_map(set, EOS_AT(eos, eos->cos_line[c] ? eos->cos_line[c] : as->line), eos->device, port, "pcp-map",
-                       c, eos->cos_to_tc[c]);
-        used |= (uint8_t)(1u << eos->cos_to_tc[c]);
+        if (!map.cos && !eos->cos_line[c]) continue;
+        config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
+        used |= (uint8_t)(1u << map.cos_to_tc[c]);
     }
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
         config_say_map(set, EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc] : as->line), eos->device, port,
@@ -288,10 +330,33 @@ static void read_qos(struct eos *eos, struct eos_port *port)
         if (!line_take(&eos->lines.line[i], "service-profile *", &match)) continue;
         const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
         if (profile) port->qos = profile->qos;
+        port->profiled = true;
     }
     for (uint32_t i = port->block + 1; i < block->end; i++)
         if (eos->lines.line[i].parent == port->block && eos_qos_line(eos, &port->qos, &eos->lines.line[i]))
             port->own = true;
+}
+
+/* Timers of a port: possible, and those of the switch. */
+static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *qos)
+{
+    const struct eos_watchdog *usual = &eos->watchdog;
+    uint64_t timeout = qos->timeout_ns ? qos->timeout_ns : usual->timeout_ns;
+    uint64_t recovery = qos->recovery_ns ? qos->recovery_ns : usual->recovery_ns;
+    uint64_t shorter = recovery && recovery < timeout ? recovery : timeout;
+    struct origin at = EOS_AT(eos, qos->timer_line);
+
+    if (!qos->timer_line || !eos_watchdog_on(eos, qos)) return;
+    if (qos->poll_ns && timeout && qos->poll_ns > shorter / 2)
+        config_note(eos->set, at, "WD002", eos->device, port,
+                    "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
+                    (unsigned long long)(qos->poll_ns / NS_PER_MS), (unsigned long long)(shorter / NS_PER_MS));
+    if (usual->timeout_ns && (timeout != usual->timeout_ns || recovery != usual->recovery_ns))
+        config_note(eos->set, at, "WD003", eos->device, port,
+                    "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
+                    (unsigned long long)(timeout / NS_PER_MS), (unsigned long long)(recovery / NS_PER_MS),
+                    (unsigned long long)(usual->timeout_ns / NS_PER_MS),
+                    (unsigned long long)(usual->recovery_ns / NS_PER_MS));
 }
 
 static void say_port(struct eos *eos, const struct eos_port *as)
@@ -312,9 +377,13 @@ static void say_port(struct eos *eos, const struct eos_port *as)
     for (unsigned p = 0; p < EOS_PRIOS; p++)
         if (qos->no_drop >> p & 1)
             config_say_class(set, EOS_AT(eos, qos->no_drop_line[p]), device, port, p, "lossless", "true");
-    bool on = qos->pfc && qos->no_drop;
-    config_say_bits(set, EOS_AT(eos, qos->pfc_line ? qos->pfc_line : as->line), device, port, "pfc",
-                    on ? qos->no_drop : 0);
+    bool on = qos->pfc && qos->no_drop && !eos->off_line;
+    uint32_t pfc_line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : as->line;
+    config_say_bits(set, EOS_AT(eos, pfc_line), device, port, "pfc", on ? qos->no_drop : 0);
+    if (eos->off_line && qos->pfc && qos->no_drop)
+        config_note(set, EOS_AT(eos, eos->off_line), "PFC002", device, CONFIG_NONE,
+                    "PFC is off on all ports, also on those that turn it on");
+    if (on) judge_timers(eos, port, qos);
     if (on && !eos_watchdog_on(eos, qos))
         config_say(set, EOS_AT(eos, qos->watch_line ? qos->watch_line : as->line), device, port, "watched", "false");
     if (as->pause_line && on)
@@ -322,6 +391,22 @@ static void say_port(struct eos *eos, const struct eos_port *as)
                     "flowcontrol and priority-flow-control exclude each other");
     else if (as->pause_line)
         config_say(set, EOS_AT(eos, as->pause_line), device, port, "pause", "802.3x");
+}
+
+/* A member without QoS lines of its own has those of its port-channel. */
+static void join_channel(struct ports *ports, struct eos_port *port)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "Port-Channel%u", port->channel);
+    for (uint32_t p = 0; p < ports->count; p++) {
+        const struct eos_port *channel = &ports->port[p];
+        if (strcmp(channel->name, name) != 0) continue;
+        if (!port->own && !port->profiled) port->qos = channel->qos;
+        port->routed |= channel->routed;
+        if (!port->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
+        return;
+    }
 }
 
 static const struct lines_foreign foreign[] = {
@@ -360,7 +445,7 @@ static void say_watchdog(struct eos *eos, const struct ports *ports)
     const struct eos_watchdog *watchdog = &eos->watchdog;
     struct config_set *set = eos->set;
     uint64_t timeout = watchdog->timeout_ns, recovery = watchdog->recovery_ns, poll = watchdog->poll_ns;
-    uint32_t line = watchdog->timeout_line ? watchdog->timeout_line : 1;
+    uint32_t line = watchdog->timeout_line;
     bool on = timeout != 0;
 
     for (uint32_t p = 0; p < ports->count && !on; p++) { /* a port alone can have it */
@@ -399,6 +484,8 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
     } else if (line_is(line, "priority-flow-control pause watchdog ...", NULL)) {
         read_watchdog(eos, line);
     } else if (line_take(line, "priority-flow-control all off", NULL)) {
+        eos->off_line = line->number;
+    } else if (line_take(line, "hardware counter feature ecn out", NULL)) {
         return;
     } else if (line_take(line, "qos rewrite dscp", NULL)) {
         config_note(eos->set, EOS_AT(eos, line->number), "MAP004", eos->device, CONFIG_NONE,
@@ -414,36 +501,29 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
     }
 }
 
-static bool policy_defined(const struct eos *eos, const char *name)
+/* Profiles of the platform's queues that are made and not put into force. */
+static void judge_queue_profiles(struct eos *eos)
 {
-    for (uint32_t i = 0; i < eos->lines.count; i++) {
-        const struct line *line = &eos->lines.line[i];
-        if (line->parent == LINES_NONE && strcmp(line->word[0], "policy-map") == 0 && line->words > 1 &&
-            strcmp(line->word[line->words - 1], name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Policies are not read, but one that is not there classifies nothing. */
-static void judge_policies(struct eos *eos)
-{
-    struct line_match match;
+    struct line_match defined, applied;
 
     for (uint32_t i = 0, seen = 0; i < eos->lines.count && seen < REFERENCES_MAX; i++) {
-        struct line *line = &eos->lines.line[i];
-        if (!line_is(line, "service-policy type qos input *", &match)) continue;
+        const struct line *line = &eos->lines.line[i];
+        bool used = false;
+        if (line->parent != LINES_NONE || !line_is(line, "platform trident mmu queue profile *", &defined)) continue;
         seen++;
-        if (policy_defined(eos, match.word[0])) continue;
-        line->known = true;
-        config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
-                    "policy-map %.60s is not defined", match.word[0]);
+        for (uint32_t j = 0; j < eos->lines.count && !used; j++)
+            used = line_is(&eos->lines.line[j], "platform trident mmu queue profile * apply", &applied) &&
+                   strcmp(applied.word[0], defined.word[0]) == 0;
+        if (!used)
+            config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
+                        "mmu queue profile %.60s is defined and applied nowhere", defined.word[0]);
     }
 }
 
 static void judge(struct eos *eos)
 {
-    judge_policies(eos);
+    eos_policies_unused(eos);
+    judge_queue_profiles(eos);
     for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
         if (profile->used)
             eos_judge(eos, &profile->qos);
@@ -459,13 +539,9 @@ int eos_import(struct config_set *set, const struct config_text *text)
     static const struct lines_grammar grammar = {opens, NULL};
     struct eos eos = {.set = set, .text = text};
     struct ports ports = {.eos = &eos};
-    uint32_t at = 1;
-    int result = lines_read(text->text, text->length, &grammar, &set->arena, &eos.lines, text->errors);
+    int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
 
     if (result != 0) return result;
-    const char *name = lines_hostname(&eos.lines, &at);
-    if (text->device || !name) name = config_device_name(set, text);
-    eos.device = config_device(set, CONFIG_AT(text, at), name, "eos", false);
     ports.port = ARENA_NEW(&set->arena, struct eos_port, PORTS_MAX);
     ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX);
     if (!ports.port || !ports.member) {
@@ -480,6 +556,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
     }
     find_chip(&eos);
     lines_foreign(set, text, &eos.lines, eos.device, foreign);
+    eos_policies(&eos);
     eos_profiles(&eos);
     for (uint32_t i = 0; i < eos.lines.count; i++)
         if (eos.lines.line[i].parent == LINES_NONE) read_global(&eos, &ports, i);
@@ -487,14 +564,18 @@ int eos_import(struct config_set *set, const struct config_text *text)
         struct eos_port *port = &ports.port[p];
         if (p && port->block == port[-1].block) {
             port->qos = port[-1].qos;
+            port->own = port[-1].own;
+            port->profiled = port[-1].profiled;
             continue;
         }
         read_qos(&eos, port);
         if (port->own) eos_judge(&eos, &port->qos);
     }
+    for (uint32_t p = 0; p < ports.count; p++)
+        if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
     say_watchdog(&eos, &ports);
     for (uint32_t p = 0; p < ports.count; p++)
-        say_port(&eos, &ports.port[p]);
+        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) say_port(&eos, &ports.port[p]);
     judge(&eos);
     lines_rest(set, text, &eos.lines, eos.device, aside);
     return 0;

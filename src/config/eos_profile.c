@@ -73,6 +73,19 @@ static void read_ecn(struct eos *eos, struct line *line, struct eos_queue *queue
     queue->max_bytes = max;
 }
 
+/* By the time a packet waits: not to be had in bytes. */
+static void read_delay(struct eos *eos, struct line *line, struct eos_queue *queue)
+{
+    line->known = true;
+    queue->ecn = true;
+    queue->ecn_line = line->number;
+    queue->min_bytes = 150 * EOS_KBYTE;
+    queue->max_bytes = 3000 * EOS_KBYTE;
+    queue->probability_ppm = 1000000;
+    config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
+                "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+}
+
 static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue *queue)
 {
     struct line_match match;
@@ -85,8 +98,9 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
         queue->strict = true;
         queue->round_robin = false;
         queue->sched_line = line->number;
-    } else if (line_take(line, "bandwidth percent #", &match)) {
-        queue->share_ppm = match.number[0] <= 100 ? (uint32_t)match.number[0] * 10000 : 0;
+    } else if (line_is(line, "bandwidth percent #", &match) && match.number[0] <= 100) {
+        line->known = true;
+        queue->share_ppm = (uint32_t)match.number[0] * 10000;
         if (!queue->sched_line) queue->sched_line = line->number;
     } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = true;
@@ -96,6 +110,8 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
         queue->ecn = false;
     } else if (line_is(line, "random-detect ecn minimum-threshold ...", NULL)) {
         read_ecn(eos, line, queue);
+    } else if (line_is(line, "random-detect ecn delay ...", NULL)) {
+        read_delay(eos, line, queue);
     } else if (line_take(line, "random-detect drop ...", NULL)) {
         queue->drop = true;
         queue->ecn_line = line->number;
@@ -112,7 +128,10 @@ static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
         return true;
     }
     if (!line_take(line, "tx-queue #", &match) && !line_take(line, "uc-tx-queue #", &match)) return false;
-    if (match.number[0] >= EOS_PRIOS) return true;
+    if (match.number[0] >= EOS_PRIOS) {
+        line->known = false;
+        return true;
+    }
     struct eos_queue *queue = &qos->queue[match.number[0]];
     queue->line = line->number;
     for (struct line *inner = line + 1; inner < eos->lines.line + line->end; inner++)
@@ -131,7 +150,33 @@ static void read_timer(struct eos_qos *qos, const struct line *line)
         if (strcmp(line->word[w], "polling-interval") == 0) qos->poll_ns = ns;
     }
     qos->watch_on = true;
-    qos->watch_line = line->number;
+    qos->watch_line = qos->timer_line = line->number;
+}
+
+/* What the port does with packets before they have a class. */
+static bool read_classify(struct eos *eos, struct eos_qos *qos, struct line *line)
+{
+    struct line_match match;
+
+    if (line_take(line, "qos trust dscp", NULL) || line_take(line, "qos trust cos", NULL)) {
+        qos->trust = line->word[2][0] == 'd' ? EOS_TRUST_DSCP : EOS_TRUST_COS;
+        qos->trust_line = line->number;
+    } else if (line_take(line, "no qos trust", NULL)) {
+        qos->trust = EOS_TRUST_NONE;
+        qos->trust_line = line->number;
+    } else if (line_is(line, "qos cos #", &match) && match.number[0] < 8) {
+        qos->usual_cos = (uint8_t)match.number[0];
+        line->known = true;
+    } else if (line_is(line, "qos dscp #", &match) && match.number[0] < 64) {
+        qos->usual_dscp = (uint8_t)match.number[0];
+        line->known = true;
+    } else if (line_take(line, "service-policy type qos input *", &match) ||
+               line_take(line, "service-policy input *", &match)) {
+        qos->policy = eos_policy(eos, match.word[0], line->number);
+    } else {
+        return line_take(line, "dcbx mode *", NULL); /* what it announces; it takes nothing from its peer */
+    }
+    return true;
 }
 
 bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
@@ -139,23 +184,20 @@ bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
     struct line_match match;
     uint32_t n = line->number;
 
-    if (line_take(line, "qos trust dscp", NULL) || line_take(line, "qos trust cos", NULL)) {
-        qos->trust = line->word[2][0] == 'd' ? EOS_TRUST_DSCP : EOS_TRUST_COS;
-        qos->trust_line = n;
-    } else if (line_take(line, "no qos trust", NULL)) {
-        qos->trust = EOS_TRUST_NONE;
-        qos->trust_line = n;
-    } else if (line_take(line, "priority-flow-control on", NULL)) {
+    if (read_classify(eos, qos, line)) return true;
+    if (line_take(line, "priority-flow-control on", NULL)) {
         qos->pfc = true;
         qos->pfc_line = n;
     } else if (line_take(line, "no priority-flow-control", NULL) ||
                line_take(line, "priority-flow-control off", NULL)) {
         qos->pfc = false;
         qos->pfc_line = n;
-    } else if (line_take(line, "priority-flow-control priority # no-drop", &match) && match.number[0] < EOS_PRIOS) {
+    } else if (line_is(line, "priority-flow-control priority # no-drop", &match) && match.number[0] < EOS_PRIOS) {
+        line->known = true;
         qos->no_drop |= (uint8_t)(1u << match.number[0]);
         qos->no_drop_line[match.number[0]] = n;
-    } else if (line_take(line, "priority-flow-control priority # drop", &match) && match.number[0] < EOS_PRIOS) {
+    } else if (line_is(line, "priority-flow-control priority # drop", &match) && match.number[0] < EOS_PRIOS) {
+        line->known = true;
         qos->no_drop &= (uint8_t) ~(1u << match.number[0]);
     } else if (line_take(line, "priority-flow-control pause watchdog", NULL)) {
         qos->watch_on = true;

@@ -25,6 +25,10 @@ const struct config_format *config_format_guess(const char *text, size_t length)
     int most = PLAIN - 1;
     bool tie = false;
 
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
     for (int i = 0; config_formats[i]; i++) {
         int sure = config_formats[i]->guess ? config_formats[i]->guess(text, length) : 0;
         if (sure == most && best) tie = true;

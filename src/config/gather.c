@@ -3,14 +3,17 @@
  * What importers say, gathered: devices, ports, settings by path, links, notes, each with its place.
  *
  * Everything lives in the set's arena, under a limit, so that a hostile text ends in an error and not in the machine's
- * memory.  Lists grow by doubling; what they leave behind is at most as much again.  A device's ports and a port's
- * paths are searched one by one: a switch has hundreds of the one and of the other, and a text is read once.
+ * memory.  Lists grow by doubling; what they leave behind is at most as much again.  Devices and ports are found by an
+ * index of their names, for a text may name each of thousands thousands of times; a port's paths, a hundred or two, are
+ * searched one by one.
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/config.h"
+#include "fabric/models.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
 #define PORTS_MAX 4096u /* of a device: as many as a fabric file can number */
@@ -45,6 +48,60 @@ static void *grown(struct config_set *set, void *list, uint32_t count, uint32_t 
     return more;
 }
 
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = 14695981039346656037ull;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 1099511628211ull;
+    return hash ^ hash >> 29;
+}
+
+/* Names are the first member of what the list holds. */
+static const char *name_at(const void *list, size_t size, uint32_t index)
+{
+    const char *name;
+
+    memcpy(&name, (const char *)list + index * size, sizeof(name));
+    return name;
+}
+
+static uint32_t names_find(const struct config_names *names, const void *list, size_t size, const char *name)
+{
+    if (!names->slots) return CONFIG_NONE;
+    for (uint64_t at = hash_of(name);; at++) {
+        uint32_t found = names->slot[at & (names->slots - 1)];
+        if (!found) return CONFIG_NONE;
+        if (strcmp(name_at(list, size, found - 1), name) == 0) return found - 1;
+    }
+}
+
+static void names_put(struct config_names *names, uint32_t index, const char *name)
+{
+    uint64_t at = hash_of(name);
+
+    while (names->slot[at & (names->slots - 1)])
+        at++;
+    names->slot[at & (names->slots - 1)] = index + 1;
+}
+
+/* Makes room for one more than `count`, at most half full. */
+static bool names_room(struct config_set *set, struct config_names *names, const void *list, size_t size,
+                       uint32_t count)
+{
+    if ((uint64_t)(count + 1) * 2 <= names->slots) return true;
+    struct config_names more = {.slots = names->slots ? names->slots * 2 : 32};
+    more.slot = ARENA_NEW(&set->arena, uint32_t, more.slots);
+    if (!more.slot) {
+        set->no_memory = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        names_put(&more, i, name_at(list, size, i));
+    *names = more;
+    return true;
+}
+
 static const char *kept(struct config_set *set, const char *text)
 {
     const char *copy = arena_strndup(&set->arena, text, strlen(text));
@@ -66,12 +123,35 @@ static const char *fit_name(struct config_set *set, const char *name)
     return kept(set, n ? buf : "device");
 }
 
+/* What we write begins with `device: NAME (MODEL); written by rocelab`: no system's own lines say the chip as well. */
+static void written_model(struct config_set *set, const struct config_text *in)
+{
+    char line[256], *open, *close;
+    size_t length = strcspn(in->text, "\n");
+
+    snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), in->text);
+    char *name = strstr(line, " device: ");
+    if (!name || !strstr(line, "); written by rocelab")) return;
+    name += strlen(" device: ");
+    open = strstr(name, " (");
+    close = open ? strchr(open, ')') : NULL;
+    if (!close) return;
+    *open = *close = 0;
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (strcmp(set->device[d].name, name) == 0 && switch_model_find(open + 2))
+            config_say(set, CONFIG_AT(in, 1), d, CONFIG_NONE, "model", "%s", open + 2);
+}
+
 int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
                 size_t length, const char *device, struct fabric_errors *errors)
 {
     struct fabric_at nowhere = {0, 0};
 
     errors->path = path;
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+        text += 3;
+        length -= 3;
+    }
     if (length > CONFIG_TEXT_MAX_BYTES) {
         fabric_errors_add(errors, nowhere, "%zu bytes: a configuration of more than %u MiB is not read", length,
                           CONFIG_TEXT_MAX_BYTES >> 20);
@@ -96,6 +176,7 @@ int config_read(struct config_set *set, const struct config_format *format, cons
     set->path[set->sources++] = kept(set, path);
     struct config_text in = {path, text, length, set->sources - 1, device, errors};
     int result = format->import(set, &in);
+    if (result == 0) written_model(set, &in);
     if (result == 0 && set->no_memory) {
         fabric_errors_add(errors, nowhere, "memory for what is imported ran out");
         return -ENOMEM;
@@ -103,22 +184,28 @@ int config_read(struct config_set *set, const struct config_format *format, cons
     return result;
 }
 
+uint32_t config_device_find(const struct config_set *set, const char *name)
+{
+    return names_find(&set->names, set->device, sizeof(*set->device), name);
+}
+
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host)
 {
     const char *fit = fit_name(set, name);
+    uint32_t found = config_device_find(set, fit);
 
-    for (uint32_t d = 0; d < set->devices; d++) {
-        if (strcmp(set->device[d].name, fit) != 0) continue;
+    if (found != CONFIG_NONE) {
         if (nos) {
-            set->device[d].nos = nos;
-            set->device[d].host = host;
-            set->device[d].at = at;
+            set->device[found].nos = nos;
+            set->device[found].host = host;
+            set->device[found].at = at;
         }
-        return d;
+        return found;
     }
     struct config_device *list = grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
-    if (!list) return 0;
+    if (!list || !names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
     set->device = list;
+    names_put(&set->names, set->devices, fit);
     list[set->devices] = (struct config_device){.name = fit, .nos = nos, .host = host, .at = at};
     return set->devices++;
 }
@@ -139,9 +226,8 @@ const char *config_device_name(struct config_set *set, const struct config_text 
 uint32_t config_port_find(const struct config_set *set, uint32_t device, const char *name)
 {
     if (device >= set->devices) return CONFIG_NONE;
-    for (uint32_t p = 0; p < set->device[device].ports; p++)
-        if (strcmp(set->device[device].port[p].name, name) == 0) return p;
-    return CONFIG_NONE;
+    const struct config_device *as = &set->device[device];
+    return names_find(&as->names, as->port, sizeof(*as->port), name);
 }
 
 uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, const char *name)
@@ -151,12 +237,13 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
     if (found != CONFIG_NONE || device >= set->devices) return found;
     struct config_device *as = &set->device[device];
     if (as->ports >= PORTS_MAX) {
-        if (as->ports == PORTS_MAX) config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports", PORTS_MAX);
+        config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
         return CONFIG_NONE;
     }
     struct config_port *list = grown(set, as->port, as->ports, &as->room, sizeof(*list));
-    if (!list) return CONFIG_NONE;
+    if (!list || !names_room(set, &as->names, list, sizeof(*list), as->ports)) return CONFIG_NONE;
     as->port = list;
+    names_put(&as->names, as->ports, name);
     list[as->ports] = (struct config_port){.name = kept(set, name), .at = at};
     return as->ports++;
 }
@@ -179,6 +266,41 @@ const char *config_said(const struct config_set *set, uint32_t device, uint32_t 
 {
     const struct config_said *said = find_said(layer(set, device, port), path);
     return said ? said->value : NULL;
+}
+
+struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
+{
+    const struct config_said *said = find_said(layer(set, device, port), path);
+    return said ? said->at : (struct origin){CONFIG_NONE, 0};
+}
+
+/* The path itself, else the first that is below it. */
+static const struct config_said *at_or_below(const struct config_port *of, const char *path, size_t length)
+{
+    const struct config_said *below = NULL;
+
+    for (uint32_t i = 0; i < of->count; i++) {
+        const struct config_said *said = &of->said[i];
+        if (strncmp(said->path, path, length) != 0) continue;
+        if (!said->path[length]) return said;
+        if (said->path[length] == '.' && !below) below = said;
+    }
+    return below;
+}
+
+struct origin config_where(const struct config_set *set, const char *device, uint32_t port, const char *path)
+{
+    uint32_t d = config_device_find(set, device);
+
+    for (size_t length = strlen(path); length > 0 && d != CONFIG_NONE;) {
+        const struct config_port *of = layer(set, d, port);
+        const struct config_said *said = of ? at_or_below(of, path, length) : NULL;
+        if (!said) said = at_or_below(&set->device[d].all, path, length);
+        if (said && said->at.line) return said->at;
+        while (length > 0 && path[--length] != '.') {
+        }
+    }
+    return (struct origin){CONFIG_NONE, 0};
 }
 
 __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,
@@ -253,16 +375,13 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)
 {
     struct config_link *list = grown(set, set->link, set->links, &set->links_room, sizeof(*list));
+    struct config_port *x = a < set->devices ? layer(set, a, a_port) : NULL;
+    struct config_port *y = b < set->devices ? layer(set, b, b_port) : NULL;
 
-    if (!list || a >= set->devices || b >= set->devices || a == b) return;
-    if (a_port >= set->device[a].ports || b_port >= set->device[b].ports) return;
+    if (!list || !x || !y || a == b || a_port == CONFIG_NONE || b_port == CONFIG_NONE || x->link || y->link) return;
     set->link = list;
-    for (uint32_t l = 0; l < set->links; l++) { /* both ends of a link may tell of it */
-        const struct config_link *as = &list[l];
-        if (as->a == a && as->a_port == a_port && as->b == b && as->b_port == b_port) return;
-        if (as->a == b && as->a_port == b_port && as->b == a && as->b_port == a_port) return;
-    }
     list[set->links++] = (struct config_link){a, a_port, b, b_port, at};
+    x->link = y->link = set->links;
 }
 
 void config_class_name(struct config_set *set, unsigned tc, const char *name)
@@ -274,31 +393,60 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name)
     set->class_name[tc] = fit;
 }
 
-void config_note(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
-                 const char *format, ...)
+void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
+                      const char *port_name)
+{
+    struct config_neighbour *list = grown(set, set->neighbour, set->neighbours, &set->neighbours_room, sizeof(*list));
+
+    if (!list || !layer(set, device, port) || port == CONFIG_NONE) return;
+    set->neighbour = list;
+    list[set->neighbours++] = (struct config_neighbour){device, port, fit_name(set, name), kept(set, port_name), at};
+}
+
+__attribute__((format(printf, 5, 0))) static struct config_note *
+note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, va_list args)
 {
     char message[VALUE_BYTES];
-    va_list args;
 
-    if (set->notes >= NOTES_MAX) return;
+    if (set->notes >= NOTES_MAX) return NULL;
     struct config_note *list = grown(set, set->note, set->notes, &set->notes_room, sizeof(*list));
-    if (!list) return;
+    if (!list) return NULL;
     set->note = list;
-    va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
-    va_end(args);
     const struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+    const char *name = device < set->devices ? set->device[device].name : NULL;
     for (uint32_t back = 0; back < set->notes && back < NOTES_ALIKE; back++) { /* one row speaks for many ports */
         const struct config_note *as = &list[set->notes - 1 - back];
-        if (as->at.source == at.source && as->at.line == at.line && (of ? of->name : NULL) == as->port &&
-            strcmp(as->message, message) == 0)
-            return;
+        if (as->at.source == at.source && as->at.line == at.line && as->device == name &&
+            (of ? of->name : NULL) == as->port && strcmp(as->message, message) == 0)
+            return NULL;
     }
     list[set->notes++] = (struct config_note){
-        .rule = rule,
         .at = at,
-        .device = device < set->devices ? set->device[device].name : NULL,
+        .device = name,
         .port = of ? of->name : NULL,
         .message = kept(set, message),
     };
+    return &list[set->notes - 1];
+}
+
+void config_note(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
+                 const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    struct config_note *as = note(set, at, device, port, format, args);
+    va_end(args);
+    if (as) as->rule = rule;
+}
+
+void config_assume(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    struct config_note *as = note(set, at, device, port, format, args);
+    va_end(args);
+    if (as) as->assumed = true;
 }

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "config/host_int.h"
+#include "config/losses.h"
 
 const struct host_param host_params[] = {
     {"RPG_TIME_RESET", "rpg_time_reset", "us", UNIT_TIME, PS_US},
@@ -21,6 +22,12 @@ const struct host_param host_params[] = {
     {"RATE_REDUCE_MONITOR_PERIOD", "rate_reduce_monitor_period", "us", UNIT_TIME, PS_US},
     {"INITIAL_ALPHA_VALUE", "initial_alpha", "", UNIT_COUNT, 1},
     {"MIN_TIME_BETWEEN_CNPS", "min_time_between_cnps", "us", UNIT_TIME, PS_US},
+    {"RPG_BYTE_RESET", "rpg_byte_reset", "B", UNIT_SIZE, 64},
+    {"RPG_MAX_RATE", "rpg_max_rate", "M", UNIT_RATE, 1000000},
+    {"RPG_GD", "rpg_gd", "", UNIT_COUNT, 1},
+    {"RATE_TO_SET_ON_FIRST_CNP", "rate_to_set_on_first_cnp", "M", UNIT_RATE, 1000000},
+    {"CLAMP_TGT_RATE", "clamp_tgt_rate", NULL, UNIT_COUNT, 1},
+    {"CLAMP_TGT_RATE_AFTER_TIME_INC", "clamp_tgt_rate_after_time_inc", NULL, UNIT_COUNT, 1},
     {NULL, NULL, NULL, 0, 0},
 };
 
@@ -42,9 +49,13 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "eth%u", fabric->port[port].index);
 }
 
+static const struct config_can can = {.strict_below = true};
+
 const struct config_format config_host = {
     .name = "host",
     .suffix = "sh",
+    .comment = "#",
+    .can = &can,
     .host = true,
     .guess = guess,
     .import = host_import,

@@ -105,6 +105,8 @@ static bool mlnx_qos(struct host *in, const struct words *words)
     if (!nic) return false;
     in->in_pfc = in->in_dscp = false;
     in->tc = -1;
+    /* options and their values come in pairs; one that is left over is none of those known here */
+    if (words->count % 2 == 0 && strcmp(words->word[words->count - 1], "-a") != 0) good = false;
     for (uint32_t i = 1; i + 1 < words->count && good; i += 2) {
         const char *option = words->word[i], *value = words->word[i + 1];
         if (strcmp(option, "-i") == 0 || strcmp(option, "--interface") == 0) continue;
@@ -116,8 +118,10 @@ static bool mlnx_qos(struct host *in, const struct words *words)
             good = set_dscp(in, nic, value);
         } else if (strcmp(option, "--prio_tc") == 0 || strcmp(option, "-p") == 0) {
             good = host_eight(value, eight);
+            for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+                good = good && eight[p] < FABRIC_PRIOS;
             for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)
-                nic->prio_tc[p] = (uint8_t)(eight[p] & 7);
+                nic->prio_tc[p] = (uint8_t)eight[p];
         } else if (strcmp(option, "--tsa") == 0 || strcmp(option, "-s") == 0) {
             good = set_tsa(in, nic, value);
         } else if (strcmp(option, "--tcbw") == 0 || strcmp(option, "-t") == 0) {
@@ -191,26 +195,61 @@ static bool dcb(struct host *in, const struct words *words)
     static const char *const kinds[] = {"dscp-prio", "prio-pfc", "tc-tsa", "tc-bw", "prio-tc", NULL};
     const char *name = after(words, "dev", NULL), *kind = NULL;
     struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
-    bool good = true;
+    bool good = true, shows = false;
+    uint32_t i = 1;
 
     if (!nic) return false;
-    for (uint32_t i = 1; i < words->count; i++) {
+    for (; strcmp(words->word[i], "dev") != 0; i++)
+        shows = shows || strcmp(words->word[i], "show") == 0 || strcmp(words->word[i], "get") == 0;
+    for (i += 2; i < words->count && !shows; i++) {
+        const char *word = words->word[i];
         bool is_kind = false;
         for (int k = 0; kinds[k] && !is_kind; k++)
-            if (strcmp(words->word[i], kinds[k]) == 0) {
+            if (strcmp(word, kinds[k]) == 0) {
                 kind = kinds[k];
                 is_kind = true;
             }
-        if (is_kind || !kind) continue;
-        if (!strchr(words->word[i], ':'))
-            kind = NULL;
-        else
-            good = dcb_value(in, nic, kind, words->word[i]) && good;
+        if (is_kind) continue;
+        if (strcmp(word, "willing") == 0 && i + 1 < words->count) {
+            config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
+                       strcmp(words->word[++i], "on") == 0 ? "true" : "false");
+            continue;
+        }
+        good = kind && strchr(word, ':') && dcb_value(in, nic, kind, word) && good;
     }
     return good;
 }
 
+/* lldptool -T -i eth0 -V PFC enabled=3,4 willing=no: splitting has taken the = away */
+static bool lldptool(struct host *in, const struct words *words)
+{
+    const char *name = after(words, "-i", NULL), *enabled = after(words, "enabled", NULL);
+    const char *willing = after(words, "willing", NULL), *kind = after(words, "-V", NULL);
+    struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
+
+    if (!nic || !kind || strcmp(kind, "PFC") != 0) return false;
+    if (enabled) {
+        nic->pfc = 0;
+        for (const char *c = enabled; *c && strcmp(enabled, "none") != 0; c++)
+            if (*c >= '0' && *c <= '7') nic->pfc |= 1u << (*c - '0');
+        nic->has_pfc = true;
+        nic->pfc_line = in->line;
+    }
+    if (willing)
+        config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
+                   strcmp(willing, "yes") == 0 ? "true" : "false");
+    return enabled || willing;
+}
+
 /* --- the rest --- */
+
+static bool set_tos(struct host *in, struct host_nic *nic, int64_t tos)
+{
+    if (!nic || tos > 255) return false;
+    nic->tos = (int)tos;
+    nic->tos_line = in->line;
+    return true;
+}
 
 static bool write_sysfs(struct host *in, const char *value, const char *path)
 {
@@ -219,8 +258,7 @@ static bool write_sysfs(struct host *in, const char *value, const char *path)
 
     if (!host_number(value, 0, 1000000, &number)) return false;
     if (strncmp(path, "/sys/class/infiniband/", 22) == 0) {
-        if (!host_nic_rdma(in, path + 22)) return false;
-        return strstr(path, "/traffic_class") != NULL;
+        return strstr(path, "/traffic_class") && set_tos(in, host_nic_rdma(in, path + 22), number);
     }
     if (strncmp(path, "/sys/class/net/", 15) != 0 || !host_nic_named(in, path + 15)) return false;
     at = strstr(path, "/ecn/roce_");
@@ -294,10 +332,11 @@ static bool pairing(struct host *in, const struct words *words)
 static bool cma(struct host *in, const struct words *words)
 {
     const char *name = after(words, "-d", NULL), *tos = after(words, "-t", NULL);
+    struct host_nic *nic = name ? host_nic_rdma(in, name) : NULL;
     int64_t number;
 
-    if (!name || !host_nic_rdma(in, name)) return false;
-    return !tos || host_number(tos, 0, 255, &number);
+    if (!nic) return false;
+    return !tos || (host_number(tos, 0, 255, &number) && set_tos(in, nic, number));
 }
 
 bool host_command(struct host *in, char *line)
@@ -313,7 +352,7 @@ bool host_command(struct host *in, char *line)
     if (strncmp(line, "cat /sys/", 9) == 0) return true;
     bool ours = strncmp(line, "mlnx_qos ", 9) == 0 || strncmp(line, "dcb ", 4) == 0 || strncmp(line, "nic=", 4) == 0 ||
                 strncmp(line, "mlxconfig ", 10) == 0 || strncmp(line, "cma_roce_tos ", 13) == 0 ||
-                strncmp(line, "ip link set ", 12) == 0;
+                strncmp(line, "ip link set ", 12) == 0 || strncmp(line, "lldptool ", 9) == 0;
     if (!ours) return false;
     split(line, &words);
     if (!words.count) return false;
@@ -322,6 +361,7 @@ bool host_command(struct host *in, char *line)
     if (strcmp(words.word[0], "mlxconfig") == 0) return mlxconfig(in, &words);
     if (strcmp(words.word[0], "cma_roce_tos") == 0) return cma(in, &words);
     if (strcmp(words.word[0], "nic") == 0) return pairing(in, &words);
+    if (strcmp(words.word[0], "lldptool") == 0) return lldptool(in, &words);
     return after(&words, "mtu", NULL) ? set_mtu(in, &words) : true;
 }
 

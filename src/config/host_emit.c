@@ -6,6 +6,9 @@
  * traffic class of RDMA by cma_roce_tos and sysfs; DCQCN by sysfs; what firmware keeps by mlxconfig (it holds after a
  * reset).  NCCL's variables are printed: `eval "$(sh h0.sh nccl)"`.
  *
+ * What MLNX_OFED has and the kernel's own driver has not is set where it is there; where not, a line on standard error
+ * says what is missing and the script goes on.
+ *
  * A line `nic=eth0 rdma=mlx5_0` says which RDMA device belongs to which interface.  Not written: what a simulated
  * adapter has and no tool sets (latencies, windows, timeouts of queue pairs).
  */
@@ -60,25 +63,11 @@ static void fill_port(const struct config_emit *emit, uint32_t p, struct host_po
     if (ret->nic->cnp_dscp != FABRIC_UNSAID) ret->cnp_dscp = ret->nic->cnp_dscp;
 }
 
-/* Percents of the queues that share, 100 together as the tools demand; what rounding leaves goes to the last. */
-static unsigned weights(const struct host_port *port, unsigned percent[FABRIC_PRIOS])
+static uint8_t weights(const struct host_port *port, unsigned percent[FABRIC_PRIOS])
 {
-    const struct fabric *fabric = port->emit->fabric;
-    unsigned used = 0, given = 0, last = 0;
-    uint64_t sum = 0;
+    uint8_t used = config_queues(port->emit->fabric, port->settings);
 
-    memset(percent, 0, FABRIC_PRIOS * sizeof(percent[0]));
-    for (uint32_t c = 0; c < fabric->class_count; c++)
-        used |= 1u << port->settings->tc_to_queue[fabric->classes[c].priority];
-    for (unsigned q = 0; q < FABRIC_PRIOS; q++)
-        if ((used >> q & 1) && !port->settings->queue[q].strict) sum += port->settings->queue[q].share_ppm;
-    for (unsigned q = 0; q < FABRIC_PRIOS && sum; q++) {
-        if (!(used >> q & 1) || port->settings->queue[q].strict) continue;
-        percent[q] = (unsigned)(port->settings->queue[q].share_ppm * 100ull / sum);
-        given += percent[q];
-        last = q;
-    }
-    if (sum) percent[last] += 100 - given;
+    config_percents(port->settings, used, true, percent);
     return used;
 }
 
@@ -119,8 +108,9 @@ static void emit_dcb(const struct host_port *port)
     const struct fabric_settings *settings = port->settings;
     unsigned percent[FABRIC_PRIOS], used = weights(port, percent);
 
+    fprintf(to, "    dcb app flush dev %s dscp-prio\n", port->name); /* mlx5 trusts DSCP while it has a map of it */
     if (settings->trust == FABRIC_TRUST_DSCP) {
-        fprintf(to, "    dcb app flush dev %s dscp-prio\n    dcb app replace dev %s dscp-prio", port->name, port->name);
+        fprintf(to, "    dcb app replace dev %s dscp-prio", port->name);
         for (unsigned d = 0; d < 64; d++)
             fprintf(to, " %u:%u", d, settings->dscp_to_tc[d]);
         fputc('\n', to);
@@ -140,27 +130,46 @@ static void emit_dcb(const struct host_port *port)
     fputc('\n', to);
 }
 
-static void emit_sysfs(const struct host_port *port)
+/* What only some drivers have is set where it is, and missed aloud where it is not. */
+static void unless(const struct host_port *port, const char *missing)
+{
+    fprintf(port->emit->to, "    else\n    echo \"%s: %s\" >&2\n    fi\n", port->name, missing);
+}
+
+static void emit_traffic_class(const struct host_port *port)
+{
+    FILE *to = port->emit->to;
+
+    comment(port->emit, "HOST001, HOST002: RDMA is sent with this traffic class: DSCP x 4, and ECT");
+    fputs("    if command -v cma_roce_tos >/dev/null; then\n", to);
+    fprintf(to, "    cma_roce_tos -d %s -p 1 -t %u\n", port->rdma, traffic_class(port));
+    unless(port, "no cma_roce_tos: what connects by RDMA-CM must set its type of service");
+    fprintf(to, "    if [ -d /sys/class/infiniband/%s/tc/1 ]; then\n", port->rdma);
+    fprintf(to, "    echo %u >/sys/class/infiniband/%s/tc/1/traffic_class\n", traffic_class(port), port->rdma);
+    unless(port, "no traffic_class in sysfs: applications must set it, as NCCL_IB_TC does");
+}
+
+static void emit_dcqcn(const struct host_port *port)
 {
     FILE *to = port->emit->to;
     bool dcqcn = strncmp(port->nic->congestion, "dcqcn", 5) == 0;
     unsigned rp = port->nic->dcqcn_rp == FABRIC_UNSAID ? dcqcn : port->nic->dcqcn_rp;
     unsigned np = port->nic->dcqcn_np == FABRIC_UNSAID ? dcqcn : port->nic->dcqcn_np;
 
-    comment(port->emit, "HOST001, HOST002: RDMA is sent with this traffic class: DSCP x 4, and ECT");
-    fprintf(to, "    cma_roce_tos -d %s -p 1 -t %u\n", port->rdma, traffic_class(port));
-    fprintf(to, "    echo %u >/sys/class/infiniband/%s/tc/1/traffic_class\n", traffic_class(port), port->rdma);
     comment(port->emit, "HOST004: both ends of DCQCN on the priorities of RDMA");
+    fprintf(to, "    if [ -d /sys/class/net/%s/ecn ]; then\n", port->name);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
         if (!(port->dcqcn >> p & 1)) continue;
         fprintf(to, "    echo %u >/sys/class/net/%s/ecn/roce_rp/enable/%u\n", rp, port->name, p);
         fprintf(to, "    echo %u >/sys/class/net/%s/ecn/roce_np/enable/%u\n", np, port->name, p);
     }
-    if (port->cnp_dscp < 0) return;
-    comment(port->emit, "MAP005, MAP006: CNPs in a class of their own");
-    fprintf(to, "    echo %d >/sys/class/net/%s/ecn/roce_np/cnp_dscp\n", port->cnp_dscp, port->name);
-    if (port->cnp_priority >= 0)
+    if (port->cnp_dscp >= 0) {
+        comment(port->emit, "MAP005, MAP006: CNPs in a class of their own");
+        fprintf(to, "    echo %d >/sys/class/net/%s/ecn/roce_np/cnp_dscp\n", port->cnp_dscp, port->name);
+    }
+    if (port->cnp_dscp >= 0 && port->cnp_priority >= 0)
         fprintf(to, "    echo %d >/sys/class/net/%s/ecn/roce_np/cnp_802p_prio\n", port->cnp_priority, port->name);
+    unless(port, "no ecn in sysfs: DCQCN and CNPs are as the firmware has them");
 }
 
 static void emit_params(const struct host_port *port)
@@ -170,6 +179,10 @@ static void emit_params(const struct host_port *port)
         for (const struct host_param *known = host_params; known->key; known++) {
             uint64_t value;
             if (strcmp(known->name, param->name) != 0) continue;
+            if (!known->unit) {
+                fprintf(port->emit->to, " %s_P1=%d", known->key, strcmp(param->value, "true") == 0);
+                continue;
+            }
             if (unit_parse((enum unit_kind)known->kind, param->value, &value, NULL) != 0) continue;
             fprintf(port->emit->to, " %s_P1=%llu", known->key,
                     (unsigned long long)((value + known->step / 2) / known->step));
@@ -183,6 +196,7 @@ static void emit_firmware(const struct host_port *port)
     const struct fabric_nic *nic = port->nic;
 
     comment(port->emit, "HOST004, HOST005: what firmware keeps; holds after mlxfwreset");
+    fputs("    if command -v mlxconfig >/dev/null; then\n", to);
     fprintf(to, "    mlxconfig -d %s -y set ROCE_CC_PRIO_MASK_P1=%u", port->rdma, port->dcqcn);
     if (port->cnp_dscp >= 0) fprintf(to, " CNP_DSCP_P1=%d", port->cnp_dscp);
     if (port->cnp_priority >= 0) fprintf(to, " CNP_802P_PRIO_P1=%d", port->cnp_priority);
@@ -191,6 +205,7 @@ static void emit_firmware(const struct host_port *port)
         fprintf(to, " DCBX_IEEE_P1=%d DCBX_CEE_P1=%d", nic->dcbx_mode == 0, nic->dcbx_mode == 1);
     emit_params(port);
     fputc('\n', to);
+    unless(port, "no mlxconfig: the firmware's settings stay");
 }
 
 static void emit_port(const struct host_port *port)
@@ -206,7 +221,8 @@ static void emit_port(const struct host_port *port)
     fputs("    else\n", to);
     emit_dcb(port);
     fputs("    fi\n", to);
-    emit_sysfs(port);
+    emit_traffic_class(port);
+    emit_dcqcn(port);
     emit_firmware(port);
 }
 
@@ -214,12 +230,27 @@ static void emit_verify(const struct host_port *port)
 {
     FILE *to = port->emit->to;
 
-    fprintf(to, "    mlnx_qos -i %s\n    dcb pfc show dev %s\n    dcb app show dev %s\n", port->name, port->name,
-            port->name);
+    fprintf(to, "    mlnx_qos -i %s\n    dcb pfc show dev %s\n    dcb app show dev %s\n    dcb ets show dev %s\n",
+            port->name, port->name, port->name, port->name);
     fprintf(to, "    cma_roce_tos -d %s -p 1\n    cat /sys/class/infiniband/%s/tc/1/traffic_class\n", port->rdma,
             port->rdma);
     fprintf(to, "    cat /sys/class/net/%s/ecn/roce_np/cnp_dscp\n", port->name);
     fprintf(to, "    mlxconfig -d %s query | grep -E 'ROCE_CC|CNP|DCBX'\n", port->rdma);
+}
+
+/* A value that the shell would read otherwise than as it stands is quoted. */
+static void emit_variable(FILE *to, const struct fabric_param *param)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=^-";
+
+    if (param->value[0] && param->value[strspn(param->value, plain)] == 0) {
+        fprintf(to, "export %s=%s\n", param->name, param->value);
+        return;
+    }
+    fprintf(to, "export %s='", param->name);
+    for (const char *c = param->value; *c; c++)
+        fputs(*c == '\'' ? "'\\''" : (const char[]){*c, 0}, to);
+    fputs("'\n", to);
 }
 
 /* Variables the fabric names, and those that must be explicit. */
@@ -233,7 +264,7 @@ static void emit_nccl(const struct host_port *port)
         const struct fabric_param *param = &port->nic->nccl[i];
         tc = tc || strcmp(param->name, "NCCL_IB_TC") == 0;
         fifo = fifo || strcmp(param->name, "NCCL_IB_FIFO_TC") == 0;
-        fprintf(to, "export %s=%s\n", param->name, param->value);
+        emit_variable(to, param);
     }
     if (!tc) fprintf(to, "export NCCL_IB_TC=%u\n", traffic_class(port));
     if (!fifo) fprintf(to, "export NCCL_IB_FIFO_TC=%u\n", traffic_class(port));
@@ -247,8 +278,8 @@ int host_emit(const struct config_emit *emit)
     FILE *to = emit->to;
 
     fprintf(to, "#!/bin/sh\n");
-    if (emit->comments)
-        fprintf(to, "# RoCE on %s: no argument sets, verify prints what is set, nccl prints variables.\n", node->name);
+    config_head(emit, &config_host);
+    config_comment(emit, &config_host, "without an argument it sets, verify prints what is set, nccl prints variables");
     fprintf(to, "host=%s\ncase \"${1-set}\" in\nset)\n    set -e\n", node->name);
     for (uint32_t p = 0; p < node->ports; p++) {
         fill_port(emit, node->first_port + p, &port);
@@ -259,7 +290,7 @@ int host_emit(const struct config_emit *emit)
         fill_port(emit, node->first_port + p, &port);
         emit_verify(&port);
     }
-    fputs("    ;;\nnccl)\n    cat <<EOT\n", to);
+    fputs("    ;;\nnccl)\n    cat <<'EOT'\n", to);
     if (node->ports) {
         fill_port(emit, node->first_port, &port);
         emit_nccl(&port);

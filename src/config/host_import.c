@@ -61,6 +61,7 @@ static struct host_nic *nic_at(struct host *in, uint32_t p)
     }
     while (in->nics <= p) {
         struct host_nic *nic = &in->nic[in->nics++];
+        nic->tos = nic->dcqcn = -1;
         for (unsigned d = 0; d < 64; d++)
             nic->dscp[d] = (uint8_t)(d / 8);
         for (uint8_t i = 0; i < FABRIC_PRIOS; i++)
@@ -119,6 +120,19 @@ static bool shell_word(const char *line)
     return strncmp(line, "host=", 5) == 0;
 }
 
+/* Our scripts have dcb's commands for where mlnx_qos is not installed: the same again, which would hide what the first
+ * were changed to. */
+static bool otherwise(struct host *in, const char *line)
+{
+    if (strncmp(line, "if command -v mlnx_qos", 22) == 0)
+        in->branch = 1;
+    else if (in->branch && strcmp(line, "else") == 0)
+        in->branch = 2;
+    else if (strcmp(line, "fi") == 0)
+        in->branch = 0;
+    return in->branch == 2;
+}
+
 static void read_line(struct host *in, char *line)
 {
     size_t length = strlen(line);
@@ -131,6 +145,7 @@ static void read_line(struct host *in, char *line)
         line += 1 + strspn(line + 1, " \t");
     }
     if (strncmp(line, "sudo ", 5) == 0) line += 5;
+    if (otherwise(in, line)) return;
     if (shell_word(line) || host_command(in, line) || host_output(in, line)) return;
     config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "'%.80s' is not understood", line);
 }
@@ -159,13 +174,30 @@ static void say_turns(struct host *in, uint32_t p, const struct host_nic *nic, u
     }
 }
 
+/* What a fabric file has no key for: the DSCP that is sent, and DCQCN by priority, against PFC. */
+static void note_sent(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    if (!nic->has_pfc) return;
+    unsigned dscp = nic->tos >= 0 ? (unsigned)nic->tos >> 2 : 0;
+    if (nic->tos >= 0 && nic->pfc && !(nic->pfc >> nic->dscp[dscp] & 1))
+        config_note(in->set, CONFIG_AT(in->text, nic->tos_line), "HOST001", in->device, p,
+                    "RDMA is sent with DSCP %u, which is priority %u here, and PFC is on for others", dscp,
+                    nic->dscp[dscp]);
+    if (nic->dcqcn > 0 && (nic->pfc & ~(unsigned)nic->dcqcn))
+        config_note(in->set, CONFIG_AT(in->text, nic->dcqcn_line), "HOST004", in->device, p,
+                    "priority %u has PFC and is not among those with DCQCN (mask %d)",
+                    (unsigned)__builtin_ctz(nic->pfc & ~(unsigned)nic->dcqcn), nic->dcqcn);
+}
+
 static void say_nic(struct host *in, uint32_t p)
 {
     const struct host_nic *nic = &in->nic[p];
     struct origin dscp = CONFIG_AT(in->text, nic->dscp_line), pfc = CONFIG_AT(in->text, nic->pfc_line);
     unsigned classes = nic->pfc;
 
-    if (nic->has_dscp) {
+    const char *trust = config_said(in->set, in->device, p, "trust");
+    if (nic->has_dscp || (trust && strcmp(trust, "dscp") == 0)) {
+        if (!nic->has_dscp) dscp = config_said_at(in->set, in->device, p, "trust");
         for (unsigned d = 0; d < 64; d++) {
             config_say_map(in->set, dscp, in->device, p, "dscp-map", d, nic->dscp[d]);
             classes |= 1u << nic->dscp[d];
@@ -185,6 +217,7 @@ static void say_nic(struct host *in, uint32_t p)
         }
     }
     say_turns(in, p, nic, classes);
+    note_sent(in, p, nic);
 }
 
 static const char *host_name(struct host *in)

@@ -14,7 +14,7 @@
 /* Parameters of DCQCN as mlxconfig names them (without _P1), and as a fabric file does. */
 struct host_param {
     const char *key, *name;
-    const char *unit; /* of mlxconfig's number, in a fabric file */
+    const char *unit; /* of mlxconfig's number, in a fabric file; NULL: true or false */
     uint8_t kind;     /* enum unit_kind */
     uint64_t step;    /* of the unit, in its base unit */
 };
@@ -30,6 +30,7 @@ struct host {
     uint32_t device;
     uint32_t port; /* CONFIG_NONE: none named yet */
     uint32_t line;
+    uint8_t branch;       /* of a script: 1 where mlnx_qos is, 2 where it is not */
     bool in_pfc, in_dscp; /* within mlnx_qos's output */
     int tc;               /* of its last `tc:` line, -1: none */
     struct host_nic {
@@ -39,6 +40,9 @@ struct host {
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
         uint32_t dscp_line, pfc_line, turns_line;
         unsigned pfc;
+        int tos;   /* of the packets it sends, -1: not said */
+        int dcqcn; /* bits: priorities with DCQCN, -1: not said */
+        uint32_t tos_line, dcqcn_line;
         bool strict[FABRIC_PRIOS], turns;
         int64_t weight[FABRIC_PRIOS];
     } * nic;

@@ -12,6 +12,20 @@ static bool truth(const char *value)
     return value[0] == '1' || strncmp(value, "True", 4) == 0;
 }
 
+/* Firmware's mask of priorities; what sysfs says of either half holds over it. */
+static void set_dcqcn(struct host *in, int bits)
+{
+    struct host_nic *nic = host_nic_here(in);
+
+    if (!nic) return;
+    nic->dcqcn = bits;
+    nic->dcqcn_line = in->line;
+    if (!config_said(in->set, in->device, in->port, "dcqcn.rp"))
+        config_say(in->set, host_at(in), in->device, in->port, "dcqcn.rp", bits ? "true" : "false");
+    if (!config_said(in->set, in->device, in->port, "dcqcn.np"))
+        config_say(in->set, host_at(in), in->device, in->port, "dcqcn.np", bits ? "true" : "false");
+}
+
 /* A key of firmware, `NAME_P1`: of the device's first port. */
 bool host_mlxconfig(struct host *in, const char *key, const char *value)
 {
@@ -28,6 +42,8 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
     } else if (strcmp(name, "CNP_802P_PRIO") == 0 && good && number < 8) {
         in->set->classes |= (uint8_t)(1u << number);
         config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
+    } else if (strcmp(name, "ROCE_CC_PRIO_MASK") == 0 && good && number < 256) {
+        set_dcqcn(in, (int)number);
     } else if (strcmp(name, "DCBX_WILLING") == 0) {
         config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", truth(value) ? "true" : "false");
     } else if (strcmp(name, "DCBX_IEEE") == 0 || strcmp(name, "DCBX_CEE") == 0) {
@@ -40,13 +56,19 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
     } else {
         for (const struct host_param *known = host_params; known->key; known++) {
             char path[64];
-            if (strcmp(known->key, name) != 0 || !good) continue;
+            if (strcmp(known->key, name) != 0) continue;
             snprintf(path, sizeof(path), "congestion.%s", known->name);
+            if (!known->unit) {
+                config_say(in->set, host_at(in), in->device, in->port, path, truth(value) ? "true" : "false");
+                return true;
+            }
+            if (!good) return false;
+            if (known->kind == UNIT_SIZE) number *= (int64_t)known->step;
             config_say(in->set, host_at(in), in->device, in->port, path, "%lld%s", (long long)number, known->unit);
             return true;
         }
         /* Known to firmware and of no matter here. */
-        static const char *const rest[] = {"ROCE_CC", "RPG_", "CLAMP_", "RATE_", "LLDP_", "NUM_OF_"};
+        static const char *const rest[] = {"ROCE_CC_ALGORITHM", "LLDP_", "NUM_OF_"};
         for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
             if (strncmp(name, rest[i], strlen(rest[i])) == 0) return true;
         return false;

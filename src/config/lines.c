@@ -7,7 +7,8 @@
  * itself decides there, by trying a command in the mode it is in first, and the grammar's belongs() does the same.
  *
  * Nothing is recursive and every line costs a bounded amount, so depth and size of a file only cost its own length.
- * Comments are lines that begin with ! or #, and what follows a # that has white space before it.
+ * The text of a banner is passed over: it may look like anything.  Comments are lines that begin with ! or #, and what
+ * follows a # that has white space before it.
  */
 #include "config/lines.h"
 
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define LINE_MAX_BYTES 65536u
 #define INTERFACES_MAX 4096u
@@ -172,6 +174,43 @@ static bool is_prompt(const struct line *line)
     return false;
 }
 
+struct banners { /* ends that were looked for and are not in the rest of the text */
+    bool absent[256], absent_eof;
+};
+
+/* The first byte after a banner, whose text is no configuration whatever it looks like; NULL: the line is no banner, or
+ * nothing ends it.  NX-OS ends it with the character after `motd`, EOS with a line EOF. */
+static const char *after_banner(struct banners *banners, const char *at, const char *last)
+{
+    static const char *const starts[] = {"banner motd", "banner login", "banner exec"};
+    size_t length = 0, room = (size_t)(last - at);
+
+    for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]) && !length; i++)
+        if (room > strlen(starts[i]) && memcmp(at, starts[i], strlen(starts[i])) == 0) length = strlen(starts[i]);
+    if (!length) return NULL;
+    const char *from = at + length;
+    while (from < last && (*from == ' ' || *from == '\t' || *from == '\r'))
+        from++;
+    if (from >= last) return NULL;
+    if (*from != '\n') {
+        const char *end =
+            banners->absent[(unsigned char)*from] ? NULL : memchr(from + 1, *from, (size_t)(last - from - 1));
+        if (!end) {
+            banners->absent[(unsigned char)*from] = true;
+            return NULL;
+        }
+        end = memchr(end, '\n', (size_t)(last - end));
+        return end ? end + 1 : last;
+    }
+    const char *end = banners->absent_eof ? NULL : memmem(from, (size_t)(last - from), "\nEOF", 4);
+    if (!end) {
+        banners->absent_eof = true;
+        return NULL;
+    }
+    end = memchr(end + 1, '\n', (size_t)(last - end - 1));
+    return end ? end + 1 : last;
+}
+
 /* Is there no indented line after any command that opens a block? */
 static bool is_flat(const struct lines *lines, const struct lines_grammar *grammar)
 {
@@ -186,6 +225,7 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
                struct lines *ret, struct fabric_errors *errors)
 {
     struct lines lines = {0};
+    struct banners banners = {0};
     uint32_t number = 0, total = 1;
 
     for (size_t i = 0; i < length; i++)
@@ -196,7 +236,13 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
         const char *newline = memchr(at, '\n', (size_t)(last - at)), *start = at;
         size_t bytes = newline ? (size_t)(newline - at) : (size_t)(last - at);
         struct line *line = &lines.line[lines.count];
+        const char *after = after_banner(&banners, at, last);
 
+        if (after) {
+            for (; at < after; at++)
+                number += *at == '\n';
+            continue;
+        }
         number++;
         at += bytes + 1;
         if (bytes > LINE_MAX_BYTES) {
@@ -236,6 +282,53 @@ bool lines_bits(const char *text, unsigned below, uint64_t *io_bits)
         if (first > last || last >= below) return false;
         for (; first <= last; first++)
             bits |= UINT64_C(1) << first;
+        text += length;
+        if (*text) text++;
+    }
+    *io_bits = bits;
+    return true;
+}
+
+/* Names of RFC 2474, 2597, 3246 and 5865. */
+static bool dscp_named(const char *text, size_t length, uint64_t *ret)
+{
+    char name[8];
+
+    if (length == 0 || length >= sizeof(name)) return false;
+    for (size_t i = 0; i < length; i++)
+        name[i] = (char)tolower((unsigned char)text[i]);
+    name[length] = 0;
+    if (strcmp(name, "ef") == 0)
+        *ret = 46;
+    else if (strcmp(name, "va") == 0)
+        *ret = 44;
+    else if (strcmp(name, "default") == 0)
+        *ret = 0;
+    else if (length == 3 && strncmp(name, "cs", 2) == 0 && name[2] >= '0' && name[2] <= '7')
+        *ret = (uint64_t)(name[2] - '0') * 8;
+    else if (length == 4 && strncmp(name, "af", 2) == 0 && name[2] >= '1' && name[2] <= '4' && name[3] >= '1' &&
+             name[3] <= '3')
+        *ret = (uint64_t)((name[2] - '0') * 8 + (name[3] - '0') * 2);
+    else
+        return false;
+    return true;
+}
+
+bool lines_dscps(const char *text, uint64_t *io_bits)
+{
+    uint64_t bits = *io_bits, one;
+
+    while (*text) {
+        size_t length = strcspn(text, ", ");
+        char part[16];
+        if (dscp_named(text, length, &one)) {
+            bits |= UINT64_C(1) << one;
+        } else {
+            if (length == 0 || length >= sizeof(part)) return false;
+            memcpy(part, text, length);
+            part[length] = 0;
+            if (!lines_bits(part, 64, &bits)) return false;
+        }
         text += length;
         if (*text) text++;
     }
@@ -297,4 +390,28 @@ bool lines_interfaces(const char *text, void (*each)(void *to, const char *name)
         if (*text) text++;
     }
     return count > 0;
+}
+
+const char *lines_interface_name(struct arena *arena, const struct line *line, const char *channel)
+{
+    static const char ethernet[] = "Ethernet";
+    size_t length = strlen(line->text), letters = 0;
+    char *name = arena_alloc(arena, length + 16, 1, 1), *to = name;
+    const char *from = line->text + strcspn(line->text, " \t"), *kind = NULL;
+
+    if (!name) return NULL;
+    from += strspn(from, " \t");
+    while (isalpha((unsigned char)from[letters]) || (from[letters] == '-' && isalpha((unsigned char)from[letters + 1])))
+        letters++;
+    if (letters > 0 && letters < sizeof(ethernet) && strncasecmp(from, ethernet, letters) == 0)
+        kind = ethernet;
+    else if (letters > 1 && letters <= strlen(channel) && strncasecmp(from, channel, letters) == 0)
+        kind = channel;
+    from += letters;
+    if (!kind || !isdigit((unsigned char)from[strspn(from, " \t")])) return NULL;
+    to = stpcpy(to, kind);
+    for (; *from; from++)
+        if (!isspace((unsigned char)*from)) *to++ = *from;
+    *to = 0;
+    return name;
 }

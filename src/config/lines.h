@@ -59,8 +59,14 @@ bool line_number(const char *text, uint64_t *ret);
 /* `0.20` with at most nine digits after the point, times 10^9. */
 bool line_decimal(const char *text, uint64_t *ret_nano);
 
+/* What `interface ...` names, without white space and with its kind in full: Ethernet1/1-4 for `eth 1/1-4`, and for
+ * `po5` the system's word for it (`channel`: port-channel or Port-Channel) with its number.  NULL: another kind, or no
+ * memory. */
+const char *lines_interface_name(struct arena *arena, const struct line *line, const char *channel);
 /* Calls `each` for every interface of `Ethernet1/1-64,1/70` or `Et1-4`, at most 4096; false: not such a list. */
 bool lines_interfaces(const char *text, void (*each)(void *to, const char *name), void *to);
+/* Bits of DSCPs, as above or by name: ef, cs3, af31, default; false where one is not a DSCP. */
+bool lines_dscps(const char *text, uint64_t *io_bits);
 /* Bits of `8 9 10`, `24-31` or `3,4`; false where one is not below `below` (at most 64). */
 bool lines_bits(const char *text, unsigned below, uint64_t *io_bits);
 

@@ -66,7 +66,8 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
     }
 }
 
-const char *lines_hostname(struct lines *lines, uint32_t *ret_number)
+/* The value of `hostname`, NULL: none. */
+static const char *hostname(struct lines *lines, uint32_t *ret_number)
 {
     for (uint32_t i = 0; i < lines->count; i++) {
         struct line *line = &lines->line[i];
@@ -77,7 +78,21 @@ const char *lines_hostname(struct lines *lines, uint32_t *ret_number)
     return NULL;
 }
 
-unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
+int lines_begin(struct config_set *set, const struct config_text *text, const struct lines_grammar *grammar,
+                const char *nos, struct lines *ret_lines, uint32_t *ret_device)
+{
+    uint32_t at = 1;
+    int result = lines_read(text->text, text->length, grammar, &set->arena, ret_lines, text->errors);
+
+    if (result != 0) return result;
+    const char *name = hostname(ret_lines, &at);
+    if (text->device || !name) name = config_device_name(set, text);
+    *ret_device = config_device(set, CONFIG_AT(text, at), name, nos, false);
+    return 0;
+}
+
+/* Counts how many of `word` (ended by NULL) begin a line of the text: at most one a word. */
+static unsigned begin_with(const char *text, size_t length, const char *const *word)
 {
     unsigned count = 0;
 
@@ -96,4 +111,12 @@ unsigned lines_begin_with(const char *text, size_t length, const char *const *wo
         }
     }
     return count;
+}
+
+int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others)
+{
+    unsigned points = begin_with(text, length, own), against = begin_with(text, length, others);
+
+    if (points == 0 || against >= points) return 0;
+    return points == 1 ? 40 : points == 2 ? 60 : 90;
 }

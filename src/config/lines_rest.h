@@ -19,11 +19,12 @@ void lines_foreign(struct config_set *set, const struct config_text *text, struc
  * first word is in `aside` (ended by NULL) are known to have no say in a fabric. */
 void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
                 const char *const *aside);
-/* The value of `hostname`, NULL: none. */
-const char *lines_hostname(struct lines *lines, uint32_t *ret_number);
+/* Reads the lines and makes the device that `hostname`, or else the caller or the file, names.  As lines_read(). */
+int lines_begin(struct config_set *set, const struct config_text *text, const struct lines_grammar *grammar,
+                const char *nos, struct lines *ret_lines, uint32_t *ret_device);
 /* Words of this configuration that are plainly of RoCE. */
 bool lines_about_roce(const char *text);
-/* Counts how many of `word` (ended by NULL) begin a line of the text, for guesses: at most one a word. */
-unsigned lines_begin_with(const char *text, size_t length, const char *const *word);
+/* A guess's answer for such a text: how many of `own` (ended by NULL) begin a line of it, against `others`. */
+int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others);
 
 #endif

@@ -61,7 +61,7 @@ static void read_interface(const struct asked *asked, const struct tree *interfa
         config_note(set, at, NULL, asked->device, CONFIG_NONE, "the neighbour of %.60s has no name", interface->key);
         return;
     }
-    uint32_t other = links_device(set, named->key);
+    uint32_t other = config_device_find(set, named->key);
     if (other == CONFIG_NONE) other = config_device(set, at, named->key, NULL, !forwards(named));
     links_join(set, at, asked->device, links_port(set, at, asked->device, interface->key), other,
                links_port(set, at, other, there));
@@ -79,7 +79,7 @@ static int import(struct config_set *set, const struct config_text *text)
         return -EINVAL;
     }
     const char *name = config_device_name(set, text);
-    uint32_t device = links_device(set, name);
+    uint32_t device = config_device_find(set, name);
     const struct tree *first = list->first ? list->first : list;
     const char *port =
         first->type == TREE_MAP && first->first && list->type == TREE_LIST ? first->first->key : first->key;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/losses.h"
 #include "config/nvue_int.h"
 
 static bool line_begins(const char *text, const char *with)
@@ -39,9 +40,43 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "swp%u", fabric->port[port].index + 1u);
 }
 
+static const struct config_can can = {
+    .port_maps = true,
+    .queue_map = true,
+    .port_lossless = true,
+    .pfc_one_way = true,
+    .xoff = true,
+    .times = true,
+    .strict_below = true,
+    .cable = true,
+    .mtu_least = NVUE_MTU_MIN + NVUE_MTU_OVER,
+    .mtu_most = NVUE_MTU_MAX + NVUE_MTU_OVER,
+    .poll_ms = {NVUE_POLL_MIN_MS, NVUE_POLL_MAX_MS},
+    .detect_ms = {NVUE_POLL_MIN_MS, NVUE_POLL_MAX_MS *NVUE_ROBUSTNESS_MAX},
+    .polls_least = 1,
+    .rate_step_bps = NVUE_RATE_STEP,
+};
+
+static const char *const shows[] = {
+    "nv config diff",
+    "nv show interface swp1 qos pfc",
+    "nv show interface swp1 qos mapping",
+    "nv show interface swp1 qos egress-scheduler",
+    "nv show interface swp1 qos congestion-control",
+    "nv show interface swp1 counters qos",
+    "nv show interface swp1 qos pfc-watchdog",
+    NULL,
+};
+
+static const char *const chips[] = {"spectrum", "generic", NULL};
+
 const struct config_format config_nvue = {
     .name = "nvue",
     .suffix = "yaml",
+    .comment = "#",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
     .guess = guess,
     .import = nvue_import,
     .emit = nvue_emit_yaml,
@@ -52,6 +87,10 @@ const struct config_format config_nvue = {
 const struct config_format config_nvue_set = {
     .name = "nvue-set",
     .suffix = "txt",
+    .comment = "#",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
     .import = nvue_import,
     .emit = nvue_emit_commands,
     .port_name = port_name,

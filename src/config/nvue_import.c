@@ -8,7 +8,8 @@
  * from 150000 to 1500000 bytes on queues 0 and 3, PFC on priority 3 (not in the lossy modes) for 100 m of cable.
  * What is said of default-global besides lies over that.
  *
- * The watchdog is a port's here and a switch's in a fabric: on where a port has it, a note where a port pauses without.
+ * The watchdog is a port's here and a switch's in a fabric: on where a port has it, and not watched where a port pauses
+ * without.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include "base/units.h"
 #include "config/nvue_int.h"
 
+#define WORK_MOST                                                                                                      \
+    4000000u /* settings of interfaces, each counted for every interface of its range; more is no switch */
 #define KINDS 5
 enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC };
 static const char *const kind_names[KINDS] = {"mapping", "egress-queue-mapping", "egress-scheduler",
@@ -25,7 +28,7 @@ static const char *const kind_names[KINDS] = {"mapping", "egress-queue-mapping",
 struct curve {
     bool on;
     int64_t min, max, probability;
-    uint32_t line;
+    uint32_t line, min_line, max_line; /* the last two 0: as the first */
 };
 
 struct profile { /* of one kind; only that kind's members count */
@@ -38,10 +41,12 @@ struct profile { /* of one kind; only that kind's members count */
     uint8_t queue[FABRIC_PRIOS];
     bool strict[FABRIC_PRIOS], scheduled[FABRIC_PRIOS];
     int64_t weight[FABRIC_PRIOS];
+    uint32_t scheduled_line[FABRIC_PRIOS], weight_line[FABRIC_PRIOS]; /* 0: the profile's own */
     struct curve curve[FABRIC_PRIOS];
     unsigned priorities;
     bool rx, tx;
-    int64_t xoff, xon, buffer, cable; /* -1: not said */
+    int64_t xoff, xon, buffer, cable;                                /* -1: not said */
+    uint32_t pfc_line, xoff_line, xon_line, buffer_line, cable_line; /* 0: the profile's own */
 };
 
 struct port {
@@ -62,7 +67,9 @@ struct nvue {
     struct port *port;
     uint32_t ports, ports_room;
     int64_t poll, robustness;
-    const char *seen[64]; /* sections that are not read, told once each */
+    uint32_t poll_line, robustness_line; /* 0: not said */
+    uint64_t work;                       /* of WORK_MOST */
+    const char *seen[64];                /* sections that are not read, told once each */
     uint32_t seens;
 };
 
@@ -151,7 +158,7 @@ static struct profile *profile_get(struct nvue *in, enum kind kind, const char *
     return as;
 }
 
-static void roce_defaults(struct nvue *in, uint32_t line, bool lossless, int64_t cable)
+static void roce_defaults(struct nvue *in, uint32_t line, bool lossless, int64_t cable, uint32_t cable_line)
 {
     static const char *const global = "default-global";
 
@@ -166,11 +173,12 @@ static void roce_defaults(struct nvue *in, uint32_t line, bool lossless, int64_t
     }
     struct profile *marking = profile_get(in, MARKING, global, line);
     for (unsigned q = 0; marking && q <= 3; q += 3)
-        marking->curve[q] = (struct curve){true, 150000, 1500000, 100, line};
+        marking->curve[q] = (struct curve){true, 150000, 1500000, 100, line, 0, 0};
     struct profile *pfc = lossless ? profile_get(in, PFC, global, line) : NULL;
     if (!pfc) return;
     pfc->priorities = 1u << 3;
     pfc->cable = cable;
+    pfc->cable_line = cable_line;
 }
 
 static bool on_word(const char *word)
@@ -185,7 +193,7 @@ static bool off_word(const char *word)
 /* First: what `qos roce` sets lies below all that is said besides. */
 static void read_roce(struct nvue *in)
 {
-    uint32_t line = 0;
+    uint32_t line = 0, cable_line = 0;
     bool on = false, off = false, lossless = true;
     int64_t cable = NVUE_CABLE_DEFAULT_M;
 
@@ -198,9 +206,9 @@ static void read_roce(struct nvue *in)
         const char *value = fact->words > 3 ? fact->word[3] : "";
         if ((strcmp(key, "enable") == 0 || strcmp(key, "state") == 0) && off_word(value)) off = true;
         if (strcmp(key, "mode") == 0) lossless = strncmp(value, "lossy", 5) != 0;
-        if (strcmp(key, "cable-length") == 0) value_of(in, fact, 3, 1, 100000, &cable);
+        if (strcmp(key, "cable-length") == 0 && value_of(in, fact, 3, 1, 100000, &cable)) cable_line = fact->line;
     }
-    if (on && !off) roce_defaults(in, line, lossless, cable);
+    if (on && !off) roce_defaults(in, line, lossless, cable, cable_line);
 }
 
 /* --- profiles: qos KIND NAME ... --- */
@@ -212,6 +220,9 @@ static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct p
 
     if (strcmp(key, "trust") == 0 && fact->words > 4) {
         as->pcp = strcmp(fact->word[4], "l2") == 0 || strcmp(fact->word[4], "pcp") == 0;
+        if (strcmp(fact->word[4], "port") == 0) /* all packets get the port's own priority */
+            config_assume(in->set, at_line(in, fact->line), in->device, CONFIG_NONE,
+                          "mapping %.60s trusts nothing: taken as if it trusted dscp", as->name);
         return true;
     }
     bool dscp = strcmp(key, "dscp") == 0, pcp = strcmp(key, "pcp") == 0;
@@ -251,6 +262,7 @@ static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, st
         as->scheduled[q] = true;
         if (mode) as->strict[q] = strcmp(value, "strict") == 0;
         if (weight) as->weight[q] = got;
+        *(mode ? &as->scheduled_line[q] : &as->weight_line[q]) = fact->line;
     }
     return true;
 }
@@ -274,8 +286,8 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct p
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(bits >> q & 1)) continue;
         if (ecn) as->curve[q].on = on_word(value);
-        if (min) as->curve[q].min = got;
-        if (max) as->curve[q].max = got;
+        if (min) as->curve[q].min = got, as->curve[q].min_line = fact->line;
+        if (max) as->curve[q].max = got, as->curve[q].max_line = fact->line;
         if (chance) as->curve[q].probability = got;
         as->curve[q].line = fact->line;
     }
@@ -292,7 +304,11 @@ static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profi
                                                         : NULL;
 
     if (into) {
-        value_of(in, fact, 4, 0, UINT32_MAX, into);
+        uint32_t *line = into == &as->xoff     ? &as->xoff_line
+                         : into == &as->xon    ? &as->xon_line
+                         : into == &as->buffer ? &as->buffer_line
+                                               : &as->cable_line;
+        if (value_of(in, fact, 4, 0, UINT32_MAX, into)) *line = fact->line;
         return true;
     }
     if (strcmp(key, "rx") == 0 || strcmp(key, "tx") == 0) {
@@ -302,20 +318,28 @@ static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profi
     if (strcmp(key, "switch-priority") != 0 || fact->words < 5) return false;
     uint64_t bits = list_bits(fact->word[4], 8);
     as->priorities |= (unsigned)bits;
+    as->pfc_line = fact->line;
     return bits != 0;
 }
 
 static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
 {
     if (fact->words < 2) return true;
-    if (strcmp(fact->word[1], "roce") == 0 || strcmp(fact->word[1], "traffic-pool") == 0) return true;
+    if (strcmp(fact->word[1], "roce") == 0) {
+        const char *key = fact->words > 2 ? fact->word[2] : "enable";
+        return !strcmp(key, "enable") || !strcmp(key, "state") || !strcmp(key, "mode") || !strcmp(key, "cable-length");
+    }
+    if (strcmp(fact->word[1], "remark") == 0 && fact->words > 4 && strcmp(fact->word[3], "rewrite") == 0 &&
+        (strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0)) {
+        config_note(in->set, at_line(in, fact->line), "MAP004", in->device, CONFIG_NONE,
+                    "remark %.60s: packets leave with another DSCP than they came with", fact->word[2]);
+        return true;
+    }
     if (strcmp(fact->word[1], "pfc-watchdog") == 0 && fact->words > 3) {
-        if (strcmp(fact->word[2], "polling-interval") == 0)
-            value_of(in, fact, 3, 1, 1000000, &in->poll);
-        else if (strcmp(fact->word[2], "robustness") == 0)
-            value_of(in, fact, 3, 1, 1000, &in->robustness);
-        else
-            return false;
+        bool poll = strcmp(fact->word[2], "polling-interval") == 0;
+        if (!poll && strcmp(fact->word[2], "robustness") != 0) return false;
+        if (value_of(in, fact, 3, 1, poll ? 1000000 : 1000, poll ? &in->poll : &in->robustness))
+            *(poll ? &in->poll_line : &in->robustness_line) = fact->line;
         return true;
     }
     for (int kind = 0; kind < KINDS; kind++) {
@@ -381,6 +405,19 @@ static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32
     return true;
 }
 
+/* A packet that enters a tunnel needs its DSCP outside too, or the fabric in between does not see its class. */
+static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
+{
+    bool dscp = fact->words > 5 && strcmp(fact->word[1], "vxlan") == 0 && strcmp(fact->word[3], "dscp") == 0 &&
+                strcmp(fact->word[4], "action") == 0;
+
+    if (!dscp) return false;
+    if (strcmp(fact->word[2], "encapsulation") == 0 && strcmp(fact->word[5], "copy") != 0)
+        config_note(in->set, at_line(in, fact->line), "MAP004", in->device, CONFIG_NONE,
+                    "vxlan: a packet's DSCP is not copied to the outside ('%.20s')", fact->word[5]);
+    return true;
+}
+
 static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char *name)
 {
     uint32_t p = CONFIG_NONE;
@@ -420,6 +457,8 @@ static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
         if (digits > 0 && digits < sizeof(prefix)) snprintf(prefix, sizeof(prefix), "%.*s", (int)digits, at);
         unsigned long first = strtoul(at + digits, NULL, 10), last = dash ? strtoul(dash + 1, NULL, 10) : first;
         if (head == digits || last > first + 4096) return false;
+        in->work += last >= first ? last - first + 1 : 1;
+        if (in->work > WORK_MOST) return false;
         for (unsigned long i = first; i <= last; i++) {
             snprintf(name, sizeof(name), "%s%lu", prefix, i);
             known = read_port(in, fact, name) && known;
@@ -464,29 +503,40 @@ static const struct profile *profile_for(struct nvue *in, const struct port *por
     return as;
 }
 
+static uint32_t or_line(uint32_t line, uint32_t other)
+{
+    return line ? line : other;
+}
+
 static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 {
     struct port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
-    struct origin at = at_line(in, as ? as->line : port->line[PFC] ? port->line[PFC] : 1);
+    struct origin at = at_line(in, as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], 1));
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
     config_say_bits(in->set, at, in->device, p, "pfc.rx", as && as->rx ? bits : 0);
     config_say_bits(in->set, at, in->device, p, "pfc.tx", as && as->tx ? bits : 0);
-    if (port->pfc && as->cable != 0)
-        config_say(in->set, at, in->device, p, "headroom-cable", "%lldm",
+    /* room that is given in bytes was chosen for no cable in particular, unless that is given too */
+    if (port->pfc && as->cable != 0 && (as->cable_line || as->buffer < 0))
+        config_say(in->set, at_line(in, or_line(as->cable_line, as->line)), in->device, p, "headroom-cable", "%lldm",
                    as->cable > 0 ? (long long)as->cable : (long long)NVUE_CABLE_DEFAULT_M);
 }
 
 static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as)
 {
     bool lossless = in->port[p].pfc >> tc & 1;
-    struct origin at = at_line(in, as ? as->line : 1);
+    struct origin at = at_line(in, as ? or_line(as->pfc_line, as->line) : 1);
 
     config_say_class(in->set, at, in->device, p, tc, "lossless", lossless ? "true" : "false");
     if (!lossless || as->xoff < 0) return;
+    at = at_line(in, or_line(as->xoff_line, as->line));
+    config_say_class(in->set, at, in->device, p, tc, "reserved", "0B"); /* the threshold is of all of it */
     config_say_class(in->set, at, in->device, p, tc, "xoff", "%lldB", (long long)as->xoff);
-    if (as->xon >= 0) config_say_class(in->set, at, in->device, p, tc, "xon", "%lldB", (long long)as->xon);
+    if (as->xon >= 0)
+        config_say_class(in->set, at_line(in, or_line(as->xon_line, as->line)), in->device, p, tc, "xon", "%lldB",
+                         (long long)as->xon);
+    at = at_line(in, or_line(as->buffer_line, as->line));
     if (as->buffer >= as->xoff)
         config_say_class(in->set, at, in->device, p, tc, "headroom", "%lldB", (long long)(as->buffer - as->xoff));
     else if (as->buffer >= 0)
@@ -509,8 +559,10 @@ static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct pro
         config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
         return;
     }
-    config_say_class(in->set, at, in->device, p, tc, "ecn.min", "%lldB", (long long)curve->min);
-    config_say_class(in->set, at, in->device, p, tc, "ecn.max", "%lldB", (long long)curve->max);
+    config_say_class(in->set, at_line(in, or_line(curve->min_line, curve->line)), in->device, p, tc, "ecn.min", "%lldB",
+                     (long long)curve->min);
+    config_say_class(in->set, at_line(in, or_line(curve->max_line, curve->line)), in->device, p, tc, "ecn.max", "%lldB",
+                     (long long)curve->max);
     config_say_class(in->set, at, in->device, p, tc, "ecn.probability", "%lld%%", (long long)curve->probability);
 }
 
@@ -530,11 +582,12 @@ static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, con
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         unsigned q = queue[tc];
         if (!(classes >> tc & 1) || !as->scheduled[q]) continue;
-        config_say_class(in->set, at_line(in, as->line), in->device, p, tc, "strict", as->strict[q] ? "true" : "false");
+        config_say_class(in->set, at_line(in, or_line(as->scheduled_line[q], as->line)), in->device, p, tc, "strict",
+                         as->strict[q] ? "true" : "false");
         if (as->strict[q] || (shared >> q & 1) || !sum || !as->weight[q]) continue;
         shared |= 1u << q; /* a queue's share is said for the lowest of its classes */
         uint64_t ppm = (uint64_t)(as->weight[q] * 1000000 / sum);
-        config_say_class(in->set, at_line(in, as->line), in->device, p, tc, "share", "%s",
+        config_say_class(in->set, at_line(in, or_line(as->weight_line[q], as->line)), in->device, p, tc, "share", "%s",
                          unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
     }
 }
@@ -584,17 +637,19 @@ static void say_watchdog(struct nvue *in)
         pauses = pauses || in->port[p].pfc;
     }
     if (!any) {
-        if (pauses) config_say(in->set, at_line(in, 1), in->device, CONFIG_NONE, "watchdog", "false");
+        if (pauses) config_say(in->set, at_line(in, 0), in->device, CONFIG_NONE, "watchdog", "false");
         return;
     }
     long long detect = (long long)(in->poll * in->robustness);
-    config_say(in->set, at_line(in, 1), in->device, CONFIG_NONE, "watchdog.poll", "%lldms", (long long)in->poll);
-    config_say(in->set, at_line(in, 1), in->device, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
-    config_say(in->set, at_line(in, 1), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
+    uint32_t poll_line = or_line(in->poll_line, 1), detect_line = or_line(in->robustness_line, poll_line);
+    config_say(in->set, at_line(in, poll_line), in->device, CONFIG_NONE, "watchdog.poll", "%lldms",
+               (long long)in->poll);
+    config_say(in->set, at_line(in, detect_line), in->device, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
+    config_say(in->set, at_line(in, detect_line), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].pfc && !in->port[p].watchdog)
-            config_note(in->set, at_line(in, in->port[p].line[PFC] ? in->port[p].line[PFC] : 1), "WD001", in->device, p,
-                        "pauses and has no watchdog");
+            config_say(in->set, at_line(in, in->port[p].line[PFC] ? in->port[p].line[PFC] : 1), in->device, p,
+                       "watched", "false");
 }
 
 static int import_facts(struct nvue *in)
@@ -618,6 +673,7 @@ static int import_facts(struct nvue *in)
         bool known = false;
         if (strcmp(fact->word[0], "interface") == 0) known = read_interfaces(in, fact);
         if (strcmp(fact->word[0], "qos") == 0) known = read_qos(in, fact);
+        if (strcmp(fact->word[0], "nve") == 0) known = read_tunnel(in, fact);
         if (strcmp(fact->word[0], "system") == 0) known = fact->words > 1 && strcmp(fact->word[1], "hostname") == 0;
         if (!known) not_read(in, fact);
     }

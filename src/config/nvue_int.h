@@ -15,6 +15,10 @@
 #define NVUE_CABLE_DEFAULT_M 100u
 #define NVUE_POLL_DEFAULT_MS 100u
 #define NVUE_ROBUSTNESS_DEFAULT 3u
+#define NVUE_POLL_MIN_MS 100u
+#define NVUE_POLL_MAX_MS 5000u
+#define NVUE_ROBUSTNESS_MAX 1000u
+#define NVUE_RATE_STEP 1000000000u
 
 #define NVUE_WORDS 16
 struct nvue_fact { /* `nv set` without its two words; or the keys of a YAML value and the value */

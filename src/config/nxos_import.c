@@ -23,10 +23,12 @@ struct nxos_port { /* of an interface, or of a port-channel */
     const char *name;
     uint32_t line, channel;
     enum pfc_mode pfc;
-    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line, bridged_line;
-    bool watch, watch_off, down;
+    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
+    bool watch, down, routed;
     struct nxos_policy *qos, *out, *in;
     uint32_t qos_line, out_line, in_line;
+    const char *fec; /* NULL: not said */
+    uint32_t fec_line;
 };
 
 struct ports {
@@ -49,7 +51,11 @@ static void add_port(void *to, const char *name)
         ports->member[ports->members++] = p;
         return;
     }
-    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) return;
+    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+        config_note(ports->nxos->set, NXOS_AT(ports->nxos, ports->nxos->lines.line[ports->block].number), NULL,
+                    ports->nxos->device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
+        return;
+    }
     const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
     if (!copy) {
         ports->nxos->set->no_memory = true;
@@ -103,15 +109,23 @@ static void read_interface_line(struct nxos *nxos, struct line *line, struct nxo
                line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
         port->watch = false;
         port->watch_line = n;
-    } else if (line_take(line, "mtu #", &match)) {
-        if (match.number[0] >= 576 && match.number[0] <= 9216) port->mtu = (uint32_t)match.number[0];
+    } else if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= 9216) {
+        line->known = true;
+        port->mtu = (uint32_t)match.number[0];
         port->mtu_line = n;
-    } else if (line_take(line, "speed #", &match)) {
-        if (match.number[0] >= 100 && match.number[0] <= 1600000) port->rate_mbps = (uint32_t)match.number[0];
+    } else if (line_is(line, "speed #", &match) && match.number[0] >= 100 && match.number[0] <= 1600000) {
+        line->known = true;
+        port->rate_mbps = (uint32_t)match.number[0];
         port->rate_line = n;
+    } else if (line_take(line, "fec rs-fec ...", NULL) || line_take(line, "fec fc-fec ...", NULL) ||
+               line_take(line, "fec off", NULL)) {
+        port->fec = line->word[1][0] == 'r' ? "rs" : line->word[1][0] == 'f' ? "fc" : "none";
+        port->fec_line = n;
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_line = n;
+    } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
+        port->routed = line->words == 2;
     } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
         port->pause_line = n;
     } else if (line_take(line, "channel-group # ...", &match)) {
@@ -131,20 +145,14 @@ static void read_interface(struct ports *ports, uint32_t index)
 {
     struct nxos *nxos = ports->nxos;
     struct line *line = &nxos->lines.line[index];
-    char name[512];
-    size_t used = 0;
+    const char *name = lines_interface_name(&nxos->set->arena, line, "port-channel");
 
-    name[0] = 0;
-    for (uint32_t w = 1; w < line->words && used < sizeof(name) - 66; w++)
-        used += (size_t)snprintf(name + used, sizeof(name) - used, "%.64s", line->word[w]);
-    bool port = strncasecmp(name, "ethernet", 8) == 0 || strncasecmp(name, "port-channel", 12) == 0;
     line->known = true;
-    if (!port) { /* VLANs, loopbacks, management: no fabric port */
+    if (!name) { /* VLANs, loopbacks, management: no fabric port */
         for (uint32_t i = index + 1; i < line->end; i++)
             if (!lines_about_roce(nxos->lines.line[i].text)) nxos->lines.line[i].known = true;
         return;
     }
-    name[0] = name[0] == 'e' ? 'E' : name[0] == 'P' ? 'p' : name[0];
     ports->block = index;
     ports->members = 0;
     if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
@@ -176,6 +184,7 @@ static void join_channel(struct ports *ports, struct nxos_port *port)
         if (!port->mtu && channel->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
         if (port->pfc == PFC_UNSAID) port->pfc = channel->pfc, port->pfc_line = channel->pfc_line;
         if (!port->watch_line) port->watch = channel->watch, port->watch_line = channel->watch_line;
+        port->routed |= channel->routed;
     }
 }
 
@@ -222,6 +231,7 @@ static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_poli
         struct origin at = NXOS_AT(nxos, queue->pause_line);
         if (queue->buffer_bytes == NXOS_UNSAID) continue;
         config_say_class(nxos->set, at, nxos->device, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
+        config_say_class(nxos->set, at, nxos->device, port, q, "reserved", "0B"); /* the threshold is of all of it */
         config_say_class(nxos->set, at, nxos->device, port, q, "xon", "%lluB",
                          (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
         config_say_class(nxos->set, at, nxos->device, port, q, "headroom", "%lluB",
@@ -242,6 +252,12 @@ static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as
     bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
     bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
     config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
+    if (as->pfc == PFC_ON && !on && !as->down)
+        config_note(nxos->set, at, "PFC002", nxos->device, port,
+                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
+    if (on && as->routed && qos && qos->by_cos && !qos->by_dscp && !as->down)
+        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
+                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
     if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
     if (on && watchdog && !as->watch)
         config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
@@ -264,6 +280,7 @@ static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdo
     config_say(set, NXOS_AT(nxos, as->mtu_line ? as->mtu_line : as->line), nxos->device, port, "mtu", "%u",
                as->mtu ? as->mtu : 1500);
     if (as->rate_mbps) config_say(set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
+    if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
     if (as->down) config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
     say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
     for (unsigned q = 0; q < NXOS_PRIOS; q++) {
@@ -303,7 +320,8 @@ static const struct lines_foreign foreign[] = {
     {"hardware qos pfc-watchdog ...", "no such command; `priority-flow-control watch-dog-interval on` is meant"},
     {"congestion-control ecn ...", "no such command; ECN is `random-detect ... ecn` in a policy of type queuing"},
     {"priority-flow-control watch-dog-interval #", "watch-dog-interval takes on or off"},
-    {"priority-flow-control watch-dog ...", "`priority-flow-control watch-dog-interval on` is meant"},
+    {"priority-flow-control watch-dog on", "`priority-flow-control watch-dog-interval on` is meant"},
+    {"priority-flow-control watch-dog action ...", "`priority-flow-control watch-dog-interval on` is meant"},
     {"pause buffer-size #", "it needs pause-threshold and resume-threshold, in an input policy of type queuing"},
     {"random-detect ecn ...", "words in the order of EOS; `random-detect minimum-threshold ... ecn` is meant"},
     {"class type network-qos * / ...", "two commands in a line"},
@@ -375,8 +393,7 @@ static bool read_globals(struct nxos *nxos, struct ports *ports)
     if (watchdog)
         config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog.poll", "100ms");
     else
-        config_say(nxos->set, NXOS_AT(nxos, watch_line ? watch_line : 1), nxos->device, CONFIG_NONE, "watchdog",
-                   "false");
+        config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog", "false");
     return watchdog;
 }
 
@@ -386,13 +403,9 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     static const struct lines_grammar grammar = {opens, belongs};
     struct nxos nxos = {.set = set, .text = text};
     struct ports ports = {.nxos = &nxos};
-    uint32_t at = 1;
-    int result = lines_read(text->text, text->length, &grammar, &set->arena, &nxos.lines, text->errors);
+    int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
 
     if (result != 0) return result;
-    const char *name = lines_hostname(&nxos.lines, &at);
-    if (text->device || !name) name = config_device_name(set, text);
-    nxos.device = config_device(set, CONFIG_AT(text, at), name, "nxos", false);
     ports.port = ARENA_NEW(&set->arena, struct nxos_port, PORTS_MAX);
     ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX + 1);
     if (!ports.port || !ports.member) {

@@ -10,6 +10,9 @@
 
 #define NXOS_PRIOS 8
 #define NXOS_KBYTE 1000u
+#define NXOS_MTU_LEAST 576u
+#define NXOS_MTU_MOST 9216u
+#define NXOS_RATE_LEAST 100000000u /* bits a second that `speed` has a number for */
 #define NXOS_UNSAID UINT64_MAX
 
 enum nxos_type { NXOS_QOS, NXOS_NETWORK, NXOS_QUEUING, NXOS_OTHER };
@@ -27,6 +30,7 @@ struct nxos_class { /* class-map */
 
 struct nxos_queue {
     uint32_t share_ppm, share_line;
+    bool remaining;           /* the share is of what the fixed ones leave */
     bool strict, detect, ecn; /* detect: random-detect is there */
     bool noted;
     uint64_t min_bytes, max_bytes;

@@ -4,8 +4,8 @@
  * lossless), queuing (how is it served).  They meet in a number, the qos-group; whether they do is checked here, with
  * the line that does not.
  *
- * Class names are read in both queue modes (c-8q-nq3 and c-nq3, c-out-8q-q3 and c-out-q3).  Policing, shaping and the
- * types control-plane and plc are left over for lines_rest().
+ * Class names are read in both queue modes (c-8q-nq3 and c-nq3, c-out-8q-q3 and c-out-q3).  Policing, shaping and
+ * other types are left over for lines_rest(); the type control-plane is passed over.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ static struct nxos_policy *find_policy(struct nxos *nxos, enum nxos_type type, c
     return NULL;
 }
 
-/* `match dscp 24-31`, `match ip dscp 26`, `match cos 3,4`, `match qos-group 3`. */
+/* `match dscp 24-31`, `match ip dscp af31`, `match precedence 3`, `match cos 3,4`, `match qos-group 3`. */
 static void read_match(struct nxos *nxos, struct nxos_class *class, struct line *line)
 {
     uint32_t first = 2;
@@ -64,15 +64,19 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
     if (!line_is(line, "match * ...", NULL) || line->words < 3) return;
     if (strcmp(line->word[1], "ip") == 0 || strcmp(line->word[1], "ipv6") == 0) first = 3;
     const char *kind = line->word[first - 1];
-    unsigned below = strcmp(kind, "dscp") == 0                                    ? 64
-                     : strcmp(kind, "cos") == 0 || strcmp(kind, "qos-group") == 0 ? 8
-                                                                                  : 0;
-    if (below == 0) return;
+    bool dscp = strcmp(kind, "dscp") == 0, precedence = strcmp(kind, "precedence") == 0;
+    bool of_eight = precedence || strcmp(kind, "cos") == 0 || strcmp(kind, "qos-group") == 0;
+    if (!dscp && !of_eight) {
+        if (class->type == NXOS_QOS && nxos->device < nxos->set->devices)
+            nxos->set->device[nxos->device].unclear = true;
+        return;
+    }
     for (uint32_t w = first; w < line->words; w++)
-        if (!lines_bits(line->word[w], below, &bits)) return;
+        if (!(dscp ? lines_dscps(line->word[w], &bits) : lines_bits(line->word[w], 8, &bits))) return;
     line->known = true;
-    if (below == 64) {
-        class->dscps |= bits;
+    if (dscp || precedence) {
+        for (unsigned d = 0; d < 64; d++)
+            if (bits >> (precedence ? d / 8 : d) & 1) class->dscps |= UINT64_C(1) << d;
         class->by_dscp = true;
     } else if (strcmp(kind, "cos") == 0) {
         class->cos |= (uint8_t)bits;
@@ -83,6 +87,16 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
     if (class->all && class->by_dscp && class->by_cos)
         config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP001", nxos->device, CONFIG_NONE,
                     "class-map %.60s is match-all: a packet has to match dscp and cos together", class->name);
+}
+
+/* What polices the switch's own processor has no say in what it forwards. */
+static void pass_control_plane(struct nxos *nxos, uint32_t index)
+{
+    struct line *line = &nxos->lines.line[index];
+
+    if (line->words < 3 || strcmp(line->word[1], "type") != 0 || strcmp(line->word[2], "control-plane") != 0) return;
+    for (uint32_t i = index; i < line->end; i++)
+        nxos->lines.line[i].known = true;
 }
 
 static void read_class_map(struct nxos *nxos, uint32_t index)
@@ -97,7 +111,10 @@ static void read_class_map(struct nxos *nxos, uint32_t index)
     }
     bool all = w < line->words && strcmp(line->word[w], "match-all") == 0;
     if (all || (w < line->words && strcmp(line->word[w], "match-any") == 0)) w++;
-    if (w >= line->words || type == NXOS_OTHER) return;
+    if (w >= line->words || type == NXOS_OTHER) {
+        pass_control_plane(nxos, index);
+        return;
+    }
     line->known = true;
     struct nxos_class *class = find_class(nxos, type, line->word[w]);
     if (!class) {
@@ -129,7 +146,12 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
     }
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
         struct line *set = &nxos->lines.line[i];
-        if (!line_take(set, "set qos-group #", &match) || match.number[0] >= NXOS_PRIOS) continue;
+        if (line_take(set, "set dscp *", &match) || line_take(set, "set ip dscp *", &match) ||
+            line_take(set, "set precedence *", &match))
+            config_note(nxos->set, NXOS_AT(nxos, set->number), "MAP004", nxos->device, CONFIG_NONE,
+                        "packets of class %.60s leave with another DSCP than they came with", name);
+        if (!line_is(set, "set qos-group #", &match) || match.number[0] >= NXOS_PRIOS) continue;
+        set->known = true;
         uint8_t group = (uint8_t)match.number[0];
         for (unsigned d = 0; d < 64; d++) {
             if (rest ? policy->dscp_line[d] : !(class && class->dscps >> d & 1)) continue;
@@ -182,14 +204,15 @@ static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, st
         bool pause = false;
         unsigned priority = 0;
 
-        if (line_take(inner, "pause pfc-cos #", &match) || line_take(inner, "pause no-drop pfc-cos #", &match)) {
-            pause = match.number[0] < NXOS_PRIOS;
+        if (line_is(inner, "pause pfc-cos #", &match) || line_is(inner, "pause no-drop pfc-cos #", &match)) {
+            pause = inner->known = match.number[0] < NXOS_PRIOS;
             priority = (unsigned)match.number[0] & 7u;
         } else if (line_take(inner, "pause no-drop", NULL)) {
             pause = true;
             priority = group > 0 ? (unsigned)group : 0;
         } else if (line_take(inner, "mtu #", NULL) || line_take(inner, "no pause", NULL) ||
-                   line_take(inner, "congestion-control tail-drop", NULL)) {
+                   line_take(inner, "congestion-control tail-drop", NULL) ||
+                   line_take(inner, "no congestion-control random-detect", NULL)) {
             continue;
         }
         if (!pause) continue;
@@ -268,8 +291,11 @@ static void read_queuing_line(struct nxos *nxos, struct line *line, struct nxos_
 {
     struct line_match match;
 
-    if (line_take(line, "bandwidth remaining percent #", &match) || line_take(line, "bandwidth percent #", &match)) {
-        queue->share_ppm = match.number[0] <= 100 ? (uint32_t)match.number[0] * 10000 : 0;
+    bool remaining = line_is(line, "bandwidth remaining percent #", &match);
+    if ((remaining || line_is(line, "bandwidth percent #", &match)) && match.number[0] <= 100) {
+        line->known = true;
+        queue->share_ppm = (uint32_t)match.number[0] * 10000;
+        queue->remaining = remaining;
         queue->share_line = line->number;
     } else if (line_take(line, "priority level #", NULL) || line_take(line, "priority", NULL)) {
         queue->strict = true;
@@ -318,22 +344,32 @@ static struct nxos_policy *add_policy(struct nxos *nxos, enum nxos_type type, co
     return policy;
 }
 
-/* The shares of a policy that add up to more cannot be held by a fabric file, and mean nothing on the switch. */
+/* Shares of the line and shares of what these leave.  Either that adds up to more than all cannot be held by a fabric
+ * file, and means nothing on the switch; the two together may, and then the latter are less of the line than said. */
 static void check_shares(struct nxos *nxos, struct nxos_policy *policy)
 {
-    uint64_t sum = 0;
+    uint64_t sum[2] = {0};
     uint32_t last = 0;
 
     for (int q = 0; q < NXOS_PRIOS; q++) {
-        if (policy->queue[q].strict) continue;
-        sum += policy->queue[q].share_ppm;
-        if (policy->queue[q].share_line > last) last = policy->queue[q].share_line;
+        const struct nxos_queue *queue = &policy->queue[q];
+        if (queue->strict) continue;
+        sum[queue->remaining] += queue->share_ppm;
+        if (queue->share_line > last) last = queue->share_line;
     }
-    if (sum <= 1000000) return;
-    config_note(nxos->set, NXOS_AT(nxos, last), "SCH001", nxos->device, CONFIG_NONE,
-                "the shares of policy-map %.60s add up to %u%%", policy->name, (unsigned)(sum / 10000));
-    for (int q = 0; q < NXOS_PRIOS; q++)
-        policy->queue[q].share_ppm = 0;
+    bool over = sum[0] > 1000000 || sum[1] > 1000000;
+    if (over)
+        config_note(nxos->set, NXOS_AT(nxos, last), "SCH001", nxos->device, CONFIG_NONE,
+                    "the shares of policy-map %.60s add up to %u%%", policy->name,
+                    (unsigned)((sum[0] > sum[1] ? sum[0] : sum[1]) / 10000));
+    if (sum[0] + sum[1] <= 1000000) return;
+    for (int q = 0; q < NXOS_PRIOS; q++) {
+        struct nxos_queue *queue = &policy->queue[q];
+        if (over)
+            queue->share_ppm = 0;
+        else if (queue->remaining)
+            queue->share_ppm = (uint32_t)((uint64_t)queue->share_ppm * (1000000 - sum[0]) / 1000000);
+    }
 }
 
 static void read_policy_map(struct nxos *nxos, uint32_t index)
@@ -342,7 +378,10 @@ static void read_policy_map(struct nxos *nxos, uint32_t index)
     bool typed = line->words > 3 && strcmp(line->word[1], "type") == 0;
     enum nxos_type type = typed ? type_of(line->word[2]) : NXOS_QOS;
 
-    if (type == NXOS_OTHER || line->words < 2) return;
+    if (type == NXOS_OTHER || line->words < 2) {
+        pass_control_plane(nxos, index);
+        return;
+    }
     struct nxos_policy *policy = add_policy(nxos, type, line, line->word[line->words - 1]);
     if (!policy) return;
     line->known = true;

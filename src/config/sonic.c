@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first of a model is the one that is written. */
+#include "config/losses.h"
+
 const struct sonic_sku sonic_skus[] = {
     {"spectrum1", "SN2700"},
     {"spectrum2", "SN3700"},
@@ -64,9 +65,56 @@ void sonic_port_name(const struct fabric *fabric, uint32_t port, char *buf, size
     snprintf(buf, size, "Ethernet%u", fabric->port[port].index * lanes);
 }
 
+static const struct config_can can = {
+    .port_maps = true,
+    .queue_map = true,
+    .group_map = true,
+    .port_lossless = true,
+    .pfc_none = true,
+    .pfc_any = true,
+    .pfc_obey_all = true,
+    .alpha = true,
+    .xoff = true,
+    .class_xoff = true,
+    .reserved = true,
+    .limit = true,
+    .pool = true,
+    .buffer = true,
+    .watched = true,
+    .times = true,
+    .restore = true,
+    .action = true,
+    .strict_below = true,
+    .cable = true,
+    .mtu_least = SONIC_MTU_MIN + SONIC_MTU_OVER,
+    .mtu_most = SONIC_MTU_MAX + SONIC_MTU_OVER,
+    .step_ms = 1,
+    .poll_ms = {SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS},
+    .detect_ms = {SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS},
+    .restore_ms = {SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS},
+    .polls_least = 1,
+    .rate_step_bps = SONIC_RATE_STEP,
+};
+
+static const char *const shows[] = {
+    "show pfc priority",
+    "show pfc counters",
+    "pfcwd show config",
+    "pfcwd show stats",
+    "ecnconfig -l",
+    "mmuconfig -l",
+    "show buffer configuration",
+    "show priority-group drop counters",
+    NULL,
+};
+
+/* No chip here is without a switch that runs it. */
 const struct config_format config_sonic = {
     .name = "sonic",
     .suffix = "json",
+    .comment = "//",
+    .shows = shows,
+    .can = &can,
     .guess = sonic_guess,
     .import = sonic_import,
     .emit = sonic_emit,

@@ -12,6 +12,7 @@
 #define SONIC_MTU_MIN 68u
 #define SONIC_MTU_MAX 9216u
 #define SONIC_MTU_DEFAULT 9100u
+#define SONIC_RATE_STEP 1000000u /* bits a second: of `speed` */
 /* Ranges of the published YANG models. */
 #define SONIC_TH_MIN (-8)
 #define SONIC_TH_MAX 7
@@ -22,7 +23,7 @@
 #define SONIC_POLL_MIN_MS 100u
 #define SONIC_POLL_MAX_MS 1000u
 
-struct sonic_sku { /* a model of models.def, and a hardware unit that has it */
+struct sonic_sku { /* a model of models.def, and part of the name of a hardware unit that has it */
     const char *model, *sku;
 };
 extern const struct sonic_sku sonic_skus[]; /* ends with a NULL model */

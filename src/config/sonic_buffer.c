@@ -84,6 +84,7 @@ static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct
     sonic_read(in, profile, "xon", 0, UINT32_MAX, &xon);
     sonic_read(in, profile, "xoff", 0, UINT32_MAX, &xoff);
     in->port[p].lossless |= 1u << tc;
+    in->port[p].set_aside |= 1u << tc;
     config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "lossless", "true");
     config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "headroom", "%lldB", (long long)xoff);
     int64_t reserved = pool ? size : size > xoff ? size - xoff : 0;
@@ -137,8 +138,9 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
     const char *name = sonic_field(row, "profile", NULL);
 
     if (!row) {
-        /* No group here: with buffers elsewhere in the file it is lossy, without them PFC decides. */
-        if (pauses && !in->has_buffers)
+        /* No group here.  The switch adds one itself for a priority that pauses, by its table for the rate and the
+         * cable; without a cable it does not, and then the group is lossy where the file has buffers at all. */
+        if (pauses && (!in->has_buffers || port->cable))
             say_dynamic(in, p, tc, at);
         else
             config_say_class(in->set, at, in->device, p, tc, "lossless", "false");

@@ -7,9 +7,14 @@
  * and schedulers numbered.  Buffers are static ("traditional"): the headroom that the fabric states is written, and
  * not left to the switch's own model.
  *
- * What the tables cannot hold is rounded to what they can: a threshold to the power of two below it, a probability
- * and a weight to whole percents, watchdog times into their ranges.  Not written: 802.3x pause, pause quanta, the map
- * of the field that is not trusted, receive and transmit pauses that differ otherwise than `pfc_asym` does.
+ * The file is for merging into a switch that runs (`config load`), so it does not name what belongs to the unit:
+ * hwsku, and the lanes, alias and index of ports.  Profiles of lossless groups are called as buffermgrd calls its own,
+ * pg_lossless_SPEED_CABLE_profile: it makes one from the platform's table for each speed and cable that it meets,
+ * unless there is one of that name.
+ *
+ * What the tables cannot hold is rounded to what they can, and named at the head (sonic.c has the table).  Not written:
+ * 802.3x pause, pause quanta, the map of the field that is not trusted, receive and transmit pauses that differ
+ * otherwise than `pfc_asym` does.
  *
  * The ingress pool's size is what is left for sharing: `size` of a lossless profile is its reserve and, where
  * headroom is not a pool, its headroom, and those are outside the pool.
@@ -30,7 +35,8 @@ struct kinds { /* distinct pieces of settings, by content */
 
 struct pg_profile {
     uint64_t size, xon, xoff, xon_offset;
-    int64_t th; /* dynamic: the exponent; static: bytes */
+    int64_t th;                  /* dynamic: the exponent; static: bytes */
+    uint64_t speed_mbps, metres; /* of a lossless one's port: its name has them */
     uint8_t lossless, dynamic;
 };
 
@@ -66,8 +72,7 @@ struct plan {
 
 static const struct fabric_settings *settings_of(const struct plan *plan, uint32_t p)
 {
-    const struct fabric *fabric = plan->emit->fabric;
-    return &fabric->settings[fabric->port[plan->node->first_port + p].settings];
+    return config_settings(plan->emit, plan->node->first_port + p);
 }
 
 static uint32_t kind_of(struct plan *plan, struct kinds *kinds, const void *content, size_t size)
@@ -97,7 +102,7 @@ static int exponent(uint32_t num, uint32_t den)
     return th;
 }
 
-static uint32_t plan_pg(struct plan *plan, const struct fabric_pg *pg)
+static uint32_t plan_pg(struct plan *plan, const struct fabric_port *port, const struct fabric_pg *pg)
 {
     struct pg_profile as;
 
@@ -107,6 +112,8 @@ static uint32_t plan_pg(struct plan *plan, const struct fabric_pg *pg)
     as.dynamic = pg->lossless && pg->dynamic;
     as.th = as.dynamic ? exponent(pg->alpha_num, pg->alpha_den) : (int64_t)plan->buffer_bytes;
     if (pg->lossless) {
+        as.speed_mbps = port->rate_bps / SONIC_RATE_STEP;
+        as.metres = config_metres(port->cable_mm);
         as.xon = pg->reserved_bytes;
         as.xoff = pg->headroom_bytes;
         as.xon_offset = pg->xon_offset_bytes;
@@ -129,24 +136,21 @@ static uint32_t plan_queue(struct plan *plan, const struct fabric_queue *queue, 
     return kind_of(plan, &plan->queue, &as, sizeof(as));
 }
 
-static uint32_t percent(uint32_t ppm)
-{
-    uint32_t whole = (ppm + 5000) / 10000;
-    return whole < 1 ? 1 : whole > 100 ? 100 : whole;
-}
-
-static void plan_queues(struct plan *plan, struct port_plan *port, const struct fabric_settings *settings)
+static void plan_queues(struct plan *plan, uint32_t p, struct port_plan *port, const struct fabric_settings *settings)
 {
     const struct fabric *fabric = plan->emit->fabric;
+    unsigned percent[FABRIC_PRIOS];
 
+    config_percents(settings, config_queues(fabric, settings), false, percent);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
         port->wred[q] = port->sched[q] = port->pg[q] = port->queue[q] = CONFIG_NONE;
     for (uint32_t c = 0; c < fabric->class_count; c++) {
         unsigned tc = fabric->classes[c].priority, q = settings->tc_to_queue[tc], g = settings->tc_to_pg[tc];
         const struct fabric_queue *queue = &settings->queue[q];
-        struct sched sched = {queue->strict ? 0 : percent(queue->share_ppm)};
+        struct sched sched = {percent[q]};
 
-        if (port->pg[g] == CONFIG_NONE) port->pg[g] = plan_pg(plan, &settings->pg[g]);
+        if (port->pg[g] == CONFIG_NONE)
+            port->pg[g] = plan_pg(plan, &fabric->port[plan->node->first_port + p], &settings->pg[g]);
         if (port->queue[q] != CONFIG_NONE) continue;
         port->queue[q] = plan_queue(plan, queue, settings->lossless >> tc & 1);
         port->sched[q] = kind_of(plan, &plan->sched, &sched, sizeof(sched));
@@ -155,7 +159,7 @@ static void plan_queues(struct plan *plan, struct port_plan *port, const struct 
         memset(&wred, 0, sizeof(wred));
         wred.min = queue->ecn.min_bytes;
         wred.max = queue->ecn.max_bytes;
-        wred.percent = percent(queue->ecn.probability_ppm);
+        wred.percent = config_percent(queue->ecn.probability_ppm);
         port->wred[q] = kind_of(plan, &plan->wred, &wred, sizeof(wred));
     }
 }
@@ -197,7 +201,7 @@ static bool plan_ports(struct plan *plan)
         port->pg_map = kind_of(plan, &plan->pg_map, settings->tc_to_pg, sizeof(settings->tc_to_pg));
         memcpy(pfc_to_queue, settings->tc_to_queue, sizeof(pfc_to_queue)); /* a pause of p stops the class of p */
         port->pfc_map = kind_of(plan, &plan->pfc_map, pfc_to_queue, sizeof(pfc_to_queue));
-        plan_queues(plan, port, settings);
+        plan_queues(plan, p, port, settings);
     }
     return true;
 }
@@ -271,17 +275,9 @@ static void bits_text(unsigned bits, char buf[32])
 
 static void emit_metadata(struct plan *plan)
 {
-    static const char *const types[FABRIC_ROLES] = {"Server", "ToRRouter", "LeafRouter", "SpineRouter", "ToRRouter"};
-
     table(plan, "DEVICE_METADATA", "which device this is; buffers are static: the headroom below is what is used");
     row(plan, "localhost");
     field(plan, "hostname", "%s", plan->node->name);
-    field(plan, "type", "%s", types[plan->node->role]);
-    for (const struct sonic_sku *sku = sonic_skus; sku->model; sku++) {
-        if (strcmp(sku->model, plan->sw->model) != 0) continue;
-        field(plan, "hwsku", "%s", sku->sku);
-        break;
-    }
     field(plan, "buffer_model", "traditional");
     row_end(plan);
     table_end(plan);
@@ -293,23 +289,16 @@ static void emit_ports(struct plan *plan)
     const struct fabric *fabric = plan->emit->fabric;
     char name[FABRIC_NAME];
 
-    table(plan, "PORT", "MTU001, TOP006: one MTU, speed and FEC on both ends of a link");
+    table(plan, "PORT", "MTU001, TOP006: one MTU, speed and FEC on both ends of a link; lanes are the platform's");
     for (uint32_t p = 0; p < plan->node->ports; p++) {
         const struct fabric_port *port = &fabric->port[plan->node->first_port + p];
         const struct fabric_settings *settings = settings_of(plan, p);
         uint32_t mtu = settings->mtu_bytes > SONIC_MTU_OVER ? settings->mtu_bytes - SONIC_MTU_OVER : 0;
-        unsigned lanes = port->rate_bps > 400000000000ull ? 8 : port->rate_bps > 50000000000ull ? 4 : 1;
 
         port_label(plan, p, name);
         row(plan, "%s", name);
-        fprintf(plan->emit->to, "\n            \"lanes\": \"");
-        for (unsigned l = 0; l < lanes; l++)
-            fprintf(plan->emit->to, "%s%u", l ? "," : "", p * 8 + l + 1);
-        fputc('"', plan->emit->to);
-        plan->first_field = false;
-        field(plan, "alias", "etp%u", p + 1);
-        field(plan, "index", "%u", p + 1);
-        field(plan, "speed", "%llu", (unsigned long long)(port->rate_bps / 1000000));
+        if (port->peer != FABRIC_NONE)
+            field(plan, "speed", "%llu", (unsigned long long)(port->rate_bps / SONIC_RATE_STEP));
         field(plan, "mtu", "%u", mtu < SONIC_MTU_MIN ? SONIC_MTU_MIN : mtu > SONIC_MTU_MAX ? SONIC_MTU_MAX : mtu);
         if (fecs[settings->fec]) field(plan, "fec", "%s", fecs[settings->fec]);
         if (settings->pfc_rx == 0xff && settings->pfc_tx != 0xff) field(plan, "pfc_asym", "on");
@@ -323,9 +312,30 @@ static void emit_ports(struct plan *plan)
         const struct fabric_port *port = &fabric->port[plan->node->first_port + p];
         if (port->peer == FABRIC_NONE) continue;
         port_label(plan, p, name);
-        field(plan, name, "%llum", (unsigned long long)((port->cable_mm + 999) / 1000));
+        field(plan, name, "%llum", (unsigned long long)config_metres(port->cable_mm));
     }
     row_end(plan);
+    table_end(plan);
+}
+
+/* The other end of each cable: with it, `import` knows the links between the switches that it reads. */
+static void emit_neighbours(struct plan *plan)
+{
+    const struct fabric *fabric = plan->emit->fabric;
+    char name[FABRIC_NAME];
+
+    table(plan, "DEVICE_NEIGHBOR", "PFC001, MTU001: both ends of a link agree; which these are");
+    for (uint32_t p = 0; p < plan->node->ports; p++) {
+        uint32_t peer = fabric->port[plan->node->first_port + p].peer;
+        if (peer == FABRIC_NONE || fabric_node_unknown(fabric, fabric->port[peer].node)) continue;
+        bool host = fabric->port[peer].node < fabric->hosts;
+        port_label(plan, p, name);
+        row(plan, "%s", name);
+        field(plan, "name", "%s", fabric->node[fabric->port[peer].node].name);
+        config_port_label(plan->emit, host ? &config_host : &config_sonic, peer, name, sizeof(name));
+        field(plan, "port", "%s", name);
+        row_end(plan);
+    }
     table_end(plan);
 }
 
@@ -386,12 +396,28 @@ static void emit_port_maps(struct plan *plan)
         bits_text(settings->pfc_tx, buf);
         field(plan, "pfc_enable", "%s", buf);
         if (plan->sw->watchdog.on) {
-            bits_text(settings->pfc_tx & settings->watched, buf);
+            bits_text((settings->pfc_rx | settings->pfc_tx) & settings->watched, buf);
             field(plan, "pfcwd_sw_enable", "%s", buf);
         }
         row_end(plan);
     }
     table_end(plan);
+}
+
+/* The last of the numbers from `first` on that have the same, in `one` and in `two`. */
+static unsigned last_alike(const uint32_t *one, const uint32_t *two, unsigned first)
+{
+    while (first + 1 < FABRIC_PRIOS && one[first + 1] == one[first] && two[first + 1] == two[first])
+        first++;
+    return first;
+}
+
+static void numbers_row(struct plan *plan, const char *port, unsigned first, unsigned last)
+{
+    if (first == last)
+        row(plan, "%s|%u", port, first);
+    else
+        row(plan, "%s|%u-%u", port, first, last);
 }
 
 static void emit_queues(struct plan *plan)
@@ -430,11 +456,13 @@ static void emit_queues(struct plan *plan)
     table(plan, "QUEUE", "ECN001: marking on every queue that carries the class");
     for (uint32_t p = 0; p < plan->node->ports; p++) {
         port_label(plan, p, name);
-        for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
-            if (plan->port[p].queue[q] == CONFIG_NONE) continue;
-            row(plan, "%s|%u", name, q);
-            field(plan, "scheduler", "scheduler.%u", plan->port[p].sched[q]);
-            if (plan->port[p].wred[q] != CONFIG_NONE) field(plan, "wred_profile", "ROCE_%u", plan->port[p].wred[q]);
+        for (unsigned q = 0, last; q < FABRIC_PRIOS; q = last + 1) {
+            const struct port_plan *port = &plan->port[p];
+            last = last_alike(port->sched, port->wred, q);
+            if (port->sched[q] == CONFIG_NONE) continue;
+            numbers_row(plan, name, q, last);
+            field(plan, "scheduler", "scheduler.%u", port->sched[q]);
+            if (port->wred[q] != CONFIG_NONE) field(plan, "wred_profile", "ROCE_%u", port->wred[q]);
             row_end(plan);
         }
     }
@@ -465,12 +493,52 @@ static void emit_pools(struct plan *plan)
     table_end(plan);
 }
 
+static const struct pg_profile *pg_at(const struct plan *plan, uint32_t i)
+{
+    return &((const struct pg_profile *)(const void *)plan->pg.bytes)[i];
+}
+static const struct queue_profile *queue_at(const struct plan *plan, uint32_t i)
+{
+    return &((const struct queue_profile *)(const void *)plan->queue.bytes)[i];
+}
+
+/* The first of a speed and cable has the name that buffermgrd looks for; others of them a number more. */
+static const char *pg_name(const struct plan *plan, uint32_t i, char buf[80])
+{
+    const struct pg_profile *as = pg_at(plan, i);
+    unsigned before = 0;
+
+    if (!as->lossless) {
+        snprintf(buf, 80, "ingress_lossy_%u_profile", i);
+        return buf;
+    }
+    for (uint32_t j = 0; j < i; j++) {
+        const struct pg_profile *other = pg_at(plan, j);
+        before += other->lossless && other->speed_mbps == as->speed_mbps && other->metres == as->metres;
+    }
+    int length =
+        snprintf(buf, 80, "pg_lossless_%llu_%llum", (unsigned long long)as->speed_mbps, (unsigned long long)as->metres);
+    if (before)
+        snprintf(buf + length, 80 - (size_t)length, "_%u_profile", before);
+    else
+        snprintf(buf + length, 80 - (size_t)length, "_profile");
+    return buf;
+}
+
+static const char *queue_name(const struct plan *plan, uint32_t i, char buf[80])
+{
+    snprintf(buf, 80, queue_at(plan, i)->lossless ? "egress_lossless_%u_profile" : "egress_lossy_%u_profile", i);
+    return buf;
+}
+
 static void emit_profiles(struct plan *plan)
 {
+    char name[80];
+
     table(plan, "BUFFER_PROFILE", "HR001, HR005, HR006, BUF002: headroom by the formula, lossless queues not limited");
     for (uint32_t i = 0; i < plan->pg.count; i++) {
-        const struct pg_profile *as = &((const struct pg_profile *)(const void *)plan->pg.bytes)[i];
-        row(plan, as->lossless ? "pg_lossless_%u" : "ingress_lossy_%u", i);
+        const struct pg_profile *as = pg_at(plan, i);
+        row(plan, "%s", pg_name(plan, i, name));
         field(plan, "pool", "ingress_lossless_pool");
         field(plan, "size", "%llu", (unsigned long long)as->size);
         if (as->lossless) {
@@ -482,8 +550,8 @@ static void emit_profiles(struct plan *plan)
         row_end(plan);
     }
     for (uint32_t i = 0; i < plan->queue.count; i++) {
-        const struct queue_profile *as = &((const struct queue_profile *)(const void *)plan->queue.bytes)[i];
-        row(plan, as->lossless ? "egress_lossless_%u" : "egress_lossy_%u", i);
+        const struct queue_profile *as = queue_at(plan, i);
+        row(plan, "%s", queue_name(plan, i, name));
         field(plan, "pool", as->dynamic ? "egress_lossy_pool" : "egress_lossless_pool");
         field(plan, "size", "0");
         field(plan, as->dynamic ? "dynamic_th" : "static_th", "%lld", (long long)as->th);
@@ -492,37 +560,33 @@ static void emit_profiles(struct plan *plan)
     table_end(plan);
 }
 
+/* What groups or queues of each port refer to. */
+static void emit_references(struct plan *plan, bool groups)
+{
+    char name[FABRIC_NAME], profile[80];
+
+    for (uint32_t p = 0; p < plan->node->ports; p++) {
+        const uint32_t *of = groups ? plan->port[p].pg : plan->port[p].queue;
+        port_label(plan, p, name);
+        for (unsigned n = 0, last; n < FABRIC_PRIOS; n = last + 1) {
+            last = last_alike(of, of, n);
+            if (of[n] == CONFIG_NONE) continue;
+            numbers_row(plan, name, n, last);
+            field(plan, "profile", "%s", groups ? pg_name(plan, of[n], profile) : queue_name(plan, of[n], profile));
+            row_end(plan);
+        }
+    }
+}
+
 static void emit_buffers(struct plan *plan)
 {
-    char name[FABRIC_NAME];
-
     emit_pools(plan);
     emit_profiles(plan);
     table(plan, "BUFFER_PG", "HR007: every priority that pauses has a lossless profile");
-    for (uint32_t p = 0; p < plan->node->ports; p++) {
-        port_label(plan, p, name);
-        for (unsigned g = 0; g < FABRIC_PRIOS; g++) {
-            uint32_t pg = plan->port[p].pg[g];
-            if (pg == CONFIG_NONE) continue;
-            bool lossless = ((const struct pg_profile *)(const void *)plan->pg.bytes)[pg].lossless;
-            row(plan, "%s|%u", name, g);
-            field(plan, "profile", lossless ? "pg_lossless_%u" : "ingress_lossy_%u", pg);
-            row_end(plan);
-        }
-    }
+    emit_references(plan, true);
     table_end(plan);
     table(plan, "BUFFER_QUEUE", "BUF002: a lossless queue is held back by PFC alone");
-    for (uint32_t p = 0; p < plan->node->ports; p++) {
-        port_label(plan, p, name);
-        for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
-            uint32_t queue = plan->port[p].queue[q];
-            if (queue == CONFIG_NONE) continue;
-            bool lossless = ((const struct queue_profile *)(const void *)plan->queue.bytes)[queue].lossless;
-            row(plan, "%s|%u", name, q);
-            field(plan, "profile", lossless ? "egress_lossless_%u" : "egress_lossy_%u", queue);
-            row_end(plan);
-        }
-    }
+    emit_references(plan, false);
     table_end(plan);
 }
 
@@ -538,17 +602,21 @@ static void emit_watchdog(struct plan *plan)
     char name[FABRIC_NAME];
 
     if (!as->on) return;
-    table(plan, "PFC_WD", "WD001, WD002, WD003: on every port that pauses; restoration not before detection");
+    unsigned long long detect = within_ms(as->detect_ps, SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS);
+    unsigned long long restore = within_ms(as->restore_ps, SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS);
+    unsigned long long poll = within_ms(as->poll_ps, SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS);
+    unsigned long long least = detect < restore ? detect : restore; /* the model refuses polls that are longer */
+    table(plan, "PFC_WD", "WD001, WD002, WD003: on every port that pauses; times in ms, polls no longer than them");
     row(plan, "GLOBAL");
-    field(plan, "POLL_INTERVAL", "%llu", within_ms(as->poll_ps, SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS));
+    field(plan, "POLL_INTERVAL", "%llu", poll < least ? poll : least);
     row_end(plan);
     for (uint32_t p = 0; p < plan->node->ports; p++) {
         if (!settings_of(plan, p)->pfc_tx) continue;
         port_label(plan, p, name);
         row(plan, "%s", name);
         field(plan, "action", as->drop ? "drop" : "forward");
-        field(plan, "detection_time", "%llu", within_ms(as->detect_ps, SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS));
-        field(plan, "restoration_time", "%llu", within_ms(as->restore_ps, SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS));
+        field(plan, "detection_time", "%llu", detect);
+        field(plan, "restoration_time", "%llu", restore);
         row_end(plan);
     }
     table_end(plan);
@@ -567,15 +635,18 @@ int sonic_emit(const struct config_emit *emit)
         arena_release(&plan.arena);
         return -ENOMEM;
     }
+    config_head(emit, &config_sonic);
     fputc('{', emit->to);
     emit_metadata(&plan);
     emit_ports(&plan);
+    emit_neighbours(&plan);
     emit_maps(&plan);
     emit_port_maps(&plan);
     emit_queues(&plan);
     emit_buffers(&plan);
     emit_watchdog(&plan);
     fputs("\n}\n", emit->to);
+    config_tail(emit, &config_sonic);
     arena_release(&plan.arena);
     return ferror(emit->to) ? -EIO : 0;
 }

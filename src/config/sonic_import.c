@@ -30,7 +30,8 @@ static const char *const known_tables[] = {
     "PORT", "CABLE_LENGTH", "PORT_QOS_MAP", "DSCP_TO_TC_MAP", "DOT1P_TO_TC_MAP", "TC_TO_QUEUE_MAP",
     "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "SCHEDULER", "QUEUE",
     "WRED_PROFILE", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "PFC_WD", "DEVICE_METADATA",
-    "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
+    "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "TC_TO_DSCP_MAP", "DEVICE_NEIGHBOR",
+    "DEVICE_NEIGHBOR_METADATA",
     /* lists of the profiles that are read above */
     "BUFFER_PORT_INGRESS_PROFILE_LIST", "BUFFER_PORT_EGRESS_PROFILE_LIST", "VERSIONS", NULL};
 
@@ -108,6 +109,11 @@ static void each_port(struct sonic *in, const struct sonic_row *row,
     size_t length = bar ? (size_t)(bar - row->key) : strlen(row->key);
     const char *rest = bar ? bar + 1 : "";
 
+    if (strchr(rest, '|')) { /* `host|asic0|Ethernet0|3`: of a chassis, whose line cards share their queues */
+        config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
+                    "%s %.60s: keys of a chassis are not read", row->table, row->key);
+        return;
+    }
     for (size_t at = 0; at < length;) {
         size_t part = strcspn(row->key + at, ",|");
         char name[FABRIC_NAME];
@@ -228,18 +234,57 @@ static void say_model(struct sonic *in)
     }
 }
 
+static bool table_known(const struct tree *table)
+{
+    size_t length = strcspn(table->key, "|");
+
+    for (int i = 0; known_tables[i]; i++)
+        if (strlen(known_tables[i]) == length && strncmp(table->key, known_tables[i], length) == 0) return true;
+    return false;
+}
+
+/* Could this table have a say in what becomes of a RoCE packet? */
+static bool table_matters(const struct tree *table)
+{
+    static const char *const words[] = {"QOS",  "BUFFER", "PFC",  "WRED", "QUEUE", "DSCP",     "DOT1P", "SCHED",
+                                        "_TC_", "TC_TO",  "TRIM", "HASH", "ECN",   "LOSSLESS", "PAUSE", "SHAPER"};
+
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strstr(table->key, words[i])) return true;
+    return false;
+}
+
+/* Tables that are not read: each that could matter, all others in one line. */
 static void note_tables(struct sonic *in)
 {
+    uint32_t others = 0, first = 0;
+    char names[200] = "";
+    size_t used = 0;
+
     for (uint32_t t = 0; t < in->rows.tables; t++) {
-        const struct tree *table = in->rows.table[t];
-        size_t length = strcspn(table->key, "|");
-        bool known = false;
-        for (int i = 0; known_tables[i] && !known; i++)
-            known = strlen(known_tables[i]) == length && strncmp(table->key, known_tables[i], length) == 0;
-        if (!known)
-            config_note(in->set, CONFIG_AT(in->text, table->key_at.line), NULL, in->device, CONFIG_NONE,
-                        "table %.*s is not read", (int)length, table->key);
+        const struct tree *table = in->rows.table[t].tree;
+        int length = (int)strcspn(table->key, "|");
+        uint32_t line = table->key_at.line;
+
+        if (in->rows.table[t].replaced)
+            config_note(in->set, CONFIG_AT(in->text, line), table_known(table) ? "SYN001" : NULL, in->device,
+                        CONFIG_NONE, "table %.60s is given again in line %u: nothing of this one counts", table->key,
+                        in->rows.table[t].replaced);
+        if (table_known(table) || in->rows.table[t].replaced) continue;
+        if (table_matters(table)) {
+            config_note(in->set, CONFIG_AT(in->text, line), NULL, in->device, CONFIG_NONE, "table %.*s is not read",
+                        length, table->key);
+            continue;
+        }
+        if (!others++) first = line;
+        if (used < sizeof(names) - 64)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s", used ? ", " : "",
+                                     length < 40 ? length : 40, table->key);
     }
+    if (others)
+        config_note(in->set, CONFIG_AT(in->text, first), NULL, in->device, CONFIG_NONE,
+                    "%u table%s without a word of QoS %s not read: %s%s", others, others == 1 ? "" : "s",
+                    others == 1 ? "is" : "are", names, used >= sizeof(names) - 64 ? ", ..." : "");
 }
 
 /* A program that reads JSON keeps the last of two rows, with nothing of the first. */
@@ -247,10 +292,29 @@ static void note_twice(struct sonic *in)
 {
     for (uint32_t r = 1; r < in->rows.count; r++) {
         const struct sonic_row *first = &in->rows.sorted[r - 1], *last = &in->rows.sorted[r];
-        if (strcmp(first->table, last->table) == 0 && strcmp(first->key, last->key) == 0)
-            config_note(in->set, CONFIG_AT(in->text, last->line), NULL, in->device, CONFIG_NONE,
-                        "%s %.60s is given twice: this replaces all that line %u says", last->table, last->key,
-                        first->line);
+        if (strcmp(first->table, last->table) != 0 || strcmp(first->key, last->key) != 0) continue;
+        bool known = table_known(in->rows.table[first->of].tree);
+        config_note(in->set, CONFIG_AT(in->text, first->line), known ? "SYN001" : NULL, in->device, CONFIG_NONE,
+                    "%s %.60s is given again in line %u: nothing of this row counts", first->table, first->key,
+                    last->line);
+    }
+}
+
+/* What is at the other end of a port, as the switch has been told. */
+static void read_neighbours(struct sonic *in)
+{
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        if (strcmp(row->table, "DEVICE_NEIGHBOR") != 0) continue;
+        const char *name = sonic_field(row, "name", NULL), *there = sonic_field(row, "port", NULL);
+        /* older databases key the row by the neighbour and say the own port within */
+        const char *own = sonic_field(row, "local_port", NULL);
+        uint32_t port = config_port_find(in->set, in->device, own ? own : row->key);
+        if (name && there && port != CONFIG_NONE)
+            config_neighbour(in->set, CONFIG_AT(in->text, row->line), in->device, port, name, there);
+        else
+            config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
+                        "DEVICE_NEIGHBOR %.60s: no link without `name`, `port` and a port of this switch", row->key);
     }
 }
 
@@ -261,7 +325,7 @@ static void note_fields(struct sonic *in)
         const char *table, *fields;
     } known[] = {
         {"PORT_QOS_MAP", " dscp_to_tc_map dot1p_to_tc_map tc_to_queue_map tc_to_pg_map pfc_to_queue_map pfc_to_pg_map"
-                         " pfc_enable pfcwd_sw_enable "},
+                         " pfc_enable pfcwd_sw_enable tc_to_dscp_map "},
         {"SCHEDULER", " type weight priority meter_type "},
         {"QUEUE", " scheduler wred_profile "},
         {"WRED_PROFILE", " ecn wred_green_enable wred_yellow_enable wred_red_enable green_min_threshold"
@@ -309,10 +373,12 @@ static int import_rows(struct sonic *in)
     in->device = config_device(in->set, CONFIG_AT(in->text, line), name, "sonic", false);
     in->has_buffers = sonic_has_table(&in->rows, "BUFFER_PG");
     in->has_qos = sonic_has_table(&in->rows, "PORT_QOS_MAP");
+    in->whole = sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
     lay_rows(in);
     sonic_say_ports(in);
     sonic_say_buffer(in);
     sonic_say_watchdog(in);
+    read_neighbours(in);
     say_model(in);
     note_tables(in);
     note_twice(in);

@@ -15,6 +15,7 @@ struct sonic_port { /* the rows that speak of it; NULL: none does */
     uint64_t rate_mbps;
     unsigned pfc; /* bits: priorities that pause */
     unsigned lossless;
+    unsigned set_aside; /* bits: classes for which a profile keeps headroom */
 };
 
 struct sonic {
@@ -25,6 +26,7 @@ struct sonic {
     uint32_t device;
     const struct sonic_row *global, *watchdog; /* PORT_QOS_MAP|global, PFC_WD|GLOBAL */
     bool has_buffers, has_qos;
+    bool whole;              /* a switch's whole configuration, not one table of it: what is missing is off */
     struct sonic_port *port; /* by the device's number */
     uint32_t ports, room;
     uint64_t aside_bytes; /* what the groups' profiles set aside */

@@ -33,22 +33,23 @@ static int add_row(struct sonic_rows *rows, const char *table, const char *key, 
         rows->row = more;
         rows->room = room;
     }
-    rows->row[rows->count] = (struct sonic_row){table, key, fields, fields->key_at.line, rows->count};
+    uint32_t of = rows->tables ? rows->tables - 1 : 0;
+    rows->row[rows->count] = (struct sonic_row){table, key, fields, fields->key_at.line, rows->count, of};
     rows->count++;
     return 0;
 }
 
-static int add_table(struct sonic_rows *rows, const struct tree *table)
+static int add_table(struct sonic_rows *rows, const struct tree *table, uint32_t map)
 {
     if (rows->tables == rows->tables_room) {
         uint32_t room = rows->tables_room ? rows->tables_room * 2 : 64;
-        const struct tree **more = ARENA_NEW(rows->arena, const struct tree *, room);
+        struct sonic_table *more = ARENA_NEW(rows->arena, struct sonic_table, room);
         if (!more) return -ENOMEM;
         if (rows->tables) memcpy(more, rows->table, rows->tables * sizeof(*more));
         rows->table = more;
         rows->tables_room = room;
     }
-    rows->table[rows->tables++] = table;
+    rows->table[rows->tables++] = (struct sonic_table){table, map, 0};
     return 0;
 }
 
@@ -69,6 +70,7 @@ static bool wraps(const struct tree *map)
 
 static int add_map(struct sonic_rows *rows, const struct tree *map, int depth)
 {
+    uint32_t number = rows->maps++;
     int result = 0;
 
     for (const struct tree *item = map->first; item && result == 0; item = item->next) {
@@ -78,12 +80,12 @@ static int add_map(struct sonic_rows *rows, const struct tree *map, int depth)
             const char *table = arena_strndup(rows->arena, item->key, (size_t)(bar - item->key));
             if (!table) return -ENOMEM;
             bool met = rows->count && strcmp(rows->row[rows->count - 1].table, table) == 0;
-            result = add_row(rows, table, bar + 1, item);
-            if (result == 0 && !met) result = add_table(rows, item);
+            if (!met) result = add_table(rows, item, number);
+            if (result == 0) result = add_row(rows, table, bar + 1, item);
         } else if (depth < WRAPPED_MOST && wraps(item)) {
             result = add_map(rows, item, depth + 1);
         } else if (item->type == TREE_MAP) {
-            result = add_table(rows, item);
+            result = add_table(rows, item, number);
             for (const struct tree *row = item->first; row && result == 0; row = row->next)
                 if (row->type == TREE_MAP) result = add_row(rows, item->key, row->key, row);
         }
@@ -98,6 +100,40 @@ static int by_table(const void *a, const void *b)
 
     if (order == 0) order = strcmp(x->key, y->key);
     return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+struct twin {
+    const struct tree *tree;
+    uint32_t map, index;
+};
+
+static int by_twin(const void *a, const void *b)
+{
+    const struct twin *x = a, *y = b;
+    int order = (x->map > y->map) - (x->map < y->map);
+
+    if (order == 0) order = strcmp(x->tree->key, y->tree->key);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* A program that reads JSON keeps the last of two tables of one name, with no row of the first. */
+static int drop_replaced(struct sonic_rows *rows)
+{
+    struct twin *twin = ARENA_NEW(rows->arena, struct twin, rows->tables + 1);
+    uint32_t kept = 0;
+
+    if (!twin) return -ENOMEM;
+    for (uint32_t t = 0; t < rows->tables; t++)
+        twin[t] = (struct twin){rows->table[t].tree, rows->table[t].map, t};
+    qsort(twin, rows->tables, sizeof(*twin), by_twin);
+    for (uint32_t t = 0; t + 1 < rows->tables; t++)
+        if (twin[t].map == twin[t + 1].map && strcmp(twin[t].tree->key, twin[t + 1].tree->key) == 0 &&
+            !strchr(twin[t].tree->key, '|')) /* flat tables are rows, and compared as such */
+            rows->table[twin[t].index].replaced = twin[t + 1].tree->key_at.line;
+    for (uint32_t r = 0; r < rows->count; r++)
+        if (!rows->table[rows->row[r].of].replaced) rows->row[kept++] = rows->row[r];
+    rows->count = kept;
+    return 0;
 }
 
 static void blank_comments(char *text)
@@ -126,6 +162,7 @@ int sonic_rows_read(const struct config_text *text, struct arena *arena, struct 
         for (const struct tree *item = root->first; item && result == 0; item = item->next)
             if (item->type == TREE_MAP) result = add_map(&rows, item, 0);
     }
+    if (result == 0) result = drop_replaced(&rows);
     if (result < 0) return result;
     if (!rows.count) {
         fabric_errors_add(text->errors, root->at,

@@ -13,6 +13,13 @@ struct sonic_row {
     const struct tree *fields; /* a map */
     uint32_t line;
     uint32_t order; /* in the file */
+    uint32_t of;    /* its table, into sonic_rows' list */
+};
+
+struct sonic_table {
+    const struct tree *tree; /* of a flat layout the first of its rows */
+    uint32_t map;            /* which map of the file it stands in */
+    uint32_t replaced;       /* by a table of the same name further down in that map: its line; 0: by none */
 };
 
 struct sonic_rows {
@@ -20,8 +27,9 @@ struct sonic_rows {
     uint32_t count, room;
     struct sonic_row *sorted; /* by table and key */
     struct arena *arena;
-    const struct tree **table; /* of those met, in order: one entry a table */
+    struct sonic_table *table; /* of those met, in order: one entry a table */
     uint32_t tables, tables_room;
+    uint32_t maps; /* that hold tables */
 };
 
 /* 0, -EINVAL with errors, -ENOMEM. */

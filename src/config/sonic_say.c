@@ -139,7 +139,7 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
 static void say_pfc(struct sonic *in, uint32_t p, const struct maps *maps)
 {
     struct sonic_port *port = &in->port[p];
-    struct origin at = at_field(in, port->qos, "pfc_enable");
+    struct origin at = at_field(in, port->qos ? port->qos : port->port_row, "pfc_enable");
     const char *asym = sonic_field(port->port_row, "pfc_asym", NULL);
     const struct sonic_row *pfc_map = map_of(in, port, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
     uint8_t to_queue[FABRIC_PRIOS];
@@ -182,14 +182,14 @@ static void say_ecn(struct sonic *in, uint32_t p, unsigned tc, const struct soni
         config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
         return;
     }
+    if (!marks && lossless) /* once for all classes and ports */
+        config_note(in->set, at, "ECN006", in->device, CONFIG_NONE,
+                    "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless classes are in its queues",
+                    wred->key, ecn ? ecn : "ecn_none");
     bool good = sonic_read(in, wred, "green_min_threshold", 0, UINT32_MAX, &min) &&
                 sonic_read(in, wred, "green_max_threshold", 0, UINT32_MAX, &max);
     bool chance = !sonic_field(wred, "green_drop_probability", NULL) ||
                   sonic_read(in, wred, "green_drop_probability", 0, 100, &probability);
-    if (!marks && lossless)
-        config_note(in->set, at, "ECN006", in->device, CONFIG_NONE,
-                    "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless class %u is in its queue",
-                    wred->key, ecn ? ecn : "ecn_none", tc);
     if (marks && !on)
         config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
                     "WRED_PROFILE %.60s is not enabled for green (wred_green_enable): it marks nothing", wred->key);
@@ -263,6 +263,21 @@ static void note_roce_dscp(struct sonic *in, uint32_t p, const struct maps *maps
                 maps->dscp->key, tc);
 }
 
+static uint32_t port_line(const struct sonic_port *port)
+{
+    return port->port_row ? port->port_row->line : port->cable ? port->cable->key_at.line : 1;
+}
+
+static void note_rewrite(struct sonic *in, const struct sonic_port *port)
+{
+    const struct sonic_row *map = map_of(in, port, "tc_to_dscp_map", "TC_TO_DSCP_MAP");
+    const struct sonic_row *by = sonic_field(port->qos, "tc_to_dscp_map", NULL) ? port->qos : in->global;
+
+    if (map)
+        config_note(in->set, at_field(in, by, "tc_to_dscp_map"), "MAP004", in->device, CONFIG_NONE,
+                    "packets leave with the DSCP of TC_TO_DSCP_MAP %.60s, not with their own", map->key);
+}
+
 static void say_port(struct sonic *in, uint32_t p)
 {
     struct sonic_port *port = &in->port[p];
@@ -277,9 +292,11 @@ static void say_port(struct sonic *in, uint32_t p)
         say_maps(in, p, &maps);
         say_pfc(in, p, &maps);
         maps.classes |= port->pfc;
+    } else if (in->whole) { /* nothing enables it */
+        config_say_bits(in->set, CONFIG_AT(in->text, port_line(port)), in->device, p, "pfc", 0);
     }
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        if (port->queue[maps.queue[tc]] || (!in->has_qos && port->pg[tc])) maps.classes |= 1u << tc;
+        if (port->queue[maps.queue[tc]] || port->pg[maps.group[tc]]) maps.classes |= 1u << tc;
     read_turns(in, port, &maps, &turns);
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         if (!(maps.classes >> tc & 1)) continue;
@@ -287,15 +304,62 @@ static void say_port(struct sonic *in, uint32_t p)
         sonic_say_group(in, p, tc, maps.group[tc]);
         sonic_say_queue_limit(in, p, tc, maps.queue[tc]);
         say_turn(in, p, tc, maps.queue[tc], &turns, &shared);
-        if (queue) say_ecn(in, p, tc, queue);
+        if (queue)
+            say_ecn(in, p, tc, queue);
+        else if ((port->lossless >> tc & 1) && (in->whole || in->has_qos)) /* said of no port in particular */
+            config_say_class(in->set, in->set->device[in->device].at, in->device, p, tc, "ecn", "false");
     }
     note_roce_dscp(in, p, &maps);
+    note_rewrite(in, port);
+}
+
+/* Headroom that no pause protects: told once, for a table has a row for every port. */
+static void note_idle_headroom(struct sonic *in)
+{
+    uint32_t count = 0, first = 0;
+    unsigned bits = 0;
+
+    if (!in->whole && !in->has_qos) return; /* a file of buffers alone */
+    for (uint32_t p = 0; p < in->ports; p++) {
+        unsigned idle = in->port[p].set_aside & ~in->port[p].pfc;
+        if (!idle) continue;
+        if (!count++) first = p;
+        bits |= idle;
+    }
+    if (!count) return;
+    unsigned priority = (unsigned)__builtin_ctz(bits), group = 0;
+    while (group < FABRIC_PRIOS - 1 && !in->port[first].pg[group])
+        group++;
+    const struct sonic_row *row =
+        in->port[first].pg[priority] ? in->port[first].pg[priority] : in->port[first].pg[group];
+    config_note(in->set, CONFIG_AT(in->text, row ? row->line : 1), "HR007", in->device, first,
+                "keeps headroom for priority %u and does not pause it (pfc_enable of PORT_QOS_MAP)%s", priority,
+                count > 1 ? ", as other ports" : "");
+}
+
+/* Without these maps a packet's queue and group are the chip's choice. */
+static void note_missing_maps(struct sonic *in)
+{
+    static const char *const names[] = {"tc_to_queue_map", "tc_to_pg_map"};
+
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t p = 0; p < in->ports && !sonic_field(in->global, names[i], NULL); p++) {
+            const struct sonic_row *row = in->port[p].qos;
+            if (!row || !in->port[p].pfc || sonic_field(row, names[i], NULL)) continue;
+            config_assume(in->set, CONFIG_AT(in->text, row->line), in->device, CONFIG_NONE,
+                          "no %s: traffic class 3 is taken to be in %s 3, and so on", names[i],
+                          i ? "priority group" : "queue");
+            break;
+        }
+    }
 }
 
 void sonic_say_ports(struct sonic *in)
 {
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].met) say_port(in, p);
+    note_idle_headroom(in);
+    note_missing_maps(in);
 }
 
 /* --- watchdog --- */
@@ -313,6 +377,20 @@ static int64_t watchdog_time(struct sonic *in, const struct sonic_row *row, cons
                     "PFC_WD %.60s: %s '%.20s' is not of %lld to %lld ms", row->key, name, text, (long long)low,
                     (long long)high);
     return got;
+}
+
+/* The rule looks at what a watchdog does; this is for a file in which none is on yet. */
+static void note_watched(struct sonic *in)
+{
+    for (uint32_t p = 0; p < in->ports; p++) {
+        const struct sonic_row *row = in->port[p].qos;
+        const char *watched = sonic_field(row, "pfcwd_sw_enable", NULL);
+        if (!watched || read_bits_field(in, row, "pfcwd_sw_enable") == in->port[p].pfc) continue;
+        config_note(in->set, at_field(in, row, "pfcwd_sw_enable"), "WD004", in->device, p,
+                    "PFC is on for priority %.20s, and the watchdog is to look at %.20s",
+                    sonic_field(row, "pfc_enable", NULL) ? sonic_field(row, "pfc_enable", NULL) : "none",
+                    watched[0] ? watched : "none");
+    }
 }
 
 static void say_times(struct sonic *in, struct origin at, const char *action, int64_t detect, int64_t restore,
@@ -361,7 +439,9 @@ void sonic_say_watchdog(struct sonic *in)
             say_times(in, at_field(in, metadata, "default_pfcwd_status"), "drop", usual, usual,
                       usual > SONIC_POLL_MAX_MS ? SONIC_POLL_MAX_MS : usual);
         else if (pauses)
-            config_say(in->set, CONFIG_AT(in->text, 1), in->device, CONFIG_NONE, "watchdog", "false");
+            config_say(in->set, always ? at_field(in, metadata, "default_pfcwd_status") : CONFIG_AT(in->text, 0),
+                       in->device, CONFIG_NONE, "watchdog", "false");
+        if (!always || strcmp(always, "enable") != 0) note_watched(in);
         return;
     }
     const char *action = sonic_field(first, "action", NULL);
@@ -370,8 +450,8 @@ void sonic_say_watchdog(struct sonic *in)
         watchdog_time(in, first, "restoration_time", SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS, 2 * detect);
     int64_t poll = watchdog_time(in, in->watchdog, "POLL_INTERVAL", SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS, 200);
     if (action && strcmp(action, "alert") == 0)
-        config_note(in->set, at_field(in, first, "action"), NULL, in->device, CONFIG_NONE,
-                    "the watchdog only alerts; taken as forward");
+        config_assume(in->set, at_field(in, first, "action"), in->device, CONFIG_NONE,
+                      "the watchdog only alerts; taken as forward");
     say_times(in, CONFIG_AT(in->text, first->line), !action || strcmp(action, "drop") == 0 ? "drop" : "forward", detect,
               restore, poll);
     compare_watchdogs(in, first);

@@ -255,17 +255,28 @@ static uint64_t port_hash(const struct config_port *port)
     return hash;
 }
 
+static bool pauses(const struct config_port *port)
+{
+    for (uint32_t i = 0; i < port->count; i++)
+        if (strncmp(port->said[i].path, "pfc", 3) == 0 && port->said[i].value[0] == '[') return true;
+    return false;
+}
+
+/* Ports that nobody set up may be more than those in use: where any pause, one of these is typical. */
 static uint32_t typical_port(struct writer *w, const struct config_device *device)
 {
     uint64_t *hash = ARENA_NEW(&w->set->arena, uint64_t, device->ports);
     uint32_t best = 0, most = 0;
+    bool in_use = false;
 
     if (!hash) return 0;
-    for (uint32_t p = 0; p < device->ports; p++)
+    for (uint32_t p = 0; p < device->ports; p++) {
         hash[p] = port_hash(&device->port[p]);
+        in_use = in_use || pauses(&device->port[p]);
+    }
     for (uint32_t p = 0; p < device->ports; p++) {
         uint32_t equal = 0;
-        if (p && hash[p] == hash[p - 1]) continue;
+        if ((p && hash[p] == hash[p - 1]) || (in_use && !pauses(&device->port[p]))) continue;
         for (uint32_t q = 0; q < device->ports; q++)
             equal += hash[q] == hash[p];
         if (equal > most) {
@@ -282,6 +293,14 @@ static const struct config_said *at_port(const struct config_port *port, const c
     if (hint < port->count && strcmp(port->said[hint].path, path) == 0) return &port->said[hint];
     for (uint32_t i = 0; i < port->count; i++)
         if (strcmp(port->said[i].path, path) == 0) return &port->said[i];
+    return NULL;
+}
+
+/* The first switch whose configuration was read; NULL: none. */
+static const struct config_device *model_switch(const struct config_set *set)
+{
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (set->device[d].nos && !set->device[d].host) return &set->device[d];
     return NULL;
 }
 
@@ -310,12 +329,36 @@ static struct config_said *device_layer(struct writer *w, const struct config_de
     return list;
 }
 
+/* A switch that only a link speaks of: it is set as the first whose configuration was read, so that nothing is found in
+ * either that is only due to a default of ours.  Its chip stays its own. */
+static struct config_said *borrowed_layer(struct writer *w, const struct config_device *device, struct config_said *own,
+                                          uint32_t *io_count)
+{
+    static const char *const not_borrowed[] = {"model", "buffer", "cell", "headroom-pool"};
+    const struct config_device *other = model_switch(w->set);
+    uint32_t borrowed = 0, count = *io_count;
+    struct config_said *from = other ? device_layer(w, other, &borrowed) : NULL;
+    struct config_said *list = from ? ARENA_NEW(&w->set->arena, struct config_said, count + borrowed) : NULL;
+
+    if (!list) return own;
+    if (count) memcpy(list, own, count * sizeof(*list));
+    for (uint32_t i = 0; i < borrowed; i++) {
+        bool take = true;
+        for (unsigned k = 0; k < sizeof(not_borrowed) / sizeof(not_borrowed[0]); k++)
+            take = take && strcmp(from[i].path, not_borrowed[k]) != 0;
+        if (take) list[count++] = (struct config_said){from[i].path, from[i].value, device->at};
+    }
+    *io_count = count;
+    return list;
+}
+
 static void write_device(struct writer *w, const struct config_device *device)
 {
     uint32_t layer_count, count;
     struct config_said *layer = device_layer(w, device, &layer_count);
     bool opened = false;
 
+    if (layer && !device->nos && !device->host) layer = borrowed_layer(w, device, layer, &layer_count);
     if (!layer) return;
     struct config_port as = {.said = layer, .count = layer_count};
     line(w, device->at, 2, "%s:", scalar(w, device->name));
@@ -382,11 +425,7 @@ static void write_links(struct writer *w)
 
         snprintf(unknown, sizeof(unknown), FABRIC_UNKNOWN "%.55s", device->name);
         for (uint32_t p = 0; p < device->ports; p++) {
-            bool linked = false;
-            for (uint32_t l = 0; !linked && l < set->links; l++)
-                linked = (set->link[l].a == d && set->link[l].a_port == p) ||
-                         (set->link[l].b == d && set->link[l].b_port == p);
-            if (linked) continue;
+            if (device->port[p].link) continue;
             const char *rate = config_said(set, d, p, "rate");
             write_link(w, device->port[p].at, device->name, p, unknown, next++, rate ? rate : RATE_ASSUMED,
                        config_said(set, d, p, "cable"));
@@ -416,11 +455,9 @@ static void write_nodes(struct writer *w, const char *key, const char *prefix)
 
 static bool has_unlinked(const struct config_set *set, uint32_t device)
 {
-    uint32_t linked = 0;
-
-    for (uint32_t l = 0; l < set->links; l++)
-        linked += (set->link[l].a == device) + (set->link[l].b == device);
-    return linked < set->device[device].ports;
+    for (uint32_t p = 0; p < set->device[device].ports; p++)
+        if (!set->device[device].port[p].link) return true;
+    return false;
 }
 
 static void write_topology(struct writer *w)
@@ -471,18 +508,22 @@ static void complete(struct config_set *set)
         struct config_device *device = &set->device[d];
         bool rate = false;
 
+        const struct config_device *other = device->nos || device->host ? NULL : model_switch(set);
+        if (other)
+            config_assume(set, device->at, d, CONFIG_NONE, "no configuration of it was read: taken to be set as %.60s",
+                          other->name);
         if (!device->ports) config_port(set, device->at, d, "");
         for (uint32_t p = 0; p < device->ports; p++)
             rate = rate || config_said(set, d, p, "rate");
         if (!rate)
-            config_note(set, device->at, NULL, d, CONFIG_NONE,
-                        "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
+            config_assume(set, device->at, d, CONFIG_NONE,
+                          "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
         if (device->host || config_said(set, d, CONFIG_NONE, "buffer") || config_said(set, d, CONFIG_NONE, "model"))
             continue;
         /* So large that nothing is refused: what a chip holds is not known. */
         config_say(set, device->at, d, CONFIG_NONE, "buffer", "16GB");
         config_say(set, device->at, d, CONFIG_NONE, "cell", "64B");
-        config_note(set, device->at, NULL, d, CONFIG_NONE, "the size of its buffer is not said; 16GB is taken");
+        config_assume(set, device->at, d, CONFIG_NONE, "the size of its buffer is not said; 16GB is taken");
     }
 }
 
@@ -496,6 +537,7 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     if (!w.to) return -ENOMEM;
     complete(set);
     complete_lossless(set);
+    config_judge(set);
     line(&w, none, 0, "rocelab: 1");
     line(&w, none, 0, "fabric: %s", scalar(&w, name));
     write_topology(&w);

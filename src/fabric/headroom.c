@@ -97,18 +97,27 @@ uint64_t headroom_port(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes,
     return need > UINT64_MAX - cell ? need : (need + cell - 1) / cell * cell;
 }
 
+uint64_t headroom_sonic_fill(uint32_t cell_bytes)
+{
+    return cell_bytes > 128 ? (cell_bytes + 63) / 64 : (2 * cell_bytes + cell_bytes) / (1 + cell_bytes);
+}
+
+uint64_t headroom_sonic_peer_bytes(const struct headroom_sonic *in)
+{
+    uint32_t quanta = headroom_quanta(in->rate_bps) < 905 ? headroom_quanta(in->rate_bps) : 905; /* 800G as 400G */
+
+    return in->peer_bytes ? in->peer_bytes : 64ull * quanta;
+}
+
 uint64_t headroom_sonic(const struct headroom_sonic *in)
 {
     /* Micro-bytes: mac and PHY take 819.2, the cable a fraction. */
     const u128 micro = 1000000;
-    uint32_t cell = in->cell_bytes;
-    uint64_t worst = cell > 128 ? (cell + 63) / 64 : (2 * cell + cell) / (1 + cell);
-    uint32_t quanta = headroom_quanta(in->rate_bps) < 905 ? headroom_quanta(in->rate_bps) : 905; /* 800G as 400G */
-    uint64_t peer = in->peer_bytes ? in->peer_bytes : 64ull * quanta;
+    uint64_t worst = headroom_sonic_fill(in->cell_bytes);
     u128 prop = (u128)in->port_mtu_bytes * micro;
 
-    prop += div_up((u128)2 * in->cable_mm * in->rate_bps * micro, (u128)8000 * 198000000);
-    prop += (u128)2 * in->gearbox_bytes * micro + 819200000 + (u128)peer * micro;
+    prop += div_up((u128)2 * in->cable_mm * in->rate_bps * micro, (u128)8000 * HEADROOM_SONIC_SPEED_MPS);
+    prop += (u128)2 * in->gearbox_bytes * micro + 819200000 + (u128)headroom_sonic_peer_bytes(in) * micro;
     if (in->tiles) prop += (u128)in->rate_bps * 120 * micro / 8000000000ull;
     /* The buffer a byte of the line takes: the share of small frames, which fill `worst` times their size. */
     u128 mean = (u128)in->small_percent * 64 + (u128)(100 - in->small_percent) * in->mtu_ll_bytes;
@@ -117,15 +126,14 @@ uint64_t headroom_sonic(const struct headroom_sonic *in)
     return div_up(total, 1024 * micro) * 1024;
 }
 
-uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
-                        uint32_t cell_bytes)
+bool headroom_spectrum(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
+                       uint32_t cell_bytes, struct headroom_sonic *ret)
 {
     static const char spectrum[] = "spectrum";
 
-    if (strncmp(model, spectrum, sizeof(spectrum) - 1) != 0)
-        return headroom_port(rate_bps, cable_mm, frame_bytes, cell_bytes);
+    if (strncmp(model, spectrum, sizeof(spectrum) - 1) != 0) return false;
     char generation = model[sizeof(spectrum) - 1];
-    return headroom_sonic(&(struct headroom_sonic){
+    *ret = (struct headroom_sonic){
         .rate_bps = rate_bps,
         .cable_mm = cable_mm,
         .port_mtu_bytes = frame_bytes > TAG_AND_HEADER ? frame_bytes - TAG_AND_HEADER : 0,
@@ -134,7 +142,18 @@ uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm,
         .small_percent = 100,
         .peer_bytes = generation == '1' ? SPECTRUM1_PEER : 0,
         .tiles = generation >= '4',
-    });
+    };
+    return true;
+}
+
+uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
+                        uint32_t cell_bytes)
+{
+    struct headroom_sonic spectrum;
+
+    if (headroom_spectrum(model, rate_bps, cable_mm, frame_bytes, cell_bytes, &spectrum))
+        return headroom_sonic(&spectrum);
+    return headroom_port(rate_bps, cable_mm, frame_bytes, cell_bytes);
 }
 
 uint64_t headroom_mlx5(uint64_t rate_bps, uint64_t cable_mm, uint32_t mtu_bytes)

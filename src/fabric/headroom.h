@@ -50,12 +50,21 @@ struct headroom_sonic { /* SONiC's dynamic buffer model for Spectrum */
     uint32_t gearbox_bytes;
     bool tiles; /* Spectrum-4 and later: 120 ns more */
 };
+#define HEADROOM_SONIC_SPEED_MPS 198000000ull
+#define HEADROOM_SONIC_MAC_BYTES 819u /* MAC and PHY: 0.8 KiB, of which the sum counts the fifth too */
+/* Cells that a small frame fills, and what the peer's response counts for. */
+uint64_t headroom_sonic_fill(uint32_t cell_bytes);
+uint64_t headroom_sonic_peer_bytes(const struct headroom_sonic *in);
 /* xoff, rounded up to whole KiB. */
 uint64_t headroom_sonic(const struct headroom_sonic *in);
 
-/* By the method that SONiC ships for this model of switch: for Spectrum the one above, with lossless packets of 1 KiB
- * and all other frames small (Spectrum-1 with the fixed response that its tables were made with); else
- * headroom_port().  `frame_bytes` is a tagged frame; SONiC counts 18 less. */
+/* The parameters of that model for a chip of this name, as the tables of its switches were made: lossless packets of
+ * 1 KiB and all other frames small; Spectrum-1 with a fixed response of the peer.  False: the chip is no Spectrum. */
+bool headroom_spectrum(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
+                       uint32_t cell_bytes, struct headroom_sonic *ret);
+/* What a port of this model of switch needs: the one number that the loader keeps and that `check` asks for.  By the
+ * maker's own method where it is known, that is headroom_spectrum(); else headroom_port().  `frame_bytes` is a tagged
+ * frame; SONiC counts 18 less. */
 uint64_t headroom_model(const char *model, uint64_t rate_bps, uint64_t cable_mm, uint32_t frame_bytes,
                         uint32_t cell_bytes);
 

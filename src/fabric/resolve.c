@@ -4,7 +4,7 @@
  *
  * Where the file says nothing: a lossless group takes a threshold of 1/8 of the free buffer (as the
  * HPCC authors' and many vendors' settings do), one frame of reserve, resumes two frames below, and
- * keeps the headroom of headroom_port() and a frame; a lossy class is limited where it is queued, to as much as is
+ * keeps the headroom of headroom_model() and a frame; a lossy class is limited where it is queued, to as much as is
  * free.
  */
 #include "fabric/settings.h"
@@ -64,7 +64,7 @@ static uint64_t resolve_headroom(const struct loader *loader, const struct profi
     uint32_t frame = profile->qos.headroom_frame_bytes ? profile->qos.headroom_frame_bytes : profile->qos.frame_bytes;
     uint64_t cable_mm = profile->qos.headroom_cable_mm ? profile->qos.headroom_cable_mm : port->cable_mm;
     uint64_t crossing = ((uint64_t)frame + cell - 1) / cell * cell;
-    uint64_t after = headroom_port(port->rate_bps, cable_mm, frame, cell);
+    uint64_t after = headroom_model(profile->sw.model->name, port->rate_bps, cable_mm, frame, cell);
     return least(after > UINT32_MAX ? after : after + crossing, UINT32_MAX);
 }
 

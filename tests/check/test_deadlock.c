@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The deadlock proof against a search that knows nothing of it.
- *
- * The oracle computes, for random irregular fabrics and for every failure, all waits from scratch: distances by
- * relaxation, packets walked hop by hop, circles by removing what waits for nothing.  It shares no code with the proof.
+ * The deadlock proof against a search that knows nothing of it (irregular.h), on random irregular fabrics and for
+ * every failure; and fabrics made by hand, with what is printed of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,180 +16,159 @@
 #include "base.h"
 #include "base/rng.h"
 #include "check/deadlock.h"
+#include "irregular.h"
 
-#define NODES 12
-#define FAR 1000
-
-struct oracle {
-    int nodes;
-    int links[NODES][NODES]; /* parallel ones count, and are the same as one for waits */
-    bool host[NODES];
-    bool wait[NODES][NODES][NODES]; /* what came from a to b waits to go to c */
+struct tally {
+    uint32_t fabrics, whole, states, circles, only_after, fabrics_only_after;
+    uint64_t followed, searched;
 };
 
-static void distances(const struct oracle *o, int to, int *ret)
-{
-    for (int n = 0; n < o->nodes; n++)
-        ret[n] = n == to ? 0 : FAR;
-    for (int round = 0; round < o->nodes; round++)
-        for (int a = 0; a < o->nodes; a++)
-            for (int b = 0; b < o->nodes; b++)
-                if (o->links[a][b] && ret[b] + 1 < ret[a]) ret[a] = ret[b] + 1;
-}
-
-static void follow(struct oracle *o, const int *distance, int from, int at)
-{
-    for (int next = 0; next < o->nodes; next++) {
-        if (!o->links[at][next] || distance[next] + 1 != distance[at]) continue;
-        if (from >= 0) o->wait[from][at][next] = true;
-        if (distance[next] > 0) follow(o, distance, at, next);
-    }
-}
-
-static bool has_circle(struct oracle *o)
-{
-    bool edge[NODES][NODES], changed = true;
-
-    memset(o->wait, 0, sizeof(o->wait));
-    for (int to = 0; to < o->nodes; to++) {
-        int distance[NODES];
-        if (!o->host[to]) continue;
-        distances(o, to, distance);
-        for (int from = 0; from < o->nodes; from++)
-            if (o->host[from] && from != to && distance[from] < FAR) follow(o, distance, -1, from);
-    }
-    for (int a = 0; a < o->nodes; a++)
-        for (int b = 0; b < o->nodes; b++)
-            edge[a][b] = o->links[a][b] > 0;
-    while (changed) { /* a buffer that waits for no other empties, and is gone */
-        changed = false;
-        for (int a = 0; a < o->nodes; a++) {
-            for (int b = 0; b < o->nodes; b++) {
-                bool waits = false;
-                for (int c = 0; c < o->nodes; c++)
-                    waits = waits || (o->wait[a][b][c] && edge[b][c]);
-                if (!edge[a][b] || waits) continue;
-                edge[a][b] = false;
-                changed = true;
-            }
-        }
-    }
-    for (int a = 0; a < o->nodes; a++)
-        for (int b = 0; b < o->nodes; b++)
-            if (edge[a][b]) return true;
-    return false;
-}
-
-/* A connected fabric of switches of all roles, about half of them with a host; its file's text. */
-static void random_fabric(struct rng *rng, struct oracle *o, char *text, size_t size)
-{
-    int leaves = 2 + (int)rng_below(rng, 4), spines = 1 + (int)rng_below(rng, 3), extra = (int)rng_below(rng, 3);
-    int hosts = 0;
-    size_t used;
-    char links[4096] = "";
-    size_t at = 0;
-
-    memset(o, 0, sizeof(*o));
-    o->nodes = leaves + spines + extra;
-    for (int n = 0; n < o->nodes; n++) {
-        o->host[n] = n < leaves || rng_below(rng, 4) == 0;
-        char name[32];
-        snprintf(name, sizeof(name), "%s%d",
-                 n < leaves            ? "leaf"
-                 : n < leaves + spines ? "spine"
-                                       : "sw",
-                 n < leaves            ? n
-                 : n < leaves + spines ? n - leaves
-                                       : n - leaves - spines);
-        if (o->host[n]) at += (size_t)snprintf(links + at, sizeof(links) - at, "      - [h%d, %s]\n", hosts++, name);
-        for (int m = 0; m < n; m++) {
-            bool must = n > 0 && m == (int)rng_below(rng, (uint32_t)n);
-            if (!must && rng_below(rng, 100) >= 35) continue;
-            if (o->links[n][m]) continue;
-            char other[32];
-            snprintf(other, sizeof(other), "%s%d",
-                     m < leaves            ? "leaf"
-                     : m < leaves + spines ? "spine"
-                                           : "sw",
-                     m < leaves            ? m
-                     : m < leaves + spines ? m - leaves
-                                           : m - leaves - spines);
-            int count = rng_below(rng, 8) == 0 ? 2 : 1;
-            o->links[n][m] = o->links[m][n] = count;
-            at += (size_t)snprintf(links + at, sizeof(links) - at, "      - {a: %s, b: %s, count: %d}\n", name, other,
-                                   count);
-        }
-    }
-    used =
-        (size_t)snprintf(text, size, "rocelab: 1\ntopology:\n  links:\n    hosts: %d\n    leaves: %d\n    spines: %d\n",
-                         hosts, leaves, spines);
-    if (extra) used += (size_t)snprintf(text + used, size - used, "    switches: %d\n", extra);
-    snprintf(text + used, size - used, "    links:\n%slinks: {host: {rate: 100G, cable: 3m}}\n", links);
-}
-
-/* Whether a circle is there without this failure's part, by the oracle. */
-static bool oracle_after(const struct oracle *whole, const struct fabric *fabric, const struct deadlock_failure *failed)
+/* The proof from changes, the search of everything and the oracle, with these failed. */
+static bool agree(struct deadlock *d, const struct fabric *fabric, const struct oracle *whole,
+                  const struct deadlock_failure *failed, uint32_t count, const char *text)
 {
     struct oracle o = *whole;
-    int a = (int)(failed->node - fabric->hosts);
+    struct deadlock_cycle cycle = {.hops = 0};
 
-    if (failed->port == FABRIC_NONE) {
-        o.host[a] = false;
-        for (int n = 0; n < o.nodes; n++)
-            o.links[a][n] = o.links[n][a] = 0;
-    } else {
-        int b = (int)(fabric->port[fabric->port[failed->port].peer].node - fabric->hosts);
-        o.links[a][b]--;
-        o.links[b][a]--;
+    for (uint32_t f = 0; f < count; f++)
+        oracle_fail(&o, fabric, &failed[f]);
+    bool expected = oracle_circle(&o), found = deadlock_search(d, failed, count, &cycle);
+    bool after = deadlock_after(d, failed, count, &cycle);
+    if (expected != found || after != found)
+        fail_msg("%u failures, of node %u port %d first: oracle %d, search %d, from changes %d\n%s", count,
+                 failed->node, (int)failed->port, expected, found, after, text);
+    if (!after) return false;
+    /* The circle told is one: each hop and the next are waits that the oracle has too. */
+    for (uint32_t h = 0; h < cycle.hops && o.levels == 1; h++) {
+        uint32_t a = cycle.hop[h], b = cycle.hop[(h + 1) % cycle.hops];
+        uint32_t from = fabric->port[a].node - fabric->hosts, at = fabric->port[b].node - fabric->hosts;
+        uint32_t to = fabric->port[fabric->port[b].peer].node - fabric->hosts;
+        if (fabric->port[fabric->port[a].peer].node != fabric->port[b].node || !o.wait[from][at][0][to])
+            fail_msg("hop %u of the circle is no wait\n%s", h, text);
     }
-    return has_circle(&o);
+    return true;
+}
+
+static void try_fabric(struct rng *rng, const struct oracle *oracle, const char *text, uint32_t pairs,
+                       struct tally *tally)
+{
+    struct fabric *fabric = NULL;
+    struct fabric_errors errors = {0};
+    struct deadlock *d = NULL;
+    const struct deadlock_failure *failure;
+    struct oracle whole = *oracle;
+    struct deadlock_cycle cycle;
+    uint32_t before = tally->only_after;
+    uint64_t followed, searched;
+
+    if (fabric_load("random.yaml", text, &fabric, &errors) < 0) fail_msg("%s\n%s", errors.error[0].text, text);
+    assert_int_equal(deadlock_open(fabric, &d), 0);
+    bool circle = oracle_circle(&whole);
+    if (circle != deadlock_circle(d, &cycle)) fail_msg("as routed: oracle %d\n%s", circle, text);
+    uint32_t failures = deadlock_failures(d, &failure);
+    for (uint32_t f = 0; f < failures + pairs; f++) {
+        struct deadlock_failure both[2] = {failure[f < failures ? f : rng_below(rng, failures)],
+                                           failure[rng_below(rng, failures)]};
+        uint32_t count = f < failures ? 1 : 2;
+        if (count == 2 && both[0].node == both[1].node && both[0].port == both[1].port) continue;
+        bool found = agree(d, fabric, oracle, both, count, text);
+        tally->states++;
+        tally->circles += found;
+        tally->only_after += found && !circle;
+    }
+    deadlock_effort(d, &followed, &searched);
+    if (!circle) {
+        tally->followed += followed;
+        tally->searched += searched;
+    }
+    tally->fabrics++;
+    tally->whole += circle;
+    tally->fabrics_only_after += tally->only_after > before;
+    deadlock_free(d);
+    fabric_free(fabric);
+}
+
+static void tell(const char *what, uint64_t seed, const struct tally *tally)
+{
+    print_message("%s, seed %llu: %u fabrics, %u with a circle as routed; %u states, %u with a circle, %u of them only "
+                  "after the failure (in %u fabrics); without a circle before, waits were followed %llu times, all "
+                  "searched %llu times\n",
+                  what, (unsigned long long)seed, tally->fabrics, tally->whole, tally->states, tally->circles,
+                  tally->only_after, tally->fabrics_only_after, (unsigned long long)tally->followed,
+                  (unsigned long long)tally->searched);
 }
 
 static void test_every_failure_agrees_with_the_oracle(void **state)
 {
     uint64_t seed = test_seed_or(6);
-    uint32_t circles = 0, only_after = 0, searched = 0, states = 0, fabrics_with = 0;
+    struct tally tally = {0};
     struct rng rng;
 
     (void)state;
     rng_init(&rng, seed, 1);
     for (uint32_t round = 0; round < 600; round++) {
         struct oracle oracle;
-        struct fabric *fabric = NULL;
-        struct fabric_errors errors = {0};
-        struct deadlock *d = NULL;
-        const struct deadlock_failure *failure;
-        struct deadlock_cycle cycle;
-        char text[8192];
-
-        random_fabric(&rng, &oracle, text, sizeof(text));
-        if (fabric_load("random.yaml", text, &fabric, &errors) < 0)
-            fail_msg("seed %llu, round %u: %s\n%s", (unsigned long long)seed, round, errors.error[0].text, text);
-        assert_int_equal(deadlock_open(fabric, &d), 0);
-        bool whole = has_circle(&oracle), planted = false;
-        if (whole != deadlock_search(d, NULL, 0, &cycle))
-            fail_msg("seed %llu, round %u: without a failure\n%s", (unsigned long long)seed, round, text);
-        for (uint32_t f = deadlock_failures(d, &failure); f-- > 0;) {
-            bool expected = oracle_after(&oracle, fabric, &failure[f]);
-            bool suspect = deadlock_suspect(d, &failure[f], 1), found = deadlock_search(d, &failure[f], 1, &cycle);
-            if (expected != found || (found && !whole && !suspect))
-                fail_msg("seed %llu, round %u, failure of node %u port %d: oracle %d, search %d, suspect %d\n%s",
-                         (unsigned long long)seed, round, failure[f].node, (int)failure[f].port, expected, found,
-                         suspect, text);
-            states++;
-            circles += found;
-            searched += suspect;
-            only_after += found && !whole;
-            planted = planted || (found && !whole);
-        }
-        fabrics_with += planted;
-        deadlock_free(d);
-        fabric_free(fabric);
+        char text[IRREGULAR_TEXT];
+        irregular_fabric(&rng, 1, &oracle, text);
+        try_fabric(&rng, &oracle, text, 0, &tally);
     }
-    print_message("%u states, %u with a circle, %u of them only after the failure (in %u fabrics); searched %u\n",
-                  states, circles, only_after, fabrics_with, searched);
-    assert_true(fabrics_with >= 100);
-    assert_true(searched < states);
+    tell("one failure", seed, &tally);
+    assert_true(tally.fabrics_only_after >= 100);
+    assert_true(tally.searched * 10 < tally.states);
+}
+
+static void test_pairs_agree_with_the_oracle(void **state)
+{
+    uint64_t seed = test_seed_or(7);
+    struct tally tally = {0};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, seed, 3);
+    for (uint32_t round = 0; round < 300; round++) {
+        struct oracle oracle;
+        char text[IRREGULAR_TEXT];
+        irregular_fabric(&rng, 1, &oracle, text);
+        try_fabric(&rng, &oracle, text, 60, &tally);
+    }
+    tell("and pairs", seed, &tally);
+    assert_true(tally.fabrics_only_after >= 50);
+}
+
+/* Two or three lossless classes, and switches that raise what bounces: all, or some. */
+static void test_raised_classes_agree_with_the_oracle(void **state)
+{
+    uint64_t seed = test_seed_or(8);
+    struct tally tally = {0};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, seed, 4);
+    for (uint32_t round = 0; round < 800; round++) {
+        struct oracle oracle;
+        char text[IRREGULAR_TEXT];
+        if (round % 2)
+            irregular_ring(&rng, &oracle, text); /* where packets are raised twice and more */
+        else
+            irregular_fabric(&rng, 1, &oracle, text);
+        size_t used = strlen(text);
+        oracle.levels = 2 + (int)rng_below(&rng, 2);
+        uint32_t percent = rng_below(&rng, 2) ? 100 : 60;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "classes:\n  - {name: default, priority: 0}\n");
+        for (int l = 0; l < oracle.levels; l++)
+            used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                     "  - {name: rdma%d, dscp: %d, priority: %d, lossless: true}\n", l, 26 + l, 2 + l);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "devices:\n");
+        for (int n = 0; n < oracle.nodes; n++) {
+            char name[32];
+            oracle.raises[n] = rng_below(&rng, 100) < percent;
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "  %s: {raise: %s}\n",
+                                     irregular_name(&oracle, n, name), oracle.raises[n] ? "bounce" : "never");
+        }
+        try_fabric(&rng, &oracle, text, 10, &tally);
+    }
+    tell("raised", seed, &tally);
+    assert_true(tally.fabrics_only_after >= 5 && tally.whole >= 5 && tally.circles < tally.states / 2);
 }
 
 /* Two leaves with two spines each; a third way between the pairs exists only over the leaves when a link is gone. */
@@ -343,6 +320,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_failure_agrees_with_the_oracle),
+        cmocka_unit_test(test_pairs_agree_with_the_oracle),
+        cmocka_unit_test(test_raised_classes_agree_with_the_oracle),
         cmocka_unit_test(test_two_failures_bounce),
         cmocka_unit_test(test_a_ring_waits_in_a_circle),
         cmocka_unit_test(test_a_circle_after_a_failure_names_it),

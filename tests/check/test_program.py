@@ -69,20 +69,61 @@ class Program(unittest.TestCase):
         self.assertIn("spine0:0", first["message"])
         self.assertEqual(document["deadlocks"], {"states": 9, "searched": 0})
 
+    def sarif(self, *arguments):
+        """The document, after what the schema of SARIF 2.1.0 requires of what we write."""
+        document = json.loads(self.check("--sarif", *arguments).stdout)
+        self.assertEqual(document["version"], "2.1.0")
+        self.assertEqual(len(document["runs"]), 1)
+        driver = document["runs"][0]["tool"]["driver"]
+        self.assertEqual(driver["name"], "rocelab")
+        identifiers = [rule["id"] for rule in driver["rules"]]
+        self.assertEqual(len(identifiers), len(set(identifiers)))
+        for rule in driver["rules"]:
+            for key in ("shortDescription", "fullDescription", "help"):
+                self.assertTrue(rule[key]["text"])
+        for result in document["runs"][0]["results"]:
+            self.assertIn(result["level"], ("none", "note", "warning", "error"))
+            self.assertTrue(result["message"]["text"])
+            self.assertEqual(identifiers[result["ruleIndex"]], result["ruleId"])
+            for location in result["locations"]:
+                place = location["physicalLocation"]
+                self.assertRegex(place["artifactLocation"]["uri"], r"^(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+$")
+                self.assertGreaterEqual(min(place["region"]["startLine"], place["region"]["startColumn"]), 1)
+            for suppression in result.get("suppressions", []):
+                self.assertIn(suppression["kind"], ("inSource", "external"))
+        return document["runs"][0]
+
     def test_sarif(self):
-        run = json.loads(self.check("--sarif", self.path("bad.yaml", BAD), status=1).stdout)["runs"][0]
-        rules = run["tool"]["driver"]["rules"]
-        self.assertEqual(len(rules), 60)
-        for result in run["results"]:
-            self.assertEqual(rules[result["ruleIndex"]]["id"], result["ruleId"])
+        run = self.sarif(self.path("bad.yaml", BAD))
+        self.assertEqual(len(run["tool"]["driver"]["rules"]), 60)
         self.assertEqual([result["level"] for result in run["results"]], ["error", "warning"])
         self.assertEqual(run["results"][0]["locations"][0]["physicalLocation"]["region"], {"startLine": 6, "startColumn": 28})
+        odd = self.sarif(self.path("a fabric: 100%.yaml", BAD))["results"][0]["locations"][0]["physicalLocation"]
+        self.assertTrue(odd["artifactLocation"]["uri"].endswith("/a%20fabric%3A%20100%25.yaml"))
+
+    def test_sarif_suppressions(self):
+        text = BAD + "check: {ignore: [{rule: PFC001, device: leaf0, reason: a <\"known\"> thing}]}\n"
+        ignored, base = self.path("ignored.yaml", text), self.path("baseline")
+        self.check("--write-baseline", base, ignored, status=0)
+        results = self.sarif("--baseline", base, ignored)["results"]
+        self.assertEqual([(result["ruleId"], result["suppressions"][0]["kind"], result["suppressions"][0]["justification"])
+                          for result in results],
+                         [("PFC001", "inSource", 'a <"known"> thing'), ("PFC006", "external", "in the baseline")])
 
     def test_junit(self):
-        suite = xml.etree.ElementTree.fromstring(self.check("--junit", self.path("bad.yaml", BAD), status=1).stdout)[0]
+        document = self.check("--junit", self.path("a & b.yaml", BAD), self.path("good.yaml", GOOD), status=1).stdout
+        root = xml.etree.ElementTree.fromstring(document)
+        self.assertEqual((root.tag, [suite.tag for suite in root]), ("testsuites", ["testsuite", "testsuite"]))
+        suite, good = root
+        self.assertTrue(suite.get("name").endswith("a & b.yaml"))
         self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("60", "2", "9"))
+        self.assertEqual((good.get("tests"), good.get("failures"), good.get("skipped")), ("60", "0", "9"))
         failed = [case.get("name") for case in suite if case.find("failure") is not None]
         self.assertEqual(failed, ["PFC001", "PFC006"])
+        for one in root:
+            self.assertEqual(len(one), int(one.get("tests")))
+            self.assertEqual(len(one.findall("testcase/skipped")), int(one.get("skipped")))
+            self.assertTrue(all(case.get("name") and case.get("classname") for case in one))
 
     def test_baseline(self):
         bad, base = self.path("bad.yaml", BAD), self.path("baseline")
@@ -92,6 +133,16 @@ class Program(unittest.TestCase):
         found = json.loads(self.check("--json", "--baseline", base, worse, status=1).stdout)["findings"]
         self.assertEqual({finding["rule"] for finding in found if "ignored" not in finding}, {"PFC005"})
         self.check("--baseline", self.path("no baseline", "hello\n"), bad, status=2)
+        self.check("--baseline", self.path("nothing"), bad, status=2)
+
+    def test_baseline_knows_each_of_those_told_as_one(self):
+        both, base = self.path("both.yaml", GOOD + "devices: {leaf0: {ports: {2-3: {pfc: false}}}}\n"), self.path("baseline")
+        self.assertRegex(self.check(both, status=1).stdout, r"leaf0:2 .*\(and 1 more alike\)\n")
+        self.check("--write-baseline", base, both, status=0)
+        left = self.path("left.yaml", GOOD + "devices: {leaf0: {ports: {3: {pfc: false}}}}\n")
+        self.assertIn("0 errors, 0 warnings, 0 infos, 1 ignored", self.check("--baseline", base, left, status=0).stdout)
+        other = self.path("other.yaml", GOOD + "devices: {leaf1: {ports: {3: {pfc: false}}}}\n")
+        self.check("--baseline", base, other, status=1)
 
     def test_ignored_with_a_reason(self):
         text = BAD + "check: {ignore: [{rule: PFC001, device: leaf0, reason: known}, {rule: PFC006, reason: known}]}\n"

@@ -19,6 +19,48 @@
 
 #include "base/rng.h"
 
+const struct random_limits random_all = {
+    .alpha = true,
+    .static_xoff = true,
+    .limit = true,
+    .reserved = true,
+    .headroom = true,
+    .xon = true,
+    .pfc = true,
+    .port_lossless = true,
+    .pfc_asym = true,
+    .pcp = true,
+    .port_maps = true,
+    .port_ecn = true,
+    .port_mtu = true,
+    .port_pfc = true,
+    .queue_map = true,
+    .group_map = true,
+    .headroom_pool = true,
+    .buffer = true,
+    .watchdog = true,
+    .watchdog_times = true,
+    .watchdog_action = true,
+    .cable = true,
+    .rate = true,
+    .lossy_ecn = true,
+    .fec = true,
+    .up = true,
+    .pfc_auto = true,
+    .pause_all = true,
+    .quanta = true,
+    .watched = true,
+    .watched_some = true,
+    .shutdown = true,
+    .polls = true,
+    .fractions = true,
+    .odd_links = true,
+    .headroom_for = true,
+    .model = true,
+    .mtu_most = 12000,
+    .lossless_most = 3,
+};
+
 struct draw {
     struct rng rng;
     const struct random_limits *limits;
@@ -41,7 +83,8 @@ static void draw_ecn(struct draw *draw)
     unsigned long long step = draw->limits->ecn_step_bytes ? draw->limits->ecn_step_bytes : 1;
     unsigned long long min = (1 + below(draw, 800000) / step) * step, max = min + below(draw, 3000000) / step * step;
 
-    fprintf(draw->to, "{min: %lluB, max: %lluB, probability: %u%%}", min, max, 1 + below(draw, 100));
+    fprintf(draw->to, "{min: %lluB, max: %lluB, probability: %u%s%%}", min, max, 1 + below(draw, 99),
+            draw->limits->fractions && chance(draw, 30) ? ".5" : "");
 }
 
 /* What a class does, beside name, priority, DSCP and share; a layer's or a definition's. */
@@ -52,7 +95,10 @@ static void draw_class(struct draw *draw, unsigned priority, bool layer)
 
     if (limits->alpha && chance(draw, 50)) {
         unsigned th = below(draw, 7);
-        fprintf(draw->to, ", alpha: %s%u", chance(draw, 50) ? "1/" : "", 1u << th);
+        if (limits->fractions && chance(draw, 30))
+            fputs(", alpha: 3/5", draw->to);
+        else
+            fprintf(draw->to, ", alpha: %s%u", chance(draw, 50) ? "1/" : "", 1u << th);
     } else if (lossless && limits->static_xoff && chance(draw, 30)) {
         fprintf(draw->to, ", xoff: %uB", 50000 + below(draw, 500000));
         if (limits->static_headroom)
@@ -104,8 +150,9 @@ static void draw_classes(struct draw *draw)
             fputs(", strict: true", draw->to);
         } else {
             unsigned share = --weighted ? 1 + below(draw, rest - weighted) : rest;
+            bool half = limits->fractions && chance(draw, 30) && share > 1;
             rest -= share;
-            fprintf(draw->to, ", share: %u%%", share);
+            fprintf(draw->to, ", share: %u%s%%", share - half, half ? ".4" : "");
         }
         draw_class(draw, priority, false);
         fputs("}\n", draw->to);
@@ -126,13 +173,55 @@ static void draw_tc_map(struct draw *draw, const char *name)
     if (!first) fputc('}', draw->to);
 }
 
+static void draw_pauses(struct draw *draw, bool port)
+{
+    const struct random_limits *limits = draw->limits;
+
+    if (port && limits->pause_all && chance(draw, 10)) {
+        fputs(", pfc: false, pause: 802.3x", draw->to);
+    } else if (limits->pfc && (!port || limits->port_pfc) && chance(draw, 30)) {
+        if (chance(draw, 40))
+            fputs(", pfc: false", draw->to);
+        else if (limits->pfc_asym && chance(draw, 40))
+            fprintf(draw->to, ", pfc: {rx: [0, 1, 2, 3, 4, 5, 6, 7], tx: [%u]}", draw->priority[0]);
+        else
+            fprintf(draw->to, ", pfc: [%u]", draw->priority[0]);
+    }
+    if (limits->pfc_auto && chance(draw, 15)) fputs(", pfc-mode: auto", draw->to);
+    if (limits->watched && port && chance(draw, 20)) {
+        if (limits->watched_some && chance(draw, 50))
+            fprintf(draw->to, ", watched: [%u]", draw->priority[below(draw, draw->count)]);
+        else
+            fputs(", watched: false", draw->to);
+    }
+}
+
+static void draw_port(struct draw *draw, unsigned number)
+{
+    static const char *const fecs[] = {"none", "fc", "rs"};
+    const struct random_limits *limits = draw->limits;
+
+    if (limits->fec && chance(draw, 30)) fprintf(draw->to, ", fec: %s", fecs[below(draw, 3)]);
+    if (limits->headroom_for && chance(draw, 20))
+        fprintf(draw->to, ", headroom-cable: %um, headroom-mtu: %u", 1 + below(draw, 400), 1518 + below(draw, 7000));
+    if (limits->up && chance(draw, 10)) fputs(", up: false", draw->to);
+    if (limits->port_name && chance(draw, 50)) {
+        char name[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(name, sizeof(name), limits->port_name, 100 + number);
+#pragma GCC diagnostic pop
+        fprintf(draw->to, ", name: %s", name);
+    }
+}
+
 static void draw_layer(struct draw *draw, bool port)
 {
     const struct random_limits *limits = draw->limits;
     unsigned c = draw->priority[below(draw, draw->count)];
 
     /* a harmless key first, so that all others begin with a comma */
-    fputs("pause-quanta: 65535", draw->to);
+    fprintf(draw->to, "pause-quanta: %u", limits->quanta && chance(draw, 20) ? 1 + below(draw, 65535) : 65535);
     if ((!port || limits->port_maps) && limits->pcp && chance(draw, 25)) {
         fprintf(draw->to, ", trust: pcp, pcp-map: {%u: %u}", below(draw, 8), below(draw, 8));
     } else if ((!port || limits->port_maps) && chance(draw, 50)) {
@@ -141,14 +230,7 @@ static void draw_layer(struct draw *draw, bool port)
     }
     if (limits->queue_map && (!port || limits->port_maps) && chance(draw, 30)) draw_tc_map(draw, "queue-map: {");
     if (limits->group_map && (!port || limits->port_maps) && chance(draw, 30)) draw_tc_map(draw, "group-map: {");
-    if (limits->pfc && (!port || limits->port_pfc) && chance(draw, 30)) {
-        if (chance(draw, 40))
-            fputs(", pfc: false", draw->to);
-        else if (limits->pfc_asym && chance(draw, 40))
-            fprintf(draw->to, ", pfc: {rx: [0, 1, 2, 3, 4, 5, 6, 7], tx: [%u]}", draw->priority[0]);
-        else
-            fprintf(draw->to, ", pfc: [%u]", draw->priority[0]);
-    }
+    draw_pauses(draw, port);
     if ((!port || limits->port_mtu) && chance(draw, 40))
         fprintf(draw->to, ", mtu: %u", 1518 + below(draw, (limits->mtu_most ? limits->mtu_most : 9216) - 1517));
     if (!port || limits->port_ecn) {
@@ -207,6 +289,7 @@ static void draw_hosts(struct draw *draw, unsigned hosts, unsigned ports)
 
 static void draw_watchdog(struct draw *draw)
 {
+    static const char *const actions[] = {"drop", "forward", "shutdown"};
     unsigned step = draw->limits->time_step_ms ? draw->limits->time_step_ms : 1;
     unsigned detect = (200 / step + below(draw, 3000 / step)) * step;
 
@@ -215,15 +298,18 @@ static void draw_watchdog(struct draw *draw)
         fputs(", watchdog: true", draw->to);
         return;
     }
-    fprintf(draw->to, ", watchdog: {poll: %ums, detect: %ums, restore: %ums", (100 / step) * step, detect,
+    unsigned poll = draw->limits->polls ? 100 + below(draw, 100) : (100 / step) * step;
+    fprintf(draw->to, ", watchdog: {poll: %ums, detect: %ums, restore: %ums", poll, detect,
             detect + below(draw, 3000 / step) * step);
-    if (draw->limits->watchdog_action) fprintf(draw->to, ", action: %s", chance(draw, 50) ? "drop" : "forward");
+    if (draw->limits->watchdog_action)
+        fprintf(draw->to, ", action: %s", actions[below(draw, draw->limits->shutdown ? 3 : 2)]);
     fputc('}', draw->to);
 }
 
 char *random_fabric(uint64_t seed, const struct random_limits *limits)
 {
-    static const unsigned rates[] = {25, 100, 200, 400};
+    static const unsigned rates[] = {25, 100, 200, 400, 800};
+    static const char *const models[] = {"tomahawk5", "jericho3", "spectrum5", "generic"};
     struct draw draw = {.limits = limits};
     char *text = NULL;
     size_t length = 0;
@@ -233,12 +319,13 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
     assert_non_null(draw.to);
     unsigned leaves = 1 + below(&draw, 3), spines = 1 + below(&draw, 2), hosts = 1 + below(&draw, 4);
     unsigned gpus = limits->host ? 1 + below(&draw, 3) : 1;
-    unsigned rate = rates[below(&draw, 4)];
+    unsigned rate = rates[below(&draw, 5)];
     fprintf(draw.to, "rocelab: 1\nfabric: random%llu\n", (unsigned long long)seed);
     fprintf(draw.to, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: %u, gpus: %u}}\n", leaves, spines, hosts,
             gpus);
-    fprintf(draw.to, "links: {host: {rate: %uG, cable: %um}, fabric: {rate: %uG, cable: %um}}\n", rate,
-            1 + below(&draw, 30), rates[below(&draw, 4)], 1 + below(&draw, 300));
+    fprintf(draw.to, "links: {host: {rate: %u%sG, cable: %u%sm}, fabric: {rate: %uG, cable: %um}}\n", rate,
+            limits->odd_links && chance(&draw, 10) ? ".5" : "", 1 + below(&draw, 30),
+            limits->odd_links && chance(&draw, 10) ? ".5" : "", rates[below(&draw, 5)], 1 + below(&draw, 300));
     draw_classes(&draw);
     if (limits->host) {
         draw_hosts(&draw, leaves * hosts, gpus);
@@ -247,6 +334,7 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
     }
     fputs("switches: {", draw.to);
     draw_layer(&draw, false);
+    if (limits->model) fprintf(draw.to, ", model: %s", models[below(&draw, 4)]);
     fprintf(draw.to, ", buffer: %uB", 60000000 + below(&draw, 40000000));
     if (limits->headroom_pool && chance(&draw, 40))
         fprintf(draw.to, ", headroom-pool: %uB", 1000000 + below(&draw, 4000000));
@@ -261,6 +349,7 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
             if (!chance(&draw, 50)) continue;
             fprintf(draw.to, "      %u: {", p);
             draw_layer(&draw, true);
+            draw_port(&draw, p);
             fputs("}\n", draw.to);
         }
     }

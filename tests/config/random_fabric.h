@@ -31,9 +31,18 @@ struct random_limits { /* what the system can express; zero: it cannot */
     bool headroom_pool, buffer;
     bool watchdog, watchdog_times, watchdog_action;
     bool cable, rate;
-    bool lossy_ecn;  /* marking outside of lossless classes */
-    bool identity;   /* queue and group of a class are its priority */
-    bool strict_top; /* strict classes have the highest priorities */
+    bool lossy_ecn; /* marking outside of lossless classes */
+    bool fec, up, pfc_auto, pause_all, quanta;
+    bool watched;      /* the watchdog may be off on a port ... */
+    bool watched_some; /* ... or on some of its priorities */
+    bool shutdown;     /* as the watchdog's action */
+    bool polls;        /* of other lengths than 100 ms */
+    bool fractions;    /* shares, probabilities and alpha that are no whole numbers */
+    bool odd_links;    /* rates that are no whole Gb/s, lengths that are no whole metres */
+    bool headroom_for; /* headroom for another cable or frame than the port's */
+    bool model;
+    const char *port_name; /* of printf, with a number: some ports have names; NULL: none */
+    bool strict_top;       /* strict classes have the highest priorities */
     bool strict_none;
     uint32_t mtu_most;       /* of ports; 0: 9216 */
     uint32_t ecn_step_bytes; /* thresholds are multiples */
@@ -41,11 +50,17 @@ struct random_limits { /* what the system can express; zero: it cannot */
     uint32_t time_step_ms;   /* of the watchdog */
 };
 
+extern const struct random_limits random_all; /* everything, whether a system can say it or not */
+
 /* A fabric file; the caller frees it. */
 char *random_fabric(uint64_t seed, const struct random_limits *limits);
 
 /* config -> import -> load, for every switch (or host, as the format is) of the fabric.  Compares what `limits` allow;
  * fails the test with seed, device, port and field. */
 void round_trip(const struct config_format *format, uint64_t seed, const struct random_limits *limits, bool comments);
+/* The same with a fabric of random_all.  What comes back otherwise must have been named as a loss (config/losses.h). */
+void round_trip_losses(const struct config_format *format, uint64_t seed);
+/* Both, trips() times each. */
+void round_trips(const struct config_format *format, const struct random_limits *limits);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "config/losses.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
 
@@ -114,6 +115,33 @@ static void test_commands(void **state)
     import_release(&got);
 }
 
+/* What no tool of a host sets is named. */
+static void test_losses(void **state)
+{
+    static const char text[] = "rocelab: 1\ntopology: {single: {hosts: 3}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+                               "devices:\n"
+                               "  h1: {congestion: hpcc/paper}\n"
+                               "  h2: {cable-length: 2.5m, ports: {0: {pfc: {rx: [3], tx: false}}}}\n";
+    struct fabric_errors errors = {0};
+    struct config_losses losses[3];
+    struct fabric *fabric = NULL;
+
+    (void)state;
+    if (fabric_load("x", text, &fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        fail_msg("the fabric does not load");
+    }
+    for (uint32_t h = 0; h < 3; h++)
+        config_losses(&config_host, fabric, h, &losses[h]);
+    for (unsigned loss = 0; loss < CONFIG_LOSSES; loss++)
+        assert_int_equal(losses[0].ports[loss], 0);
+    assert_int_equal(losses[1].ports[CONFIG_LOSS_CONGESTION], 1);
+    assert_int_equal(losses[2].ports[CONFIG_LOSS_CONGESTION], 0);
+    assert_int_equal(losses[2].ports[CONFIG_LOSS_PFC_WAYS], 1);
+    assert_int_equal(losses[2].ports[CONFIG_LOSS_CABLE_ROUNDED], 1);
+    fabric_free(fabric);
+}
+
 static void test_hostile(void **state)
 {
     (void)state;
@@ -125,10 +153,8 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_printed),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_printed), cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_losses),     cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

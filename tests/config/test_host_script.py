@@ -14,7 +14,7 @@ ROCELAB = os.environ["ROCELAB"]
 FABRIC = """rocelab: 1
 topology: {single: {hosts: 2, gpus: 2}}
 links: {host: {rate: 400G, cable: 20m}}
-nics: {cable-length: 20m, dcbx: {willing: false}, nccl: {NCCL_IB_GID_INDEX: 3}}
+nics: {cable-length: 20m, dcbx: {willing: false}, nccl: {NCCL_IB_GID_INDEX: 3, NCCL_IB_HCA: "^a b$(echo c)'d"}}
 """
 TOOLS = ["mlnx_qos", "dcb", "cma_roce_tos", "mlxconfig", "ip"]
 
@@ -64,10 +64,22 @@ def main():
             assert (folder / f"sys/net/eth{port}/ecn/roce_np/cnp_dscp").read_text() == "48\n"
         firmware = [line for line in called if line.startswith("mlxconfig")]
         assert len(firmware) == 2 and all("DCBX_WILLING_P1=0" in line for line in firmware), firmware
+        # the kernel's own driver: no mlnx_qos, no cma_roce_tos, no mlxconfig, nothing of them in sysfs
+        for tool in ("mlnx_qos", "cma_roce_tos", "mlxconfig"):
+            (folder / "bin" / tool).rename(folder / tool)
+        shutil.move(folder / "sys", folder / "away")
+        called = run(folder, script)
+        assert "dcb pfc set dev eth1 prio-pfc all:off 3:on" in called, called
+        assert not any(line.startswith(("mlnx", "cma", "mlxconfig")) for line in called), called
+        assert sum(line.startswith("ip link set") for line in called) == 2, called
+        shutil.move(folder / "away", folder / "sys")
+        for tool in ("mlnx_qos", "cma_roce_tos", "mlxconfig"):
+            (folder / tool).rename(folder / "bin" / tool)
         shown = run(folder, script, "verify")
         assert shown and not any(" set" in line or "--" in line for line in shown), shown
         environment = subprocess.run(["sh", "-c", 'eval "$(sh "$0" nccl)"; env', str(script)], capture_output=True,
                                      text=True, check=True, env={"PATH": os.environ["PATH"]}).stdout.splitlines()
+        assert "NCCL_IB_HCA=^a b$(echo c)'d" in environment, environment
         assert "NCCL_IB_TC=106" in environment and "NCCL_IB_GID_INDEX=3" in environment, environment
 
 

@@ -149,7 +149,7 @@ static void test_plan(void **state)
 
     (void)state;
     assert_int_equal(fabric_load("plan", text, &fabric, &errors), 0);
-    cabling_each(fabric, count_cable, &plan);
+    cabling_each(fabric, NULL, count_cable, &plan);
     assert_int_equal(bom_each(fabric, count_part, &plan), 0);
     assert_int_equal(plan.cables, 4 * 2 + 2 * 2);
     assert_int_equal(plan.rails, 8);

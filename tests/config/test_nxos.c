@@ -26,18 +26,21 @@ static const struct random_limits limits = {
     .watchdog = true,
     .rate = true,
     .lossy_ecn = true,
-    .identity = true,
+    .fec = true,
+    .up = true,
+    .pfc_auto = true,
+    .pause_all = true,
+    .watched = true,
+    .model = true,
+    .port_name = "Ethernet2/%u",
     .ecn_step_bytes = 1,
     .lossless_most = 1,
 };
 
 static void test_round_trip(void **state)
 {
-    uint64_t count = trips();
-
     (void)state;
-    for (uint64_t seed = 1; seed <= count; seed++)
-        round_trip(&config_nxos, seed, &limits, seed % 2);
+    round_trips(&config_nxos, &limits);
 }
 
 static const char good[] = "hostname tor1\n"                               /* 1 */
@@ -113,23 +116,9 @@ static void test_chain(void **state)
     import_release(&got);
 }
 
-/* The line `from` of the good configuration replaced. */
-static char *edited(const char *from, const char *to)
-{
-    const char *at = strstr(good, from);
-    char *text = NULL;
-
-    assert_non_null(at);
-    assert_true(asprintf(&text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from)) > 0);
-    return text;
-}
-
 static void test_wrong_lines(void **state)
 {
-    static const struct {
-        const char *from, *to, *rule;
-        uint32_t line;
-    } cases[] = {
+    static const struct wrong_line cases[] = {
         {"  class FEEDBACK\n", "  class FEEDBACKS\n", "MAP007", 10},
         {"service-policy type qos input IN\n", "service-policy type qos input INN\n", "MAP007", 33},
         {"class type network-qos c-8q-nq3\n", "class type network-qos STORE\n", "MAP007", 13},
@@ -149,15 +138,7 @@ static void test_wrong_lines(void **state)
     };
 
     (void)state;
-    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        char *text = edited(cases[c].from, cases[c].to);
-        struct imported got;
-        import_text(&got, &config_nxos, "tor1.cfg", text);
-        if (notes_of(&got, cases[c].rule, cases[c].line) == 0)
-            fail_msg("%s in line %u is not noted: %s", cases[c].rule, cases[c].line, cases[c].to);
-        import_release(&got);
-        free(text);
-    }
+    wrong_lines(&config_nxos, "tor1.cfg", good, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* What is pasted into a terminal has no indentation, and `exit` at the end of blocks. */
@@ -183,7 +164,7 @@ static void test_pasted(void **state)
 /* PFC that nobody forces is negotiated, where something lossless comes in. */
 static void test_auto_and_channels(void **state)
 {
-    char *text = edited("  priority-flow-control mode on\n", "  channel-group 7 mode active\n");
+    char *text = edited(good, "  priority-flow-control mode on\n", "  channel-group 7 mode active\n");
     struct imported got;
 
     (void)state;

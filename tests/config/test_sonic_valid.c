@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is written for SONiC, against the published tables: fields, ranges, references.
+ * What is written for SONiC, against the published models: fields, ranges, names, references, and what they demand of
+ * fields together.
  *
- * The table below is the rule book; a table, a field or a value that is not in it fails.
+ * The table below is the rule book; a table, a field or a value that is not in it fails.  It was written from the
+ * models (sonic-yang-models of sonic-buildimage) and shares nothing with what writes the tables.  The file is merged
+ * into a switch's own (`config load`), so what is mandatory there and the unit's (lanes) is not wanted here; it may not
+ * be there either, for it would replace what the unit has.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,18 +33,15 @@ static const struct rule {
     bool required;
 } rules[] = {
     {"DEVICE_METADATA", "hostname", TEXT, 0, 0, NULL, true},
-    {"DEVICE_METADATA", "type", WORD, 0, 0, " ToRRouter LeafRouter SpineRouter ", true},
-    {"DEVICE_METADATA", "hwsku", TEXT, 0, 0, NULL, false},
     {"DEVICE_METADATA", "buffer_model", WORD, 0, 0, " traditional ", true},
-    {"PORT", "lanes", TEXT, 0, 0, NULL, true},
-    {"PORT", "alias", TEXT, 0, 0, NULL, false},
-    {"PORT", "index", NUMBER, 0, 65535, NULL, false},
     {"PORT", "speed", NUMBER, 1, 1600000, NULL, true},
     {"PORT", "mtu", NUMBER, 68, 9216, NULL, true},
     {"PORT", "fec", WORD, 0, 0, " rs fc none auto ", false},
     {"PORT", "pfc_asym", WORD, 0, 0, " on off ", false},
     {"PORT", "admin_status", WORD, 0, 0, " up down ", true},
     {"CABLE_LENGTH", "*", LENGTH, 0, 0, NULL, false},
+    {"DEVICE_NEIGHBOR", "name", TEXT, 0, 0, NULL, true},
+    {"DEVICE_NEIGHBOR", "port", TEXT, 0, 0, NULL, true},
     {"DSCP_TO_TC_MAP", "*", NUMBER, 0, 7, NULL, false},
     {"DOT1P_TO_TC_MAP", "*", NUMBER, 0, 7, NULL, false},
     {"TC_TO_QUEUE_MAP", "*", NUMBER, 0, 7, NULL, false},
@@ -118,16 +119,67 @@ static bool good(const struct tree *root, const struct rule *rule, const char *t
     return text[0] != 0;
 }
 
-/* Rows of these tables begin with a port, which must be one. */
+/* Rows of these tables begin with a port, which must be one ... */
 static bool of_port(const char *table)
 {
-    return strcmp(table, "PORT_QOS_MAP") == 0 || strcmp(table, "QUEUE") == 0 || strncmp(table, "BUFFER_PG", 9) == 0 ||
-           strcmp(table, "BUFFER_QUEUE") == 0 || strcmp(table, "PFC_WD") == 0;
+    return strcmp(table, "PORT_QOS_MAP") == 0 || strcmp(table, "PFC_WD") == 0 || strcmp(table, "DEVICE_NEIGHBOR") == 0;
+}
+/* ... and of these go on with a number or two. */
+static bool of_numbers(const char *table)
+{
+    return strcmp(table, "QUEUE") == 0 || strcmp(table, "BUFFER_PG") == 0 || strcmp(table, "BUFFER_QUEUE") == 0;
+}
+/* Rows of these have a name: a letter or digit, then up to 31 of - _ and them. */
+static bool of_name(const char *table)
+{
+    return strstr(table, "_MAP") ? strcmp(table, "PORT_QOS_MAP") != 0
+                                 : strcmp(table, "WRED_PROFILE") == 0 || strcmp(table, "CABLE_LENGTH") == 0;
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+static bool good_key(const struct tree *root, const char *table, const char *key)
+{
+    char port[64];
+    size_t length = strcspn(key, "|");
+
+    if (of_name(table))
+        return strlen(key) >= 1 && strlen(key) <= 32 && strchr(LETTERS, key[0]) && !key[strspn(key, LETTERS "-_")];
+    if (!of_port(table) && !of_numbers(table)) return true;
+    if (strcmp(key, "GLOBAL") == 0) return strcmp(table, "PFC_WD") == 0;
+    snprintf(port, sizeof(port), "%.*s", (int)length, key);
+    if (!tree_get(tree_get(root, "PORT"), port)) return false;
+    if (of_port(table)) return key[length] == 0;
+    const char *numbers = key + length + (key[length] == '|');
+    if (numbers[0] < '0' || numbers[0] > '7') return false;
+    return !numbers[1] || (numbers[1] == '-' && numbers[2] > numbers[0] && numbers[2] <= '7' && !numbers[3]);
+}
+
+/* The row of a port and number, whose key may be a range; fails where there are two. */
+static const struct tree *row_of(const struct tree *table, const char *port, char number)
+{
+    const struct tree *found = NULL;
+    size_t length = strlen(port);
+
+    for (const struct tree *row = table->first; row; row = row->next) {
+        const char *numbers = row->key + length + 1;
+        if (strncmp(row->key, port, length) != 0 || row->key[length] != '|') continue;
+        if (number < numbers[0] || number > (numbers[1] ? numbers[2] : numbers[0])) continue;
+        assert_null(found);
+        found = row;
+    }
+    return found;
+}
+
+static long long number_of(const struct tree *row, const char *field)
+{
+    const struct tree *got = tree_get(row, field);
+    assert_non_null(got);
+    return strtoll(got->text, NULL, 10);
 }
 
 static void check_row(uint64_t seed, const struct tree *root, const struct tree *table, const struct tree *row)
 {
-    char port[64];
 
     for (const struct tree *field = row->first; field; field = field->next) {
         const struct rule *rule = NULL;
@@ -145,53 +197,91 @@ static void check_row(uint64_t seed, const struct tree *root, const struct tree 
     for (size_t r = 0; r < RULES; r++)
         if (rules[r].required && strcmp(rules[r].table, table->key) == 0 && !tree_get(row, rules[r].field))
             fail_msg("seed %llu: %s|%s lacks %s", (unsigned long long)seed, table->key, row->key, rules[r].field);
-    if (!of_port(table->key) || strcmp(row->key, "GLOBAL") == 0) return;
-    snprintf(port, sizeof(port), "%.*s", (int)strcspn(row->key, "|"), row->key);
-    assert_non_null(tree_get(tree_get(root, "PORT"), port));
+    if (!good_key(root, table->key, row->key))
+        fail_msg("seed %llu: %s has no row %s", (unsigned long long)seed, table->key, row->key);
+}
+
+/* What the models demand of fields together. */
+static void check_musts(const struct tree *root)
+{
+    const struct tree *wred = tree_get(root, "WRED_PROFILE"), *watchdog = tree_get(root, "PFC_WD");
+    const struct tree *references[] = {tree_get(root, "BUFFER_PG"), tree_get(root, "BUFFER_QUEUE")};
+    const char *const types[] = {"ingress", "egress"};
+
+    for (const struct tree *row = wred->first; row; row = row->next) {
+        assert_true(number_of(row, "green_max_threshold") >= number_of(row, "green_min_threshold"));
+        assert_true(number_of(row, "yellow_max_threshold") >= number_of(row, "yellow_min_threshold"));
+        assert_true(number_of(row, "red_max_threshold") >= number_of(row, "red_min_threshold"));
+    }
+    for (const struct tree *row = watchdog ? watchdog->first : NULL; row; row = row->next) {
+        bool global = strcmp(row->key, "GLOBAL") == 0;
+        long long poll = number_of(tree_get(watchdog, "GLOBAL"), "POLL_INTERVAL");
+        assert_int_equal(!tree_get(row, "POLL_INTERVAL"), !global);
+        if (global) continue;
+        assert_true(number_of(row, "detection_time") >= poll);
+        assert_true(number_of(row, "restoration_time") >= poll);
+        assert_non_null(tree_get(row, "action"));
+    }
+    for (int i = 0; i < 2; i++) { /* groups have profiles of ingress pools, queues of egress pools */
+        for (const struct tree *row = references[i]->first; row; row = row->next) {
+            const struct tree *profile = tree_get(tree_get(root, "BUFFER_PROFILE"), tree_get(row, "profile")->text);
+            const struct tree *pool = tree_get(tree_get(root, "BUFFER_POOL"), tree_get(profile, "pool")->text);
+            assert_string_equal(tree_get(pool, "type")->text, types[i]);
+        }
+    }
+}
+
+/* Headroom that is set aside, reserves and what is shared are the buffer and no more. */
+static void check_sum(uint64_t seed, const struct tree *root, uint64_t buffer_bytes)
+{
+    const struct tree *pool = tree_get(tree_get(root, "BUFFER_POOL"), "ingress_lossless_pool");
+    const struct tree *groups = tree_get(root, "BUFFER_PG");
+    uint64_t sum = (uint64_t)number_of(pool, "size");
+
+    if (tree_get(pool, "xoff")) sum += (uint64_t)number_of(pool, "xoff");
+    for (const struct tree *port = tree_get(root, "PORT")->first; port; port = port->next) {
+        for (char g = '0'; g <= '7'; g++) {
+            const struct tree *row = row_of(groups, port->key, g);
+            if (!row) continue;
+            const struct tree *profile = tree_get(tree_get(root, "BUFFER_PROFILE"), tree_get(row, "profile")->text);
+            sum += (uint64_t)number_of(profile, "size");
+        }
+    }
+    if (sum != buffer_bytes)
+        fail_msg("seed %llu: %llu bytes of a buffer of %llu", (unsigned long long)seed, (unsigned long long)sum,
+                 (unsigned long long)buffer_bytes);
 }
 
 /* YANG does not demand these; a switch does. */
 static void check_sense(uint64_t seed, const struct tree *root)
 {
     const struct tree *profiles = tree_get(root, "BUFFER_PROFILE"), *groups = tree_get(root, "BUFFER_PG");
-    const struct tree *qos = tree_get(root, "PORT_QOS_MAP");
+    const struct tree *qos = tree_get(root, "PORT_QOS_MAP"), *queues = tree_get(root, "QUEUE");
 
     for (const struct tree *profile = profiles->first; profile; profile = profile->next)
         if (!tree_get(profile, "dynamic_th") == !tree_get(profile, "static_th"))
             fail_msg("seed %llu: profile %s has two thresholds, or none", (unsigned long long)seed, profile->key);
+    for (const struct tree *port = tree_get(root, "PORT")->first; port; port = port->next) {
+        long long weights = 0;
+        for (char q = '0'; q <= '7'; q++) {
+            const struct tree *row = row_of(queues, port->key, q);
+            const struct tree *scheduler =
+                row ? tree_get(tree_get(root, "SCHEDULER"), tree_get(row, "scheduler")->text) : NULL;
+            if (scheduler && tree_get(scheduler, "weight")) weights += number_of(scheduler, "weight");
+        }
+        if (weights > 100) fail_msg("seed %llu: weights of %lld on %s", (unsigned long long)seed, weights, port->key);
+    }
     for (const struct tree *port = qos->first; port; port = port->next) {
         const struct tree *map =
             tree_get(tree_get(root, "TC_TO_PRIORITY_GROUP_MAP"), tree_get(port, "tc_to_pg_map")->text);
         const char *bits = tree_get(port, "pfc_enable")->text;
         for (; *bits; bits++) {
-            char tc[2] = {*bits, 0}, key[96];
+            char tc[2] = {*bits, 0};
             if (*bits == ',') continue;
-            snprintf(key, sizeof(key), "%.60s|%s", port->key, tree_get(map, tc)->text);
-            assert_non_null(tree_get(groups, key)); /* what pauses has a group */
+            assert_non_null(row_of(groups, port->key, tree_get(map, tc)->text[0])); /* what pauses has a group */
         }
     }
 }
-
-static const struct random_limits limits = {.alpha = true,
-                                            .static_xoff = true,
-                                            .limit = true,
-                                            .reserved = true,
-                                            .headroom = true,
-                                            .xon = true,
-                                            .pfc = true,
-                                            .pcp = true,
-                                            .port_maps = true,
-                                            .port_ecn = true,
-                                            .port_mtu = true,
-                                            .port_pfc = true,
-                                            .queue_map = true,
-                                            .group_map = true,
-                                            .headroom_pool = true,
-                                            .watchdog = true,
-                                            .watchdog_times = true,
-                                            .cable = true,
-                                            .lossy_ecn = true,
-                                            .lossless_most = 2};
 
 static void check_switch(uint64_t seed, const struct fabric *fabric, uint32_t node)
 {
@@ -213,7 +303,9 @@ static void check_switch(uint64_t seed, const struct fabric *fabric, uint32_t no
         for (const struct tree *row = table->first; row; row = row->next)
             check_row(seed, root, table, row);
     }
+    check_musts(root);
     check_sense(seed, root);
+    check_sum(seed, root, fabric->sw[node - fabric->hosts].buffer_bytes);
     arena_release(&arena);
     free(text);
 }
@@ -224,7 +316,7 @@ static void test_valid(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= count; seed++) {
-        char *file = random_fabric(seed, &limits);
+        char *file = random_fabric(seed, &random_all);
         struct fabric_errors errors = {0};
         struct fabric *fabric = NULL;
 

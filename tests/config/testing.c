@@ -75,3 +75,27 @@ void refused(const struct config_format *format, const char *text, size_t length
     assert_true(errors.count > 0);
     if (!strstr(errors.error[0].text, part)) fail_msg("'%s' has no '%s'", errors.error[0].text, part);
 }
+
+char *edited(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    char *changed = NULL;
+
+    assert_non_null(at);
+    assert_true(asprintf(&changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)) > 0);
+    return changed;
+}
+
+void wrong_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
+                 size_t count)
+{
+    for (size_t c = 0; c < count; c++) {
+        char *text = edited(good, cases[c].from, cases[c].to);
+        struct imported got;
+        import_text(&got, format, path, text);
+        if (notes_of(&got, cases[c].rule, cases[c].line) == 0)
+            fail_msg("%s in line %u is not noted: %s", cases[c].rule, cases[c].line, cases[c].to);
+        import_release(&got);
+        free(text);
+    }
+}

@@ -27,6 +27,14 @@ void import_release(struct imported *got);
 /* The number of notes of this rule (NULL: not understood); at `line` when it is not 0. */
 unsigned notes_of(const struct imported *got, const char *rule, uint32_t line);
 const struct fabric_settings *settings_at(const struct imported *got, const char *device, unsigned port);
+/* The text with the first `from` replaced; the caller frees it. */
+char *edited(const char *text, const char *from, const char *to);
+struct wrong_line { /* an edit of a good text, and what is noted of which line then */
+    const char *from, *to, *rule;
+    uint32_t line;
+};
+void wrong_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
+                 size_t count);
 /* The text is refused with an error that has `part` in it. */
 void refused(const struct config_format *format, const char *text, size_t length, const char *part);
 

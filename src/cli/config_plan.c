@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `rocelab config --cabling` and `--bom`: the lists of src/config as CSV, as a table, as JSON.
+ */
+#include "cli/config.h"
+
+#include <string.h>
+
+#include "config/cabling.h"
+#include "report/table.h"
+
+/* As RFC 4180 has it: what holds a comma, a quote or a line's end is quoted, and a quote is doubled. */
+static void csv_cell(FILE *to, const char *text, char end)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fprintf(to, "%s%c", text, end);
+        return;
+    }
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', to);
+        fputc(*text, to);
+    }
+    fprintf(to, "\"%c", end);
+}
+
+static void csv_row(void *to, const struct cabling_row *row)
+{
+    csv_cell(to, row->rail, ',');
+    csv_cell(to, row->nic, ',');
+    csv_cell(to, row->leaf, ',');
+    csv_cell(to, row->port, ',');
+    csv_cell(to, row->rate, ',');
+    csv_cell(to, row->length, '\n');
+}
+
+static void table_cable(void *to, const struct cabling_row *row)
+{
+    const char *const cell[] = {row->rail, row->nic, row->leaf, row->port, row->rate, row->length};
+    table_row(to, cell);
+}
+
+static void table_part(void *to, const struct bom_row *row)
+{
+    char number[24];
+    const char *const cell[] = {row->part, row->what, number};
+
+    snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
+    table_row(to, cell);
+}
+
+static void json_cable(void *to, const struct cabling_row *row)
+{
+    jout_open_line(to, NULL, '{');
+    jout_text(to, "rail", row->rail[0] ? row->rail : NULL);
+    jout_text(to, "nic", row->nic);
+    jout_text(to, "leaf", row->leaf);
+    jout_text(to, "port", row->port);
+    jout_text(to, "rate", row->rate);
+    jout_text(to, "length", row->length);
+    jout_bool(to, "length_known", row->length_known);
+    jout_close(to);
+}
+
+static void json_part(void *to, const struct bom_row *row)
+{
+    jout_open_line(to, NULL, '{');
+    jout_text(to, "part", row->part);
+    jout_text(to, "what", row->what);
+    jout_u64(to, "count", row->count);
+    jout_close(to);
+}
+
+int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    static const struct table_column cables[] = {{.title = "rail", .right = true},
+                                                 {.title = "NIC"},
+                                                 {.title = "leaf"},
+                                                 {.title = "port"},
+                                                 {.title = "rate", .right = true},
+                                                 {.title = "length", .right = true}};
+    static const struct table_column parts[] = {
+        {.title = "part"}, {.title = "what"}, {.title = "count", .right = true}};
+    bool bom = settings->plan == CONFIG_PLAN_BOM;
+    const struct text_style style = cli_style();
+    int result = 0;
+
+    if (settings->common.json) {
+        struct jout jout;
+        config_json_begin(&jout, out, bom ? "bom" : "cabling", bom ? "parts" : "cables");
+        if (bom)
+            result = bom_each(fabric, json_part, &jout);
+        else
+            cabling_each(fabric, settings->nos, json_cable, &jout);
+        jout_close(&jout);
+        jout_close(&jout);
+    } else if (settings->plan == CONFIG_PLAN_CSV) {
+        fputs("rail,nic,leaf,port,rate,length\n", out);
+        cabling_each(fabric, settings->nos, csv_row, out);
+    } else {
+        struct table table;
+        table_init(&table, bom ? parts : cables, bom ? 3 : 6);
+        if (bom)
+            result = bom_each(fabric, table_part, &table);
+        else
+            cabling_each(fabric, settings->nos, table_cable, &table);
+        table_print(&table, out, &style, 0);
+        table_release(&table);
+    }
+    if (result != 0) cli_error("config: %s", strerror(-result));
+    return result == 0 ? CLI_DONE : CLI_WRONG;
+}

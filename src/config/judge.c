@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all configurations together say, judged where the system does not matter and no fabric file can hold the
+ * question: ports whose other end nobody knows.  The rules of src/check leave such ports out when they compare two
+ * ends; what is wrong at this end alone is found here.
+ *
+ * Also here: neighbours that devices name become links once all texts are read, and a watchdog that nothing turns on is
+ * said at the line that makes it needed.
+ */
+#include <string.h>
+
+#include "base/units.h"
+#include "config/config.h"
+#include "config/links.h"
+
+#define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
+#define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
+
+struct judged { /* a port */
+    struct config_set *set;
+    uint32_t device, port;
+};
+
+/* Of the port, or of its device. */
+static const char *said(const struct judged *of, const char *path)
+{
+    const char *got = config_said(of->set, of->device, of->port, path);
+
+    return got ? got : config_said(of->set, of->device, CONFIG_NONE, path);
+}
+
+static struct origin said_at(const struct judged *of, const char *path)
+{
+    struct origin at = config_said_at(of->set, of->device, of->port, path);
+
+    if (!at.line) at = config_said_at(of->set, of->device, CONFIG_NONE, path);
+    return at.line ? at : of->set->device[of->device].port[of->port].at;
+}
+
+static const char *said_number(const struct judged *of, const char *map, unsigned number)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "%s.%u", map, number);
+    return said(of, path);
+}
+
+/* The path under which this port says that it pauses, NULL: it does not. */
+static const char *pauses(const struct judged *of)
+{
+    static const char *const paths[] = {"pfc", "pfc.tx", "pfc.rx"};
+
+    for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const char *got = said(of, paths[i]);
+        if (got && strcmp(got, "false") != 0) return paths[i];
+    }
+    return NULL;
+}
+
+/* Does anything lead to a class that pauses?  If not, PFC008. */
+static bool judge_use(const struct judged *of, const char *path)
+{
+    const char *trust = said(of, "trust"), *bits = said(of, path);
+    bool pcp = trust && strcmp(trust, "pcp") == 0;
+
+    for (unsigned f = 0; f < (pcp ? 8u : 64u); f++) {
+        const char *class = said_number(of, pcp ? "pcp-map" : "dscp-map", f);
+        if (!class || strstr(bits, class)) return true; /* not said: the default of the fabric file holds */
+    }
+    config_note(of->set, said_at(of, path), "PFC008", of->device, of->port,
+                "has PFC for priority %.*s, and no %s that comes in here leads to it", (int)strcspn(bits + 1, "]"),
+                bits + 1, pcp ? "CoS" : "DSCP");
+    return false;
+}
+
+/* MAP006: CNPs among best effort. */
+static void judge_cnp(const struct judged *of)
+{
+    const char *trust = said(of, "trust"), *cnp = said_number(of, "dscp-map", CNP_DSCP);
+    const char *usual = said_number(of, "dscp-map", 0);
+    char path[32];
+
+    if (!cnp || !usual || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return;
+    snprintf(path, sizeof(path), "dscp-map.%u", CNP_DSCP);
+    config_note(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
+                "DSCP %u, with which adapters send CNPs unless told otherwise, is in class %s together with DSCP 0: "
+                "CNPs wait with best effort",
+                CNP_DSCP, cnp);
+}
+
+static unsigned long frame_of(const struct judged *of)
+{
+    const char *mtu = said(of, "mtu");
+    uint64_t bytes = 0;
+
+    if (mtu) unit_parse(UNIT_COUNT, mtu, &bytes, NULL);
+    return (unsigned long)bytes;
+}
+
+static bool is_down(const struct judged *of)
+{
+    const char *up = said(of, "up");
+
+    return up && strcmp(up, "false") == 0;
+}
+
+static void judge_device(struct config_set *set, uint32_t device, bool hosts)
+{
+    uint32_t ports = set->device[device].ports;
+    unsigned long largest = 0;
+    bool carries = false;
+
+    for (uint32_t p = 0; p < ports; p++) {
+        struct judged of = {set, device, p};
+        if (!is_down(&of) && pauses(&of) && frame_of(&of) > largest) largest = frame_of(&of);
+    }
+    for (uint32_t p = 0; p < ports; p++) {
+        struct judged of = {set, device, p};
+        const char *path = is_down(&of) ? NULL : pauses(&of);
+        if (!path) continue;
+        if (!set->device[device].unclear && judge_use(&of, path) && !hosts) judge_cnp(&of);
+        /* Alike small is a choice; a small one among large ones drops what the others let in. */
+        if (frame_of(&of) && frame_of(&of) < ROCE_FRAME && largest >= ROCE_FRAME)
+            config_note(set, said_at(&of, "mtu"), "MTU001", device, p,
+                        "takes frames of %lu B, and other ports with PFC of %lu B", frame_of(&of), largest);
+        carries = true;
+    }
+    /* Nothing turns the watchdog on: that is missing where PFC is turned on. */
+    const char *watchdog = config_said(set, device, CONFIG_NONE, "watchdog");
+    if (!carries || !watchdog || config_said_at(set, device, CONFIG_NONE, "watchdog").line) return;
+    for (uint32_t p = 0; p < ports; p++) {
+        struct judged of = {set, device, p};
+        const char *path = is_down(&of) ? NULL : pauses(&of);
+        if (!path) continue;
+        config_say(set, said_at(&of, path), device, CONFIG_NONE, "watchdog", "%s", watchdog);
+        return;
+    }
+}
+
+/* Links from what devices say of their neighbours.  Of a neighbour without a configuration nothing is known but its
+ * name, and a rule that held it to a default would be wrong about it: its port stays without a peer. */
+static void join_neighbours(struct config_set *set)
+{
+    for (uint32_t n = 0; n < set->neighbours; n++) {
+        const struct config_neighbour *as = &set->neighbour[n];
+        uint32_t other = config_device_find(set, as->name);
+        if (other == CONFIG_NONE || !set->device[other].nos) continue;
+        uint32_t port = links_port_known(set, other, as->port_name);
+        if (port == CONFIG_NONE) {
+            config_note(set, as->at, NULL, as->device, as->port, "%.60s has no port %.60s to be a neighbour", as->name,
+                        as->port_name);
+            continue;
+        }
+        links_join(set, as->at, as->device, as->port, other, port);
+    }
+    set->neighbours = 0;
+}
+
+void config_judge(struct config_set *set)
+{
+    bool hosts = false;
+
+    join_neighbours(set);
+    for (uint32_t d = 0; d < set->devices; d++)
+        hosts = hosts || set->device[d].host;
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (!set->device[d].host && set->device[d].nos) judge_device(set, d, hosts);
+}

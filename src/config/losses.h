@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a fabric a system's configuration cannot say (losses.def).
+ */
+#ifndef ROCELAB_CONFIG_LOSSES_H
+#define ROCELAB_CONFIG_LOSSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+
+enum config_loss {
+#define LOSS(id, what, instead) CONFIG_LOSS_##id,
+#include "config/losses.def"
+#undef LOSS
+    CONFIG_LOSSES
+};
+
+struct config_can { /* what the system has words for */
+    bool port_maps; /* maps may differ from port to port */
+    bool queue_map, group_map;
+    bool port_lossless; /* a class may be lossless on some ports only */
+    bool pfc_none;      /* a lossless class may be without PFC, all of them on a port together */
+    bool pfc_any;       /* any priorities may pause */
+    bool pfc_one_way;   /* pauses are only sent, or only obeyed */
+    bool pfc_obey_all;  /* all are obeyed, some are sent */
+    bool pfc_auto, pause_all;
+    bool alpha, xoff; /* thresholds that follow the free buffer; fixed ones */
+    bool class_xoff;  /* of each class its own */
+    bool reserved, limit, pool, buffer;
+    bool watched; /* single priorities */
+    bool times, restore, action, shutdown;
+    bool strict_below; /* a strict queue below one that shares */
+    bool cable;
+    uint32_t mtu_least, mtu_most;                     /* frames of the fabric ... */
+    uint32_t mtu_hole[2];                             /* ... but not from this one to below that one */
+    uint32_t step_ms;                                 /* of detect and restore; 0: a poll */
+    uint32_t poll_ms[2], detect_ms[2], restore_ms[2]; /* least and most */
+    uint32_t polls_least;                             /* in either of the two times */
+    uint64_t rate_step_bps;
+};
+
+struct config_losses {
+    uint32_t ports[CONFIG_LOSSES]; /* that are concerned; 0: it is not lost */
+    uint32_t first[CONFIG_LOSSES]; /* of them, into the fabric's */
+};
+
+/* What is lost of a switch or a host. */
+void config_losses(const struct config_format *format, const struct fabric *fabric, uint32_t node,
+                   struct config_losses *ret);
+const char *config_loss_what(enum config_loss loss);
+const char *config_loss_instead(enum config_loss loss);
+
+#endif

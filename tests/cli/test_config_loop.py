@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The full circle, for each system: config, import, check and diff; then one line is broken, and they name that line."""
+import json
+import pathlib
+import re
+import unittest
+
+from support import SOURCE, Case, rocelab
+
+# Watchdog times, marking and cables that are not the defaults, and a port that is an exception.
+FABRIC = """rocelab: 1
+fabric: pod
+topology: {rail: {hosts: 2, gpus: 2, leaves: 2, spines: 2}}
+links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}
+switches: {model: MODEL, watchdog: {poll: 100ms, detect: 400ms, restore: 800ms}}
+nics: {mtu: 4096, congestion: dcqcn/connectx, nccl: {NCCL_IB_TC: 106}}
+classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 400KB, max: 1600KB, probability: 20%}, share: 80%}
+  - {name: cnp, dscp: 48, priority: 6, strict: true}
+  - {name: default, priority: 0, share: 20%}
+devices:
+  leaf1: {ports: {1: {mtu: 5000}}}
+"""
+SYSTEMS = {"nxos": "g200", "eos": "tomahawk5", "sonic": "tomahawk5", "nvue": "spectrum4", "nvue-set": "spectrum4",
+           "host": "generic"}
+# system, device, the line that is broken (a pattern of which the first match counts), what it becomes,
+# the key that `diff` names at that line, the rule that `check` names there, or with a text behind it on the line that
+# has this (a curve is one thing of several lines); None: not asked, for rules that need both ends of a link
+BREAKS = (
+    ("nxos", "leaf0", r"minimum-threshold 400 kbytes", "minimum-threshold 1700 kbytes", "classes.rdma.ecn.min", "ECN002"),
+    ("nxos", "leaf0", r"set qos-group 6", "set qos-group 5", "dscp-map.48", None),
+    ("nxos", "leaf0", r"^priority-flow-control watch-dog-interval on", "priority-flow-control watch-dog-interval off",
+     "watchdog", "WD001"),
+    ("nxos", "leaf1", r"  priority-flow-control mode on", "  priority-flow-control mode off", "pfc", None),
+    ("nxos", "leaf0", r"  priority-flow-control watch-dog-interval on", "  priority-flow-control watch-dog-interval off",
+     None, "WD001"),
+    ("nxos", "spine0", r"bandwidth remaining percent 80", "bandwidth remaining percent 70", "classes.rdma.share", None),
+    ("nxos", "spine0", r"bandwidth remaining percent 20", "bandwidth remaining percent 30", None, "SCH001"),
+    ("eos", "leaf0", r"minimum-threshold 400 kbytes", "minimum-threshold 1700 kbytes", "classes.rdma.ecn.min", "ECN002"),
+    ("eos", "leaf0", r"   priority-flow-control on", "   priority-flow-control off", "pfc", None),
+    ("eos", "leaf0", r"default timeout 0.40", "default timeout 2.40", "watchdog.detect", "WD007"),
+    ("eos", "leaf1", r"   mtu 5000", "   mtu 1500", "mtu", "MTU001"),
+    ("eos", "leaf0", r"^hostname leaf0", "hostname leaf0\npriority-flow-control mode on", None, "SYN001"),
+    ("sonic", "spine0", r'"pfc_enable": "3"', '"pfc_enable": ""', "pfc", "PFC001"),
+    ("sonic", "spine0", r'"mtu": "9198"', '"mtu": "8000"', "mtu", "MTU001"),
+    ("sonic", "leaf0", r'"green_min_threshold": "400000"', '"green_min_threshold": "300000"', "classes.rdma.ecn.min", None),
+    ("sonic", "leaf0", r'"green_max_threshold": "1600000"', '"green_max_threshold": "1600"', None, 'ECN002 "ROCE_0": {'),
+    ("sonic", "leaf0", r'"26": "3"', '"26": "1"', "dscp-map.26", None),
+    ("sonic", "leaf0", r'"xoff": "[0-9]+"', '"xoff": "20000"', "classes.rdma.headroom", "HR001"),
+    ("sonic", "leaf0", r'"detection_time": "400"', '"detection_time": "9000"', None, "WD002"),
+    ("sonic", "leaf0", r'"wred_profile": "ROCE_0"', '"wred_profile": "ROCE_9"', None, "MAP007"),
+    ("nvue", "leaf0", r"min-threshold: 400000", "min-threshold: 300000", "classes.rdma.ecn.min", None),
+    ("nvue", "leaf0", r"min-threshold: 400000", "min-threshold: 1700000", None, "ECN002 probability: 20"),
+    ("nvue", "leaf0", r"bw-percent: 80", "bw-percent: 70", "classes.rdma.share", None),
+    ("nvue", "leaf0", r"profile: roce0", "profile: roce7", None, "MAP007"),
+    ("nvue-set", "leaf0", r"polling-interval 100", "polling-interval 300", "watchdog.poll", None),
+    ("nvue-set", "leaf0", r"switch-priority 6$", "switch-priority 5", "dscp-map.48", None),
+    ("host", "h0", r"--trust dscp", "--trust pcp", "trust", None),
+    ("host", "h0", r"--pfc 0,0,0,1,0,0,0,0", "--pfc 0,0,0,0,0,0,0,0", "pfc", None),
+    ("host", "h0", r"DCBX_WILLING_P1=0", "DCBX_WILLING_P1=1", None, "HOST005"),
+)
+
+
+def broken(text, pattern, instead):
+    """The text with the first line that matches broken, and that line's number."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if re.search(pattern, line):
+            changed = re.sub(pattern, instead, line, count=1)
+            lines[number:number + 1] = changed.split("\n")
+            return "\n".join(lines) + "\n", number + 1 + changed.count("\n")
+    raise AssertionError(f"no line has {pattern}")
+
+
+class Loop(Case):
+    def run_here(self, *arguments, status=0):
+        result = rocelab(*arguments, cwd=self.folder)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result
+
+    def written(self, nos):
+        """The fabric, its configurations in a folder of the system's name, the files' paths."""
+        self.file("pod.yaml", FABRIC.replace("MODEL", SYSTEMS[nos]).encode())
+        self.run_here("config", "pod.yaml", "--nos", nos, "--out", nos)
+        return sorted(f"{nos}/{path.name}" for path in (pathlib.Path(self.folder) / nos).iterdir())
+
+    def findings(self, *paths):
+        result = rocelab("check", "--json", *paths, cwd=self.folder)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return json.loads(result.stdout)["findings"]
+
+    def test_nothing_is_new(self):
+        for nos in SYSTEMS:
+            with self.subTest(nos):
+                files = self.written(nos)
+                self.assertEqual(len(files), 2 if nos == "host" else 4)
+                before = {(found["rule"], found["device"]) for found in self.findings("pod.yaml")}
+                after = {(found["rule"], found["device"]) for found in self.findings(*files)}
+                self.assertEqual(after - before, set())
+                self.assertIn("0 differences", self.run_here("diff", "pod.yaml", *files).stdout)
+                document = json.loads(self.run_here("import", "--json", *files).stdout)
+                self.assertEqual([line for line in document["lines"] if not line.get("assumed")], [])
+                self.file("imported.yaml", document["fabric"].encode())
+                again = {(found["rule"], found["device"]) for found in self.findings("imported.yaml")}
+                self.assertEqual(again - before, set())
+
+    def test_a_broken_line_is_named(self):
+        for nos, device, pattern, instead, key, rule in BREAKS:
+            with self.subTest(f"{nos}: {instead}"):
+                files = self.written(nos)
+                path = next(name for name in files if pathlib.Path(name).stem == device)
+                text, line = broken((pathlib.Path(self.folder) / path).read_text(), pattern, instead)
+                self.file(path, text.encode())
+                if key:
+                    drifts = json.loads(self.run_here("diff", "pod.yaml", *files, "--json", status=1).stdout)["drifts"]
+                    self.assertIn((key, path, line), [(drift["key"], drift["running"]["file"], drift["running"]["line"])
+                                                      for drift in drifts])
+                if rule:
+                    rule, _, part = rule.partition(" ")
+                    if part:
+                        line = next(n for n, other in enumerate(text.splitlines(), 1) if part in other)
+                    found = [(item["rule"], item["file"], item["line"]) for item in self.findings(*files)]
+                    self.assertIn((rule, path, line), found)
+
+    def test_comments_name_rules_that_exist(self):
+        rules = set(re.findall(r"^(?:RULE|NOTE)\((\w+)", (SOURCE / "src/check/rules.def").read_text(), re.M))
+        for nos in SYSTEMS:
+            for path in self.written(nos):
+                named = set()
+                for line in (pathlib.Path(self.folder) / path).read_text().splitlines():
+                    if re.match(r"\s*(!|#|//)", line):
+                        named |= set(re.findall(r"\b[A-Z]{2,4}\d{3}\b", line))
+                self.assertGreaterEqual(len(named), 8, path)
+                self.assertEqual(named - rules, set(), path)
+
+    def test_commands_that_show_what_is_set(self):
+        shows = {"nxos": "show interface priority-flow-control", "eos": "show priority-flow-control status",
+                 "sonic": "pfcwd show config", "nvue": "nv show interface swp1 qos pfc", "nvue-set": "nv show",
+                 "host": "dcb pfc show dev eth0"}
+        for nos, show in shows.items():
+            text = (pathlib.Path(self.folder) / self.written(nos)[0]).read_text()
+            self.assertIn(show, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rocelab diff`: what drifted in either direction, who answers for it, and the exit status."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROCELAB = os.environ["ROCELAB"]
+
+APPROVED = """rocelab: 1
+topology:
+  links:
+    hosts: 2
+    leaves: 2
+    links:
+      - [h0, leaf0]
+      - [h1, leaf1]
+      - {a: leaf0, b: leaf1, count: 2}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+switches: {model: tomahawk5, watchdog: true}
+classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 500KB, max: 1500KB, probability: 10%}, share: 90%}
+  - {name: cnp, dscp: 48, priority: 6, strict: true}
+  - {name: default, priority: 0, share: 10%}
+nics: {cnp-dscp: 48, dcqcn: true, dcbx: {willing: false}, nccl: {NCCL_IB_TC: 106}}
+owners: {ecn: marking, pfc: pauses, cabling: hands, buffer: memory, nics: hosts, watchdog: storms, maps: marks, scheduling: lines}
+"""
+
+# What is edited (from, to) or appended (None, text): drifts (where, key, approved, running, owner) in that order, and
+# the same with the two files changed over.
+CASES = [
+    ([(None, "devices: {leaf0: {ports: {1: {pfc: false}}}}\n")], [("leaf0:1", "pfc", "[3]", "[]", "pauses")]),
+    ([(None, "devices: {leaf0: {classes: {rdma: {ecn: false}}}}\n")],
+     [(f"leaf0:{port}", "classes.rdma.ecn", "true", "false", "marking") for port in range(3)]),
+    ([(None, "devices: {leaf1: {classes: {rdma: {alpha: 1/4}}}}\n")],
+     [(f"leaf1:{port}", "classes.rdma.alpha", "1/8", "1/4", "memory") for port in range(3)]),
+    ([(None, "devices: {leaf1: {watchdog: {detect: 300ms}}}\n")], [("leaf1", "watchdog.detect", "200ms", "300ms", "storms")]),
+    ([(None, "devices: {leaf0: {ports: {0: {dscp-map: {26: 0}}}}}\n")], [("leaf0:0", "dscp-map.26", "3", "0", "marks")]),
+    ([(None, "devices: {leaf0: {ports: {0: {classes: {default: {strict: true}}}}}}\n")],
+     [("leaf0:0", "classes.default.strict", "false", "true", "lines")]),
+    ([(None, "devices: {h1: {cnp-dscp: 46, dcbx: {willing: true}}}\n")],
+     [("h1:0", "dcbx.willing", "false", "true", "hosts"), ("h1:0", "cnp-dscp", "48", "46", "hosts")]),
+    ([("NCCL_IB_TC: 106", "NCCL_IB_TC: 96, NCCL_IB_QPS_PER_CONNECTION: 4")],
+     [(f"h{host}:0", key, one, two, "hosts") for host in range(2)
+      for key, one, two in (("nccl.NCCL_IB_TC", "106", "96"), ("nccl.NCCL_IB_QPS_PER_CONNECTION", "not said", "4"))]),
+    ([(None, "devices: {leaf1: {buffer: 80MB}}\n")], [("leaf1", "buffer", "165867080B", "80MB", "memory")]),
+    ([("hosts: 2", "hosts: 3"), ("      - [h1, leaf1]\n", "      - [h1, leaf1]\n      - [h2, leaf1:9]\n")],
+     [("leaf1:9", "ports", "missing", "leaf1:9", "hands"), ("h2", "devices", "missing", "h2", "hands")]),
+    ([("- [h0, leaf0]", "- [h0, leaf1:0]"), ("- [h1, leaf1]", "- [h1, leaf0:0]")],
+     [("h0:0", "peer", "leaf0:0", "leaf1:0", "hands"), ("h1:0", "peer", "leaf1:0", "leaf0:0", "hands"),
+      ("leaf0:0", "peer", "h0:0", "h1:0", "hands"), ("leaf1:0", "peer", "h1:0", "h0:0", "hands")]),
+]
+
+
+class Diff(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file("approved.yaml", APPROVED)
+
+    def file(self, name, text):
+        (pathlib.Path(self.folder.name) / name).write_text(text, encoding="utf-8")
+
+    def diff(self, *arguments, status):
+        result = subprocess.run([ROCELAB, "diff", *arguments], capture_output=True, text=True, check=False, cwd=self.folder.name)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result
+
+    def drifts(self, one, two):
+        document = json.loads(self.diff("--json", one, two, status=1).stdout)
+        self.assertEqual((document["version"], document["kind"]), (1, "diff"))
+        return [(drift["port"] or drift["device"], drift["key"], drift["approved"]["value"], drift["running"]["value"],
+                 drift["owner"]) for drift in document["drifts"]]
+
+    def test_nothing_drifted(self):
+        self.assertEqual(self.diff("approved.yaml", "approved.yaml", status=0).stdout, "0 differences in 8 ports of 4 devices\n")
+        self.assertEqual(self.diff("--quiet", "approved.yaml", "approved.yaml", status=0).stdout, "")
+
+    def test_either_way(self):
+        for edits, expected in CASES:
+            running = APPROVED
+            for before, after in edits:
+                self.assertIn(before or "", running)
+                running = running.replace(before, after, 1) if before else running + after
+            self.file("running.yaml", running)
+            with self.subTest(expected[0]):
+                self.assertEqual(sorted(self.drifts("approved.yaml", "running.yaml")), sorted(expected))
+                back = [(where, key, two, one, owner) for where, key, one, two, owner in expected]
+                self.assertEqual(sorted(self.drifts("running.yaml", "approved.yaml")), sorted(back))
+
+    def test_a_class_that_nobody_approved(self):
+        extra = "  - {name: second, dscp: 30, priority: 4, lossless: true, share: 10%}\n  - {name: default"
+        self.file("running.yaml", APPROVED.replace("  - {name: default", extra).replace("share: 90%", "share: 80%"))
+        found = self.drifts("approved.yaml", "running.yaml")
+        self.assertIn(("leaf0:0", "classes.second.lossless", "false", "true", "pauses"), found)
+        self.assertIn(("leaf0:0", "pfc", "[3]", "[3, 4]", "pauses"), found)
+        self.assertIn(("leaf0:0", "dscp-map.30", "0", "4", "marks"), found)
+
+    def test_places_and_text(self):
+        self.file("running.yaml", APPROVED + "devices: {leaf0: {ports: {1: {pfc: false}}}}\n")
+        self.assertEqual(self.diff("approved.yaml", "running.yaml", status=1).stdout,
+                         "running.yaml:18:36: leaf0:1: pfc is [], approved is [3] (approved.yaml:11:1); owner: pauses\n"
+                         "1 difference in 8 ports of 4 devices\n")
+        self.file("none.yaml", APPROVED.replace("owners:", "# owners:"))
+        self.assertNotIn("owner", self.diff("none.yaml", "running.yaml", status=1).stdout)
+
+    def test_status(self):
+        self.diff("approved.yaml", status=2)
+        self.diff("approved.yaml", "missing.yaml", status=2)
+        self.file("other.yaml", APPROVED.replace("hosts: 2", "hosts: [a, b]").replace("leaves: 2", "leaves: [x, y]").replace(
+            "h0, leaf0", "a, x").replace("h1, leaf1", "b, y").replace("a: leaf0, b: leaf1", "a: x, b: y"))
+        self.assertIn("no device of other.yaml is in approved.yaml", self.diff("approved.yaml", "other.yaml", status=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What emitters share: whole percents that add up, ports put together by what they have alike.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "config/config.h"
+#include "seed.h"
+
+/* Random shares of random queues, some of them strict, in sum below, at and above everything. */
+static uint64_t draw_shares(struct rng *rng, struct fabric_settings *settings, uint8_t *ret_queues)
+{
+    uint64_t sum = 0, most = 1 + rng_below(rng, 300000);
+
+    memset(settings, 0, sizeof(*settings));
+    *ret_queues = (uint8_t)(1 + rng_below(rng, 255));
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        settings->queue[q].strict = rng_below(rng, 5) == 0;
+        settings->queue[q].share_ppm = (uint32_t)(1 + rng_below(rng, most));
+        if ((*ret_queues >> q & 1) && !settings->queue[q].strict) sum += settings->queue[q].share_ppm;
+    }
+    return sum;
+}
+
+static void test_percents(void **state)
+{
+    uint64_t seed = test_seed_or(6);
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, seed, 1);
+    for (int turn = 0; turn < 20000; turn++) {
+        struct fabric_settings settings;
+        uint8_t queues;
+        unsigned percent[FABRIC_PRIOS], total = 0, sharing = 0;
+        bool fill = turn % 2;
+        uint64_t sum = draw_shares(&rng, &settings, &queues), whole = fill || sum > 1000000 ? sum : 1000000;
+
+        config_percents(&settings, queues, fill, percent);
+        for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+            bool shares = (queues >> q & 1) && !settings.queue[q].strict;
+            if (!shares) {
+                assert_int_equal(percent[q], 0);
+                continue;
+            }
+            sharing++;
+            total += percent[q];
+            if (percent[q] < 1) fail_msg("seed %llu: a share of nothing", (unsigned long long)seed);
+        }
+        if (!sharing) continue;
+        unsigned due = (unsigned)((sum * 100 + whole / 2) / whole);
+        if (total != (due > sharing ? due : sharing))
+            fail_msg("seed %llu, turn %d: %u percent, not %u", (unsigned long long)seed, turn, total, due);
+        if (total > 100) fail_msg("seed %llu, turn %d: %u percent", (unsigned long long)seed, turn, total);
+        for (unsigned q = 0; q < FABRIC_PRIOS; q++) { /* what one is given more than due, the smallest need */
+            uint64_t exact = settings.queue[q].share_ppm * 100ull / whole;
+            if (percent[q] > exact + 1) fail_msg("seed %llu, turn %d: queue %u", (unsigned long long)seed, turn, q);
+        }
+    }
+}
+
+static void test_exact_percents_stay(void **state)
+{
+    struct fabric_settings settings = {.queue = {[0] = {.share_ppm = 70000}, [3] = {.share_ppm = 930000}}};
+    unsigned percent[FABRIC_PRIOS];
+
+    (void)state;
+    config_percents(&settings, 9, false, percent);
+    assert_int_equal(percent[0], 7);
+    assert_int_equal(percent[3], 93);
+    settings.queue[3].share_ppm = 230000;
+    config_percents(&settings, 9, false, percent);
+    assert_int_equal(percent[3], 23); /* what is not shared out stays so ... */
+    config_percents(&settings, 9, true, percent);
+    assert_int_equal(percent[0] + percent[3], 100); /* ... but for tools that want all of it */
+    assert_int_equal(percent[3], 77);
+}
+
+static bool same_mtu(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    return fabric->settings[fabric->port[a].settings].mtu_bytes == fabric->settings[fabric->port[b].settings].mtu_bytes;
+}
+
+static void test_alike(void **state)
+{
+    static const char text[] = "rocelab: 1\ntopology: {single: {hosts: 6}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+                               "devices: {leaf0: {ports: {0: {mtu: 5000}, 4: {mtu: 4000}}}}\n";
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    struct config_alike alike;
+    struct arena arena;
+
+    (void)state;
+    assert_int_equal(fabric_load("x", text, &fabric, &errors), 0);
+    struct config_emit emit = {.fabric = fabric, .node = fabric_find_node(fabric, "leaf0")};
+    arena_init(&arena, 0);
+    assert_int_equal(config_alike(&emit, &arena, same_mtu, &alike), 0);
+    assert_int_equal(alike.kinds, 3);
+    assert_int_equal(alike.of[0], 1); /* the first port's kind gives way to that of most */
+    assert_int_equal(alike.of[1], 0);
+    assert_int_equal(alike.of[4], 2);
+    for (uint32_t k = 0; k < alike.kinds; k++)
+        assert_int_equal(alike.of[alike.port[k] - fabric->node[emit.node].first_port], k);
+    arena_release(&arena);
+    fabric_free(fabric);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_percents), cmocka_unit_test(test_exact_percents_stay),
+                                       cmocka_unit_test(test_alike)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
