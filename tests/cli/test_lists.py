@@ -31,6 +31,11 @@ class Lists(Case):
         self.assertIn("until", VALUED["sim"])
         self.assertNotIn("no-tiles", VALUED["sim"])
 
+    def test_the_front_page_shows_what_check_prints(self):
+        text = rocelab("check", "examples/disagreement.yaml", cwd=SOURCE).stdout
+        page = (SOURCE / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(page.split("<!-- output of: rocelab check examples/disagreement.yaml -->\n```\n")[1].split("```\n")[0], text)
+
     def test_help(self):
         for verb, own in OWN.items():
             text = rocelab("help", verb).stdout
