@@ -55,6 +55,8 @@ struct selective { /* at the start of the memory brought for selective repeat */
     uint64_t *resend; /* to be sent again */
     uint64_t *resent; /* was sent again: the next time is the timer's */
     uint32_t *kept;   /* responder: packet + 1 that waits for those before it; 0: none */
+    uint32_t dropped; /* with `unsaid`: the newest packet after a gap that was not kept */
+    bool unsaid;      /* responder: and the NAK that says so waits behind responses */
     /* responder, reorder.c; window 0: a gap is a loss at once */
     uint32_t window, top; /* top: the highest PSN that came, and 1 */
     uint32_t told;        /* holes before it were asked for by distance */

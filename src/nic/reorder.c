@@ -3,7 +3,7 @@
  * Packets out of order that are not lost: what a network that sprays, or changes paths, does to a connection.
  *
  * Selective repeat takes each packet after a gap as the proof of a loss, and says so at once.  Here a gap is given
- * time: it is asked for when a packet has come that is more than `window` packets ahead of it, or when it is older
+ * time: it is asked for when a packet has come that is `window` packets or more ahead of it, or when it is older
  * than `delay`; until then nothing is said.  What comes meanwhile is kept as selective repeat keeps it: a WRITE's
  * packet is placed at once where the descriptor names its place, and with payload it waits in its buffer
  * (responder.c). Acknowledgements stay cumulative: they speak of what is in order (volume 1, 9.7.5).  Where one is

@@ -194,6 +194,7 @@ void selective_release(struct nic_qp *qp, struct nic_io *io)
     for (uint32_t i = 0; i <= s->mask / 64; i++)
         s->sacked[i] = s->resend[i] = s->resent[i] = 0;
     s->resend_count = s->sacked_count = 0;
+    s->unsaid = false;
     s->gap_at = PS_NEVER;
 }
 
@@ -380,7 +381,8 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         uint32_t named = (wire ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
         uint32_t trigger = psn_wide(named, qp->una), at = trigger & sel->mask;
         bool kept = wire ? p->mark == NIC_MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
-        if (psn_diff(trigger, qp->una) <= 0 || psn_diff(trigger, qp->nxt) >= 0) return;
+        /* What was kept has a gap before it.  What was not may be the next that is missing by now. */
+        if (psn_diff(trigger, qp->una) < (kept ? 1 : 0) || psn_diff(trigger, qp->nxt) >= 0) return;
         if (kept) {
             sacked_set(sel, at);
         } else {

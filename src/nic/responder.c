@@ -417,6 +417,10 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
             return;
         }
         nic->counters.tx_nak_sequence++;
+        if (answer.not_kept && responder_has_work(qp) && (!s->unsaid || psn_diff(psn, s->dropped) > 0)) {
+            s->dropped = psn;
+            s->unsaid = true;
+        }
         responder_answer(nic, qp, answer.not_kept ? id : PKT_NONE, &answer, io);
         return;
     }

@@ -191,13 +191,37 @@ static void fill_read(struct nic *nic, struct nic_qp *qp, struct pkt *p, struct 
     p->frame_bytes = frame_of(nic, p->opcode, payload, p->pad);
 }
 
+/*
+ * Selective repeat: what was not kept must be asked for, but the NAK that did so may have given way to a refusal, an
+ * acknowledgement or one more response while it waited.  Nobody else would say it: a later NAK comes with a later
+ * packet alone.
+ */
+static void ask_for_dropped(struct nic *nic, struct nic_qp *qp, const struct answer *said, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+
+    if (!s || !s->unsaid) return;
+    s->unsaid = false;
+    if (said && said->names && psn_diff(said->trigger, s->dropped) >= 0) return;
+    if (qp->failing || psn_diff(s->dropped, qp->epsn) < 0) return;
+    struct answer answer = {.psn = qp->epsn,
+                            .trigger = s->dropped,
+                            .syndrome = AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE,
+                            .names = true,
+                            .not_kept = true};
+    responder_answer(nic, qp, PKT_NONE, &answer, io);
+}
+
 /* The answers are out: what waited behind them may go. */
 static void answer_trailing(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
-    if (responder_has_work(qp) || !qp->trail) return;
+    bool trails = qp->trail;
+
+    if (responder_has_work(qp) || (!trails && !qp->selective)) return;
     struct answer answer = qp->trailing;
-    responder_answer(nic, qp, PKT_NONE, &answer, io);
-    if (qp->failing) qp_fail_recv(nic, qp, qp->failing, io);
+    if (trails) responder_answer(nic, qp, PKT_NONE, &answer, io);
+    ask_for_dropped(nic, qp, trails ? &answer : NULL, io);
+    if (trails && qp->failing) qp_fail_recv(nic, qp, qp->failing, io);
 }
 
 pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)

@@ -172,6 +172,7 @@ struct pair_watch { /* a connection */
     uint64_t received;    /* messages announced to the receiver */
     uint32_t atomics_done;
     uint32_t prefix, mtu; /* requests before have all arrived */
+    uint32_t top;         /* none from here up has */
     ps_t last_cnp[2], rnr_until;
     bool has_cnp[2], failed;
     uint8_t transport; /* enum nic_transport */
@@ -207,6 +208,7 @@ struct watch {
     uint32_t *first_pair, *pair_at; /* by endpoint and queue pair: connection << 1 | receives */
     uint32_t pairs;
     uint64_t *repeated, *payload; /* [endpoint] request packets sent again; bytes of data sent */
+    uint64_t *outrun;             /* [endpoint] its packets that came when a gap was too far behind others */
     uint64_t *shared_received;    /* [endpoint] messages that took a shared receive */
     uint64_t on_line, queued;     /* packets */
     uint64_t uc_packets, ud_packets, unreliable_lost, shared_taken;

@@ -107,12 +107,29 @@ static void request_arrived(struct pair_watch *pair, const struct pkt *pkt, uint
     uint32_t end = request->verb == NIC_READ ? request->first + request->packets : psn + 1;
     for (uint32_t i = psn; i < end; i++)
         pair->there[i] |= THERE_REQUEST;
+    if (end > pair->top) pair->top = end;
     while (pair->prefix < pair->psns && pair->there[pair->prefix] & THERE_REQUEST)
         pair->prefix++;
     uint64_t left = request->bytes - (uint64_t)(psn - request->first) * pair->mtu;
     if (request->verb < NIC_READ)
         HOLDS(pkt->payload_bytes == (left < pair->mtu ? left : pair->mtu), "a packet has its part of the message",
               "PSN %u has %u bytes", psn, pkt->payload_bytes);
+}
+
+/*
+ * A gap among packets that may change places is asked for when one has come that is too far ahead of it, and not
+ * before by any packet; later by the clock.
+ */
+static void check_distance(struct watch *watch, uint32_t index, const struct seen *seen)
+{
+    const struct pair_watch *pair = &watch->pair[index];
+    uint32_t window = watch->fabric->nic[0].reorder_packets;
+    bool far = pair->top - pair->prefix > window;
+
+    if (!watch->plan->sprays) return;
+    watch->outrun[seen->pkt->src_node] += far;
+    HOLDS(far || seen->after->tx_nak_sequence == seen->before->tx_nak_sequence || seen->after->tx_nak_rnr,
+          "a gap is left alone until it is far behind", "connection %u: PSN %u of %u", index, pair->prefix, pair->top);
 }
 
 /* A READ or atomic up to this PSN is not answered: a NAK for it tells first of all that a response was lost. */
@@ -231,6 +248,7 @@ static void taken(struct watch *watch, uint32_t endpoint, const struct seen *see
     if (pkt->opcode == OPCODE_CNP) return;
     if (receives) {
         request_arrived(pair, pkt, psn);
+        check_distance(watch, index, seen);
         if (pair->transport == NIC_RC) pair_request_came(watch, index, psn, seen);
     } else {
         answer_arrived(pair, pkt, psn, seen->now);
