@@ -131,6 +131,7 @@ struct nic_qp {
     ps_t rnr_at;
     uint64_t post_bytes;
     uint8_t free_naks;       /* sequence NAKs since the last that made progress or cost a retry */
+    uint32_t rnr_psn;        /* with rnr_wait: what was refused */
     uint64_t given_up_bytes; /* part of una_bytes: of requests that failed or were flushed */
     uint32_t implied_psn;
     uint32_t sq_size, pd, qkey;

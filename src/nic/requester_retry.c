@@ -308,7 +308,8 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
 static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, ps_t now, struct nic_io *io)
 {
     nic->counters.rnr_nak_retry_err++;
-    if (qp->rnr_wait) {
+    /* Once more what it waits for; what comes after that, when acknowledgements have moved on, is waited for anew. */
+    if (qp->rnr_wait && psn_diff(qp->una, qp->rnr_psn) <= 0) {
         /* go-back-0: the message may have been moved back once more */
         if (!qp->repeats && qp->nxt != qp->una) requester_back_to(qp, qp->una);
         return;
@@ -322,6 +323,7 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
         qp->rnr_left--;
     }
     qp->rnr_wait = true;
+    qp->rnr_psn = qp->una;
     qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
     timer_arm(nic, qp, qp->rnr_at);
     if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);

@@ -173,6 +173,8 @@ struct pair_watch { /* a connection */
     uint32_t atomics_done;
     uint32_t prefix, mtu; /* requests before have all arrived */
     uint32_t top;         /* none from here up has */
+    uint32_t refused;     /* what rnr_until is about */
+    uint64_t timeouts;    /* of the requester's adapter, when it last sent */
     ps_t last_cnp[2], rnr_until;
     bool has_cnp[2], failed;
     uint8_t transport; /* enum nic_transport */

@@ -66,6 +66,13 @@ static uint32_t part_of(const struct pair_watch *pair, const struct request *req
     return left < pair->mtu ? (uint32_t)left : pair->mtu;
 }
 
+static uint64_t requester_timeouts(const struct watch *watch, uint32_t endpoint)
+{
+    const struct fabric_port *port = &watch->fabric->port[watch->fabric->endpoint[endpoint].port];
+
+    return watch->sim->host[port->node].adapter[port->index].nic->counters.local_ack_timeout_err;
+}
+
 static void request_form(struct watch *watch, uint32_t index, const struct pkt *pkt, uint32_t psn)
 {
     struct pair_watch *pair = &watch->pair[index];
@@ -86,9 +93,11 @@ static void request_form(struct watch *watch, uint32_t index, const struct pkt *
     if (pair->transport != NIC_RC || request->verb >= NIC_READ) return;
     bool asks = pkt->flags & PKT_ACK_REQUEST;
     HOLDS(asks || !last, "a message asks for its acknowledgement", "connection %u PSN %u", index, psn);
+    uint64_t timeouts = requester_timeouts(watch, from->src);
+    if (timeouts != pair->timeouts) pair->since_ask = 0; /* it went back, wherever ACKs have brought it since */
+    pair->timeouts = timeouts;
     pair->since_ask = psn == pair->last_psn + 1 ? pair->since_ask + 1 : 1;
-    /* A timer that made it go back no further than here makes it count anew, too. */
-    HOLDS(asks || !nic->ack_request_every || pair->since_ask < 2 * nic->ack_request_every || watch->selective,
+    HOLDS(asks || !nic->ack_request_every || pair->since_ask < nic->ack_request_every || watch->selective,
           "every so-manieth packet asks for an acknowledgement", "connection %u PSN %u: %u", index, psn,
           pair->since_ask);
     if (asks) pair->since_ask = 0;

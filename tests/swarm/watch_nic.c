@@ -148,7 +148,8 @@ static const uint32_t rnr_us[32] = {655360, 10,    20,    30,    40,    60,     
 /* A receiver that was not ready names a time: nothing is sent before.  An RNR NAK past a READ means something else. */
 static void not_ready(struct pair_watch *pair, const struct pkt *pkt, uint32_t psn, ps_t now)
 {
-    if (psn < pair->acked || now < pair->rnr_until || past_read(pair, psn)) return;
+    if (psn < pair->acked || (now < pair->rnr_until && psn <= pair->refused) || past_read(pair, psn)) return;
+    pair->refused = psn;
     pair->rnr_until = now + rnr_us[pkt->ack.syndrome & 0x1f] * PS_US;
 }
 
