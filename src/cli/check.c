@@ -30,8 +30,6 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
-#define LINKS_MAX 16
-
 struct settings {
     struct cli_common common;
     struct check_options run;
@@ -39,8 +37,7 @@ struct settings {
     bool list, markdown, sarif, junit;
     const char *baseline, *write_baseline;
     const struct config_format *from;
-    const char *links[LINKS_MAX];
-    int link_count;
+    struct cli_links links;
 };
 
 static const char *rule_name(const void *list, size_t index)
@@ -91,12 +88,7 @@ static bool set_option(void *into, int id, const char *argument)
         if (!settings->from) cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab or lldp", argument);
         return settings->from != NULL;
     case CHECK_OPTION_LINKS:
-        if (settings->link_count == LINKS_MAX) {
-            cli_error("--links: at most %d files", LINKS_MAX);
-            return false;
-        }
-        settings->links[settings->link_count++] = argument;
-        return true;
+        return cli_links_add(&settings->links, argument);
     default:
         CHECK(false);
     }
@@ -158,8 +150,7 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
         struct cli_inputs from = {.path = path + opened,
                                   .paths = fabrics ? 1 : paths,
                                   .from = settings->from,
-                                  .links = settings->links,
-                                  .link_count = settings->link_count};
+                                  .links = &settings->links};
         good = check_input_open(&input[opened], &from, &settings->run);
         opened++;
     }

@@ -29,12 +29,10 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
-#define LINKS_MAX 64
 struct settings {
     struct cli_common common;
     const struct config_format *from;
-    const char *links[LINKS_MAX];
-    int link_count;
+    struct cli_links links;
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -48,12 +46,7 @@ static bool set_option(void *into, int id, const char *argument)
         cli_error("--from '%s': nxos, eos, sonic, nvue or host", argument);
         return false;
     case DIFF_OPTION_LINKS:
-        if (settings->link_count == LINKS_MAX) {
-            cli_error("--links: at most %d files", LINKS_MAX);
-            return false;
-        }
-        settings->links[settings->link_count++] = argument;
-        return true;
+        return cli_links_add(&settings->links, argument);
     default:
         CHECK(false);
     }
@@ -174,8 +167,7 @@ int verb_diff(int argc, char **argv, FILE *out)
     struct cli_inputs others = {.path = argv + first + 1,
                                 .paths = argc - first - 1,
                                 .from = settings.from,
-                                .links = settings.links,
-                                .link_count = settings.link_count};
+                                .links = &settings.links};
     answer = CLI_WRONG;
     if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
         answer = compare(&settings, &approved, &running, out);

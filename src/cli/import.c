@@ -37,7 +37,6 @@ static const struct cli_option options[] = {
 };
 
 enum format { FROM_NONE, FROM_HPCC, FROM_HTSIM, FROM_CONFIG };
-#define LINKS_MAX 64
 
 struct settings {
     struct cli_common common;
@@ -45,8 +44,7 @@ struct settings {
     const struct config_format *config;
     const char *congestion;
     uint64_t buffer_bytes;
-    const char *links[LINKS_MAX];
-    int link_count;
+    struct cli_links links;
 };
 
 /* That simulator counts its buffers in units of 2^20 bytes and calls them MB: whoever copies a number from its
@@ -82,12 +80,7 @@ static bool set_option(void *into, int id, const char *argument)
         cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab, lldp, hpcc or htsim", argument);
         return false;
     case IMPORT_OPTION_LINKS:
-        if (settings->link_count == LINKS_MAX) {
-            cli_error("--links: at most %d files", LINKS_MAX);
-            return false;
-        }
-        settings->links[settings->link_count++] = argument;
-        return true;
+        return cli_links_add(&settings->links, argument);
     case IMPORT_OPTION_CONGESTION:
         settings->congestion = argument;
         if (strcmp(argument, "dcqcn") == 0 || strcmp(argument, "hpcc") == 0) return true;
@@ -138,7 +131,7 @@ static bool check_use(const struct settings *settings, int operands)
         cli_error("import: --congestion and --buffer belong to --from hpcc");
         return false;
     }
-    if (simulator && settings->link_count) {
+    if (simulator && settings->links.count) {
         cli_error("import: --links belongs to configurations");
         return false;
     }
@@ -246,8 +239,7 @@ static int import_configs(const struct settings *settings, char **file, int file
     struct cli_inputs inputs = {.path = file,
                                 .paths = files,
                                 .from = settings->config,
-                                .links = settings->links,
-                                .link_count = settings->link_count};
+                                .links = &settings->links};
     struct cli_source source = {0};
     bool good = cli_source_import(&source, &inputs);
 

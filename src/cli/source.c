@@ -94,6 +94,16 @@ static bool read_one(struct cli_source *source, const struct config_format *from
     return false;
 }
 
+bool cli_links_add(struct cli_links *links, const char *path)
+{
+    if (links->count == CLI_LINKS_MAX) {
+        cli_error("--links: at most %d files", CLI_LINKS_MAX);
+        return false;
+    }
+    links->path[links->count++] = path;
+    return true;
+}
+
 bool cli_source_import(struct cli_source *source, const struct cli_inputs *inputs)
 {
     config_set_init(&source->set);
@@ -101,8 +111,8 @@ bool cli_source_import(struct cli_source *source, const struct cli_inputs *input
     source->path = inputs->path[0];
     for (int i = 0; i < inputs->paths; i++)
         if (!read_one(source, inputs->from, inputs->path[i])) return false;
-    for (int i = 0; i < inputs->link_count; i++)
-        if (!read_one(source, NULL, inputs->links[i])) return false;
+    for (int i = 0; inputs->links && i < inputs->links->count; i++)
+        if (!read_one(source, NULL, inputs->links->path[i])) return false;
     int result = config_write(&source->set, "imported", &source->text, &source->map);
     if (result == 0) return true;
     cli_error("%s: %s", source->path, strerror(-result));
@@ -145,7 +155,7 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
 {
     size_t length;
 
-    if (inputs->paths == 1 && !inputs->from && !inputs->link_count) {
+    if (inputs->paths == 1 && !inputs->from && !(inputs->links && inputs->links->count)) {
         if (!cli_read_file(inputs->path[0], FABRIC_MAX_BYTES, &source->read, &length)) return false;
         source->path = inputs->path[0];
         bool fabric = cli_is_fabric(source->read);

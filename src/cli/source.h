@@ -23,13 +23,21 @@ struct cli_source {
     struct origin_map map;
 };
 
+#define CLI_LINKS_MAX 64
+struct cli_links { /* files that say what is cabled to what */
+    const char *path[CLI_LINKS_MAX];
+    int count;
+};
+
 struct cli_inputs {
     char *const *path;
     int paths;
     const struct config_format *from; /* NULL: guessed */
-    const char *const *links;         /* files that say what is cabled to what, read last */
-    int link_count;
+    const struct cli_links *links;    /* read last; NULL: none */
 };
+
+/* One more --links; false after a message. */
+bool cli_links_add(struct cli_links *links, const char *path);
 
 /* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
