@@ -158,6 +158,21 @@ static bool class_conflicts(struct loader *loader, const struct tree *item, cons
     return false;
 }
 
+/* Of one map: keys of which one makes the other mean nothing. */
+static bool class_contradicts(struct loader *loader, const struct tree *item, const char *name,
+                              const struct class_raw *raw)
+{
+    const struct tree *share = tree_get(item, "share"), *xoff = tree_get(item, "xoff");
+
+    if (raw->strict && share)
+        read_error(loader, share->at, "class '%s' is strict: a share means nothing to it", name);
+    else if (xoff && tree_get(item, "alpha"))
+        read_error(loader, xoff->key_at, "class '%s': give alpha or xoff, not both", name);
+    else
+        return false;
+    return true;
+}
+
 static bool read_class(struct loader *loader, const struct tree *item, struct fabric_class *classes, uint32_t index,
                        struct class_raw *raw)
 {
@@ -179,11 +194,7 @@ static bool read_class(struct loader *loader, const struct tree *item, struct fa
     definition.as.strict = raw->strict;
     definition.as.share_ppm = raw->share_ppm;
     definition.as.at = item->at;
-    if (raw->strict && raw->share_ppm) {
-        read_error(loader, tree_get(item, "share")->at, "class '%s' is strict: a share means nothing to it",
-                   definition.as.name);
-        return false;
-    }
+    if (class_contradicts(loader, item, definition.as.name, raw)) return false;
     if (class_conflicts(loader, item, &definition, classes, index)) return false;
     definition.as.priority = (uint8_t)definition.priority;
     classes[index] = definition.as;
@@ -286,7 +297,8 @@ static void read_class_layer(struct loader *loader, const struct tree *value, vo
         uint32_t c = class_find(loader, &name);
         if (c == FABRIC_NONE) continue;
         struct field_set set = {class_fields, COUNT_OF(class_fields), &qos->class_of[c]};
-        read_map(loader, item, "class", &set, 1);
+        if (read_map(loader, item, "class", &set, 1))
+            class_contradicts(loader, item, loader->fabric->classes[c].name, &qos->class_of[c]);
     }
 }
 

@@ -12,6 +12,8 @@
  */
 #include "fabric/builders.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "base/wide.h"
 
@@ -39,28 +41,69 @@ void read_oversubscription(struct loader *loader, const struct tree *value, void
     read_fraction(loader, &copy, &shape->over_num, &shape->over_den);
 }
 
+/* A fraction in its lowest terms: 4, or 16/3. */
+#define FRACTION_TEXT 48
+static const char *fraction_text(u128 num, u128 den, char into[FRACTION_TEXT])
+{
+    u128 a = num, b = den;
+
+    while (b) {
+        u128 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    if (den == a)
+        snprintf(into, FRACTION_TEXT, "%llu", (unsigned long long)(num / a));
+    else
+        snprintf(into, FRACTION_TEXT, "%llu/%llu", (unsigned long long)(num / a), (unsigned long long)(den / a));
+    return into;
+}
+
+/* Says which ratios near the wanted one can be built: a leaf has whole uplinks, as many to each spine. */
+static void refuse_ratio(struct loader *loader, const struct shape *shape, u128 down_bps, uint64_t up_bps)
+{
+    u128 bits = down_bps * shape->over_den, unit = (u128)up_bps * shape->over_num;
+    uint64_t each = shape->spines == NOT_GIVEN || shape->spines == 0 ? 1 : shape->spines;
+    uint64_t less = (uint64_t)(bits / unit / each * each), more = less + each;
+    char need[FRACTION_TEXT], low[FRACTION_TEXT], high[FRACTION_TEXT], spines[64] = "", below[96] = "";
+
+    if (each > 1) snprintf(spines, sizeof(spines), ", and %llu spines share them evenly", (unsigned long long)each);
+    if (less)
+        snprintf(below, sizeof(below), "%llu would be %s:1, ", (unsigned long long)less,
+                 fraction_text(down_bps, (u128)up_bps * less, low));
+    read_error(loader, shape->over_at, "oversubscription: it takes %s uplinks a leaf%s; %s%llu would be %s:1",
+               fraction_text(bits, unit, need), spines, below, (unsigned long long)more,
+               fraction_text(down_bps, (u128)up_bps * more, high));
+}
+
+/* Uplinks for the wanted ratio, which is built exactly or not at all. */
+static bool over_uplinks(struct loader *loader, const char *what, struct shape *shape, u128 down_bps, uint64_t up_bps)
+{
+    u128 bits = down_bps * shape->over_den, unit = (u128)up_bps * shape->over_num;
+    uint64_t uplinks = bits / unit > COUNT_MAX ? COUNT_MAX : (uint64_t)(bits / unit);
+
+    if (shape->uplinks != NOT_GIVEN) {
+        read_error(loader, shape->over_at, "%s: give oversubscription or uplinks, not both", what);
+        return false;
+    }
+    if (shape->spines == 0) {
+        read_error(loader, shape->over_at, "%s: oversubscription is of uplinks, and there are no spines", what);
+        return false;
+    }
+    if (bits % unit || (shape->spines != NOT_GIVEN && uplinks % shape->spines)) {
+        refuse_ratio(loader, shape, down_bps, up_bps);
+        return false;
+    }
+    if (shape->spines == NOT_GIVEN) shape->spines = uplinks;
+    shape->uplinks = uplinks;
+    return true;
+}
+
 bool shape_uplinks(struct loader *loader, const struct tree *map, const char *what, struct shape *shape,
                    const struct link_class *host, const struct link_class *fabric, uint64_t down)
 {
-    if (shape->over_num) {
-        u128 bits = (u128)down * host->rate_bps * shape->over_den;
-        u128 unit = (u128)fabric->rate_bps * shape->over_num;
-        u128 got = (bits + unit - 1) / unit;
-        uint64_t uplinks = got > COUNT_MAX ? COUNT_MAX : (uint64_t)got;
-
-        if (shape->uplinks != NOT_GIVEN) {
-            read_error(loader, shape->over_at, "%s: give oversubscription or uplinks, not both", what);
-            return false;
-        }
-        if (shape->spines == NOT_GIVEN) shape->spines = uplinks;
-        if (shape->spines == 0 || uplinks % shape->spines) {
-            read_error(loader, shape->over_at,
-                       "oversubscription: needs %llu uplinks a leaf, which %llu spines do not share evenly",
-                       (unsigned long long)uplinks, (unsigned long long)shape->spines);
-            return false;
-        }
-        shape->uplinks = uplinks;
-    }
+    if (shape->over_num && !over_uplinks(loader, what, shape, (u128)down * host->rate_bps, fabric->rate_bps))
+        return false;
     if (!shape_needs(loader, map, what, shape->spines, "spines (or oversubscription)")) return false;
     if (shape->uplinks == NOT_GIVEN) shape->uplinks = shape->spines;
     if (shape->spines == 0 ? shape->uplinks != 0 : shape->uplinks % shape->spines != 0) {
@@ -219,14 +262,12 @@ static bool rail_groups(struct loader *loader, const struct tree *map, struct sh
 
 static void link_rails(struct plan *plan, const struct shape *shape, uint64_t groups)
 {
-    uint64_t in_group = (shape->hosts + groups - 1) / groups;
-
     for (uint64_t l = 0; l < shape->sites * shape->planes * shape->leaves; l++) {
         uint64_t site = l / shape->leaves / shape->planes, group = l % shape->leaves / shape->ways;
         plan->node[plan_node(plan, FABRIC_ROLE_LEAF, l)].pod = (uint32_t)(site * groups + group);
     }
     for (uint64_t i = 0; i < shape->sites * shape->hosts; i++) {
-        uint64_t site = i / shape->hosts, group = i % shape->hosts / in_group;
+        uint64_t site = i / shape->hosts, group = i % shape->hosts * groups / shape->hosts;
         plan->node[i].pod = (uint32_t)(site * groups + group);
         link_host(plan, shape, i, site, group * shape->ways, shape->nics / shape->ways);
     }

@@ -216,6 +216,8 @@ static void read_receive(struct loader *loader, const struct tree *value, void *
         if (nic->rx_xoff_bytes) read_error(loader, value->at, "receive: xon <= xoff <= buffer does not hold");
 }
 
+static const char *const recovery_words[] = {"go-back-n", "go-back-0", "selective", NULL};
+
 static void read_reorder(struct loader *loader, const struct tree *value, void *into)
 {
     static const struct field fields[] = {
@@ -237,6 +239,14 @@ static void read_reorder(struct loader *loader, const struct tree *value, void *
     if (nic->reorder_packets) nic->recovery = FABRIC_SELECTIVE;
 }
 
+void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct tree *map)
+{
+    const struct tree *recovery = tree_get(map, "recovery");
+
+    if (recovery && nic->reorder_packets && strcmp(recovery->text, recovery_words[FABRIC_SELECTIVE]) != 0)
+        read_error(loader, recovery->at, "recovery: with reorder it is selective; leave it out, or write selective");
+}
+
 static void read_cnp_class(struct loader *loader, const struct tree *value, void *into)
 {
     ((struct fabric_nic *)into)->cnp_class = class_find(loader, value);
@@ -246,7 +256,6 @@ static void read_ack_class(struct loader *loader, const struct tree *value, void
     ((struct fabric_nic *)into)->ack_class = class_find(loader, value);
 }
 
-static const char *const recovery_words[] = {"go-back-n", "go-back-0", "selective", NULL};
 #define NIC(name, kind, member, min, max) F_VALUE(name, kind, struct fabric_nic, member, min, max)
 const struct field nic_fields[] = {
     NIC("mtu", FIELD_BYTES, mtu_bytes, 64, 16384),

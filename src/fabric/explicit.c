@@ -231,7 +231,7 @@ static bool read_link(struct loader *loader, const struct explicit *ex, const st
                       uint64_t *ret_count)
 {
     struct ends ends = {.count = 1};
-    struct link_class over = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0, false};
+    struct link_class over = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false};
     const struct plan *plan = ex->plan;
 
     if (item->type == TREE_MAP) {

@@ -287,6 +287,8 @@ static void finish_job(struct loader *loader, const struct tree *item, const str
         read_error(loader, item->at, "%s needs a size, as in {%s: ..., size: 1MB}", kind->key, kind->key);
     if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks")) ranks_default(loader, job);
     if (job_on_gpus(job)) ranks_place(loader, item, job);
+    if (tree_get(item, "gap") && !tree_get(item, "repeat") && !tree_get(item, "iterations"))
+        read_error(loader, tree_get(item, "gap")->key_at, "gap is between repetitions; write repeat, as in repeat: 10");
     if (job->name) return;
     snprintf(made, sizeof(made), "%s%u", kind->key, index);
     job->name = arena_strndup(loader->keep, made, strlen(made));

@@ -86,8 +86,16 @@ static struct profile *apply(struct layers *layers, const struct tree *map, cons
     if (layer == LAYER_DEVICE) sets[count++] = (struct field_set){device_fields, COUNT_OF(device_fields), NULL};
     if (layer == LAYER_ROLE) sets[count++] = (struct field_set){role_fields, COUNT_OF(role_fields), NULL};
     profile->at = map->at;
-    if (read_map(layers->loader, map, what, sets, count)) qos_check(layers->loader, &profile->qos, map->at);
+    if (!read_map(layers->loader, map, what, sets, count)) return profile;
+    qos_check(layers->loader, &profile->qos, map->at);
+    if (host) nic_check(layers->loader, &profile->nic, map);
     return profile;
+}
+
+static bool link_given(const struct link_class *as)
+{
+    return as->rate_bps != NOT_GIVEN || as->cable_mm != NOT_GIVEN || as->delay_ps != NOT_GIVEN ||
+           as->error_ppm != ERRORS_NOT_GIVEN;
 }
 
 /* A link has one rate and one cable: what one end's layer says holds for both. */
@@ -106,7 +114,7 @@ static void apply_link(struct loader *loader, uint32_t port, const struct port_l
             end->propagation_ps = link_propagation_ps(&was);
             end->cable_known = true;
         }
-        if (layer->as.error_ppm) end->error_ppm = layer->as.error_ppm;
+        if (layer->as.error_ppm != ERRORS_NOT_GIVEN) end->error_ppm = layer->as.error_ppm;
         if (layer->up != UP_AS_IS) end->up = layer->up;
     }
 }
@@ -116,7 +124,7 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     struct loader *loader = layers->loader;
     bool host = port < loader->fabric->endpoints;
     struct profile *profile = profile_copy(layers, below);
-    struct port_layer layer = {{NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0, false}, UP_AS_IS, NULL};
+    struct port_layer layer = {{NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false}, UP_AS_IS, NULL};
     struct field_set sets[6];
     uint32_t count = 0;
 
@@ -135,6 +143,12 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     profile->at = map->at;
     if (!read_map(loader, map, "port", sets, count) || !link_check(loader, &layer.as, map->at)) return;
     qos_check(loader, &profile->qos, map->at);
+    if (host) nic_check(loader, &profile->nic, map);
+    if (link_given(&layer.as) && loader->fabric->port[port].peer == FABRIC_NONE) {
+        read_error(loader, map->at, "port %u of '%s' has no cable: rate, cable, delay and errors are of a link",
+                   loader->fabric->port[port].index, loader->fabric->node[loader->fabric->port[port].node].name);
+        return;
+    }
     apply_link(loader, port, &layer);
     if (layer.name) operations_port_name(loader, port, layer.name);
     layers->port[port] = profile;

@@ -94,6 +94,8 @@ void balance_check(struct loader *loader); /* pins, when routes are known */
 extern const struct field nic_fields[]; /* of struct fabric_nic */
 extern const uint32_t nic_field_count;
 void nic_defaults(struct loader *loader, struct fabric_nic *nic);
+/* After a layer's map was read: keys that contradict each other. */
+void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct tree *map);
 /* operations.c: keys of NICs, ports and devices that operators need */
 extern const struct field nic_operation_fields[]; /* of struct fabric_nic */
 extern const uint32_t nic_operation_field_count;

@@ -41,7 +41,7 @@ struct link_class link_over(const struct link_class *base, const struct link_cla
         as.delay_ps = over->delay_ps;
         as.said = true;
     }
-    if (over->error_ppm) as.error_ppm = over->error_ppm;
+    if (over->error_ppm != ERRORS_NOT_GIVEN) as.error_ppm = over->error_ppm;
     return as;
 }
 
@@ -401,7 +401,7 @@ static bool read_link_classes(struct loader *loader, struct plan *plan, bool rat
                                           F_CALL("storage", read_class_storage), F_CALL("gpu", read_gpu_links)};
     const struct tree *links = tree_get(loader->root, "links");
     struct field_set set = {fields, COUNT_OF(fields), plan};
-    const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, 0, false};
+    const struct link_class empty = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN, ERRORS_NOT_GIVEN, false};
     struct link_class host = {NOT_GIVEN, 3000, NOT_GIVEN, 0, false}, fabric = {NOT_GIVEN, 30000, NOT_GIVEN, 0, false};
 
     plan->host = plan->fabric = plan->core = plan->site = plan->storage_link = empty;
@@ -435,12 +435,35 @@ struct builder {
     bool (*build)(struct loader *, const struct tree *, struct plan *);
 };
 
+/* Links of a kind that the topology has not would be read and forgotten. */
+static bool links_used(struct loader *loader, const struct builder *builder, const struct tree *map,
+                       const struct tree *storage)
+{
+    const struct {
+        const char *key, *why;
+        bool used;
+    } kinds[] = {{"core", "only a fat-tree has cores", builder->build == build_fat_tree},
+                 {"site", "there is one site; write sites: 2", tree_get(map, "sites") != NULL},
+                 {"storage", "there is no storage network in topology", storage != NULL}};
+    const struct tree *links = tree_get(loader->root, "links");
+    bool good = true;
+
+    for (uint32_t i = 0; i < COUNT_OF(kinds); i++) {
+        const struct tree *written = tree_get(links, kinds[i].key);
+        if (!written || kinds[i].used) continue;
+        read_error(loader, written->key_at, "links.%s: %s", kinds[i].key, kinds[i].why);
+        good = false;
+    }
+    return good;
+}
+
 /* Links, the storage network's counts, the nodes, the rest. */
 static bool build(struct loader *loader, const struct builder *builder, const struct tree *map,
                   const struct tree *storage)
 {
     struct plan plan = {.at = map->key_at, .kind = builder->name};
     bool links = read_link_classes(loader, &plan, builder->build != build_explicit);
+    bool used = links_used(loader, builder, map, storage);
 
     if (!links) { /* go on, to say what else is wrong */
         const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0, false};
@@ -452,7 +475,7 @@ static bool build(struct loader *loader, const struct builder *builder, const st
     }
     if (storage && !storage_read(loader, storage, &plan)) return false;
     return builder->build(loader, map, &plan) && (!storage || storage_build(loader, &plan)) &&
-           plan_finish(loader, &plan) && links;
+           plan_finish(loader, &plan) && links && used;
 }
 
 bool topology_load(struct loader *loader)

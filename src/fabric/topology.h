@@ -17,10 +17,11 @@
 /* The arrays' bytes a file may ask for; what goes beyond is refused with the estimate. */
 #define FABRIC_MEMORY_MAX ((uint64_t)2 << 30)
 
+#define ERRORS_NOT_GIVEN UINT32_MAX
 struct link_class { /* how links of one kind are made; NOT_GIVEN where the file says nothing */
     uint64_t rate_bps, cable_mm, delay_ps;
-    uint32_t error_ppm;
-    bool said; /* the file says how long they are */
+    uint32_t error_ppm; /* or ERRORS_NOT_GIVEN */
+    bool said;          /* the file says how long they are */
 };
 
 struct plan_link {

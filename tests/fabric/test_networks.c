@@ -82,6 +82,11 @@ static void test_four_ways(void **state)
     fabric_free(fabric);
 
     /* As many leaves as ways where no leaves are given. */
+    fabric = checked(HEAD "topology: {rail: {hosts: 4, gpus: 1, leaves: 3, spines: 1}}\n");
+    assert_cabled(fabric, "h1:0", "leaf0:1");
+    assert_cabled(fabric, "h2:0", "leaf1:0");
+    assert_cabled(fabric, "h3:0", "leaf2:0"); /* no group is left without hosts */
+    fabric_free(fabric);
     fabric = checked(HEAD "topology: {rail: {hosts: 2, gpus: 8, ways: 2, spines: 1}}\n");
     assert_int_equal(switches(fabric, FABRIC_ROLE_LEAF), 2);
     assert_cabled(fabric, "h1:7", "leaf1:7");

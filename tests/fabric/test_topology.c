@@ -223,6 +223,22 @@ static void test_explicit(void **state)
     fabric_free(fabric);
 }
 
+/* An inner layer may say that a link has no errors. */
+static void test_no_errors(void **state)
+{
+    struct fabric *fabric = checked("rocelab: 1\n"
+                                    "topology: {leaf-spine: {leaves: 1, spines: 1, hosts: 3}}\n"
+                                    "links: {host: {rate: 100G, errors: 1%}, fabric: {errors: 0%}}\n"
+                                    "devices: {h1: {ports: {0: {errors: 0%}}}}\n");
+
+    (void)state;
+    assert_int_equal(at(fabric, "h0:0")->error_ppm, 10000);
+    assert_int_equal(at(fabric, "h1:0")->error_ppm, 0);
+    assert_int_equal(at(fabric, "leaf0:1")->error_ppm, 0);
+    assert_int_equal(at(fabric, "spine0:0")->error_ppm, 0);
+    fabric_free(fabric);
+}
+
 /* Two hosts on one cable: no place, no route, and yet they reach each other. */
 static void test_back_to_back(void **state)
 {
@@ -364,10 +380,10 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single),   cmocka_unit_test(test_dumbbell),     cmocka_unit_test(test_leaf_spine),
-        cmocka_unit_test(test_rail),     cmocka_unit_test(test_fat_tree),     cmocka_unit_test(test_large),
-        cmocka_unit_test(test_explicit), cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_find),
-        cmocka_unit_test(test_down),     cmocka_unit_test(test_random),
+        cmocka_unit_test(test_single),   cmocka_unit_test(test_dumbbell),  cmocka_unit_test(test_leaf_spine),
+        cmocka_unit_test(test_rail),     cmocka_unit_test(test_fat_tree),  cmocka_unit_test(test_large),
+        cmocka_unit_test(test_explicit), cmocka_unit_test(test_no_errors), cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_find),     cmocka_unit_test(test_down),      cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

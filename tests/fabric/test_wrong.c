@@ -134,7 +134,36 @@ static const struct {
      "f.yaml:2:24: error: topology.leaf-spine: 6 uplinks a leaf do not spread evenly over 4 spines\n"},
     {"uneven oversubscription",
      FIRST "topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 18, oversubscription: 3:1}}\n" LINKS,
-     "f.yaml:2:76: error: oversubscription: needs 6 uplinks a leaf, which 4 spines do not share evenly\n"},
+     "f.yaml:2:76: error: oversubscription: it takes 6 uplinks a leaf, and 4 spines share them evenly; "
+     "4 would be 9/2:1, 8 would be 9/4:1\n"},
+    {"an oversubscription that is no whole number of links",
+     FIRST "topology: {leaf-spine: {leaves: 2, hosts: 16, oversubscription: 5:1}}\n" LINKS,
+     "f.yaml:2:65: error: oversubscription: it takes 16/5 uplinks a leaf; 3 would be 16/3:1, 4 would be 4:1\n"},
+    {"an oversubscription below one link",
+     FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, oversubscription: 8:1}}\n" LINKS,
+     "f.yaml:2:75: error: oversubscription: it takes 1/2 uplinks a leaf, and 2 spines share them evenly; 2 would be "
+     "2:1\n"},
+    {"an oversubscription of no spines",
+     FIRST "topology: {rail: {hosts: 4, gpus: 8, spines: 0, oversubscription: 1}}\n" LINKS,
+     "f.yaml:2:67: error: topology.rail: oversubscription is of uplinks, and there are no spines\n"},
+    {"links that there are none of",
+     FIRST "topology: {single: {hosts: 4}}\n"
+           "links: {host: {rate: 1G}, core: {rate: 1G}, site: {rate: 1G}, storage: {rate: 1G}}\n",
+     "f.yaml:3:27: error: links.core: only a fat-tree has cores\n"
+     "f.yaml:3:45: error: links.site: there is one site; write sites: 2\n"
+     "f.yaml:3:63: error: links.storage: there is no storage network in topology\n"},
+    {"two thresholds", GOOD "switches: {classes: {rdma: {xoff: 1MB, alpha: 1/4}}}\n",
+     "f.yaml:4:29: error: class 'rdma': give alpha or xoff, not both\n"},
+    {"a share of a strict class at a layer", GOOD "switches: {classes: {cnp: {share: 10%}}}\n",
+     "f.yaml:4:35: error: class 'cnp' is strict: a share means nothing to it\n"},
+    {"reorder against recovery", GOOD "nics: {reorder: true, recovery: go-back-n}\n",
+     "f.yaml:4:33: error: recovery: with reorder it is selective; leave it out, or write selective\n"},
+    {"a gap alone", GOOD "jobs: [{incast: 2, size: 1KB, gap: 1ms}]\n",
+     "f.yaml:4:31: error: gap is between repetitions; write repeat, as in repeat: 10\n"},
+    {"the rate of no link",
+     FIRST "topology: {links: {hosts: 2, switches: 1, links: [[h0, sw0:0], [h1, sw0:2]]}}\n" LINKS
+           "devices: {sw0: {ports: {1: {rate: 10G}}}}\n",
+     "f.yaml:4:28: error: port 1 of 'sw0' has no cable: rate, cable, delay and errors are of a link\n"},
     {"both", FIRST "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 8, uplinks: 4, oversubscription: 2}}\n" LINKS,
      "f.yaml:2:87: error: topology.leaf-spine: give oversubscription or uplinks, not both\n"},
     {"no spines", FIRST "topology: {leaf-spine: {leaves: 2, hosts: 8}}\n" LINKS,
