@@ -147,10 +147,8 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
     bool good = input != NULL;
 
     while (good && opened < count) {
-        struct cli_inputs from = {.path = path + opened,
-                                  .paths = fabrics ? 1 : paths,
-                                  .from = settings->from,
-                                  .links = &settings->links};
+        struct cli_inputs from = {
+            .path = path + opened, .paths = fabrics ? 1 : paths, .from = settings->from, .links = &settings->links};
         good = check_input_open(&input[opened], &from, &settings->run);
         opened++;
     }

@@ -164,10 +164,8 @@ int verb_diff(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     struct cli_inputs one = {.path = argv + first, .paths = 1};
-    struct cli_inputs others = {.path = argv + first + 1,
-                                .paths = argc - first - 1,
-                                .from = settings.from,
-                                .links = &settings.links};
+    struct cli_inputs others = {
+        .path = argv + first + 1, .paths = argc - first - 1, .from = settings.from, .links = &settings.links};
     answer = CLI_WRONG;
     if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
         answer = compare(&settings, &approved, &running, out);

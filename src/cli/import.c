@@ -236,10 +236,7 @@ static void print_configs_json(const struct cli_source *source, const struct set
 
 static int import_configs(const struct settings *settings, char **file, int files, FILE *out)
 {
-    struct cli_inputs inputs = {.path = file,
-                                .paths = files,
-                                .from = settings->config,
-                                .links = &settings->links};
+    struct cli_inputs inputs = {.path = file, .paths = files, .from = settings->config, .links = &settings->links};
     struct cli_source source = {0};
     bool good = cli_source_import(&source, &inputs);
 
