@@ -3,11 +3,15 @@
 
     digests.py DRIVE SOURCE_ROOT COMPILER_ID [--full]
 
-Runs tests/sim/drive over nine fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
+Runs tests/sim/drive over ten fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
 prints about the run: the digest (every delivery on every link), counters, completion times.  The same from a second
 build: by the other compiler, without optimisation.  So `make test`, which tests a gcc and a clang build, compares all
 four.  --full builds gcc and clang at -O0, -O2 and -O3 and runs each with all thread counts on larger fabrics.
+
+The digests themselves are kept in digests.txt beside this file: a change of the model that moves a packet shows there.
+UPDATE=1 in the environment writes them anew; the commit that does so says why they changed.
 """
+import os
 import pathlib
 import shutil
 import subprocess
@@ -76,7 +80,14 @@ FABRICS = {
         "roles: {leaf: {balance: spray}, spine: {balance: {use: adaptive, hysteresis: 1}}, core: {architecture: voq}}\n" +
         CLASSES + "jobs: [{permutation: random, size: SIZE}, {incast: 8, size: SIZE}]\n"
         "faults: [{corrupt: leaf0:2, share: 1%}]\n", "300KB", "5MB"),
+    "selective recovery, losses": (
+        "topology: {leaf-spine: {leaves: 3, spines: 2, hosts: 4}}\n" + LINKS +
+        "nics: {mtu: 1024, congestion: dcqcn/connectx, recovery: selective, timeout: 7}\n" + CLASSES +
+        "jobs: [{permutation: random, size: SIZE}, {incast: 6, size: SIZE}]\n"
+        "faults: [{corrupt: h1, share: 1%}, {corrupt: \"leaf1:4\", share: 0.5%}, {drop: h7, every: 40}, "
+        "{down: h3, at: 20us, for: 30us}]\n", "300KB", "5MB"),
 }
+GOLDEN = pathlib.Path(__file__).with_name("digests.txt")
 RUNS = [(threads, tiles) for threads in (1, 2, 3, 8) for tiles in (True, False)]
 # What a run was cut into, and how many descriptors were ever in use, may differ.
 OF_THE_RUN = ("windows ", "window_ps ", "great_window_ps ", "peak ")
@@ -111,8 +122,8 @@ def fact(lines, name):
 
 
 def compare(builds, folder, full):
-    """How many runs disagreed with the first of their fabric."""
-    wrong = 0
+    """How many runs disagreed with the first of their fabric, and the digest of each."""
+    wrong, digests = 0, {}
     for number, (name, (text, small, large)) in enumerate(FABRICS.items()):
         path = folder / f"fabric{number}.yaml"
         path.write_text("rocelab: 1\nfabric: digest\n" + text.replace("SIZE", large if full else small), encoding="utf-8")
@@ -135,7 +146,25 @@ def compare(builds, folder, full):
             print(f"{name}: {hops} hops, {fact(first, 'state')}: this fabric tests nothing")
         print(f"{name:28} {runs:3} runs  {hops:>10,} hops  {fact(first, 'drops'):>6} drops  {fact(first, 'pauses'):>6} pauses  "
               f"{fact(first, 'marks'):>6} marks  digest {fact(first, 'digest')}", flush=True)
-    return wrong
+        digests[name] = fact(first, "digest")
+    return wrong, digests
+
+
+def golden(digests):
+    """How many digests are not the stored ones; with UPDATE they become the stored ones."""
+    text = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    if os.environ.get("UPDATE"):
+        GOLDEN.write_text(text, encoding="utf-8")
+        print(f"written: {GOLDEN}")
+        return 0
+    stored = dict(reversed(line.split("  ", 1)) for line in GOLDEN.read_text(encoding="utf-8").splitlines())
+    moved = [name for name in {**stored, **digests} if stored.get(name) != digests.get(name)]
+    for name in moved:
+        print(f"{name}: digest {digests.get(name)}, {GOLDEN.name} has {stored.get(name)}")
+    if moved:
+        print("The simulated packets are not the same as before.  If that is wanted: UPDATE=1 meson test -C build-gcc sim-digests\n"
+              f"writes {GOLDEN}, and the commit says why the digests changed.")
+    return len(moved)
 
 
 def main(arguments):
@@ -154,7 +183,10 @@ def main(arguments):
                 continue
             builds.append((f"{compiler} {level}", build(root, compiler, level, pathlib.Path(folder) / (compiler + level))))
         print("builds: " + ", ".join(label for label, _ in builds))
-        return 1 if compare(builds, pathlib.Path(folder), full) else 0
+        wrong, digests = compare(builds, pathlib.Path(folder), full)
+        if not full:
+            wrong += golden(digests)
+        return 1 if wrong else 0
 
 
 if __name__ == "__main__":
