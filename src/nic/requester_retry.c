@@ -300,7 +300,7 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
 {
     qp->rnr_wait = false;
     qp->rnr_at = PS_NEVER;
-    if (qp->repeats) restart_timer(nic, qp, now);
+    if (qp->repeats && qp->una != qp->nxt) restart_timer(nic, qp, now);
     if (nic->link_down) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);
 }
@@ -327,7 +327,7 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
     timer_arm(nic, qp, qp->rnr_at);
     if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
-    if (qp->repeats) {
+    if (qp->repeats && qp->nxt != qp->una) { /* else a plain NAK has taken it back: nothing is under way */
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
         sacked_clear(qp->selective, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
         selective_mark(qp, qp->una + 1, false);
@@ -394,13 +394,16 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         selective_mark(qp, trigger, false);
         return;
     }
-    if (qp->repeats) selective_forget(qp, qp->una, qp->nxt);
     if (qp->nxt == qp->una) return; /* already back */
     if (!moved && qp->free_naks < nic->config.free_naks) {
         qp->free_naks++;
     } else {
         qp->free_naks = 0;
         if (!moved && !take_retry(nic, qp, io)) return;
+    }
+    if (qp->repeats) { /* all is sent anew, and nothing is known of it */
+        selective_forget(qp, qp->una, qp->nxt);
+        qp->selective->decided = qp->una;
     }
     requester_back_to(qp, qp->una);
 }
