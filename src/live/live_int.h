@@ -353,8 +353,9 @@ void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *r
 uint8_t peer_mark_out(const struct live *live, struct path *path,
                       const struct pkt *p); /* for the BTH's reserved bits */
 void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark); /* what they said */
-void peer_keep(struct live *live, const uint8_t *payload, uint32_t bytes); /* of io.keep, if it names a packet */
-const uint8_t *peer_kept(const struct live *live);                         /* the payload of io.kept */
+/* The payload of io.keep, if that names a packet. */
+void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes);
+const uint8_t *peer_kept(const struct live *live); /* of io.kept; NULL: there is none, which is a bug */
 void peer_release(struct live *live);
 
 /* cq.c */

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/check.h"
 #include "live/live_int.h"
 #include "packet/opcode.h"
 
@@ -77,15 +76,16 @@ void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t
     if (response || (mark == NIC_MARK_KEPT && kept_room(live, id))) p->mark = mark;
 }
 
-void peer_keep(struct live *live, const uint8_t *payload, uint32_t bytes)
+void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes)
 {
     if (live->io.keep == PKT_NONE) return;
-    CHECK(live->kept && live->io.keep < KEPT_MAX && bytes <= KEPT_BYTES);
-    memcpy(live->kept + (size_t)live->io.keep * KEPT_BYTES, payload, bytes);
+    if (live->kept && live->io.keep < KEPT_MAX && bytes <= KEPT_BYTES)
+        memcpy(live->kept + (size_t)live->io.keep * KEPT_BYTES, payload, bytes);
+    else
+        nic_qp_inconsistent(live->nic, qpn, &live->io);
 }
 
 const uint8_t *peer_kept(const struct live *live)
 {
-    CHECK(live->kept && live->io.kept < KEPT_MAX);
-    return live->kept + (size_t)live->io.kept * KEPT_BYTES;
+    return live->kept && live->io.kept < KEPT_MAX ? live->kept + (size_t)live->io.kept * KEPT_BYTES : NULL;
 }

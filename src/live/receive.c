@@ -225,11 +225,15 @@ void receive_packet(struct live *live, const struct wire_packet *w, bool forward
         return;
     }
     nic_rx(live->nic, id, now, &live->io);
-    peer_keep(live, payload, request.payload_bytes);
+    peer_keep(live, request.dest_qp, payload, request.payload_bytes);
     perform(live, request.dest_qp, &request, w, payload, now);
     while (live->io.kept != PKT_NONE) { /* what waited for this one, each in its turn */
         const struct request waited = request_of(&live->pool.hot[live->io.kept]);
         const uint8_t *at = peer_kept(live);
+        if (at == NULL) {
+            nic_qp_inconsistent(live->nic, request.dest_qp, &live->io);
+            return;
+        }
         nic_rx_kept(live->nic, request.dest_qp, now, &live->io);
         perform(live, request.dest_qp, &waited, w, at, now);
     }

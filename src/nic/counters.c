@@ -140,6 +140,8 @@ void nic_audit(const struct nic *nic, const struct pktpool *pool)
 {
     uint32_t qps = 0, ready = 0, in_ready = 0, control = 0;
 
+    /* A QP that ended by a QP_CHECK is a bug too, where books are audited. */
+    if (nic->failed_check.what) check_failed(nic->failed_check.file, nic->failed_check.line, nic->failed_check.what);
     for (uint32_t i = 0; i < nic->config.max_qps; i++) {
         if (nic->qp[i].qpn == 0) continue;
         qps++;

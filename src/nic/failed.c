@@ -109,6 +109,7 @@ void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t 
     if (qp == NULL) return;
     if (opcode_info(p->opcode)->flags & OP_REQUEST) {
         if (qp->state == NIC_RTS || qp->state == NIC_SQD) request_failed(nic, qp, p, now, io);
+        qp_settle(nic, io);
         io->deadline = nic_deadline(nic);
         return;
     }
@@ -190,5 +191,6 @@ void nic_place_failed(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io
     else
         receive_failed(nic, qp, io);
     io->place.kind = NIC_PLACE_NONE;
+    qp_settle(nic, io);
     io->deadline = nic_deadline(nic);
 }

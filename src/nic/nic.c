@@ -215,6 +215,7 @@ static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     id = response ? responder_tx(nic, qp, now, io) : requester_can_send(qp) ? requester_tx(nic, qp, now, io) : PKT_NONE;
     if (id == PKT_NONE) {
         qp->sched = SCHED_IDLE;
+        qp_settle(nic, io);
         nic_wake(nic, qp, now, io);
         return PKT_NONE;
     }
@@ -338,6 +339,7 @@ void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
         drop(nic, id, NIC_DROP_rx_buffer, io);
     else
         dispatch(nic, qp, id, now, io);
+    qp_settle(nic, io);
     io->deadline = nic_deadline(nic);
 }
 
@@ -386,6 +388,7 @@ void nic_rx_kept(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io)
     io->atomic.verb = 0;
     io->keep = io->kept = PKT_NONE;
     if (qp && qp->selective && qp->state >= NIC_RTR && qp->state != NIC_ERROR) responder_kept(nic, qp, now, io);
+    qp_settle(nic, io);
     io->deadline = nic_deadline(nic);
 }
 
@@ -401,6 +404,7 @@ void nic_tick(struct nic *nic, ps_t now, struct nic_io *io)
         pace_release(nic, now);
         io->kick = true;
     }
+    qp_settle(nic, io);
     io->deadline = nic_deadline(nic);
 }
 

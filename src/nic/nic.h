@@ -376,6 +376,9 @@ void nic_rx_kept(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io);
 /* What nic_rx() has just asked to place (io->place as it was) could not be: the work request or receive completes with
  * NIC_LOC_PROT_ERR, RC answers NAK remote operation instead of an ACK, the QP is in error. */
 void nic_place_failed(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io);
+/* What the owner keeps for this QP (payload that waits, say) does not agree with what the adapter says of it: a bug.
+ * The QP goes to NIC_ERROR, with NIC_LOC_QP_OP_ERR for the work request at its head and NIC_EVENT_QP_FATAL. */
+void nic_qp_inconsistent(struct nic *nic, uint32_t qpn, struct nic_io *io);
 /* The next packet of the free port; PKT_NONE: nothing may go now, io->deadline says when to try again. */
 pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io);
 /* The payload of the packet that nic_tx() has just answered could not be gathered; the packet stays the caller's, who

@@ -45,6 +45,7 @@ enum verdict {
     REFUSED_INVALID,
     REFUSED_ACCESS,
     REFUSED_LENGTH,
+    INCONSISTENT, /* QP_CHECK: the QP has ended */
 };
 
 struct selective { /* at the start of the memory brought for selective repeat */
@@ -169,10 +170,11 @@ struct nic_qp {
     uint32_t locals;    /* work requests of the queue that end without a packet: local.c */
     uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
     bool drain_told;
-    bool established; /* NIC_EVENT_COMM_EST has been made */
-    bool held;        /* its timer runs though nothing is under way: see requester_hold() */
-    bool listed;      /* free, and in the list of free places */
-    uint16_t events;  /* bits by enum nic_event_kind */
+    bool established;  /* NIC_EVENT_COMM_EST has been made */
+    bool held;         /* its timer runs though nothing is under way: see requester_hold() */
+    bool listed;       /* free, and in the list of free places */
+    bool inconsistent; /* QP_CHECK: its books are wrong */
+    uint16_t events;   /* bits by enum nic_event_kind */
     uint32_t event_prev, event_next;
     uint32_t free_prev; /* with ready_next: the list of free places */
 };
@@ -211,6 +213,7 @@ struct nic {
     uint32_t qps;   /* alive */
     uint32_t helds; /* QPs that are held */
     bool link_down;
+    bool inconsistent; /* some QP is */
     uint32_t control_count;
     ps_t cnp_next; /* of the adapter */
     ps_t paused_until[NIC_PRIOS], paused_since[NIC_PRIOS];
@@ -232,6 +235,10 @@ struct nic {
     struct nic_srq *srq_event;
     struct nic_cq *cq_event;
     struct nic_counters counters;
+    struct { /* the QP_CHECK that failed last */
+        const char *file, *what;
+        int line;
+    } failed_check;
 };
 
 static inline uint32_t psn_wide(uint32_t psn, uint32_t near)
@@ -313,6 +320,20 @@ static inline uint16_t frame_of(const struct nic *nic, uint8_t opcode, uint32_t 
 }
 
 /* qp.c */
+/*
+ * CHECK for the state of one QP, where a peer's bytes lead: our own code rules it out as well, but were it wrong, one
+ * packet would end the program.  False: the QP sends and takes nothing more from here on; the caller returns, and
+ * qp_settle() at the end of the call ends the QP.  What all QPs share (lists, heaps, the pool) stays with CHECK.
+ */
+#define QP_CHECK(nic, qp, cond)                                                                                        \
+    (__builtin_expect(!!(cond), 1) ? true : qp_inconsistent(nic, qp, __FILE__, __LINE__, #cond))
+__attribute__((cold)) bool qp_inconsistent(struct nic *nic, struct nic_qp *qp, const char *file, int line,
+                                           const char *what); /* answers false */
+__attribute__((cold)) void qp_end_inconsistent(struct nic *nic, struct nic_io *io);
+static inline void qp_settle(struct nic *nic, struct nic_io *io)
+{
+    if (__builtin_expect(nic->inconsistent, 0)) qp_end_inconsistent(nic, io);
+}
 /* The oldest work request failed: complete it so, flush the rest, and stop (UC, UD: stop sending). */
 void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
 void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
@@ -393,8 +414,9 @@ void requester_hold(struct nic *nic, struct nic_qp *qp, ps_t now);
 void requester_held(struct nic *nic, struct nic_qp *qp, bool up, ps_t now);
 void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
-void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
-void selective_release(struct nic_qp *qp, struct nic_io *io);
+/* False: there is none, against what the count says. */
+bool selective_next(struct nic *nic, struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
+void selective_release(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
 void selective_also(const struct nic *nic, struct nic_qp *qp, const struct pkt *p); /* NIC_MARK_ALSO */
 
 /* responder.c */

@@ -201,7 +201,7 @@ void pace_rate(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->cc.deadline != PS_NEVER) timer_arm(nic, qp, qp->cc.deadline);
     if (qp->cc.rate_bps != qp->paced_bps) {
-        CHECK(qp->cc.rate_bps > 0 && qp->cc.rate_bps < 1ULL << 51);
+        if (!QP_CHECK(nic, qp, qp->cc.rate_bps > 0 && qp->cc.rate_bps < 1ULL << 51)) return;
         qp->paced_bps = qp->cc.rate_bps;
         qp->ps_per_byte = qp->paced_bps >= nic->config.line_bps ? 0 : ps_per_byte_of(qp->paced_bps);
         if (__builtin_expect(nic->config.pace_ns, 0))
@@ -220,7 +220,7 @@ static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->selective && qp->selective->gap_at <= now) reorder_due(nic, qp, now, io);
     if (qp->cc.deadline <= now) {
         cc_on_timer(&qp->cc, now);
-        CHECK(qp->cc.deadline > now);
+        if (!QP_CHECK(nic, qp, qp->cc.deadline > now)) qp->cc.deadline = PS_NEVER;
         pace_rate(nic, qp, now, io);
     }
     ps_t next = qp->rto_at < qp->cc.deadline ? qp->rto_at : qp->cc.deadline;

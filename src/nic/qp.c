@@ -304,7 +304,7 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->trail = false;
     qp->failing = 0;
     qp->resource_next = qp->resource_tail;
-    if (qp->selective) selective_release(qp, io);
+    if (qp->selective) selective_release(nic, qp, io);
 }
 
 static void flush_sends(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
@@ -352,7 +352,7 @@ void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 
 void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
 {
-    CHECK(qp->sq_head != qp->sq_tail);
+    if (!QP_CHECK(nic, qp, qp->sq_head != qp->sq_tail)) return;
     complete_send(nic, qp, wr_at(qp, qp->sq_head), status, io);
     qp->sq_head++;
     if (qp->transport == NIC_RC)
@@ -368,6 +368,43 @@ void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, st
         qp->recv_held = false;
     }
     qp_error(nic, qp, io);
+}
+
+bool qp_inconsistent(struct nic *nic, struct nic_qp *qp, const char *file, int line, const char *what)
+{
+    nic->counters.internal_errors++;
+    nic->failed_check.file = file;
+    nic->failed_check.line = line;
+    nic->failed_check.what = what;
+    nic->inconsistent = qp->inconsistent = true;
+    qp->state = NIC_ERROR; /* so that nothing more is sent, taken or asked; what is queued ends in qp_settle() */
+    qp->resource_next = qp->resource_tail;
+    qp->trail = false;
+    return false;
+}
+
+void qp_end_inconsistent(struct nic *nic, struct nic_io *io)
+{
+    nic->inconsistent = false;
+    for (uint32_t i = 0; i < nic->config.max_qps; i++) {
+        struct nic_qp *qp = &nic->qp[i];
+        if (!qp->inconsistent) continue;
+        qp->inconsistent = false;
+        if (qp->qpn == 0 || qp->state != NIC_ERROR) continue; /* destroyed, or reset */
+        event_qp(nic, qp, NIC_EVENT_QP_FATAL);
+        if (qp->sq_head != qp->sq_tail) complete_send(nic, qp, wr_at(qp, qp->sq_head++), NIC_LOC_QP_OP_ERR, io);
+        qp_error(nic, qp, io);
+    }
+}
+
+void nic_qp_inconsistent(struct nic *nic, uint32_t qpn, struct nic_io *io)
+{
+    struct nic_qp *qp = qp_find(nic, qpn);
+
+    if (qp == NULL) return;
+    qp_inconsistent(nic, qp, __FILE__, __LINE__, "what the owner keeps for the queue pair agrees with it");
+    qp_settle(nic, io);
+    io->deadline = nic_deadline(nic);
 }
 
 static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t now, struct nic_io *io)

@@ -137,7 +137,7 @@ static pkt_t resend_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
 {
     uint32_t psn, index;
 
-    selective_next(qp, &psn, &index);
+    if (!selective_next(nic, qp, &psn, &index)) return PKT_NONE;
     pkt_t id = pktpool_get(io->pool);
     CHECK(id != PKT_NONE);
     struct pkt *p = &io->pool->hot[id];
@@ -210,7 +210,7 @@ bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t n
 
     while (psn_diff(upto, qp->una) > 0) {
         const struct nic_wr *wr = wr_at(qp, qp->sq_head);
-        CHECK(qp->sq_head != qp->sq_tail);
+        if (!QP_CHECK(nic, qp, qp->sq_head != qp->sq_tail)) return true;
         if (wr->verb >= NIC_READ) {
             whole = false;
             break;

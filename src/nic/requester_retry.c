@@ -121,14 +121,14 @@ static void resend_set(struct selective *s, uint32_t at)
  * What lies in [una, to) and is not known to have arrived is to be sent again; once, unless by the timer.  NAKs come
  * one for each packet behind a gap: what the last one has decided is not looked at again, but for the oldest.
  */
-static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
+static void selective_mark(struct nic *nic, struct nic_qp *qp, uint32_t to, bool timer)
 {
     struct selective *s = qp->selective;
     uint32_t index = qp->sq_head, psn = qp->una;
 
     while (psn_diff(to, psn) > 0) {
         const struct nic_wr *wr = wr_at(qp, index);
-        CHECK(index != qp->sq_tail);
+        if (!QP_CHECK(nic, qp, index != qp->sq_tail)) return;
         if (psn_diff(psn, wr->last_psn) > 0) {
             index++;
             continue;
@@ -146,41 +146,43 @@ static void selective_mark(struct nic_qp *qp, uint32_t to, bool timer)
 
 /* Where the peer names every gap that a packet shows it, the oldest and the newest packet bring all there is to know:
  * an acknowledgement that was lost, or what is missing.  A READ's peer has shown what it has by its responses. */
-static void newest_again(struct nic_qp *qp)
+static void newest_again(struct nic *nic, struct nic_qp *qp)
 {
     struct selective *s = qp->selective;
     uint32_t psn = qp->nxt - 1, index = qp->sq_head;
 
-    while (wr_local(wr_at(qp, index)) || psn_diff(psn, wr_at(qp, index)->last_psn) > 0)
+    while (index != qp->sq_tail && (wr_local(wr_at(qp, index)) || psn_diff(psn, wr_at(qp, index)->last_psn) > 0))
         index++;
-    CHECK(index != qp->sq_tail);
+    if (!QP_CHECK(nic, qp, index != qp->sq_tail)) return;
     if (wr_at(qp, index)->verb >= NIC_READ) return;
     bit_clear(s->resent, psn & s->mask);
     resend_set(s, psn & s->mask);
 }
 
 /* The oldest packet that is to be sent again (there is one), and its work request. */
-void selective_next(struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
+bool selective_next(struct nic *nic, struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index)
 {
     struct selective *s = qp->selective;
     uint32_t psn = qp->una, index = qp->sq_head;
-    uint64_t word;
+    uint64_t word = 0;
 
-    CHECK(s->resend_count > 0);
-    while ((word = s->resend[(psn & s->mask) / 64] >> (psn % 64)) == 0)
+    while (psn_diff(qp->nxt, psn) > 0 && (word = s->resend[(psn & s->mask) / 64] >> (psn % 64)) == 0)
         psn = (psn | 63) + 1;
+    if (!QP_CHECK(nic, qp, word != 0)) return false;
     psn += (uint32_t)__builtin_ctzll(word);
-    CHECK(psn_diff(qp->nxt, psn) > 0);
-    while (psn_diff(psn, wr_at(qp, index)->last_psn) > 0)
+    if (!QP_CHECK(nic, qp, psn_diff(qp->nxt, psn) > 0)) return false;
+    while (index != qp->sq_tail && psn_diff(psn, wr_at(qp, index)->last_psn) > 0)
         index++;
+    if (!QP_CHECK(nic, qp, index != qp->sq_tail)) return false;
     bit_clear(s->resend, psn & s->mask);
     bit_set(s->resent, psn & s->mask);
     s->resend_count--;
     *ret_psn = psn;
     *ret_index = index;
+    return true;
 }
 
-void selective_release(struct nic_qp *qp, struct nic_io *io)
+void selective_release(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
     struct selective *s = qp->selective;
 
@@ -190,7 +192,7 @@ void selective_release(struct nic_qp *qp, struct nic_io *io)
         s->kept[i] = 0;
         s->kept_count--;
     }
-    CHECK(s->kept_count == 0);
+    if (!QP_CHECK(nic, qp, s->kept_count == 0)) s->kept_count = 0;
     for (uint32_t i = 0; i <= s->mask / 64; i++)
         s->sacked[i] = s->resend[i] = s->resent[i] = 0;
     s->resend_count = s->sacked_count = 0;
@@ -223,7 +225,7 @@ static bool take_retry(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->implied && qp->implied_psn == qp->una) return;
-    if (qp->nxt == qp->una) return; /* it is about to be asked for again */
+    if (qp->nxt == qp->una || qp->state == NIC_ERROR) return; /* it is about to be asked for again, or never */
     nic->counters.implied_nak_seq_err++;
     if (!take_retry(nic, qp, io)) return;
     if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
@@ -231,7 +233,7 @@ void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     qp->implied_psn = qp->una;
     if (qp->repeats) {
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
-        selective_mark(qp, qp->una + 1, false);
+        selective_mark(nic, qp, qp->una + 1, false);
     } else {
         if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
         requester_back_to(qp, qp->una);
@@ -285,8 +287,8 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     qp->implied = false;
     if (sent && qp->repeats) {
         bool asks = qp->selective->window == 1; /* the peer, for each gap it knows of */
-        selective_mark(qp, asks ? qp->una + 1 : qp->nxt, true);
-        if (asks) newest_again(qp);
+        selective_mark(nic, qp, asks ? qp->una + 1 : qp->nxt, true);
+        if (asks) newest_again(nic, qp);
         restart_timer(nic, qp, now);
     } else {
         if (sent && qp->recovery == NIC_GO_BACK_0) restart_message(qp);
@@ -330,7 +332,7 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     if (qp->repeats && qp->nxt != qp->una) { /* else a plain NAK has taken it back: nothing is under way */
         bit_clear(qp->selective->resent, qp->una & qp->selective->mask);
         sacked_clear(qp->selective, qp->una & qp->selective->mask); /* it was kept, and refused in its turn */
-        selective_mark(qp, qp->una + 1, false);
+        selective_mark(nic, qp, qp->una + 1, false);
         qp->rto_at = PS_NEVER;
     } else {
         if (qp->recovery == NIC_GO_BACK_0) restart_message(qp);
@@ -359,7 +361,7 @@ static void gap_named(struct nic *nic, struct nic_qp *qp, const struct pkt *p, p
     lost(nic, qp, false, now, io);
     for (uint32_t psn = from; psn_diff(to, psn) > 0;) {
         const struct nic_wr *wr = wr_at(qp, index);
-        CHECK(index != qp->sq_tail);
+        if (!QP_CHECK(nic, qp, index != qp->sq_tail)) return;
         if (psn_diff(psn, wr->last_psn) > 0 || wr_local(wr)) {
             index++;
             continue;
@@ -391,7 +393,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
             bit_clear(sel->resent, at);
             resend_set(sel, at);
         }
-        selective_mark(qp, trigger, false);
+        selective_mark(nic, qp, trigger, false);
         return;
     }
     if (qp->nxt == qp->una) return; /* already back */

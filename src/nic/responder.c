@@ -245,14 +245,17 @@ static enum verdict execute_send(struct nic *nic, struct nic_qp *qp, const struc
     return DONE;
 }
 
-static void finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt *p, const struct opcode_info *info,
-                           struct nic_io *io)
+static enum verdict finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt *p,
+                                   const struct opcode_info *info, struct nic_io *io)
 {
     bool imm = info->flags & OP_IMMDT, inv = info->flags & OP_IETH;
 
     qp->rx_verb = RX_NONE;
-    if (info->verb == OP_WRITE && !imm) return;
-    CHECK(qp->recv_held);
+    if (info->verb == OP_WRITE && !imm) return DONE;
+    if (!QP_CHECK(nic, qp, qp->recv_held)) {
+        io->place.kind = NIC_PLACE_NONE;
+        return INCONSISTENT;
+    }
     qp->recv_held = false;
     qp->recv_done_psn = qp->epsn;
     struct nic_cqe cqe = {.wr_id = qp->recv.wr_id,
@@ -268,6 +271,7 @@ static void finish_message(struct nic *nic, struct nic_qp *qp, const struct pkt 
                           .invalidated = inv,
                           .solicited = p->flags & PKT_SOLICITED};
     complete_recv(nic, qp, &cqe, io);
+    return DONE;
 }
 
 /* The packet most seen: a full one from the middle of a WRITE. */
@@ -303,11 +307,9 @@ enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_
     nic->counters.rx_payload_bytes += p->payload_bytes;
     qp->rx_verb = info->verb == OP_WRITE ? RX_WRITE : RX_SEND;
     qp->epsn++;
-    if (info->flags & OP_LAST) {
-        qp->msn++;
-        finish_message(nic, qp, p, info, io);
-    }
-    return DONE;
+    if (!(info->flags & OP_LAST)) return DONE;
+    qp->msn++;
+    return finish_message(nic, qp, p, info, io);
 }
 
 static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict verdict, struct nic_io *io)
@@ -317,6 +319,10 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
                                       [REFUSED_LENGTH] = NAK_INVALID_REQUEST};
     struct answer answer = {.psn = qp->epsn};
 
+    if (verdict == INCONSISTENT) {
+        drop(nic, id, NIC_DROP_qp_state, io);
+        return;
+    }
     if (verdict == REFUSED_RNR) {
         nic->counters.out_of_buffer++;
         nic->counters.tx_nak_rnr++;

@@ -167,7 +167,6 @@ static uint32_t read_payload(const struct nic_qp *qp, const struct nic_resource 
 {
     uint64_t offset = read_offset(qp, r);
 
-    CHECK(offset <= r->stop);
     return r->stop - offset > qp->mtu ? qp->mtu : (uint32_t)(r->stop - offset);
 }
 
@@ -230,6 +229,7 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     bool read = r->opcode == OPCODE_RC_READ_REQUEST;
 
     (void)now;
+    if (!QP_CHECK(nic, qp, r->pending && (!read || read_offset(qp, r) <= r->stop))) return PKT_NONE;
     if (read && key_check(nic, qp, r->rkey, r->va + read_offset(qp, r), read_payload(qp, r), NIC_REMOTE_READ) != DONE) {
         if (r->done) { /* asked for again after it was answered, by a late copy: its memory may be gone since */
             nic->counters.drop[NIC_DROP_duplicate]++;
@@ -244,7 +244,7 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         return PKT_NONE;
     }
     pkt_t id = pktpool_get(io->pool);
-    CHECK(id != PKT_NONE && r->pending);
+    CHECK(id != PKT_NONE);
     struct pkt *p = &io->pool->hot[id];
     packet_begin(nic, p, OPCODE_RC_ATOMIC_ACK, qp->remote, qp->remote_qp);
     p->tos = qp->tos;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NAKs, one after the other, at a queue pair with work outstanding: whatever a peer or a forger says, the requester
- * keeps its books.
+ * keeps its books, and a connection whose books are wrong all the same ends alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,11 +82,78 @@ static void test_gap_after_going_back(void **state)
     expect_nothing();
 }
 
+static void expect_status(uint64_t wr_id, bool receive, enum nic_status status)
+{
+    const struct nic_cqe *cqe = nic_cq_poll(&cq);
+
+    assert_non_null(cqe);
+    assert_int_equal(cqe->wr_id, wr_id);
+    assert_int_equal(cqe->receive, receive);
+    assert_string_equal(nic_status_name(cqe->status), nic_status_name(status));
+}
+
+static void expect_fatal(void)
+{
+    struct nic_event event;
+
+    assert_int_equal(nic_qp_state(qp), NIC_ERROR);
+    assert_int_equal(nic_counters(nic)->internal_errors, 1);
+    assert_true(nic_event_next(nic, &event));
+    assert_int_equal(event.kind, NIC_EVENT_QP_FATAL);
+    expect_nothing();
+    assert_int_equal(pool.free_count, POOL);
+    assert_non_null(nic->failed_check.what);
+    nic->failed_check.what = NULL; /* else the audit says so */
+}
+
+/* Books made wrong by hand: the QP ends with an internal error, the program does not. */
+static void test_requester_inconsistent(void **state)
+{
+    struct nic_wr wr = {.wr_id = 7, .verb = NIC_WRITE, .length = MTU};
+
+    (void)state;
+    start_selective(true);
+    post_writes(2, MTU);
+    qp->selective->resend_count = 1;
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    expect_nothing();
+    expect_status(0, false, NIC_LOC_QP_OP_ERR);
+    expect_status(1, false, NIC_WR_FLUSH_ERR);
+    expect_status(7, false, NIC_WR_FLUSH_ERR);
+    expect_fatal();
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RESET, now, &io), 0);
+    assert_int_equal(nic_qp_connect(nic, qp, &qp_config, now), 0);
+    assert_int_equal(nic_qp_modify(nic, qp, NIC_RTS, now, &io), 0);
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    expect_out(OPCODE_RC_WRITE_ONLY, 0, 0);
+}
+
+static void test_responder_inconsistent(void **state)
+{
+    struct nic_recv recv = {.wr_id = 5, .length = 4 * MTU};
+
+    (void)state;
+    start();
+    assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+    recv.wr_id = 6;
+    assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+    give(packet(OPCODE_RC_SEND_FIRST, 0, MTU));
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    qp->recv_held = false;
+    struct pkt last = packet(OPCODE_RC_SEND_LAST, 1, 1);
+    last.flags = 0;
+    give(last);
+    expect_status(6, true, NIC_WR_FLUSH_ERR);
+    expect_fatal();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LONE(test_refused_after_going_back),
         LONE(test_gap_after_going_back),
+        LONE(test_requester_inconsistent),
+        LONE(test_responder_inconsistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
