@@ -3,9 +3,11 @@
  * One adapter with QPs of every transport and recovery, and an owner and a peer who both do whatever the script says.
  *
  * The peer's packets are made by what an attacker who sees the connection could know: PSNs near those that the QP
- * expects or waits for, sometimes anywhere; opcodes of any transport; payloads around the MTU.  The owner posts,
- * changes states, connects again, lets copies fail and time pass.  A packet that is not the adapter's at the end is
- * lost: the pool is counted.
+ * expects or waits for, sometimes anywhere; opcodes of any transport; payloads around the MTU.  One step in five is
+ * a burst of NAKs to a QP with work outstanding, since what they say together decides what is sent again: drawn like
+ * the other packets, two that matter to each other would hardly ever meet.  The owner posts, changes states,
+ * connects again, lets copies fail and time pass.  A packet that is not the adapter's at the end is lost: the pool
+ * is counted.
  */
 #include "nic/hostile.h"
 
@@ -81,6 +83,7 @@ static void set_up(struct rig *rig)
     config.max_mrs = 8;
     config.nak_repeat_ps = 10 * PS_US;
     config.keeps_payload = rig->left & 1;
+    config.free_naks = rig->left & 2 ? 3 : 0;
     rig->nic = nic_init(zeroed(nic_memory_bytes(&config)), &config);
     rig->pool = (struct pktpool){.hot = zeroed(PACKETS * sizeof(struct pkt)),
                                  .cold = zeroed(PACKETS * sizeof(struct pkt_cold)),
@@ -141,7 +144,7 @@ static void create(struct rig *rig, uint32_t i, bool born_reset)
     config.selective = config.recovery == NIC_SELECTIVE ? end->selective : NULL;
     config.selective_size = SELECTIVE;
     if (i == 6) { /* gaps are given time */
-        config.reorder_window = 12;
+        config.reorder_window = rig->left & 4 ? 1 : 12;
         config.reorder_ps = 3 * PS_US;
     }
     end->config = config;
@@ -352,6 +355,62 @@ static void transmit(struct rig *rig)
     }
 }
 
+/* A PSN between the oldest that is outstanding and the newest, or beside them. */
+static uint32_t psn_outstanding(struct rig *rig, const struct nic_qp *qp)
+{
+    uint32_t how = take(rig), span = qp->high - qp->una;
+
+    return how < 0x60 || span == 0 ? qp->una + how % 3 : how < 0xf0 ? qp->una + how % span : qp->high + how % 2 - 1;
+}
+
+static void nak(struct rig *rig, const struct nic_qp *qp)
+{
+    static const uint8_t marks[] = {
+        0, 0, NIC_MARK_KEPT, NIC_MARK_KEPT, NIC_MARK_NOT_KEPT, NIC_MARK_GAP, NIC_MARK_GAP, NIC_MARK_ALSO};
+    uint32_t what = take(rig);
+    pkt_t id = pktpool_get(&rig->pool);
+    struct pkt *p = &rig->pool.hot[id];
+
+    CHECK(id != PKT_NONE);
+    *p = (struct pkt){.kind = PKT_ROCE,
+                      .opcode = OPCODE_RC_ACK,
+                      .dest_qp = qp->qpn,
+                      .src_node = PEER,
+                      .frame_bytes = 100,
+                      .mark = marks[what % 8],
+                      .psn = psn_outstanding(rig, qp) & PSN_MASK};
+    p->ack.syndrome = (uint8_t)(what < 0x80   ? AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE
+                                : what < 0xc8 ? AETH_SYNDROME_RNR | (what / 8 % 2)
+                                : what < 0xf8 ? AETH_SYNDROME_ACK
+                                              : AETH_SYNDROME_NAK | (what / 2 % 4));
+    p->ack.msn = psn_outstanding(rig, qp) & PSN_MASK;
+    p->ack.original = p->ack.msn | (p->mark == NIC_MARK_NOT_KEPT ? ANSWER_NOT_KEPT : 0);
+    rig->result.packets++;
+    rig->result.naks++;
+    nic_rx(rig->nic, id, rig->now, &rig->io);
+    nic_audit(rig->nic, &rig->pool);
+}
+
+/* Work is outstanding, and NAKs come for it; then what they led to is sent, at once or when its timer is over. */
+static void naks(struct rig *rig, struct nic_qp *qp)
+{
+    uint32_t what = take(rig);
+
+    if (qp->transport != NIC_RC) return;
+    if (qp->una == qp->high) {
+        post(rig, qp);
+        transmit(rig);
+    }
+    for (uint32_t n = 0; n <= what % 4 && qp->una != qp->high && rig->pool.free_count > 2; n++)
+        nak(rig, qp);
+    if (what & 0x40 && nic_deadline(rig->nic) != PS_NEVER) {
+        if (nic_deadline(rig->nic) > rig->now) rig->now = nic_deadline(rig->nic);
+        nic_tick(rig->nic, rig->now, &rig->io);
+        nic_audit(rig->nic, &rig->pool);
+    }
+    if (what & 0x80) transmit(rig);
+}
+
 /* All the way up again. */
 static void connect_again(struct rig *rig, struct end *end)
 {
@@ -453,6 +512,11 @@ static void step(struct rig *rig)
         break;
     case 7:
         harvest(rig);
+        break;
+    case 8:
+    case 9:
+    case 10:
+        naks(rig, rig->end[i].qp);
         break;
     default:
         packet(rig, rig->end[i].qp);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct hostile_result { /* that the script reached something */
-    uint64_t packets, accepted, sent, completions, events, errors;
+    uint64_t packets, naks, accepted, sent, completions, events, errors;
 };
 
 struct hostile_result hostile_run(const uint8_t *script, size_t bytes);
