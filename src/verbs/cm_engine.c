@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection machine: its tables, its timers, and what the program asks for.
+ * The connection machine: its tables, what it repeats, and what the program asks for.
  *
  * A message that waits for its answer is kept as bytes and repeated.  The specification lets an answer take
  * 4.096 us * 2^20, 4.3 s, fifteen times over; that is also what our REQ grants the peer.  Repeating early costs
  * a datagram (a peer that knows the message answers it again, or with an MRA) while waiting
  * costs whoever lost one four seconds: so the gap begins with a quarter of a second and doubles up to four
- * seconds.  Deadlines are rounded up to 1/16 s, so that many connections end their waits together and a scan of all
- * of them is rare.
+ * seconds.
  *
  * After a connection has ended its record stays for two seconds to answer a repeated DREQ; a refusal and a SIDR answer
- * stay for a minute, as long as a requester has patience, so that a request that was answered is never a new one.
+ * stay for a minute, as long as a requester has patience, so that a request that was answered is never a new one.  Of
+ * those that only wait for this, a thousand stay: more come from nobody with good intentions.
  */
 #include "verbs/cm_int.h"
 
@@ -21,7 +21,6 @@
 #include "base/check.h"
 
 #define SECOND_NS 1000000000ULL
-#define GRAIN_NS (SECOND_NS / 16)
 #define REPEAT_FIRST_NS (SECOND_NS / 4)
 #define REPEAT_LAST_NS (4 * SECOND_NS)
 #define TRIES_CONNECT 16u /* the first and fifteen more */
@@ -169,10 +168,9 @@ struct cm_engine *cm_engine_create(uint64_t seed)
     struct cm_engine *engine = calloc(1, sizeof *engine);
 
     if (engine == NULL) return NULL;
-    engine->sends_end = &engine->sends;
     engine->events_end = &engine->events;
-    engine->deadline_ns = CM_NEVER;
     rng_init(&engine->rng, seed, 0);
+    cm_queue_init(engine, (uint64_t)rng_u32(&engine->rng) << 32 | rng_u32(&engine->rng));
     engine->next_id = rng_u32(&engine->rng);
     return engine;
 }
@@ -188,14 +186,12 @@ static void free_listeners(struct cm_engine *engine)
 
 void cm_engine_destroy(struct cm_engine *engine)
 {
-    struct cm_send send;
     struct cm_event event;
 
     if (engine == NULL) return;
     while (engine->conns != NULL)
         cm_conn_free(engine->conns);
-    while (cm_next_send(engine, &send))
-        ;
+    cm_queue_free(engine);
     while (cm_next_event(engine, &event))
         ;
     free_listeners(engine);
@@ -223,6 +219,9 @@ void cm_conn_free(struct cm_conn *conn)
     struct cm_engine *engine = conn->engine;
 
     cm_refusal_forget(conn);
+    cm_arm(conn, CM_NEVER);
+    cm_unkeep(conn);
+    cm_queue_forget(conn);
     for (int i = 0; i < CM_INDICES; i++)
         cm_index_remove(conn, (enum cm_index)i);
     /* Events that wait name it: they go with it. */
@@ -259,24 +258,6 @@ void cm_conn_set_slot(struct cm_conn *conn, uint32_t slot)
     cm_index_add(conn, CM_BY_ID);
 }
 
-void cm_arm(struct cm_conn *conn, uint64_t deadline_ns)
-{
-    if (deadline_ns != CM_NEVER) deadline_ns = (deadline_ns / GRAIN_NS + 1) * GRAIN_NS;
-    conn->deadline_ns = deadline_ns;
-    if (deadline_ns < conn->engine->deadline_ns) conn->engine->deadline_ns = deadline_ns;
-}
-
-static void enqueue(struct cm_engine *engine, const struct cm_peer *to, const uint8_t data[MAD_BYTES])
-{
-    struct cm_send_item *item = calloc(1, sizeof *item);
-
-    if (item == NULL) return; /* as good as lost on the way */
-    item->send.to = *to;
-    memcpy(item->send.data, data, MAD_BYTES);
-    *engine->sends_end = item;
-    engine->sends_end = &item->next;
-}
-
 static bool compose(const struct cm_msg *msg, uint8_t ret_data[MAD_BYTES])
 {
     struct cm_msg m = *msg;
@@ -288,28 +269,35 @@ static bool compose(const struct cm_msg *msg, uint8_t ret_data[MAD_BYTES])
     return cm_emit(&m, ret_data) == 0;
 }
 
-void cm_say(struct cm_engine *engine, const struct cm_peer *to, const struct cm_msg *msg)
+void cm_say(struct cm_engine *engine, struct cm_conn *conn, const struct cm_peer *to, const struct cm_msg *msg)
 {
     uint8_t data[MAD_BYTES];
 
-    if (compose(msg, data)) enqueue(engine, to, data);
+    if (compose(msg, data)) cm_enqueue(engine, conn, to, data);
 }
 
 void cm_say_again(struct cm_conn *conn)
 {
-    enqueue(conn->engine, &conn->peer, conn->last);
+    cm_enqueue(conn->engine, conn, &conn->peer, conn->last);
+}
+
+void cm_answer_again(struct cm_conn *conn)
+{
+    cm_enqueue(conn->engine, NULL, &conn->peer, conn->last);
 }
 
 void cm_tell(struct cm_conn *conn, enum cm_attribute attribute, struct cm_msg *msg)
 {
     uint8_t data[MAD_BYTES];
+    /* A request that was not accepted may be anybody's. */
+    bool stranger = conn->state == CM_REQ_RECEIVED && (attribute == CM_MRA || attribute == CM_REJ);
 
     msg->mad.attribute = (uint16_t)attribute;
     msg->mad.tid = conn->tid;
     msg->local_id = attribute == CM_SIDR_REP ? conn->remote_id : conn->local_id;
     msg->remote_id = attribute == CM_REQ || attribute == CM_SIDR_REQ ? 0 : conn->remote_id;
     if (!compose(msg, data)) return;
-    enqueue(conn->engine, &conn->peer, data);
+    cm_enqueue(conn->engine, stranger ? NULL : conn, &conn->peer, data);
     /* What may have to be repeated is kept. */
     if (attribute != CM_MRA && attribute != CM_DREP) memcpy(conn->last, data, MAD_BYTES);
 }
@@ -343,6 +331,19 @@ void cm_wait_out(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
     conn->state = state;
     cm_index_remove(conn, CM_BY_QP);
     cm_arm(conn, now_ns + (state == CM_SIDR_ANSWERED || state == CM_REJECTED ? ANSWERED_NS : TIMEWAIT_NS));
+    if (conn->released) cm_keep(conn);
+}
+
+void cm_keep(struct cm_conn *conn)
+{
+    struct cm_engine *engine = conn->engine;
+
+    if (conn->state != CM_REJECTED && conn->state != CM_SIDR_ANSWERED) return;
+    CHECK(conn->kept_link == NULL);
+    conn->kept_link = engine->kept_end;
+    *engine->kept_end = conn;
+    engine->kept_end = &conn->kept_next;
+    if (++engine->kept_count > CM_KEPT_MAX) cm_conn_free(engine->kept);
 }
 
 /* No answer came to the last message sent: again, or no more. */
@@ -381,9 +382,8 @@ void cm_begin_wait(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
     cm_arm(conn, now_ns + REPEAT_FIRST_NS);
 }
 
-static void expire(struct cm_conn *conn, uint64_t now_ns)
+void cm_expire(struct cm_conn *conn, uint64_t now_ns)
 {
-    conn->deadline_ns = CM_NEVER;
     switch (conn->state) {
     case CM_REQ_SENT:
     case CM_REP_SENT:
@@ -404,42 +404,6 @@ static void expire(struct cm_conn *conn, uint64_t now_ns)
     }
     if (conn->state == CM_CLOSED) cm_index_remove(conn, CM_BY_REMOTE);
     if (conn->released && conn->state == CM_CLOSED) cm_conn_free(conn);
-}
-
-void cm_tick(struct cm_engine *engine, uint64_t now_ns)
-{
-    uint64_t next_ns = CM_NEVER;
-
-    if (now_ns < engine->deadline_ns) return;
-    for (struct cm_conn *conn = engine->conns, *next; conn != NULL; conn = next) {
-        next = conn->next;
-        if (conn->deadline_ns <= now_ns) expire(conn, now_ns);
-    }
-    for (const struct cm_conn *conn = engine->conns; conn != NULL; conn = conn->next)
-        if (conn->deadline_ns < next_ns) next_ns = conn->deadline_ns;
-    engine->deadline_ns = next_ns;
-}
-
-uint64_t cm_deadline(const struct cm_engine *engine)
-{
-    return engine->deadline_ns;
-}
-
-bool cm_next_send(struct cm_engine *engine, struct cm_send *ret)
-{
-    struct cm_send_item *item = engine->sends;
-
-    if (item == NULL) return false;
-    engine->sends = item->next;
-    if (engine->sends == NULL) engine->sends_end = &engine->sends;
-    *ret = item->send;
-    free(item);
-    return true;
-}
-
-bool cm_has_send(const struct cm_engine *engine)
-{
-    return engine->sends != NULL;
 }
 
 bool cm_next_event(struct cm_engine *engine, struct cm_event *ret)
@@ -563,9 +527,19 @@ void cm_release(struct cm_conn *conn, uint64_t now_ns)
         /* A wait that is still armed keeps answering late messages. */
         if (conn->deadline_ns == CM_NEVER) cm_conn_free(conn);
         return;
+    case CM_REJECTED:
+    case CM_SIDR_ANSWERED:
+        cm_keep(conn);
+        return;
     default:
         return;
     }
+}
+
+void cm_ignore(struct cm_conn *conn, uint64_t now_ns)
+{
+    cm_press(conn->engine, now_ns);
+    cm_conn_free(conn);
 }
 
 void cm_release_all(struct cm_engine *engine, uint64_t now_ns)

@@ -70,6 +70,8 @@ void cm_engine_destroy(struct cm_engine *);
 void cm_receive(struct cm_engine *, const struct cm_peer *from, const uint8_t data[MAD_BYTES], uint64_t now_ns);
 void cm_tick(struct cm_engine *, uint64_t now_ns);
 uint64_t cm_deadline(const struct cm_engine *); /* CM_NEVER: none */
+/* Messages of connections come before answers to those who have none, of which few wait: the rest is dropped, as
+ * whoever asks repeats. */
 bool cm_next_send(struct cm_engine *, struct cm_send *ret);
 bool cm_has_send(const struct cm_engine *);
 bool cm_next_event(struct cm_engine *, struct cm_event *ret);
@@ -84,6 +86,10 @@ struct cm_conn *cm_connect(struct cm_engine *, uint32_t slot, const struct cm_pe
                            void *app, uint64_t now_ns);
 /* -EINVAL where the connection's state does not allow it. */
 int cm_accept(struct cm_conn *, const struct cm_msg *reply, uint64_t now_ns); /* REP, SIDR_REP */
+/* A REQUEST that the program never hears of.  Neither leaves a record.  cm_ignore: there are too many, it is not
+ * answered and may be asked again; cm_decline: it is refused. */
+void cm_ignore(struct cm_conn *, uint64_t now_ns);
+void cm_decline(struct cm_conn *, uint64_t now_ns);
 int cm_reject(struct cm_conn *, uint16_t reason, const void *private_data, size_t bytes, uint64_t now_ns);
 int cm_establish(struct cm_conn *, uint64_t now_ns); /* RTU */
 int cm_notice(struct cm_conn *, uint64_t now_ns);    /* data came before the RTU */
@@ -98,6 +104,7 @@ const struct cm_msg *cm_conn_request(const struct cm_conn *); /* the REQ, sent o
 const struct cm_msg *cm_conn_reply(const struct cm_conn *);   /* the REP, sent or received; 0 before */
 bool cm_conn_connected(const struct cm_conn *);
 unsigned cm_conns(const struct cm_engine *); /* that exist, waiting ones too */
+unsigned cm_sends(const struct cm_engine *); /* messages that wait */
 /* The process ends: no listener any more, every connection is released. */
 void cm_release_all(struct cm_engine *, uint64_t now_ns);
 bool cm_leaving(const struct cm_engine *); /* a DREQ of ours is not answered yet */

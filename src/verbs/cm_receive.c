@@ -25,7 +25,26 @@ static void reject_unknown(struct cm_engine *engine, const struct cm_peer *from,
 
     answer.mad.attribute = CM_REJ;
     answer.mad.tid = msg->mad.tid;
-    cm_say(engine, from, &answer);
+    cm_say(engine, NULL, from, &answer);
+}
+
+static void refuse_sidr(struct cm_engine *engine, const struct cm_peer *from, const struct cm_msg *msg, uint8_t status)
+{
+    struct cm_msg answer = {.local_id = msg->local_id, .service_id = msg->service_id, .status = status};
+
+    answer.mad.attribute = CM_SIDR_REP;
+    answer.mad.tid = msg->mad.tid;
+    cm_say(engine, NULL, from, &answer);
+}
+
+void cm_decline(struct cm_conn *conn, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (conn->sidr)
+        refuse_sidr(conn->engine, &conn->peer, &conn->request, CM_SIDR_REJECT);
+    else
+        reject_unknown(conn->engine, &conn->peer, &conn->request, 0, CM_REJECT_CONSUMER);
+    cm_conn_free(conn);
 }
 
 /* The connection a message is about, if its sender is the one it is with. */
@@ -53,9 +72,11 @@ static void repeated_request(struct cm_conn *conn)
         say_mra(conn, 0); /* the program has not decided */
         return;
     case CM_REP_SENT:
+        cm_say_again(conn);
+        return;
     case CM_REJECTED:
     case CM_SIDR_ANSWERED:
-        cm_say_again(conn);
+        cm_answer_again(conn);
         return;
     default:
         return; /* it came late: the answer is known */
@@ -84,18 +105,14 @@ static void on_request(struct cm_engine *engine, const struct cm_peer *from, con
         return;
     }
     listener = cm_find_listener(engine, msg->service_id, &from->local);
-    if (listener == NULL || (conn = cm_conn_new(engine, from)) == NULL) {
-        if (sidr) {
-            struct cm_msg answer = {.local_id = msg->local_id, .status = CM_SIDR_UNSUPPORTED};
-            answer.mad.attribute = CM_SIDR_REP;
-            answer.mad.tid = msg->mad.tid;
-            answer.service_id = msg->service_id;
-            cm_say(engine, from, &answer);
-        } else if (listener == NULL) {
+    if (listener == NULL) {
+        if (sidr)
+            refuse_sidr(engine, from, msg, CM_SIDR_UNSUPPORTED);
+        else
             reject_unknown(engine, from, msg, 0, CM_REJECT_INVALID_SERVICE);
-        }
         return;
     }
+    if (!cm_admit(engine, from, msg, now_ns) || (conn = cm_conn_new(engine, from)) == NULL) return;
     conn->passive = true;
     conn->sidr = sidr;
     conn->state = sidr ? CM_SIDR_RECEIVED : CM_REQ_RECEIVED;
@@ -141,7 +158,7 @@ static void on_reply(struct cm_engine *engine, const struct cm_peer *from, const
             again.mad.tid = conn->tid;
             again.local_id = conn->local_id;
             again.remote_id = conn->remote_id;
-            cm_say(engine, &conn->peer, &again);
+            cm_say(engine, conn, &conn->peer, &again);
         }
         return;
     case CM_REJECTED:
@@ -227,7 +244,7 @@ static void on_disconnect(struct cm_engine *engine, const struct cm_peer *from, 
         cm_event(conn, CM_EVENT_DISCONNECTED, conn->app, 0, NULL);
         cm_wait_out(conn, CM_TIMEWAIT, now_ns);
     }
-    cm_say(engine, from, &answer);
+    cm_say(engine, conn, from, &answer);
 }
 
 static void on_disconnected(struct cm_engine *engine, const struct cm_peer *from, const struct cm_msg *msg,

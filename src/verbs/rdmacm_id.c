@@ -38,7 +38,7 @@ struct rid *rdmacm_id_new(struct rdma_event_channel *channel, void *context, enu
 void rdmacm_id_free(struct rid *id)
 {
     rdmacm_events_drop(id);
-    for (struct rid *other = rdmacm.ids; other != NULL; other = other->next)
+    for (struct rid *other = rdmacm.ids; id->backlog > 0 && other != NULL; other = other->next)
         if (other->listener == id) other->listener = NULL;
     if (id->listener != NULL) id->listener->waiting--;
     if (id->conn != NULL) cm_release(id->conn, rdmacm_now_ns());

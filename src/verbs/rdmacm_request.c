@@ -54,16 +54,20 @@ static void on_request(const struct cm_event *event)
     bool sidr = event->msg.mad.attribute == CM_SIDR_REQ;
     struct revent *told = NULL;
 
-    cm_conn_set_slot(event->conn, registry_slot(live_registry(((struct rdevice *)peer->port)->live)));
-    if (listener->waiting < listener->backlog && sidr == (listener->pub.qp_type == IBV_QPT_UD))
+    if (listener->waiting >= listener->backlog) { /* as a kernel does: nothing is said, and the requester asks again */
+        cm_ignore(event->conn, rdmacm_now_ns());
+        return;
+    }
+    if (sidr == (listener->pub.qp_type == IBV_QPT_UD))
         id = rdmacm_id_new(listener->pub.channel, listener->pub.context, listener->pub.ps, listener->pub.qp_type);
     if (id != NULL) told = rdmacm_event_new(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
     if (told == NULL || !read_header(id, &event->msg) || !family_served(listener, id)) {
         free(told);
         if (id != NULL) rdmacm_id_free(id);
-        cm_release(event->conn, rdmacm_now_ns());
+        cm_decline(event->conn, rdmacm_now_ns());
         return;
     }
+    cm_conn_set_slot(event->conn, registry_slot(live_registry(((struct rdevice *)peer->port)->live)));
     rdmacm_attach(id, peer->port, peer->gid_index);
     id->tos = listener->tos ? listener->tos : event->msg.primary.traffic_class;
     id->reuse = listener->reuse;

@@ -513,6 +513,113 @@ static void test_leaving(void **state)
     free(w);
 }
 
+static void forge(struct world *w, uint64_t service_id, uint32_t id, uint8_t address)
+{
+    struct cm_msg msg = {.service_id = service_id, .local_id = id, .qpn = 0, .mtu = 3};
+    struct cm_peer forger = peer_to(1);
+    uint8_t data[MAD_BYTES];
+
+    forger.remote.byte[15] = address;
+    msg.mad = (struct mad){.base_version = 1, .mgmt_class = MAD_CLASS_CM, .class_version = 2, .method = 3};
+    msg.mad.attribute = CM_REQ;
+    msg.mad.tid = id;
+    store_be32(msg.private_data, CONNS); /* not one of ours */
+    assert_int_equal(cm_emit(&msg, data), 0);
+    cm_receive(w->engine[1], &forger, data, w->now_ns);
+}
+
+#define BACKLOG 4u
+struct flood {
+    unsigned waiting; /* requests that the program has not looked at */
+    unsigned records, sends;
+    bool refuses; /* the program looks at each, and refuses */
+};
+
+/* Side 1 as librdmacm does: requests beyond the backlog are ignored. */
+static void flood_events(struct world *w, struct flood *f)
+{
+    struct cm_event event;
+
+    while (cm_next_event(w->engine[1], &event)) {
+        bool forged = event.kind == CM_EVENT_REQUEST && load_be32(event.msg.private_data) == CONNS;
+        if (!forged && (event.kind != CM_EVENT_REQUEST || f->waiting < BACKLOG)) {
+            told(w, 1, &event);
+        } else if (f->waiting >= BACKLOG) {
+            cm_ignore(event.conn, w->now_ns);
+        } else if (f->refuses) {
+            cm_conn_set_slot(event.conn, 2);
+            cm_release(event.conn, w->now_ns);
+        } else {
+            cm_conn_set_slot(event.conn, 2);
+            cm_conn_set_app(event.conn, NULL);
+            f->waiting++;
+        }
+    }
+    if (cm_conns(w->engine[1]) > f->records) f->records = cm_conns(w->engine[1]);
+    if (cm_sends(w->engine[1]) > f->sends) f->sends = cm_sends(w->engine[1]);
+}
+
+/* One millisecond: a hundred forged requests, of which each side may send eight messages. */
+static void flood_millisecond(struct world *w, struct flood *f, uint64_t service_id, uint32_t *id)
+{
+    struct cm_send send;
+
+    for (unsigned i = 0; i < 100; i++, ++*id)
+        forge(w, service_id, *id, (uint8_t)(10 + *id % 3));
+    flood_events(w, f);
+    for (unsigned side = 0; side < 2; side++) {
+        struct cm_event event;
+        for (unsigned i = 0; i < 8 && cm_next_send(w->engine[side], &send); i++) {
+            struct cm_peer from = peer_to(!side);
+            if (send.to.remote.byte[15] > 2) continue; /* to the forger */
+            cm_receive(w->engine[!side], &from, send.data, w->now_ns);
+        }
+        while (side == 1 && cm_next_event(w->engine[0], &event))
+            told(w, 0, &event);
+    }
+    for (unsigned side = 0; side < 2; side++)
+        if (w->half[side][0].act_ns != 0 && w->half[side][0].act_ns <= w->now_ns) act(w, &w->half[side][0]);
+    w->now_ns += MS;
+    cm_tick(w->engine[0], w->now_ns);
+    cm_tick(w->engine[1], w->now_ns);
+    flood_events(w, f);
+}
+
+/* A hundred thousand forged requests a second: nothing grows, and a connection comes about meanwhile. */
+static void test_flood(void **state)
+{
+    static const struct {
+        uint64_t service_id;
+        bool refuses;
+    } floods[] = {{SERVICE + 1, false}, {SERVICE, true}, {SERVICE, false}};
+    struct world *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    for (unsigned i = 0; i < sizeof floods / sizeof floods[0]; i++) {
+        struct flood f = {.refuses = floods[i].refuses};
+        uint32_t id = 0;
+
+        begin(w, test_seed_or(1) + i, 0, 0, 1);
+        for (unsigned ms = 0; ms < 500; ms++)
+            flood_millisecond(w, &f, floods[i].service_id, &id);
+        connect_all(w, 1);
+        for (unsigned ms = 0; ms < 10000 && w->half[1][0].established == 0; ms++) {
+            /* The program looks at what waits, now and then. */
+            if (ms % 50 == 0) f.waiting = 0;
+            flood_millisecond(w, &f, floods[i].service_id, &id);
+        }
+        assert_int_equal(w->half[0][0].established, 1);
+        assert_int_equal(w->half[1][0].established, 1);
+        assert_in_range(f.records, 0, 2000);
+        assert_in_range(f.sends, 0, 300);
+        cm_release_all(w->engine[1], w->now_ns);
+        w->half[1][0].released = true;
+        finish(w);
+    }
+    free(w);
+}
+
 static int tell_seed(void **state)
 {
     (void)state;
@@ -532,6 +639,7 @@ int main(void)
         cmocka_unit_test_teardown(test_stale, tell_seed),
         cmocka_unit_test_teardown(test_forged, tell_seed),
         cmocka_unit_test_teardown(test_leaving, tell_seed),
+        cmocka_unit_test_teardown(test_flood, tell_seed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
