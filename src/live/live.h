@@ -179,6 +179,8 @@ int live_qp_create(struct live *, const struct live_qp_init *init, struct live_q
 int live_qp_modify(struct live_qp *, const struct live_qp_attr *attr); /* legality of the transition is the caller's */
 enum nic_state live_qp_state(struct live_qp *);
 void live_qp_psns(struct live_qp *, uint32_t *ret_send, uint32_t *ret_expect);
+/* By number, so that it may be gone: a number that is another one when its peer was heard of meanwhile. */
+uint64_t live_qpn_heard(struct live *, uint32_t qpn);
 uint32_t live_qp_number(const struct live_qp *);
 uint32_t live_qp_send_room(struct live_qp *); /* work requests that can be posted now */
 int live_qp_destroy(struct live_qp *);

@@ -304,6 +304,19 @@ void live_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
     live_leave(qp->live);
 }
 
+uint64_t live_qpn_heard(struct live *live, uint32_t qpn)
+{
+    uint64_t heard = 0;
+
+    if (shard_enter_all(live) < 0) return 0;
+    for (unsigned i = 0; i < live->shards; i++) {
+        const struct nic_qp *qp = live->shard[i] ? nic_qp_find(live->shard[i]->nic, qpn) : NULL;
+        if (qp != NULL) heard = nic_qp_heard(qp);
+    }
+    shard_leave_all(live);
+    return heard;
+}
+
 uint32_t live_qp_number(const struct live_qp *qp)
 {
     return qp->qpn;

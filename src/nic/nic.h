@@ -355,6 +355,9 @@ bool nic_qp_held(const struct nic_qp *qp, uint64_t *ret_wr_id);
 /* The PSN of the next new request, and the one expected. */
 void nic_qp_psns(const struct nic_qp *qp, uint32_t *ret_send, uint32_t *ret_expect);
 
+/* A number that is another one when the peer has sent a new request or acknowledged one of ours. */
+uint64_t nic_qp_heard(const struct nic_qp *qp);
+
 /* 0, -ENOMEM (ring full, or 2^30 packets posted and not acknowledged), -EINVAL (verb, length or state does not allow).
  * Sends from NIC_RTS on, receives from NIC_INIT on.  In NIC_SQD sends wait; in NIC_ERROR both, and in NIC_SQE sends,
  * are flushed at once. */

@@ -525,6 +525,11 @@ void nic_qp_psns(const struct nic_qp *qp, uint32_t *ret_send, uint32_t *ret_expe
     *ret_expect = qp->epsn & PSN_MASK;
 }
 
+uint64_t nic_qp_heard(const struct nic_qp *qp)
+{
+    return (uint64_t)qp->una << 32 | qp->epsn;
+}
+
 static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
 {
     if (wr->verb >= NIC_BIND_MW) return wr->verb < NIC_VERBS && qp->transport != NIC_UD;

@@ -26,6 +26,7 @@
 #define TRIES_CONNECT 16u /* the first and fifteen more */
 #define TRIES_DISCONNECT 10u
 #define TRIES_FAST 5u /* after so many the gap grows no more */
+#define DOUBTS_MAX 4u /* questions: 4 s */
 #define TIMEWAIT_NS (2 * SECOND_NS)
 #define ANSWERED_NS (60 * SECOND_NS)
 #define ID_BITS 22
@@ -382,6 +383,31 @@ void cm_begin_wait(struct cm_conn *conn, enum cm_state state, uint64_t now_ns)
     cm_arm(conn, now_ns + REPEAT_FIRST_NS);
 }
 
+/* A passive peer has no message to which a REP would be the answer, an active one answers a REP with its RTU.  The
+ * other way round the RTU asks: an MRA answers it where the peer is ours, and a kernel ignores both. */
+void cm_doubt(struct cm_conn *conn, uint64_t now_ns)
+{
+    struct cm_msg ready = {.reason = 0};
+
+    if (conn->doubts == DOUBTS_MAX) {
+        (void)cm_disconnect(conn, now_ns);
+        return;
+    }
+    if (conn->passive)
+        cm_tell(conn, CM_REP, &conn->reply);
+    else
+        cm_tell(conn, CM_RTU, &ready);
+    cm_event(conn, CM_EVENT_DOUBTED, conn->app, (int)conn->doubts, NULL);
+    cm_arm(conn, now_ns + (REPEAT_FIRST_NS << conn->doubts++));
+}
+
+void cm_heard(struct cm_conn *conn)
+{
+    if (conn->doubts == 0 || conn->state != CM_ESTABLISHED) return;
+    conn->doubts = 0;
+    cm_arm(conn, CM_NEVER);
+}
+
 void cm_expire(struct cm_conn *conn, uint64_t now_ns)
 {
     switch (conn->state) {
@@ -390,6 +416,9 @@ void cm_expire(struct cm_conn *conn, uint64_t now_ns)
     case CM_DREQ_SENT:
     case CM_SIDR_SENT:
         repeat(conn, now_ns);
+        return;
+    case CM_ESTABLISHED:
+        cm_doubt(conn, now_ns);
         return;
     case CM_TIMEWAIT:
         cm_event(conn, CM_EVENT_TIMEWAIT_EXIT, conn->app, 0, NULL);
@@ -576,6 +605,11 @@ const struct cm_msg *cm_conn_request(const struct cm_conn *conn)
 const struct cm_msg *cm_conn_reply(const struct cm_conn *conn)
 {
     return &conn->reply;
+}
+
+uint32_t cm_conn_qpn(const struct cm_conn *conn)
+{
+    return conn->passive ? conn->reply.qpn : conn->request.qpn;
 }
 
 bool cm_conn_connected(const struct cm_conn *conn)

@@ -60,6 +60,7 @@ struct cm_conn {
     struct cm_conn *kept_next, **kept_link; /* of answers remembered; link NULL: it is none */
     unsigned queued;                        /* messages that wait to be sent */
     unsigned delays, refusals;
+    unsigned doubts; /* while ESTABLISHED: times the peer was asked whether it still knows it; 0: nobody doubts */
     struct cm_conn *behind;                     /* of a scout: the first that waits for what it finds out */
     struct cm_conn *behind_next, **behind_link; /* of one that waits; link NULL: it does not */
     unsigned tries;                             /* of `last` */
@@ -128,6 +129,7 @@ void cm_answer_again(struct cm_conn *); /* `last`, to a request that nobody may 
 void cm_tell(struct cm_conn *, enum cm_attribute attribute, struct cm_msg *msg);
 void cm_tell_reject(struct cm_conn *, uint16_t reason, const void *private_data, size_t bytes);
 void cm_event(struct cm_conn *, enum cm_event_kind kind, void *app, int status, const struct cm_msg *msg);
+void cm_doubt(struct cm_conn *, uint64_t now_ns);  /* once more, or it is given up */
 void cm_expire(struct cm_conn *, uint64_t now_ns); /* its deadline has come */
 void cm_keep(struct cm_conn *);                    /* it only answers what is repeated: the oldest of too many goes */
 

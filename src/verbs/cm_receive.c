@@ -7,8 +7,9 @@
  * that is not known is answered so that its sender stops waiting (REJ to a REP, DREP to a DREQ); ids are
  * believed only from the address the connection is with.
  *
- * A REQ from a queue pair that already has a connection here tells that the peer forgot it: the old
- * connection ends, and the REQ is rejected as stale (12.9.8.3.1).
+ * A REQ from a queue pair that already has a connection here tells that the peer forgot it: the REQ is rejected as
+ * stale and the old connection ends with a DREQ (12.9.8.3.1).  But anybody can send such a REQ.  So before that the
+ * peer is asked whether it still knows the connection, and goes on if it does, or if its queue pair is heard of.
  */
 #include <string.h>
 
@@ -83,12 +84,6 @@ static void repeated_request(struct cm_conn *conn)
     }
 }
 
-static void end_stale(struct cm_conn *conn, uint64_t now_ns)
-{
-    cm_event(conn, CM_EVENT_DISCONNECTED, conn->app, 0, NULL);
-    cm_wait_out(conn, CM_TIMEWAIT, now_ns);
-}
-
 static void on_request(struct cm_engine *engine, const struct cm_peer *from, const struct cm_msg *msg, uint64_t now_ns)
 {
     bool sidr = msg->mad.attribute == CM_SIDR_REQ;
@@ -100,7 +95,7 @@ static void on_request(struct cm_engine *engine, const struct cm_peer *from, con
         return;
     }
     if (!sidr && msg->qpn != 0 && (conn = cm_find_qp(engine, msg->qpn, from)) != NULL) {
-        end_stale(conn, now_ns);
+        if (conn->state == CM_ESTABLISHED && conn->doubts == 0) cm_doubt(conn, now_ns);
         reject_unknown(engine, from, msg, 0, CM_REJECT_STALE);
         return;
     }
@@ -153,6 +148,7 @@ static void on_reply(struct cm_engine *engine, const struct cm_peer *from, const
     case CM_DREQ_SENT:
     case CM_TIMEWAIT:
         if (conn->remote_id == msg->local_id) {
+            cm_heard(conn);
             struct cm_msg again = {.reason = 0}; /* the RTU was lost; a DREQ may be what is being repeated */
             again.mad.attribute = CM_RTU;
             again.mad.tid = conn->tid;
@@ -175,6 +171,11 @@ static void on_ready(struct cm_engine *engine, const struct cm_peer *from, const
 {
     struct cm_conn *conn = conn_of(engine, from, msg, true);
 
+    if (conn != NULL && conn->state == CM_ESTABLISHED) {
+        if (conn->passive && conn->doubts == 0) say_mra(conn, 2); /* it may be doubted over there */
+        cm_heard(conn);
+        return;
+    }
     if (conn == NULL || conn->state != CM_REP_SENT) return;
     conn->state = CM_ESTABLISHED;
     cm_arm(conn, CM_NEVER);
@@ -219,6 +220,7 @@ static void on_delay(struct cm_engine *engine, const struct cm_peer *from, const
     struct cm_conn *conn = conn_of(engine, from, msg, false);
     bool asked;
 
+    if (conn != NULL && conn->remote_id == msg->local_id) cm_heard(conn);
     if (conn == NULL || conn->delays == CM_DELAYS_MAX) return;
     asked = (conn->state == CM_REQ_SENT && msg->message == 0) ||
             (conn->state == CM_REP_SENT && msg->message == 1 && conn->remote_id == msg->local_id);
@@ -236,6 +238,7 @@ static void on_disconnect(struct cm_engine *engine, const struct cm_peer *from, 
 
     answer.mad.attribute = CM_DREP;
     answer.mad.tid = msg->mad.tid;
+    if (conn != NULL && msg->qpn != cm_conn_qpn(conn)) return; /* of another connection than it says */
     if (conn != NULL && (conn->state == CM_REP_RECEIVED || conn->state == CM_REQ_RECEIVED)) {
         cm_event(conn, CM_EVENT_REJECTED, conn->app, CM_REJECT_CONSUMER, NULL);
         cm_wait_out(conn, CM_CLOSED, now_ns);
@@ -252,7 +255,7 @@ static void on_disconnected(struct cm_engine *engine, const struct cm_peer *from
 {
     struct cm_conn *conn = conn_of(engine, from, msg, true);
 
-    if (conn == NULL || conn->state != CM_DREQ_SENT) return;
+    if (conn == NULL || conn->state != CM_DREQ_SENT || msg->mad.tid != conn->tid) return;
     cm_event(conn, CM_EVENT_DISCONNECTED, conn->app, 0, NULL);
     cm_wait_out(conn, CM_TIMEWAIT, now_ns);
 }

@@ -72,6 +72,7 @@ struct rid {
     uint64_t service_id;
     uint32_t taken, acknowledged; /* events */
     uint32_t psn, qkey;
+    uint64_t heard; /* of its queue pair, when its connection was last doubted */
     int backlog, waiting;
     uint8_t gid_index, mtu;
     uint8_t tos, ack_timeout;

@@ -128,6 +128,15 @@ static void on_sidr_reply(struct rid *id, const struct cm_event *event)
     rdmacm_event_push(told);
 }
 
+/* Packets of the peer's queue pair show that it lives. */
+static void on_doubt(struct rid *id, const struct cm_event *event)
+{
+    uint64_t heard = live_qpn_heard(id->device->live, cm_conn_qpn(event->conn));
+
+    if (event->status > 0 && heard != id->heard) cm_heard(event->conn);
+    id->heard = heard;
+}
+
 void rdmacm_on_event(const struct cm_event *event)
 {
     struct rid *id = event->app;
@@ -158,6 +167,9 @@ void rdmacm_on_event(const struct cm_event *event)
         return;
     case CM_EVENT_DISCONNECTED:
         rdmacm_queue(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+        return;
+    case CM_EVENT_DOUBTED:
+        on_doubt(id, event);
         return;
     case CM_EVENT_TIMEWAIT_EXIT:
         rdmacm_queue(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);

@@ -513,19 +513,143 @@ static void test_leaving(void **state)
     free(w);
 }
 
+/* A message from the address of the other side, by somebody else. */
+static void inject(struct world *w, unsigned to, uint8_t address, struct cm_msg *msg)
+{
+    struct cm_peer from = peer_to(to);
+    uint8_t data[MAD_BYTES];
+
+    if (address) from.remote.byte[15] = address;
+    msg->mad.base_version = 1;
+    msg->mad.mgmt_class = MAD_CLASS_CM;
+    msg->mad.class_version = 2;
+    msg->mad.method = 3;
+    assert_int_equal(cm_emit(msg, data), 0);
+    cm_receive(w->engine[to], &from, data, w->now_ns);
+}
+
 static void forge(struct world *w, uint64_t service_id, uint32_t id, uint8_t address)
 {
     struct cm_msg msg = {.service_id = service_id, .local_id = id, .qpn = 0, .mtu = 3};
-    struct cm_peer forger = peer_to(1);
-    uint8_t data[MAD_BYTES];
 
-    forger.remote.byte[15] = address;
-    msg.mad = (struct mad){.base_version = 1, .mgmt_class = MAD_CLASS_CM, .class_version = 2, .method = 3};
     msg.mad.attribute = CM_REQ;
     msg.mad.tid = id;
     store_be32(msg.private_data, CONNS); /* not one of ours */
-    assert_int_equal(cm_emit(&msg, data), 0);
-    cm_receive(w->engine[1], &forger, data, w->now_ns);
+    inject(w, 1, address, &msg);
+}
+
+/* A REQ that names the queue pair of the other side. */
+static void forge_stale(struct world *w, unsigned to)
+{
+    struct cm_msg msg = {.service_id = SERVICE, .local_id = 0x777777, .qpn = to == 1 ? 1000 : 100, .mtu = 3};
+
+    msg.mad.attribute = CM_REQ;
+    inject(w, to, 0, &msg);
+    settle(w);
+}
+
+/* Anybody can say that a peer has forgotten its connection.  The peer is asked, and it has not. */
+static void test_stale_forged(void **state)
+{
+    struct world *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    for (unsigned to = 0; to < 2; to++) {
+        begin(w, test_seed_or(1) + to, 100000, 100000, 50);
+        connect_all(w, 1);
+        run_out(w);
+        for (unsigned i = 0; i < 3; i++) {
+            forge_stale(w, to);
+            run_out(w);
+        }
+        for (unsigned side = 0; side < 2; side++) {
+            assert_true(cm_conn_connected(w->half[side][0].conn));
+            assert_int_equal(w->half[side][0].disconnected + w->half[side][0].rejected, 0);
+        }
+        assert_int_equal(w->half[1][0].requests, 1);
+        finish(w);
+    }
+    free(w);
+}
+
+/* A peer that says nothing is given up, with a DREQ, unless its queue pair is heard of. */
+static void test_stale_silent(void **state)
+{
+    struct world *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    for (unsigned round = 0; round < 4; round++) {
+        unsigned to = round % 2, doubts = 0, goodbyes = 0;
+        bool speaks = round >= 2;
+        struct half *half;
+        struct cm_event event;
+        struct cm_send send;
+
+        begin(w, test_seed_or(1) + round, 0, 0, 1);
+        connect_all(w, 1);
+        run_out(w);
+        half = &w->half[to][0];
+        forge_stale(w, to);
+        memset(w->flight, 0, sizeof w->flight);
+        doubts++; /* the first event went to told() */
+        while (cm_deadline(w->engine[to]) != CM_NEVER) {
+            w->now_ns = cm_deadline(w->engine[to]);
+            cm_tick(w->engine[to], w->now_ns);
+            while (cm_next_event(w->engine[to], &event)) {
+                told(w, to, &event);
+                if (event.kind != CM_EVENT_DOUBTED) continue;
+                assert_int_equal(event.status, doubts++);
+                if (speaks) cm_heard(event.conn);
+            }
+            while (cm_next_send(w->engine[to], &send)) {
+                struct cm_msg msg;
+                assert_int_equal(cm_parse(send.data, MAD_BYTES, &msg), 0);
+                goodbyes += msg.mad.attribute == CM_DREQ;
+            }
+        }
+        assert_int_equal(doubts, speaks ? 2 : 4);
+        assert_int_equal(half->disconnected, !speaks);
+        assert_int_equal(goodbyes, speaks ? 0 : 10);
+        assert_int_equal(cm_conn_connected(half->conn), speaks);
+        finish(w);
+    }
+    free(w);
+}
+
+/* A DREQ names the queue pair it ends, a DREP the DREQ it answers. */
+static void test_disconnect_forged(void **state)
+{
+    struct world *w = malloc(sizeof *w);
+    struct cm_msg msg;
+    struct cm_send send;
+
+    (void)state;
+    assert_non_null(w);
+    begin(w, 8, 0, 0, 1);
+    connect_all(w, 1);
+    run_out(w);
+    assert_int_equal(cm_disconnect(w->half[0][0].conn, w->now_ns), 0);
+    assert_true(cm_next_send(w->engine[0], &send));
+    assert_int_equal(cm_parse(send.data, MAD_BYTES, &msg), 0);
+    assert_int_equal(msg.qpn, 100);
+    msg.qpn = 101;
+    inject(w, 1, 0, &msg);
+    assert_false(cm_has_send(w->engine[1]));
+    assert_true(cm_conn_connected(w->half[1][0].conn));
+    uint32_t ours = msg.local_id;
+    msg.mad.attribute = CM_DREP;
+    msg.mad.tid++;
+    msg.local_id = msg.remote_id;
+    msg.remote_id = ours;
+    inject(w, 0, 0, &msg);
+    assert_true(cm_leaving(w->engine[0]));
+    run_out(w); /* the DREQ is repeated */
+    assert_int_equal(w->half[0][0].disconnected, 1);
+    assert_int_equal(w->half[1][0].disconnected, 1);
+    finish(w);
+    free(w);
 }
 
 #define BACKLOG 4u
@@ -639,6 +763,9 @@ int main(void)
         cmocka_unit_test_teardown(test_stale, tell_seed),
         cmocka_unit_test_teardown(test_forged, tell_seed),
         cmocka_unit_test_teardown(test_leaving, tell_seed),
+        cmocka_unit_test_teardown(test_stale_forged, tell_seed),
+        cmocka_unit_test_teardown(test_stale_silent, tell_seed),
+        cmocka_unit_test_teardown(test_disconnect_forged, tell_seed),
         cmocka_unit_test_teardown(test_flood, tell_seed),
     };
 
