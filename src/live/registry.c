@@ -42,6 +42,7 @@
 
 #include "base/check.h"
 #include "live/wire.h"
+#include "packet/codec.h"
 
 #define MAGIC 0x726f6365u
 #define LAYOUT 5u /* of struct shared: another program version uses another file */
@@ -57,7 +58,7 @@ struct listener {
     uint64_t service_id;
     struct pkt_addr address;
     uint32_t slot;  /* 0: free */
-    uint32_t any;   /* every address of the slot */
+    uint32_t any;   /* every address of the slot that is of these families (PKT_FAMILY_*); 0: one address */
     uint32_t scope; /* of `address`: see scope_of() */
 };
 
@@ -459,20 +460,29 @@ static bool slots_share_address(const struct registry *registry, uint32_t a, uin
 
 static bool listeners_clash(const struct registry *registry, const struct listener *a, const struct listener *b)
 {
+    uint32_t a_families = a->any ? a->any : pkt_addr_families(&a->address);
+    uint32_t b_families = b->any ? b->any : pkt_addr_families(&b->address);
+
+    if (!(a_families & b_families)) return false;
     if (a->any && b->any) return slots_share_address(registry, a->slot, b->slot);
     if (a->any) return a->slot == b->slot || slot_has_address(registry, a->slot, &b->address, b->scope);
     if (b->any) return a->slot == b->slot || slot_has_address(registry, b->slot, &a->address, a->scope);
     return a->scope == b->scope && address_equal(&a->address, &b->address);
 }
 
+static uint32_t any_of(const struct pkt_addr *address)
+{
+    return pkt_addr_unspecified(address) ? pkt_addr_families(address) : 0;
+}
+
 int registry_listen(struct registry *registry, uint64_t service_id, const struct pkt_addr *address)
 {
     struct shared *shared = registry->shared;
-    struct listener wanted = {.service_id = service_id, .slot = registry->slot, .any = !address};
+    struct listener wanted = {.service_id = service_id, .slot = registry->slot, .any = any_of(address)};
     struct listener *place = NULL;
     int rc = registry_lock(registry, true);
     if (rc < 0) return rc;
-    if (address) {
+    if (!wanted.any) {
         wanted.address = *address;
         wanted.scope = scope_of(registry, address);
     }
@@ -501,8 +511,9 @@ void registry_unlisten(struct registry *registry, uint64_t service_id, const str
     if (registry_lock(registry, true) < 0) return;
     for (uint32_t i = 0; i < shared->listeners && i < LISTENERS; i++) {
         struct listener *entry = &shared->listener[i];
-        if (entry->slot != registry->slot || entry->service_id != service_id || entry->any != !address) continue;
-        if (address && !address_equal(address, &entry->address)) continue;
+        if (entry->slot != registry->slot || entry->service_id != service_id) continue;
+        if (entry->any != any_of(address)) continue;
+        if (!entry->any && !address_equal(address, &entry->address)) continue;
         entry->slot = 0;
         break;
     }
@@ -518,7 +529,8 @@ uint32_t registry_listener(struct registry *registry, uint64_t service_id, const
         const struct listener *entry = &shared->listener[i];
         if (!entry->slot || entry->service_id != service_id || !slot_alive(registry, entry->slot)) continue;
         if (!entry->any && entry->scope == scope && address_equal(&entry->address, address)) exact = entry->slot;
-        if (entry->any && slot_has_address(registry, entry->slot, address, scope)) any = entry->slot;
+        if (entry->any & pkt_addr_families(address) && slot_has_address(registry, entry->slot, address, scope))
+            any = entry->slot;
     }
     registry_unlock(registry);
     return exact ? exact : any;

@@ -46,7 +46,8 @@ uint32_t registry_epoch(const struct registry *);
 /* The process behind a slot; 0: none.  Dead processes do not count. */
 int32_t registry_pid(struct registry *, uint32_t slot);
 
-/* CM: this slot answers requests for a service id, on one address, or (NULL) on all those it has joined.
+/* CM: this slot answers requests for a service id, on one address, or on all those it has joined: of both families
+ * (NULL) or of one (0.0.0.0, ::).
  * -EADDRINUSE: another that shares an address with it does; -ENOSPC. */
 int registry_listen(struct registry *, uint64_t service_id, const struct pkt_addr *address);
 void registry_unlisten(struct registry *, uint64_t service_id, const struct pkt_addr *address);

@@ -30,3 +30,22 @@ const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT]
     CHECK(text != NULL);
     return text;
 }
+
+static bool mapped(const struct pkt_addr *addr)
+{
+    return memcmp(addr->byte, mapped_prefix, sizeof mapped_prefix) == 0;
+}
+
+unsigned pkt_addr_families(const struct pkt_addr *addr)
+{
+    if (addr == NULL) return PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6;
+    return mapped(addr) ? PKT_FAMILY_IPV4 : PKT_FAMILY_IPV6;
+}
+
+bool pkt_addr_unspecified(const struct pkt_addr *addr)
+{
+    static const uint8_t zero[16];
+
+    if (addr == NULL) return true;
+    return mapped(addr) ? memcmp(&addr->byte[12], zero, 4) == 0 : memcmp(addr->byte, zero, 16) == 0;
+}

@@ -123,5 +123,10 @@ const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec
 #define PKT_ADDR_TEXT 46
 const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT]);
 struct pkt_addr pkt_addr_ipv4(uint32_t host_order);
+/* What a listener's address stands for.  NULL: every address; 0.0.0.0 and ::, every one of their family. */
+#define PKT_FAMILY_IPV4 1u
+#define PKT_FAMILY_IPV6 2u
+unsigned pkt_addr_families(const struct pkt_addr *addr);
+bool pkt_addr_unspecified(const struct pkt_addr *addr);
 
 #endif

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "packet/codec.h"
 
 #define SECOND_NS 1000000000ULL
 #define REPEAT_FIRST_NS (SECOND_NS / 4)
@@ -120,22 +121,28 @@ struct cm_listener *cm_find_listener(struct cm_engine *engine, uint64_t service_
 
     for (struct cm_listener *l = engine->listeners; l != NULL; l = l->next) {
         if (l->service_id != service_id) continue;
-        if (l->any)
+        if (l->any & pkt_addr_families(address))
             any = l;
-        else if (memcmp(&l->address, address, sizeof *address) == 0)
+        else if (!l->any && memcmp(&l->address, address, sizeof *address) == 0)
             return l;
     }
     return any;
 }
 
+static unsigned any_of(const struct pkt_addr *address)
+{
+    return pkt_addr_unspecified(address) ? pkt_addr_families(address) : 0;
+}
+
+/* The one with the same addresses, or one of whose families an `any` shares. */
 static struct cm_listener **listener_at(struct cm_engine *engine, uint64_t service_id, const struct pkt_addr *address)
 {
     struct cm_listener **link = &engine->listeners;
 
     for (; *link != NULL; link = &(*link)->next) {
         struct cm_listener *l = *link;
-        if (l->service_id != service_id || l->any != (address == NULL)) continue;
-        if (address == NULL || memcmp(&l->address, address, sizeof *address) == 0) break;
+        if (l->service_id != service_id || !l->any != !any_of(address)) continue;
+        if (l->any ? l->any & any_of(address) : memcmp(&l->address, address, sizeof *address) == 0) break;
     }
     return link;
 }
@@ -148,7 +155,7 @@ int cm_listen(struct cm_engine *engine, uint64_t service_id, const struct pkt_ad
     listener = calloc(1, sizeof *listener);
     if (listener == NULL) return -ENOMEM;
     listener->service_id = service_id;
-    listener->any = address == NULL;
+    listener->any = any_of(address);
     if (address != NULL) listener->address = *address;
     listener->app = app;
     *link = listener;

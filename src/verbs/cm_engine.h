@@ -78,7 +78,8 @@ bool cm_next_send(struct cm_engine *, struct cm_send *ret);
 bool cm_has_send(const struct cm_engine *);
 bool cm_next_event(struct cm_engine *, struct cm_event *ret);
 
-/* Requests for a service, at one address or (NULL) at all.  -EADDRINUSE, -ENOMEM. */
+/* Requests for a service, at one address, at all of one family (0.0.0.0, ::), or (NULL) at all.  -EADDRINUSE,
+ * -ENOMEM. */
 int cm_listen(struct cm_engine *, uint64_t service_id, const struct pkt_addr *address, void *app);
 void cm_unlisten(struct cm_engine *, uint64_t service_id, const struct pkt_addr *address);
 

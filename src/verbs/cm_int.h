@@ -71,7 +71,7 @@ struct cm_conn {
 struct cm_listener {
     struct cm_listener *next;
     uint64_t service_id;
-    bool any;
+    unsigned any; /* all addresses of these families (PKT_FAMILY_*); 0: one */
     struct pkt_addr address;
     void *app;
 };

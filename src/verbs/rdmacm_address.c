@@ -13,6 +13,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,26 +115,28 @@ void rdmacm_path(struct rid *id)
     id->pub.route.num_paths = 1;
 }
 
-/* Another id of this process has the port at an overlapping address. */
-static bool taken_here(const struct rid *id, uint64_t service_id)
-{
-    struct pkt_addr own = rdmacm_address(&id->pub.route.addr.src_addr);
-
-    for (struct rid *other = rdmacm.ids; other != NULL; other = other->next) {
-        struct pkt_addr theirs;
-        if (other == id || !other->bound || other->service_id != service_id || other->listener != NULL) continue;
-        if (!other->reserved && !other->listening) continue;
-        if (id->reuse && other->reuse && !other->listening) continue;
-        theirs = rdmacm_address(&other->pub.route.addr.src_addr);
-        if (id->any || other->any || memcmp(&own, &theirs, sizeof own) == 0) return true;
-    }
-    return false;
-}
-
+/* What an id is registered with: its address; all addresses of its family; or (NULL) all, which [::] means where no
+ * option says otherwise. */
 static const struct pkt_addr *registered(const struct rid *id, struct pkt_addr *store)
 {
     *store = rdmacm_address(&id->pub.route.addr.src_addr);
-    return id->any ? NULL : store;
+    return id->any && id->pub.route.addr.src_addr.sa_family == AF_INET6 && !id->v6_only ? NULL : store;
+}
+
+/* Another id of this process has the port at an overlapping address. */
+static bool taken_here(const struct rid *id, uint64_t service_id)
+{
+    struct pkt_addr own, theirs;
+    unsigned families = pkt_addr_families(registered(id, &own));
+
+    for (struct rid *other = rdmacm.ids; other != NULL; other = other->next) {
+        if (other == id || !other->bound || other->service_id != service_id || other->listener != NULL) continue;
+        if (!other->reserved && !other->listening) continue;
+        if (id->reuse && other->reuse && !other->listening) continue;
+        if (!(pkt_addr_families(registered(other, &theirs)) & families)) continue;
+        if (id->any || other->any || memcmp(&own, &theirs, sizeof own) == 0) return true;
+    }
+    return false;
 }
 
 int rdmacm_listen_on(struct rid *id, struct rdevice *device)
@@ -192,6 +195,16 @@ static int choose_port(struct rid *id, uint16_t port)
     return error;
 }
 
+/* What [::] means where no option says it, as for sockets. */
+static bool bind_v6_only(void)
+{
+    FILE *file = fopen("/proc/sys/net/ipv6/bindv6only", "re");
+    int first = file != NULL ? fgetc(file) : '0';
+
+    if (file != NULL) (void)fclose(file);
+    return first == '1';
+}
+
 static int bind_locked(struct rid *id, const struct sockaddr *address)
 {
     struct rdma_addr *addr = &id->pub.route.addr;
@@ -200,6 +213,7 @@ static int bind_locked(struct rid *id, const struct sockaddr *address)
 
     if (error < 0) return error;
     if (id->bound) return -EINVAL;
+    if (!id->v6_only_set) id->v6_only = bind_v6_only();
     if (rdmacm_any(address)) {
         error = rdmacm_open_all();
         id->any = true;

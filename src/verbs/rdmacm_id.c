@@ -164,6 +164,7 @@ static int set_id_option(struct rid *id, int name, const void *value, size_t byt
     case RDMA_OPTION_ID_AFONLY:
         if (bytes != sizeof number) return EINVAL;
         id->v6_only = number != 0;
+        id->v6_only_set = true;
         return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:
         if (bytes != sizeof byte || byte > 31) return EINVAL;

@@ -77,7 +77,7 @@ struct rid {
     uint8_t gid_index, mtu;
     uint8_t tos, ack_timeout;
     uint8_t responder_resources, initiator_depth, retry_count, rnr_retry_count;
-    bool reuse, v6_only, synchronous, own_channel;
+    bool reuse, v6_only, v6_only_set, synchronous, own_channel;
     bool bound, any, reserved, listening, active;
     bool own_send_cq, own_recv_cq;
     struct ibv_qp_init_attr *endpoint_attr; /* rdma_create_ep() of a listener: for those it accepts */

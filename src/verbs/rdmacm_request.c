@@ -39,14 +39,6 @@ static void copy_private(struct revent *event, const struct cm_msg *msg, unsigne
     event->pub.param.conn.private_data_len = (uint8_t)(bytes - skip);
 }
 
-static bool family_served(const struct rid *listener, const struct rid *id)
-{
-    sa_family_t own = listener->pub.route.addr.src_addr.sa_family, asked = id->pub.route.addr.src_addr.sa_family;
-
-    if (!listener->any || own == asked) return true;
-    return own == AF_INET6 && !listener->v6_only;
-}
-
 static void on_request(const struct cm_event *event)
 {
     struct rid *listener = event->app, *id = NULL;
@@ -61,7 +53,7 @@ static void on_request(const struct cm_event *event)
     if (sidr == (listener->pub.qp_type == IBV_QPT_UD))
         id = rdmacm_id_new(listener->pub.channel, listener->pub.context, listener->pub.ps, listener->pub.qp_type);
     if (id != NULL) told = rdmacm_event_new(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-    if (told == NULL || !read_header(id, &event->msg) || !family_served(listener, id)) {
+    if (told == NULL || !read_header(id, &event->msg)) {
         free(told);
         if (id != NULL) rdmacm_id_free(id);
         cm_decline(event->conn, rdmacm_now_ns());
