@@ -273,7 +273,7 @@ static uint16_t source_port(const struct sim *sim, const struct workload_connect
 {
     if (sim->fabric->behaviour == FABRIC_HPCC_NS3) return (uint16_t)(10000 + connection->number);
     uint64_t hash = ((uint64_t)connection->src << 32 | connection->dst) * 0x9e3779b97f4a7c15ULL;
-    hash = (hash ^ hash >> 29 ^ connection->number) * 0xbf58476d1ce4e5b9ULL;
+    hash = (hash ^ hash >> 29 ^ connection->number ^ (uint64_t)connection->copy << 32) * 0xbf58476d1ce4e5b9ULL;
     return (uint16_t)(0xc000 | (hash >> 40 & 0x3fff));
 }
 

@@ -2,8 +2,10 @@
 /*
  * From jobs to arrays: instances, connections, transfers, and each host's list of what is its own.
  *
- * All of it is made at set-up, so that a run allocates nothing.  A connection between the same two endpoints in the
- * same class is used again by later jobs, as a program keeps its queue pairs.
+ * All of it is made at set-up, so that a run allocates nothing.  A job's repetitions, and jobs that begin when it is
+ * over, use its connections again, as a program keeps its queue pairs.  Jobs that can overlap in time have connections
+ * of their own, as programs do, and so has each communicator of a job: a message never waits in a queue behind those of
+ * somebody else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,30 +35,35 @@ static uint64_t pair_hash(const struct workload_connection *c)
     return hash ^ hash >> 32;
 }
 
+static struct pair_slot *slot_at(struct workload *workload, uint64_t at)
+{
+    return &workload->pair_slot[at & workload->pair_mask];
+}
+
 /* Twice as large, everything entered again. */
 static void pairs_grow(struct workload *workload)
 {
-    uint32_t slots = 1024;
+    struct pair_slot *old = workload->pair_slot;
+    uint32_t slots = 1024, filled = old ? workload->pair_mask + 1 : 0;
 
     while (slots <= workload->connections * 2)
         slots *= 2;
-    uint32_t *slot = malloc(slots * sizeof(*slot));
-    if (slot == NULL) {
+    workload->pair_slot = malloc(slots * sizeof(*workload->pair_slot));
+    if (workload->pair_slot == NULL) {
+        workload->pair_slot = old;
         workload->failed = true;
         return;
     }
-    memset(slot, 0xff, slots * sizeof(*slot));
-    free(workload->pair_slot);
-    workload->pair_slot = slot;
+    memset(workload->pair_slot, 0xff, slots * sizeof(*workload->pair_slot));
     workload->pair_mask = slots - 1;
-    for (uint32_t i = 0; i < workload->connections; i++) {
-        const struct workload_connection *c = &workload->connection[i];
-        if (c->part) continue; /* stands behind the first */
-        uint64_t at = pair_hash(c);
-        while (slot[at & workload->pair_mask] != WORKLOAD_NONE)
+    for (uint32_t i = 0; i < filled; i++) {
+        if (old[i].connection == WORKLOAD_NONE) continue;
+        uint64_t at = pair_hash(&workload->connection[old[i].connection]);
+        while (slot_at(workload, at)->connection != WORKLOAD_NONE)
             at++;
-        slot[at & workload->pair_mask] = i;
+        *slot_at(workload, at) = old[i];
     }
+    free(old);
 }
 
 static void add_connection(struct workload *workload, const struct workload_connection *like, uint8_t part)
@@ -69,37 +76,53 @@ static void add_connection(struct workload *workload, const struct workload_conn
     workload->connection[workload->connections++].number += part;
 }
 
-uint32_t workload_pairs(struct workload *workload, const struct workload_connection *like, uint32_t qps)
+/* Whether all that the last user did is over before the next begins, or in order with it. */
+static bool may_follow(const struct fabric *fabric, struct pair_user last, struct pair_user next)
 {
+    if (last.job == next.job) return last.comm == next.comm;
+    uint32_t before = fabric->job[next.job].after;
+    while (before != FABRIC_NONE && before > last.job)
+        before = fabric->job[before].after;
+    return before == last.job;
+}
+
+uint32_t workload_pairs(struct workload *workload, struct pair_user user, const struct workload_connection *like,
+                        uint32_t qps)
+{
+    struct workload_connection made = *like;
+
     if (workload->pair_slot == NULL || workload->connections * 2 > workload->pair_mask) pairs_grow(workload);
     if (workload->failed) return 0;
     uint64_t at = pair_hash(like);
-    for (uint32_t found; (found = workload->pair_slot[at & workload->pair_mask]) != WORKLOAD_NONE; at++) {
-        const struct workload_connection *c = &workload->connection[found];
-        if (c->src == like->src && c->dst == like->dst && c->job_class == like->job_class && c->kind == like->kind &&
-            c->number == like->number && c->parts == qps)
-            return found;
+    for (struct pair_slot *slot; (slot = slot_at(workload, at))->connection != WORKLOAD_NONE; at++) {
+        const struct workload_connection *c = &workload->connection[slot->connection];
+        if (c->src != like->src || c->dst != like->dst || c->job_class != like->job_class || c->kind != like->kind ||
+            c->number != like->number || c->parts != qps)
+            continue;
+        if (may_follow(workload->fabric, slot->last, user)) {
+            slot->last = user;
+            return slot->connection;
+        }
+        made.copy++;
     }
-    struct workload_connection made = *like;
-    uint32_t first = workload->connections;
+    *slot_at(workload, at) = (struct pair_slot){.connection = workload->connections, .last = user};
     made.parts = (uint8_t)qps;
     for (uint32_t q = 0; q < qps && !workload->failed; q++)
         add_connection(workload, &made, (uint8_t)q);
-    if (workload->failed) return 0;
-    workload->pair_slot[at & workload->pair_mask] = first;
-    return first;
+    return workload->failed ? 0 : slot_at(workload, at)->connection;
 }
 
-uint32_t workload_pair(struct workload *workload, uint32_t src, uint32_t dst, uint32_t job_class, uint32_t number)
+uint32_t workload_pair(struct workload *workload, uint32_t job, uint32_t src, uint32_t dst, uint32_t job_class,
+                       uint32_t number)
 {
     struct workload_connection like = {.src = src,
                                        .dst = dst,
-                                       .job_class = job_class,
+                                       .job_class = (uint8_t)job_class,
                                        .number = number,
                                        .first_waiting = WORKLOAD_NONE,
                                        .last_waiting = WORKLOAD_NONE};
 
-    return workload_pairs(workload, &like, 1);
+    return workload_pairs(workload, (struct pair_user){.job = job, .comm = WORKLOAD_NONE}, &like, 1);
 }
 
 uint32_t workload_add_transfer(struct workload *workload, uint32_t instance, uint32_t connection, uint64_t bytes,
@@ -382,7 +405,6 @@ void workload_free(struct workload *workload)
     if (workload == NULL) return;
     collectives_free(workload);
     trains_free(workload);
-    free(workload->pair_slot);
     for (uint32_t h = 0; workload->host && h < workload->fabric->hosts; h++) {
         free(workload->host[h].events.item);
         free(workload->host[h].done);

@@ -4,8 +4,8 @@
  *
  * Set-up (single-threaded, before the run): a communicator is an ordered list of GPUs with channels and a traffic
  * class; an operation is what is done on it: kind, algorithm, protocol, bytes, root.  Connections are made when an
- * operation asks for a way that is not there yet, and shared by all operations whose ways are the same pair of
- * adapters, class and channel.  An operation may be started any number of times.
+ * operation asks for a way that is not there yet, and shared by the operations of a communicator whose ways are the
+ * same pair of adapters and channel.  An operation may be started any number of times.
  *
  * The run: each rank starts an operation by itself, on its own host, when its program gets there (coll_start).
  * Operations of one communicator run in the order of their starts, which must be the same on each of its ranks;

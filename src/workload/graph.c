@@ -105,19 +105,21 @@ static void find_heads(const struct workload *workload, struct coll_graph *graph
     }
 }
 
-static uint32_t connect(struct workload *workload, const struct comm *comm, uint32_t src, uint32_t dst, uint8_t kind,
+static uint32_t connect(struct workload *workload, uint32_t index, uint32_t src, uint32_t dst, uint8_t kind,
                         uint32_t channel)
 {
+    const struct comm *comm = workload->coll.comm[index];
+    struct pair_user user = {.job = comm->config.job, .comm = index};
     struct workload_connection like = {.src = src,
                                        .dst = dst,
-                                       .job_class = comm->config.job_class,
+                                       .job_class = (uint8_t)comm->config.job_class,
                                        .number = channel * FABRIC_QPS_MAX,
                                        .kind = kind,
                                        .notifies = true,
                                        .first_waiting = WORKLOAD_NONE,
                                        .last_waiting = WORKLOAD_NONE};
 
-    return workload_pairs(workload, &like, kind == WORKLOAD_DATA ? comm->config.qps : 1);
+    return workload_pairs(workload, user, &like, kind == WORKLOAD_DATA ? comm->config.qps : 1);
 }
 
 static uint32_t add_parts(struct workload *workload, uint32_t count)
@@ -150,8 +152,8 @@ static void pipe_network(struct workload *workload, const struct coll_graph *gra
             src = gpu_endpoint(fabric, other, channel);
         }
     }
-    out->connection = connect(workload, comm, src, dst, WORKLOAD_DATA, channel);
-    if (comm->config.clear_to_send) in->cts = connect(workload, comm, dst, src, WORKLOAD_CLEARS, channel);
+    out->connection = connect(workload, graph->comm, src, dst, WORKLOAD_DATA, channel);
+    if (comm->config.clear_to_send) in->cts = connect(workload, graph->comm, dst, src, WORKLOAD_CLEARS, channel);
     if (comm->config.qps > 1) {
         out->parts = add_parts(workload, comm->config.qps);
         in->parts = add_parts(workload, comm->config.qps);

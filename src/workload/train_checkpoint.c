@@ -21,8 +21,8 @@ int train_checkpoint_build(struct workload *workload, struct train *train)
     for (uint32_t c = 0; c < rounds; c++) {
         for (uint32_t w = 0; w < from->writers && !workload->failed; w++) {
             uint64_t bytes = from->bytes / from->writers + (w < from->bytes % from->writers);
-            uint32_t pair =
-                workload_pair(workload, from->writer[w].from, from->writer[w].to, from->job_class, FABRIC_QPS_MAX - 1);
+            uint32_t pair = workload_pair(workload, instance->job, from->writer[w].from, from->writer[w].to,
+                                          from->job_class, FABRIC_QPS_MAX - 1);
             if (!workload->failed) workload_add_transfer(workload, train->instance, pair, bytes ? bytes : 1, PS_NEVER);
         }
     }

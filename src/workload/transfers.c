@@ -27,8 +27,8 @@ static struct rng job_rng(const struct workload *workload, uint32_t instance, ui
 static uint32_t send(struct workload *workload, uint32_t instance, uint32_t src, uint32_t dst, uint32_t number,
                      uint64_t bytes, ps_t offset)
 {
-    uint32_t job_class = workload->fabric->job[workload->instance[instance].job].job_class;
-    uint32_t connection = workload_pair(workload, src, dst, job_class, number);
+    uint32_t job = workload->instance[instance].job;
+    uint32_t connection = workload_pair(workload, job, src, dst, workload->fabric->job[job].job_class, number);
 
     if (workload->failed || src == dst || bytes == 0) return WORKLOAD_NONE;
     return workload_add_transfer(workload, instance, connection, bytes, offset);

@@ -32,7 +32,8 @@ enum workload_kind { /* of a connection */
 struct workload_connection { /* from src to dst; what flows back are acknowledgements */
     uint32_t src, dst;       /* endpoints */
     uint32_t number;         /* of its kind: the how-manieth between the two */
-    uint32_t job_class;      /* into fabric.classes */
+    uint16_t copy;           /* how many equal ones were there before, of users that this one's may overlap with */
+    uint8_t job_class;       /* into fabric.classes */
     uint8_t kind;            /* enum workload_kind */
     uint8_t part;            /* of several that share each message */
     uint8_t parts;

@@ -27,6 +27,16 @@ struct workload_host {
     uint32_t dones, done_capacity;
 };
 
+struct pair_user { /* whose a connection is */
+    uint32_t job;  /* into fabric.job */
+    uint32_t comm; /* of its collectives; WORKLOAD_NONE: transfers */
+};
+
+struct pair_slot {
+    uint32_t connection; /* WORKLOAD_NONE: empty */
+    struct pair_user last;
+};
+
 struct workload {
     const struct fabric *fabric;
     struct workload_options options;
@@ -49,16 +59,18 @@ struct workload {
     uint32_t wakes;
 
     /* while building */
-    uint32_t *pair_slot; /* hash of (src, dst, class, kind, number) -> connection */
+    struct pair_slot *pair_slot; /* hash of (src, dst, class, kind, number) -> connection */
     uint32_t pair_mask;
     bool failed; /* out of memory */
 };
 
 /* build.c */
-uint32_t workload_add_connection(struct workload *workload, uint32_t src, uint32_t dst, uint32_t job_class);
-/* Connection `number` of the pair, made if it is not there; `qps` of them, one after the other, for collectives. */
-uint32_t workload_pair(struct workload *workload, uint32_t src, uint32_t dst, uint32_t job_class, uint32_t number);
-uint32_t workload_pairs(struct workload *workload, const struct workload_connection *like, uint32_t qps);
+/* Connection `number` of the pair for a job's transfers, made if there is none that the job may use; `qps` of them, one
+ * after the other, for collectives. */
+uint32_t workload_pair(struct workload *workload, uint32_t job, uint32_t src, uint32_t dst, uint32_t job_class,
+                       uint32_t number);
+uint32_t workload_pairs(struct workload *workload, struct pair_user user, const struct workload_connection *like,
+                        uint32_t qps);
 uint32_t workload_add_transfer(struct workload *workload, uint32_t instance, uint32_t connection, uint64_t bytes,
                                ps_t offset);
 void *workload_grow(void *array, uint32_t count, uint32_t *capacity, size_t size, bool *failed);

@@ -117,6 +117,26 @@ static void test_allreduce(void **state)
     run_free(&run);
 }
 
+/* A short message of one job does not wait behind a long one of another between the same two. */
+static void test_jobs_do_not_queue_behind_each_other(void **state)
+{
+    static const char text[] = "rocelab: 1\nfabric: two\n"
+                               "topology: {single: {hosts: 2}}\n"
+                               "links: {host: {rate: 100G, cable: 3m}}\n"
+                               "switches: {model: generic, latency: 500ns}\n" CLASSES
+                               "nics: {mtu: 4096, congestion: none, latency: 500ns, " PER_PACKET "}\n"
+                               "jobs:\n"
+                               "  - {flows: [{src: h0, dst: h1, size: 20MB}]}\n"
+                               "  - {flows: [{src: h0, dst: h1, size: 1KB}], at: 50us}\n";
+
+    (void)state;
+    struct run run = run_text(text, options_of(1, 1));
+    assert_int_equal(run.result.state, SIM_DONE);
+    assert_true(run.result.flow[0].fct_ps > 1600 * PS_US); /* 20 MB at 100G */
+    assert_true(run.result.flow[1].fct_ps < 30 * PS_US);
+    run_free(&run);
+}
+
 static void test_incast_pauses_and_drops_nothing(void **state)
 {
     static const char text[] =
@@ -617,6 +637,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle_latency),
         cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_jobs_do_not_queue_behind_each_other),
         cmocka_unit_test(test_same_digest),
         cmocka_unit_test(test_incast_pauses_and_drops_nothing),
         cmocka_unit_test(test_loss_is_repaired),

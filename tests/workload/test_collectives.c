@@ -280,7 +280,7 @@ static void test_side_by_side(void **state)
                                      "  - {allreduce: ring, size: 1MB, at: 1us" SIMPLE "}\n",
                                 1);
     assert_true(bench_run(&one) && bench_run(&two));
-    assert_int_equal(workload_connections(one.workload), workload_connections(two.workload));
+    assert_int_equal(workload_connections(two.workload), 2 * workload_connections(one.workload));
     assert_int_equal(bench_total(&two), 2 * bench_total(&one));
     assert_true(workload_instance(two.workload, 1)->start < workload_instance(two.workload, 0)->end);
     bench_free(&one);
@@ -382,6 +382,31 @@ static void test_programs(void **state)
     }
 }
 
+/* Communicators run side by side, so each has queue pairs of its own; the operations of one share them. */
+static void test_queue_pairs_of_communicators(void **state)
+{
+    uint32_t gpu[2] = {0, 4}, comm, coll, before[3];
+
+    (void)state;
+    struct bench bench = bench_of(RAIL "  - {permutation: 1, size: 1KB}\n", 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct fabric_errors errors = {0};
+        struct comm_config config = {
+            .gpu = gpu, .ranks = 2, .channels = 1, .clear_to_send = true, .owner = i, .program = &program};
+        struct coll_config what = {
+            .kind = FABRIC_JOB_ALLREDUCE, .algorithm = FABRIC_ALGORITHM_RING, .protocol = FABRIC_PROTOCOL_SIMPLE};
+        before[i] = workload_connections(bench.workload);
+        for (what.bytes = 1000; what.bytes < 4000; what.bytes += 1000) {
+            assert_int_equal(comm_create(bench.workload, &config, &comm, &errors), 0);
+            assert_int_equal(coll_create(bench.workload, comm, &what, &coll, &errors), 0);
+        }
+    }
+    assert_int_equal(before[1] - before[0], 4); /* data and clears, there and back */
+    assert_int_equal(before[2] - before[1], 4);
+    assert_int_equal(workload_connections(bench.workload) - before[2], 4);
+    bench_free(&bench);
+}
+
 static void test_refused(void **state)
 {
     static const struct {
@@ -415,12 +440,19 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rings),           cmocka_unit_test(test_ring_dependencies),
-        cmocka_unit_test(test_gpu_links),       cmocka_unit_test(test_folded_as_unfolded),
-        cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_pxn),
-        cmocka_unit_test(test_receiver_admits), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_programs),        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_side_by_side),    cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_ring_dependencies),
+        cmocka_unit_test(test_gpu_links),
+        cmocka_unit_test(test_folded_as_unfolded),
+        cmocka_unit_test(test_every_algorithm),
+        cmocka_unit_test(test_pxn),
+        cmocka_unit_test(test_receiver_admits),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_queue_pairs_of_communicators),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_hops),
         cmocka_unit_test(test_nvls_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

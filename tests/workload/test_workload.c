@@ -102,6 +102,68 @@ static void test_flows_and_order_of_jobs(void **state)
     bench_free(&bench);
 }
 
+static uint32_t connection_of(const struct bench *bench, uint32_t transfer)
+{
+    return workload_transfer(bench->workload, transfer)->connection;
+}
+
+/* Queue pairs of their own where two jobs can overlap; a job's repetitions, and one that waits for it, keep them. */
+static void test_queue_pairs_of_jobs(void **state)
+{
+#define FLOW "flows: [{src: h0, dst: h1, size: 1KB}]"
+    (void)state;
+    struct bench bench = bench_of(SINGLE("4") "  - {name: a, " FLOW ", repeat: 2}\n"
+                                              "  - {name: b, " FLOW "}\n"
+                                              "  - {name: c, " FLOW ", after: a}\n"
+                                              "  - {name: d, " FLOW ", after: c}\n"
+                                              "  - {name: e, " FLOW ", after: a}\n"
+                                              "  - {name: f, " FLOW ", after: e}\n"
+                                              "  - {name: g, flows: [{src: h2, dst: h1, size: 1KB}], after: b}\n"
+                                              "  - {name: h, " FLOW ", after: g}\n",
+                                  1);
+    enum { A, A_AGAIN, B, C, D, E, F, G, H };
+
+    assert_int_equal(workload_transfers(bench.workload), 9);
+    assert_int_equal(connection_of(&bench, A_AGAIN), connection_of(&bench, A));
+    assert_int_not_equal(connection_of(&bench, B), connection_of(&bench, A));
+    assert_int_equal(connection_of(&bench, C), connection_of(&bench, A));
+    assert_int_equal(connection_of(&bench, D), connection_of(&bench, A));
+    assert_int_not_equal(connection_of(&bench, E), connection_of(&bench, A)); /* it may overlap with c and d */
+    assert_int_not_equal(connection_of(&bench, E), connection_of(&bench, B));
+    assert_int_equal(connection_of(&bench, F), connection_of(&bench, E));
+    assert_int_equal(connection_of(&bench, H), connection_of(&bench, B)); /* g, between them, has no use for it */
+    assert_int_equal(workload_connections(bench.workload), 4);
+    /* Equal otherwise, they are told apart: each has a UDP source port of its own. */
+    assert_int_not_equal(workload_connection(bench.workload, connection_of(&bench, E))->copy,
+                         workload_connection(bench.workload, connection_of(&bench, B))->copy);
+    assert_true(bench_run(&bench));
+    bench_free(&bench);
+}
+
+static void test_queue_pairs_of_collectives(void **state)
+{
+#define RING "allreduce: ring, size: 1MB, channels: 1"
+    static const struct {
+        const char *jobs;
+        uint32_t times; /* what one job has */
+    } cases[] = {{"  - {" RING "}\n", 1},
+                 {"  - {" RING ", repeat: 3}\n", 1},
+                 {"  - {name: a, " RING "}\n  - {" RING ", after: a}\n", 1},
+                 {"  - {name: a, " RING "}\n  - {allgather: ring, size: 1MB, channels: 1, after: a}\n", 1},
+                 {"  - {" RING "}\n  - {" RING "}\n", 2},
+                 {"  - {" RING "}\n  - {allgather: ring, size: 1MB, channels: 1}\n", 2}};
+    char text[2000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(text, sizeof(text), SINGLE("4") "%s", cases[i].jobs);
+        struct bench bench = bench_of(text, 1);
+        assert_int_equal(workload_connections(bench.workload), cases[i].times * 8); /* data and clears of four */
+        assert_true(bench_run(&bench));
+        bench_free(&bench);
+    }
+}
+
 static void test_poisson_load(void **state)
 {
     (void)state;
@@ -155,9 +217,10 @@ static void test_estimate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_permutation),  cmocka_unit_test(test_incast),
-        cmocka_unit_test(test_all_to_all),   cmocka_unit_test(test_flows_and_order_of_jobs),
-        cmocka_unit_test(test_poisson_load), cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_permutation),         cmocka_unit_test(test_incast),
+        cmocka_unit_test(test_all_to_all),          cmocka_unit_test(test_flows_and_order_of_jobs),
+        cmocka_unit_test(test_queue_pairs_of_jobs), cmocka_unit_test(test_queue_pairs_of_collectives),
+        cmocka_unit_test(test_poisson_load),        cmocka_unit_test(test_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
