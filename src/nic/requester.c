@@ -8,9 +8,9 @@
  * READ.  READs and atomics are complete only with their own responses: an acknowledgement that
  * reaches past one whose response is missing is an implied NAK, see requester_retry.c.
  *
- * The A bit is set on the last packet of a message, on every ack_request_every-th, and on the one
- * that closes the window: else nobody would open it again before the timer.  Under a window in bytes, which
- * congestion control may close after the packets have gone, each packet asks.
+ * The A bit is set on the last packet of a message, on every ack_request_every-th, on the first that is sent
+ * again, and on the one that closes the window: else nobody would open it again before the timer.  Under a window in
+ * bytes, which congestion control may close after the packets have gone, each packet asks.
  */
 #include "base/check.h"
 #include "base/histo.h"

@@ -44,7 +44,8 @@ void requester_back_to(struct nic_qp *qp, uint32_t psn)
         qp->nxt_bytes = wr->stream + (wr->verb < NIC_READ ? qp->offset : 0);
     }
     qp->rto_at = PS_NEVER;
-    qp->since_request = 0;
+    /* The next packet asks: a slow QP's timer may be over before its turn to ask comes, again and again. */
+    qp->since_request = (uint16_t)(qp->ack_request_every - 1);
 }
 
 /* Go-back-0: what was acknowledged of the oldest message is not. */

@@ -7,8 +7,8 @@
  * or, in selective repeat, kept until the gap is filled; go-back-0 forgets the message in progress
  * and asks for its beginning.  After an RNR NAK nothing but the refused packet is taken.
  *
- * ACKs: at once when the A bit asks, else after ack_every packets.  An ACK is written over the packet it
- * acknowledges.  One that still waits to be sent is moved on instead of adding another, unless each
+ * ACKs: at once when the A bit asks or the packet was here before, else after ack_every packets.  An ACK is written
+ * over the packet it acknowledges.  One that still waits to be sent is moved on instead of adding another, unless each
  * packet is to have its own.  Responses leave in order of PSN, so an ACK that comes after a READ not yet answered
  * waits behind it in the QP (`trail`).  The AETH says 31: no credits are counted (9.7.7.2), as
  * adapters with shared receive queues do.  A NAK that still waits gives its place to the next, so that a peer who
@@ -458,11 +458,8 @@ static void duplicate(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn
         pktpool_put(io->pool, id);
         return;
     }
-    if (!(p->flags & PKT_ACK_REQUEST) && !(info->flags & OP_LAST)) {
-        pktpool_put(io->pool, id);
-        return;
-    }
-    /* All that is here is acknowledged, but not past a READ whose answer the requester may still miss. */
+    /* Asked or not (C9-105): whoever repeats misses the acknowledgement.  All that is here is acknowledged, but not
+     * past a READ whose answer the requester may still miss. */
     struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK};
     for (uint32_t i = 0; i < qp->resource_size && i < qp->resource_tail; i++) {
         const struct nic_resource *r = &qp->resource[(qp->resource_tail - 1 - i) & qp->resource_mask];

@@ -534,7 +534,42 @@ static void test_strangers(void **state)
     pair_run(&pair, PS_NEVER); /* counts the packets: all are back */
 }
 
+/*
+ * A queue pair so slow that its timer runs out between two packets that ask for an acknowledgement.  Nothing is lost:
+ * it must not run out of retries.
+ */
+static void test_slow(void **state)
+{
+    static const struct {
+        enum nic_recovery recovery;
+        bool wire;
+        uint16_t every;
+    } kinds[] = {
+        {NIC_GO_BACK_N, false, 62}, {NIC_GO_BACK_N, false, 0}, {NIC_SELECTIVE, false, 62}, {NIC_SELECTIVE, true, 62}};
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct nic_qp_config config = pair_qp_config();
+        pair_release(&pair);
+        (kinds[i].wire ? pair_init_wire : pair_init_default)(&pair, 1, 1);
+        pair.rate[0] = rate_of(100 * 1000000ULL);
+        config.recovery = (uint8_t)kinds[i].recovery;
+        config.timeout = 8; /* a dozen packets */
+        config.retry = 7;
+        config.ack_every = 64;
+        config.ack_request_every = kinds[i].every;
+        pair_connect(&pair, &config, end);
+        pair_send(&pair, 0, &end[0],
+                  (struct nic_wr){.wr_id = 1, .verb = NIC_WRITE, .length = 1 << 20, .flags = NIC_SIGNALED});
+        pair_run(&pair, PS_NEVER);
+        expect_cqe(&end[0].send_cq, 1, NIC_SUCCESS);
+        assert_true(nic_counters(pair.nic[0])->local_ack_timeout_err > 20); /* else it was not slow */
+        pair_disconnect(&pair, end);
+    }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +598,7 @@ int main(void)
         T(test_read_before_refusal),
         T(test_lost_response),
         T(test_lost_atomic),
+        T(test_slow),
         T(test_too_many_reads),
         T(test_ghosts),
         T(test_strangers),

@@ -439,6 +439,27 @@ static void test_foreign_peer(void **state)
     assert_int_equal(pool.free_count, POOL);
 }
 
+/* A requester that repeats without asking is told all the same what is here (C9-105), once for all that waits. */
+static void test_duplicate_unasked(void **state)
+{
+    (void)state;
+    start();
+    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, 5 * MTU);
+    expect_out(OPCODE_RC_ACK, 0, 0x1f);
+    struct pkt middle = packet(OPCODE_RC_WRITE_MIDDLE, 1, MTU);
+    middle.flags = 0;
+    give(middle);
+    middle.psn = 2;
+    give(middle);
+    expect_nothing();
+    middle.psn = 1;
+    give(middle);
+    middle.psn = 2;
+    give(middle);
+    expect_out(OPCODE_RC_ACK, 2, 0x1f);
+    expect_nothing();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +483,7 @@ int main(void)
         LONE(test_kept_overtaken),
         LONE(test_kept_payload),
         LONE(test_foreign_peer),
+        LONE(test_duplicate_unasked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
