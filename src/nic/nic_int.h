@@ -62,7 +62,10 @@ struct selective { /* at the start of the memory brought for selective repeat */
     uint32_t window, top; /* top: the highest PSN that came, and 1 */
     uint32_t told;        /* holes before it were asked for by distance */
     uint32_t horizon;     /* holes before it are asked for at gap_at */
+    uint32_t asked_at;    /* what was expected when holes were last asked for by time */
+    bool heard;           /* and something has come since */
     ps_t delay_ps, gap_at;
+    ps_t wait_ps; /* until holes are asked for once more: delay_ps, and more while nothing comes */
 };
 
 #define RTT_STAMPS 16u
@@ -426,6 +429,7 @@ enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_
 void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct answer *answer, struct nic_io *io);
 /* A request of no known operation. */
 void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);
+void responder_forget_kept(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
 void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 
 /* Asks for the packets from..to-1 and acknowledges nothing; false: too many NAKs wait, or there is no packet. */

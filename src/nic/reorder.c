@@ -14,7 +14,9 @@
  * acknowledges nothing; the end is where a NAK of selective repeat has its trigger.  So all holes that are due can
  * be asked for at once, and exactly what is missing is sent again.  A hole is asked for once by distance, and once
  * in each `delay` while it stays: the requester then sends again even what it has sent again before, so a repetition
- * that is lost costs a delay, not the requester's timeout.  Delay should be longer than a round trip.
+ * that is lost costs a delay, not the requester's timeout.  Delay should be longer than a round trip.  While nothing
+ * comes at all the delay doubles, and after SILENCE_PS what waits behind the gap is forgotten and nothing more is
+ * asked for: the peer has died, or there never was one that sent this.  A requester that lives has its own timer.
  *
  * One timer a QP: it is set when the first gap opens and speaks for the gaps there were then; a gap is therefore
  * asked for after one to two delays.
@@ -23,7 +25,8 @@
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
 
-#define HOLES_AT_ONCE 16u /* of one call; the timer asks for the rest */
+#define HOLES_AT_ONCE 16u     /* of one call; the timer asks for the rest */
+#define SILENCE_PS (4 * PS_S) /* longer than the retries of most requesters last */
 
 static bool is_kept(const struct selective *s, uint32_t psn)
 {
@@ -76,11 +79,12 @@ void reorder_arrived(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn,
     uint32_t after = psn + (id != PKT_NONE ? span(qp, &io->pool->hot[id]) : 1);
 
     if (id != PKT_NONE) speak_of(nic, qp, id, psn, io);
-
+    s->heard = true;
     if (psn_diff(s->top, qp->epsn) < 0) s->top = qp->epsn;
     if (psn_diff(after, s->top) > 0) s->top = after;
     if (s->gap_at == PS_NEVER) {
         s->gap_at = now + s->delay_ps;
+        s->wait_ps = s->delay_ps;
         s->horizon = s->top;
         timer_arm(nic, qp, s->gap_at);
     }
@@ -90,14 +94,32 @@ void reorder_arrived(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn,
     if (psn_diff(due, s->told) > 0) s->told = ask(nic, qp, s->told, due, io);
 }
 
+/* The gap is given up, and what waits behind it. */
+static void forget(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+
+    nic->counters.drop[NIC_DROP_out_of_sequence] += s->kept_count;
+    responder_forget_kept(nic, qp, io);
+    s->top = s->told = qp->epsn;
+}
+
 void reorder_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     struct selective *s = qp->selective;
 
     s->gap_at = PS_NEVER;
     if (psn_diff(s->top, qp->epsn) <= 0 || qp->failing || qp->state < NIC_RTR || qp->state == NIC_ERROR) return;
+    bool silent = !s->heard && s->asked_at == qp->epsn;
+    s->wait_ps = silent ? 2 * s->wait_ps : s->delay_ps;
+    s->heard = false;
+    s->asked_at = qp->epsn;
+    if (s->wait_ps >= SILENCE_PS) { /* the waits before it add up to as much */
+        forget(nic, qp, io);
+        return;
+    }
     if (psn_diff(s->horizon, qp->epsn) > 0) ask(nic, qp, qp->epsn, s->horizon, io);
     s->horizon = s->top;
-    s->gap_at = now + s->delay_ps;
+    s->gap_at = now + s->wait_ps;
     timer_arm(nic, qp, s->gap_at);
 }

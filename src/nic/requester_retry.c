@@ -187,13 +187,7 @@ void selective_release(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
     struct selective *s = qp->selective;
 
-    for (uint32_t i = 0; i <= s->mask && s->kept_count; i++) {
-        if (s->kept[i] == 0) continue;
-        pktpool_put(io->pool, s->kept[i] - 1);
-        s->kept[i] = 0;
-        s->kept_count--;
-    }
-    if (!QP_CHECK(nic, qp, s->kept_count == 0)) s->kept_count = 0;
+    responder_forget_kept(nic, qp, io);
     for (uint32_t i = 0; i <= s->mask / 64; i++)
         s->sacked[i] = s->resend[i] = s->resent[i] = 0;
     s->resend_count = s->sacked_count = 0;

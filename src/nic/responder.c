@@ -502,6 +502,19 @@ static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, str
     }
 }
 
+void responder_forget_kept(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    struct selective *s = qp->selective;
+
+    for (uint32_t i = 0; i <= s->mask && s->kept_count; i++) {
+        if (s->kept[i] == 0) continue;
+        pktpool_put(io->pool, s->kept[i] - 1);
+        s->kept[i] = 0;
+        s->kept_count--;
+    }
+    if (!QP_CHECK(nic, qp, s->kept_count == 0)) s->kept_count = 0;
+}
+
 /* Selective repeat: the kept packet that is next in order now, taken out; PKT_NONE: none. */
 static pkt_t take_kept(struct nic_qp *qp, struct nic_io *io)
 {

@@ -147,13 +147,76 @@ static void test_responder_inconsistent(void **state)
     expect_fatal();
 }
 
+/*
+ * One packet ahead of its turn, and then silence (a forger's, or the last of a peer that died): the gap is asked for
+ * less and less often, then not at all, and nothing is kept for it any more.
+ */
+static void test_gap_that_stays(void **state)
+{
+    struct nic_recv recv = {.length = MTU};
+    uint32_t naks = 0;
+
+    (void)state;
+    qp_config.reorder_window = 1;
+    qp_config.reorder_ps = 4 * PS_MS;
+    start_selective(true);
+    struct pkt early = packet(OPCODE_RC_SEND_ONLY, 5, 1);
+    early.mark = NIC_MARK_KEPT;
+    give(early);
+    assert_int_equal(io.keep != PKT_NONE, true);
+    ps_t begin = now;
+    for (ps_t last = now, apart = 0; nic_deadline(nic) != PS_NEVER;) {
+        const struct pkt *p;
+        while ((p = out())) {
+            if (p->mark != NIC_MARK_GAP) continue;
+            naks++;
+            assert_true(now - last >= apart);
+            apart = now - last;
+            last = now;
+        }
+        if (nic_deadline(nic) == PS_NEVER) break;
+        wait_for_timer();
+        assert_true(now - begin < 60 * PS_S);
+    }
+    assert_in_range(naks, 3, 16);
+    assert_true(now - begin >= PS_S);
+    assert_int_equal(pool.free_count, POOL);
+    assert_int_equal(qp->selective->kept_count, 0);
+    /* and the connection goes on as if it had never come */
+    for (uint32_t psn = 0; psn < 6; psn++) {
+        assert_int_equal(nic_post_recv(nic, qp, &recv, now, &io), 0);
+        give(packet(OPCODE_RC_SEND_ONLY, psn, 1));
+        assert_int_equal(io.place.kind, NIC_PLACE_RECV);
+        expect_out(OPCODE_RC_ACK, psn, 0x1f);
+    }
+}
+
+/* While something comes, a gap is asked for as often as ever. */
+static void test_gap_of_one_who_speaks(void **state)
+{
+    uint32_t naks = 0;
+
+    (void)state;
+    qp_config.reorder_window = 1;
+    qp_config.reorder_ps = 4 * PS_MS;
+    start_selective(true);
+    for (uint32_t psn = 5; psn < 45; psn++) {
+        struct pkt early = packet(OPCODE_RC_SEND_ONLY, psn, 1);
+        const struct pkt *p;
+        early.mark = NIC_MARK_KEPT;
+        give(early);
+        while ((p = out()))
+            naks += p->mark == NIC_MARK_GAP && p->psn == 0;
+        wait_for_timer();
+    }
+    assert_true(naks >= 38);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LONE(test_refused_after_going_back),
-        LONE(test_gap_after_going_back),
-        LONE(test_requester_inconsistent),
-        LONE(test_responder_inconsistent),
+        LONE(test_refused_after_going_back), LONE(test_gap_after_going_back), LONE(test_requester_inconsistent),
+        LONE(test_responder_inconsistent),   LONE(test_gap_that_stays),       LONE(test_gap_of_one_who_speaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
