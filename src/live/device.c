@@ -118,20 +118,17 @@ static int memory_take(struct live *live, const struct nic_config *config)
 
 static int nic_make(struct live *live)
 {
+    /* Nobody says what a peer runs.  CNPs are the way of RoCEv2, and only who goes by marks lets packets be marked. */
+    static const struct cc_needs anybody = {.cnp = true};
     uint64_t line = live->env.rate_bps ? live->env.rate_bps : live->device.line_bps;
     struct nic_config config = nic_config_default(line, 0);
 
     config.max_qps = LIVE_QPS;
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
-    config.ecn = live->env.cc.kind != CC_NONE;
-    config.rtt = cc_needs_rtt(&live->env.cc);
-    config.echo_ce = config.cnp_off = live->env.cc.kind == CC_DCTCP;
+    nic_config_cc(&config, &live->env.cc, &anybody);
     config.nak_repeat_ps = NAK_REPEAT_PS;
     config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
-    if (live->env.cc.min_time_between_cnps) config.cnp_min_gap_ps = live->env.cc.min_time_between_cnps;
-    config.cnp_per_nic = live->env.cc.cnp_per_nic != 0;
-    config.cnp_remember = live->env.cc.cnp_remember != 0;
     config.free_naks = FREE_NAKS;
     return memory_take(live, &config);
 }

@@ -149,48 +149,27 @@ static int parse_count(const struct reading *r, struct live_environment *env, ui
     return parse_unit(r, UNIT_COUNT, ret);
 }
 
-/* "min_time_between_cnps=4us" */
-static int parse_cc_parameter(const struct reading *r, char *item, struct cc_config *ret)
-{
-    static const enum unit_kind kinds[] = {
-        [CC_UNIT_TIME] = UNIT_TIME,   [CC_UNIT_RATE] = UNIT_RATE,   [CC_UNIT_BYTES] = UNIT_SIZE,
-        [CC_UNIT_COUNT] = UNIT_COUNT, [CC_UNIT_SHARE] = UNIT_SHARE, [CC_UNIT_FLAG] = UNIT_COUNT};
-    const struct cc_param *known = cc_param_list;
-    const char *why = "";
-    uint64_t value;
-    char *equal = strchr(item, '=');
-
-    if (equal == NULL) return wrong(r, "behind the name come PARAMETER=VALUE, with commas between");
-    *equal = 0;
-    while (known->name && strcmp(known->name, item) != 0)
-        known++;
-    if (known->name == NULL) return wrong(r, "no such parameter of congestion control");
-    if (unit_parse(kinds[known->unit], equal + 1, &value, &why) < 0) return wrong(r, why);
-    return cc_set(ret, item, value);
-}
-
 static int parse_cc(const struct reading *r, struct live_environment *env, struct cc_config *ret)
 {
-    char text[256];
+    size_t length = strcspn(r->text, ",");
     const char *name;
+    char item[128], why[256];
 
     (void)env;
-    if (snprintf(text, sizeof text, "%s", r->text) >= (int)sizeof text) return wrong(r, "too long");
-    text[strcspn(text, ",")] = 0;
-    /* hpcc needs telemetry that no wire carries */
-    if (cc_preset(text, ret) < 0 || ret->kind == CC_HPCC)
-        return wrong(r, "no such congestion control; there are none, dcqcn/connectx, dcqcn/paper, dcqcn/hpcc-sim, "
-                        "timely/paper, timely/hpcc-sim, swift/paper, dctcp/paper and dctcp/hpcc-sim");
-    for (const char *at = strchr(r->text, ','); at; at = strchr(at + 1, ',')) {
-        char item[128];
-        snprintf(item, sizeof item, "%.*s", (int)strcspn(at + 1, ","), at + 1);
-        int error = parse_cc_parameter(r, item, ret);
-        if (error < 0) return error;
+    snprintf(item, sizeof item, "%.*s", (int)length, r->text);
+    if (cc_read_preset(item, false, ret, why, sizeof why) < 0) return wrong(r, why);
+    for (const char *at = r->text + length; *at; at += length) {
+        length = strcspn(++at, ",");
+        snprintf(item, sizeof item, "%.*s", (int)length, at);
+        char *equal = strchr(item, '=');
+        if (equal == NULL) return wrong(r, "behind the name come PARAMETER=VALUE, with commas between");
+        *equal = 0;
+        if (cc_read_param(ret, item, equal + 1, why, sizeof why) < 0) return wrong(r, why);
     }
-    const char *why = cc_invalid(ret, &name);
-    if (why == NULL) return 0;
-    snprintf(text, sizeof text, "%s %s", name, why);
-    return wrong(r, text);
+    const char *invalid = cc_invalid(ret, &name);
+    if (invalid == NULL) return 0;
+    snprintf(why, sizeof why, "%s %s", name, invalid);
+    return wrong(r, why);
 }
 
 static int parse_fault(const struct reading *r, struct live_environment *env, struct wire_fault *ret)

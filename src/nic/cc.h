@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Congestion control: one file per algorithm (cc_none.c, cc_dcqcn.c, cc_hpcc.c, cc_timely.c, cc_swift.c, cc_dctcp.c),
- * one small state per QP.
+ * Congestion control as the rest of the adapter sees it: parameters, and one small state per QP.  cc_list.def lists the
+ * algorithms, each of which is a file cc_NAME.c; cc_algorithm.h says what such a file has.
  *
  * An algorithm owns a rate (bits a second) and a window (bytes); the NIC paces by the one and stops
  * at the other.  All arithmetic is integer or fixed point with 32 fraction bits.  An algorithm is
@@ -18,15 +18,23 @@
 #include "base/time.h"
 #include "packet/telemetry.h"
 
-enum cc_kind { CC_NONE, CC_DCQCN, CC_HPCC, CC_TIMELY, CC_SWIFT, CC_DCTCP, CC_KINDS };
+enum cc_kind {
+#define CC(KIND, name) CC_##KIND,
+#include "nic/cc_list.def"
+#undef CC
+    CC_KINDS
+};
 #define CC_WINDOW_NONE UINT64_MAX
 
-/* Parameters from cc_params.def; presets fill them, a fabric file may override each by name. */
+/* Parameters from cc_params.def, and those that an algorithm declares in its own file; presets fill them, a fabric
+ * file may override each by name. */
+#define CC_OWN_PARAMS 8
 struct cc_config {
     uint64_t kind; /* enum cc_kind */
 #define PARAM(field, unit, help) uint64_t field;
 #include "nic/cc_params.def"
 #undef PARAM
+    uint64_t own[CC_OWN_PARAMS];
 };
 
 enum cc_unit { CC_UNIT_TIME, CC_UNIT_RATE, CC_UNIT_BYTES, CC_UNIT_COUNT, CC_UNIT_SHARE, CC_UNIT_FLAG };
@@ -36,17 +44,30 @@ struct cc_param { /* one parameter: what it is called, how it is written, where 
     enum cc_unit unit;
     size_t offset;
 };
-extern const struct cc_param cc_param_list[]; /* ends with a NULL name */
+/* One after the other, from 0 on; NULL: there are no more. */
+const struct cc_param *cc_param(size_t index);
 
-/* "none", "dcqcn/paper" and the like: cc_preset_list.  -ENOENT: no such. */
+/* "none", "dcqcn/paper" and the like.  -ENOENT: no such. */
 int cc_preset(const char *name, struct cc_config *ret);
-extern const char *const cc_preset_list[]; /* ends with NULL */
+const char *cc_preset_name(size_t index); /* NULL: there are no more */
 /* By name; -ENOENT: no such parameter. */
 int cc_set(struct cc_config *config, const char *name, uint64_t value);
 /* The first parameter whose value cannot be (with the reason), or NULL. */
 const char *cc_invalid(const struct cc_config *config, const char **ret_name);
-/* Does it go by round-trip times?  Then the adapter must measure them (nic_config.rtt). */
-bool cc_needs_rtt(const struct cc_config *config);
+
+/* cc_text.c: the same from text, as people write it.  0, or -EINVAL and in `why` what is wrong and what would be right.
+ * `telemetry`: there is such; else what needs it is refused. */
+int cc_read_preset(const char *name, bool telemetry, struct cc_config *ret, char *why, size_t why_bytes);
+int cc_read_param(struct cc_config *config, const char *name, const char *value, char *why, size_t why_bytes);
+
+/* What an algorithm needs of adapters.  cnp and echo are the receiver's to do: see nic_config_cc(). */
+struct cc_needs {
+    bool cnp;       /* a marked packet is answered with a CNP */
+    bool echo;      /* the mark of a packet comes back in its ACK */
+    bool rtt;       /* the sender measures round-trip times */
+    bool telemetry; /* in-band telemetry of switches comes back in ACKs */
+};
+const struct cc_needs *cc_needs(const struct cc_config *config);
 /* An ACK is wanted at least each so many bytes; 0: no matter. */
 uint32_t cc_ask_bytes(const struct cc_config *config);
 
@@ -96,8 +117,7 @@ struct cc_hpcc {
     uint64_t eta;          /* 1 is 2^32 */
     uint64_t inverse_rtt;  /* 2^64 / T */
     uint64_t bps_per_byte; /* 8e12 / T; 24 fraction bits */
-    struct cc_path *path;
-    uint32_t update_psn; /* Wc moves when this is acknowledged */
+    uint32_t update_psn;   /* Wc moves when this is acknowledged */
     uint32_t stage;
     bool started;
 };
@@ -134,14 +154,18 @@ struct cc_dctcp {
     bool slow_start;
 };
 
+#define CC_OWN_STATE (sizeof(struct cc_hpcc) / 8)
+
 struct cc { /* of one QP */
     uint64_t rate_bps;
     uint64_t window_bytes; /* CC_WINDOW_NONE: no limit */
     ps_t deadline;         /* when cc_on_timer is wanted; PS_NEVER: not */
     uint64_t line_bps;
     const struct cc_config *config; /* kept by pointer */
-    uint8_t kind;
-    bool wants_ack, wants_sent, wants_loss;
+    const struct cc_algorithm *algorithm;
+    struct cc_path *path; /* with telemetry, else NULL */
+    bool wants_cnp, wants_ack, wants_loss;
+    bool wants_sent;       /* as an algorithm has a function for it; it may say otherwise at any time */
     bool wants_rtt;        /* the adapter's: whether it measures this QP */
     bool owns_window;      /* window_bytes is the algorithm's; else the common window's alone */
     uint16_t packet_bytes; /* payload of a full packet, for what is counted in packets */
@@ -151,14 +175,13 @@ struct cc { /* of one QP */
         struct cc_timely timely;
         struct cc_swift swift;
         struct cc_dctcp dctcp;
+        uint64_t own[CC_OWN_STATE]; /* of an algorithm that declares its state in its own file */
     };
 };
 
-/* `path` is needed by CC_HPCC alone. */
-void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, struct cc_path *path, ps_t now);
-/* After cc_init(), before anything else: how large packets are.  Else CC_PACKET_BYTES. */
-#define CC_PACKET_BYTES 1024u
-void cc_packet_bytes(struct cc *cc, uint16_t bytes);
+/* `packet_bytes`: payload of a full packet.  `path` is needed where telemetry is. */
+void cc_init(struct cc *cc, const struct cc_config *config, uint64_t line_bps, uint16_t packet_bytes,
+             struct cc_path *path);
 void cc_on_cnp(struct cc *cc, ps_t now);
 void cc_on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
 /* Something was lost: a NAK said so, or (timeout) nothing was heard. */

@@ -19,11 +19,12 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 
 #define ALPHA_ONE (1ULL << 32)
 #define STEPS_LOOPED 8
+#define TIME_MAX (1000 * PS_S) /* of a parameter: sums with the time of day stay far from 2^64 */
 
 static uint64_t max_rate(const struct cc *cc)
 {
@@ -31,9 +32,10 @@ static uint64_t max_rate(const struct cc *cc)
     return max && max < cc->line_bps ? max : cc->line_bps;
 }
 
-void cc_dcqcn_init(struct cc *cc)
+static void init(struct cc *cc)
 {
     cc->rate_bps = max_rate(cc);
+    cc->wants_sent = false; /* until the first CNP */
     cc->dcqcn = (struct cc_dcqcn){.target_bps = cc->rate_bps, .increase_at = PS_NEVER};
 }
 
@@ -117,7 +119,7 @@ static void first_cnp(struct cc *cc, ps_t now)
     d->target_bps = cc->rate_bps;
 }
 
-void cc_dcqcn_cnp(struct cc *cc, ps_t now)
+static void on_cnp(struct cc *cc, ps_t now)
 {
     struct cc_dcqcn *d = &cc->dcqcn;
     const struct cc_config *c = cc->config;
@@ -164,7 +166,7 @@ static void increase(struct cc *cc, bool by_time)
     if (cc->rate_bps == max) d->increase_at = PS_NEVER;
 }
 
-void cc_dcqcn_sent(struct cc *cc, uint32_t bytes, ps_t now)
+static void on_sent(struct cc *cc, uint32_t bytes, ps_t now)
 {
     struct cc_dcqcn *d = &cc->dcqcn;
 
@@ -180,7 +182,7 @@ void cc_dcqcn_sent(struct cc *cc, uint32_t bytes, ps_t now)
     set_deadline(cc);
 }
 
-void cc_dcqcn_timer(struct cc *cc, ps_t now)
+static void on_timer(struct cc *cc, ps_t now)
 {
     struct cc_dcqcn *d = &cc->dcqcn;
 
@@ -194,3 +196,78 @@ void cc_dcqcn_timer(struct cc *cc, ps_t now)
     }
     set_deadline(cc);
 }
+
+static const char *invalid(const struct cc_config *c, const char **ret_name)
+{
+    REFUSE_IF(c->dce_tcp_g > 1024, "dce_tcp_g", "is a weight in 1024ths: at most 1024");
+    REFUSE_IF(c->initial_alpha > 1024, "initial_alpha", "is in 1024ths: at most 1024");
+    REFUSE_IF(c->rpg_gd < 10 || c->rpg_gd > 32, "rpg_gd", "is 10 (a cut by alpha) to 32");
+    REFUSE_IF(NOT_A_SHARE(c->rpg_min_dec_fac), "rpg_min_dec_fac", "is a share: at most 100%");
+    REFUSE_IF(c->rpg_min_rate < CC_RATE_MIN, "rpg_min_rate", "is 10 kb/s or more");
+    REFUSE_IF(c->dce_tcp_rtt == 0 || c->dce_tcp_rtt > TIME_MAX, "dce_tcp_rtt", "must not be 0, nor above 1000 s");
+    REFUSE_IF(c->rpg_time_reset && (c->rpg_time_reset < PS_NS || c->rpg_time_reset > TIME_MAX), "rpg_time_reset",
+              "is 0 (none), or 1 ns to 1000 s");
+    REFUSE_IF(c->rate_reduce_monitor_period > TIME_MAX, "rate_reduce_monitor_period", "is 1000 s at most");
+    REFUSE_IF(c->rpg_max_rate && c->rpg_max_rate < c->rpg_min_rate, "rpg_max_rate", "is below rpg_min_rate");
+    return NULL;
+}
+
+static const struct cc_preset presets[] = {
+    {"dcqcn/paper",
+     {.rpg_time_reset = 55 * PS_US,
+      .rpg_byte_reset = 10 * 1000 * 1000,
+      .rpg_threshold = 5,
+      .rpg_ai_rate = 40 * MBPS,
+      .rpg_hai_rate = 400 * MBPS,
+      .rpg_gd = 11,
+      .rpg_min_dec_fac = 50 * PERCENT,
+      .rpg_min_rate = 1 * MBPS,
+      .dce_tcp_g = 1020,
+      .dce_tcp_rtt = 55 * PS_US,
+      .initial_alpha = 1024,
+      .clamp_tgt_rate = 1,
+      .clamp_tgt_rate_after_time_inc = 1,
+      .alpha_per_cnp = 1,
+      .min_time_between_cnps = 50 * PS_US,
+      .cnp_remember = 1}},
+    {"dcqcn/connectx",
+     {.rpg_time_reset = 300 * PS_US,
+      .rpg_byte_reset = 32767 * 64,
+      .rpg_threshold = 1,
+      .rpg_ai_rate = 5 * MBPS,
+      .rpg_hai_rate = 50 * MBPS,
+      .rpg_gd = 11,
+      .rpg_min_dec_fac = 50 * PERCENT,
+      .rpg_min_rate = 1 * MBPS,
+      .dce_tcp_g = 1019,
+      .dce_tcp_rtt = 1 * PS_US,
+      .rate_reduce_monitor_period = 4 * PS_US,
+      .initial_alpha = 1023,
+      .clamp_tgt_rate_after_time_inc = 1,
+      .min_time_between_cnps = 2 * PS_US}},
+    {"dcqcn/hpcc-sim",
+     {.rpg_time_reset = 300 * PS_US,
+      .rpg_threshold = 1,
+      .rpg_ai_rate = 20 * MBPS,
+      .rpg_hai_rate = 200 * MBPS,
+      .rpg_gd = 11,
+      .rpg_min_dec_fac = 50 * PERCENT,
+      .rpg_min_rate = 1000 * MBPS,
+      .dce_tcp_g = 1020,
+      .dce_tcp_rtt = 1 * PS_US,
+      .rate_reduce_monitor_period = 4 * PS_US,
+      .initial_alpha = 1024,
+      .clamp_tgt_rate_after_time_inc = 1,
+      .min_time_between_cnps = 0}},
+    {.name = NULL},
+};
+
+const struct cc_algorithm cc_algorithm_dcqcn = {
+    .preset = presets,
+    .invalid = invalid,
+    .needs = {.cnp = true},
+    .init = init,
+    .cnp = on_cnp,
+    .sent = on_sent,
+    .timer = on_timer,
+};

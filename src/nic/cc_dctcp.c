@@ -16,7 +16,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 
 #define ONE (1ULL << 32)
@@ -45,13 +45,12 @@ static void use_window(struct cc *cc, uint64_t window)
     if (rate < cc->line_bps) cc->rate_bps = rate;
 }
 
-void cc_dctcp_init(struct cc *cc)
+static void init(struct cc *cc)
 {
     const struct cc_config *c = cc->config;
     uint64_t first = c->dctcp_first_window ? c->dctcp_first_window : line_window(cc);
 
     cc->dctcp = (struct cc_dctcp){.alpha = c->initial_alpha << 22, .slow_start = c->dctcp_slow_start != 0};
-    cc->wants_ack = cc->wants_loss = cc->owns_window = true;
     use_window(cc, first << 16);
 }
 
@@ -71,11 +70,12 @@ static void end_round(struct cc *cc, const struct cc_ack *ack)
     d->round_psn = ack->next_psn;
 }
 
-void cc_dctcp_ack(struct cc *cc, const struct cc_ack *ack)
+static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
 {
     struct cc_dctcp *d = &cc->dctcp;
     bool round = !d->started || psn_diff(ack->acked_psn, d->round_psn) > 0;
 
+    (void)now;
     d->acked += ack->acked_bytes;
     if (ack->marked) d->marked += ack->acked_bytes;
     if (round) end_round(cc, ack);
@@ -93,10 +93,11 @@ void cc_dctcp_ack(struct cc *cc, const struct cc_ack *ack)
     }
 }
 
-void cc_dctcp_loss(struct cc *cc, bool timeout, uint32_t next_psn)
+static void on_loss(struct cc *cc, bool timeout, uint32_t next_psn, ps_t now)
 {
     struct cc_dctcp *d = &cc->dctcp;
 
+    (void)now;
     d->slow_start = false;
     if (timeout) {
         use_window(cc, 0);
@@ -106,3 +107,42 @@ void cc_dctcp_loss(struct cc *cc, bool timeout, uint32_t next_psn)
         use_window(cc, d->window / 2);
     }
 }
+
+static const char *invalid(const struct cc_config *c, const char **ret_name)
+{
+    REFUSE_IF(c->initial_alpha > 1024, "initial_alpha", "is in 1024ths: at most 1024");
+    REFUSE_IF(NOT_A_SHARE(c->dctcp_g), "dctcp_g", "is a share: at most 100%");
+    REFUSE_IF(c->dctcp_add >> 40, "dctcp_add", "is below 1 TiB");
+    REFUSE_IF(c->dctcp_min_window >> 40, "dctcp_min_window", "is below 1 TiB");
+    REFUSE_IF(c->dctcp_max_window >> 40, "dctcp_max_window", "is below 1 TiB");
+    REFUSE_IF(c->dctcp_first_window >> 40, "dctcp_first_window", "is below 1 TiB");
+    REFUSE_IF(c->dctcp_first_window == 0 && c->dctcp_base_rtt == 0, "dctcp_first_window",
+              "or dctcp_base_rtt must say how large the window is at the start");
+    REFUSE_IF(c->dctcp_base_rtt && NOT_A_RTT(c->dctcp_base_rtt), "dctcp_base_rtt", "is 0, or 1 ns to 1 s");
+    return NULL;
+}
+
+static const struct cc_preset presets[] = {
+    {"dctcp/paper",
+     {.initial_alpha = 1024,
+      .dctcp_g = 62500, /* 1/16 */
+      .dctcp_first_window = 10 * 1460,
+      .dctcp_slow_start = 1}},
+    {"dctcp/hpcc-sim",
+     {.initial_alpha = 1024,
+      .dctcp_g = 62500,
+      .dctcp_add = 1000,        /* 615 Mb/s * 13 us */
+      .dctcp_min_window = 1625, /* 1 Gb/s * 13 us */
+      .dctcp_base_rtt = 13 * PS_US}},
+    {.name = NULL},
+};
+
+const struct cc_algorithm cc_algorithm_dctcp = {
+    .preset = presets,
+    .invalid = invalid,
+    .needs = {.echo = true},
+    .window = true,
+    .init = init,
+    .ack = on_ack,
+    .loss = on_loss,
+};

@@ -16,9 +16,9 @@
  *
  * READ responses are not controlled: nothing is acknowledged to their sender.
  */
-#include "nic/cc.h"
 #include "base/check.h"
 #include "base/time.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 #include "packet/telemetry.h"
 
@@ -60,13 +60,13 @@ static void use_window(struct cc *cc, uint64_t window)
     if (cc->rate_bps < CC_RATE_MIN) cc->rate_bps = CC_RATE_MIN;
 }
 
-void cc_hpcc_init(struct cc *cc, struct cc_path *path)
+static void init(struct cc *cc)
 {
     struct cc_hpcc *h = &cc->hpcc;
     ps_t rtt = cc->config->hpcc_base_rtt;
 
-    CHECK(path != NULL);
-    *path = (struct cc_path){.hops = 0};
+    CHECK(cc->path != NULL);
+    *cc->path = (struct cc_path){.hops = 0};
     *h = (struct cc_hpcc){.utilised = ONE,
                           .window_max = window_of(cc->line_bps, rtt),
                           .window_min = window_of(cc->config->hpcc_min_rate, rtt),
@@ -74,10 +74,8 @@ void cc_hpcc_init(struct cc *cc, struct cc_path *path)
                                                               : window_of(cc->config->hpcc_ai_rate, rtt),
                           .eta = (cc->config->hpcc_eta << 32) / 1000000,
                           .inverse_rtt = UINT64_MAX / rtt,
-                          .bps_per_byte = (uint64_t)(((nic_u128)8 * PS_S << 24) / rtt),
-                          .path = path};
+                          .bps_per_byte = (uint64_t)(((nic_u128)8 * PS_S << 24) / rtt)};
     h->window = h->window_max;
-    cc->wants_ack = cc->owns_window = true;
     use_window(cc, h->window);
 }
 
@@ -122,9 +120,9 @@ static void start_path(struct cc *cc, const struct cc_ack *ack)
 
     for (uint32_t i = 0; i < ack->hops; i++) {
         const struct pkt_hop told = as_told(cc->config, &ack->hop[i]);
-        remember(&h->path->hop[i], &told);
+        remember(&cc->path->hop[i], &told);
     }
-    h->path->hops = ack->hops;
+    cc->path->hops = ack->hops;
     h->started = true;
     h->update_psn = ack->next_psn;
 }
@@ -139,7 +137,7 @@ static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, 
     *ret_span = 0;
     for (uint32_t i = 0; i < ack->hops; i++) {
         const struct pkt_hop told = as_told(cc->config, &ack->hop[i]), *hop = &told;
-        struct cc_hop *known = &h->path->hop[i];
+        struct cc_hop *known = &cc->path->hop[i];
         if (!same_hop(known, hop)) {
             start_path(cc, ack);
             return false;
@@ -160,7 +158,7 @@ static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, 
     return any;
 }
 
-void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
+static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
 {
     struct cc_hpcc *h = &cc->hpcc;
     const struct cc_config *c = cc->config;
@@ -171,7 +169,7 @@ void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     if (ack->hops == 0 || ack->hops > PKT_INT_HOPS) return;
     for (uint32_t i = 0; i < ack->hops; i++)
         if (ack->hop[i].rate_bps == 0) return; /* no link has such */
-    if (!h->started || h->path->hops != ack->hops) {
+    if (!h->started || cc->path->hops != ack->hops) {
         start_path(cc, ack);
         return;
     }
@@ -198,3 +196,41 @@ void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     }
     if (round || c->hpcc_fast_react) use_window(cc, window);
 }
+
+static const char *invalid(const struct cc_config *c, const char **ret_name)
+{
+    REFUSE_IF(c->hpcc_eta == 0 || NOT_A_SHARE(c->hpcc_eta), "hpcc_eta", "is a share: more than 0, at most 100%");
+    REFUSE_IF(NOT_A_RTT(c->hpcc_base_rtt), "hpcc_base_rtt", "is 1 ns to 1 s");
+    REFUSE_IF(c->hpcc_min_rate < CC_RATE_MIN, "hpcc_min_rate", "is 10 kb/s or more");
+    return NULL;
+}
+
+static const struct cc_preset presets[] = {
+    {"hpcc/paper",
+     {.hpcc_eta = 95 * PERCENT,
+      .hpcc_w_ai = 80,
+      .hpcc_max_stage = 5,
+      .hpcc_base_rtt = 13 * PS_US,
+      .hpcc_min_rate = 100 * MBPS,
+      .hpcc_fast_react = 1}},
+    {"hpcc/hpcc-sim",
+     {.hpcc_eta = 95 * PERCENT,
+      .hpcc_ai_rate = 50 * MBPS,
+      .hpcc_max_stage = 0,
+      .hpcc_base_rtt = 13 * PS_US,
+      .hpcc_min_rate = 1000 * MBPS,
+      .hpcc_fast_react = 1,
+      .hpcc_tx_unit = 512,
+      .hpcc_queue_unit = 320}},
+    {.name = NULL},
+};
+
+const struct cc_algorithm cc_algorithm_hpcc = {
+    .preset = presets,
+    .invalid = invalid,
+    .needs = {.telemetry = true},
+    .window = true,
+    .moves_waiting = true,
+    .init = init,
+    .ack = on_ack,
+};

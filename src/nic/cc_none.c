@@ -3,10 +3,8 @@
  * No congestion control: line rate from the first packet to the last, held back by pauses alone (and by a
  * window, where one is configured).
  */
-#include "nic/cc.h"
-#include "nic/nic_int.h"
+#include "nic/cc_algorithm.h"
 
-void cc_none_init(struct cc *cc)
-{
-    cc->rate_bps = cc->line_bps;
-}
+static const struct cc_preset presets[] = {{.name = "none"}, {.name = NULL}};
+
+const struct cc_algorithm cc_algorithm_none = {.preset = presets};

@@ -20,7 +20,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 
 #define MILLION 1000000u
@@ -83,7 +83,7 @@ static void use_windows(struct cc *cc)
     if (rate < cc->line_bps) cc->rate_bps = rate;
 }
 
-void cc_swift_init(struct cc *cc)
+static void init(struct cc *cc)
 {
     struct cc_swift *s = &cc->swift;
     const struct cc_config *c = cc->config;
@@ -96,7 +96,6 @@ void cc_swift_init(struct cc *cc)
     CHECK(at_min > at_max);
     s->scale_ps = (uint64_t)(((nic_u128)c->swift_fs_range << 32) / (at_min - at_max));
     s->offset_ps = (uint64_t)((nic_u128)s->scale_ps * at_max >> 32);
-    cc->wants_ack = cc->wants_loss = cc->owns_window = true;
     use_windows(cc);
 }
 
@@ -141,7 +140,7 @@ static void hear(struct cc *cc, struct cc_swift_window *window, ps_t delay, ps_t
     window->bytes = within(cc, window->bytes + (uint64_t)add);
 }
 
-void cc_swift_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
+static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
 {
     struct cc_swift *s = &cc->swift;
 
@@ -153,10 +152,11 @@ void cc_swift_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     use_windows(cc);
 }
 
-void cc_swift_loss(struct cc *cc, bool timeout, ps_t now)
+static void on_loss(struct cc *cc, bool timeout, uint32_t next_psn, ps_t now)
 {
     struct cc_swift *s = &cc->swift;
 
+    (void)next_psn;
     if (!timeout) {
         s->again = 0;
         cut(cc, &s->fabric, MILLION, now);
@@ -167,3 +167,46 @@ void cc_swift_loss(struct cc *cc, bool timeout, ps_t now)
     }
     use_windows(cc);
 }
+
+static const char *invalid(const struct cc_config *c, const char **ret_name)
+{
+    REFUSE_IF(NOT_A_RTT(c->swift_base_target), "swift_base_target", "is 1 ns to 1 s");
+    REFUSE_IF(c->swift_hop > PS_MS, "swift_hop", "is 1 ms at most");
+    REFUSE_IF(c->swift_fs_range > PS_S, "swift_fs_range", "is 1 s at most");
+    REFUSE_IF(c->swift_host_target > PS_S, "swift_host_target", "is 1 s at most");
+    REFUSE_IF(c->swift_fs_min < 1000 || NOT_A_SHARE(c->swift_fs_min), "swift_fs_min", "is 0.1% to 100% of a packet");
+    REFUSE_IF(c->swift_fs_max < 2 || c->swift_fs_max > 60000, "swift_fs_max", "is 2 to 60000 packets");
+    REFUSE_IF(NOT_A_SHARE(c->swift_beta), "swift_beta", "is a share: at most 100%");
+    REFUSE_IF(NOT_A_SHARE(c->swift_max_mdf), "swift_max_mdf", "is a share: at most 100%");
+    REFUSE_IF(c->swift_ai > 1000000000, "swift_ai", "is 1000 packets at most");
+    REFUSE_IF(NOT_A_SHARE(c->swift_min_window), "swift_min_window", "is at most 100% of a packet");
+    REFUSE_IF(c->swift_first_window >> 40, "swift_first_window", "is below 1 TiB");
+    REFUSE_IF(c->swift_max_window >> 40, "swift_max_window", "is below 1 TiB");
+    return NULL;
+}
+
+static const struct cc_preset presets[] = {
+    {"swift/paper",
+     {.swift_base_target = 25 * PS_US,
+      .swift_hop = 1 * PS_US,
+      .swift_fs_range = 50 * PS_US,
+      .swift_fs_min = 10 * PERCENT,
+      .swift_fs_max = 100,
+      .swift_host_target = 100 * PS_US,
+      .swift_ai = 100 * PERCENT,
+      .swift_beta = 80 * PERCENT,
+      .swift_max_mdf = 50 * PERCENT,
+      .swift_min_window = 1000, /* a thousandth of a packet */
+      .swift_reset_after = 5}},
+    {.name = NULL},
+};
+
+const struct cc_algorithm cc_algorithm_swift = {
+    .preset = presets,
+    .invalid = invalid,
+    .needs = {.rtt = true},
+    .window = true,
+    .init = init,
+    .ack = on_ack,
+    .loss = on_loss,
+};

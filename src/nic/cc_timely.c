@@ -18,18 +18,18 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 
 #define ONE (1LL << 32)
 #define MILLION 1000000
+#define ASK_BYTES 16384u /* where an update is one a round trip, and nothing says how often ACKs come */
 
 __extension__ typedef __int128 nic_i128;
 
-void cc_timely_init(struct cc *cc)
+static void init(struct cc *cc)
 {
     cc->timely = (struct cc_timely){.previous_rtt = 0};
-    cc->wants_ack = true;
 }
 
 static void increase(struct cc *cc, bool counts)
@@ -75,11 +75,12 @@ static void update(struct cc *cc, ps_t rtt)
     }
 }
 
-void cc_timely_ack(struct cc *cc, const struct cc_ack *ack)
+static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
 {
     struct cc_timely *t = &cc->timely;
     ps_t rtt = ack->rtt_ps < PS_S ? ack->rtt_ps : PS_S;
 
+    (void)now;
     t->acked += ack->acked_bytes;
     if (rtt == 0) return;
     if (t->started) {
@@ -93,3 +94,57 @@ void cc_timely_ack(struct cc *cc, const struct cc_ack *ack)
     t->acked = 0;
     t->round_psn = ack->next_psn;
 }
+
+static uint32_t ask_bytes(const struct cc_config *config)
+{
+    return config->timely_segment ? (uint32_t)config->timely_segment : ASK_BYTES;
+}
+
+static const char *invalid(const struct cc_config *c, const char **ret_name)
+{
+    REFUSE_IF(NOT_A_SHARE(c->timely_alpha), "timely_alpha", "is a share: at most 100%");
+    REFUSE_IF(NOT_A_SHARE(c->timely_beta), "timely_beta", "is a share: at most 100%");
+    REFUSE_IF(NOT_A_RTT(c->timely_min_rtt), "timely_min_rtt", "is 1 ns to 1 s");
+    REFUSE_IF(c->timely_t_low > PS_S, "timely_t_low", "is 1 s at most");
+    REFUSE_IF(c->timely_t_high > PS_S || c->timely_t_high < c->timely_t_low, "timely_t_high",
+              "is timely_t_low or more, 1 s at most");
+    REFUSE_IF(c->timely_min_rate < CC_RATE_MIN, "timely_min_rate", "is 10 kb/s or more");
+    REFUSE_IF(c->timely_ai_rate >> 50 || c->timely_hai_rate >> 50, "timely_ai_rate", "is 1000 Tb/s at most");
+    REFUSE_IF(c->timely_segment > NIC_LENGTH_MAX, "timely_segment", "is 2 GiB at most");
+    return NULL;
+}
+
+static const struct cc_preset presets[] = {
+    {"timely/paper",
+     {.timely_alpha = 875000,
+      .timely_beta = 80 * PERCENT,
+      .timely_t_low = 50 * PS_US,
+      .timely_t_high = 500 * PS_US,
+      .timely_min_rtt = 20 * PS_US,
+      .timely_ai_rate = 10 * MBPS,
+      .timely_hai_rate = 50 * MBPS,
+      .timely_hai_after = 5,
+      .timely_segment = 16 * 1024,
+      .timely_min_rate = 100 * MBPS}},
+    {"timely/hpcc-sim",
+     {.timely_alpha = 875000,
+      .timely_beta = 80 * PERCENT,
+      .timely_t_low = 50 * PS_US,
+      .timely_t_high = 500 * PS_US,
+      .timely_min_rtt = 20 * PS_US,
+      .timely_ai_rate = 100 * MBPS,
+      .timely_hai_rate = 500 * MBPS,
+      .timely_hai_after = 5,
+      .timely_hai_low = 1,
+      .timely_min_rate = 1000 * MBPS}},
+    {.name = NULL},
+};
+
+const struct cc_algorithm cc_algorithm_timely = {
+    .preset = presets,
+    .invalid = invalid,
+    .needs = {.rtt = true},
+    .ask_bytes = ask_bytes,
+    .init = init,
+    .ack = on_ack,
+};

@@ -269,7 +269,7 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
 static void cnp_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
 {
     pktpool_put(io->pool, id);
-    if (qp->cc.kind != CC_DCQCN) {
+    if (!qp->cc.wants_cnp) {
         nic->counters.rp_cnp_ignored++;
         return;
     }

@@ -259,6 +259,9 @@ struct nic_config {
 };
 /* RoCEv2 over IPv4, keys checked, CNPs of class 48/6 at least 4 us apart; 8 QPs, no memory regions. */
 struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint);
+/* What congestion control needs of an adapter that has it, among peers that may need more (cc_needs of all of them
+ * together): the one way from there to ecn, cnp_*, echo_ce, rtt and telemetry. */
+void nic_config_cc(struct nic_config *config, const struct cc_config *cc, const struct cc_needs *peers);
 /* The HPCC ns-3 model: 48 (with telemetry 90) header bytes, ACKs of 60 (88), CE echoed, pauses without end. */
 struct nic_config nic_config_hpcc_ns3(uint64_t line_bps, uint32_t endpoint, bool telemetry);
 /* RC, go-back-N, MTU 1024, timeout 14, retry 7, RNR 7, ACK each packet asked for or 16 without, no rings. */

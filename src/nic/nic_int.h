@@ -484,23 +484,4 @@ ps_t receive_delay(const struct nic *nic);
 void notify_marked(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
 void notify_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* cnp_due has come */
 
-/* cc_*.c: what cc.c dispatches to */
-void cc_dcqcn_init(struct cc *cc);
-void cc_dcqcn_cnp(struct cc *cc, ps_t now);
-void cc_dcqcn_sent(struct cc *cc, uint32_t bytes, ps_t now);
-void cc_dcqcn_timer(struct cc *cc, ps_t now);
-void cc_hpcc_init(struct cc *cc, struct cc_path *path);
-void cc_hpcc_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
-void cc_timely_init(struct cc *cc);
-void cc_timely_ack(struct cc *cc, const struct cc_ack *ack);
-void cc_swift_init(struct cc *cc);
-void cc_swift_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
-void cc_swift_loss(struct cc *cc, bool timeout, ps_t now);
-void cc_dctcp_init(struct cc *cc);
-void cc_dctcp_ack(struct cc *cc, const struct cc_ack *ack);
-void cc_dctcp_loss(struct cc *cc, bool timeout, uint32_t next_psn);
-void cc_none_init(struct cc *cc);
-/* The common window on top of the algorithm's own. */
-void cc_limit_window(struct cc *cc);
-
 #endif

@@ -13,6 +13,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
+#include "nic/cc_algorithm.h"
 #include "nic/nic_int.h"
 
 static bool before(struct heap_entry a, struct heap_entry b)
@@ -176,7 +177,7 @@ static uint64_t ps_per_byte_of(uint64_t bps)
  * stands, which holds back also a QP that was at line rate, or that a window had stopped beyond its time. */
 static void rate_changed_hpcc_ns3(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
-    if (qp->cc.kind != CC_HPCC) return;
+    if (!qp->cc.algorithm->moves_waiting) return;
     qp->next_tx = qp->ps_per_byte ? qp->last_start + span_of(nic, qp, qp->last_bytes) : now;
     if (qp->sched == SCHED_READY && qp->next_tx > now) {
         ready_remove(nic, qp);

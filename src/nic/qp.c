@@ -143,8 +143,8 @@ static int invalid(const struct nic *nic, const struct nic_qp_config *config)
         (config->recovery != NIC_SELECTIVE || config->reorder_window >= config->selective_size || !config->reorder_ps))
         return -EINVAL;
     if (config->timeout > 31 || config->min_rnr_timer > 31 || config->rnr_retry > 7) return -EINVAL;
-    if (config->cc && config->cc->kind == CC_HPCC && nic->path == NULL) return -EINVAL;
-    if (config->cc && cc_needs_rtt(config->cc) && nic->stamps == NULL) return -EINVAL;
+    if (config->cc && cc_needs(config->cc)->telemetry && nic->path == NULL) return -EINVAL;
+    if (config->cc && cc_needs(config->cc)->rtt && nic->stamps == NULL) return -EINVAL;
     return 0;
 }
 
@@ -182,10 +182,9 @@ static void path_take(const struct nic *nic, struct nic_qp *qp, const struct nic
 }
 
 /* Congestion control from the start: of a new connection, or of one that was reset. */
-static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config *config, ps_t now)
+static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config *config)
 {
-    cc_init(&qp->cc, config, nic->config.line_bps, nic->path ? &nic->path[qp->index] : NULL, now);
-    cc_packet_bytes(&qp->cc, qp->mtu);
+    cc_init(&qp->cc, config, nic->config.line_bps, qp->mtu, nic->path ? &nic->path[qp->index] : NULL);
     qp->cc.wants_rtt = nic->stamps != NULL && qp->transport == NIC_RC;
     if (nic->stamps) rtt_forget(&nic->stamps[qp->index]);
     uint32_t ask_bytes = cc_ask_bytes(config);
@@ -239,7 +238,7 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     }
     qp->next_tx = qp->last_start = now;
     qp->paced_bps = qp->ps_per_byte = 0;
-    start_cc(nic, qp, config->cc ? config->cc : &none, now);
+    start_cc(nic, qp, config->cc ? config->cc : &none);
 }
 
 int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *config, ps_t now, struct nic_qp **ret)
@@ -430,7 +429,7 @@ static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
         qp->retry_left = qp->retry;
         qp->rnr_left = qp->rnr_retry;
         qp->state = NIC_RESET;
-        start_cc(nic, qp, qp->cc.config, now);
+        start_cc(nic, qp, qp->cc.config);
         pace_rate(nic, qp, now, io);
         return 0;
     case NIC_INIT:

@@ -255,7 +255,7 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
     const struct pkt *p = &io->pool->hot[id];
     bool marked = nic->config.echo_ce && p->flags & PKT_BECN;
 
-    if (marked && qp->cc.kind == CC_DCQCN) {
+    if (marked && qp->cc.wants_cnp && nic->config.cnp_off) {
         nic->counters.rp_cnp_handled++;
         cc_on_cnp(&qp->cc, now);
     }

@@ -146,8 +146,8 @@ static int check_ports(const struct fabric *fabric, struct fabric_errors *errors
 static visit_fn switch_visit(const struct sim *sim, uint32_t index)
 {
     if (sim->sw[index].local_port || sim->sw[index].raise)
-        return sim->telemetry ? sim_visit_switch_odd_telemetry : sim_visit_switch_odd;
-    if (sim->telemetry) return sim_visit_switch_telemetry;
+        return sim->needs.telemetry ? sim_visit_switch_odd_telemetry : sim_visit_switch_odd;
+    if (sim->needs.telemetry) return sim_visit_switch_telemetry;
     const struct fabric_switch *sw = &sim->fabric->sw[index];
     return sw->balance.kind != FABRIC_ECMP || sw->voq.on ? sim_visit_switch_any : sim_visit_switch;
 }
@@ -179,7 +179,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                        .packets_max =
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
-                                       .telemetry = sim->telemetry,
+                                       .telemetry = sim->needs.telemetry,
                                        .scratch_bytes = sizeof(struct sim_scratch)};
         shape_model(fabric, &config);
         error = engine_create(&config, &sim->engine);

@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/nearest.h"
-#include "base/units.h"
 #include "sim/sim_int.h"
 
 #define CQ_SIZE                                                                                                        \
@@ -25,79 +23,31 @@
 #define TAG_BYTES 4
 #define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
 
-static int read_param(struct cc_config *cc, const struct fabric_param *param, struct fabric_errors *errors)
-{
-    static const enum unit_kind kinds[] = {
-        [CC_UNIT_TIME] = UNIT_TIME,   [CC_UNIT_RATE] = UNIT_RATE,   [CC_UNIT_BYTES] = UNIT_SIZE,
-        [CC_UNIT_COUNT] = UNIT_COUNT, [CC_UNIT_SHARE] = UNIT_SHARE, [CC_UNIT_FLAG] = UNIT_COUNT};
-    const struct cc_param *known = cc_param_list;
-    const char *why = NULL;
-    uint64_t value = 0;
-
-    struct nearest nearest;
-
-    nearest_init(&nearest, param->name);
-    for (; known->name && strcmp(known->name, param->name) != 0; known++)
-        nearest_try(&nearest, known->name);
-    if (known->name == NULL) {
-        fabric_errors_add(errors, param->at, "congestion control has no parameter '%s'%s%s%s", param->name,
-                          nearest.word ? "; did you mean '" : "", nearest.word ? nearest.word : "",
-                          nearest.word ? "'?" : "");
-        return -EINVAL;
-    }
-    if (known->unit == CC_UNIT_FLAG && (!strcmp(param->value, "true") || !strcmp(param->value, "yes")))
-        value = 1;
-    else if (known->unit == CC_UNIT_FLAG && (!strcmp(param->value, "false") || !strcmp(param->value, "no")))
-        value = 0;
-    else if (unit_parse(kinds[known->unit], param->value, &value, &why) != 0) {
-        fabric_errors_add(errors, param->at, "%s: %s", param->name, why ? why : "not a value for it");
-        return -EINVAL;
-    }
-    return cc_set(cc, param->name, value);
-}
-
-static void unknown_congestion(const struct fabric_nic *nic, struct fabric_errors *errors)
-{
-    struct nearest nearest;
-    char known[160] = "";
-    size_t used = 0;
-
-    nearest_init(&nearest, nic->congestion);
-    for (const char *const *name = cc_preset_list; *name; name++) {
-        nearest_try(&nearest, *name);
-        if (used < sizeof(known))
-            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", *name);
-    }
-    if (nearest.word)
-        fabric_errors_add(errors, nic->congestion_at, "no congestion control is called '%s'; did you mean '%s'?",
-                          nic->congestion, nearest.word);
-    else
-        fabric_errors_add(errors, nic->congestion_at, "no congestion control is called '%s'; known are %s",
-                          nic->congestion, known);
-}
-
 static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors *errors)
 {
     const struct fabric_nic *nic = &sim->fabric->nic[index];
     struct cc_config *cc = &sim->cc[index];
     const char *name = NULL;
+    char why[256];
 
-    if (cc_preset(nic->congestion ? nic->congestion : "none", cc) != 0) {
-        unknown_congestion(nic, errors);
+    if (cc_read_preset(nic->congestion ? nic->congestion : "none", true, cc, why, sizeof(why)) != 0) {
+        fabric_errors_add(errors, nic->congestion_at, "%s", why);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < nic->params; i++) {
-        int error = read_param(cc, &nic->param[i], errors);
-        if (error) return error;
-    }
-    if (nic->window_bytes) cc->window = nic->window_bytes;
-    const char *why = cc_invalid(cc, &name);
-    if (why) {
-        fabric_errors_add(errors, nic->congestion_at, "%s: %s", name ? name : "congestion", why);
+        if (cc_read_param(cc, nic->param[i].name, nic->param[i].value, why, sizeof(why)) == 0) continue;
+        fabric_errors_add(errors, nic->param[i].at, "%s", why);
         return -EINVAL;
     }
-    if (cc->kind == CC_HPCC) sim->telemetry = true;
-    if (cc_needs_rtt(cc)) sim->rtt = true;
+    if (nic->window_bytes) cc->window = nic->window_bytes;
+    const char *invalid = cc_invalid(cc, &name);
+    if (invalid) {
+        fabric_errors_add(errors, nic->congestion_at, "%s: %s", name ? name : "congestion", invalid);
+        return -EINVAL;
+    }
+    sim->needs.cnp |= cc_needs(cc)->cnp;
+    sim->needs.echo |= cc_needs(cc)->echo;
+    sim->needs.telemetry |= cc_needs(cc)->telemetry;
     return 0;
 }
 
@@ -119,6 +69,16 @@ static bool tags(const struct fabric *fabric, uint32_t endpoint)
     return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
 }
 
+/* Any adapter may be the receiver of any other.  All data may be marked, whoever listens: reports tell of marks under
+ * any congestion control. */
+static void adapter_congestion(const struct sim *sim, const struct cc_config *cc, struct nic_config *config)
+{
+    nic_config_cc(config, cc, &sim->needs);
+    config->ecn = true;
+    config->rtt |= sim->options.rtt;
+    if (sim->fabric->behaviour == FABRIC_HPCC_NS3) config->cnp_off = config->echo_ce = true; /* marks travel in ACKs */
+}
+
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
 {
     const struct fabric *fabric = sim->fabric;
@@ -127,12 +87,12 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     uint64_t rate = fabric->port[fabric->endpoint[endpoint].port].rate_bps;
     bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
     struct nic_config config =
-        hpcc ? nic_config_hpcc_ns3(rate, endpoint, sim->telemetry) : nic_config_default(rate, endpoint);
+        hpcc ? nic_config_hpcc_ns3(rate, endpoint, sim->needs.telemetry) : nic_config_default(rate, endpoint);
 
+    adapter_congestion(sim, cc, &config);
     config.max_qps = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1;
     config.first_qpn = FIRST_QPN;
     config.any_key = true;
-    config.rtt = sim->rtt;
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
     config.rx_bps = nic->rx_rate_bps;
     config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
@@ -148,18 +108,10 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
         config.ack_prio = fabric->classes[nic->ack_class].priority;
     }
     if (hpcc) return config;
-    if (sim->telemetry) {
-        config.telemetry = true;
-        config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
-    }
+    if (config.telemetry) config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
     config.tagged = tags(fabric, endpoint);
     if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + TAG_BYTES);
     config.pause_forever = !pauses_expire(fabric, endpoint);
-    config.cnp_off = cc->kind != CC_DCQCN;
-    config.echo_ce = cc->kind == CC_DCTCP;
-    if (cc->min_time_between_cnps) config.cnp_min_gap_ps = cc->min_time_between_cnps;
-    config.cnp_per_nic = cc->cnp_per_nic != 0;
-    config.cnp_remember = cc->cnp_remember != 0;
     if (nic->cnp_class != FABRIC_NONE) {
         config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
         config.cnp_prio = fabric->classes[nic->cnp_class].priority;
@@ -229,8 +181,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     sim->host = calloc(fabric->hosts + 1u, sizeof(*sim->host));
     sim->adapter = calloc(fabric->endpoints + 1u, sizeof(*sim->adapter));
     if (!sim->cc || !sim->host || !sim->adapter) return -ENOMEM;
-    sim->rtt = sim->options.rtt;
-    if (sim->rtt && !(sim->rtt_ns = calloc(fabric->endpoints + 1u, sizeof(*sim->rtt_ns)))) return -ENOMEM;
+    if (sim->options.rtt && !(sim->rtt_ns = calloc(fabric->endpoints + 1u, sizeof(*sim->rtt_ns)))) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->nics; i++) {
         int error = read_congestion(sim, i, errors);
         if (error) return error;

@@ -110,9 +110,8 @@ struct sim {
     uint32_t *pairs_at;                       /* [endpoint] queue pairs */
     struct sim_memory memory;
     uint64_t memory_most_bytes; /* with every buffer full; an estimate */
-    bool telemetry;
-    bool rtt;             /* adapters measure round-trip times ... */
-    struct histo *rtt_ns; /* [endpoint] ... and count them; NULL: nobody asked */
+    struct cc_needs needs;      /* of all adapters together, without rtt */
+    struct histo *rtt_ns;       /* [endpoint] round-trip times; NULL: nobody asked */
     ps_t sync_latency;
     ps_t until;
     bool storm_ends; /* `until` is where a pause without end is given up */

@@ -46,16 +46,27 @@ static void test_seed(void **state)
 static void test_congestion_controls(void **state)
 {
     struct live_environment env;
-    char why[300], none[300];
+    char why[400], none[400];
 
     (void)state;
     setenv("ROCELAB_CC", "no-such", 1);
     assert_int_equal(live_environment_read(&env, none, sizeof none), -EINVAL);
-    for (const char *const *name = cc_preset_list; *name; name++) {
-        setenv("ROCELAB_CC", *name, 1);
+    const char *name;
+    for (size_t i = 0; (name = cc_preset_name(i)) != NULL; i++) {
+        setenv("ROCELAB_CC", name, 1);
         bool taken = live_environment_read(&env, why, sizeof why) == 0;
-        assert_int_equal(taken, strstr(none, *name) != NULL);
+        assert_int_equal(taken, strstr(none, name) != NULL);
+        assert_true(taken || strstr(why, "telemetry"));
     }
+    setenv("ROCELAB_CC", "dctcp/papr", 1);
+    assert_int_equal(live_environment_read(&env, why, sizeof why), -EINVAL);
+    assert_non_null(strstr(why, "did you mean 'dctcp/paper'?"));
+    setenv("ROCELAB_CC", "dcqcn/paper,cnp_remembr=true", 1);
+    assert_int_equal(live_environment_read(&env, why, sizeof why), -EINVAL);
+    assert_non_null(strstr(why, "did you mean 'cnp_remember'?"));
+    setenv("ROCELAB_CC", "dcqcn/paper,cnp_remember=false,rpg_ai_rate=5M", 1);
+    assert_int_equal(live_environment_read(&env, why, sizeof why), 0);
+    assert_true(env.cc.cnp_remember == 0 && env.cc.rpg_ai_rate == 5000000);
     unsetenv("ROCELAB_CC");
 }
 

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         config[s] = nic_config_default(100 * 1000000000ULL, s + 10);
         config[s].max_qps = qps;
         config[s].any_key = true;
-        config[s].telemetry = cc.kind == CC_HPCC;
+        config[s].telemetry = cc_needs(&cc)->telemetry;
     }
     pair_init(&pair, config, 1);
     struct nic_qp_config qp = pair_qp_config();

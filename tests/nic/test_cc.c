@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "base/support.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/nic.h"
 
 #define LINE_BPS (100 * 1000000000ULL)
 
@@ -133,7 +133,7 @@ static void dcqcn_against_model(const struct cc_config *config, uint64_t stream)
     struct rng rng;
     ps_t now = 5 * PS_US;
 
-    cc_init(&cc, config, LINE_BPS, NULL, 0);
+    cc_init(&cc, config, LINE_BPS, 1024, NULL);
     m.rate = (double)cc.rate_bps;
     m.target = m.rate;
     rng_init(&rng, test_seed(), stream);
@@ -194,7 +194,7 @@ static void test_dcqcn_by_hand(void **state)
     (void)state;
     assert_int_equal(cc_preset("dcqcn/paper", &config), 0);
     config.rpg_byte_reset = 0;
-    cc_init(&cc, &config, 40 * 1000000000ULL, NULL, 0);
+    cc_init(&cc, &config, 40 * 1000000000ULL, 1024, NULL);
     assert_int_equal(cc.deadline, PS_NEVER);
     cc_on_cnp(&cc, PS_US);
     assert_int_equal(cc.rate_bps, 20 * 1000000000ULL); /* alpha 1 */
@@ -226,7 +226,7 @@ static void test_dcqcn_rests(void **state)
     uint32_t timers = 0;
     (void)state;
     assert_int_equal(cc_preset("dcqcn/hpcc-sim", &config), 0);
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     cc_on_cnp(&cc, PS_US);
     assert_int_equal(cc.rate_bps, LINE_BPS); /* it looks 4 us later */
     assert_int_equal(cc.deadline, 5 * PS_US);
@@ -244,10 +244,10 @@ static void test_window(void **state)
     (void)state;
     assert_int_equal(cc_preset("dcqcn/paper", &config), 0);
     config.window = 100000;
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     assert_int_equal(cc.window_bytes, 100000);
     config.window_scales = 1;
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     cc_on_cnp(&cc, PS_US);
     assert_int_equal(cc.window_bytes, 50000);
 }
@@ -311,7 +311,7 @@ static void hpcc_against_model(const struct cc_config *config, uint64_t stream)
     struct pkt_hop hop[3] = {{.rate_bps = LINE_BPS}, {.rate_bps = 4 * LINE_BPS}, {.rate_bps = LINE_BPS / 4}};
     uint32_t psn = 1000;
 
-    cc_init(&cc, config, LINE_BPS, &path, 0);
+    cc_init(&cc, config, LINE_BPS, 1024, &path);
     assert_int_equal(cc.rate_bps, LINE_BPS);
     near_to((double)cc.window_bytes, m.wc, 1e-9, "first window", 0);
     rng_init(&rng, test_seed(), stream);
@@ -368,7 +368,7 @@ static void test_hpcc_paths(void **state)
     struct pkt_hop hop[2] = {{.at = PS_US, .tx_bytes = 10, .rate_bps = LINE_BPS}, {.at = PS_US, .rate_bps = LINE_BPS}};
     (void)state;
     assert_int_equal(cc_preset("hpcc/hpcc-sim", &config), 0);
-    cc_init(&cc, &config, LINE_BPS, &path, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, &path);
     cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 1, .next_psn = 9, .hop = hop, .hops = 1}, 0);
     hop[0].at += PS_US;
     hop[0].tx_bytes += 12500; /* full */
@@ -397,7 +397,7 @@ static void test_hpcc_other_path(void **state)
         struct pkt_hop hop = {.at = PS_US, .tx_bytes = 1000000, .rate_bps = LINE_BPS};
         struct cc_path path;
         struct cc cc;
-        cc_init(&cc, &config, LINE_BPS, &path, 0);
+        cc_init(&cc, &config, LINE_BPS, 1024, &path);
         cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 1, .next_psn = 2, .hop = &hop, .hops = 1}, 0);
         hop.at += PS_US;
         hop.tx_bytes += 6250;
@@ -427,7 +427,7 @@ static void test_hpcc_never_closed(void **state)
     config.hpcc_min_rate = 1000000;
     config.hpcc_base_rtt = 4 * PS_US;
     config.hpcc_w_ai = config.hpcc_ai_rate = 0;
-    cc_init(&cc, &config, LINE_BPS, &path, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, &path);
     for (uint32_t i = 1; i < 1000; i++) {
         hop.at += PS_US;
         hop.tx_bytes += 12500;
@@ -446,7 +446,7 @@ static void test_hpcc_odd_telemetry(void **state)
     struct cc cc;
     (void)state;
     assert_int_equal(cc_preset("hpcc/paper", &config), 0);
-    cc_init(&cc, &config, LINE_BPS, &path, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, &path);
     cc_on_ack(&cc, &(struct cc_ack){.acked_psn = 1, .next_psn = 2, .hop = hop, .hops = 1}, 0);
     hop[0].at += 1100 * PS_MS;
     hop[0].tx_bytes += (uint64_t)((double)(1100 * PS_MS) * LINE_BPS / 8e12);
@@ -467,8 +467,8 @@ static void test_parameters(void **state)
     uint32_t count = 0;
     (void)state;
     assert_int_equal(cc_preset("dcqcn/vendor", &config), -ENOENT);
-    for (int i = 0; cc_preset_list[i]; i++) {
-        assert_int_equal(cc_preset(cc_preset_list[i], &config), 0);
+    for (size_t i = 0; cc_preset_name(i); i++) {
+        assert_int_equal(cc_preset(cc_preset_name(i), &config), 0);
         assert_null(cc_invalid(&config, &name));
     }
     assert_int_equal(cc_preset("dcqcn/connectx", &config), 0);
@@ -493,21 +493,51 @@ static void test_parameters(void **state)
     config.rate_reduce_monitor_period = UINT64_MAX;
     assert_non_null(cc_invalid(&config, &name));
     assert_string_equal(name, "rate_reduce_monitor_period");
-    for (const struct cc_param *p = cc_param_list; p->name; p++) {
+    for (const struct cc_param *p; (p = cc_param(count)) != NULL; count++)
         assert_true(p->help[0] && p->offset < sizeof(struct cc_config));
-        count++;
+    assert_int_equal(count, sizeof(struct cc_config) / 8 - 1 - CC_OWN_PARAMS);
+}
+
+/* What an adapter does for congestion control: its own needs, and those of peers where they are known. */
+static void test_needs(void **state)
+{
+    static const struct {
+        const char *preset;
+        bool ecn, cnp, echo, rtt, telemetry;
+    } row[] = {{"none", false, false, false, false, false},       {"dcqcn/paper", true, true, false, false, false},
+               {"hpcc/paper", false, false, false, false, true},  {"timely/paper", false, false, false, true, false},
+               {"swift/paper", false, false, false, true, false}, {"dctcp/paper", true, false, true, false, false}};
+    const struct cc_needs nobody = {0}, anybody = {.cnp = true}, all = {.cnp = true, .echo = true, .telemetry = true};
+    struct cc_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct nic_config nic = nic_config_default(LINE_BPS, 0);
+        assert_int_equal(cc_preset(row[i].preset, &config), 0);
+        nic_config_cc(&nic, &config, &nobody);
+        assert_true(nic.ecn == row[i].ecn && nic.cnp_off == !row[i].cnp && nic.echo_ce == row[i].echo);
+        assert_true(nic.rtt == row[i].rtt && nic.telemetry == row[i].telemetry);
+        nic_config_cc(&nic, &config, &anybody);
+        assert_true(nic.ecn == row[i].ecn && !nic.cnp_off && nic.echo_ce == row[i].echo);
+        nic_config_cc(&nic, &config, &all);
+        assert_true(!nic.cnp_off && nic.echo_ce && nic.telemetry && nic.rtt == row[i].rtt);
     }
-    assert_int_equal(count, sizeof(struct cc_config) / 8 - 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dcqcn_model),       cmocka_unit_test(test_dcqcn_by_hand),
-        cmocka_unit_test(test_dcqcn_rests),       cmocka_unit_test(test_window),
-        cmocka_unit_test(test_hpcc_model),        cmocka_unit_test(test_hpcc_other_path),
-        cmocka_unit_test(test_hpcc_paths),        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_hpcc_never_closed), cmocka_unit_test(test_hpcc_odd_telemetry),
+        cmocka_unit_test(test_dcqcn_model),
+        cmocka_unit_test(test_dcqcn_by_hand),
+        cmocka_unit_test(test_dcqcn_rests),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_hpcc_model),
+        cmocka_unit_test(test_hpcc_other_path),
+        cmocka_unit_test(test_hpcc_paths),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_needs),
+        cmocka_unit_test(test_hpcc_never_closed),
+        cmocka_unit_test(test_hpcc_odd_telemetry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

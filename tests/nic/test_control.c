@@ -55,7 +55,7 @@ static void test_timely_steps(void **state)
     uint32_t n = 1;
     (void)state;
     config.timely_segment = 0;
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     assert_int_equal(cc.rate_bps, LINE_BPS);
     assert_true(cc.window_bytes == CC_WINDOW_NONE);
     tell_rtt(&cc, n++, 100 * PS_US);
@@ -89,7 +89,7 @@ static void test_timely_when(void **state)
     struct cc_config config = preset("timely/paper");
     struct cc cc;
     (void)state;
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     cc.rate_bps = 1000000000;
     for (uint32_t n = 1; n <= 64; n++) {
         cc_on_ack(&cc, &(struct cc_ack){.acked_bytes = 1024, .acked_psn = n, .next_psn = n + 50, .rtt_ps = 9 * PS_US},
@@ -97,7 +97,7 @@ static void test_timely_when(void **state)
         assert_int_equal(cc.rate_bps, 1000000000 + (n - 1) / 16 * 10000000ULL);
     }
     config = preset("timely/hpcc-sim");
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     cc.rate_bps = 1000000000;
     uint64_t rate = cc.rate_bps;
     for (uint32_t n = 1; n <= 501; n++) { /* 50 packets in flight: the first ACK, then one in 51 ends a round */
@@ -118,7 +118,7 @@ static void test_timely_model(void **state)
     struct cc cc;
     (void)state;
     rng_init(&rng, test_seed(), 31);
-    cc_init(&cc, &c, LINE_BPS, NULL, 0);
+    cc_init(&cc, &c, LINE_BPS, 1024, NULL);
     for (uint32_t n = 1; n < 20000; n++) {
         ps_t rtt = (n / 500 % 2 ? 45 : 200) * PS_US + rng_below(&rng, (n / 1000 % 3) * 300 * PS_US + 3 * PS_US);
         tell_rtt(&cc, n, rtt);
@@ -146,8 +146,7 @@ static void test_dctcp_steps(void **state)
     struct cc_config config = preset("dctcp/hpcc-sim");
     struct cc cc;
     (void)state;
-    cc_init(&cc, &config, 10 * LINE_BPS, NULL, 0);
-    cc_packet_bytes(&cc, 1000);
+    cc_init(&cc, &config, 10 * LINE_BPS, 1000, NULL);
     assert_int_equal(cc.window_bytes, 162500);
     assert_int_equal(cc.rate_bps, 10 * LINE_BPS);
     struct cc_ack ack = {.acked_bytes = 1000, .acked_psn = 1, .next_psn = 101};
@@ -190,8 +189,7 @@ static void test_dctcp_slow_start(void **state)
     struct cc_ack ack = {.acked_bytes = 1460};
     struct cc cc;
     (void)state;
-    cc_init(&cc, &config, LINE_BPS, NULL, 0);
-    cc_packet_bytes(&cc, 1460);
+    cc_init(&cc, &config, LINE_BPS, 1460, NULL);
     assert_int_equal(cc.window_bytes, 14600);
     for (uint32_t n = 1; n <= 30; n++) {
         ack.acked_psn = n;
@@ -227,8 +225,7 @@ static void test_swift_steps(void **state)
     struct cc cc;
     ps_t now = PS_MS;
     (void)state;
-    cc_init(&cc, &config, 10 * LINE_BPS, NULL, 0);
-    cc_packet_bytes(&cc, 1000);
+    cc_init(&cc, &config, 10 * LINE_BPS, 1000, NULL);
     assert_int_equal(cc.window_bytes, 312500);
     struct cc_ack ack = {.acked_bytes = 2000, .rtt_ps = 20 * PS_US, .switches = 1};
     cc_on_ack(&cc, &ack, now);
@@ -276,8 +273,7 @@ static void test_swift_host_and_loss(void **state)
     struct cc cc;
     ps_t now = PS_MS;
     (void)state;
-    cc_init(&cc, &config, 10 * LINE_BPS, NULL, 0);
-    cc_packet_bytes(&cc, 1000);
+    cc_init(&cc, &config, 10 * LINE_BPS, 1000, NULL);
     double host = (double)cc.swift.host.bytes;
     for (int i = 0; i < 5; i++) {
         cc_on_ack(&cc, &ack, now += PS_MS);
@@ -307,8 +303,7 @@ static void test_swift_scaling(void **state)
     (void)state;
     rng_init(&rng, test_seed(), 32);
     for (uint64_t step = 0; step < 20000; step++) {
-        cc_init(&cc, &config, 10 * LINE_BPS, NULL, 0);
-        cc_packet_bytes(&cc, (uint16_t)(1 + rng_below(&rng, 4096)));
+        cc_init(&cc, &config, 10 * LINE_BPS, (uint16_t)(1 + rng_below(&rng, 4096)), NULL);
         uint64_t bytes = (1 + rng_u64(&rng) % (UINT64_C(1) << (17 + step % 20))) + cc.packet_bytes * UINT64_C(100);
         cc.swift.fabric.bytes = bytes;
         double target = 25.0 * PS_US + 3.0 * PS_US + scaling(&config, (double)bytes / 65536 / cc.packet_bytes);

@@ -146,12 +146,40 @@ static void test_swift_target(void **state)
     }
 }
 
+/* A receiver of another kind does for its senders what theirs would. */
+static void test_mixed(void **state)
+{
+    static const char form[] = "rocelab: 1\ntopology: {single: {hosts: 3}}\nlinks: {host: {rate: 100G, delay: 1us}}\n"
+                               "nics: {mtu: 1000, congestion: %s}\ndevices: {h0: {congestion: %s}}\n"
+                               "classes: [{name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 20KB, max: "
+                               "20KB, probability: 100%%}}, "
+                               "{name: default, priority: 0}]\njobs: [{incast: 2, to: h0, size: 1MB}]\n";
+    static const char *const of[][2] = {
+        {"dcqcn/connectx", "timely/paper"}, {"dctcp/paper", "swift/paper"}, {"timely/paper", "swift/paper"}};
+    char text[1024];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof(text), form, of[i][0], of[i][1]);
+        struct run run = run_text(text, options_of(1, 1));
+        struct sums sums = run_sums(&run);
+        uint64_t longest = 0;
+        for (uint32_t p = 0; p < run.result.ports; p++)
+            if (run.result.port[p].queue_max_bytes > longest) longest = run.result.port[p].queue_max_bytes;
+        assert_true(sums.marks > 0);
+        assert_true((sums.cnps > 0) == (i == 0));
+        if (i == 1) assert_true(longest < 100000); /* marks came back in ACKs */
+        run_free(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dctcp_sawtooth),
         cmocka_unit_test(test_timely_band),
         cmocka_unit_test(test_swift_target),
+        cmocka_unit_test(test_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

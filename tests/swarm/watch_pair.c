@@ -217,13 +217,13 @@ void pair_rate(struct watch *watch, const struct nic *nic, uint32_t index, bool 
 {
     struct end_watch *end = &watch->pair[index].end[receives];
     const struct cc *cc = &qp_of(watch, index, receives)->cc;
-    uint64_t least = cc->kind == CC_DCQCN ? cc->config->rpg_min_rate : 1;
+    uint64_t least = cc->config->kind == CC_DCQCN ? cc->config->rpg_min_rate : 1;
 
     if (least > nic->config.line_bps) least = nic->config.line_bps;
     HOLDS(cc->rate_bps >= least && cc->rate_bps <= nic->config.line_bps && cc->window_bytes > 0,
           "a rate stays within its bounds", "connection %u: %lu bit/s, %lu bytes", index, (unsigned long)cc->rate_bps,
           (unsigned long)cc->window_bytes);
-    if (cc->kind == CC_DCQCN)
+    if (cc->config->kind == CC_DCQCN)
         HOLDS(cc->dcqcn.target_bps >= cc->rate_bps || cc->rate_bps == least, "a rate rises towards its target",
               "connection %u: %lu bit/s, target %lu", index, (unsigned long)cc->rate_bps,
               (unsigned long)cc->dcqcn.target_bps);
@@ -239,7 +239,7 @@ void pair_notified(struct watch *watch, uint32_t index, bool receives, const str
 
     if (GREW(seen, drop[NIC_DROP_qp_state]) || GREW(seen, drop[NIC_DROP_rx_buffer])) return;
     if (seen->pkt->opcode == OPCODE_CNP) {
-        bool reacts = qp->cc.kind == CC_DCQCN;
+        bool reacts = qp->cc.config->kind == CC_DCQCN;
         HOLDS(GREW(seen, rp_cnp_handled) == reacts && GREW(seen, rp_cnp_ignored) == !reacts,
               "a CNP is handled or ignored", "connection %u", index);
         HOLDS(qp->cc.rate_bps <= seen->rate_before, "a CNP does not make anybody faster", "connection %u", index);
