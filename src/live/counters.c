@@ -2,11 +2,13 @@
 /*
  * Counters in shared memory, so that `rocelab counters` sees what runs.
  *
- * Each opened device has a small file in /dev/shm that holds a copy of its counters; the loop renews the copy every
- * few milliseconds while it works and before it sleeps.  A reader may see a copy that is being renewed: counters are
- * 8 bytes each and only ever grow, so each is right by itself.  A file whose process is gone is removed by
- * whoever finds it.  No file, no harm: the adapter runs without.  Each shard has a file; the reader adds up those of a
- * device.
+ * Each opened device has a small file in the user's own folder (runtime.c) that holds a copy of its counters; the loop
+ * renews the copy every few milliseconds while it works and before it sleeps.  A reader may see a copy that is being
+ * renewed: counters are 8 bytes each and only ever grow, so each is right by itself.  A file whose process is gone is
+ * removed by whoever finds it.  No file, no harm: the adapter runs without.  Each shard has a file; the reader adds up
+ * those of a device.
+ *
+ * The room is taken before it is mapped: where the folder is full a write into the mapping would be a bus error.
  */
 #include "live/counters.h"
 
@@ -22,10 +24,11 @@
 #include <unistd.h>
 
 #include "live/live_int.h"
+#include "live/runtime.h"
 #include "nic/counters.h"
 
-#define FOLDER "/dev/shm"
-#define PREFIX "rocelab-counters-"
+#define PREFIX "counters-"
+#define NAME_BYTES (RUNTIME_PATH + 264)
 #define MAGIC 0x726f63656c616202ull
 
 struct live_export {
@@ -38,11 +41,6 @@ struct live_export {
     struct live_own_counters own;
 };
 
-static void file_name(char *name, size_t bytes, unsigned pid, unsigned slot)
-{
-    snprintf(name, bytes, FOLDER "/" PREFIX "%u-%u-%u", (unsigned)getuid(), pid, slot);
-}
-
 static void program_name(char name[LIVE_NAME_MAX])
 {
     FILE *file = fopen("/proc/self/comm", "r");
@@ -52,23 +50,38 @@ static void program_name(char name[LIVE_NAME_MAX])
     fclose(file);
 }
 
+/* A new file with room for the page; -1: none. */
+static int file_new(const struct live *live)
+{
+    char folder[RUNTIME_PATH], name[NAME_BYTES];
+
+    for (unsigned n = 0;; n++) {
+        int rc = runtime_folder(n, true, folder);
+        if (rc == -ENOENT) return -1;
+        if (rc < 0) continue;
+        snprintf(name, sizeof name, "%s/" PREFIX "%u-%u", folder, (unsigned)getpid(), registry_slot(live->registry));
+        unlink(name); /* of a process that had this number before us */
+        int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0) continue;
+        if (posix_fallocate(fd, 0, sizeof *live->page) == 0) return fd;
+        unlink(name);
+        close(fd);
+    }
+}
+
 void counters_open(struct live *live)
 {
-    char name[128];
     struct live_counter_set *others = NULL;
     unsigned count;
 
     /* Most programs end without closing: looking at what is there removes what they left. */
     if (live_counters_read(&others, &count) == 0) free(others);
-    file_name(name, sizeof name, (unsigned)getpid(), registry_slot(live->registry));
-    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = file_new(live);
     if (fd < 0) return;
-    if (ftruncate(fd, sizeof *live->page) == 0) {
-        void *page = mmap(NULL, sizeof *live->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (page != MAP_FAILED) live->page = page;
-    }
+    void *page = mmap(NULL, sizeof *live->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (live->page == NULL) return;
+    if (page == MAP_FAILED) return;
+    live->page = page;
     live->page->pid = (uint32_t)getpid();
     live->page->slot = registry_slot(live->first->registry);
     live->page->own_slot = registry_slot(live->registry);
@@ -81,11 +94,15 @@ void counters_open(struct live *live)
 
 void counters_close(struct live *live)
 {
-    char name[128];
+    char folder[RUNTIME_PATH], name[NAME_BYTES];
+
+    int rc;
 
     if (live->page == NULL) return;
-    file_name(name, sizeof name, live->page->pid, live->page->own_slot);
-    unlink(name);
+    for (unsigned n = 0; (rc = runtime_folder(n, false, folder)) != -ENOENT; n++) {
+        snprintf(name, sizeof name, "%s/" PREFIX "%u-%u", folder, live->page->pid, live->page->own_slot);
+        if (rc == 0) unlink(name);
+    }
     munmap(live->page, sizeof *live->page);
     live->page = NULL;
 }
@@ -156,15 +173,17 @@ static void convert(const struct live_export *page, struct live_counter_set *set
 }
 
 /* 0; -ENOENT: not one of ours, or its process is gone. */
-static int read_one(const char *entry, struct live_counter_set *set)
+static int read_one(const char *folder, const char *entry, struct live_counter_set *set)
 {
     struct live_export page;
-    char name[sizeof FOLDER + 256];
+    struct stat is;
+    char name[NAME_BYTES];
 
-    snprintf(name, sizeof name, FOLDER "/%s", entry);
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    snprintf(name, sizeof name, "%s/%s", folder, entry);
+    int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return -ENOENT;
-    ssize_t bytes = read(fd, &page, sizeof page);
+    ssize_t bytes =
+        fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() ? read(fd, &page, sizeof page) : 0;
     close(fd);
     if (bytes != (ssize_t)sizeof page || page.magic != MAGIC || page.bytes != sizeof page) return -ENOENT;
     if (kill((pid_t)page.pid, 0) < 0 && errno == ESRCH) {
@@ -189,27 +208,38 @@ static bool joins(struct live_counter_set *list, unsigned last)
     return false;
 }
 
+static int read_folder(const char *name, struct live_counter_set **list, unsigned *count)
+{
+    DIR *folder = opendir(name);
+
+    if (folder == NULL) return 0;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0) continue;
+        struct live_counter_set *grown = realloc(*list, (*count + 1) * sizeof *grown);
+        if (grown == NULL) {
+            closedir(folder);
+            return -ENOMEM;
+        }
+        *list = grown;
+        if (read_one(name, entry->d_name, &grown[*count]) == 0 && !joins(grown, *count)) ++*count;
+    }
+    closedir(folder);
+    return 0;
+}
+
 int live_counters_read(struct live_counter_set **ret, unsigned *ret_count)
 {
     struct live_counter_set *list = NULL;
     unsigned count = 0;
-    char prefix[64];
-    DIR *folder = opendir(FOLDER);
+    char folder[RUNTIME_PATH];
+    int rc;
 
-    if (folder == NULL) return -errno;
-    snprintf(prefix, sizeof prefix, PREFIX "%u-", (unsigned)getuid());
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
-        struct live_counter_set *grown = realloc(list, (count + 1) * sizeof *grown);
-        if (grown == NULL) {
+    for (unsigned n = 0; (rc = runtime_folder(n, false, folder)) != -ENOENT; n++) {
+        if (rc == 0 && read_folder(folder, &list, &count) < 0) {
             free(list);
-            closedir(folder);
             return -ENOMEM;
         }
-        list = grown;
-        if (read_one(entry->d_name, &list[count]) == 0 && !joins(list, count)) count++;
     }
-    closedir(folder);
     *ret = list;
     *ret_count = count;
     return 0;

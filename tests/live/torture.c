@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "live/counters.h"
 #include "torture_alone.h"
 
 static uint8_t retries = NIC_RETRY_FOREVER;
@@ -242,15 +243,14 @@ static unsigned entries(const char *path)
 
 static unsigned own_pages(void)
 {
-    char name[64];
-    unsigned count = 0;
-    DIR *dir = opendir("/dev/shm");
+    struct live_counter_set *set;
+    unsigned count, own = 0;
 
-    snprintf(name, sizeof name, "-%d-", (int)getpid());
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        count += strncmp(entry->d_name, "rocelab-counters-", 17) == 0 && strstr(entry->d_name, name);
-    if (dir) closedir(dir);
-    return count;
+    REQUIRE(live_counters_read(&set, &count) == 0);
+    for (unsigned i = 0; i < count; i++)
+        own += set[i].pid == (uint32_t)getpid();
+    free(set);
+    return own;
 }
 
 static void tell(double took)
