@@ -410,9 +410,9 @@ static inline void fill_extended(const uint8_t *at, unsigned flags, struct pkt *
 }
 
 /* All faults a BTH can have, before anything is written; *ret_body_bytes: payload and pad. */
-static inline enum step check_bth(struct walk *w, const struct opcode_info *info, uint32_t *ret_body_bytes)
+static inline enum step check_bth(struct walk *w, const uint8_t *at, const struct opcode_info *info,
+                                  uint32_t *ret_body_bytes)
 {
-    const uint8_t *at = w->data + w->at;
     uint32_t header_bytes = WIRE_BTH_BYTES + info->header_bytes;
     uint32_t bytes = w->end - w->at;
     uint32_t pad = at[1] >> 4 & 3u;
@@ -432,11 +432,14 @@ static inline enum step check_bth(struct walk *w, const struct opcode_info *info
 static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_cold *cold, struct codec_layout *layout)
 {
     if (!walk_has(w, WIRE_BTH_BYTES)) return walk_short(w, WIRE_BTH_BYTES, CODEC_FAULT_BTH_SHORT);
-    const uint8_t *at = w->data + w->at;
+    /* A packet may lie in memory that its sender can still write: what was checked must be what is used. */
+    uint8_t at[WIRE_BTH_BYTES];
+    memcpy(at, w->data + w->at, sizeof at);
+    __asm__ volatile("" : "+m"(at));
     const struct opcode_info *info = opcode_info(at[0]);
     uint32_t body_bytes;
     cold->tver = at[1] & 15u;
-    enum step step = check_bth(w, info, &body_bytes);
+    enum step step = check_bth(w, at, info, &body_bytes);
     if (step != STEP_IN) return step;
 
     uint32_t pad = at[1] >> 4 & 3u;
@@ -468,7 +471,7 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
         pkt->missing = (uint8_t)headers_missing(headers, w->limit - w->at - WIRE_BTH_BYTES);
         headers &= ~(unsigned)pkt->missing;
     }
-    if (headers) fill_extended(at + WIRE_BTH_BYTES, headers, pkt, cold);
+    if (headers) fill_extended(w->data + w->at + WIRE_BTH_BYTES, headers, pkt, cold);
     if (!cut) cold->icrc = load_le32(w->data + w->end - WIRE_ICRC_BYTES);
 
     layout->l3_at = (uint16_t)w->l3_at;
