@@ -304,6 +304,7 @@ static int open_new(const struct live_device *device, struct live **ret, char *w
     live->first = live->shard[0] = live;
     int error = assemble_first(live, why, why_bytes);
     if (error < 0) {
+        if (why[0] == 0) snprintf(why, why_bytes, "%s: %s", device->ifname, strerror(-error));
         dismantle(live);
         return error;
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/units.h"
 #include "nic/nic.h"
@@ -186,6 +187,21 @@ bool live_environment_frames(void)
     const char *wire = getenv("ROCELAB_WIRE");
 
     return wire && strcmp(wire, "packet") == 0;
+}
+
+bool live_environment_seeded(void)
+{
+    const char *seed = getenv("ROCELAB_SEED");
+
+    return seed && seed[0];
+}
+
+uint32_t live_environment_draw(uint32_t below)
+{
+    uint64_t number;
+
+    if (live_environment_seeded() || getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return 0;
+    return (uint32_t)(number % below);
 }
 
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes)

@@ -41,6 +41,11 @@ int live_environment_read(struct live_environment *ret, char *why, size_t why_by
 /* Whether ROCELAB_WIRE names a wire that carries whole Ethernet frames: only there RoCE v1 exists. */
 bool live_environment_frames(void);
 
+/* Whether ROCELAB_SEED is set: then numbers that others could guess count from their beginning, the same each time. */
+bool live_environment_seeded(void);
+/* A number below `below` that nobody can guess; 0 where ROCELAB_SEED is set. */
+uint32_t live_environment_draw(uint32_t below);
+
 struct live_variable {
     const char *name, *fallback, *help;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file that the processes of one user and one network namespace share.
+ * The memory that the processes of one user and one network namespace share (rendezvous.c finds it).
  *
- * Life and death.  Each slot has a byte of the file that its process holds with an "open file description" lock
+ * Life and death.  Each slot has a byte of the memfd that its process holds with an "open file description" lock
  * (fcntl F_OFD_SETLK).  The kernel lets go of it when the last descriptor closes, however the process
  * ended, at the same moment as it closes the process's sockets; so a slot is free exactly when its sockets are gone.
  * Process numbers would lie here: they are reused, a zombie still has one, and other pid
@@ -16,7 +16,9 @@
  * one takes the place of one that is closed.  The mirror does the same.  When several die at once the order in which
  * the kernel closed them is not known; the wires find out (wire_udp.c), until then packets are forwarded.
  *
- * Forwarded packets come through an abstract socket, which any user of the namespace can write to: only
+ * Sockets between processes are abstract, which any user of the namespace can find and write to.  Their names are given
+ * by the kernel, so nobody can take one before us; a filter drops in the sender's own call what does not begin with
+ * the nonce, which stands in this memory alone, so nobody else can fill their queues or wake us; and only
  * datagrams with our own user id in their credentials count.
  *
  * What it does not do: processes of different users share no address (the kernel does not let them join one
@@ -26,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,23 +38,30 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
+#include "live/environment.h"
+#include "live/rendezvous.h"
 #include "live/wire.h"
 #include "packet/codec.h"
 
 #define MAGIC 0x726f6365u
-#define LAYOUT 5u /* of struct shared: another program version uses another file */
+#define LAYOUT 6u /* of struct shared: program versions that differ in it do not share */
 #define LISTENERS 4096u
 #define GROUPS 256u
 #define PATIENCE_MS 10000
+#define STRANGE_MOST 16 /* datagrams that are no packets, in one call */
 
-struct slot_record { /* written by its process, under the lock */
+struct slot_record { /* written by its process, under the lock; the first four are read without */
     int32_t pid;     /* 0: free */
+    uint32_t life;   /* the epoch that its process brought: no two holders of a slot have the same */
+    uint32_t doorbell, bell;
+    uint32_t ports;
+    uint16_t port[WIRE_SOURCE_PORTS_MAX];
 };
 
 struct listener {
@@ -62,7 +72,7 @@ struct listener {
     uint32_t scope; /* of `address`: see scope_of() */
 };
 
-struct shared { /* the file; everything under the lock */
+struct shared { /* everything under the lock */
     uint32_t magic;
     uint32_t epoch;     /* joins so far; read without the lock */
     uint32_t last_slot; /* given out last: a number rests as long as it can, for the sake of late packets */
@@ -75,6 +85,7 @@ struct shared { /* the file; everything under the lock */
 };
 
 struct registry {
+    struct rendezvous *rendezvous;
     struct shared *shared;
     uint32_t slot;
     uint32_t interface; /* of the device that this slot is of */
@@ -105,41 +116,20 @@ static __attribute__((format(printf, 4, 5))) int explain(char *why, size_t why_b
     return rc;
 }
 
-/* --- the file --- */
+/* --- the memory --- */
 
-/* ROCELAB_REGISTRY names another folder than /dev/shm (a test, or a machine without it: then /tmp). */
-static int file_open(char *path, size_t path_bytes, char *why, size_t why_bytes)
+static int memory_map(struct registry *registry, char *why, size_t why_bytes)
 {
-    struct stat ns;
-    if (stat("/proc/self/ns/net", &ns) < 0) ns.st_ino = 0;
-    const char *folder = getenv("ROCELAB_REGISTRY");
-    if (!folder || !*folder) folder = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(path, path_bytes, "%s/rocelab-%u-%u-%llx", folder, LAYOUT, (unsigned)geteuid(),
-             (unsigned long long)ns.st_ino);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return explain(why, why_bytes, -errno, "cannot open %s: %s", path, strerror(errno));
-    struct stat st;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-        close(fd);
-        return explain(why, why_bytes, -EPERM, "%s belongs to somebody else", path);
-    }
-    return fd;
-}
-
-static int file_map(struct registry *registry, const char *path, char *why, size_t why_bytes)
-{
-    struct stat st;
-    if (fstat(registry->file, &st) < 0) return -errno;
-    if ((size_t)st.st_size < sizeof(struct shared) && ftruncate(registry->file, sizeof(struct shared)) < 0)
-        return explain(why, why_bytes, -errno, "cannot make room in %s: %s", path, strerror(errno));
     void *at = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, registry->file, 0);
-    if (at == MAP_FAILED) return explain(why, why_bytes, -errno, "cannot map %s: %s", path, strerror(errno));
+    if (at == MAP_FAILED) return explain(why, why_bytes, -errno, "cannot map the registry: %s", strerror(errno));
     registry->shared = at;
     if (registry->shared->magic != MAGIC) { /* new, or its maker died before he was done */
         uint64_t nonce;
         if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce) return -EIO;
         memset(at, 0, sizeof(struct shared));
         registry->shared->nonce = nonce;
+        /* QPNs that cannot be guessed, but for who wants the same ones each time */
+        registry->shared->last_slot = live_environment_draw(REGISTRY_SLOTS);
         registry->shared->magic = MAGIC;
     }
     return 0;
@@ -182,58 +172,127 @@ static bool slot_alive(const struct registry *registry, uint32_t slot)
     return fcntl(registry->file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-static struct sockaddr_un doorbell_name(const struct registry *registry, uint32_t slot, socklen_t *ret_bytes)
+/* Our own number of the socket's name: what the kernel gives are five hexadecimal digits. */
+static uint32_t name_number(const struct sockaddr_un *name, socklen_t bytes)
+{
+    char text[8] = "";
+    size_t digits =
+        bytes > offsetof(struct sockaddr_un, sun_path) + 1 ? bytes - offsetof(struct sockaddr_un, sun_path) - 1 : 0;
+    if (name->sun_path[0] != 0 || digits != 5) return 0;
+    memcpy(text, name->sun_path + 1, digits);
+    return (uint32_t)strtoul(text, NULL, 16) + 1;
+}
+
+struct sockaddr_un registry_socket_name(uint32_t number, socklen_t *ret_bytes)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rocelab/%016llx/%u",
-                          (unsigned long long)registry->shared->nonce, slot);
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%05x", number - 1);
     *ret_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     return name;
 }
 
-static int doorbell_open(struct registry *registry, char *why, size_t why_bytes)
+/* What is sent to it and does not begin with the nonce never enters its queue. */
+static int filter_by_nonce(const struct registry *registry, int fd)
 {
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return explain(why, why_bytes, -errno, "no AF_UNIX socket: %s", strerror(errno));
+    uint8_t nonce[8];
+    memcpy(nonce, &registry->shared->nonce, sizeof nonce);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, load_be32(nonce), 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, load_be32(nonce + 4), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+int registry_socket(struct registry *registry, uint32_t *ret_number)
+{
     int on = 1, bytes = 4 << 20;
-    socklen_t name_bytes;
-    struct sockaddr_un name = doorbell_name(registry, registry->slot, &name_bytes);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t name_bytes = sizeof name;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ||
-        bind(fd, (struct sockaddr *)&name, name_bytes) < 0) {
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 || filter_by_nonce(registry, fd) < 0 ||
+        bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) < 0 ||
+        getsockname(fd, (struct sockaddr *)&name, &name_bytes) < 0) {
         int rc = -errno;
         close(fd);
-        return explain(why, why_bytes, rc, "cannot bind the socket of slot %u: %s", registry->slot, strerror(-rc));
+        return rc;
     }
-    registry->doorbell = fd;
-    return 0;
+    *ret_number = name_number(&name, name_bytes);
+    return fd;
+}
+
+/* Everything in the memory that names the slot. */
+static void slot_forget(struct registry *registry, uint32_t slot)
+{
+    struct shared *shared = registry->shared;
+    for (uint32_t i = 0; i < shared->listeners && i < LISTENERS; i++)
+        if (shared->listener[i].slot == slot) shared->listener[i].slot = 0;
+    for (uint32_t i = 0; i < shared->groups && i < GROUPS; i++)
+        registry_group_remove(&shared->group[i], slot);
+    shared->slot[slot] = (struct slot_record){0};
 }
 
 static int slot_take(struct registry *registry, char *why, size_t why_bytes)
 {
     struct shared *shared = registry->shared;
     for (uint32_t tried = 0; tried < REGISTRY_SLOTS; tried++) {
-        uint32_t slot = (shared->last_slot + tried) % REGISTRY_SLOTS + 1;
+        uint32_t slot = (shared->last_slot + tried) % REGISTRY_SLOTS + 1, doorbell;
         struct flock lock = slot_lock(slot, F_WRLCK);
         if (fcntl(registry->file, F_OFD_SETLK, &lock) < 0) {
             if (errno == EAGAIN || errno == EACCES) continue;
             return explain(why, why_bytes, -errno, "cannot lock a slot: %s", strerror(errno));
         }
+        slot_forget(registry, slot); /* what its last holder left behind */
+        registry->doorbell = registry_socket(registry, &doorbell);
+        if (registry->doorbell < 0)
+            return explain(why, why_bytes, registry->doorbell, "no AF_UNIX socket: %s", strerror(-registry->doorbell));
         registry->slot = slot;
-        int rc = doorbell_open(registry, why, why_bytes);
-        if (rc == 0) {
-            shared->last_slot = slot;
-            __atomic_fetch_add(&shared->epoch, 1, __ATOMIC_RELEASE);
-            shared->slot[slot].pid = (int32_t)registry->pid;
-            return 0;
-        }
-        lock = slot_lock(slot, F_UNLCK);
-        fcntl(registry->file, F_OFD_SETLK, &lock);
-        registry->slot = 0;
-        if (rc != -EADDRINUSE) return rc;
-        /* its name is still bound: a descriptor of its last holder lives somewhere */
+        shared->last_slot = slot;
+        struct slot_record *record = &shared->slot[slot];
+        record->life = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_RELEASE);
+        record->doorbell = doorbell;
+        __atomic_store_n(&record->pid, (int32_t)registry->pid, __ATOMIC_RELEASE);
+        return 0;
     }
     return explain(why, why_bytes, -EUSERS, "all %u slots of this machine are taken", REGISTRY_SLOTS);
+}
+
+void registry_set_bell(struct registry *registry, uint32_t number)
+{
+    __atomic_store_n(&registry->shared->slot[registry->slot].bell, number, __ATOMIC_RELEASE);
+}
+
+uint32_t registry_bell(const struct registry *registry, uint32_t slot)
+{
+    if (slot == 0 || slot > REGISTRY_SLOTS) return 0;
+    return __atomic_load_n(&registry->shared->slot[slot].bell, __ATOMIC_ACQUIRE);
+}
+
+void registry_set_ports(struct registry *registry, const uint16_t *port, unsigned ports)
+{
+    struct slot_record *record = &registry->shared->slot[registry->slot];
+    if (ports > WIRE_SOURCE_PORTS_MAX || registry_lock(registry, true) < 0) return;
+    memcpy(record->port, port, ports * sizeof *port);
+    record->ports = ports;
+    registry_unlock(registry);
+}
+
+uint16_t registry_source_port(struct registry *registry, const struct pkt_addr *address, uint16_t port, uint32_t qpn,
+                              uint32_t remote_qpn)
+{
+    uint32_t slot = registry_slot_of(qpn);
+    uint16_t found = 0;
+    if (slot == 0 || slot > REGISTRY_SLOTS || registry_lock(registry, true) < 0) return 0;
+    const struct registry_group *group = registry_group_find(registry, address, port, false);
+    const struct slot_record *record = &registry->shared->slot[slot];
+    if (group && registry_group_member(group, slot) >= 0 && slot_alive(registry, slot) && record->ports > 0 &&
+        record->ports <= WIRE_SOURCE_PORTS_MAX)
+        found = wire_port_of_flow(record->port, record->ports, qpn, remote_qpn);
+    registry_unlock(registry);
+    return found;
 }
 
 /* --- groups --- */
@@ -353,42 +412,29 @@ uint32_t registry_owner(struct registry *registry, const struct pkt_addr *addres
 
 /* --- joining and leaving --- */
 
-/* Everything in the file that names the slot. */
-static void slot_forget(struct registry *registry, uint32_t slot)
+static int join(struct registry *registry, char *why, size_t why_bytes)
 {
-    struct shared *shared = registry->shared;
-    for (uint32_t i = 0; i < shared->listeners && i < LISTENERS; i++)
-        if (shared->listener[i].slot == slot) shared->listener[i].slot = 0;
-    for (uint32_t i = 0; i < shared->groups && i < GROUPS; i++)
-        registry_group_remove(&shared->group[i], slot);
-    shared->slot[slot].pid = 0;
+    int rc = rendezvous_enter(sizeof(struct shared), LAYOUT, &registry->rendezvous, why, why_bytes);
+    if (rc < 0) return rc;
+    registry->file = rendezvous_open(registry->rendezvous);
+    if (registry->file < 0)
+        return explain(why, why_bytes, registry->file, "cannot open /proc/self/fd, which the registry needs: %s",
+                       strerror(-registry->file));
+    rc = registry_lock(registry, true);
+    if (rc < 0) return explain(why, why_bytes, rc, "the registry is locked by a process that was stopped");
+    rc = memory_map(registry, why, why_bytes);
+    if (rc == 0) rc = slot_take(registry, why, why_bytes);
+    registry_unlock(registry);
+    return rc;
 }
 
 int registry_join(struct registry **ret, char *why, size_t why_bytes)
 {
-    char path[256];
-    int fd = file_open(path, sizeof path, why, why_bytes);
-    if (fd < 0) return fd;
     struct registry *registry = calloc(1, sizeof *registry);
-    if (!registry) {
-        close(fd);
-        return explain(why, why_bytes, -ENOMEM, "no memory");
-    }
-    *registry = (struct registry){.file = fd, .doorbell = -1, .uid = geteuid(), .pid = getpid()};
+    if (!registry) return explain(why, why_bytes, -ENOMEM, "no memory");
+    *registry = (struct registry){.file = -1, .doorbell = -1, .uid = geteuid(), .pid = getpid()};
     pthread_mutex_init(&registry->mutex, NULL);
-    int rc = registry_lock(registry, true);
-    if (rc < 0) {
-        explain(why, why_bytes, rc, "%s is locked by a process that was stopped", path);
-    } else {
-        rc = file_map(registry, path, why, why_bytes);
-        if (rc == 0) rc = slot_take(registry, why, why_bytes);
-        if (rc == 0) {
-            int32_t pid = registry->shared->slot[registry->slot].pid;
-            slot_forget(registry, registry->slot); /* what its last holder left behind */
-            registry->shared->slot[registry->slot].pid = pid;
-        }
-        registry_unlock(registry);
-    }
+    int rc = join(registry, why, why_bytes);
     if (rc < 0) {
         registry_leave(registry);
         return rc;
@@ -407,7 +453,8 @@ void registry_leave(struct registry *registry)
     }
     if (registry->doorbell >= 0) close(registry->doorbell);
     if (registry->shared) munmap(registry->shared, sizeof(struct shared));
-    close(registry->file);
+    if (registry->file >= 0) close(registry->file);
+    if (registry->rendezvous) rendezvous_leave(registry->rendezvous);
     pthread_mutex_destroy(&registry->mutex);
     free(registry);
 }
@@ -427,13 +474,15 @@ uint32_t registry_epoch(const struct registry *registry)
     return __atomic_load_n(&registry->shared->epoch, __ATOMIC_ACQUIRE);
 }
 
+/* Without the lock: a process that was stopped while it held it would make the living look dead. */
 int32_t registry_pid(struct registry *registry, uint32_t slot)
 {
-    int32_t pid = 0;
-    if (registry_lock(registry, true) < 0) return 0;
-    if (slot_alive(registry, slot)) pid = registry->shared->slot[slot].pid;
-    registry_unlock(registry);
-    return pid;
+    return slot_alive(registry, slot) ? __atomic_load_n(&registry->shared->slot[slot].pid, __ATOMIC_ACQUIRE) : 0;
+}
+
+uint32_t registry_life(struct registry *registry, uint32_t slot)
+{
+    return slot_alive(registry, slot) ? __atomic_load_n(&registry->shared->slot[slot].life, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* --- listeners --- */
@@ -541,8 +590,10 @@ uint32_t registry_listener(struct registry *registry, uint64_t service_id, const
 static int doorbell_send(struct registry *registry, uint32_t slot, struct iovec *iov, size_t pieces)
 {
     if (slot == 0 || slot > REGISTRY_SLOTS) return -ECONNREFUSED;
+    uint32_t number = __atomic_load_n(&registry->shared->slot[slot].doorbell, __ATOMIC_ACQUIRE);
+    if (number == 0) return -ECONNREFUSED;
     socklen_t name_bytes;
-    struct sockaddr_un name = doorbell_name(registry, slot, &name_bytes);
+    struct sockaddr_un name = registry_socket_name(number, &name_bytes);
     struct msghdr message = {.msg_name = &name, .msg_namelen = name_bytes, .msg_iov = iov, .msg_iovlen = pieces};
     if (sendmsg(registry->doorbell, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
     return errno == EAGAIN || errno == ENOBUFS ? -EAGAIN : -ECONNREFUSED;
@@ -586,12 +637,12 @@ static bool sender_is_ours(const struct registry *registry, struct msghdr *messa
 static bool header_valid(const struct registry *registry, const struct forward_header *header, size_t bytes)
 {
     return bytes >= sizeof *header && header->nonce == registry->shared->nonce &&
-           header->bytes == bytes - sizeof *header;
+           header->bytes == bytes - sizeof *header && header->net > PKT_NET_NONE && header->net <= PKT_NET_IPV6;
 }
 
 int registry_receive(struct registry *registry, struct wire_packet *ret, uint8_t *buf, size_t cap)
 {
-    for (;;) {
+    for (int strange = 0; strange < STRANGE_MOST; strange++) {
         struct forward_header header;
         union {
             struct cmsghdr align;
@@ -623,6 +674,7 @@ int registry_receive(struct registry *registry, struct wire_packet *ret, uint8_t
         memcpy(ret->smac, header.smac, sizeof ret->smac);
         return 1;
     }
+    return 0;
 }
 
 int registry_fd(struct registry *registry)

@@ -2,9 +2,9 @@
 /*
  * Who is on this machine: the processes of one user in one network namespace that share addresses.
  *
- * One small file in shared memory, changed under flock, holds a slot for each opened device of each
+ * A piece of shared memory, changed under flock, holds a slot for each opened device of each
  * process.  A slot is the top ten bits of its QPNs, so whoever sees a packet knows whose it is.  Per
- * address the file mirrors the order of the sockets in the kernel's SO_REUSEPORT group, which the
+ * address it mirrors the order of the sockets in the kernel's SO_REUSEPORT group, which the
  * classic BPF program needs.  Each slot has a datagram socket (AF_UNIX, abstract, so it lives and dies
  * with the process and the namespace) to which packets that reached the wrong process are forwarded.
  *
@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "packet/pkt.h"
 
@@ -40,11 +42,14 @@ void registry_leave(struct registry *);
 uint32_t registry_slot(const struct registry *);
 /* Before addresses are joined: the interface that this slot's link-local addresses belong to (0: none is known). */
 void registry_set_interface(struct registry *, unsigned ifindex);
-uint64_t registry_nonce(const struct registry *); /* a number only processes of this registry know */
+uint64_t registry_nonce(const struct registry *); /* a secret of the processes of this registry: in no name */
 /* Grows whenever a process joins: as long as it stands still, no slot has become another's.  Cheap, no lock. */
 uint32_t registry_epoch(const struct registry *);
 /* The process behind a slot; 0: none.  Dead processes do not count. */
 int32_t registry_pid(struct registry *, uint32_t slot);
+/* A number of the process behind a slot, as its pid is, but never used again (a pid is, and other pid namespaces have
+ * the same ones); 0: none. */
+uint32_t registry_life(struct registry *, uint32_t slot);
 
 /* CM: this slot answers requests for a service id, on one address, or on all those it has joined: of both families
  * (NULL) or of one (0.0.0.0, ::).
@@ -64,7 +69,20 @@ int registry_fd(struct registry *);
 
 /* --- for wires --- */
 
-/* The lock of the file.  It is held for microseconds; `patient`: waits up to ten seconds for a process that was
+/* A datagram socket that processes of this registry alone can send to, what they send beginning with the nonce; its
+ * name is the kernel's choice, and *ret_number stands for it.  The descriptor, or -errno. */
+int registry_socket(struct registry *, uint32_t *ret_number);
+struct sockaddr_un registry_socket_name(uint32_t number, socklen_t *ret_bytes);
+/* The socket on which a slot takes rings; 0: it takes none. */
+void registry_set_bell(struct registry *, uint32_t number);
+uint32_t registry_bell(const struct registry *, uint32_t slot);
+/* The pool of UDP source ports of this slot, and the one that a slot's QP of an address sends from to another QP; 0: no
+ * process of this registry has it, or it sends from no pool. */
+void registry_set_ports(struct registry *, const uint16_t *port, unsigned ports);
+uint16_t registry_source_port(struct registry *, const struct pkt_addr *, uint16_t port, uint32_t qpn,
+                              uint32_t remote_qpn);
+
+/* The lock of the memory.  It is held for microseconds; `patient`: waits up to ten seconds for a process that was
  * stopped while it held it, else it answers at once.  0 or -EAGAIN. */
 int registry_lock(struct registry *, bool patient);
 void registry_unlock(struct registry *);

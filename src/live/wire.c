@@ -60,11 +60,16 @@ void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt
                                   .dport = ROCE_PORT};
 }
 
+uint16_t wire_port_of_flow(const uint16_t *port, unsigned ports, uint32_t qpn, uint32_t remote_qpn)
+{
+    CHECK(ports > 0);
+    uint64_t mixed = ((uint64_t)qpn << 32 | remote_qpn) * 0x9e3779b97f4a7c15u;
+    return port[(mixed >> 40) % ports];
+}
+
 uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn)
 {
-    CHECK(wire->source_ports > 0);
-    uint64_t mixed = ((uint64_t)qpn << 32 | remote_qpn) * 0x9e3779b97f4a7c15u;
-    return wire->source_port[(mixed >> 40) % wire->source_ports];
+    return wire_port_of_flow(wire->source_port, wire->source_ports, qpn, remote_qpn);
 }
 
 int wire_fail(struct wire *wire, int rc, const char *format, ...)

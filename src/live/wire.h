@@ -39,6 +39,7 @@ struct wire_packet {
     uint8_t tos, ttl;
     uint8_t pcp;              /* 802.1Q priority (packet wire) */
     bool id_known;            /* rx: ip_id is what the sender's ICRC covers if it is one of us; else any may fit */
+    bool memory;              /* rx: it came through a ring, from a process of our own user */
     bool unchecked;           /* carries no ICRC: it goes or came through memory; rx: or the wire has checked it */
     uint8_t dmac[6], smac[6]; /* packet wire only; 0: the wire finds it out */
 };
@@ -159,6 +160,7 @@ int wire_trace_open(struct wire *inner, int fd, struct wire **ret); /* a line of
 
 /* The source port of a flow: one of the wire's pool, by hash of the two QPNs. */
 uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn);
+uint16_t wire_port_of_flow(const uint16_t *port, unsigned ports, uint32_t qpn, uint32_t remote_qpn);
 
 static inline int wire_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
 {

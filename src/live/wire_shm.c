@@ -3,9 +3,9 @@
  * The shm wire: rings in shared memory between processes of one machine (and one registry).
  *
  * One ring for each pair and direction, made by the sender in a memfd and handed to the receiver, with its
- * descriptor, through the receiver's abstract socket.  One writer and one reader: a process that dies in the middle
- * of a packet leaves nothing half done, since the head moves only when a packet is whole.  There is nothing to
- * clean up after anybody: memory goes with the last mapping.
+ * descriptor, through the receiver's abstract socket (registry_socket()).  One writer and one reader: a
+ * process that dies in the middle of a packet leaves nothing half done, since the head moves only when a packet
+ * is whole.  There is nothing to clean up after anybody: memory goes with the last mapping.
  *
  * A packet is built in the ring (place) or copied into it (tx), and handed up in place; its room is free again at the
  * next rx.  No ICRC: the bytes never leave memory.
@@ -21,7 +21,10 @@
  * Ordering, field by field: `head` is written by the sender (release), read by the receiver (acquire); `tail` the other
  * way round; `sleeping` is set by the receiver and cleared by either, with a full fence between it and head on both
  * sides, so that one of them sees the other.  Everything else in a ring is written by the sender before head.
- * The reader trusts no length it finds there: a wrong one closes the ring.
+ * The reader trusts nothing it finds there: a record is copied before it is looked at, and a wrong one closes the ring.
+ *
+ * A descriptor that was received can hurt before it is looked at (closing a file of a hostile file system waits for
+ * it), so who sent it is asked first: a look at the message that leaves it, and its descriptors, in the queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +53,7 @@
 #define MISSES_AWAKE 64u /* empty receives between two looks at the socket */
 #define MISSES_ASLEEP 4u
 #define ROUTES 1024u
+#define HEAR_MOST 32u /* datagrams at a time: the device is locked meanwhile */
 
 struct ring {
     _Alignas(LINE) uint32_t magic;
@@ -76,15 +80,15 @@ struct outgoing { /* ours to write */
     uint64_t head, tail; /* tail: as last seen */
     uint64_t placed;     /* where the packet lies that is being built */
     uint64_t asked_ns;   /* when we last looked whether the reader lives */
-    int32_t pid;
-    int file; /* until it is handed over; then -1 */
+    uint32_t life;       /* of the reader */
+    int file;            /* until it is handed over; then -1 */
     bool touched;
 };
 
 struct incoming { /* ours to read */
     struct ring *ring;
-    uint64_t at; /* read so far; the tail follows at the next rx */
-    int32_t pid;
+    uint64_t at;   /* read so far; the tail follows at the next rx */
+    uint32_t life; /* of the sender */
 };
 
 struct route { /* of what is for a slot at an address */
@@ -93,7 +97,10 @@ struct route { /* of what is for a slot at an address */
     bool known;
 };
 
-enum rings { RINGS_UNKNOWN, RINGS_TAKEN, RINGS_REFUSED };
+struct bell { /* what is sent to a bell's socket */
+    uint64_t nonce;
+    uint32_t slot, ring; /* ring: a descriptor comes with it */
+};
 
 struct wire_shm {
     struct wire wire;
@@ -113,7 +120,6 @@ struct wire_shm {
     uint16_t incoming_slot[SLOT_COUNT]; /* those that have a ring to us */
     struct incoming incoming[SLOT_COUNT];
     struct outgoing outgoing[SLOT_COUNT];
-    uint8_t rings[SLOT_COUNT];  /* enum rings: does the process there take rings? */
     struct route route[ROUTES]; /* destinations that were looked up */
 };
 
@@ -129,21 +135,15 @@ static uint32_t lines(uint32_t bytes)
 
 /* --- the bell --- */
 
-static struct sockaddr_un bell_name(const struct wire_shm *shm, uint32_t slot, socklen_t *ret_bytes)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rocelab/%016llx/%u/%u/shm",
-                          (unsigned long long)registry_nonce(shm->registry), slot, shm->port);
-    *ret_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    return name;
-}
-
 /* Our slot, and a ring's descriptor if there is one to hand over.  0 or -errno. */
 static int bell_ring(struct wire_shm *shm, uint32_t slot, int file)
 {
+    uint32_t number = registry_bell(shm->registry, slot);
+    if (number == 0) return -ECONNREFUSED;
     socklen_t name_bytes;
-    struct sockaddr_un name = bell_name(shm, slot, &name_bytes);
-    struct iovec iov = {&shm->slot, sizeof shm->slot};
+    struct sockaddr_un name = registry_socket_name(number, &name_bytes);
+    struct bell bell = {registry_nonce(shm->registry), shm->slot, file >= 0};
+    struct iovec iov = {&bell, sizeof bell};
     struct msghdr message = {.msg_name = &name, .msg_namelen = name_bytes, .msg_iov = &iov, .msg_iovlen = 1};
     union {
         struct cmsghdr header;
@@ -169,11 +169,12 @@ static void incoming_close(struct wire_shm *shm, uint32_t slot)
         if (shm->incoming_slot[i] == slot) shm->incoming_slot[i--] = shm->incoming_slot[--shm->incomings];
 }
 
-static void incoming_open(struct wire_shm *shm, uint32_t slot, int32_t pid, int file)
+static void incoming_open(struct wire_shm *shm, uint32_t slot, int file)
 {
     struct stat st;
+    int seals = fcntl(file, F_GET_SEALS); /* -1: no file that can have any */
     if (fstat(file, &st) < 0 || st.st_size != (off_t)sizeof(struct ring)) return;
-    if (!(fcntl(file, F_GET_SEALS) & F_SEAL_SHRINK)) return; /* or reading could fault */
+    if (seals < 0 || !(seals & F_SEAL_SHRINK)) return; /* or reading could fault */
     struct ring *ring = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (ring == MAP_FAILED) return;
     if (ring->magic != RING_MAGIC) {
@@ -181,35 +182,53 @@ static void incoming_open(struct wire_shm *shm, uint32_t slot, int32_t pid, int 
         return;
     }
     incoming_close(shm, slot); /* an older process of this slot */
-    shm->incoming[slot] = (struct incoming){.ring = ring, .pid = pid};
+    shm->incoming[slot] = (struct incoming){.ring = ring, .life = registry_life(shm->registry, slot)};
     shm->incoming_slot[shm->incomings++] = (uint16_t)slot;
 }
 
-/* Reads every datagram that waits: bells, and rings that are handed to us. */
+/* One message of the bell's socket with, at most, the one descriptor that there is room for.  MSG_PEEK: with none. */
+static ssize_t bell_read(const struct wire_shm *shm, int flags, struct bell *ret, uid_t *ret_sender, int *ret_file)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {ret, sizeof *ret};
+    size_t room = CMSG_SPACE(sizeof(struct ucred)) + (flags & MSG_PEEK ? 0 : CMSG_LEN(sizeof(int)));
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = room};
+    ssize_t got = recvmsg(shm->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | flags);
+    *ret_sender = (uid_t)-1;
+    *ret_file = -1;
+    for (struct cmsghdr *at = got < 0 ? NULL : CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+        struct ucred sender;
+        if (at->cmsg_level != SOL_SOCKET) continue;
+        if (at->cmsg_type == SCM_RIGHTS) memcpy(ret_file, CMSG_DATA(at), sizeof *ret_file);
+        if (at->cmsg_type != SCM_CREDENTIALS) continue;
+        memcpy(&sender, CMSG_DATA(at), sizeof sender);
+        *ret_sender = sender.uid;
+    }
+    return got;
+}
+
+/* Reads what waits: bells, and rings that are handed to us. */
 static void bell_hear(struct wire_shm *shm)
 {
-    for (;;) {
-        uint32_t slot = 0;
-        union {
-            struct cmsghdr header;
-            char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-        } control;
-        struct iovec iov = {&slot, sizeof slot};
-        struct msghdr message = {
-            .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-        ssize_t got = recvmsg(shm->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    for (unsigned heard = 0; heard < HEAR_MOST; heard++) {
+        struct bell bell;
+        uid_t sender;
+        int file;
+        ssize_t got = bell_read(shm, MSG_PEEK, &bell, &sender, &file);
         if (got < 0) return;
-        struct ucred sender = {.uid = (uid_t)-1};
-        int file = -1;
-        for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
-            if (at->cmsg_level != SOL_SOCKET) continue;
-            if (at->cmsg_type == SCM_RIGHTS && at->cmsg_len == CMSG_LEN(sizeof file))
-                memcpy(&file, CMSG_DATA(at), sizeof file);
-            if (at->cmsg_type == SCM_CREDENTIALS) memcpy(&sender, CMSG_DATA(at), sizeof sender);
+        bool ring =
+            got == (ssize_t)sizeof bell && bell.ring && sender == shm->uid && bell.slot > 0 && bell.slot < SLOT_COUNT;
+        if (!ring) { /* read it, and let what came with it go */
+            recv(shm->socket, &bell, sizeof bell, MSG_DONTWAIT);
+            continue;
         }
-        bool ours = got == (ssize_t)sizeof slot && sender.uid == shm->uid && slot > 0 && slot < SLOT_COUNT;
-        if (ours && file >= 0) incoming_open(shm, slot, registry_pid(shm->registry, slot), file);
-        if (file >= 0) close(file);
+        bell_read(shm, 0, &bell, &sender, &file);
+        if (file < 0) continue;
+        incoming_open(shm, bell.slot, file);
+        close(file);
     }
 }
 
@@ -226,8 +245,8 @@ static void outgoing_close(struct outgoing *out)
 static int outgoing_open(struct wire_shm *shm, uint32_t slot)
 {
     struct outgoing *out = &shm->outgoing[slot];
-    int32_t pid = registry_pid(shm->registry, slot);
-    if (pid == 0) return -ECONNREFUSED;
+    uint32_t life = registry_life(shm->registry, slot);
+    if (life == 0) return -ECONNREFUSED;
     int file = memfd_create("rocelab-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0) return -errno;
     if (ftruncate(file, sizeof(struct ring)) < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
@@ -240,7 +259,7 @@ static int outgoing_open(struct wire_shm *shm, uint32_t slot)
         return -ENOMEM;
     }
     ring->magic = RING_MAGIC;
-    *out = (struct outgoing){.ring = ring, .pid = pid, .file = file};
+    *out = (struct outgoing){.ring = ring, .life = life, .file = file};
     return 0;
 }
 
@@ -326,7 +345,7 @@ static bool outgoing_dead(struct wire_shm *shm, uint32_t slot)
     uint64_t now = wire_now_ns();
     if (now - out->asked_ns < ALIVE_EVERY_NS) return false;
     out->asked_ns = now;
-    if (registry_pid(shm->registry, slot) == out->pid) return false;
+    if (registry_life(shm->registry, slot) == out->life) return false;
     outgoing_close(out);
     return true;
 }
@@ -406,10 +425,9 @@ static void notice_epoch(struct wire_shm *shm)
     if (epoch == shm->epoch) return;
     shm->epoch = epoch;
     forget_routes(shm);
-    memset(shm->rings, RINGS_UNKNOWN, sizeof shm->rings);
     for (uint32_t slot = 1; slot < SLOT_COUNT; slot++) {
         struct outgoing *out = &shm->outgoing[slot];
-        if (out->ring && registry_pid(shm->registry, slot) != out->pid) outgoing_close(out);
+        if (out->ring && registry_life(shm->registry, slot) != out->life) outgoing_close(out);
     }
     shm->tidy = true;
 }
@@ -423,26 +441,12 @@ static void incoming_tidy(struct wire_shm *shm)
     for (unsigned i = shm->incomings; i-- > 0;) {
         uint32_t slot = shm->incoming_slot[i];
         const struct incoming *in = &shm->incoming[slot];
-        if (registry_pid(shm->registry, slot) == in->pid) continue;
+        if (registry_life(shm->registry, slot) == in->life) continue;
         if (atomic_load_explicit(&in->ring->head, memory_order_acquire) == in->at)
             incoming_close(shm, slot);
         else
             shm->tidy = true;
     }
-}
-
-/* Who takes rings has a socket of that name: connecting to it shows whether it is there, and disturbs nobody. */
-static bool takes_rings(struct wire_shm *shm, uint32_t slot)
-{
-    if (shm->rings[slot] != RINGS_UNKNOWN) return shm->rings[slot] == RINGS_TAKEN;
-    socklen_t name_bytes;
-    struct sockaddr_un name = bell_name(shm, slot, &name_bytes);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return false;
-    bool there = connect(fd, (struct sockaddr *)&name, name_bytes) == 0;
-    close(fd);
-    shm->rings[slot] = there ? RINGS_TAKEN : RINGS_REFUSED;
-    return there;
 }
 
 bool wire_shm_reaches(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn)
@@ -451,7 +455,7 @@ bool wire_shm_reaches(struct wire *wire, const struct pkt_addr *dst, uint32_t qp
     uint32_t slot = registry_slot_of(qpn);
     if (slot == 0 || slot >= SLOT_COUNT || addr_is_multicast(dst)) return false;
     notice_epoch(shm);
-    return destination(shm, dst, qpn) != 0 && takes_rings(shm, slot);
+    return destination(shm, dst, qpn) != 0 && registry_bell(shm->registry, slot) != 0;
 }
 
 void wire_shm_forget(struct wire *wire)
@@ -544,9 +548,11 @@ static bool incoming_next(struct wire_shm *shm, uint32_t slot, uint64_t head, st
     struct incoming *in = &shm->incoming[slot];
     while (in->at != head) {
         uint32_t at = (uint32_t)(in->at % RING_BYTES);
-        const struct record *record = (const void *)(in->ring->data + at);
-        uint32_t bytes = record->bytes; /* read once: what was checked is what is used */
-        __builtin_prefetch(record + 1);
+        struct record record;
+        memcpy(&record, in->ring->data + at, sizeof record);
+        atomic_signal_fence(memory_order_seq_cst); /* what was checked is what is used */
+        uint32_t bytes = record.bytes;
+        __builtin_prefetch(in->ring->data + at + LINE);
         uint64_t left = head - in->at;
         if (left > RING_BYTES) return false;
         if (bytes == SKIP) { /* never of a whole ring, nor past the head: each one brings us nearer to it */
@@ -555,22 +561,23 @@ static bool incoming_next(struct wire_shm *shm, uint32_t slot, uint64_t head, st
             continue;
         }
         if (bytes > WIRE_PACKET_MAX || bytes < 12 || LINE + lines(bytes) > RING_BYTES - at ||
-            LINE + lines(bytes) > left)
+            LINE + lines(bytes) > left || record.net == PKT_NET_NONE || record.net > PKT_NET_IPV6)
             return false;
         *ret = (struct wire_packet){
             .data = in->ring->data + at + LINE,
             .bytes = bytes,
-            .src = record->src,
-            .dst = record->dst,
-            .flow_label = record->flow_label,
-            .sport = record->sport,
-            .net = record->net,
-            .tos = record->tos,
-            .ttl = record->ttl,
-            .pcp = record->pcp,
-            .ip_id = record->ip_id,
+            .src = record.src,
+            .dst = record.dst,
+            .flow_label = record.flow_label,
+            .sport = record.sport,
+            .net = record.net,
+            .tos = record.tos,
+            .ttl = record.ttl,
+            .pcp = record.pcp,
+            .ip_id = record.ip_id,
             .id_known = true,
-            .unchecked = record->unchecked != 0,
+            .memory = true,
+            .unchecked = record.unchecked != 0,
         };
         in->at += LINE + lines(bytes);
         __builtin_prefetch(in->ring->data + in->at % RING_BYTES + LINE + lines(bytes)); /* the one after the next */
@@ -719,14 +726,13 @@ int wire_shm_open(const struct wire_config *config, struct wire **ret)
     shm->epoch = registry_epoch(config->registry);
     shm->retry_at = PS_NEVER;
     wire_synthetic_ports(&shm->wire, config->source_ports);
-    socklen_t name_bytes;
-    struct sockaddr_un name = bell_name(shm, shm->slot, &name_bytes);
-    int on = 1;
-    shm->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (shm->socket < 0 || setsockopt(shm->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ||
-        bind(shm->socket, (struct sockaddr *)&name, name_bytes) < 0)
-        return wire_open_failed(&shm->wire, config,
-                                wire_fail(&shm->wire, -errno, "no socket for the shm wire: %s", strerror(errno)));
+    uint32_t number;
+    shm->socket = registry_socket(shm->registry, &number);
+    if (shm->socket < 0) {
+        int rc = wire_fail(&shm->wire, shm->socket, "no socket for the shm wire: %s", strerror(-shm->socket));
+        return wire_open_failed(&shm->wire, config, rc);
+    }
+    registry_set_bell(shm->registry, number);
     *ret = &shm->wire;
     return 0;
 }

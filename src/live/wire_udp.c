@@ -676,6 +676,7 @@ int wire_udp_open(const struct wire_config *config, struct wire **ret)
         if (rc < 0) return wire_open_failed(&udp->wire, config, rc);
         udp->wire.source_ports++;
     }
+    registry_set_ports(udp->registry, udp->wire.source_port, udp->wire.source_ports);
     *ret = &udp->wire;
     return 0;
 }

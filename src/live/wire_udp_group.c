@@ -87,8 +87,8 @@ int udp_group_join(struct wire_udp *udp, struct udp_address *address)
         if (bind(address->fd, (struct sockaddr *)&name, name_bytes) < 0) {
             rc = -errno;
             wire_fail(&udp->wire, rc,
-                      rc == -EADDRINUSE ? "UDP port %u of this address is taken by another program (or another user's "
-                                          "processes): %s"
+                      rc == -EADDRINUSE ? "UDP port %u of this address is taken by another program, or another user's "
+                                          "processes: set ROCELAB_PORT to another one, the same for all who talk (%s)"
                                         : "cannot bind UDP port %u of this address: %s",
                       udp->port, strerror(-rc));
         } else {

@@ -188,26 +188,71 @@ static void test_reader_dies(void **state)
     close(answer[1]);
 }
 
+#define RING_BYTES (4096u + (2u << 20))
+#define RING_MAGIC 0x72696e67u
+
+/* Hands `file` to an end as a ring of `from`. */
+static void hand_over(const struct test_end *to, const struct test_end *from, int file)
+{
+    struct sockaddr_un name;
+    socklen_t name_bytes = sizeof name;
+    assert_int_equal(getsockname(wire_fd(to->wire), (struct sockaddr *)&name, &name_bytes), 0);
+    struct {
+        uint64_t nonce;
+        uint32_t slot, ring;
+    } bell = {registry_nonce(to->registry), from->slot, 1};
+    struct iovec iov = {&bell, sizeof bell};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {CMSG_LEN(sizeof file), SOL_SOCKET, SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), &file, sizeof file);
+    struct msghdr message = {.msg_name = &name,
+                             .msg_namelen = name_bytes,
+                             .msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_SPACE(sizeof file)};
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    assert_int_equal(sendmsg(fd, &message, 0), sizeof bell);
+    close(fd);
+}
+
+/* As often as it takes to hear of a ring and to read what is in it. */
+static unsigned drain(const struct test_end *end)
+{
+    struct wire_packet got[WIRE_BURST];
+    unsigned packets = 0;
+    wire_deadline(end->wire);
+    for (int i = 0; i < 100; i++)
+        packets += (unsigned)wire_rx(end->wire, got, WIRE_BURST);
+    return packets;
+}
+
+static void still_works(const struct test_end *from, struct test_end *to)
+{
+    uint8_t data[64];
+    struct wire_packet got[WIRE_BURST], packet = packet_for(data, to->slot, 7, 8);
+    assert_int_equal(wire_tx(from->wire, &packet, 1), 1);
+    assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
+    assert_int_equal(test_tag(got), 7);
+}
+
 /* Rings that lie: lengths beyond the end, heads beyond the ring, skips without end; the reader drops them and lives. */
 static void test_hostile_ring(void **state)
 {
     (void)state;
     alarm(60); /* a reader that never comes back is an end of the test too */
     struct test_end self = end_open(ADDRESS), other = end_open(ADDRESS);
-    size_t ring_bytes = 4096 + (2u << 20);
     struct rng rng;
     rng_init(&rng, SEED, 2);
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rocelab/%016llx/%u/%u/shm",
-                          (unsigned long long)registry_nonce(self.registry), self.slot, TEST_PORT);
-    socklen_t name_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     for (unsigned round = 0; round < 200; round++) {
         int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        assert_int_equal(ftruncate(file, (off_t)(round % 10 == 9 ? 4096 : ring_bytes)), 0);
+        assert_int_equal(ftruncate(file, (off_t)(round % 10 == 9 ? 4096 : RING_BYTES)), 0);
         if (round % 10 != 8) assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
         if (round % 10 < 8) {
-            uint8_t *ring = mmap(NULL, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-            uint32_t magic = round % 10 == 7 ? 1 : 0x72696e67u, bytes = rng_u32(&rng);
+            uint8_t *ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            uint32_t magic = round % 10 == 7 ? 1 : RING_MAGIC, bytes = rng_u32(&rng);
             uint64_t head = rng_below(&rng, 2) ? rng_u64(&rng) : rng_below(&rng, 1 << 20) & ~63u;
             if (rng_below(&rng, 2)) bytes %= 5000;
             if (round % 10 == 6) bytes = UINT32_MAX; /* "skip to the end", which is never the head */
@@ -215,47 +260,80 @@ static void test_hostile_ring(void **state)
             memcpy(ring, &magic, 4);
             memcpy(ring + 64, &head, 8);
             memcpy(ring + 4096, &bytes, 4);
-            munmap(ring, ring_bytes);
+            munmap(ring, RING_BYTES);
         }
-        struct iovec iov = {&other.slot, sizeof other.slot};
-        union {
-            struct cmsghdr header;
-            char bytes[CMSG_SPACE(sizeof(int))];
-        } control = {.header = {CMSG_LEN(sizeof file), SOL_SOCKET, SCM_RIGHTS}};
-        memcpy(CMSG_DATA(&control.header), &file, sizeof file);
-        struct msghdr message = {.msg_name = &name,
-                                 .msg_namelen = name_bytes,
-                                 .msg_iov = &iov,
-                                 .msg_iovlen = 1,
-                                 .msg_control = &control,
-                                 .msg_controllen = CMSG_SPACE(sizeof file)};
-        int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-        assert_int_equal(sendmsg(fd, &message, 0), sizeof other.slot);
-        close(fd);
+        hand_over(&self, &other, file);
         close(file);
-        struct wire_packet got[WIRE_BURST];
-        wire_deadline(self.wire);
-        unsigned packets = 0;
-        for (int i = 0; i < 100; i++)
-            packets += (unsigned)wire_rx(self.wire, got, WIRE_BURST);
-        assert_true(packets <= 100 * WIRE_BURST);
+        assert_true(drain(&self) <= 100 * WIRE_BURST);
     }
-    /* and a real one works after all that */
-    uint8_t data[64];
-    struct wire_packet got[WIRE_BURST], packet = packet_for(data, self.slot, 7, 8);
-    assert_int_equal(wire_tx(other.wire, &packet, 1), 1);
-    assert_int_equal(test_receive(&self, got, WIRE_BURST), 1);
-    assert_int_equal(test_tag(got), 7);
+    still_works(&other, &self); /* a real one, after all that */
     test_end_close(&self);
     test_end_close(&other);
     alarm(0);
+}
+
+/* A ring whose only record is of the given network layer. */
+static void put_record(int file, uint8_t net)
+{
+    uint8_t *ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), data[64];
+    struct wire_packet packet = packet_for(data, 1, 5, 8);
+    assert_true(ring != MAP_FAILED);
+    uint32_t magic = RING_MAGIC;
+    uint64_t head = 128;
+    memcpy(ring, &magic, 4);
+    memcpy(ring + 64, &head, 8);
+    memcpy(ring + 4096, &packet.bytes, 4);
+    ring[4096 + 42] = net;
+    memcpy(ring + 4096 + 64, data, packet.bytes);
+    munmap(ring, RING_BYTES);
+}
+
+/* No field of a record is believed: of what network layer a packet is decides how its ICRC is computed. */
+static void test_wild_record(void **state)
+{
+    (void)state;
+    struct test_end self = end_open(ADDRESS), other = end_open(ADDRESS);
+    for (unsigned net = 0; net < 256; net += net < 8 ? 1 : 31) {
+        int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        assert_int_equal(ftruncate(file, RING_BYTES), 0);
+        assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+        put_record(file, (uint8_t)net);
+        hand_over(&self, &other, file);
+        close(file);
+        assert_int_equal(drain(&self), net >= PKT_NET_V1 && net <= PKT_NET_IPV6);
+    }
+    still_works(&other, &self);
+    test_end_close(&self);
+    test_end_close(&other);
+}
+
+/* A file that can be cut off while it is read is no ring, whatever is in it: reading it would be a bus error. */
+static void test_plain_file(void **state)
+{
+    (void)state;
+    struct test_end self = end_open(ADDRESS), other = end_open(ADDRESS);
+    char path[64];
+    snprintf(path, sizeof path, "%s/ring", test_folder);
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, RING_BYTES), 0);
+    put_record(file, PKT_NET_IPV4);
+    hand_over(&self, &other, file);
+    assert_int_equal(drain(&self), 0);
+    assert_int_equal(ftruncate(file, 0), 0);
+    assert_int_equal(drain(&self), 0);
+    close(file);
+    still_works(&other, &self);
+    test_end_close(&self);
+    test_end_close(&other);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_ends),    cmocka_unit_test(test_who_gets_it),  cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_reader_dies), cmocka_unit_test(test_hostile_ring),
+        cmocka_unit_test(test_reader_dies), cmocka_unit_test(test_hostile_ring), cmocka_unit_test(test_wild_record),
+        cmocka_unit_test(test_plain_file),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }

@@ -35,7 +35,7 @@ static inline struct pkt_addr test_addr(const char *text)
     return addr;
 }
 
-/* A registry that no other test and no running program sees; the folder is removed by tests_done(). */
+/* A registry that no other test and no running program sees, and a folder of the same name, removed by tests_done(). */
 static char test_folder[] = "/tmp/rocelab-test-XXXXXX";
 static inline int tests_begin(void **state)
 {
