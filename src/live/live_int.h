@@ -147,8 +147,10 @@ struct live_qp {
     uint8_t *copies; /* inline data */
     uint32_t send_next, send_sges, recv_next, recv_mask, recv_sges, inline_bytes;
     bool signal_all;
-    uint8_t exact; /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
-    bool foreign;  /* the peer's identifications cannot be known */
+    uint8_t exact;      /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
+    bool foreign;       /* the peer's identifications cannot be known */
+    bool memory;        /* the peer is reached through memory: nothing is taken from sockets */
+    uint16_t peer_port; /* the UDP source port of the peer, one of us; 0: not known */
     uint32_t groups;
     struct live_qp *next;
 };
@@ -189,7 +191,7 @@ struct outbox {
     X(rx_icrc_errors, "packets dropped for a wrong ICRC")                                                              \
     X(rx_malformed, "packets that are no RoCE packet")                                                                 \
     X(rx_pkey, "packets of another partition")                                                                         \
-    X(rx_forged, "packets for a connected QP from another address, or of another RoCE version")                        \
+    X(rx_forged, "packets for a connected QP from another address, port or RoCE version than its peer's")              \
     X(rx_no_descriptor, "packets that found no free descriptor")                                                       \
     X(rx_mads, "management datagrams")                                                                                 \
     X(rx_mads_dropped, "of them, dropped: nobody reads")                                                               \
@@ -259,6 +261,8 @@ struct live {
     uint32_t paths, reply_next;
     struct key_slot *key;
     uint32_t keys, key_next;
+    uint8_t key_salt;               /* added to the low byte of every key */
+    uint32_t qpn_first, qpns_given; /* QPNs: the first of all, and how many have been used since */
     struct live_qp *qps;
     struct cq_part *parts, *armed;
     uint32_t srqs;
@@ -344,6 +348,9 @@ bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, 
 int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr);
 int memory_bring_home(struct live_mw *mw, struct live *shard); /* before it is bound there; no lock is held */
 int memory_tell(struct live *shard);                           /* a new shard the keys there are; the first is locked */
+
+/* qp.c */
+void qp_learn(struct live_qp *qp, const struct wire_packet *packet); /* one that was taken: which port it came from */
 
 /* path.c */
 int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */

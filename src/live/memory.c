@@ -197,24 +197,30 @@ void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes
     return (void *)(uintptr_t)(va + mr->delta);
 }
 
-/* A slot that nobody uses, and its new key; slot 0 is never given, so that no key is 0. */
+/* The next key of a slot. */
+static uint32_t key_renew(const struct live *live, uint32_t at)
+{
+    const struct live *first = live->first;
+    return at << 8 | (uint8_t)(++first->key[at].tag + first->key_salt);
+}
+
+/* A slot that nobody uses, and its new key; slot 0 is never given, so that no key is 0.  The first is drawn, the table
+ * is there in whole: memory that is not used costs nothing. */
 static int key_take(struct live *live, uint32_t *ret_key)
 {
+    if (live->key == NULL) {
+        live->key = calloc(LIVE_MRS, sizeof *live->key);
+        if (live->key == NULL) return -ENOMEM;
+        live->keys = LIVE_MRS;
+        live->key_next = live_environment_draw(LIVE_MRS - 1);
+        live->key_salt = (uint8_t)live_environment_draw(256);
+    }
     for (uint32_t i = 0; i < LIVE_MRS; i++) {
         uint32_t at = 1 + (live->key_next + i) % (LIVE_MRS - 1);
-        if (at >= live->keys) {
-            uint32_t keys = live->keys ? 2 * live->keys : 64;
-            if (keys > LIVE_MRS) keys = LIVE_MRS;
-            struct key_slot *grown = realloc(live->key, keys * sizeof *grown);
-            if (grown == NULL) return -ENOMEM;
-            memset(grown + live->keys, 0, (keys - live->keys) * sizeof *grown);
-            live->key = grown;
-            live->keys = keys;
-        }
         struct key_slot *slot = &live->key[at];
         if (slot->mr || slot->mw) continue;
         live->key_next = at;
-        *ret_key = at << 8 | ++slot->tag;
+        *ret_key = key_renew(live, at);
         return 0;
     }
     return -ENOMEM;
@@ -295,8 +301,7 @@ int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, ui
     }
     /* Other memory has a new key, so that whoever was told the old one is refused; the slot is the same.  New rights
      * on the same memory keep it, as adapters do: peers know it already. */
-    struct key_slot *slot = &mr->live->key[mr->key >> 8];
-    if (pd || addr) mr->key = (mr->key & ~255u) | ++slot->tag;
+    if (pd || addr) mr->key = key_renew(mr->live, mr->key >> 8);
     error = region_tell(mr, true);
     shard_leave_all(mr->live);
     return error;
@@ -393,7 +398,7 @@ int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct ni
         if (send->mw_key >> 8 != mw->key >> 8) return -EINVAL;
         wr->new_key = send->mw_key;
     } else {
-        wr->new_key = (mw->key & ~255u) | ++slot->tag;
+        wr->new_key = key_renew(mw->live, mw->key >> 8);
     }
     return 0;
 }

@@ -54,6 +54,27 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
     config->ack_every = 64;
 }
 
+/* Whose packets are taken (receive.c).  Of a process of this machine the registry knows the port that it sends from,
+ * which no other user can have; of others it is learned. */
+static void peer_set(struct live_qp *qp)
+{
+    struct live *live = qp->live;
+    const struct pkt_addr *remote = &live->path[qp->path].key.remote;
+
+    qp->memory = false;
+    qp->peer_port = 0;
+    if (qp->path == 0 || qp->config.transport == NIC_UD) return;
+    qp->memory = wire_memory(live->wire, remote, qp->config.remote_qp);
+    qp->peer_port = registry_source_port(live->registry, remote, live->env.port, qp->config.remote_qp, qp->qpn);
+}
+
+/* A peer that has shown itself to be one of us sends all that a queue pair gets from one port. */
+void qp_learn(struct live_qp *qp, const struct wire_packet *packet)
+{
+    if (qp->peer_port == 0 && qp->live->path[qp->path].peer == PEER_OURS && !packet->memory)
+        qp->peer_port = packet->sport;
+}
+
 static void release(struct live_qp *qp)
 {
     free(qp->config.sq);
@@ -156,6 +177,16 @@ static void count_user(const struct cq_part *part, int by)
     if (part) __atomic_fetch_add(&part->cq->users, (uint32_t)by, __ATOMIC_ACQ_REL);
 }
 
+/* Numbers that were never used count from one that was drawn; 0: there is none left, and the adapter takes the one that
+ * has been free longest. */
+static uint32_t number_fresh(struct live *live)
+{
+    if (live->qpns_given == 0) live->qpn_first = live_environment_draw(LIVE_QPS);
+    if (live->qpns_given == LIVE_QPS) return 0;
+    uint32_t index = (live->qpn_first + live->qpns_given++) % LIVE_QPS;
+    return registry_slot(live->registry) << REGISTRY_QPN_BITS | index;
+}
+
 int live_qp_create(struct live *first, const struct live_qp_init *init, struct live_qp **ret)
 {
     struct live *live;
@@ -174,7 +205,7 @@ int live_qp_create(struct live *first, const struct live_qp_init *init, struct l
     }
     if (live != first) shard_lock(live);
     error = attach(qp, init);
-    if (error == 0) error = nic_qp_create(live->nic, 0, &qp->config, live_now(), &qp->nic);
+    if (error == 0) error = nic_qp_create(live->nic, number_fresh(live), &qp->config, live_now(), &qp->nic);
     if (error == 0) {
         qp->qpn = nic_qp_number(qp->nic);
         qp->next = live->qps;
@@ -232,7 +263,8 @@ static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint
     if (qp->send_cq) completions(qp->send_cq, qp->qpn);
     if (qp->recv_cq && qp->recv_cq != qp->send_cq) completions(qp->recv_cq, qp->qpn);
     qp->exact = 0;
-    qp->foreign = false;
+    qp->foreign = qp->memory = false;
+    qp->peer_port = 0;
     if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
     qp->path = 0;
     qp->config.remote = 0;
@@ -263,6 +295,7 @@ static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
     if (connects && qp->config.transport != NIC_UD && qp->path == 0) return -EINVAL; /* nobody to talk to */
     uint32_t told = collect(qp, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
     window_set(qp, &qp->config);
+    if (attr->mask & (LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP)) peer_set(qp);
     qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);
     if (moves && attr->state == NIC_RESET) reset(qp, cq_forget);
     if (nic_qp_state(qp->nic) <= NIC_INIT && (!moves || attr->state != NIC_RESET)) {

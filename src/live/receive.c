@@ -8,7 +8,9 @@
  * is taken to talk to one of us, and from then on nothing else is accepted: 32 bits of check instead of 16.
  *
  * A forged source never reaches a connected queue pair: its packets carry the endpoint of nobody.  Nor does a v1
- * packet one that is connected by v2, or the other way round, whatever their addresses.
+ * packet one that is connected by v2, or the other way round, whatever their addresses.  On one machine all users have
+ * the same addresses: there the UDP source port tells them apart, which one of us never changes and no other user can
+ * bind; and what is connected through memory takes nothing from sockets.
  *
  * Congestion is told in the IP header (annex A17), so in v1 packets nothing is: the two bits of its traffic class
  * are not looked at.
@@ -45,8 +47,10 @@ static bool from_peer(const struct live_qp *qp, const struct wire_packet *w)
 {
     const struct path *path = &qp->live->path[qp->path];
 
-    return qp->path && w->net == path->net && memcmp(&w->src, &path->key.remote, sizeof w->src) == 0 &&
-           memcmp(&w->dst, &path->src, sizeof w->dst) == 0;
+    if (qp->path == 0 || w->net != path->net || memcmp(&w->src, &path->key.remote, sizeof w->src) != 0 ||
+        memcmp(&w->dst, &path->src, sizeof w->dst) != 0)
+        return false;
+    return w->memory || (!qp->memory && (qp->peer_port == 0 || qp->peer_port == w->sport));
 }
 
 /* The GRH and the payload of a datagram, or the part of a message. */
@@ -159,8 +163,9 @@ static uint32_t headers_bytes(uint8_t net)
     return net == PKT_NET_IPV4 ? 42 : net == PKT_NET_IPV6 ? 62 : 54;
 }
 
-/* Parses and checks; false: dropped and counted. */
-static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at)
+/* Parses and checks; false: dropped and counted.  *ret_qp: the connected queue pair that it is for, or NULL. */
+static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint32_t *ret_payload_at,
+                  struct live_qp **ret_qp)
 {
     struct pkt *p = &live->pool.hot[id];
     struct pkt_cold *cold = &live->pool.cold[id];
@@ -192,6 +197,7 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
     p->sport = w->sport;
     p->frame_bytes = (uint16_t)(w->bytes + headers_bytes(w->net));
     p->mark = 0;
+    *ret_qp = connected ? qp : NULL;
     if (connected) peer_mark_in(live, qp, id, cold->resv7);
     if (connected)
         p->src_node = qp->config.remote;
@@ -200,16 +206,34 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
     return true;
 }
 
+/* The adapter's verdict.  A packet that brings a queue pair further had the right PSN, so it is its peer's: only then
+ * the port that it came from is believed. */
+static void judge(struct live *live, struct live_qp *qp, pkt_t id, const struct wire_packet *w, ps_t now)
+{
+    uint32_t send, expected, expects;
+
+    if (qp == NULL || qp->peer_port || w->memory) {
+        nic_rx(live->nic, id, now, &live->io);
+        return;
+    }
+    uint32_t queued = nic_qp_queued(qp->nic);
+    nic_qp_psns(qp->nic, &send, &expected);
+    nic_rx(live->nic, id, now, &live->io);
+    nic_qp_psns(qp->nic, &send, &expects);
+    if (expects != expected || nic_qp_queued(qp->nic) != queued) qp_learn(qp, w);
+}
+
 void receive_packet(struct live *live, const struct wire_packet *w, bool forwarded, ps_t now)
 {
     pkt_t id = pktpool_get(&live->pool);
+    struct live_qp *qp;
     uint32_t payload_at;
 
     if (id == PKT_NONE) {
         live->own.rx_no_descriptor++;
         return;
     }
-    if (!admit(live, id, w, &payload_at)) {
+    if (!admit(live, id, w, &payload_at, &qp)) {
         pktpool_put(&live->pool, id);
         return;
     }
@@ -224,7 +248,7 @@ void receive_packet(struct live *live, const struct wire_packet *w, bool forward
         receive_multicast(live, id, w, payload, now);
         return;
     }
-    nic_rx(live->nic, id, now, &live->io);
+    judge(live, qp, id, w, now);
     peer_keep(live, request.dest_qp, payload, request.payload_bytes);
     perform(live, request.dest_qp, &request, w, payload, now);
     while (live->io.kept != PKT_NONE) { /* what waited for this one, each in its turn */
