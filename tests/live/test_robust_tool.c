@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "live/counters.h"
 #include "live/live_int.h"
 
 #define QPS_MAX 10000u
@@ -145,6 +146,19 @@ static unsigned fds(void)
     return count;
 }
 
+/* The devices of this process that others see the counters of. */
+static unsigned own_counters(void)
+{
+    struct live_counter_set *set;
+    unsigned count, own = 0;
+
+    if (live_counters_read(&set, &count) < 0) return 0;
+    for (unsigned i = 0; i < count; i++)
+        own += set[i].pid == (uint32_t)getpid();
+    free(set);
+    return own;
+}
+
 /* The child may not disturb us; it may open a device of its own. */
 static int forked(void)
 {
@@ -223,6 +237,14 @@ static void on_line(const char *word, const char *rest)
     } else if (strcmp(word, "close") == 0) {
         close_all();
         printf("ok\n");
+    } else if (strcmp(word, "counters") == 0) {
+        printf("%u\n", own_counters());
+    } else if (strcmp(word, "forged") == 0) {
+        live_enter(live);
+        printf("%llu\n", (unsigned long long)live->own.rx_forged);
+        live_leave(live);
+    } else if (strcmp(word, "shm") == 0) {
+        printf("%llu\n", (unsigned long long)live_wire_counters(live)->tx_shm_packets);
     } else if (strcmp(word, "lost") == 0) {
         printf("%llu %llu\n", (unsigned long long)live_wire_counters(live)->rx_overflow,
                (unsigned long long)live_counters(live)->implied_nak_seq_err);
