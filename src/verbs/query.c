@@ -162,6 +162,13 @@ int verbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 }
 
 /* Programs of old know the structure without port_cap_flags2, and perhaps without flags. */
+int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret)
+{
+    if (port != 1) return EINVAL;
+    *ret = live_device_of(live_of(context))->line_bps / 100000000u;
+    return 0;
+}
+
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
     return verbs_query_port(context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, flags));

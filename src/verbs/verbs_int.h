@@ -266,6 +266,9 @@ int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const st
 int verbs_qp_ex_init(struct vqp *qp, uint64_t operations);
 void verbs_qp_ex_release(struct vqp *qp);
 
+/* query.c: in units of 100 Mb/s */
+int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret);
+
 /* srq.c, ah.c, events.c */
 int verbs_get_srq_num(struct ibv_srq *, uint32_t *ret);
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *, struct ibv_srq_init_attr_ex *);

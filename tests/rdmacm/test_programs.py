@@ -223,7 +223,9 @@ class Exports(unittest.TestCase):
             return {line.split()[-1] for line in result.stdout.splitlines()}
 
         self.assertEqual(exported(DEBIAN) - exported(LIBRARY), set())
-        self.assertEqual(exported(LIBRARY) - exported(DEBIAN), {"getifaddrs"})
+        newer = {name for name in exported(LIBRARY) if name.endswith(("RDMACM_1.4", "RDMACM_1.5"))}
+        self.assertEqual(len(newer), 6)
+        self.assertEqual(exported(LIBRARY) - exported(DEBIAN) - newer, {"getifaddrs"})
 
 
 if __name__ == "__main__":
