@@ -84,7 +84,7 @@ struct live_mr;
 int live_mr_create(struct live *, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
                    struct live_mr **ret);
 int live_mr_change(struct live_mr *, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access);
-void live_mr_destroy(struct live_mr *);
+int live_mr_destroy(struct live_mr *);        /* -EBUSY: a window is bound to it */
 uint32_t live_mr_key(const struct live_mr *); /* lkey and rkey are one */
 
 struct live_mw;

@@ -73,7 +73,8 @@ struct live_mr {
 
 struct live_mw {
     struct live *live;
-    struct live *home; /* the shard that knows it: of the queue pair that last bound it */
+    struct live *home;  /* type 2: the shard that knows it: of the queue pair that last bound it */
+    struct nic_mr told; /* type 1: what all shards know; that of the last binding knows it from its queue pair */
     uint32_t key, pd;
     int type;
 };
@@ -221,7 +222,7 @@ struct live {
     unsigned shards;                     /* that there may be; the same in all */
     unsigned number;                     /* of this one */
     unsigned shard_next;                 /* of the first: for the next queue pair */
-    unsigned windows;                    /* of the first: of type 1 */
+    unsigned windows;                    /* of the first */
     bool taken;                          /* atomic: the thread does all the work, others only bring and fetch */
     bool lets_in;                        /* the thread is at work, and lets others in between */
     bool bursting;                       /* it did so with received packets in its hands: only posts may come in */
@@ -346,8 +347,10 @@ bool memory_scatter(struct live *live, const struct work *work, uint64_t offset,
 void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes);
 bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, uint64_t *ret_original);
 int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct nic_wr *wr);
-int memory_bring_home(struct live_mw *mw, struct live *shard); /* before it is bound there; no lock is held */
-int memory_tell(struct live *shard);                           /* a new shard the keys there are; the first is locked */
+void memory_bind_posted(struct live_qp *qp, const struct live_send *send, uint32_t key);
+void memory_bind_tell(struct live_qp *qp, const struct live_send *send); /* several shards; no lock is held */
+int memory_bring_home(struct live_mw *mw, struct live *shard);           /* before it is bound there; no lock is held */
+int memory_tell(struct live *shard); /* a new shard the keys there are; the first is locked */
 
 /* qp.c */
 void qp_learn(struct live_qp *qp, const struct wire_packet *packet); /* one that was taken: which port it came from */

@@ -255,9 +255,31 @@ int memory_tell(struct live *shard)
     const struct live *first = shard->first;
     int error = 0;
 
-    for (uint32_t i = 0; i < first->keys && error == 0; i++)
-        if (first->key[i].mr) error = region_tell_one(first->key[i].mr, shard, true);
+    for (uint32_t i = 0; i < first->keys && error == 0; i++) {
+        const struct key_slot *slot = &first->key[i];
+        if (slot->mr) error = region_tell_one(slot->mr, shard, true);
+        if (slot->mw && slot->mw->type == 1) error = nic_mr_set(shard->nic, &slot->mw->told);
+    }
     return error;
+}
+
+static bool window_on(const struct live_mw *mw, const struct live_mr *mr)
+{
+    for (unsigned i = 0; i < mw->live->shards; i++) {
+        const struct live *shard = mw->live->shard[i];
+        const struct nic_mr *known = shard ? nic_mr_find(shard->nic, mw->key) : NULL;
+        if (known && known->bytes && known->parent == mr->key) return true;
+    }
+    return false;
+}
+
+static bool region_has_window(const struct live_mr *mr)
+{
+    const struct live *first = mr->live;
+
+    for (uint32_t i = 0; i < first->keys && first->windows; i++)
+        if (first->key[i].mw && window_on(first->key[i].mw, mr)) return true;
+    return false;
 }
 
 int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
@@ -307,19 +329,44 @@ int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, ui
     return error;
 }
 
-void live_mr_destroy(struct live_mr *mr)
+int live_mr_destroy(struct live_mr *mr)
 {
     if (shard_enter_all(mr->live) == 0) {
+        if (region_has_window(mr)) {
+            shard_leave_all(mr->live);
+            return -EBUSY;
+        }
         region_tell(mr, false);
         mr->live->key[mr->key >> 8].mr = NULL;
         shard_leave_all(mr->live);
     }
     free(mr);
+    return 0;
 }
 
 uint32_t live_mr_key(const struct live_mr *mr)
 {
     return mr->key;
+}
+
+/* A window of type 1 is everybody's, one of type 2 its queue pair's.  `except` learns it from its own queue pair. */
+static int window_tell(const struct live_mw *mw, const struct nic_mr *told, const struct live *except)
+{
+    int error = 0;
+
+    if (mw->type == 2) return nic_mr_set(mw->home->nic, told);
+    for (unsigned i = 0; i < mw->live->shards && error == 0; i++)
+        if (mw->live->shard[i] && mw->live->shard[i] != except) error = nic_mr_set(mw->live->shard[i]->nic, told);
+    return error;
+}
+
+static void window_forget(const struct live_mw *mw, const struct live *except)
+{
+    const uint32_t keys[] = {mw->key, mw->told.key};
+
+    for (unsigned i = 0; i < mw->live->shards; i++)
+        for (unsigned k = 0; k < 2 && mw->live->shard[i] && mw->live->shard[i] != except; k++)
+            (void)nic_mr_set(mw->live->shard[i]->nic, &(struct nic_mr){.key = keys[k], .window = true});
 }
 
 int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
@@ -335,11 +382,12 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
     *mw = (struct live_mw){.live = live, .home = live, .pd = pd, .type = type};
     error = key_take(live, &mw->key);
     if (error == 0) {
-        struct nic_mr told = {.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
-        error = nic_mr_set(live->nic, &told);
+        mw->told = (struct nic_mr){.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
+        error = window_tell(mw, &mw->told, NULL);
+        if (error < 0) window_forget(mw, NULL);
     }
     if (error == 0) live->key[mw->key >> 8].mw = mw;
-    live->windows += error == 0 && type == 1;
+    live->windows += error == 0;
     shard_leave_all(live);
     if (error < 0)
         free(mw);
@@ -351,9 +399,9 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
 int live_mw_destroy(struct live_mw *mw)
 {
     if (shard_enter_all(mw->live) == 0) {
-        nic_mr_set(mw->home->nic, &(struct nic_mr){.key = mw->key, .window = true});
+        window_forget(mw, NULL);
         mw->live->key[mw->key >> 8].mw = NULL;
-        mw->live->windows -= mw->type == 1;
+        mw->live->windows--;
         shard_leave_all(mw->live);
     }
     free(mw);
@@ -365,9 +413,10 @@ uint32_t live_mw_key(const struct live_mw *mw)
     return mw->key;
 }
 
-/* A window is known to one shard: it is moved to that of the queue pair that is to bind it. */
+/* A window of type 2 is known to one shard: it is moved to that of the queue pair that is to bind it. */
 int memory_bring_home(struct live_mw *mw, struct live *shard)
 {
+    if (mw->type == 1) return 0;
     int error = shard_enter_all(mw->live);
 
     if (error < 0) return error;
@@ -398,7 +447,44 @@ int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct ni
         if (send->mw_key >> 8 != mw->key >> 8) return -EINVAL;
         wr->new_key = send->mw_key;
     } else {
-        wr->new_key = key_renew(mw->live, mw->key >> 8);
+        wr->new_key = (mw->key & ~255u) | (uint8_t)(mw->key + 1); /* what key_renew() answers */
     }
     return 0;
+}
+
+void memory_bind_posted(struct live_qp *qp, const struct live_send *send, uint32_t key)
+{
+    struct key_slot *slot = slot_of(qp->live, key);
+
+    send->mw->key = key;
+    if (send->mw->type == 1) slot->tag++;
+}
+
+/* What the region allows the window to be, as src/nic sees it when the queue pair comes to the request. */
+static bool window_fits(const struct live_qp *qp, const struct live_send *send)
+{
+    const struct live_mr *mr = send->mr;
+
+    if (send->mw_bytes == 0) return true;
+    if (mr->pd != qp->pd || !(mr->access & LIVE_MW_BIND)) return false;
+    if (send->mw_access & (NIC_REMOTE_WRITE | NIC_REMOTE_ATOMIC) && !(mr->access & LIVE_LOCAL_WRITE)) return false;
+    return send->mw_addr >= mr->iova && send->mw_bytes <= mr->bytes &&
+           send->mw_addr - mr->iova <= mr->bytes - send->mw_bytes;
+}
+
+/* The shard of the queue pair that binds a window of type 1 knows it when that is executed.  The others are told when
+ * it was posted: before the key is known to anybody who could use it. */
+void memory_bind_tell(struct live_qp *qp, const struct live_send *send)
+{
+    struct live_mw *mw = send->mw;
+
+    if (mw->type != 1 || !window_fits(qp, send) || shard_enter_all(mw->live) < 0) return;
+    window_forget(mw, qp->live);
+    mw->told.key = mw->key;
+    mw->told.va = send->mw_bytes ? send->mw_addr : 0;
+    mw->told.bytes = send->mw_bytes;
+    mw->told.rights = (uint8_t)(send->mw_bytes ? send->mw_access & NIC_REMOTE_ALL : 0);
+    mw->told.parent = send->mw_bytes ? send->mr->key : 0;
+    (void)window_tell(mw, &mw->told, qp->live); /* in the place of what was forgotten */
+    shard_leave_all(mw->live);
 }

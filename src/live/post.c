@@ -64,7 +64,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     error = nic_post_send(live->nic, qp->nic, &wr, now, &live->io);
     if (error < 0) return error;
     qp->send_next++;
-    if (wr.verb == NIC_BIND_MW) send->mw->key = wr.new_key;
+    if (wr.verb == NIC_BIND_MW) memory_bind_posted(qp, send, wr.new_key);
     return 0;
 }
 
@@ -85,6 +85,7 @@ int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
         progress_wake(live);
     }
     live_leave(live);
+    if (error == 0 && shard_many(live) && send->wr.verb == NIC_BIND_MW) memory_bind_tell(qp, send);
     return error;
 }
 

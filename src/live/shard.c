@@ -6,11 +6,10 @@
  * and other shards see it as they would see another process of this address, so nothing between two shards of a process
  * has to be agreed on.  The first is what callers hold; it keeps what a device has once: QP1, listeners, interface and
  * addresses, keys.  Others are opened when a queue pair is made for them.  Queue pairs go to the shards in turn; to the
- * first go datagrams (address handles are its), what uses a shared receive queue, and, once there is a memory window of
- * type 1, which any queue pair of its domain may use, all that are made after it.
+ * first go datagrams (address handles are its) and what uses a shared receive queue.
  *
- * Keys are the same in all shards.  They change while all are locked, and bytes move while one is: a region
- * that was deregistered is in nobody's hands.
+ * Keys are the same in all shards, but for windows of type 2, which belong to one queue pair.  They change while all
+ * are locked, and bytes move while one is: a region that was deregistered is in nobody's hands.
  *
  * Who works.  A program that polls and posts little does the work of a shard itself, as it does where there is one: no
  * thread has to be woken.  As soon as a burst comes in, or more is to be sent than one, the shard is `taken`: its
@@ -133,8 +132,7 @@ int shard_choose(struct live *first, const struct live_qp_init *init, struct liv
     }
     int error = live_enter(first);
     if (error < 0) return error;
-    if (init->transport != NIC_UD && init->srq == NULL && first->windows == 0)
-        number = first->shard_next++ % first->shards;
+    if (init->transport != NIC_UD && init->srq == NULL) number = first->shard_next++ % first->shards;
     /* one that cannot be had (slots and descriptors are limited) is done without */
     if (first->shard[number] == NULL && device_open_shard(first, number) < 0) number = 0;
     *ret = first->shard[number];

@@ -36,6 +36,7 @@ static struct subject subject_of(const struct live_event *event)
 /* The port's events are everybody's, an object's those of the context that made it. */
 static bool wants(void *owner, const struct live_event *event)
 {
+    if (event->kind == LIVE_EVENT_SQ_DRAINED && !atomic_load(&((struct vqp *)event->app)->tells_drained)) return false;
     return event->app == NULL || subject_of(event).context == owner;
 }
 

@@ -161,8 +161,13 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct vmr *mr = vmr_of(ibv);
 
+    int error = mr->imported ? 0 : -live_mr_destroy(mr->live);
+
+    if (error) {
+        errno = error;
+        return error;
+    }
     verbs_unshare(&mr->share);
-    if (!mr->imported) live_mr_destroy(mr->live);
     if (mr->dm != NULL) atomic_fetch_sub(&mr->dm->refs, 1);
     verbs_pd_put(ibv->pd);
     free(mr);

@@ -173,6 +173,6 @@ int verbs_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bin
     int error = verbs_bind_request(qp, mw, key, &bind->bind_info, &send);
 
     if (error == 0) error = -live_post_send(qp->live, &send, false);
-    if (error == 0) mw->rkey = key;
+    if (error == 0) mw->rkey = live_mw_key(send.mw);
     return error;
 }

@@ -114,6 +114,8 @@ static int modify(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned mask)
     error = verbs_transition(ibv->qp_type, from, to, mask);
     if (error == 0) error = range_check(qp, attr, mask);
     if (error == 0) error = translate(qp, attr, mask, &live);
+    if (to == IBV_QPS_SQD && from != to) /* it may be drained before the call returns */
+        atomic_store(&qp->tells_drained, mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
     if (error == 0) error = -live_qp_modify(qp->live, &live);
     if (error) return error;
     if (to == IBV_QPS_RESET) {
@@ -133,5 +135,6 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
     pthread_mutex_lock(&qp->lock);
     error = modify(qp, attr, (unsigned)mask);
     pthread_mutex_unlock(&qp->lock);
+    if (error) errno = error; /* programs print it, whatever the call answers */
     return error;
 }

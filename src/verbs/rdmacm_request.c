@@ -75,7 +75,7 @@ static void on_request(const struct cm_event *event)
     copy_private(told, &event->msg, RDMACM_HEADER_BYTES);
     if (!sidr) {
         struct rdma_conn_param *conn = &told->pub.param.conn;
-        if (event->msg.mtu >= IBV_MTU_256 && event->msg.mtu <= IBV_MTU_4096) id->mtu = event->msg.mtu;
+        if (event->msg.mtu >= IBV_MTU_256 && event->msg.mtu < id->mtu) id->mtu = event->msg.mtu; /* the smaller */
         conn->responder_resources = id->responder_resources = event->msg.initiator_depth;
         conn->initiator_depth = id->initiator_depth = event->msg.responder_resources;
         conn->flow_control = event->msg.flow_control;

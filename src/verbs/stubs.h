@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of rdma-core's private symbols, by what their stubs answer: stubs.c has them for the drivers of its releases
- * up to 56, stubs_later.c for those of later ones. */
+/* The names of rdma-core's private symbols, by what their stubs answer: stubs.c has them for the drivers of its
+ * releases up to 56, stubs_later.c for those of later ones. */
 #ifndef ROCELAB_VERBS_STUBS_H
 #define ROCELAB_VERBS_STUBS_H
 

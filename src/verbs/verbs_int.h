@@ -170,6 +170,7 @@ struct vqp {
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr; /* as modified */
     struct vgroup *groups;
+    atomic_bool tells_drained; /* en_sqd_async_notify of the last way into SQD */
     uint32_t async_taken;
     pthread_mutex_t lock; /* attr, groups */
     pthread_mutex_t build_lock;

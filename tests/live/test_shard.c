@@ -470,20 +470,48 @@ static void test_window_moves(void **state)
     assert_int_equal(live_mw_destroy(mw), 0);
 }
 
-/* Where a window of type 1 is, which any queue pair may use, new queue pairs are together. */
+static void bind_window(unsigned q, struct live_mw *mw, unsigned bytes)
+{
+    struct live_send bind = {.wr = {.verb = NIC_BIND_MW, .flags = NIC_SIGNALED},
+                             .mw = mw,
+                             .mr = side[1].mr,
+                             .mw_addr = (uintptr_t)side[1].memory + QPS * SLOT,
+                             .mw_bytes = bytes,
+                             .mw_access = NIC_REMOTE_WRITE};
+    assert_int_equal(live_post_send(side[1].qp[q], &bind, false), 0);
+    assert_int_equal(wait_any(1).status, NIC_SUCCESS);
+}
+
+/* A window of type 1, bound through any queue pair: every queue pair may use it, and none the key it had before. */
 static void test_window_of_all(void **state)
 {
-    struct live_qp *qp[2];
     struct live_mw *mw;
 
     (void)state;
-    assert_int_equal(live_mw_create(side[0].live, PD, 1, &mw), 0);
-    for (int i = 0; i < 2; i++) {
-        make_qp(&side[0], side[0].cq, &qp[i]);
-        assert_ptr_equal(qp[i]->live, side[0].live);
+    assert_int_equal(live_mw_create(side[1].live, PD, 1, &mw), 0);
+    for (unsigned binder = 0; binder < SHARDS; binder++) {
+        uint32_t before = live_mw_key(mw);
+        bind_window(binder, mw, QPS * SLOT);
+        assert_int_not_equal(live_mw_key(mw), before);
+        assert_int_equal(live_mr_destroy(side[1].mr), -EBUSY);
+        for (unsigned q = 0; q < 2 * SHARDS; q++) {
+            fill(side[0].memory + q * SLOT, 4096, q + binder);
+            assert_int_equal(post(0, q, NIC_WRITE, 0, 4096, live_mr_key(side[0].mr), live_mw_key(mw)), 0);
+            assert_int_equal(wait_any(0).status, NIC_SUCCESS);
+            assert_true(right(side[1].memory + (QPS + q) * SLOT, 4096, q + binder));
+        }
+        for (unsigned i = 0; i < SHARDS; i++) {
+            assert_int_equal(shard_enter_all(side[1].live), 0);
+            assert_null(nic_mr_find(side[1].live->shard[i]->nic, before));
+            shard_leave_all(side[1].live);
+        }
     }
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(live_qp_destroy(qp[i]), 0);
+    bind_window(0, mw, 0); /* to nothing */
+    for (unsigned i = 0; i < SHARDS; i++) {
+        assert_int_equal(shard_enter_all(side[1].live), 0);
+        assert_int_equal(nic_mr_find(side[1].live->shard[i]->nic, live_mw_key(mw))->bytes, 0);
+        shard_leave_all(side[1].live);
+    }
     assert_int_equal(live_mw_destroy(mw), 0);
 }
 

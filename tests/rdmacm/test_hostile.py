@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forged connection messages against a living server: a flood of requests, and requests in another's name."""
+import fcntl
 import multiprocessing
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -15,6 +17,7 @@ TOOL = os.environ["ROCELAB_CM_TOOL"]
 HOST = "127.0.0.1"
 CM_PORT = 5000
 SERVICE = 0x01060000 + CM_PORT
+SIOCSIFMTU = 0x8922
 FLOOD_MB = 64  # more than an idle server has by this much would not be bounded
 
 
@@ -133,6 +136,26 @@ class Stale(unittest.TestCase):
             body = self.expect(wire.DREQ)
             self.assertEqual(struct.unpack(">III", body[:12]), (self.remote_id, self.ID, self.QPN << 8))
         visit(self)
+
+
+class Mtu(unittest.TestCase):
+    def test_the_smaller_one(self):
+        """A REQ of 4096 to an interface of 1500 connects."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            def set_mtu(mtu):
+                fcntl.ioctl(sock, SIOCSIFMTU, struct.pack("16sI12x", b"lo", mtu))
+
+            set_mtu(1500)
+            try:
+                serve(self)
+                peer = wire.Sender("127.0.0.2", HOST, answers=True)
+                self.addCleanup(peer.close)
+                peer.send(wire.request(SERVICE, 5, 6, "127.0.0.2", HOST, mtu=5))
+                heard = peer.hear(LIMIT)
+                self.assertIsNotNone(heard)
+                self.assertEqual(heard[0], wire.REP)
+            finally:
+                set_mtu(65536)
 
 
 if __name__ == "__main__":

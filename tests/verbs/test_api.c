@@ -274,6 +274,7 @@ static void test_windows(void **state)
 {
     struct lab lab;
     struct ibv_mw *one, *two;
+    struct ibv_qp *idle;
     struct ibv_mw_bind bind;
     struct ibv_send_wr wr, *bad;
     struct ibv_sge sge;
@@ -289,6 +290,10 @@ static void test_windows(void **state)
     bind = (struct ibv_mw_bind){.wr_id = 1,
                                 .send_flags = IBV_SEND_SIGNALED,
                                 .bind_info = {lab.mr, (uintptr_t)lab.memory + 32768, 4096, IBV_ACCESS_REMOTE_WRITE}};
+    idle = make_qp(&lab, IBV_QPT_RC); /* in RESET: refused, and the key stays the one the adapter has */
+    assert_int_equal(ibv_bind_mw(idle, one, &bind), EINVAL);
+    assert_int_equal(one->rkey, before);
+    assert_int_equal(ibv_destroy_qp(idle), 0);
     assert_int_equal(ibv_bind_mw(lab.b, one, &bind), 0);
     assert_int_not_equal(one->rkey, before);
     assert_int_equal(take(&lab).status, IBV_WC_SUCCESS);
@@ -318,7 +323,9 @@ static void test_windows(void **state)
                               .wr = {.rdma = {(uintptr_t)lab.memory + 40960, ibv_inc_rkey(two->rkey)}}};
     assert_int_equal(ibv_post_send(lab.a, &wr, &bad), 0); /* the window may be read only */
     assert_int_equal(take(&lab).status, IBV_WC_REM_ACCESS_ERR);
+    assert_int_equal(ibv_dereg_mr(lab.mr), EBUSY); /* both are bound to it */
     assert_int_equal(ibv_dealloc_mw(one), 0);
+    assert_int_equal(ibv_dereg_mr(lab.mr), EBUSY);
     assert_int_equal(ibv_dealloc_mw(two), 0);
     lab_close(&lab);
 }
@@ -367,7 +374,9 @@ static void test_modify_refuses(void **state)
     lab_open(&lab, IBV_QPT_RC);
     qp = make_qp(&lab, IBV_QPT_RC);
     attr.port_num = 2;
+    errno = 0;
     assert_int_equal(ibv_modify_qp(qp, &attr, mask), EINVAL);
+    assert_int_equal(errno, EINVAL);
     attr.port_num = 1;
     assert_int_equal(ibv_modify_qp(qp, &attr, mask & ~IBV_QP_PORT), EINVAL);
     assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
@@ -678,6 +687,7 @@ static void test_events_of_ones_own(void **state)
     other = ibv_import_device(dup(lab.context->cmd_fd));
     assert_non_null(other);
     assert_int_equal(fcntl(other->async_fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(ibv_modify_qp(lab.b, &attr, IBV_QP_STATE), 0); /* who does not ask is not told */
     assert_int_equal(ibv_modify_qp(lab.a, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
     do {
         assert_int_equal(ibv_get_async_event(lab.context, &event), 0);
