@@ -498,6 +498,16 @@ static bool slot_has_address(const struct registry *registry, uint32_t slot, con
     return false;
 }
 
+int32_t registry_pid_at(struct registry *registry, uint32_t slot, const struct pkt_addr *address)
+{
+    int32_t pid = 0;
+    if (registry_lock(registry, true) < 0) return 0;
+    if (slot_alive(registry, slot) && slot_has_address(registry, slot, address, scope_of(registry, address)))
+        pid = registry->shared->slot[slot].pid;
+    registry_unlock(registry);
+    return pid;
+}
+
 static bool slots_share_address(const struct registry *registry, uint32_t a, uint32_t b)
 {
     const struct shared *shared = registry->shared;

@@ -51,6 +51,9 @@ int32_t registry_pid(struct registry *, uint32_t slot);
  * the same ones); 0: none. */
 uint32_t registry_life(struct registry *, uint32_t slot);
 
+/* The same where it receives at the address too. */
+int32_t registry_pid_at(struct registry *, uint32_t slot, const struct pkt_addr *address);
+
 /* CM: this slot answers requests for a service id, on one address, or on all those it has joined: of both families
  * (NULL) or of one (0.0.0.0, ::).
  * -EADDRINUSE: another that shares an address with it does; -ENOSPC. */

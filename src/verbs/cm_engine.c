@@ -408,6 +408,13 @@ void cm_doubt(struct cm_conn *conn, uint64_t now_ns)
     cm_arm(conn, now_ns + (REPEAT_FIRST_NS << conn->doubts++));
 }
 
+void cm_peer_gone(struct cm_conn *conn, uint64_t now_ns)
+{
+    if (conn->state != CM_ESTABLISHED && conn->state != CM_DREQ_SENT && conn->state != CM_REP_SENT) return;
+    cm_event(conn, CM_EVENT_DISCONNECTED, conn->app, 0, NULL);
+    cm_wait_out(conn, CM_TIMEWAIT, now_ns);
+}
+
 void cm_heard(struct cm_conn *conn)
 {
     if (conn->doubts == 0 || conn->state != CM_ESTABLISHED) return;
@@ -612,6 +619,11 @@ const struct cm_msg *cm_conn_request(const struct cm_conn *conn)
 const struct cm_msg *cm_conn_reply(const struct cm_conn *conn)
 {
     return &conn->reply;
+}
+
+uint32_t cm_conn_remote_id(const struct cm_conn *conn)
+{
+    return conn->remote_id;
 }
 
 uint32_t cm_conn_qpn(const struct cm_conn *conn)

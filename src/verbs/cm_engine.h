@@ -97,6 +97,8 @@ int cm_reject(struct cm_conn *, uint16_t reason, const void *private_data, size_
 int cm_establish(struct cm_conn *, uint64_t now_ns); /* RTU */
 int cm_notice(struct cm_conn *, uint64_t now_ns);    /* data came before the RTU */
 int cm_disconnect(struct cm_conn *, uint64_t now_ns);
+/* Whoever holds the machine knows that the peer is gone: as if its DREQ had come. */
+void cm_peer_gone(struct cm_conn *, uint64_t now_ns);
 void cm_heard(struct cm_conn *); /* the peer lives, and so does the connection */
 /* The program is through with it: what the peer must know is sent, no event follows, the machine frees it in time. */
 void cm_release(struct cm_conn *, uint64_t now_ns);
@@ -106,6 +108,7 @@ void cm_conn_set_slot(struct cm_conn *, uint32_t slot); /* of a REQUEST, before 
 const struct cm_peer *cm_conn_peer(const struct cm_conn *);
 const struct cm_msg *cm_conn_request(const struct cm_conn *); /* the REQ, sent or received */
 const struct cm_msg *cm_conn_reply(const struct cm_conn *);   /* the REP, sent or received; 0 before */
+uint32_t cm_conn_remote_id(const struct cm_conn *);           /* 0: not known yet */
 uint32_t cm_conn_qpn(const struct cm_conn *);                 /* of our queue pair */
 bool cm_conn_connected(const struct cm_conn *);
 unsigned cm_conns(const struct cm_engine *); /* that exist, waiting ones too */

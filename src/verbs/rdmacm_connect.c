@@ -233,6 +233,7 @@ int rdma_establish(struct rdma_cm_id *pub)
     if (pub->qp != NULL) return rdmacm_fail(EINVAL); /* done by us */
     pthread_mutex_lock(&rdmacm.lock);
     error = id->conn == NULL ? -EINVAL : cm_establish(id->conn, rdmacm_now_ns());
+    if (error == 0) rdmacm_peer_connected(id);
     if (error == 0) rdmacm_flush();
     pthread_mutex_unlock(&rdmacm.lock);
     return error < 0 ? rdmacm_fail(-error) : 0;

@@ -41,8 +41,11 @@ static atomic_bool leaving; /* the process ends */
 static sem_t left;          /* and the thread is through */
 static pid_t owner;         /* a child that was made without fork()'s handlers is not the process that ends */
 
-struct rdmacm rdmacm = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .acknowledged = PTHREAD_COND_INITIALIZER, .wake_fd = -1, .netlink_fd = -1};
+struct rdmacm rdmacm = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .acknowledged = PTHREAD_COND_INITIALIZER,
+                        .wake_fd = -1,
+                        .netlink_fd = -1,
+                        .look_ns = CM_NEVER};
 
 int rdmacm_fail(int error)
 {
@@ -209,6 +212,7 @@ static int wait_ms(void)
     uint64_t deadline_ns = cm_deadline(rdmacm.engine), now_ns = rdmacm_now_ns();
 
     if (cm_has_send(rdmacm.engine)) return 1;
+    if (rdmacm.look_ns < deadline_ns) deadline_ns = rdmacm.look_ns;
     if (deadline_ns == CM_NEVER) return -1;
     if (deadline_ns <= now_ns) return 0;
     return (int)((deadline_ns - now_ns) / 1000000 % 1000000) + 1;
@@ -269,6 +273,7 @@ static void *run(void *unused)
         if (fds[1].revents & POLLIN) netlink_changed();
         for (struct rdevice *d = rdmacm.devices; d != NULL; d = d->next)
             receive(d);
+        rdmacm_peers_look(rdmacm_now_ns());
         cm_tick(rdmacm.engine, rdmacm_now_ns());
         rdmacm_flush();
         (void)eventfd_read(rdmacm.wake_fd, &value); /* the flush was our own */
@@ -283,6 +288,7 @@ static void forked(void)
     pthread_mutex_init(&rdmacm.lock, NULL);
     pthread_cond_init(&rdmacm.acknowledged, NULL);
     rdmacm.wake_fd = rdmacm.netlink_fd = -1;
+    rdmacm.look_ns = CM_NEVER;
     atomic_store(&leaving, false);
 }
 

@@ -41,6 +41,7 @@ void rdmacm_id_free(struct rid *id)
     for (struct rid *other = rdmacm.ids; id->backlog > 0 && other != NULL; other = other->next)
         if (other->listener == id) other->listener = NULL;
     if (id->listener != NULL) id->listener->waiting--;
+    rdmacm_peer_forget(id);
     if (id->conn != NULL) cm_release(id->conn, rdmacm_now_ns());
     rdmacm_unbind(id);
     *id->link = id->next;

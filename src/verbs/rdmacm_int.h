@@ -72,6 +72,8 @@ struct rid {
     uint64_t service_id;
     uint32_t taken, acknowledged; /* events */
     uint32_t psn, qkey;
+    int32_t peer_pid; /* the process at the other end, where it is one of this machine */
+    bool peer_watched, peer_missed;
     uint64_t heard; /* of its queue pair, when its connection was last doubted */
     int backlog, waiting;
     uint8_t gid_index, mtu;
@@ -93,6 +95,8 @@ struct rdmacm {
     struct rid *ids;
     int wake_fd, netlink_fd;
     uint32_t next_port;
+    uint64_t look_ns; /* when peers are looked at next; CM_NEVER */
+    unsigned peers_watched;
     bool running, every_device;
 };
 extern struct rdmacm rdmacm;
@@ -139,6 +143,11 @@ int rdmacm_complete(struct rid *id); /* of a synchronous id: waits for the event
 struct rid *rdmacm_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
                           enum ibv_qp_type type); /* locked */
 void rdmacm_id_free(struct rid *id);              /* locked */
+
+/* rdmacm_peers.c; locked */
+void rdmacm_peer_connected(struct rid *id); /* the id is connected: is its peer of this machine? */
+void rdmacm_peer_forget(struct rid *id);
+void rdmacm_peers_look(uint64_t now_ns);
 
 /* rdmacm_request.c */
 void rdmacm_on_event(const struct cm_event *event); /* locked */

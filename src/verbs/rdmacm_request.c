@@ -146,6 +146,7 @@ void rdmacm_on_event(const struct cm_event *event)
         on_sidr_reply(id, event);
         return;
     case CM_EVENT_ESTABLISHED:
+        rdmacm_peer_connected(id);
         rdmacm_queue(id, RDMA_CM_EVENT_ESTABLISHED, 0);
         return;
     case CM_EVENT_REJECTED:
@@ -158,6 +159,7 @@ void rdmacm_on_event(const struct cm_event *event)
         rdmacm_queue(id, RDMA_CM_EVENT_UNREACHABLE, event->status);
         return;
     case CM_EVENT_DISCONNECTED:
+        rdmacm_peer_forget(id);
         rdmacm_queue(id, RDMA_CM_EVENT_DISCONNECTED, 0);
         return;
     case CM_EVENT_DOUBTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forged connection messages against a living server: a flood of requests, and requests in another's name."""
+"""Connections that are disturbed: a flood of requests, requests in another's name, peers that are killed."""
 import fcntl
 import multiprocessing
 import os
@@ -136,6 +136,30 @@ class Stale(unittest.TestCase):
             body = self.expect(wire.DREQ)
             self.assertEqual(struct.unpack(">III", body[:12]), (self.remote_id, self.ID, self.QPN << 8))
         visit(self)
+
+
+class Killed(unittest.TestCase):
+    """An idle peer is killed: the other side is told, whichever it was."""
+
+    def test_client(self):
+        serving = serve(self)
+        client = start("connect", HOST, str(CM_PORT))
+        self.addCleanup(finish, client)
+        self.assertEqual(client.stdout.readline(), "connected\n")
+        client.kill()
+        said = ""
+        while "DISCONNECTED" not in said:
+            said = serving.stdout.readline()
+            self.assertNotEqual(said, "")
+
+    def test_server(self):
+        serving = serve(self)
+        client = start("connect", HOST, str(CM_PORT))
+        self.addCleanup(finish, client)
+        self.assertEqual(client.stdout.readline(), "connected\n")
+        serving.kill()
+        self.assertEqual(client.stdout.readline(), "RDMA_CM_EVENT_DISCONNECTED\n")
+        self.assertEqual(client.wait(LIMIT), 3)
 
 
 class Mtu(unittest.TestCase):
