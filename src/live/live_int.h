@@ -61,6 +61,7 @@ struct path {
     uint8_t net;
     uint8_t peer;   /* enum peer: who is at its end */
     uint8_t offers; /* made while that is unknown */
+    bool offered;   /* by the peer: its requests were marked, so ours answer with marks */
     uint32_t users;
 };
 

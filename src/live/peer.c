@@ -4,11 +4,17 @@
  * only what is missing is sent again.  With all others it is go-back-N, as the standard has it.
  *
  * Adapters of ours tell each other in the seven reserved bits beside the BTH's ACK request, which others send as 0 and
- * ignore (volume 1, 9.2).  A queue pair whose peer is not known offers: its first few requests carry the mark, the
- * rest do not.  Whoever sees a mark knows, and marks what it sends from then on: responses too, so that the one who
- * offered learns it without a loss.  So a foreign peer sees a few requests with bits that it ignores, and after
- * them, or as soon as its first packet shows it for what it is (an IP identification that none of ours would have),
- * none at all.
+ * ignore (volume 1, 9.2); nic.h has the marks.  Both ends must have shown what they are before anything is kept:
+ *
+ * 1. A requester that does not know its peer offers: its first few requests carry MARK_OFFER, the rest nothing.
+ * 2. Who sees an offer marks its responses.
+ * 3. A requester that sees a marked response to something it sent knows, and from then on its requests carry the mark
+ *    of their connection.  Those alone are kept ahead of their turn.
+ *
+ * So a peer that copies reserved bits into its answers is taken for what it is: it answers with offers.  A
+ * foreign peer sees a few requests with bits that it ignores, and after them, or as soon as its first packet shows it
+ * for what it is (an IP identification that none of ours would have), none at all.  Whoever means something else by
+ * these bits in a later version offers and answers with other marks, and gets go-back-N.
  *
  * What is known belongs to the path: all processes of an address are of one kind, since they share its UDP port.
  *
@@ -22,26 +28,27 @@
 #include "live/live_int.h"
 #include "packet/opcode.h"
 
-#define MARK_OURS 0x51u /* says nothing else; its neighbours, NIC_MARK_*, say it too */
+#define MARK_OFFER 0x31u /* version 1 */
 #define OFFERS 16u
 #define KEPT_MAX 16384u
 #define KEPT_BYTES 4096u                 /* the largest MTU */
 #define DESCRIPTORS_LEAST (2 * LIVE_QPS) /* left free: an ACK and a NAK of each queue pair */
 
-_Static_assert(MARK_OURS + 1 == NIC_MARK_KEPT && NIC_MARK_KEPT + 1 == NIC_MARK_NOT_KEPT &&
-                   NIC_MARK_NOT_KEPT + 1 == NIC_MARK_GAP && NIC_MARK_GAP + 1 == NIC_MARK_ALSO,
-               "a row");
 _Static_assert(DESCRIPTORS_LEAST < LIVE_POOL, "something can be kept");
 
 uint8_t peer_mark_out(const struct live *live, struct path *path, const struct pkt *p)
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
-    if (live->env.recovery != NIC_SELECTIVE || info->transport != OP_RC) return 0;
-    if (path->peer == PEER_OURS) return p->mark || !(info->flags & OP_RESPONSE) ? p->mark : MARK_OURS;
-    if (path->peer == PEER_FOREIGN || p->mark == 0 || path->offers == OFFERS) return 0;
+    if (live->env.recovery != NIC_SELECTIVE || info->transport != OP_RC || path->peer == PEER_FOREIGN) return 0;
+    if (info->flags & OP_RESPONSE) {
+        if (path->peer != PEER_OURS && !path->offered) return 0;
+        return p->mark ? p->mark : NIC_MARK_OURS;
+    }
+    if (path->peer == PEER_OURS || p->mark == 0) return p->mark;
+    if (path->offers == OFFERS) return 0;
     path->offers++;
-    return p->mark;
+    return MARK_OFFER;
 }
 
 static bool kept_room(struct live *live, pkt_t id)
@@ -60,20 +67,28 @@ void peer_release(struct live *live)
     live->kept = NULL;
 }
 
+static void response_in(struct path *path, const struct live_qp *qp, struct pkt *p, uint8_t mark)
+{
+    if (mark < NIC_MARK_OURS || mark > NIC_MARK_ALSO) return;
+    if (nic_qp_awaits(qp->nic, p->psn)) path->peer = PEER_OURS;
+    if (path->peer == PEER_OURS && mark != NIC_MARK_OURS) p->mark = mark;
+}
+
 void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark)
 {
     struct pkt *p = &live->pool.hot[id];
     struct path *path = &live->path[qp->path];
+    bool agreed = (mark & ~NIC_MARK_REQUEST_BITS) == NIC_MARK_REQUEST;
 
     p->mark = 0;
     if (live->env.recovery != NIC_SELECTIVE || qp->config.transport != NIC_RC) return;
-    if (mark >= MARK_OURS && mark <= NIC_MARK_ALSO)
-        path->peer = PEER_OURS;
-    else if (path->peer == PEER_UNKNOWN && qp->foreign)
-        path->peer = PEER_FOREIGN;
-    if (mark < NIC_MARK_KEPT || mark > NIC_MARK_ALSO) return;
-    bool response = opcode_info(p->opcode)->flags & OP_RESPONSE;
-    if (response || (mark == NIC_MARK_KEPT && kept_room(live, id))) p->mark = mark;
+    if (path->peer == PEER_UNKNOWN && qp->foreign) path->peer = PEER_FOREIGN;
+    if (opcode_info(p->opcode)->flags & OP_RESPONSE) {
+        response_in(path, qp, p, mark);
+    } else if (mark == MARK_OFFER || agreed) {
+        path->offered = true;
+        if (agreed && kept_room(live, id)) p->mark = mark;
+    }
 }
 
 void peer_keep(struct live *live, uint32_t qpn, const uint8_t *payload, uint32_t bytes)

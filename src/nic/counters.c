@@ -50,6 +50,13 @@ struct nic_qp *nic_qp_find(struct nic *nic, uint32_t qpn)
     return qp_find(nic, qpn);
 }
 
+bool nic_qp_awaits(const struct nic_qp *qp, uint32_t psn)
+{
+    uint32_t wide = psn_wide(psn, qp->una);
+
+    return psn_diff(wide, qp->una) >= 0 && psn_diff(wide, qp->high) < 0;
+}
+
 uint32_t nic_qp_number(const struct nic_qp *qp)
 {
     return qp->qpn;

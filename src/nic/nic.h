@@ -211,14 +211,25 @@ struct nic_qp_config {
 #define NIC_RETRY_FOREVER 255u
 size_t nic_selective_bytes(uint32_t packets);
 
-/* nic_config.keeps_payload: pkt.mark.  Of a request: NAKs that name a trigger are understood.  Of a NAK: the trigger is
- * where the AETH has the MSN, and was kept or not.  Adapters of others have 0 here (volume 1, 9.2: reserved). */
-#define NIC_MARK_KEPT 0x52u
-#define NIC_MARK_NOT_KEPT 0x53u
-/* Of a NAK: all from its PSN up to the trigger is missing; it acknowledges nothing (reorder.c). */
-#define NIC_MARK_GAP 0x54u
-/* Of an ACK: the trigger has arrived too, out of order. */
-#define NIC_MARK_ALSO 0x55u
+/*
+ * nic_config.keeps_payload: pkt.mark, what adapters of ours tell each other.  Those of others have 0 there (volume 1,
+ * 9.2: reserved).  No request has the mark of a response, so one who copies what came into its answer says nothing by
+ * it.
+ *
+ * Of a request: it may be kept ahead of its turn, and NAKs that name packets are understood.  Five bits are the
+ * connection's own, made of its first PSN and queue pair number, which both ends know and a stranger does not.
+ */
+#define NIC_MARK_REQUEST 0x60u
+#define NIC_MARK_REQUEST_BITS 0x1fu
+/* Of a response, in version 1 of what they mean; another version takes the next eight. */
+#define NIC_MARK_OURS 0x41u /* nothing else */
+/* A NAK: the trigger is where the AETH has the MSN, and was kept or not. */
+#define NIC_MARK_KEPT 0x42u
+#define NIC_MARK_NOT_KEPT 0x43u
+/* A NAK: all from its PSN up to the trigger is missing; it acknowledges nothing (reorder.c). */
+#define NIC_MARK_GAP 0x44u
+/* An ACK: the trigger has arrived too, out of order. */
+#define NIC_MARK_ALSO 0x45u
 
 #define NIC_AS_QP 255u /* acknowledgements travel in the class of their QP */
 
@@ -413,6 +424,8 @@ void nic_cq_forget(struct nic *nic, struct nic_cq *cq);
 struct nic_counters *nic_counters(struct nic *nic);
 struct nic_qp *nic_qp_find(struct nic *nic, uint32_t qpn); /* NULL: no such */
 uint32_t nic_qp_number(const struct nic_qp *qp);
+/* A response of this PSN (24 bits) would answer something that was sent and not acknowledged. */
+bool nic_qp_awaits(const struct nic_qp *qp, uint32_t psn);
 uint32_t nic_qp_count(const struct nic *nic);
 enum nic_state nic_qp_state(const struct nic_qp *qp);
 void *nic_qp_app(const struct nic_qp *qp);

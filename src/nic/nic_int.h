@@ -150,6 +150,8 @@ struct nic_qp {
     bool drop_message; /* UC: until the next first packet */
     bool repeats;      /* requester: what is missing alone is sent again (selective, and the peer keeps the rest) */
     uint8_t naks;      /* in the control queue */
+    uint8_t mark;      /* of its requests: NIC_MARK_REQUEST and the connection's bits */
+    uint8_t peer_mark; /* of its peer's */
     uint32_t ack_id;   /* an ACK still in the control queue that may be merged with the next */
     uint32_t nak_id;   /* the newest NAK still in the control queue, or PKT_NONE */
     uint32_t resource_next, resource_tail;

@@ -181,6 +181,15 @@ static void path_take(const struct nic *nic, struct nic_qp *qp, const struct nic
     qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
 }
 
+/* The mark of requests to this QP that begin with this PSN. */
+static uint8_t request_mark(uint32_t first_psn, uint32_t dest_qp)
+{
+    uint32_t mixed = (first_psn & PSN_MASK) * 0x9e3779b1u ^ dest_qp * 0x85ebca6bu;
+
+    return (uint8_t)(NIC_MARK_REQUEST | mixed >> 27);
+}
+_Static_assert(NIC_MARK_REQUEST_BITS == UINT32_MAX >> 27, "so many bits are the connection's");
+
 /* Congestion control from the start: of a new connection, or of one that was reset. */
 static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config *config)
 {
@@ -213,6 +222,8 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     }
     qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
     qp->epsn = qp->message_psn = qp->recv_done_psn = config->expect_psn & PSN_MASK;
+    qp->mark = request_mark(config->send_psn, config->remote_qp);
+    qp->peer_mark = request_mark(config->expect_psn, qp->qpn);
     qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
     qp->rto_at = qp->rnr_at = qp->cnp_due = PS_NEVER;
     qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
@@ -491,7 +502,10 @@ int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config
         config->prio >= NIC_PRIOS)
         return -EINVAL;
     if (mask & NIC_SET_SEND_PSN && qp->state >= NIC_RTS) return -EINVAL;
-    if (mask & NIC_SET_SEND_PSN) qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
+    if (mask & NIC_SET_SEND_PSN) {
+        qp->una = qp->nxt = qp->high = qp->post = config->send_psn & PSN_MASK;
+        qp->mark = request_mark(config->send_psn, qp->remote_qp);
+    }
     if (mask & NIC_SET_RETRY) qp->retry = qp->retry_left = config->retry;
     if (mask & NIC_SET_RNR_RETRY) qp->rnr_retry = qp->rnr_left = config->rnr_retry;
     if (mask & NIC_SET_MIN_RNR) qp->min_rnr_timer = config->min_rnr_timer;

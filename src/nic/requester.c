@@ -51,7 +51,7 @@ static void fill_headers(struct nic *nic, struct nic_qp *qp, struct pkt *p, cons
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
-    if (qp->selective && nic->config.keeps_payload) p->mark = NIC_MARK_KEPT;
+    if (qp->selective && nic->config.keeps_payload) p->mark = qp->mark;
     if (info->flags & OP_RETH || qp->selective) { /* in selective repeat each packet names its own place */
         p->rdma.va = (wr->verb >= NIC_WRITE ? wr->remote_va : 0) + offset;
         p->rdma.rkey = wr->rkey;

@@ -406,7 +406,7 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
     struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE};
 
     nic->counters.out_of_sequence++;
-    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == NIC_MARK_KEPT)) {
+    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == qp->peer_mark)) {
         uint32_t known = s->kept[psn & s->mask];
         bool twin = known && io->pool->hot[known - 1].psn == (psn & PSN_MASK);
         if (psn - qp->epsn > s->mask || twin) {

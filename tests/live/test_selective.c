@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,7 @@
 
 #define MEGABYTE (1u << 20)
 #define OFFERS 16u
+#define OFFER 0x31u
 
 struct outcome {
     uint64_t lost, again;
@@ -86,7 +88,7 @@ static void test_marks(void **state)
 {
     static struct live live;
     struct path path = {.peer = PEER_UNKNOWN};
-    struct pkt request = {.kind = PKT_ROCE, .opcode = OPCODE_RC_WRITE_ONLY, .mark = NIC_MARK_KEPT};
+    struct pkt request = {.kind = PKT_ROCE, .opcode = OPCODE_RC_WRITE_ONLY, .mark = NIC_MARK_REQUEST + 7};
     struct pkt ack = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ACK}, nak = ack;
     struct pkt datagram = {.kind = PKT_ROCE, .opcode = OPCODE_UD_SEND_ONLY};
 
@@ -95,14 +97,16 @@ static void test_marks(void **state)
     live.env.recovery = NIC_SELECTIVE;
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0); /* nobody has asked */
     for (unsigned i = 0; i < 2 * OFFERS; i++)
-        assert_int_equal(peer_mark_out(&live, &path, &request), i < OFFERS ? NIC_MARK_KEPT : 0);
-    path.peer = PEER_OURS;
-    assert_int_equal(peer_mark_out(&live, &path, &request), NIC_MARK_KEPT);
+        assert_int_equal(peer_mark_out(&live, &path, &request), i < OFFERS ? OFFER : 0);
+    path.offered = true; /* it is answered, and not believed yet */
+    assert_int_equal(peer_mark_out(&live, &path, &request), 0);
+    assert_int_equal(peer_mark_out(&live, &path, &ack), NIC_MARK_OURS);
+    path = (struct path){.peer = PEER_OURS};
+    assert_int_equal(peer_mark_out(&live, &path, &request), NIC_MARK_REQUEST + 7);
     assert_int_equal(peer_mark_out(&live, &path, &nak), NIC_MARK_NOT_KEPT);
-    uint8_t ours = peer_mark_out(&live, &path, &ack);
-    assert_true(ours != 0 && ours != NIC_MARK_KEPT && ours != NIC_MARK_NOT_KEPT);
+    assert_int_equal(peer_mark_out(&live, &path, &ack), NIC_MARK_OURS);
     assert_int_equal(peer_mark_out(&live, &path, &datagram), 0);
-    path = (struct path){.peer = PEER_FOREIGN};
+    path = (struct path){.peer = PEER_FOREIGN, .offered = true};
     assert_int_equal(peer_mark_out(&live, &path, &request), 0);
     assert_int_equal(peer_mark_out(&live, &path, &nak), 0);
     live.env.recovery = NIC_GO_BACK_N;
@@ -110,12 +114,45 @@ static void test_marks(void **state)
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0);
 }
 
-/* What of the bits that came reaches the adapter: a request says that its sender understands, an answer what it is. */
+/* An adapter of its own, whose only queue pair has sent the ten packets from PSN 100 on and waits for answers. */
+static struct nic_qp *awaiting(void **ret_memory)
+{
+    static struct pkt packets[1];
+    static pkt_t unused[1];
+    static struct nic_wr sq[1];
+    struct pktpool pool = {.hot = packets, .free = unused, .free_capacity = 1, .free_count = 1};
+    struct nic_config config = nic_config_default(1000000000, 0);
+    struct nic_qp_config qp_config = nic_qp_config_default();
+    struct nic_io io = {.pool = &pool};
+    struct nic_qp *qp;
+
+    qp_config.send_psn = 100;
+    qp_config.sq = sq;
+    qp_config.sq_size = 1;
+    size_t bytes = (nic_memory_bytes(&config) + 63) & ~(size_t)63;
+    *ret_memory = aligned_alloc(64, bytes);
+    assert_non_null(*ret_memory);
+    struct nic *nic = nic_init(memset(*ret_memory, 0, bytes), &config);
+    assert_int_equal(nic_qp_create(nic, 0, &qp_config, 0, &qp), 0);
+    struct nic_wr wr = {.verb = NIC_WRITE, .length = 10 * (uint64_t)qp_config.mtu};
+    assert_int_equal(nic_post_send(nic, qp, &wr, 0, &io), 0);
+    for (pkt_t id; (id = nic_tx(nic, 0, &io)) != PKT_NONE;)
+        pktpool_put(&pool, id);
+    assert_true(nic_qp_awaits(qp, 100) && nic_qp_awaits(qp, 109) && !nic_qp_awaits(qp, 99) && !nic_qp_awaits(qp, 110));
+    return qp;
+}
+
+/*
+ * What of the bits that came reaches the adapter, and what they prove.  A response has to answer something: a peer that
+ * copies a request's bits into its answer, one who says what another version would, and one who answers what was never
+ * asked are none of ours.
+ */
 static void test_marks_in(void **state)
 {
     static struct live live;
+    void *memory;
     struct path path = {.peer = PEER_UNKNOWN};
-    struct live_qp qp = {.config.transport = NIC_RC};
+    struct live_qp qp = {.config.transport = NIC_RC, .nic = awaiting(&memory)};
     struct pkt hot[1];
 
     (void)state;
@@ -123,16 +160,21 @@ static void test_marks_in(void **state)
     live.path = &path;
     live.pool = (struct pktpool){.hot = hot, .free_count = LIVE_POOL};
     for (unsigned mark = 0; mark < 128; mark++)
-        for (int answer = 0; answer < 2; answer++) {
-            bool known = mark >= NIC_MARK_KEPT && mark <= NIC_MARK_ALSO;
-            hot[0] =
-                (struct pkt){.kind = PKT_ROCE, .opcode = answer ? OPCODE_RC_ACK : OPCODE_RC_WRITE_ONLY, .mark = 99};
-            path.peer = PEER_UNKNOWN;
+        for (unsigned kind = 0; kind < 3; kind++) { /* a request, a response, a response to nothing */
+            bool answers = kind == 1 && mark >= NIC_MARK_OURS && mark <= NIC_MARK_ALSO;
+            bool agreed = kind == 0 && mark >= NIC_MARK_REQUEST;
+            hot[0] = (struct pkt){.kind = PKT_ROCE,
+                                  .opcode = kind ? OPCODE_RC_ACK : OPCODE_RC_WRITE_ONLY,
+                                  .psn = kind == 1 ? 105 : 110,
+                                  .mark = 99};
+            path = (struct path){.peer = PEER_UNKNOWN};
             peer_mark_in(&live, &qp, 0, (uint8_t)mark);
-            assert_int_equal(hot[0].mark, answer ? known * mark : (mark == NIC_MARK_KEPT) * mark);
-            assert_int_equal(path.peer, known || mark == NIC_MARK_KEPT - 1 ? PEER_OURS : PEER_UNKNOWN);
+            assert_int_equal(hot[0].mark, agreed || (answers && mark != NIC_MARK_OURS) ? mark : 0);
+            assert_int_equal(path.peer, answers ? PEER_OURS : PEER_UNKNOWN);
+            assert_int_equal(path.offered, agreed || (kind == 0 && mark == OFFER));
         }
     peer_release(&live);
+    free(memory);
 }
 
 /* Every data packet is marked: CNPs come, at most one in a millisecond, and the sender is slower after them, and stays

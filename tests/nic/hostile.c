@@ -263,7 +263,9 @@ static void packet(struct rig *rig, struct nic_qp *qp)
                       .dest_qp = shape == 254 ? take(rig) : qp->qpn,
                       .src_node = shape == 253 ? 77 : PEER,
                       .frame_bytes = 100,
-                      .mark = (uint8_t)(shape & 0x40 ? NIC_MARK_KEPT + (shape & 0x80 ? take(rig) % 4 : 0) : 0),
+                      .mark = (uint8_t)(!(shape & 0x40) ? 0
+                                        : shape & 0x80  ? NIC_MARK_KEPT + take(rig) % 4
+                                                        : qp->peer_mark),
                       .psn = some_psn(rig, qp),
                       .payload_bytes = payload[take(rig) % 9]};
     const struct opcode_info *info = opcode_info(p->opcode);

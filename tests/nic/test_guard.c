@@ -390,7 +390,7 @@ static void test_kept_payload(void **state)
     (void)state;
     start_selective(true);
     p = packet(OPCODE_RC_WRITE_LAST, 2, 4);
-    p.mark = NIC_MARK_KEPT;
+    p.mark = qp->peer_mark;
     give(p);
     pkt_t last = io.keep;
     assert_int_not_equal(last, PKT_NONE);
@@ -401,7 +401,7 @@ static void test_kept_payload(void **state)
     assert_int_equal(nak->ack.msn, 2); /* the packet that came after the gap */
     assert_int_equal(nak->mark, NIC_MARK_KEPT);
     p = packet(OPCODE_RC_WRITE_MIDDLE, 1, MTU);
-    p.mark = NIC_MARK_KEPT;
+    p.mark = qp->peer_mark;
     give(p);
     pkt_t middle = io.keep;
     assert_int_not_equal(middle, PKT_NONE);
@@ -437,6 +437,48 @@ static void test_foreign_peer(void **state)
     give_rdma(OPCODE_RC_WRITE_ONLY, 3, 4, KEY, VA, 4);
     expect_nothing();
     assert_int_equal(pool.free_count, POOL);
+}
+
+/* Who does not know how the connection began cannot have a packet kept in the place of the genuine one. */
+static void test_kept_needs_the_mark(void **state)
+{
+    uint32_t kept = 0;
+
+    (void)state;
+    qp_config.expect_psn = 1234567;
+    start_selective(true);
+    for (unsigned mark = 0; mark < 128; mark++) {
+        struct pkt p = packet(OPCODE_RC_SEND_ONLY, 1234567 + 1 + mark % 60, 1);
+        p.mark = (uint8_t)mark;
+        give(p);
+        kept += io.keep != PKT_NONE;
+        assert_true(io.keep == PKT_NONE || mark == qp->peer_mark);
+    }
+    assert_int_equal(kept, 1);
+    while (out())
+        continue;
+}
+
+/* The bits differ from connection to connection, and both ends have the same. */
+static void test_mark_of_connection(void **state)
+{
+    uint32_t seen = 0;
+
+    (void)state;
+    start_selective(true);
+    for (uint32_t psn = 0; psn < 1000; psn++) {
+        assert_int_equal(nic_qp_modify(nic, qp, NIC_RESET, now, &io), 0);
+        qp_config.expect_psn = psn * 7919;
+        qp_config.remote_qp = nic_qp_number(qp);
+        assert_int_equal(nic_qp_connect(nic, qp, &qp_config, now), 0);
+        assert_int_equal(nic_qp_modify(nic, qp, NIC_RTR, now, &io), 0);
+        qp_config.send_psn = qp_config.expect_psn;
+        assert_int_equal(nic_qp_update(nic, qp, &qp_config, NIC_SET_SEND_PSN, now, &io), 0);
+        assert_int_equal(qp->mark, qp->peer_mark);
+        assert_int_equal(qp->mark & ~NIC_MARK_REQUEST_BITS, NIC_MARK_REQUEST);
+        seen |= 1u << (qp->mark & NIC_MARK_REQUEST_BITS);
+    }
+    assert_int_equal(seen, UINT32_MAX);
 }
 
 /* A requester that repeats without asking is told all the same what is here (C9-105), once for all that waits. */
@@ -484,6 +526,8 @@ int main(void)
         LONE(test_kept_payload),
         LONE(test_foreign_peer),
         LONE(test_duplicate_unasked),
+        LONE(test_kept_needs_the_mark),
+        LONE(test_mark_of_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,7 @@ static void test_gap_that_stays(void **state)
     qp_config.reorder_ps = 4 * PS_MS;
     start_selective(true);
     struct pkt early = packet(OPCODE_RC_SEND_ONLY, 5, 1);
-    early.mark = NIC_MARK_KEPT;
+    early.mark = qp->peer_mark;
     give(early);
     assert_int_equal(io.keep != PKT_NONE, true);
     ps_t begin = now;
@@ -203,7 +203,7 @@ static void test_gap_of_one_who_speaks(void **state)
     for (uint32_t psn = 5; psn < 45; psn++) {
         struct pkt early = packet(OPCODE_RC_SEND_ONLY, psn, 1);
         const struct pkt *p;
-        early.mark = NIC_MARK_KEPT;
+        early.mark = qp->peer_mark;
         give(early);
         while ((p = out()))
             naks += p->mark == NIC_MARK_GAP && p->psn == 0;
