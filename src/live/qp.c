@@ -245,10 +245,8 @@ static uint32_t collect(struct live_qp *qp, const struct live_qp_attr *a)
     TAKE(LIVE_ATTR_RNR_RETRY, rnr_retry, a->rnr_retry, NIC_SET_RNR_RETRY)
     TAKE(LIVE_ATTR_MIN_RNR, min_rnr_timer, a->min_rnr_timer, NIC_SET_MIN_RNR)
     TAKE(LIVE_ATTR_MAX_READ, max_read, a->max_read, NIC_SET_MAX_READ)
-    if (c->resource) { /* a peer that asks for more at a time is refused (volume 1, 9.7.4.1.3) */
-        uint32_t accepts = a->max_read_accept < 1 ? 1 : a->max_read_accept;
-        TAKE(LIVE_ATTR_MAX_READ_ACCEPT, resource_size, power_of_two(accepts < RESOURCES ? accepts : RESOURCES), 0)
-    }
+    /* a peer that asks for more at a time is refused (volume 1, 9.7.4.1.3) */
+    TAKE(LIVE_ATTR_MAX_READ_ACCEPT, accept_reads, a->max_read_accept, 0)
 #undef TAKE
     return told;
 }

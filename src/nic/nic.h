@@ -201,6 +201,7 @@ struct nic_qp_config {
     struct nic_srq *srq;           /* instead of rq */
     struct nic_resource *resource; /* responder's READs and atomics; power of two; NULL: accepts none */
     uint32_t resource_size;
+    uint32_t accept_reads;   /* of READs and atomics at a time, at most; resource_size limits it too */
     void *selective;         /* nic_selective_bytes(selective_size), zeroed, 8-aligned: for NIC_SELECTIVE */
     uint32_t selective_size; /* packets that may be missing, sent and kept: a power of two, 64 or more */
     uint32_t reorder_window; /* NIC_SELECTIVE: a gap is no loss until a packet comes this far ahead of it ... */

@@ -138,6 +138,7 @@ struct nic_qp {
     uint32_t rnr_psn;        /* with rnr_wait: what was refused */
     uint64_t given_up_bytes; /* part of una_bytes: of requests that failed or were flushed */
     uint32_t implied_psn;
+    uint32_t read_again_psn; /* where a READ was last asked for again, not from its beginning */
     uint32_t sq_size, pd, qkey;
 
     /* responder */
@@ -161,7 +162,7 @@ struct nic_qp {
     ps_t cnp_next, nak_next;
     ps_t cnp_due; /* a mark waits for cnp_next; else PS_NEVER */
     struct nic_resource *resource;
-    uint32_t resource_mask, resource_size;
+    uint32_t resource_mask, resource_size, accept_reads;
     struct answer trailing; /* with `trail` */
     struct nic_recv recv;
     uint32_t rq_head, rq_tail, rq_mask, rq_size;

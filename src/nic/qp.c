@@ -42,6 +42,7 @@ struct nic_qp_config nic_qp_config_default(void)
         .access = NIC_REMOTE_ALL,
         .ack_every = 16,
         .ack_request_every = 16,
+        .accept_reads = UINT32_MAX,
     };
 }
 
@@ -237,6 +238,7 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->established = false;
     qp->pd = config->pd;
     qp->qkey = config->qkey;
+    qp->accept_reads = config->accept_reads < qp->resource_size ? config->accept_reads : qp->resource_size;
     qp->selective = NULL;
     if (config->recovery == NIC_SELECTIVE) {
         qp->selective = selective_init(config->selective, config->selective_size);

@@ -67,7 +67,9 @@ static void fill_headers(struct nic *nic, struct nic_qp *qp, struct pkt *p, cons
         p->ud.qkey = wr->qkey;
         p->src_qp = qp->qpn;
     }
-    if (last && wr->flags & NIC_SOLICITED && wr->verb < NIC_READ) p->flags |= PKT_SOLICITED;
+    /* of what ends in a completion at the peer (volume 1, 9.2.3) */
+    if (last && wr->flags & NIC_SOLICITED && wr->verb < NIC_READ && wr->verb != NIC_WRITE) p->flags |= PKT_SOLICITED;
+    if (wr->verb == NIC_READ && offset) qp->read_again_psn = wr->first_psn + (uint32_t)(offset / qp->mtu);
 }
 
 uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const struct nic_wr *wr, uint32_t psn,
@@ -359,12 +361,24 @@ static void take_response(struct nic *nic, struct nic_qp *qp, const struct pkt *
     if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, io);
 }
 
-/* A READ's response packet has the length that its place in the answer gives it. */
+/*
+ * A READ's response packet has the length that its place in the answer gives it, and says which place that is: FIRST
+ * and ONLY where the answer begins, or where it was asked for again; LAST and ONLY at its end.  An AETH in it, or in
+ * an atomic's, acknowledges; refusals come as NAKs.
+ */
 static bool response_fits(const struct nic_qp *qp, const struct nic_wr *wr, const struct pkt *p, uint32_t psn)
 {
-    if (wr->verb != NIC_READ) return p->opcode == OPCODE_RC_ATOMIC_ACK;
+    const struct opcode_info *info = opcode_info(p->opcode);
+    bool atomic = p->opcode == OPCODE_RC_ATOMIC_ACK;
+
+    if (info->flags & OP_AETH && aeth_kind(p->ack.syndrome) != AETH_ACK) return false;
+    if (atomic || wr->verb != NIC_READ) return atomic && wr->verb != NIC_READ;
     uint64_t left = wr->length - (uint64_t)(psn - wr->first_psn) * qp->mtu;
-    return p->opcode != OPCODE_RC_ATOMIC_ACK && p->payload_bytes == (left < qp->mtu ? left : qp->mtu);
+    if (p->payload_bytes != (left < qp->mtu ? left : qp->mtu)) return false;
+    bool first = p->opcode == OPCODE_RC_READ_RESPONSE_FIRST || p->opcode == OPCODE_RC_READ_RESPONSE_ONLY;
+    bool last = p->opcode == OPCODE_RC_READ_RESPONSE_LAST || p->opcode == OPCODE_RC_READ_RESPONSE_ONLY;
+    if (last != (psn == wr->last_psn)) return false;
+    return first ? psn == wr->first_psn || psn == qp->read_again_psn : psn != wr->first_psn;
 }
 
 void requester_response(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)

@@ -6,7 +6,7 @@
  * turn with the QP's own requests and under the same pacing and pauses.  A place stays after its
  * response was sent, until the ring comes round: a duplicate READ is executed again from the PSN
  * it names, for as much as it asks, a duplicate atomic gets the answer it got before (9.4.5: it must not be executed
- * twice).  A requester that has more outstanding than the ring holds is told so: invalid request.
+ * twice).  A requester that has more outstanding than `accept_reads` is told so: invalid request.
  *
  * Keys are looked up again for each packet of a READ's answer.  One that is good no more ends it: NAK remote access.
  *
@@ -61,8 +61,8 @@ static void skip_answered(struct nic_qp *qp)
 /* A place for one more.  An answer that is only being repeated gives way: the requester has gone on. */
 static bool make_room(struct nic_qp *qp)
 {
-    if (qp->resource_size == 0) return false;
-    while (qp->resource_tail - qp->resource_next >= qp->resource_size) {
+    if (qp->accept_reads == 0) return false;
+    while (qp->resource_tail - qp->resource_next >= qp->accept_reads) {
         struct nic_resource *oldest = resource_at(qp, qp->resource_next);
         if (!oldest->done) return false;
         oldest->pending = false;

@@ -481,6 +481,101 @@ static void test_mark_of_connection(void **state)
     assert_int_equal(seen, UINT32_MAX);
 }
 
+static void post_read(uint32_t length)
+{
+    struct nic_wr wr = {.wr_id = 1, .verb = NIC_READ, .length = length, .flags = NIC_SIGNALED};
+
+    assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
+    while (out())
+        continue;
+}
+
+/* A READ's answer begins with FIRST, ends with LAST, and its AETH acknowledges; ONLY is all of it. */
+static void test_read_response_form(void **state)
+{
+    static const struct {
+        uint8_t opcode[3], syndrome;
+        uint32_t packets;
+        enum nic_status status;
+    } answers[] = {
+        {{OPCODE_RC_READ_RESPONSE_FIRST, OPCODE_RC_READ_RESPONSE_MIDDLE, OPCODE_RC_READ_RESPONSE_LAST},
+         0,
+         3,
+         NIC_SUCCESS},
+        {{OPCODE_RC_READ_RESPONSE_ONLY}, 0x1f, 1, NIC_SUCCESS},
+        {{OPCODE_RC_READ_RESPONSE_MIDDLE}, 0, 3, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_ONLY}, 0, 3, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST}, 0, 1, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_LAST}, 0, 1, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST, OPCODE_RC_READ_RESPONSE_FIRST}, 0, 3, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST, OPCODE_RC_READ_RESPONSE_LAST}, 0, 3, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST, OPCODE_RC_READ_RESPONSE_MIDDLE, OPCODE_RC_READ_RESPONSE_MIDDLE},
+         0,
+         3,
+         NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST, OPCODE_RC_READ_RESPONSE_MIDDLE, OPCODE_RC_READ_RESPONSE_ONLY},
+         0,
+         3,
+         NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_FIRST}, 0x60, 3, NIC_BAD_RESP_ERR},
+        {{OPCODE_RC_READ_RESPONSE_ONLY}, 0x21, 1, NIC_BAD_RESP_ERR},
+    };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (i) tear_down(state);
+        set_up(state);
+        start();
+        post_read(answers[i].packets * MTU);
+        for (uint32_t k = 0; k < 3 && (k == 0 || answers[i].opcode[k]); k++) {
+            struct pkt p = packet(answers[i].opcode[k], k, MTU);
+            p.ack.syndrome = answers[i].syndrome;
+            give(p);
+        }
+        const struct nic_cqe *cqe = nic_cq_poll(&cq);
+        assert_non_null(cqe);
+        assert_int_equal(cqe->status, answers[i].status);
+    }
+}
+
+/* What is asked for again begins anew where it was asked for; the rest of the first answer is as good. */
+static void test_read_response_again(void **state)
+{
+    for (int late = 0; late < 2; late++) {
+        if (late) tear_down(state);
+        set_up(state);
+        start();
+        post_read(4 * MTU);
+        give(packet(OPCODE_RC_READ_RESPONSE_FIRST, 0, MTU));
+        give(packet(OPCODE_RC_READ_RESPONSE_LAST, 3, MTU)); /* after a gap */
+        expect_out(OPCODE_RC_READ_REQUEST, 1, 0);
+        give(packet(late ? OPCODE_RC_READ_RESPONSE_MIDDLE : OPCODE_RC_READ_RESPONSE_FIRST, 1, MTU));
+        give(packet(OPCODE_RC_READ_RESPONSE_MIDDLE, 2, MTU));
+        give(packet(OPCODE_RC_READ_RESPONSE_LAST, 3, MTU));
+        const struct nic_cqe *cqe = nic_cq_poll(&cq);
+        assert_non_null(cqe);
+        assert_int_equal(cqe->status, NIC_SUCCESS);
+    }
+}
+
+/* As many READs and atomics at a time as the owner said, no more: also none, also three. */
+static void test_accepts(void **state)
+{
+    for (uint32_t accepts = 0; accepts <= 4; accepts++) {
+        if (accepts) tear_down(state);
+        set_up(state);
+        qp_config.accept_reads = accepts;
+        start();
+        for (uint32_t psn = 0; psn < accepts; psn++)
+            give_rdma(OPCODE_RC_READ_REQUEST, psn, 0, KEY, VA, 8);
+        assert_int_equal(nic_qp_state(qp), NIC_RTS);
+        give_rdma(OPCODE_RC_READ_REQUEST, accepts, 0, KEY, VA, 8);
+        for (uint32_t psn = 0; psn < accepts; psn++)
+            expect_out(OPCODE_RC_READ_RESPONSE_ONLY, psn, 0);
+        expect_out(OPCODE_RC_ACK, accepts, NAK_INVALID);
+        assert_int_equal(nic_qp_state(qp), NIC_ERROR);
+    }
+}
+
 /* A requester that repeats without asking is told all the same what is here (C9-105), once for all that waits. */
 static void test_duplicate_unasked(void **state)
 {
@@ -526,6 +621,9 @@ int main(void)
         LONE(test_kept_payload),
         LONE(test_foreign_peer),
         LONE(test_duplicate_unasked),
+        LONE(test_read_response_form),
+        LONE(test_read_response_again),
+        LONE(test_accepts),
         LONE(test_kept_needs_the_mark),
         LONE(test_mark_of_connection),
     };

@@ -87,7 +87,7 @@ static void test_opcodes(void **state)
             assert_int_equal((p->payload_bytes + p->pad) % 4, 0);
             bool last = k == 2 || cases[i].opcode[k + 1] == 0;
             assert_int_equal(!!(p->flags & PKT_ACK_REQUEST), last);
-            if (cases[i].verb < NIC_READ) assert_int_equal(!!(p->flags & PKT_SOLICITED), last);
+            assert_int_equal(!!(p->flags & PKT_SOLICITED), last && takes);
         }
         expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
         if (takes) {
