@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Linux guest with the kernel's Soft-RoCE, on a network of its own.
 
-QEMU (software emulation: it needs no /dev/kvm) boots a Debian kernel with an initramfs written here:
+QEMU (with /dev/kvm where that can be used, else by software emulation) boots a Debian kernel with an initramfs written here:
 busybox, the modules, and an init that mounts this machine's root read-only over 9p under an overlay, so that the guest
 has every program that is installed here.  Host and guest meet on a bridge in a network namespace made for
-the run; nothing leaves it.  The guest takes commands on a serial port: a line in, output and exit status out.
+the run; nothing leaves it.  The guest takes commands on a virtio-serial port, which has no FIFO to overrun as a UART has: a
+numbered line with its checksum in, exit status, length and output out.
 
 Needs root (namespace, tap), qemu-system-x86_64, busybox and a kernel: a folder into which a linux-image
-package was unpacked (`tests/interop/fetch` gets one), named by ROCELAB_GUEST_KERNEL.
+package was unpacked (`tests/interop/fetch` gets one), named by ROCELAB_GUEST_KERNEL.  ROCELAB_GUEST_ACCEL=tcg asks for
+emulation: a guest many times slower.
 """
 import gzip
+import hashlib
 import os
 import pathlib
 import re
@@ -21,7 +24,7 @@ import sys
 import tempfile
 import time
 
-MODULES = ["virtio_pci", "virtio_net", "9pnet_virtio", "9p", "overlay", "crc32_generic", "crc32c_generic", "ib_core", "ib_uverbs", "ib_umad",
+MODULES = ["virtio_pci", "virtio_net", "virtio_console", "9pnet_virtio", "9p", "overlay", "crc32_generic", "crc32c_generic", "ib_core", "ib_uverbs", "ib_umad",
            "rdma_ucm", "rdma_rxe", "sch_netem"]
 HOST_IP, GUEST_IP = "10.99.0.1", "10.99.0.2"
 HOST_IP6, GUEST_IP6 = "fd99::1", "fd99::2"
@@ -41,14 +44,23 @@ $B mkdir -p /new/mnt; $B mount --bind /host /new/mnt
 $B ip link set lo up; $B ip link set eth0 mtu @MTU@ up; $B ip addr add @IP@/24 dev eth0
 $B chroot /new /sbin/ip addr add @IP6@/64 dev eth0 nodad
 $B chroot /new /bin/sh -c 'rdma link add rxe0 type rxe netdev eth0; ulimit -l unlimited'
-$B stty -F /dev/ttyS1 raw -echo
-exec </dev/ttyS1 >/dev/ttyS1 2>&1
+while [ ! -e /dev/vport0p1 ]; do $B sleep 0.1; done
+exec <>/dev/vport0p1 >&0 # it can be opened only once
 echo READY
-while read -r line; do
-    $B chroot /new /bin/bash -c "ulimit -l unlimited; $line" </dev/null
-    echo "@@EXIT $?"
+while read -r number sum line; do
+    if [ "$(printf %s "$line" | $B md5sum | $B cut -c1-32)" != "$sum" ]; then
+        echo "@@AGAIN $number damaged 0"
+        continue
+    fi
+    $B chroot /new /bin/bash -c "ulimit -l unlimited; $line" </dev/null >/output 2>&1
+    status=$?
+    $B cp /output /answer # what runs on in the background may still write to the other
+    echo "@@ANSWER $number $status $($B wc -c </answer)"
+    $B cat /answer
 done
 """
+BOOT = 600  # seconds: emulation on a busy machine
+TRIES = 3  # for a command that reached the guest damaged
 
 
 class Missing(Exception):
@@ -129,6 +141,7 @@ class Guest:
         self.memory_mib, self.mtu, self.cpus = memory_mib, mtu, cpus
         self.namespace = f"rocelab-{os.getpid()}"
         self.process = self.port = None
+        self.number = 0
 
     def __enter__(self):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # whoever's time is up cleans up too
@@ -149,44 +162,61 @@ class Guest:
                      f"addr add {HOST_IP6}/64 dev br0 nodad"):
             run("ip", "-n", ns, *line.split())
 
+    def accelerators(self):
+        """QEMU's options.  /dev/kvm without the processor's help (the module kvm_pvm) boots only kernels made for it, not Debian's."""
+        helped = any(pathlib.Path("/sys/module", module).exists() for module in ("kvm_intel", "kvm_amd"))
+        usable = helped and os.access("/dev/kvm", os.R_OK | os.W_OK)
+        self.accelerator = os.environ.get("ROCELAB_GUEST_ACCEL") or ("kvm" if usable else "tcg")
+        return ["-accel", "tcg,thread=multi" if self.accelerator == "tcg" else self.accelerator]
+
     def boot(self):
         (self.folder / "initrd").write_bytes(initramfs(self.kernel, self.mtu))
         control = self.folder / "control"
-        command = ["ip", "netns", "exec", self.namespace, "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(self.cpus),
+        command = ["ip", "netns", "exec", self.namespace, "qemu-system-x86_64", *self.accelerators(), "-cpu", "max", "-smp", str(self.cpus),
                    "-m", str(self.memory_mib), "-nographic", "-no-reboot", "-kernel", str(self.image), "-initrd", str(self.folder / "initrd"),
                    "-append", "console=ttyS0 quiet panic=1 mitigations=off no_timer_check tsc=reliable clocksource=tsc", "-monitor", "none",
-                   "-serial", f"file:{self.folder / 'console'}", "-serial", f"unix:{control},server=on,wait=off",
+                   "-serial", f"file:{self.folder / 'console'}", "-chardev", f"socket,id=c0,path={control},server=on,wait=on",
+                   "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=c0,name=control",
                    "-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no", "-device", f"virtio-net-pci,netdev=n0,host_mtu={self.mtu}",
                    "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + BOOT
         while not control.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("qemu did not start: " + self.process.stderr.read().decode(errors="replace"))
             time.sleep(0.1)
         self.port = socket.socket(socket.AF_UNIX)
         self.port.connect(str(control))
-        self.buffer = b""
-        self.until(b"READY", 120)
+        self.port.settimeout(BOOT)
+        self.lines = self.port.makefile("rb")
+        self.expect(b"READY")
 
-    def until(self, mark, seconds):
-        self.port.settimeout(seconds)
-        while mark not in self.buffer:
-            data = self.port.recv(65536)
-            if not data:
-                raise RuntimeError("the guest is gone:\n" + (self.folder / "console").read_text(errors="replace")[-2000:])
-            self.buffer += data
-        before, self.buffer = self.buffer.split(mark, 1)
-        return before.decode(errors="replace")
+    def expect(self, word):
+        """The next line from the guest, which begins with this word."""
+        try:
+            line = self.lines.readline()
+        except TimeoutError:
+            line = b""
+        if not line:
+            raise RuntimeError("the guest is gone or silent:\n" + (self.folder / "console").read_text(errors="replace")[-2000:])
+        if not line.startswith(word):
+            raise RuntimeError(f"the guest said {line!r} where {word!r} was expected")
+        return line
 
     def sh(self, line, seconds=120):
         """Runs a line of shell in the guest: (exit status, output)."""
-        self.port.sendall(line.replace("\n", "; ").encode() + b"\n")
-        output = self.until(b"@@EXIT ", seconds)
-        while b"\n" not in self.buffer:
-            self.buffer += self.port.recv(4096)
-        status, self.buffer = self.buffer.split(b"\n", 1)
-        return int(status), output
+        text = line.replace("\n", "; ").strip().encode()
+        self.port.settimeout(seconds)
+        for _ in range(TRIES):
+            self.number += 1
+            self.port.sendall(b"%d %s %s\n" % (self.number, hashlib.md5(text).hexdigest().encode(), text))
+            word, number, status, length = self.expect(b"@@").split()
+            if int(number) != self.number:
+                raise RuntimeError(f"the guest answered command {number.decode()}, not {self.number}")
+            if word == b"@@ANSWER":
+                return int(status), self.lines.read(int(length)).decode(errors="replace")
+            print(f"the line to the guest damaged a command: {line}", file=sys.stderr, flush=True)
+        raise RuntimeError(f"the line to the guest damaged a command {TRIES} times: {line}")
 
     def host_command(self, command):
         return ["ip", "netns", "exec", self.namespace] + list(command)

@@ -126,14 +126,26 @@ def malformed(pcap):
     return [f"tshark: malformed: {line}" for line in lines if line.removesuffix(":data").endswith(("ethertype", "ip", "ipv6", "udp", "infiniband"))][:5]
 
 
-def orphaned(pcap, ended, ours=False):
-    """Did the kernel (or, `ours`, our side) repeat since `ended` what was never acknowledged on the cable?  In words, or nothing.
+class Orphan(NamedTuple):
+    """A packet that was sent again and again, and never acknowledged on the cable."""
+    ours: bool
+    dest_qp: int
+    psn: int
+    first: float  # seconds
+    repeats: int
+
+    def __str__(self):
+        return f"PSN {self.psn} of {'ours' if self.ours else 'the kernel'} for QP {self.dest_qp:#x}, sent again {self.repeats} times"
+
+
+def orphan(pcap, ended, ours=False):
+    """What the kernel (or, `ours`, our side) repeated since `ended` though it was never acknowledged on the cable, or None.
 
     A packet does not name the queue pair that it comes from, so an acknowledgement is told by its PSN: those of two connections
     begin far apart.
     """
     if not pcap.exists():
-        return ""
+        return None
     last, repeats, first, answers = {}, {}, {}, set()
     for packet in packets(pcap):
         qp = packet.dest_qp
@@ -145,8 +157,18 @@ def orphaned(pcap, ended, ours=False):
             elif packet.psn == last[qp]:
                 repeats[qp] += packet.at > ended
     for qp, psn in last.items():
-        if repeats[qp] >= IN_VAIN and not any(0 <= behind(answer, psn) < NEAR for answer in answers):
-            when = "" if ours else f", first sent {ended - first[qp]:.3f} s before our program was seen to end,"
-            return (f"PSN {psn} of {'ours' if ours else 'the kernel'} for QP {qp:#x}{when} was never acknowledged on the cable and was sent "
-                    f"again {repeats[qp]} times{'' if ours else ' after that'}")
-    return ""
+        if repeats[qp] >= IN_VAIN and not any(covers(answer, psn) for answer in answers):
+            return Orphan(ours, qp, psn, first[qp], repeats[qp])
+    return None
+
+
+def covers(answer, psn):
+    return 0 <= behind(answer, psn) < NEAR
+
+
+def answered(pcap, lonely):
+    """When, by this capture of the other side's adapter, what is repeated in vain was acknowledged: seconds, or None."""
+    for packet in packets(pcap):
+        if packet.ours != lonely.ours and packet.response and covers(packet.psn - packet.refuses, lonely.psn):
+            return packet.at
+    return None

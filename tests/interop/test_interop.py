@@ -83,6 +83,7 @@ NOT_PURE = ("every operation", "ib_send_bw", "srq")
 # these programs ask; Soft-RoCE for ever, since it takes a retry count of 7 for endless.  Such a run is done again, if a
 # capture of the cable shows that this is what happened.
 WAITS, WAITS_MAX = -2, 2
+PATIENCE = 8  # times some seconds, for a program that is slow to end
 REPEATS = "/sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err"
 # In the guest: until a program listens, on TCP or through the connection manager, or half a minute has gone by.
 LISTENS = ("for i in $(seq 100); do cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A ' && break; rdma resource show cm_id | grep -q LISTEN && break; "
@@ -98,10 +99,10 @@ class Pair:
 
     @contextlib.contextmanager
     def watched(self):
-        """With loss, what goes over the cable is captured: it shows whom the kernel waits for, if it does."""
+        """What goes over the cable is captured: it shows whom the kernel waits for, if it does."""
         self.pcap.unlink(missing_ok=True)
         self.cable.unlink(missing_ok=True)
-        if not self.fault or shutil.which("dumpcap") is None:
+        if shutil.which("dumpcap") is None:
             yield
             return
         capture = subprocess.Popen(self.guest.host_command(["dumpcap", "-q", "-P", "-s", "128", "-i", "tap0", "-w", str(self.cable)]),
@@ -116,7 +117,7 @@ class Pair:
             capture.communicate()
 
     def ours(self, command):
-        options = ["--fault", self.fault] if self.fault else ["--pcap", str(self.pcap)]
+        options = ["--pcap", str(self.pcap), *(["--fault", self.fault] if self.fault else [])]  # the capture is made before the loss
         return self.guest.host_command([self.rocelab, "run", *options, "--", *command])
 
     def start_theirs(self, command):
@@ -124,12 +125,16 @@ class Pair:
 
     def end_of_theirs(self):
         """Exit status, or WAITS where it does not end and the kernel repeats something in vain, or -1; and its output."""
-        _, output = self.guest.sh("for i in 1 2 3 4 5 6 7 8 9 10; do [ -s /tmp/its.rc ] && break; sleep 1; done; cat /tmp/its.log; echo RC $(cat /tmp/its.rc)")
-        text = output.rsplit("RC ", 1)[-1].strip()
-        if text.isdigit():
-            return int(text), output
-        _, counts = self.guest.sh(f"cat {REPEATS}; sleep 2; cat {REPEATS}; kill $(cat /tmp/its.pid); sleep 1")
-        before, after = (int(word) for word in counts.split()[:2])
+        for _ in range(PATIENCE):
+            _, output = self.guest.sh("for i in 1 2 3 4 5; do [ -s /tmp/its.rc ] && break; sleep 1; done; cat /tmp/its.log; echo RC $(cat /tmp/its.rc 2>/dev/null)")
+            text = output.rsplit("RC ", 1)[-1].strip()
+            if text.isdigit():
+                return int(text), output
+            _, counts = self.guest.sh(f"cat {REPEATS}; sleep 2; cat {REPEATS}")
+            before, after = (int(word) for word in counts.split()[:2])
+            if after > before:
+                break
+        self.guest.sh("kill $(cat /tmp/its.pid); sleep 1")
         return WAITS if after > before else -1, output
 
     def run(self, role, command, v6):
@@ -138,10 +143,11 @@ class Pair:
 
     def left_alone(self, theirs, ours, output):
         """One side has ended well, and the other repeats in vain what its last ACK was for: in words, or nothing."""
-        if ours == 0 and theirs == WAITS:
-            return judge.orphaned(self.cable, self.ended)
-        if theirs == 0 and "transport retry counter exceeded" in output:
-            return judge.orphaned(self.cable, 0, ours=True)
+        if ours == 0 and theirs == WAITS and (lonely := judge.orphan(self.cable, self.ended)):
+            at = judge.answered(self.pcap, lonely)
+            return at and f"{lonely}; our adapter sent the ACK {(at - lonely.first) * 1000:.1f} ms after it, and --fault lost it"
+        if theirs == 0 and "transport retry counter exceeded" in output and (lonely := judge.orphan(self.cable, 0, ours=True)):
+            return str(lonely)
         return ""
 
     def we_serve(self, command, v6):
