@@ -138,14 +138,14 @@ class Orphan(NamedTuple):
         return f"PSN {self.psn} of {'ours' if self.ours else 'the kernel'} for QP {self.dest_qp:#x}, sent again {self.repeats} times"
 
 
-def orphan(pcap, ended, ours=False):
-    """What the kernel (or, `ours`, our side) repeated since `ended` though it was never acknowledged on the cable, or None.
+def orphans(pcap, ended, ours=False):
+    """What the kernel (or, `ours`, our side) repeated since `ended` though it was never acknowledged on the cable.
 
     A packet does not name the queue pair that it comes from, so an acknowledgement is told by its PSN: those of two connections
     begin far apart.
     """
     if not pcap.exists():
-        return None
+        return []
     last, repeats, first, answers = {}, {}, {}, set()
     for packet in packets(pcap):
         qp = packet.dest_qp
@@ -156,19 +156,20 @@ def orphan(pcap, ended, ours=False):
                 last[qp], repeats[qp], first[qp] = packet.psn, 0, packet.at
             elif packet.psn == last[qp]:
                 repeats[qp] += packet.at > ended
-    for qp, psn in last.items():
-        if repeats[qp] >= IN_VAIN and not any(covers(answer, psn) for answer in answers):
-            return Orphan(ours, qp, psn, first[qp], repeats[qp])
-    return None
+    return [Orphan(ours, qp, psn, first[qp], repeats[qp]) for qp, psn in last.items()
+            if repeats[qp] >= IN_VAIN and not any(covers(answer, psn) for answer in answers)]
 
 
 def covers(answer, psn):
     return 0 <= behind(answer, psn) < NEAR
 
 
-def answered(pcap, lonely):
-    """When, by this capture of the other side's adapter, what is repeated in vain was acknowledged: seconds, or None."""
+def came(pcap, lonely):
+    """By this capture of the other side's adapter: did it get what is repeated in vain, and did it acknowledge it?"""
+    got = said = False
     for packet in packets(pcap):
-        if packet.ours != lonely.ours and packet.response and covers(packet.psn - packet.refuses, lonely.psn):
-            return packet.at
-    return None
+        if packet.ours == lonely.ours and not packet.response:
+            got |= (packet.dest_qp, packet.psn) == (lonely.dest_qp, lonely.psn)
+        elif packet.ours != lonely.ours and packet.response:
+            said |= covers(packet.psn - packet.refuses, lonely.psn)
+    return got, said

@@ -143,11 +143,14 @@ class Pair:
 
     def left_alone(self, theirs, ours, output):
         """One side has ended well, and the other repeats in vain what its last ACK was for: in words, or nothing."""
-        if ours == 0 and theirs == WAITS and (lonely := judge.orphan(self.cable, self.ended)):
-            at = judge.answered(self.pcap, lonely)
-            return at and f"{lonely}; our adapter sent the ACK {(at - lonely.first) * 1000:.1f} ms after it, and --fault lost it"
-        if theirs == 0 and "transport retry counter exceeded" in output and (lonely := judge.orphan(self.cable, 0, ours=True)):
-            return str(lonely)
+        if ours == 0 and theirs == WAITS:
+            lonely = judge.orphans(self.cable, self.ended)
+            here = [(each, said) for each in lonely for got, said in (judge.came(self.pcap, each),) if got]
+            if here and all(said for _, said in here):
+                late = f"; {len(lonely) - len(here)} more that came when our program had ended" if len(lonely) > len(here) else ""
+                return "; ".join(f"{each}: our adapter sent the ACK, and --fault lost it" for each, _ in here) + late
+        if theirs == 0 and "transport retry counter exceeded" in output:
+            return "; ".join(map(str, judge.orphans(self.cable, 0, ours=True)))
         return ""
 
     def we_serve(self, command, v6):
@@ -201,7 +204,7 @@ def run_case(pair, name, command, v6, role):
         wrong, note = judge.clean(pair.rocelab, pair.pcap, ack_timeout(name))
         good, output = not wrong, wrong
     for why in orphans:
-        note += f", again, since one program had all it waited for and ended, and its last ACK was lost: {why}"
+        note += f", again, since one program had all it waited for and ended, and an ACK was lost: {why}"
     loss = f", 1 % lost each way ({pair.guest.lost() - lost} of the kernel's)" if pair.fault else ""
     print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
     if not good:

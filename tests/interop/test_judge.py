@@ -57,26 +57,27 @@ class Judge(unittest.TestCase):
                             (1.004, True, WRITE, 6))
         self.assertEqual(judge.twice(path, TIMEOUT), (2, 0, 0))
 
-    def test_orphan(self):
+    def test_orphans(self):
         sent = [(1, False, WRITE, 7), (1.001, True, judge.ACK, 7), (1.002, False, WRITE, 8)]
         repeats = [(1.1 + i / 10, False, WRITE, 8) for i in range(3)]
-        self.assertEqual(judge.orphan(self.capture(*sent, *repeats), 1.05), (False, 17, 8, 1.002, 3))
-        self.assertIsNone(judge.orphan(self.capture(*sent, (1.003, True, judge.ACK, 8), *repeats), 1.05))
-        self.assertIsNone(judge.orphan(self.capture(*sent), 1.05))
-        self.assertIsNone(judge.orphan(self.capture(*sent, *repeats[:2]), 1.05))
+        self.assertEqual(judge.orphans(self.capture(*sent, *repeats), 1.05), [(False, 17, 8, 1.002, 3)])
+        self.assertEqual(judge.orphans(self.capture(*sent, (1.003, True, judge.ACK, 8), *repeats), 1.05), [])
+        self.assertEqual(judge.orphans(self.capture(*sent), 1.05), [])
+        self.assertEqual(judge.orphans(self.capture(*sent, *repeats[:2]), 1.05), [])
         mine = [(1 + i / 10, True, WRITE, 3) for i in range(4)]
-        self.assertEqual(judge.orphan(self.capture(*mine), 0, ours=True), (True, 17, 3, 1, 3))
-        self.assertIsNone(judge.orphan(self.capture(*mine, (2, False, judge.ACK, 3)), 0, ours=True))
+        self.assertEqual(judge.orphans(self.capture(*mine), 0, ours=True), [(True, 17, 3, 1, 3)])
+        self.assertEqual(judge.orphans(self.capture(*mine, (2, False, judge.ACK, 3)), 0, ours=True), [])
         other = [(1.003, False, WRITE, 900000, 0, 18), (1.004, True, judge.ACK, 900000, 0x1f, 5)]  # a connection that is well
-        self.assertEqual(judge.orphan(self.capture(*sent, *other, *repeats), 1.05).dest_qp, 17)
-        self.assertIsNone(judge.orphan(self.capture(*sent, *other, (1.2, False, WRITE, 900000, 0, 18)), 1.05))
-        self.assertEqual(judge.orphan(self.capture(*sent, (1.003, True, judge.ACK, 8, 0x60), *repeats), 1.05).psn, 8)
+        self.assertEqual([each.dest_qp for each in judge.orphans(self.capture(*sent, *other, *repeats), 1.05)], [17])
+        self.assertEqual(judge.orphans(self.capture(*sent, *other, (1.2, False, WRITE, 900000, 0, 18)), 1.05), [])
+        self.assertEqual([each.psn for each in judge.orphans(self.capture(*sent, (1.003, True, judge.ACK, 8, 0x60), *repeats), 1.05)], [8])
 
-    def test_answered(self):
+    def test_came(self):
         lonely = judge.Orphan(False, 17, 8, 1.002, 3)
-        self.assertIsNone(judge.answered(self.capture((1, False, WRITE, 8), (1.001, True, judge.ACK, 7)), lonely))
-        self.assertEqual(judge.answered(self.capture((1, False, WRITE, 8), (1.5, True, judge.ACK, 8)), lonely), 1.5)
-        self.assertIsNone(judge.answered(self.capture((1.5, False, judge.ACK, 8)), lonely))
+        self.assertEqual(judge.came(self.capture((1, False, WRITE, 7), (1.001, True, judge.ACK, 7)), lonely), (False, False))
+        self.assertEqual(judge.came(self.capture((1, False, WRITE, 8), (1.001, True, judge.ACK, 7)), lonely), (True, False))
+        self.assertEqual(judge.came(self.capture((1, False, WRITE, 8), (1.5, True, judge.ACK, 8)), lonely), (True, True))
+        self.assertEqual(judge.came(self.capture((1.5, False, judge.ACK, 8)), lonely), (False, False))
 
 
 if __name__ == "__main__":
