@@ -123,7 +123,8 @@ struct cc_hpcc {
 };
 
 struct cc_timely {
-    ps_t previous_rtt;  /* 0: none yet */
+    ps_t previous_rtt; /* 0: none yet */
+    ps_t updated;
     int64_t rtt_diff;   /* moving average of differences: ps, 8 fraction bits */
     uint64_t acked;     /* bytes since the last update */
     uint32_t round_psn; /* the next update, where it is one a round trip */

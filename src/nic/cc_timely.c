@@ -9,10 +9,17 @@
  * in a row the steps are larger (hyperactive increase).
  *
  * An update is made for each segment of bytes acknowledged, as published, or once a round trip (timely_segment 0), as
- * in the simulations of the HPCC authors.  The round-trip time is that of the packet whose ACK completes the segment:
- * the adapter stamps packets one by one, so the time that a segment takes on the line is not in it, and need not be
- * taken out.  A QP begins at line rate; the paper's first rate depends on how many flows the host has, which a
- * QP does not know.
+ * in the simulations of the HPCC authors.  A segment was about a round trip at 10 Gb/s and is a small part of one on
+ * faster lines, so that a burst of updates would follow one and the same queue.  As in the code that the authors gave
+ * out, an update therefore counts by the time since the last one, in parts of the smallest round trip
+ * (timely_scaled), and takes half of the rate at most (timely_max_mdf).
+ *
+ * The round-trip time is that of the packet whose ACK completes the segment: the adapter stamps packets one by one, so
+ * the time that a segment takes on the line is not in it, and need not be taken out.  A QP begins at line rate unless
+ * timely_start_rate says otherwise; the paper divides the line by the flows of the host, which a QP does not know.
+ *
+ * Patched (Zhu et al., CoNEXT 2016, algorithm 2): between the thresholds the gradient is a weight between an increase
+ * and a decrease that goes by the distance from t_low, which gives it one fixed point, the same for all flows.
  *
  * Arithmetic: times in picoseconds, the average with 8 fraction bits; gradients have 32.
  */
@@ -27,52 +34,102 @@
 
 __extension__ typedef __int128 nic_i128;
 
+static uint64_t increase_of(const struct cc *cc)
+{
+    return cc->config->timely_ai_rate ? cc->config->timely_ai_rate : cc->line_bps / 1000;
+}
+
+static uint64_t least_of(const struct cc *cc)
+{
+    uint64_t least = cc->config->timely_min_rate ? cc->config->timely_min_rate : cc->line_bps / 100;
+    return least > CC_RATE_MIN ? least : CC_RATE_MIN;
+}
+
+static void set_rate(struct cc *cc, uint64_t rate)
+{
+    if (rate < least_of(cc)) rate = least_of(cc);
+    cc->rate_bps = rate < cc->line_bps ? rate : cc->line_bps;
+}
+
 static void init(struct cc *cc)
 {
     cc->timely = (struct cc_timely){.previous_rtt = 0};
+    if (cc->config->timely_start_rate) set_rate(cc, cc->config->timely_start_rate);
 }
 
-static void increase(struct cc *cc, bool counts)
+/* By `step` times as much as an update does, 1 is 2^32. */
+static void increase(struct cc *cc, bool counts, uint64_t step)
 {
     struct cc_timely *t = &cc->timely;
     const struct cc_config *c = cc->config;
     bool hyper = counts && t->stage >= c->timely_hai_after;
+    uint64_t add = increase_of(cc);
 
-    cc->rate_bps += hyper ? c->timely_hai_rate : c->timely_ai_rate;
-    if (cc->rate_bps > cc->line_bps) cc->rate_bps = cc->line_bps;
+    if (hyper) add = c->timely_hai_rate ? c->timely_hai_rate : 5 * add;
+    set_rate(cc, cc->rate_bps + (uint64_t)((nic_u128)add * step >> 32));
     if (counts && t->stage < UINT32_MAX) t->stage++;
 }
 
-/* To so much of the rate; 1 is 2^32. */
-static void decrease(struct cc *cc, int64_t part)
+/* By `less` of the rate, for as much as this update counts; 1 is 2^32. */
+static uint64_t decreased(const struct cc *cc, nic_u128 less, uint64_t step)
 {
-    if (part < 0) part = 0;
-    cc->rate_bps = (uint64_t)((nic_u128)cc->rate_bps * (uint64_t)part >> 32);
-    if (cc->rate_bps < cc->config->timely_min_rate) cc->rate_bps = cc->config->timely_min_rate;
-    if (cc->rate_bps > cc->line_bps) cc->rate_bps = cc->line_bps;
+    uint64_t most = (uint64_t)(((nic_u128)cc->config->timely_max_mdf << 32) / MILLION);
+
+    if (less > (nic_u128)ONE) less = (nic_u128)ONE;
+    less = less * step >> 32;
+    uint64_t part = (uint64_t)ONE - (less < most ? (uint64_t)less : most);
+    return (uint64_t)((nic_u128)cc->rate_bps * part >> 32);
+}
+
+static void decrease(struct cc *cc, nic_u128 less, uint64_t step)
+{
+    set_rate(cc, decreased(cc, less, step));
     cc->timely.stage = 0;
 }
 
-static void update(struct cc *cc, ps_t rtt)
+/* Zhu et al., CoNEXT 2016, algorithm 2: the weight w rises from 0 to 1 while the gradient goes from -1/4 to 1/4. */
+static void update_patched(struct cc *cc, ps_t rtt, nic_i128 gradient, uint64_t step)
+{
+    const struct cc_config *c = cc->config;
+    nic_i128 w = 2 * gradient + ONE / 2;
+    uint64_t weight = w < 0 ? 0 : w > ONE ? (uint64_t)ONE : (uint64_t)w;
+    nic_u128 error = ((nic_u128)(rtt - c->timely_t_low) << 32) / (c->timely_t_low ? c->timely_t_low : 1);
+    uint64_t add = (uint64_t)((nic_u128)increase_of(cc) * ((uint64_t)ONE - weight) >> 32);
+
+    set_rate(cc, decreased(cc, (error * weight >> 32) * c->timely_beta / MILLION, step) +
+                     (uint64_t)((nic_u128)add * step >> 32));
+}
+
+static void update(struct cc *cc, ps_t rtt, uint64_t step)
 {
     struct cc_timely *t = &cc->timely;
     const struct cc_config *c = cc->config;
     int64_t newest = ((int64_t)rtt - (int64_t)t->previous_rtt) * 256;
-    int64_t alpha = (int64_t)c->timely_alpha, beta = (int64_t)c->timely_beta;
+    int64_t alpha = (int64_t)c->timely_alpha;
 
     t->rtt_diff = (int64_t)(((nic_i128)t->rtt_diff * (MILLION - alpha) + (nic_i128)newest * alpha) / MILLION);
+    nic_i128 gradient = ((nic_i128)t->rtt_diff << 24) / (int64_t)c->timely_min_rtt;
     if (rtt < c->timely_t_low) {
-        increase(cc, c->timely_hai_low);
+        increase(cc, c->timely_hai_low, step);
     } else if (rtt > c->timely_t_high) {
-        int64_t above = ONE - (int64_t)(((nic_u128)c->timely_t_high << 32) / rtt);
-        decrease(cc, ONE - (int64_t)((nic_i128)above * beta / MILLION));
+        uint64_t above = (uint64_t)ONE - (uint64_t)(((nic_u128)c->timely_t_high << 32) / rtt);
+        decrease(cc, (nic_u128)above * c->timely_beta / MILLION, step);
+    } else if (c->timely_patched) {
+        update_patched(cc, rtt, gradient, step);
     } else if (t->rtt_diff <= 0) {
-        increase(cc, true);
+        increase(cc, true, step);
     } else {
-        nic_i128 gradient = ((nic_i128)t->rtt_diff << 24) / (int64_t)c->timely_min_rtt;
-        nic_i128 less = gradient * beta / MILLION;
-        decrease(cc, less > ONE ? 0 : ONE - (int64_t)less);
+        decrease(cc, (nic_u128)gradient * c->timely_beta / MILLION, step);
     }
+}
+
+/* How much of a whole update there is to be made. */
+static uint64_t step_of(const struct cc *cc, ps_t now)
+{
+    ps_t since = now - cc->timely.updated, whole = cc->config->timely_min_rtt;
+
+    if (!cc->config->timely_scaled || since >= whole) return (uint64_t)ONE;
+    return (uint64_t)(((nic_u128)since << 32) / whole);
 }
 
 static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
@@ -80,16 +137,16 @@ static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     struct cc_timely *t = &cc->timely;
     ps_t rtt = ack->rtt_ps < PS_S ? ack->rtt_ps : PS_S;
 
-    (void)now;
     t->acked += ack->acked_bytes;
     if (rtt == 0) return;
     if (t->started) {
         bool due = cc->config->timely_segment ? t->acked >= cc->config->timely_segment
                                               : psn_diff(ack->acked_psn, t->round_psn) > 0;
         if (!due) return;
-        update(cc, rtt);
+        update(cc, rtt, step_of(cc, now));
     }
     t->started = true;
+    t->updated = now;
     t->previous_rtt = rtt;
     t->acked = 0;
     t->round_psn = ack->next_psn;
@@ -108,7 +165,11 @@ static const char *invalid(const struct cc_config *c, const char **ret_name)
     REFUSE_IF(c->timely_t_low > PS_S, "timely_t_low", "is 1 s at most");
     REFUSE_IF(c->timely_t_high > PS_S || c->timely_t_high < c->timely_t_low, "timely_t_high",
               "is timely_t_low or more, 1 s at most");
-    REFUSE_IF(c->timely_min_rate < CC_RATE_MIN, "timely_min_rate", "is 10 kb/s or more");
+    REFUSE_IF(NOT_A_SHARE(c->timely_max_mdf), "timely_max_mdf", "is a share: at most 100%");
+    REFUSE_IF(c->timely_patched && c->timely_t_low == 0, "timely_t_low", "is above 0 with timely_patched");
+    REFUSE_IF(c->timely_min_rate && c->timely_min_rate < CC_RATE_MIN, "timely_min_rate", "is 0, or 10 kb/s or more");
+    REFUSE_IF(c->timely_start_rate && c->timely_start_rate < CC_RATE_MIN, "timely_start_rate",
+              "is 0 (the line's), or 10 kb/s or more");
     REFUSE_IF(c->timely_ai_rate >> 50 || c->timely_hai_rate >> 50, "timely_ai_rate", "is 1000 Tb/s at most");
     REFUSE_IF(c->timely_segment > NIC_LENGTH_MAX, "timely_segment", "is 2 GiB at most");
     return NULL;
@@ -116,16 +177,26 @@ static const char *invalid(const struct cc_config *c, const char **ret_name)
 
 static const struct cc_preset presets[] = {
     {"timely/paper",
-     {.timely_alpha = 875000,
+     {.timely_alpha = 2 * PERCENT,
       .timely_beta = 80 * PERCENT,
       .timely_t_low = 50 * PS_US,
       .timely_t_high = 500 * PS_US,
       .timely_min_rtt = 20 * PS_US,
-      .timely_ai_rate = 10 * MBPS,
-      .timely_hai_rate = 50 * MBPS,
       .timely_hai_after = 5,
+      .timely_scaled = 1,
+      .timely_max_mdf = 50 * PERCENT,
+      .timely_segment = 16 * 1024}},
+    {"timely/patched",
+     {.timely_alpha = 875000,
+      .timely_beta = 8000, /* 0.008 */
+      .timely_t_low = 50 * PS_US,
+      .timely_t_high = 500 * PS_US,
+      .timely_min_rtt = 20 * PS_US,
+      .timely_hai_after = 5,
+      .timely_patched = 1,
+      .timely_max_mdf = 100 * PERCENT,
       .timely_segment = 16 * 1024,
-      .timely_min_rate = 100 * MBPS}},
+      .timely_start_rate = 1000 * MBPS}},
     {"timely/hpcc-sim",
      {.timely_alpha = 875000,
       .timely_beta = 80 * PERCENT,
@@ -136,6 +207,7 @@ static const struct cc_preset presets[] = {
       .timely_hai_rate = 500 * MBPS,
       .timely_hai_after = 5,
       .timely_hai_low = 1,
+      .timely_max_mdf = 100 * PERCENT,
       .timely_min_rate = 1000 * MBPS}},
     {.name = NULL},
 };

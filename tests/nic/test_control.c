@@ -55,6 +55,7 @@ static void test_timely_steps(void **state)
     uint32_t n = 1;
     (void)state;
     config.timely_segment = 0;
+    config.timely_alpha = 875000;
     cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     assert_int_equal(cc.rate_bps, LINE_BPS);
     assert_true(cc.window_bytes == CC_WINDOW_NONE);
@@ -75,12 +76,41 @@ static void test_timely_steps(void **state)
         tell_rtt(&cc, n++, 40 * PS_US + (ps_t)i * PS_US); /* rising, but low */
         assert_int_equal(cc.rate_bps, rate += 10000000);
     }
-    /* a gradient of more than 1 / beta leaves the least rate */
-    tell_rtt(&cc, n++, 51 * PS_US);
+    /* whatever the gradient, an update leaves half of the rate; without that limit, the least */
+    rate = cc.rate_bps;
     tell_rtt(&cc, n++, 90 * PS_US);
-    assert_int_equal(cc.rate_bps, config.timely_min_rate);
+    near_to((double)cc.rate_bps, (double)rate / 2, 1e-8, "a steep gradient", 0);
+    config.timely_max_mdf = 1000000;
+    tell_rtt(&cc, n++, 200 * PS_US);
+    assert_int_equal(cc.rate_bps, LINE_BPS / 100);
     cc_on_ack(&cc, &(struct cc_ack){.acked_bytes = 1, .acked_psn = n, .next_psn = n}, n * PS_MS); /* no time told */
-    assert_int_equal(cc.rate_bps, config.timely_min_rate);
+    assert_int_equal(cc.rate_bps, LINE_BPS / 100);
+}
+
+/* The first rate, and how much an update counts that comes soon after another. */
+static void test_timely_start(void **state)
+{
+    struct cc_config config = preset("timely/paper");
+    struct cc cc;
+
+    (void)state;
+    config.timely_segment = 1024;
+    config.timely_start_rate = 3 * 1000000000ULL;
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
+    assert_int_equal(cc.rate_bps, 3000000000);
+    uint64_t rate = cc.rate_bps;
+    for (uint32_t n = 0; n < 40; n++) { /* 5 us apart, of 20: a quarter of an increase each */
+        cc_on_ack(&cc, &(struct cc_ack){.acked_bytes = 1024, .acked_psn = n, .next_psn = n + 50, .rtt_ps = 9 * PS_US},
+                  PS_MS + n * 5 * PS_US);
+        assert_int_equal(cc.rate_bps, rate + n * 2500000ULL);
+    }
+    rate = cc.rate_bps; /* and of a decrease: beta 0.8, alpha 0.02, 100 us more of 20 */
+    cc_on_ack(&cc, &(struct cc_ack){.acked_bytes = 1024, .acked_psn = 40, .next_psn = 90, .rtt_ps = 109 * PS_US},
+              PS_MS + 200 * PS_US);
+    near_to((double)cc.rate_bps, (double)rate * (1 - 0.8 * 0.02 * 5 / 4), 1e-8, "a quarter of a decrease", 0);
+    config.timely_start_rate = 1000000000000;
+    cc_init(&cc, &config, LINE_BPS, 1024, NULL);
+    assert_int_equal(cc.rate_bps, LINE_BPS);
 }
 
 /* An update for each segment, or for each round trip; and the variant in which low round trips count too. */
@@ -89,6 +119,7 @@ static void test_timely_when(void **state)
     struct cc_config config = preset("timely/paper");
     struct cc cc;
     (void)state;
+    config.timely_scaled = 0;
     cc_init(&cc, &config, LINE_BPS, 1024, NULL);
     cc.rate_bps = 1000000000;
     for (uint32_t n = 1; n <= 64; n++) {
@@ -108,35 +139,70 @@ static void test_timely_when(void **state)
     }
 }
 
-/* Random round-trip times against algorithm 1 in floating point. */
-static void test_timely_model(void **state)
+/* One update in floating point: algorithm 1, or algorithm 2 of Zhu et al.; `part` of a whole one. */
+static double timely_model(const struct cc_config *c, double rate, double rtt, double gradient, double part,
+                           uint32_t *stage)
 {
-    struct cc_config c = preset("timely/hpcc-sim");
-    double rate = (double)LINE_BPS, diff = 0, previous = 0;
+    double low = (double)c->timely_t_low, high = (double)c->timely_t_high, beta = (double)c->timely_beta / 1e6;
+    double add = c->timely_ai_rate ? (double)c->timely_ai_rate : (double)LINE_BPS / 1000, less, more = 0;
+    double hyper = c->timely_hai_rate ? (double)c->timely_hai_rate : 5 * add;
+    bool up = rtt < low || (rtt <= high && !c->timely_patched && gradient <= 0);
+
+    if (up) {
+        bool counts = rtt >= low || c->timely_hai_low;
+        rate += part * (counts && *stage >= c->timely_hai_after ? hyper : add);
+        if (counts) ++*stage;
+    } else if (rtt <= high && c->timely_patched) {
+        double w = fmin(fmax(2 * gradient + 0.5, 0), 1);
+        less = beta * w * (rtt - low) / low;
+        more = add * (1 - w) * part;
+    } else {
+        less = beta * (rtt > high ? 1 - high / rtt : gradient);
+        *stage = 0;
+    }
+    if (!up) rate = rate * (1 - fmin(part * fmin(less, 1), (double)c->timely_max_mdf / 1e6)) + more;
+    double least = c->timely_min_rate ? (double)c->timely_min_rate : (double)LINE_BPS / 100;
+    return fmin(fmax(rate, least), (double)LINE_BPS);
+}
+
+/* Random round-trip times against the model, with updates at random distances. */
+static void timely_against_model(const struct cc_config *c, uint64_t stream)
+{
+    double rate = (double)LINE_BPS, diff = 0, previous = 0, alpha = (double)c->timely_alpha / 1e6;
     uint32_t stage = 0;
+    ps_t at = PS_MS;
     struct rng rng;
     struct cc cc;
-    (void)state;
-    rng_init(&rng, test_seed(), 31);
-    cc_init(&cc, &c, LINE_BPS, 1024, NULL);
+
+    rng_init(&rng, test_seed(), stream);
+    cc_init(&cc, c, LINE_BPS, 1024, NULL);
+    if (c->timely_start_rate) rate = (double)c->timely_start_rate;
     for (uint32_t n = 1; n < 20000; n++) {
         ps_t rtt = (n / 500 % 2 ? 45 : 200) * PS_US + rng_below(&rng, (n / 1000 % 3) * 300 * PS_US + 3 * PS_US);
-        tell_rtt(&cc, n, rtt);
-        double now = (double)rtt;
+        ps_t since = 1 + rng_below(&rng, 30 * PS_US);
+        at += since;
+        cc_on_ack(&cc, &(struct cc_ack){.acked_bytes = 20000, .acked_psn = n, .next_psn = n, .rtt_ps = rtt}, at);
         if (n > 1) {
-            diff = 0.125 * diff + 0.875 * (now - previous);
-            double gradient = diff / (20.0 * PS_US);
-            bool up = now < 50.0 * PS_US || (now <= 500.0 * PS_US && gradient <= 0);
-            if (up)
-                rate = fmin(rate + (stage++ < 5 ? 0.1 : 0.5) * GBPS, (double)LINE_BPS);
-            else
-                rate *= fmax(1 - 0.8 * (now > 500.0 * PS_US ? 1 - 500.0 * PS_US / now : gradient), 0);
-            rate = fmax(rate, GBPS);
-            if (!up) stage = 0;
+            diff = (1 - alpha) * diff + alpha * ((double)rtt - previous);
+            double part = c->timely_scaled ? fmin((double)since / (20.0 * PS_US), 1) : 1;
+            rate = timely_model(c, rate, (double)rtt, diff / (20.0 * PS_US), part, &stage);
         }
-        previous = now;
+        previous = (double)rtt;
         near_to((double)cc.rate_bps, rate, 1e-6, "rate", n);
         rate = (double)cc.rate_bps; /* from here on ours: rounding must not add up through the branches */
+    }
+}
+
+static void test_timely_model(void **state)
+{
+    static const char *const presets[] = {"timely/hpcc-sim", "timely/paper", "timely/patched"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct cc_config config = preset(presets[i]);
+        timely_against_model(&config, 31 + (uint64_t)i);
+        config.timely_scaled = !config.timely_scaled;
+        timely_against_model(&config, 41 + (uint64_t)i);
     }
 }
 
@@ -415,19 +481,14 @@ static void test_refused(void **state)
     static const struct {
         const char *preset, *name;
         uint64_t value;
-    } bad[] = {{"timely/paper", "timely_min_rtt", 0},
-               {"timely/paper", "timely_alpha", 1000001},
-               {"timely/paper", "timely_beta", 1000001},
-               {"timely/paper", "timely_t_high", 1},
-               {"timely/paper", "timely_min_rate", 0},
-               {"swift/paper", "swift_base_target", 0},
-               {"swift/paper", "swift_fs_min", 0},
-               {"swift/paper", "swift_fs_max", 1},
-               {"swift/paper", "swift_max_mdf", 1000001},
-               {"swift/paper", "swift_min_window", 1000001},
-               {"dctcp/paper", "dctcp_first_window", 0},
-               {"dctcp/paper", "dctcp_g", 1000001},
-               {"dctcp/hpcc-sim", "dctcp_base_rtt", PS_NS - 1}};
+    } bad[] = {{"timely/paper", "timely_min_rtt", 0},        {"timely/paper", "timely_alpha", 1000001},
+               {"timely/paper", "timely_beta", 1000001},     {"timely/paper", "timely_t_high", 1},
+               {"timely/paper", "timely_min_rate", 1},       {"timely/paper", "timely_start_rate", 1},
+               {"timely/paper", "timely_max_mdf", 1000001},  {"timely/patched", "timely_t_low", 0},
+               {"swift/paper", "swift_base_target", 0},      {"swift/paper", "swift_fs_min", 0},
+               {"swift/paper", "swift_fs_max", 1},           {"swift/paper", "swift_max_mdf", 1000001},
+               {"swift/paper", "swift_min_window", 1000001}, {"dctcp/paper", "dctcp_first_window", 0},
+               {"dctcp/paper", "dctcp_g", 1000001},          {"dctcp/hpcc-sim", "dctcp_base_rtt", PS_NS - 1}};
     const char *name = NULL;
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -444,6 +505,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timely_steps),
+        cmocka_unit_test(test_timely_start),
         cmocka_unit_test(test_timely_when),
         cmocka_unit_test(test_timely_model),
         cmocka_unit_test(test_dctcp_steps),

@@ -113,6 +113,18 @@ static void test_timely_band(void **state)
     }
 }
 
+/* Flows that begin at line rate all at once: cut down by the queue they made, they come back, fill the line, and hold
+ * a queue of T_low or so. */
+static void test_timely_comes_back(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 8; n *= 2) {
+        struct settled s = settle("timely/paper", "false", 100, n, 20 * PS_MS, 40 * PS_MS);
+        assert_true(s.used > 0.9);
+        assert_true(s.queue_max > 400e3 && s.queue_max < 100e9 / 8 * 200e-6);
+    }
+}
+
 /* The target at the window that the target gives: base + one switch + flow scaling, and W = C RTT / n. */
 static double swift_fixed_point_us(unsigned rate_g, unsigned flows)
 {
@@ -178,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dctcp_sawtooth),
         cmocka_unit_test(test_timely_band),
+        cmocka_unit_test(test_timely_comes_back),
         cmocka_unit_test(test_swift_target),
         cmocka_unit_test(test_mixed),
     };
