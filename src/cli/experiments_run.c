@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "cli/cli.h"
 #include "cli/experiments.h"
+#include "cli/source.h"
 
 #define FILL_DEPTH 4 /* parameters within parameters; a circle ends here */
 
@@ -262,7 +263,7 @@ static int run_seeds(struct experiment *experiment, const struct experiment_run 
 
     if (text == NULL) return -EINVAL;
     snprintf(name, sizeof name, "%s, run %s", experiment->id, run->name);
-    error = fabric_load(name, text, &fabric, &errors);
+    error = cli_fabric_load(name, text, NULL, 0, &fabric, &errors);
     if (error) fabric_errors_print(&errors, stderr);
     for (uint64_t seed = 1; !error && seed <= run->seeds; seed++)
         error = simulate(experiment, run, fabric, seed);

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "cli/sim_each.h"
+#include "cli/source.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -550,7 +551,7 @@ int verb_sim(int argc, char **argv, FILE *out)
     }
     if (!one_for_stdout(&settings)) return CLI_WRONG;
     uint64_t begun = now_ns();
-    if (fabric_load(argv[first], NULL, &fabric, &errors) != 0) {
+    if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         return CLI_WRONG;
     }

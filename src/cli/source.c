@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "sim/sim.h"
 
 #define FABRIC_MAX_BYTES ((size_t)1 << 30)
 
@@ -129,10 +130,18 @@ struct cli_place cli_source_place(const struct cli_source *source, struct fabric
     return place;
 }
 
+int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
+                    struct fabric **ret, struct fabric_errors *errors)
+{
+    const struct fabric_with with = {override, overrides, sim_judge_nic};
+
+    return fabric_load_with(path, text, &with, ret, errors);
+}
+
 static bool load(struct cli_source *source)
 {
     struct fabric_errors errors = {.path = source->path};
-    int result = fabric_load(source->path, source->text, &source->fabric, &errors);
+    int result = cli_fabric_load(source->path, source->text, NULL, 0, &source->fabric, &errors);
 
     if (result != 0) {
         for (uint32_t e = 0; e < errors.count && source->imported; e++) {

@@ -39,6 +39,9 @@ struct cli_inputs {
 /* One more --links; false after a message. */
 bool cli_links_add(struct cli_links *links, const char *path);
 
+/* fabric_load_with(), with congestion control judged as the simulator does. */
+int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
+                    struct fabric **ret, struct fabric_errors *errors);
 /* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
 /* Does this text say of itself that it is a fabric file? */

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/source.h"
 #include "fabric/override.h"
 
 #define FILE_BYTES (256u << 20)
@@ -173,7 +174,7 @@ static bool check(const struct sweep *sweep)
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
 
-    if (fabric_load(sweep->path, sweep->text, &fabric, &errors) != 0) {
+    if (cli_fabric_load(sweep->path, sweep->text, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         return false;
     }

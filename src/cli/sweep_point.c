@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/source.h"
 #include "cli/sweep.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -34,7 +35,7 @@ int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, s
 
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};
-    return fabric_load_with(sweep->path, sweep->text, override, sweep->grid.axes, ret, errors);
+    return cli_fabric_load(sweep->path, sweep->text, override, sweep->grid.axes, ret, errors);
 }
 
 static void print_line(FILE *to, const char *text)

@@ -45,10 +45,17 @@ bool shape_read(struct loader *loader, const struct tree *map, const char *what,
     return true;
 }
 
-bool shape_needs(struct loader *loader, const struct tree *map, const char *what, uint64_t value, const char *key)
+bool shape_needs(struct loader *loader, const struct tree *map, const char *what, uint64_t value, const char *key,
+                 const char *more)
 {
+    struct nearest nearest;
+
     if (value != NOT_GIVEN) return true;
-    read_error(loader, map->at, "%s needs %s", what, key);
+    if (map->type != TREE_MAP || tree_get(map, key)) return false; /* it is there, and wrong */
+    nearest_init(&nearest, key);
+    for (const struct tree *item = map->first; item; item = item->next)
+        nearest_try(&nearest, item->key);
+    if (!nearest.word) read_error(loader, map->at, "%s needs %s%s", what, key, more);
     return false;
 }
 
@@ -70,7 +77,7 @@ bool build_single(struct loader *loader, const struct tree *map, struct plan *pl
     struct shape shape;
 
     if (!shape_read(loader, map, "topology.single", fields, COUNT_OF(fields), &shape)) return false;
-    if (!shape_needs(loader, map, "topology.single", shape.hosts, "hosts, as in {hosts: 16}")) return false;
+    if (!shape_needs(loader, map, "topology.single", shape.hosts, "hosts", ", as in {hosts: 16}")) return false;
     plan->count[FABRIC_ROLE_HOST] = shape.hosts;
     plan->count[FABRIC_ROLE_LEAF] = 1;
     plan->links = times(shape.hosts, shape.nics);
@@ -90,8 +97,8 @@ bool build_dumbbell(struct loader *loader, const struct tree *map, struct plan *
     if (!shape_read(loader, map, "topology.dumbbell", fields, COUNT_OF(fields), &shape)) return false;
     if (shape.left == NOT_GIVEN) shape.left = shape.hosts;
     if (shape.right == NOT_GIVEN) shape.right = shape.hosts;
-    if (!shape_needs(loader, map, "topology.dumbbell", shape.left | shape.right,
-                     "hosts (on each side), or left and right, as in {left: 4, right: 1}"))
+    if (!shape_needs(loader, map, "topology.dumbbell", shape.left | shape.right, "hosts",
+                     " (on each side), or left and right, as in {left: 4, right: 1}"))
         return false;
     if (shape.links == NOT_GIVEN) shape.links = 1;
     plan->count[FABRIC_ROLE_HOST] = plus(shape.left, shape.right);
@@ -135,7 +142,7 @@ bool build_fat_tree(struct loader *loader, const struct tree *map, struct plan *
     struct shape shape;
 
     if (!shape_read(loader, map, what, fields, COUNT_OF(fields), &shape)) return false;
-    if (!shape_needs(loader, map, what, shape.k, "k, the number of ports of a switch, as in {k: 8}")) return false;
+    if (!shape_needs(loader, map, what, shape.k, "k", ", the number of ports of a switch, as in {k: 8}")) return false;
     if (shape.k % 2) {
         read_error(loader, tree_get(map, "k")->at, "k: %llu is odd; half of a switch's ports go up, half down",
                    (unsigned long long)shape.k);

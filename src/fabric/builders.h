@@ -40,12 +40,15 @@ static inline uint64_t plus(uint64_t a, uint64_t b)
 /* Reads a builder's map; gpus and nics are what the other is where only one is given, and 1 where none is. */
 bool shape_read(struct loader *loader, const struct tree *map, const char *what, const struct field *field,
                 uint32_t count, struct shape *shape);
-bool shape_needs(struct loader *loader, const struct tree *map, const char *what, uint64_t value, const char *key);
+/* A value that must be given; `more` is said behind its key.  Nothing is said where the map has a key that may be it,
+ * mistyped. */
+bool shape_needs(struct loader *loader, const struct tree *map, const char *what, uint64_t value, const char *key,
+                 const char *more);
 
 /* clos.c */
 void read_oversubscription(struct loader *loader, const struct tree *value, void *into); /* into a struct shape */
 /* Uplinks of a leaf and spines, from what is given of uplinks, spines and oversubscription; `down` links a leaf. */
 bool shape_uplinks(struct loader *loader, const struct tree *map, const char *what, struct shape *shape,
-                   const struct link_class *host, const struct link_class *fabric, uint64_t down);
+                   const struct plan *plan, const struct link_class *host, uint64_t down);
 
 #endif

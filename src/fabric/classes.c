@@ -94,6 +94,7 @@ uint32_t class_find(struct loader *loader, const struct tree *value)
         if (strcmp(fabric->classes[c].name, name) == 0) return c;
         nearest_try(&nearest, fabric->classes[c].name);
     }
+    if (!loader->classes_good) return FABRIC_NONE; /* it may be one of those that are wrong */
     if (nearest.word)
         read_error(loader, value->at, "no class is named '%s'; did you mean '%s'?", name, nearest.word);
     else

@@ -77,7 +77,8 @@ static void refuse_ratio(struct loader *loader, const struct shape *shape, u128 
 }
 
 /* Uplinks for the wanted ratio, which is built exactly or not at all. */
-static bool over_uplinks(struct loader *loader, const char *what, struct shape *shape, u128 down_bps, uint64_t up_bps)
+static bool over_uplinks(struct loader *loader, const char *what, struct shape *shape, u128 down_bps, uint64_t up_bps,
+                         bool rates_known)
 {
     u128 bits = down_bps * shape->over_den, unit = (u128)up_bps * shape->over_num;
     uint64_t uplinks = bits / unit > COUNT_MAX ? COUNT_MAX : (uint64_t)(bits / unit);
@@ -90,6 +91,7 @@ static bool over_uplinks(struct loader *loader, const char *what, struct shape *
         read_error(loader, shape->over_at, "%s: oversubscription is of uplinks, and there are no spines", what);
         return false;
     }
+    if (!rates_known) return false;
     if (bits % unit || (shape->spines != NOT_GIVEN && uplinks % shape->spines)) {
         refuse_ratio(loader, shape, down_bps, up_bps);
         return false;
@@ -99,12 +101,20 @@ static bool over_uplinks(struct loader *loader, const char *what, struct shape *
     return true;
 }
 
-bool shape_uplinks(struct loader *loader, const struct tree *map, const char *what, struct shape *shape,
-                   const struct link_class *host, const struct link_class *fabric, uint64_t down)
+static bool shape_needs_spines(struct loader *loader, const struct tree *map, const char *what,
+                               const struct shape *shape)
 {
-    if (shape->over_num && !over_uplinks(loader, what, shape, (u128)down * host->rate_bps, fabric->rate_bps))
+    if (tree_get(map, "oversubscription")) return true;
+    return shape_needs(loader, map, what, shape->spines, "spines", " (or oversubscription)");
+}
+
+bool shape_uplinks(struct loader *loader, const struct tree *map, const char *what, struct shape *shape,
+                   const struct plan *plan, const struct link_class *host, uint64_t down)
+{
+    if (shape->over_num &&
+        !over_uplinks(loader, what, shape, (u128)down * host->rate_bps, plan->fabric.rate_bps, plan->rates_known))
         return false;
-    if (!shape_needs(loader, map, what, shape->spines, "spines (or oversubscription)")) return false;
+    if (!shape_needs_spines(loader, map, what, shape)) return false;
     if (shape->uplinks == NOT_GIVEN) shape->uplinks = shape->spines;
     if (shape->spines == 0 ? shape->uplinks != 0 : shape->uplinks % shape->spines != 0) {
         read_error(loader, map->at, "%s: %llu uplinks a leaf do not spread evenly over %llu spines", what,
@@ -213,12 +223,12 @@ bool build_leaf_spine(struct loader *loader, const struct tree *map, struct plan
     static const char what[] = "topology.leaf-spine";
     struct shape shape;
 
-    if (!shape_read(loader, map, what, fields, COUNT_OF(fields), &shape)) return false;
-    if (!shape_needs(loader, map, what, shape.leaves, "leaves") ||
-        !shape_needs(loader, map, what, shape.hosts, "hosts (on each leaf)"))
-        return false;
-    if (!shape_uplinks(loader, map, what, &shape, &plan->host, &plan->fabric, times(shape.hosts, shape.nics)))
-        return false;
+    bool good = shape_read(loader, map, what, fields, COUNT_OF(fields), &shape);
+    good = shape_needs(loader, map, what, shape.leaves, "leaves", "") && good;
+    good = shape_needs(loader, map, what, shape.hosts, "hosts", " (on each leaf)") && good;
+    good = shape_needs_spines(loader, map, what, &shape) && good;
+    if (!good) return false;
+    if (!shape_uplinks(loader, map, what, &shape, plan, &plan->host, times(shape.hosts, shape.nics))) return false;
     if (!shape_sites(loader, map, what, &shape, plan)) return false;
     if (!allocate(loader, plan, &shape, times(shape.leaves, shape.hosts))) return false;
     for (uint64_t site = 0; site < shape.sites; site++) {
@@ -280,10 +290,12 @@ bool build_rail(struct loader *loader, const struct tree *map, struct plan *plan
     struct shape shape;
     uint64_t groups;
 
-    if (!shape_read(loader, map, what, fields, COUNT_OF(fields), &shape)) return false;
-    if (!shape_needs(loader, map, what, shape.hosts, "hosts (in all)")) return false;
+    bool good = shape_read(loader, map, what, fields, COUNT_OF(fields), &shape);
+    good = shape_needs(loader, map, what, shape.hosts, "hosts", " (in all)") && good;
+    good = shape_needs_spines(loader, map, what, &shape) && good;
+    if (!good) return false;
     if (!rail_groups(loader, map, &shape, &groups)) return false;
-    if (!shape_uplinks(loader, map, what, &shape, &plan->host, &plan->fabric,
+    if (!shape_uplinks(loader, map, what, &shape, plan, &plan->host,
                        times((shape.hosts + groups - 1) / groups, shape.nics / shape.ways)))
         return false;
     if (!shape_sites(loader, map, what, &shape, plan)) return false;

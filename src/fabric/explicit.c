@@ -227,6 +227,13 @@ static bool read_link_map(struct loader *loader, const struct tree *item, struct
     return false;
 }
 
+static bool is_core(const struct plan *plan, uint32_t node)
+{
+    uint32_t first = plan_first(plan, FABRIC_ROLE_CORE);
+
+    return node >= first && node < first + plan->count[FABRIC_ROLE_CORE];
+}
+
 static bool read_link(struct loader *loader, const struct explicit *ex, const struct tree *item, struct plan_link *link,
                       uint64_t *ret_count)
 {
@@ -258,7 +265,8 @@ static bool read_link(struct loader *loader, const struct explicit *ex, const st
     }
     bool host = link->a < plan->count[FABRIC_ROLE_HOST] || link->b < plan->count[FABRIC_ROLE_HOST];
     if (!link_check(loader, &over, item->at)) return false;
-    link->as = link_over(host ? &plan->host : &plan->fabric, &over);
+    bool core = is_core(plan, link->a) || is_core(plan, link->b);
+    link->as = link_over(host ? &plan->host : core ? &plan->core : &plan->fabric, &over);
     link->at = item->at;
     if (link->as.rate_bps == NOT_GIVEN) {
         read_error(loader, item->at, "this link has no rate: write it here or under links.%s",

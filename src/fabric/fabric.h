@@ -514,12 +514,19 @@ __attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_error
 /* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
  * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */
 int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors);
+/* Judges a NIC's congestion control, whose names belong to src/nic: called for each layer of NICs that is read. */
+typedef void fabric_nic_judge(const struct fabric_nic *nic, struct fabric_errors *errors);
 struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
     const char *path, *value;
 };
+struct fabric_with {
+    const struct fabric_override *override;
+    uint32_t overrides;
+    fabric_nic_judge *judge; /* NULL: names are taken as they are */
+};
 /* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
-int fabric_load_with(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
-                     struct fabric **ret, struct fabric_errors *errors);
+int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,
+                     struct fabric_errors *errors);
 void fabric_free(struct fabric *fabric);
 /* What the arrays hold now. */
 size_t fabric_memory_bytes(const struct fabric *fabric);

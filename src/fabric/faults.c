@@ -147,7 +147,7 @@ static void read_target(struct loader *loader, const struct tree *value, struct 
     const struct fabric *fabric = loader->fabric;
     const char *name = NULL;
 
-    if (!read_text(loader, value, &name)) return;
+    if (!read_text(loader, value, &name) || loader->blind) return;
     raw->as.node = fabric_find_node(fabric, name);
     if (raw->as.node == FABRIC_NONE) {
         uint32_t port = fabric_find_port(fabric, name);
@@ -193,7 +193,7 @@ static void read_to(struct loader *loader, const struct tree *value, void *into)
     struct fabric_fault *fault = &((struct raw_fault *)into)->as;
     const char *name = NULL;
 
-    if (!read_text(loader, value, &name)) return;
+    if (!read_text(loader, value, &name) || loader->blind) return;
     uint32_t node = fabric_find_node(fabric, name), endpoint = fabric_find_endpoint(fabric, name);
     if (endpoint == FABRIC_NONE) {
         say_unknown(loader, value, name);
@@ -246,6 +246,15 @@ static void check_keys(struct loader *loader, const struct tree *item, const str
     if (!found) read_error(loader, item->at, "%s needs %s", word, words[raw->word].example);
 }
 
+/* `converge` is there and was refused, or it would be on. */
+static bool converge_wrong(const struct loader *loader)
+{
+    const struct tree *converge = tree_get(loader->root, "converge");
+
+    return converge &&
+           (converge->type != TREE_SCALAR || (strcmp(converge->text, "false") && strcmp(converge->text, "no")));
+}
+
 static void check_values(struct loader *loader, const struct tree *item, const struct raw_fault *raw)
 {
     const char *word = fabric_fault_names[raw->word];
@@ -257,9 +266,10 @@ static void check_values(struct loader *loader, const struct tree *item, const s
     if (raw->word == WORD_LANES && raw->lost >= raw->of)
         read_error(loader, tree_get(item, "lost")->at, "lanes: all %llu are lost: write {down: leaf0:3}",
                    (unsigned long long)raw->of);
-    if (raw->word == WORD_MISROUTE && raw->as.node < loader->fabric->hosts)
+    if (raw->word == WORD_MISROUTE && !loader->blind && raw->as.node < loader->fabric->hosts)
         read_error(loader, tree_get(item, word)->at, "misroute: a port of a switch is due, as in leaf0:8");
-    if ((raw->word == WORD_WITHDRAW || raw->word == WORD_DRAIN) && !loader->fabric->converge.on)
+    if ((raw->word == WORD_WITHDRAW || raw->word == WORD_DRAIN) && !loader->fabric->converge.on &&
+        !converge_wrong(loader))
         read_error(loader, item->at, "%s: routes do not move without 'converge: true' at the top level", word);
 }
 

@@ -23,10 +23,10 @@ const char *const fabric_job_names[FABRIC_JOB_KINDS] = {
 uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at at)
 {
     const struct fabric *fabric = loader->fabric;
-    uint32_t endpoint = fabric_find_endpoint(fabric, name);
+    uint32_t endpoint = loader->blind ? FABRIC_NONE : fabric_find_endpoint(fabric, name);
     size_t length = strcspn(name, ":");
 
-    if (endpoint != FABRIC_NONE) return endpoint;
+    if (endpoint != FABRIC_NONE || loader->blind) return endpoint;
     char *host = arena_strndup(&loader->scratch, name, length);
     uint32_t node = host ? fabric_find_node(fabric, host) : FABRIC_NONE;
     if (node != FABRIC_NONE && node < fabric->hosts && fabric->node[node].ports == 0)
@@ -75,6 +75,8 @@ static void read_after(struct loader *loader, const struct tree *value, void *in
     if (job->after != FABRIC_NONE) return;
     if (strcmp(name, "previous") == 0 && fabric->jobs)
         job->after = fabric->jobs - 1;
+    else if (loader->jobs_wrong)
+        return;
     else if (nearest.word)
         read_error(loader, value->at, "after: no job above is named '%s'; did you mean '%s'?", name, nearest.word);
     else
@@ -137,6 +139,7 @@ static void read_kind(struct loader *loader, const struct tree *value, struct fa
     static const char *const exchanges[] = {"at-once", "pairwise", NULL};
     uint64_t count = 0;
 
+    if (loader->blind && (job->kind == FABRIC_JOB_FLOWS || fabric_job_trains((enum fabric_job_kind)job->kind))) return;
     switch ((enum fabric_job_kind)job->kind) {
     case FABRIC_JOB_ALLREDUCE:
     case FABRIC_JOB_REDUCESCATTER:
@@ -285,7 +288,8 @@ static void finish_job(struct loader *loader, const struct tree *item, const str
     if (fabric_job_collective((enum fabric_job_kind)job->kind)) collective_sizes_finish(loader, item, job);
     if (job_sized(job) && !job->size_bytes && !tree_get(item, "size") && !tree_get(item, "sizes"))
         read_error(loader, item->at, "%s needs a size, as in {%s: ..., size: 1MB}", kind->key, kind->key);
-    if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks")) ranks_default(loader, job);
+    if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks") && !loader->blind)
+        ranks_default(loader, job);
     if (job_on_gpus(job)) ranks_place(loader, item, job);
     if (tree_get(item, "gap") && !tree_get(item, "repeat") && !tree_get(item, "iterations"))
         read_error(loader, tree_get(item, "gap")->key_at, "gap is between repetitions; write repeat, as in repeat: 10");
@@ -318,6 +322,7 @@ static bool read_job(struct loader *loader, const struct tree *item, uint32_t in
     finish_job(loader, item, kind, index, job);
     read_kind(loader, kind, job);
     if (loader->errors->count + loader->errors->more != before || loader->no_memory) return false;
+    if (loader->blind) return true;
     check_ranks(loader, kind, job);
     check_reach(loader, kind, job);
     if (job->ranks >= 2 && fabric_job_collective((enum fabric_job_kind)job->kind))
@@ -339,6 +344,7 @@ bool jobs_load(struct loader *loader)
     for (const struct tree *item = list->first; item; item = item->next) {
         struct fabric_job *next = &job[fabric->jobs];
         if (!read_job(loader, item, fabric->jobs, next)) {
+            loader->jobs_wrong = true;
             good = false;
             continue;
         }

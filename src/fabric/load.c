@@ -2,9 +2,9 @@
 /*
  * From a fabric file to the arrays: the order of things.
  *
- * Text, tree, top level (version, name, model), topology, settings, routes, jobs, faults.  Each step
- * goes on to say what else is wrong where that still makes sense: a wrong class does not hide a
- * wrong topology, but jobs are not read without the hosts they name.
+ * Text, tree, top level (version, name, model), topology, settings, routes, jobs, faults.  Every step is taken even
+ * if one before it failed, so that a file's errors are told in one round; what would only follow from an error before
+ * is not.  Without a topology jobs and faults are read blindly: keys, units and words, not names of hosts.
  */
 #include "fabric/fabric.h"
 
@@ -87,12 +87,12 @@ static void load_parts(struct loader *loader)
 {
     top_level(loader);
     if (loader->root->type != TREE_MAP) return;
-    bool topology = topology_load(loader);
-    if (!topology) loader->fabric->port = NULL;
+    loader->blind = !topology_load(loader);
+    if (loader->blind) loader->fabric->port = NULL;
     settings_load(loader);
     operations_load(loader);
-    if (!topology || !loader->classes_good || !routes_build(loader)) return;
-    balance_check(loader);
+    if (!loader->blind && !routes_build(loader)) return;
+    if (loader->errors->count == 0) balance_check(loader);
     jobs_load(loader);
     faults_load(loader);
 }
@@ -109,8 +109,7 @@ static int verdict(const struct loader *loader)
     return -ENOMEM;
 }
 
-static int load(struct loader *loader, const char *path, const char *text, const struct fabric_override *override,
-                uint32_t overrides)
+static int load(struct loader *loader, const char *path, const char *text, const struct fabric_with *with)
 {
     size_t length = text ? strlen(text) : 0;
     struct tree *root = NULL;
@@ -127,7 +126,7 @@ static int load(struct loader *loader, const char *path, const char *text, const
         if (!text) return errno > 0 ? -errno : -EIO;
     }
     int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
-    if (result == 0) result = tree_override(root, override, overrides, &loader->scratch, loader->errors);
+    if (result == 0) result = tree_override(root, with->override, with->overrides, &loader->scratch, loader->errors);
     if (result == -ENOENT) return result;
     if (result == -ENOMEM) loader->no_memory = true;
     if (result == 0) {
@@ -141,21 +140,21 @@ static int load(struct loader *loader, const char *path, const char *text, const
 
 int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors)
 {
-    return fabric_load_with(path, text, NULL, 0, ret, errors);
+    return fabric_load_with(path, text, &(struct fabric_with){0}, ret, errors);
 }
 
-int fabric_load_with(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
-                     struct fabric **ret, struct fabric_errors *errors)
+int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,
+                     struct fabric_errors *errors)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
-    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors};
+    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors, .judge = with->judge};
 
     if (!fabric) return -ENOMEM;
     if (!text && strcmp(path, "-") == 0) path = FILE_STDIN;
     errors->path = path;
     arena_init(&fabric->arena, (size_t)FABRIC_MEMORY_MAX);
     arena_init(&loader.scratch, (size_t)FABRIC_MEMORY_MAX);
-    int result = load(&loader, path, text, override, overrides);
+    int result = load(&loader, path, text, with);
     arena_release(&loader.scratch);
     if (result < 0) {
         fabric_free(fabric);

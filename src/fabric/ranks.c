@@ -123,6 +123,7 @@ void ranks_read(struct loader *loader, const struct tree *value, struct fabric_j
     struct list list;
     uint64_t count = 0;
 
+    if (loader->blind) return;
     if (value->type != TREE_LIST) {
         bool storage = value->type == TREE_SCALAR && strcmp(value->text, "storage") == 0;
         if (storage && (who.gpus || !loader->fabric->storage_hosts)) {
@@ -335,7 +336,7 @@ void ranks_place(struct loader *loader, const struct tree *item, struct fabric_j
             read_error(loader, placement->at, "placement: packed, spread, random or {file: PATH} is due");
         else if (ranks)
             read_error(loader, ranks->key_at, "ranks: the placement's file says who takes part");
-        else
+        else if (!loader->blind)
             placement_from_file(loader, file, job);
     } else if (placement && read_choice(loader, placement, words, &how) && job->rank) {
         place(loader, job, how, ranks && ranks->type == TREE_LIST);

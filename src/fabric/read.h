@@ -23,7 +23,10 @@ struct loader {
     struct fabric_errors *errors;
     const struct tree *root;
     uint64_t files_hash; /* of the values, and of what files were read besides */
-    bool classes_good;   /* the file's classes are read */
+    fabric_nic_judge *judge;
+    bool classes_good; /* the file's classes are read */
+    bool blind;        /* the topology is not known: nothing is said about names, ranks and routes */
+    bool jobs_wrong;   /* a job was refused, so that those after it may wait for one that is not there */
     bool no_memory;
 };
 

@@ -86,7 +86,9 @@ static struct profile *apply(struct layers *layers, const struct tree *map, cons
     if (layer == LAYER_DEVICE) sets[count++] = (struct field_set){device_fields, COUNT_OF(device_fields), NULL};
     if (layer == LAYER_ROLE) sets[count++] = (struct field_set){role_fields, COUNT_OF(role_fields), NULL};
     profile->at = map->at;
-    if (!read_map(layers->loader, map, what, sets, count)) return profile;
+    bool good = read_map(layers->loader, map, what, sets, count);
+    if (host && layers->loader->judge) layers->loader->judge(&profile->nic, layers->loader->errors);
+    if (!good) return profile;
     qos_check(layers->loader, &profile->qos, map->at);
     if (host) nic_check(layers->loader, &profile->nic, map);
     return profile;
@@ -144,6 +146,7 @@ static void apply_port(struct layers *layers, const struct tree *map, uint32_t p
     if (!read_map(loader, map, "port", sets, count) || !link_check(loader, &layer.as, map->at)) return;
     qos_check(loader, &profile->qos, map->at);
     if (host) nic_check(loader, &profile->nic, map);
+    if (host && loader->judge) loader->judge(&profile->nic, loader->errors);
     if (link_given(&layer.as) && loader->fabric->port[port].peer == FABRIC_NONE) {
         read_error(loader, map->at, "port %u of '%s' has no cable: rate, cable, delay and errors are of a link",
                    loader->fabric->port[port].index, loader->fabric->node[loader->fabric->port[port].node].name);
@@ -544,7 +547,6 @@ bool settings_load(struct loader *loader)
     struct layers layers = {.loader = loader};
     struct profile *base = SCRATCH_NEW(loader, struct profile, 1);
     const struct tree *switches = tree_get(loader->root, "switches"), *nics = tree_get(loader->root, "nics");
-    uint32_t before = loader->errors->count + loader->errors->more;
 
     if (!base) return false;
     qos_defaults(loader, &base->qos);
@@ -554,10 +556,8 @@ bool settings_load(struct loader *loader)
     layers.switches =
         switches ? apply(&layers, switches, "switches", base, false, LAYER_ALL) : profile_copy(&layers, base);
     layers.nics = nics ? apply(&layers, nics, "nics", base, true, LAYER_ALL) : profile_copy(&layers, base);
-    if (!layers.switches || !layers.nics || !loader->classes_good || !read_roles(&layers)) return false;
-    /* Devices and ports need the topology, which may have been refused. */
-    if (!loader->fabric->port) return false;
-    if (!read_devices(&layers)) return false;
-    if (loader->errors->count + loader->errors->more != before) return false;
+    if (!layers.switches || !layers.nics || !read_roles(&layers)) return false;
+    if (loader->blind || !read_devices(&layers)) return false;
+    if (loader->errors->count) return false; /* what ports come to would follow from what is wrong */
     return resolve_ports(&layers) && resolve_nics(&layers) && resolve_switches(&layers);
 }

@@ -33,7 +33,7 @@ bool storage_read(struct loader *loader, const struct tree *map, struct plan *pl
     struct storage *storage = SCRATCH_NEW(loader, struct storage, 1);
 
     if (!storage || !shape_read(loader, map, what, fields, COUNT_OF(fields), &storage->shape)) return false;
-    if (!shape_needs(loader, map, what, storage->shape.hosts, "hosts, as in {hosts: 4, leaves: 2, spines: 2}"))
+    if (!shape_needs(loader, map, what, storage->shape.hosts, "hosts", ", as in {hosts: 4, leaves: 2, spines: 2}"))
         return false;
     if (storage->shape.leaves == NOT_GIVEN) storage->shape.leaves = 1;
     if (storage->shape.leaves == 1 && storage->shape.spines == NOT_GIVEN && !storage->shape.over_num)
@@ -58,7 +58,7 @@ bool storage_count(struct loader *loader, struct plan *plan)
 
     storage->compute = plan->count[FABRIC_ROLE_HOST];
     on_leaf = plus(divide_up(storage->compute, storage->leaves), divide_up(storage->hosts, storage->leaves));
-    if (!shape_uplinks(loader, plan->storage_map, "topology.storage", shape, &plan->storage_link, &plan->fabric,
+    if (!shape_uplinks(loader, plan->storage_map, "topology.storage", shape, plan, &plan->storage_link,
                        times(on_leaf, shape->nics)))
         return false;
     storage->spines = shape->spines;

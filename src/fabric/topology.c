@@ -436,25 +436,22 @@ struct builder {
 };
 
 /* Links of a kind that the topology has not would be read and forgotten. */
-static bool links_used(struct loader *loader, const struct builder *builder, const struct tree *map,
+static void links_used(struct loader *loader, const struct builder *builder, const struct tree *map,
                        const struct tree *storage)
 {
     const struct {
         const char *key, *why;
         bool used;
-    } kinds[] = {{"core", "only a fat-tree has cores", builder->build == build_fat_tree},
+    } kinds[] = {{"core", "this topology has no cores", builder->build == build_fat_tree || tree_get(map, "cores")},
                  {"site", "there is one site; write sites: 2", tree_get(map, "sites") != NULL},
                  {"storage", "there is no storage network in topology", storage != NULL}};
     const struct tree *links = tree_get(loader->root, "links");
-    bool good = true;
 
     for (uint32_t i = 0; i < COUNT_OF(kinds); i++) {
         const struct tree *written = tree_get(links, kinds[i].key);
         if (!written || kinds[i].used) continue;
         read_error(loader, written->key_at, "links.%s: %s", kinds[i].key, kinds[i].why);
-        good = false;
     }
-    return good;
 }
 
 /* Links, the storage network's counts, the nodes, the rest. */
@@ -463,8 +460,8 @@ static bool build(struct loader *loader, const struct builder *builder, const st
 {
     struct plan plan = {.at = map->key_at, .kind = builder->name};
     bool links = read_link_classes(loader, &plan, builder->build != build_explicit);
-    bool used = links_used(loader, builder, map, storage);
-
+    links_used(loader, builder, map, storage);
+    plan.rates_known = links;
     if (!links) { /* go on, to say what else is wrong */
         const struct link_class any = {1000000000, 1000, NOT_GIVEN, 0, false};
         plan.host = plan.fabric = plan.core = plan.site = plan.storage_link = any;
@@ -475,7 +472,7 @@ static bool build(struct loader *loader, const struct builder *builder, const st
     }
     if (storage && !storage_read(loader, storage, &plan)) return false;
     return builder->build(loader, map, &plan) && (!storage || storage_build(loader, &plan)) &&
-           plan_finish(loader, &plan) && links && used;
+           plan_finish(loader, &plan);
 }
 
 bool topology_load(struct loader *loader)

@@ -48,6 +48,7 @@ struct plan {
     struct plan_link *link;
     uint64_t linked; /* links named so far */
     struct link_class host, fabric, core, site, storage_link;
+    bool rates_known;        /* else those of links stand for what could not be read */
     bool site_length_given;  /* links.site has a cable or a delay */
     struct storage *storage; /* NULL: no storage network */
     const struct tree *storage_map;

@@ -25,26 +25,9 @@
 
 static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors *errors)
 {
-    const struct fabric_nic *nic = &sim->fabric->nic[index];
     struct cc_config *cc = &sim->cc[index];
-    const char *name = NULL;
-    char why[256];
 
-    if (cc_read_preset(nic->congestion ? nic->congestion : "none", true, cc, why, sizeof(why)) != 0) {
-        fabric_errors_add(errors, nic->congestion_at, "%s", why);
-        return -EINVAL;
-    }
-    for (uint32_t i = 0; i < nic->params; i++) {
-        if (cc_read_param(cc, nic->param[i].name, nic->param[i].value, why, sizeof(why)) == 0) continue;
-        fabric_errors_add(errors, nic->param[i].at, "%s", why);
-        return -EINVAL;
-    }
-    if (nic->window_bytes) cc->window = nic->window_bytes;
-    const char *invalid = cc_invalid(cc, &name);
-    if (invalid) {
-        fabric_errors_add(errors, nic->congestion_at, "%s: %s", name ? name : "congestion", invalid);
-        return -EINVAL;
-    }
+    if (!sim_congestion(&sim->fabric->nic[index], cc, errors)) return -EINVAL;
     sim->needs.cnp |= cc_needs(cc)->cnp;
     sim->needs.echo |= cc_needs(cc)->echo;
     sim->needs.telemetry |= cc_needs(cc)->telemetry;

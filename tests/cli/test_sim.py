@@ -477,6 +477,24 @@ class Wrong(Sim):
         self.refused("", "1:1", "it begins with 'rocelab: 1'")
         self.refused("rocelab: 1\ntopology: {single: {hosts: 5}\n", r"\d+:\d+")
 
+    def test_errors_of_every_stage_in_one_round(self):
+        """Keys, a rate, what the topology needs, a model, congestion control, an algorithm, a size."""
+        path = self.fabric(HEAD + "topology: {rail: {hosts: 64, gpus: 8, leafs: 8}}\n" + LINKS.replace("100G", "100") +
+                           "switches: {model: tomahawk55}\nnics: {mtuu: 4096, congestion: dcqn/connectx}\n"
+                           "jobs: [{allreduce: rng, size: 64MB}, {incast: 8, size: 1M}]\n")
+        result = rocelab("sim", path, cwd=self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        lines = result.stderr.splitlines()
+        for line, words in zip(lines, ("needs spines", "unknown key 'leafs'", "rate '100'", "unknown switch model",
+                                       "unknown key 'mtuu'", "no congestion control is called 'dcqn/connectx'",
+                                       "unknown algorithm 'rng'", "size '1M'"), strict=True):
+            self.assertIn(words, line)
+
+    def test_a_parameter_of_another_algorithm(self):
+        self.refused(HEAD + "topology: {single: {hosts: 5}}\n" + LINKS +
+                     "nics: {congestion: {use: hpcc/paper, rpg_ai_rate: 10M}}\n" + JOBS, r"5:\d+",
+                     "'rpg_ai_rate' is a parameter of dcqcn, and hpcc/paper does not use it")
+
     def test_not_a_file(self):
         for path, words in (("nowhere.yaml", "No such file"), (EXAMPLES, "directory"),
                             (EXAMPLES / "incast.pcap", "not a text")):

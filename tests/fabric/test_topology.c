@@ -223,6 +223,22 @@ static void test_explicit(void **state)
     fabric_free(fabric);
 }
 
+/* Cores of a topology that is written out have links.core, as those of a fat tree. */
+static void test_explicit_cores(void **state)
+{
+    struct fabric *fabric =
+        checked("rocelab: 1\n"
+                "topology: {links: {hosts: 2, leaves: 2, cores: 1, "
+                "links: [[h0, leaf0], [h1, leaf1], [leaf0, leaf1], [leaf0, core0]]}}\n"
+                "links: {host: {rate: 100G}, fabric: {rate: 200G}, core: {rate: 400G, cable: 9m}}\n");
+
+    (void)state;
+    assert_int_equal(at(fabric, "leaf0:1")->rate_bps, 200000000000);
+    assert_int_equal(at(fabric, "core0:0")->rate_bps, 400000000000);
+    assert_int_equal(at(fabric, "core0:0")->cable_mm, 9000);
+    fabric_free(fabric);
+}
+
 /* An inner layer may say that a link has no errors. */
 static void test_no_errors(void **state)
 {
@@ -380,10 +396,11 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_single),   cmocka_unit_test(test_dumbbell),  cmocka_unit_test(test_leaf_spine),
-        cmocka_unit_test(test_rail),     cmocka_unit_test(test_fat_tree),  cmocka_unit_test(test_large),
-        cmocka_unit_test(test_explicit), cmocka_unit_test(test_no_errors), cmocka_unit_test(test_back_to_back),
-        cmocka_unit_test(test_find),     cmocka_unit_test(test_down),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_single),       cmocka_unit_test(test_dumbbell),  cmocka_unit_test(test_leaf_spine),
+        cmocka_unit_test(test_rail),         cmocka_unit_test(test_fat_tree),  cmocka_unit_test(test_large),
+        cmocka_unit_test(test_explicit),     cmocka_unit_test(test_no_errors), cmocka_unit_test(test_explicit_cores),
+        cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_find),      cmocka_unit_test(test_down),
+        cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static const struct {
     {"links that there are none of",
      FIRST "topology: {single: {hosts: 4}}\n"
            "links: {host: {rate: 1G}, core: {rate: 1G}, site: {rate: 1G}, storage: {rate: 1G}}\n",
-     "f.yaml:3:27: error: links.core: only a fat-tree has cores\n"
+     "f.yaml:3:27: error: links.core: this topology has no cores\n"
      "f.yaml:3:45: error: links.site: there is one site; write sites: 2\n"
      "f.yaml:3:63: error: links.storage: there is no storage network in topology\n"},
     {"two thresholds", GOOD "switches: {classes: {rdma: {xoff: 1MB, alpha: 1/4}}}\n",
@@ -514,7 +514,47 @@ static const struct {
      "f.yaml:2:21: error: unknown key 'host' in topology.single; did you mean 'hosts'?\n"
      "f.yaml:3:22: error: rate '400': a bare number: write a unit, as in 400G\n"
      "f.yaml:4:20: error: buffer '1': a bare number: write a unit, as in 1500KB\n"
-     "f.yaml:5:13: error: mtu: 0 is too small, the least is 64\n"},
+     "f.yaml:5:13: error: mtu: 0 is too small, the least is 64\n"
+     "f.yaml:7:5: error: incast needs a size, as in {incast: ..., size: 1MB}\n"},
+    {"every stage in one round",
+     FIRST "fabrik: pod\n"
+           "topology: {rail: {hosts: 64, gpus: 8, leafs: 8}}\n"
+           "links: {host: {rate: 400}}\n"
+           "classes: [{name: rdma, lossless: true}]\n"
+           "roles: {leaf: {buffr: 1MB}}\n"
+           "jobs: [{allreduce: rng, size: 64MB}, {incast: 8, size: 1M}]\n"
+           "faults: [{corrupt: nobody, share: 2}]\n",
+     "f.yaml:2:1: error: unknown key 'fabrik' in a fabric file; did you mean 'fabric'?\n"
+     "f.yaml:3:18: error: topology.rail needs spines (or oversubscription)\n"
+     "f.yaml:3:39: error: unknown key 'leafs' in topology.rail; did you mean 'leaves'?\n"
+     "f.yaml:4:22: error: rate '400': a bare number: write a unit, as in 400G\n"
+     "f.yaml:5:11: error: class 'rdma' is lossless and has no priority: PFC pauses a priority; write one, as in "
+     "priority: 3\n"
+     "f.yaml:6:16: error: unknown key 'buffr' in role; did you mean 'buffer'?\n"
+     "f.yaml:7:20: error: allreduce: unknown algorithm 'rng'; did you mean 'ring'? There are auto, ring, tree, nvls, "
+     "nvls-tree, hierarchical\n"
+     "f.yaml:7:56: error: size '1M': M is not a size: use B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB "
+     "(of 1024), as in 1500KB\n"
+     "f.yaml:8:35: error: share '2': a bare number: write a unit, as in 10%\n"},
+    {"what follows from an error is not told",
+     FIRST "topology: {leaf-spine: {leaves: 2, hosts: 4, spines: 3, oversubscription: 2}}\n"
+           "links: {host: {rate: 400}}\n"
+           "classes: [{name: rdma, priority: 9}]\n"
+           "switches: {classes: {rdma: {alpha: 1}}}\n"
+           "converge: {detect: 1}\n"
+           "jobs: [{incast: 8, size: 1, name: a}, {incast: 8, size: 1MB, after: a, to: h9, class: rdma}]\n"
+           "faults: [{withdraw: spine7}]\n",
+     "f.yaml:3:22: error: rate '400': a bare number: write a unit, as in 400G\n"
+     "f.yaml:4:34: error: priority: 9 is too large, the most is 7\n"
+     "f.yaml:6:20: error: detect '1': a bare number: write a unit, as in 2us\n"
+     "f.yaml:7:26: error: size '1': a bare number: write a unit, as in 1500KB\n"},
+    {"names are known though a rate is not",
+     FIRST "topology: {single: {hosts: 4}}\nlinks: {host: {rate: 400}}\ndevices: {leaf1: {buffer: 1MB}}\n"
+           "jobs: [{incast: 8, size: 1MB, to: h9}]\nfaults: [{down: h9}]\n",
+     "f.yaml:3:22: error: rate '400': a bare number: write a unit, as in 400G\n"
+     "f.yaml:4:11: error: no device is named 'leaf1'; did you mean 'leaf0'?\n"
+     "f.yaml:5:35: error: no host is named 'h9'; hosts are 'h0' to 'h3'\n"
+     "f.yaml:6:17: error: down: nothing is named 'h9'; did you mean 'h0'?\n"},
 };
 
 static char *errors_text(const struct fabric_errors *errors)
