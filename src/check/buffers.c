@@ -75,7 +75,7 @@ RULE_FUNCTION(hr_cable)
                        unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has),
                        unit_format(UNIT_LENGTH, settings_of(fabric, p)->headroom_cable_mm, chosen));
         if (fabric->port[p].cable_known || !port_known(fabric, p) || (is_switch_port(fabric, q) && q < p)) continue;
-        check_find(check, CHECK_ERROR, fabric->port[p].node, p, "cable",
+        check_find(check, CHECK_INFO, fabric->port[p].node, p, "cable",
                    "nothing says how long the cable of %s and %s is; %s is assumed", fabric_port_name(fabric, p, name),
                    fabric_port_name(fabric, q, other), unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has));
     }

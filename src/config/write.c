@@ -501,6 +501,18 @@ static void complete_lossless(struct config_set *set)
     }
 }
 
+/* A fabric file that says nothing of a watchdog is taken to want one; a configuration that says nothing has none. */
+static void complete_watchdog(struct config_set *set, uint32_t d)
+{
+    static const char *const paths[] = {"watchdog", "watchdog.action", "watchdog.detect", "watchdog.restore",
+                                        "watchdog.poll"};
+
+    if (set->device[d].host || !set->device[d].nos) return;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (config_said(set, d, CONFIG_NONE, paths[i])) return;
+    config_say(set, set->device[d].at, d, CONFIG_NONE, "watchdog", "false");
+}
+
 /* What must be known before anything is written. */
 static void complete(struct config_set *set)
 {
@@ -513,6 +525,7 @@ static void complete(struct config_set *set)
             config_assume(set, device->at, d, CONFIG_NONE, "no configuration of it was read: taken to be set as %.60s",
                           other->name);
         if (!device->ports) config_port(set, device->at, d, "");
+        complete_watchdog(set, d);
         for (uint32_t p = 0; p < device->ports; p++)
             rate = rate || config_said(set, d, p, "rate");
         if (!rate)

@@ -82,7 +82,7 @@ static void read_watchdog(struct loader *loader, const struct tree *value, void 
     struct switch_raw *sw = into;
     struct field_set set = {fields, COUNT_OF(fields), &sw->watchdog};
 
-    sw->watchdog.shutdown = false;
+    sw->watchdog.shutdown = sw->watchdog.assumed = false;
     if (value->type == TREE_SCALAR)
         read_bool(loader, value, &sw->watchdog.on);
     else if (read_map(loader, value, "watchdog", &set, 1))
@@ -126,8 +126,12 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
         .mark = hpcc,
         .refresh_pauses = !hpcc,
         .hash_fields = FABRIC_HASH_SRC | FABRIC_HASH_DST | FABRIC_HASH_SPORT,
-        .watchdog =
-            {.on = false, .drop = true, .poll_ps = 100 * PS_MS, .detect_ps = 200 * PS_MS, .restore_ps = 200 * PS_MS},
+        .watchdog = {.on = !hpcc,
+                     .drop = true,
+                     .assumed = true,
+                     .poll_ps = 100 * PS_MS,
+                     .detect_ps = 200 * PS_MS,
+                     .restore_ps = 200 * PS_MS},
     };
     balance_defaults(sw);
     CHECK(sw->model);

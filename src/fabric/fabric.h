@@ -137,8 +137,14 @@ struct fabric_settings { /* of a port, resolved; ports configured alike share on
 struct fabric_watchdog {
     bool on, drop; /* act: drop, or forward against the pause */
     bool shutdown; /* it would shut the port down; simulated as drop, which is then set too */
+    bool assumed;  /* the file says nothing: check and config take what operators have, a run has none */
     ps_t poll_ps, detect_ps, restore_ps;
 };
+
+static inline bool fabric_watchdog_runs(const struct fabric_watchdog *watchdog)
+{
+    return watchdog->on && !watchdog->assumed;
+}
 
 #define FABRIC_HASH_SRC 1u /* the values of switch/switch.h */
 #define FABRIC_HASH_DST 2u
@@ -490,6 +496,7 @@ struct fabric {
     struct fabric_converge converge;
     struct fabric_operations operations;
 
+    uint64_t run_hash;    /* of what a run can see; 0 unless values were replaced */
     uint64_t source_hash; /* of what the file says, and of the files it names; not of layout and comments */
     struct arena arena;
     void *names; /* private: name -> node */

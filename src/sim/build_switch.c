@@ -198,7 +198,7 @@ static void switch_config(struct sim *sim, uint32_t index)
                                     .mark = from->mark_at_dequeue ? SW_MARK_DEQUEUE : SW_MARK_ENQUEUE,
                                     .refresh_pauses = from->refresh_pauses,
                                     .seed = from->hash_seed ^ sim->options.seed,
-                                    .watchdog = {.on = from->watchdog.on,
+                                    .watchdog = {.on = fabric_watchdog_runs(&from->watchdog),
                                                  .drop = from->watchdog.drop,
                                                  .poll_ps = from->watchdog.poll_ps,
                                                  .detect_ps = from->watchdog.detect_ps,

@@ -208,7 +208,8 @@ static int read_circle(struct sim *sim, uint32_t stuck, struct sim_deadlock *ret
 static bool watchdog_near(const struct sim *sim, const struct sim_deadlock *deadlock)
 {
     for (uint32_t i = 0; i < deadlock->waits; i++)
-        if (sim->fabric->sw[sim->fabric->port[deadlock->wait[i].port].node - sim->fabric->hosts].watchdog.on)
+        if (fabric_watchdog_runs(
+                &sim->fabric->sw[sim->fabric->port[deadlock->wait[i].port].node - sim->fabric->hosts].watchdog))
             return true;
     return false;
 }

@@ -101,7 +101,7 @@ static const struct rule_case cases[] = {
      "headroom: 40KB",
      "leaf0:2"},
     {"HR002",
-     CHECK_ERROR,
+     CHECK_INFO,
      {{"  fabric: {rate: 100G, cable: 30m}", "  fabric: {rate: 100G}"}},
      "  fabric: {rate: 100G}",
      "30m"},

@@ -293,7 +293,10 @@ static void draw_watchdog(struct draw *draw)
     unsigned step = draw->limits->time_step_ms ? draw->limits->time_step_ms : 1;
     unsigned detect = (200 / step + below(draw, 3000 / step)) * step;
 
-    if (!draw->limits->watchdog || chance(draw, 30)) return;
+    if (!draw->limits->watchdog || chance(draw, 30)) {
+        fputs(", watchdog: false", draw->to);
+        return;
+    }
     if (!draw->limits->watchdog_times) {
         fputs(", watchdog: true", draw->to);
         return;
