@@ -150,13 +150,19 @@ static bool make_folders(const char *out)
     return cli_folder("out", out) && cli_folder("out", points);
 }
 
-/* Does an error say that a word of a path is no key?  The loader knows which there are. */
+/* Does an error say that a word of a path is no key, or no parameter of the algorithm?  The loader knows which there
+ * are.  With several algorithms in the sweep it may be one of another. */
 static bool no_such_key(const struct sweep *sweep, const struct fabric_error *error)
 {
-    static const char begin[] = "unknown key '";
+    static const char key[] = "unknown key '", parameter[] = "congestion: '";
+    bool of_congestion = strncmp(error->text, parameter, sizeof parameter - 1) == 0;
+    uint32_t algorithms = 0;
 
-    if (strncmp(error->text, begin, sizeof begin - 1) != 0) return false;
-    const char *word = error->text + sizeof begin - 1;
+    if (!of_congestion && strncmp(error->text, key, sizeof key - 1) != 0) return false;
+    for (uint32_t i = 0; i < sweep->grid.axes; i++)
+        algorithms += strstr(sweep->grid.axis[i].path, "congestion") != NULL;
+    if (of_congestion && algorithms > 1) return false;
+    const char *word = strchr(error->text, '\'') + 1;
     size_t length = strcspn(word, "'");
     for (uint32_t i = 0; i < sweep->grid.axes; i++) {
         for (const char *at = sweep->grid.axis[i].path; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL)
@@ -166,6 +172,53 @@ static bool no_such_key(const struct sweep *sweep, const struct fabric_error *er
             }
     }
     return false;
+}
+
+#define LOADS_MOST 256 /* to find out whether a key is used; beyond that it is taken for used */
+
+/* 0 where it does not load. */
+static uint64_t hash_of(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    uint64_t hash = 0;
+
+    if (sweep_load_other(sweep, point, axis, value, &fabric, &errors) == 0) hash = fabric->run_hash;
+    fabric_free(fabric);
+    return hash;
+}
+
+/* Is the same simulated with each value of this axis, whatever the others are? */
+static bool unused(const struct sweep *sweep, uint32_t axis)
+{
+    const struct sweep_axis *as = &sweep->grid.axis[axis];
+    uint32_t loads = 0;
+    bool differ = false;
+
+    for (uint32_t v = 1; v < as->values; v++)
+        differ |= strcmp(as->value[v], as->value[0]) != 0;
+    if (!differ) return false;
+    for (uint32_t point = 0; point < sweep->points; point++) {
+        if (sweep_value(&sweep->grid, axis, point) != as->value[0]) continue;
+        uint64_t first = hash_of(sweep, point, axis, as->value[0]);
+        if (first == 0) return false;
+        for (uint32_t v = 1; v < as->values; v++)
+            if (++loads > LOADS_MOST || hash_of(sweep, point, axis, as->value[v]) != first) return false;
+    }
+    return true;
+}
+
+static bool all_used(const struct sweep *sweep)
+{
+    bool good = true;
+
+    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
+        if (!unused(sweep, i)) continue;
+        cli_error("--%s %s: this run does not use it: with each of the values the same is simulated",
+                  sweep->grid.axis[i].with ? "with" : "vary", sweep->grid.axis[i].path);
+        good = false;
+    }
+    return good;
 }
 
 /* The file is right as it is, and every path leads somewhere; false after a message. */
@@ -183,7 +236,7 @@ static bool check(const struct sweep *sweep)
     int result = sweep_load(sweep, 0, &fabric, &errors);
     if (result == 0) {
         fabric_free(fabric);
-        return true;
+        return all_used(sweep);
     }
     if (result == -ENOENT) cli_error("--vary %s", errors.error[0].text);
     for (uint32_t i = 0; result != -ENOENT && i < errors.count; i++)

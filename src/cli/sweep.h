@@ -87,6 +87,9 @@ void sweep_point(const struct sweep *sweep, uint32_t point, FILE *to);
 bool sweep_row_parse(const char *text, struct sweep_row *ret);
 void sweep_row_release(struct sweep_row *row);
 int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors);
+/* The same with another value for one axis; NULL: its own. */
+int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
+                     struct fabric_errors *errors);
 
 /* Every point; false after a message. */
 bool sweep_run(struct sweep *sweep);

@@ -31,10 +31,17 @@ static const char *const columns[SWEEP_COLUMNS] = {
 
 int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors)
 {
+    return sweep_load_other(sweep, point, 0, NULL, ret, errors);
+}
+
+int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
+                     struct fabric_errors *errors)
+{
     struct fabric_override override[SWEEP_AXES];
 
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};
+    if (value) override[axis].value = value;
     return cli_fabric_load(sweep->path, sweep->text, override, sweep->grid.axes, ret, errors);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "fabric/settings.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -202,26 +203,26 @@ static bool read_class(struct loader *loader, const struct tree *item, struct fa
     return true;
 }
 
-static void default_classes(struct loader *loader, struct fabric_class *classes, struct qos *qos)
+struct tree *classes_usual(struct arena *arena, bool hpcc)
 {
-    bool hpcc = loader->fabric->behaviour == FABRIC_HPCC_NS3;
+#define USUAL(ecn)                                                                                                     \
+    "- {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: " ecn ", share: 90%}\n"                                \
+    "- {name: cnp, dscp: 48, priority: 6, strict: true}\n"                                                             \
+    "- {name: default, priority: 0, share: 10%}\n"
+    static const char native[] = USUAL("{min: 500KB, max: 1500KB, probability: 10%}");
+    static const char ns3[] = USUAL("{min: 400KB, max: 1600KB, probability: 20%, per: 100G}");
+#undef USUAL
+    struct fabric_errors errors = {0};
+    struct tree *list = NULL;
+    int result = hpcc ? tree_parse(ns3, sizeof(ns3) - 1, arena, &list, &errors)
+                      : tree_parse(native, sizeof(native) - 1, arena, &list, &errors);
 
-    classes[0] = (struct fabric_class){
-        .name = "rdma", .dscps = UINT64_C(1) << 26, .dscp = 26, .priority = 3, .lossless = true, .share_ppm = 900000};
-    classes[1] =
-        (struct fabric_class){.name = "cnp", .dscps = UINT64_C(1) << 48, .dscp = 48, .priority = 6, .strict = true};
-    classes[2] = (struct fabric_class){.name = "default", .priority = 0, .share_ppm = 100000};
-    for (int c = 0; c < 3; c++) {
-        qos->class_of[c] = raw_empty;
-        qos->class_of[c].lossless = classes[c].lossless;
-        qos->class_of[c].strict = classes[c].strict;
-        qos->class_of[c].share_ppm = classes[c].share_ppm;
-    }
-    qos->class_of[0].ecn_on = true;
-    qos->class_of[0].ecn_min_bytes = hpcc ? 400000 : 500000;
-    qos->class_of[0].ecn_max_bytes = hpcc ? 1600000 : 1500000;
-    qos->class_of[0].ecn_ppm = hpcc ? 200000 : 100000;
-    qos->class_of[0].ecn_per_bps = hpcc ? 100000000000ull : 0;
+    CHECK(result != -EINVAL);
+    if (result < 0) return NULL;
+    list->key = "classes";
+    list->at = (struct fabric_at){0, 0};
+    tree_relocate(list, list->at); /* no file says it */
+    return list;
 }
 
 /* DSCP and PCP to traffic class: the classes' own, all others to the class named default, or the first lossy one
@@ -253,13 +254,11 @@ bool classes_load(struct loader *loader, struct qos *ret)
 
     if (!classes) return false;
     fabric->classes = classes;
-    fabric->class_count = 3;
+    if (!list) list = classes_usual(&loader->scratch, fabric->behaviour == FABRIC_HPCC_NS3);
     if (!list) {
-        default_classes(loader, classes, ret);
-        class_maps(fabric, ret);
-        return true;
+        loader->no_memory = true;
+        return false;
     }
-    fabric->class_count = 0;
     if (!read_is_list(loader, list, "classes")) return false;
     if (list->count == 0 || list->count > CLASSES_MAX) {
         read_error(loader, list->at, "classes: %u of them; from 1 to %d can be", list->count, CLASSES_MAX);

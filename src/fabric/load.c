@@ -134,6 +134,8 @@ static int load(struct loader *loader, const char *path, const char *text, const
         loader->files_hash = tree_hash(HASH_BEGIN, root);
         load_parts(loader);
         loader->fabric->source_hash = loader->files_hash;
+        if (with->overrides && !loader->errors->count && !loader->no_memory)
+            loader->fabric->run_hash = run_hash(loader);
     }
     return verdict(loader);
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "fabric/settings.h"
 
 #define WORD 128
 
@@ -131,11 +132,27 @@ static int spell_out(struct tree *scalar, struct arena *arena)
     return 0;
 }
 
+/* A file without classes has the usual ones: they can be varied as if they were written out. */
+static int add_classes(struct tree *root, struct arena *arena, struct tree **ret)
+{
+    const struct tree *model = tree_get(root, "model");
+    struct tree *usual = classes_usual(arena, model && strcmp(model->text, "hpcc-ns3") == 0);
+    struct tree *child = usual ? add(root, usual->key, arena) : NULL;
+
+    if (!child) return -ENOMEM;
+    child->type = usual->type;
+    child->first = usual->first;
+    child->last = usual->last;
+    child->count = usual->count;
+    *ret = child;
+    return 0;
+}
+
 /* One step of the path, `last` or not; 0 and the child. */
 static int step(struct tree *node, const char *word, bool last, const struct fabric_override *override,
                 struct arena *arena, struct fabric_errors *errors, struct tree **ret)
 {
-    static const char *const lists[] = {"classes", "jobs", "faults"};
+    static const char *const lists[] = {"jobs", "faults"};
     struct fabric_at nowhere = {0, 0};
     struct tree *child = NULL;
 
@@ -154,10 +171,10 @@ static int step(struct tree *node, const char *word, bool last, const struct fab
     }
     for (child = node->first; child && strcmp(child->key, word) != 0;)
         child = child->next;
+    if (!last && !child && !node->key && strcmp(word, "classes") == 0) return add_classes(node, arena, ret);
     for (size_t i = 0; !last && !child && !node->key && i < sizeof(lists) / sizeof(lists[0]); i++) {
         if (strcmp(word, lists[i]) != 0) continue;
-        fabric_errors_add(errors, nowhere, "%s: the file has no '%s': write them out to vary one", override->path,
-                          word);
+        fabric_errors_add(errors, nowhere, "%s: the file has no '%s' to vary one of", override->path, word);
         return -ENOENT;
     }
     if (!child) child = add(node, word, arena);
@@ -189,17 +206,17 @@ static int find(struct tree *root, const struct fabric_override *override, struc
     return 0;
 }
 
-static void relocate(struct tree *tree, struct fabric_at at)
+/* Is it an element of one of the file's lists of maps? */
+static bool is_element(const struct tree *root, const struct tree *node)
 {
-    for (struct tree *child = tree->first; child; child = child->next) {
-        child->at = child->key_at = at;
-        if (tree->type == TREE_LIST) child->key = tree->key;
-        relocate(child, at);
-    }
+    for (const struct tree *part = root->first; part; part = part->next)
+        for (const struct tree *item = part->first; part->type == TREE_LIST && item; item = item->next)
+            if (item == node) return true;
+    return false;
 }
 
-static int replace(struct tree *node, const struct fabric_override *override, struct arena *arena,
-                   struct fabric_errors *errors)
+static int replace(const struct tree *root, struct tree *node, const struct fabric_override *override,
+                   struct arena *arena, struct fabric_errors *errors)
 {
     struct fabric_errors own = {0};
     struct tree *value = NULL;
@@ -210,13 +227,22 @@ static int replace(struct tree *node, const struct fabric_override *override, st
                           own.count ? own.error[0].text : "not YAML");
     }
     if (result < 0) return result;
+    if (is_element(root, node) && node->type == TREE_MAP && value->type != TREE_MAP) {
+        const struct tree *key = node->first;
+        if (key && key->next && strcmp(key->key, "name") == 0) key = key->next;
+        fabric_errors_add(errors, (struct fabric_at){0, 0},
+                          "%s: that is all of an element of %s; a value of it is varied by its key, as in %s.%s=%s",
+                          override->path, node->key ? node->key : "a list", override->path, key ? key->key : "size",
+                          override->value);
+        return -ENOENT;
+    }
     struct tree old = *node;
     *node = *value;
     node->key = old.key;
     node->key_at = old.key_at;
     node->at = old.at;
     node->next = old.next;
-    relocate(node, old.at);
+    tree_relocate(node, old.at);
     return 0;
 }
 
@@ -226,7 +252,7 @@ int tree_override(struct tree *root, const struct fabric_override *override, uin
     for (uint32_t i = 0; i < count; i++) {
         struct tree *node = NULL;
         int result = find(root, &override[i], arena, errors, &node);
-        if (result == 0) result = replace(node, &override[i], arena, errors);
+        if (result == 0) result = replace(root, node, &override[i], arena, errors);
         if (result < 0) return result;
     }
     return 0;

@@ -22,4 +22,8 @@ int tree_override(struct tree *root, const struct fabric_override *override, uin
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length);
 uint64_t tree_hash(uint64_t hash, const struct tree *tree);
 
+struct loader;
+/* Of all that a run can see of a fabric that was loaded (run_hash.c). */
+uint64_t run_hash(struct loader *loader);
+
 #endif

@@ -67,7 +67,9 @@ struct profile { /* what one layer of the file resolves to; its index is its ide
     uint32_t nic_index;  /* in fabric->nic, FABRIC_NONE: not yet */
 };
 
-/* The classes of the file, or the three that RoCE fabrics have. */
+/* The three that RoCE fabrics have, as a file would write them; NULL: no memory. */
+struct tree *classes_usual(struct arena *arena, bool hpcc);
+/* The classes of the file, or those. */
 bool classes_load(struct loader *loader, struct qos *ret);
 /* A layer's `classes: {name: {...}}`, `trust`, `pfc`, maps ...: fields of struct qos. */
 extern const struct field qos_fields[];

@@ -73,6 +73,15 @@ static void refuse(struct builder *builder, struct fabric_at at, const char *why
     builder->result = -EINVAL;
 }
 
+void tree_relocate(struct tree *tree, struct fabric_at at)
+{
+    for (struct tree *child = tree->first; child; child = child->next) {
+        child->at = child->key_at = at;
+        if (tree->type == TREE_LIST) child->key = tree->key;
+        tree_relocate(child, at);
+    }
+}
+
 const struct tree *tree_get(const struct tree *map, const char *key)
 {
     if (!map || map->type != TREE_MAP) return NULL;

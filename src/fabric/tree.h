@@ -31,6 +31,8 @@ int tree_parse(const char *text, size_t length, struct arena *arena, struct tree
 /* The same for YAML and JSON of other programs: a key may be in a map twice, and then both are in the tree. */
 int tree_parse_foreign(const char *text, size_t length, struct arena *arena, struct tree **ret,
                        struct fabric_errors *errors);
+/* All below it is at one place of the file, and elements of a list have the list's key. */
+void tree_relocate(struct tree *tree, struct fabric_at at);
 const struct tree *tree_get(const struct tree *map, const char *key); /* NULL when absent or not a map */
 /* "nothing", "a list", "a map" or "'TEXT'", for messages. */
 #define TREE_FOUND 64

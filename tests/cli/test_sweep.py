@@ -25,6 +25,12 @@ jobs:
   - {incast: 3, size: 100KB, to: h0}
 """
 
+SHORT = """rocelab: 1
+topology: {single: {hosts: 8}}
+links: {host: {rate: 100G}}
+jobs: [{incast: 7, size: 1MB, to: h0}]
+"""
+
 
 class Sweep(Case):
     def setUp(self):
@@ -86,6 +92,60 @@ class Sweep(Case):
                              "--vary", "seed=1,2")
         self.assertEqual([p["set"] for p in points],
                          [["5KB", "20KB", "1"], ["5KB", "20KB", "2"], ["40KB", "160KB", "1"], ["40KB", "160KB", "2"]])
+
+    def test_classes_that_are_not_written(self):
+        """A short file has the usual classes, and they can be varied."""
+        self.path = self.file("short.yaml", SHORT.encode())
+        point = self.points("--vary", "classes.rdma.ecn.min=5KB,500KB")
+        self.assertNotEqual(point[0]["marks"], point[1]["marks"])
+        run = self.sim(SHORT)
+        self.assertEqual(point[1]["packet_hops"], run["packet_hops"])
+        self.path = self.file("ns3.yaml", (SHORT + "model: hpcc-ns3\n").encode())
+        self.assertEqual(self.points("--vary", "classes.rdma.ecn.min=400KB")[0]["packet_hops"],
+                         self.sim(SHORT + "model: hpcc-ns3\n")["packet_hops"])
+
+    def test_a_key_that_the_run_does_not_use(self):
+        for text, vary in (
+                (POD, "classes.default.limit=10KB,20KB"),  # nothing travels in it
+                (POD, "classes.default.ecn={min: 1KB, max: 2KB},false"),
+                (POD, "classes.default.headroom=10KB,20KB"),  # it is lossy
+                (POD, "switches.balance.gap=1us,2us"),  # ecmp has none
+                (POD, "switches.architecture={use: shared, credit: 1KiB},{use: shared, credit: 2KiB}"),
+                (POD, "nics.receive.buffer=1MB,2MB"),  # not a slow receiver
+                (POD, "nics.nccl.NCCL_IB_TC=1,2"),
+                (POD, "converge=true,false"),  # nothing fails
+                (POD, "switches.nos=eos,sonic"),
+                (POD + "roles: {host: {congestion: none}}\n", "nics.congestion=dcqcn/paper,dcqcn/connectx"),
+                (POD.replace("lossless: true", "lossless: true, xoff: 20KB"), "switches.classes.rdma.xon=1KB,2KB")):
+            self.path = self.file("other.yaml", text.encode())
+            result = rocelab("sweep", self.path, "--vary", vary, cwd=self.folder)
+            if "xon" in vary:  # and this one it does
+                self.assertEqual(result.returncode, 0, result.stderr)
+                continue
+            path = vary.split("=")[0]
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (2, "", f"rocelab: --vary {path}: this run does not use it: with each of the values the same "
+                                     "is simulated\n"))
+
+    def test_a_key_that_some_points_use(self):
+        points = self.points("--vary", "switches.balance=ecmp,flowlet", "--vary", "switches.balance.gap=1us,2us")
+        self.assertEqual([p["state"] for p in points], ["done"] * 4)
+
+    def test_a_parameter_of_another_algorithm(self):
+        result = self.sweep("--vary", "nics.congestion.hpcc_eta=90%,95%", status=2)
+        self.assertEqual(result.stderr, "rocelab: --vary nics.congestion.hpcc_eta: congestion: 'hpcc_eta' is a parameter of "
+                                        "hpcc, and dcqcn/connectx does not use it\n")
+        points = self.points("--vary", "nics.congestion=dcqcn/connectx,hpcc/paper", "--vary", "nics.congestion.hpcc_eta=90%,95%",
+                             status=1)
+        self.assertEqual([p["state"] for p in points], [None, None, "done", "done"])
+
+    def test_an_element_is_no_value(self):
+        for vary, right in (("jobs.incast=2,3", "jobs.incast.incast=2"), ("classes.rdma=1KB,2KB", "classes.rdma.dscp=1KB")):
+            result = self.sweep("--vary", vary, status=2)
+            path = vary.split("=")[0]
+            self.assertEqual(result.stderr, f"rocelab: --vary {path}: that is all of an element of {path.split('.')[0]}; a value "
+                                            f"of it is varied by its key, as in {right}\n")
+        self.points("--vary", "jobs.incast.incast=2,3")
 
     def test_added_keys(self):
         points = self.points("--vary", "switches.balance=spray,ecmp", "--with", "nics.reorder=true,false")
