@@ -258,7 +258,7 @@ class Sweep(Case):
         process = subprocess.Popen([PROGRAM, "sweep", self.path, *arguments], cwd=self.folder, env=environment(),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(3000):
-            if (self.folder / "out" / "points").exists() and len(self.kept()) > 0:
+            if (self.folder / "out" / "points").exists() and any("." not in path.name for path in self.kept()):
                 break
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
