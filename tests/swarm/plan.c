@@ -84,8 +84,9 @@ static void links(struct plan *plan, struct rng *rng)
     const char *host = ONE_OF(rng, "10G", "25G", "25.78125G", "40G", "100G", "100G", "200G", "400G");
     const char *fabric = chance(rng, 60) ? host : ONE_OF(rng, "10G", "25G", "100G", "400G");
 
-    say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", host,
-        (unsigned)pick(rng, 1, 30), fabric, (unsigned)pick(rng, 1, 100));
+    unsigned fabric_m = (unsigned)pick(rng, 1, 100), host_m = (unsigned)pick(rng, 1, 30);
+    say(plan, "links: {host: {rate: %s, cable: %um}, fabric: {rate: %s, cable: %um}}\n", host, host_m, fabric,
+        fabric_m);
     double fastest = strtod(host, NULL) > strtod(fabric, NULL) ? strtod(host, NULL) : strtod(fabric, NULL);
     /* The bare model's own default is too little for a frame or two. */
     if (plan->bare) plan->headroom_bytes = headroom_port((uint64_t)(fastest * 1e9), 100000, 9216, 254);
@@ -95,9 +96,9 @@ static void ecn(struct plan *plan, struct rng *rng)
 {
     unsigned min = (unsigned)pick(rng, 0, 30);
 
-    if (chance(rng, 70))
-        say(plan, ", ecn: {min: %uKB, max: %uKB, probability: %u%%}", min, min + (unsigned)pick(rng, 1, 60),
-            (unsigned)pick(rng, 1, 100));
+    if (!chance(rng, 70)) return;
+    unsigned probability = (unsigned)pick(rng, 1, 100), max = min + (unsigned)pick(rng, 1, 60);
+    say(plan, ", ecn: {min: %uKB, max: %uKB, probability: %u%%}", min, max, probability);
 }
 
 static void lossless_class(struct plan *plan, struct rng *rng, const char *name, unsigned dscp, unsigned prio)
@@ -165,8 +166,10 @@ static void switches(struct plan *plan, struct rng *rng, const char *more, unsig
 
     for (unsigned i = 0; i < attempt; i++)
         buffer = buffer * 3 / 2;
-    say(plan, "switches: {model: generic, buffer: %luKB, cell: %s, latency: %uns, mtu: %u", (unsigned long)buffer,
-        ONE_OF(rng, "1B", "80B", "144B", "208B", "254B"), (unsigned)pick(rng, 50, 300), 4500);
+    unsigned latency = (unsigned)pick(rng, 50, 300);
+    const char *cell = ONE_OF(rng, "1B", "80B", "144B", "208B", "254B");
+    say(plan, "switches: {model: generic, buffer: %luKB, cell: %s, latency: %uns, mtu: %u", (unsigned long)buffer, cell,
+        latency, 4500);
     if (!plan->bare && chance(rng, 25)) say(plan, ", cut-through: true");
     if (chance(rng, 40)) say(plan, ", mark: dequeue");
     if (chance(rng, 35)) {
@@ -179,9 +182,12 @@ static void switches(struct plan *plan, struct rng *rng, const char *more, unsig
     if (chance(rng, 40)) say(plan, ", pause-quanta: %u", (unsigned)pick(rng, 200, 3000));
     if (chance(rng, 50)) say(plan, ", pause-reaction: %u%%", (unsigned)pick(rng, 1, 100));
     plan->watched = plan->storm || chance(rng, 15);
-    if (plan->watched)
-        say(plan, ", watchdog: {poll: %uus, detect: %uus, restore: %uus, action: %s}", (unsigned)pick(rng, 2, 20),
-            (unsigned)pick(rng, 10, 50), (unsigned)pick(rng, 10, 50), ONE_OF(rng, "drop", "forward"));
+    if (plan->watched) {
+        const char *action = ONE_OF(rng, "drop", "forward");
+        unsigned restore = (unsigned)pick(rng, 10, 50), detect = (unsigned)pick(rng, 10, 50);
+        unsigned poll = (unsigned)pick(rng, 2, 20);
+        say(plan, ", watchdog: {poll: %uus, detect: %uus, restore: %uus, action: %s}", poll, detect, restore, action);
+    }
     if (chance(rng, 30)) say(plan, ", ecmp: {hash: [%s]}", ONE_OF(rng, "src", "sport, qp", "dst, qp", "src, dst"));
     balance(plan, plan->seed);
     say(plan, "%s}\n", more);
@@ -210,17 +216,22 @@ static void nics(struct plan *plan, struct rng *rng)
     const char *mtu = plan->heavy ? "256" : ONE_OF(rng, "256", "512", "1024", "1000", "4096");
     /* Where a request may fail anyway it may do so early. */
     bool fails = plan->goes_down || plan->storm || plan->periodic || plan->lossy_job || plan->hasty;
+    unsigned rnr_timer = chance(rng, 60) ? 1 : (unsigned)pick(rng, 2, 7);
+    unsigned retry = fails && chance(rng, 60) ? (unsigned)pick(rng, 1, 4) : 7;
     say(plan, "nics: {mtu: %s, congestion: %s, recovery: %s, timeout: %u, retry: %u, rnr-retry: 7, rnr-timer: %u", mtu,
-        congestion, recovery, plan->timers ? timeout : 0, fails && chance(rng, 60) ? (unsigned)pick(rng, 1, 4) : 7,
-        chance(rng, 60) ? 1 : (unsigned)pick(rng, 2, 7));
-    say(plan, ", ack: {every: %u, request-every: %u}", 1u << rng_below(rng, 5), 1u << rng_below(rng, 6));
+        congestion, recovery, plan->timers ? timeout : 0, retry, rnr_timer);
+    unsigned request_every = 1u << rng_below(rng, 6), every = 1u << rng_below(rng, 5);
+    say(plan, ", ack: {every: %u, request-every: %u}", every, request_every);
     if (chance(rng, 25)) say(plan, ", window: %uKB", (unsigned)pick(rng, 5, 60));
     if (chance(rng, 25)) say(plan, ", window-packets: %u", (unsigned)pick(rng, 1, 64));
     if (plan->acks_apart) say(plan, ", ack-class: %s", ack_class);
-    say(plan, ", max-read: %u, latency: %uns", 1u << rng_below(rng, 4), (unsigned)pick(rng, 50, 700));
-    if (plan->slow_receiver)
-        say(plan, ", receive: {rate: %s, buffer: %uKB, xoff: %uKB, xon: %uKB}", ONE_OF(rng, "1G", "4G", "8G"), 200,
-            (unsigned)pick(rng, 10, 60), (unsigned)pick(rng, 0, 9));
+    unsigned latency = (unsigned)pick(rng, 50, 700), max_read = 1u << rng_below(rng, 4);
+    say(plan, ", max-read: %u, latency: %uns", max_read, latency);
+    if (plan->slow_receiver) {
+        unsigned xon = (unsigned)pick(rng, 0, 9), xoff = (unsigned)pick(rng, 10, 60);
+        const char *rate = ONE_OF(rng, "1G", "4G", "8G");
+        say(plan, ", receive: {rate: %s, buffer: %uKB, xoff: %uKB, xon: %uKB}", rate, 200, xoff, xon);
+    }
     say(plan, "}\n");
 }
 
@@ -248,8 +259,8 @@ static void job(struct plan *plan, struct rng *rng, bool first)
         say(plan, "random: %u, size: ", (unsigned)pick(rng, 1, 12));
         size_of(plan, rng, most);
     } else if (kind == 6) {
-        say(plan, "poisson: {sizes: [[1KB, 30%%], [20KB, 100%%]], load: %u%%, until: %uus}", (unsigned)pick(rng, 5, 50),
-            (unsigned)pick(rng, 1, 20));
+        unsigned until = (unsigned)pick(rng, 1, 20), load = (unsigned)pick(rng, 5, 50);
+        say(plan, "poisson: {sizes: [[1KB, 30%%], [20KB, 100%%]], load: %u%%, until: %uus}", load, until);
     } else if (kind == 7) {
         say(plan, "%s: ring, size: ", ONE_OF(rng, "allreduce", "reducescatter", "allgather"));
         size_of(plan, rng, most);
@@ -288,8 +299,9 @@ static void faults(struct plan *plan, struct rng *rng, const struct plan *usual)
         say(plan, "  - {down: h%u, at: %uus, for: %uus}\n", host, at,
             chance(rng, 50) ? (unsigned)pick(rng, 5, 12) : (unsigned)pick(rng, 5, 300));
     if (usual->storm) { /* from a switch: the pauses of its adapters run out by themselves */
+        unsigned lasts = (unsigned)pick(rng, 60, 400), priority = chance(rng, 80) ? 3 : 4;
         say(plan, "  - {pause: %s%u, priority: %u, at: %uus, for: %uus}\n", plan->switch_storm ? "leaf" : "h",
-            plan->switch_storm ? 0 : host, chance(rng, 80) ? 3 : 4, at, (unsigned)pick(rng, 60, 400));
+            plan->switch_storm ? 0 : host, priority, at, lasts);
     }
     if (usual->slow_line) {
         say(plan, "  - {slow: h%u, share: %u%%, at: %uus", host, (unsigned)pick(rng, 5, 95), at);
@@ -301,6 +313,8 @@ static void faults(struct plan *plan, struct rng *rng, const struct plan *usual)
 /* A large fabric, to be looked at and not run. */
 static void wide_plan(struct plan *plan, struct rng *rng)
 {
+    uint32_t spines, many;
+
     plan->only_routes = true;
     say(plan, "rocelab: 1\nfabric: swarm\n");
     switch (rng_below(rng, 4)) {
@@ -308,12 +322,14 @@ static void wide_plan(struct plan *plan, struct rng *rng)
         say(plan, "topology: {fat-tree: {k: %u}}\n", 2 * (unsigned)pick(rng, 3, 5));
         break;
     case 1:
-        say(plan, "topology: {rail: {hosts: %u, gpus: 4, leaves: 4, spines: %u}}\n", (unsigned)pick(rng, 2, 20),
-            (unsigned)pick(rng, 1, 9));
+        spines = (uint32_t)pick(rng, 1, 9);
+        many = (uint32_t)pick(rng, 2, 20);
+        say(plan, "topology: {rail: {hosts: %u, gpus: 4, leaves: 4, spines: %u}}\n", many, spines);
         break;
     default:
-        say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: 1}}\n", (unsigned)pick(rng, 4, 60),
-            (unsigned)pick(rng, 1, 12));
+        spines = (uint32_t)pick(rng, 1, 12);
+        many = (uint32_t)pick(rng, 4, 60);
+        say(plan, "topology: {leaf-spine: {leaves: %u, spines: %u, hosts: 1}}\n", many, spines);
     }
     say(plan, "links: {host: {rate: 100G, cable: 3m}, fabric: {rate: %s, cable: 30m}}\n", ONE_OF(rng, "100G", "400G"));
     say(plan, "jobs:\n  - {permutation: random, size: 1KB}\n");

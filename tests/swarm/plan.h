@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files that write plans share.
+ * What the files that write plans share.  Two draws never stand in one call or expression: their order would be the
+ * compiler's, and a seed another plan with each.
  */
 #ifndef ROCELAB_TESTS_SWARM_PLAN_H
 #define ROCELAB_TESTS_SWARM_PLAN_H

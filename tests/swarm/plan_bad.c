@@ -67,8 +67,8 @@ static void flap(struct draw *draw)
     char link[32];
 
     some_link(draw, link);
-    FAULT(draw, "flap: %s, at: %uus, every: %uus, down: %uus, times: %u}\n", link, at_us(draw),
-          down + (unsigned)pick(&draw->rng, 5, 60), down, (unsigned)pick(&draw->rng, 2, 5));
+    unsigned times = (unsigned)pick(&draw->rng, 2, 5), every = down + (unsigned)pick(&draw->rng, 5, 60);
+    FAULT(draw, "flap: %s, at: %uus, every: %uus, down: %uus, times: %u}\n", link, at_us(draw), every, down, times);
     draw->plan->goes_down = draw->moves = true;
 }
 
@@ -86,7 +86,8 @@ static void lanes(struct draw *draw)
     char link[32];
 
     some_link(draw, link);
-    FAULT(draw, "lanes: %s, lost: %u, at: %uus", link, (unsigned)pick(&draw->rng, 1, 3), at_us(draw));
+    unsigned at = at_us(draw), lost = (unsigned)pick(&draw->rng, 1, 3);
+    FAULT(draw, "lanes: %s, lost: %u, at: %uus", link, lost, at);
     add(draw->day->faults, sizeof(draw->day->faults), chance(&draw->rng, 50) ? ", for: 100us}\n" : "}\n");
     draw->plan->slow_line = true;
 }
@@ -105,7 +106,8 @@ static void reset(struct draw *draw)
     char name[32];
 
     some_switch(draw, name);
-    FAULT(draw, "reset: %s, at: %uus, for: %uus}\n", name, at_us(draw), (unsigned)pick(&draw->rng, 5, 200));
+    unsigned lasts = (unsigned)pick(&draw->rng, 5, 200);
+    FAULT(draw, "reset: %s, at: %uus, for: %uus}\n", name, at_us(draw), lasts);
     draw->plan->goes_down = draw->moves = true;
 }
 
@@ -129,22 +131,27 @@ static void drain(struct draw *draw)
     char name[32];
 
     some_switch(draw, name);
-    FAULT(draw, "drain: %s, at: %uus, ahead: %uus, for: %uus}\n", name, at_us(draw), (unsigned)pick(&draw->rng, 0, 40),
-          (unsigned)pick(&draw->rng, 5, 200));
+    unsigned lasts = (unsigned)pick(&draw->rng, 5, 200), ahead = (unsigned)pick(&draw->rng, 0, 40);
+    FAULT(draw, "drain: %s, at: %uus, ahead: %uus, for: %uus}\n", name, at_us(draw), ahead, lasts);
     draw->plan->goes_down = draw->plan->routes_move = true;
 }
 
 static void pause(struct draw *draw)
 {
-    FAULT(draw, "pause: h%u, priority: %u, at: %uus}\n", (unsigned)rng_below(&draw->rng, draw->plan->hosts),
-          chance(&draw->rng, 80) ? 3u : 4u, at_us(draw));
+    unsigned at = at_us(draw), priority = chance(&draw->rng, 80) ? 3 : 4;
+    unsigned host = (unsigned)rng_below(&draw->rng, draw->plan->hosts);
+
+    FAULT(draw, "pause: h%u, priority: %u, at: %uus}\n", host, priority, at);
     draw->plan->endless = true;
 }
 
 static void receive(struct draw *draw)
 {
-    FAULT(draw, "receive: h%u, rate: %s, at: %uus", (unsigned)rng_below(&draw->rng, draw->plan->hosts),
-          ONE_OF(&draw->rng, "1G", "4G", "8G"), at_us(draw));
+    unsigned at = at_us(draw);
+    const char *rate = ONE_OF(&draw->rng, "1G", "4G", "8G");
+    unsigned host = (unsigned)rng_below(&draw->rng, draw->plan->hosts);
+
+    FAULT(draw, "receive: h%u, rate: %s, at: %uus", host, rate, at);
     if (chance(&draw->rng, 70))
         add(draw->day->faults, sizeof(draw->day->faults), ", for: %uus", (unsigned)pick(&draw->rng, 5, 300));
     add(draw->day->faults, sizeof(draw->day->faults), "}\n");
@@ -166,15 +173,17 @@ static void no_pfc(struct draw *draw)
     const struct plan *plan = draw->plan;
 
     if (draw->day->devices[0]) return;
-    add(draw->day->devices, sizeof(draw->day->devices), "  leaf0: {ports: {%u: {pfc: %s}}}\n",
-        (unsigned)rng_below(&draw->rng, plan->leaf_hosts + plan->uplinks),
-        ONE_OF(&draw->rng, "false", "{tx: false}", "{rx: false}"));
+    const char *pfc = ONE_OF(&draw->rng, "false", "{tx: false}", "{rx: false}");
+    unsigned port = (unsigned)rng_below(&draw->rng, plan->leaf_hosts + plan->uplinks);
+    add(draw->day->devices, sizeof(draw->day->devices), "  leaf0: {ports: {%u: {pfc: %s}}}\n", port, pfc);
     draw->plan->pfc_missing = true;
 }
 
 static void flood(struct draw *draw)
 {
-    FAULT(draw, "flood: h%u, at: %uus", (unsigned)rng_below(&draw->rng, draw->plan->hosts), at_us(draw));
+    unsigned at = at_us(draw), host = (unsigned)rng_below(&draw->rng, draw->plan->hosts);
+
+    FAULT(draw, "flood: h%u, at: %uus", host, at);
     if (chance(&draw->rng, 70))
         add(draw->day->faults, sizeof(draw->day->faults), ", for: %uus", (unsigned)pick(&draw->rng, 5, 200));
     add(draw->day->faults, sizeof(draw->day->faults), "}\n");
@@ -184,9 +193,10 @@ static void flood(struct draw *draw)
 static void misroute(struct draw *draw)
 {
     if (!draw->plan->uplinks) return;
-    FAULT(draw, "misroute: \"leaf0:%u\", to: h%u, at: %uus, for: %uus}\n",
-          (unsigned)(draw->plan->leaf_hosts + rng_below(&draw->rng, draw->plan->uplinks)),
-          (unsigned)rng_below(&draw->rng, draw->plan->hosts), at_us(draw), (unsigned)pick(&draw->rng, 5, 100));
+    unsigned lasts = (unsigned)pick(&draw->rng, 5, 100), at = at_us(draw);
+    unsigned to = (unsigned)rng_below(&draw->rng, draw->plan->hosts);
+    unsigned port = draw->plan->leaf_hosts + (unsigned)rng_below(&draw->rng, draw->plan->uplinks);
+    FAULT(draw, "misroute: \"leaf0:%u\", to: h%u, at: %uus, for: %uus}\n", port, to, at, lasts);
     draw->plan->misrouted = true;
 }
 
@@ -194,6 +204,7 @@ static void misroute(struct draw *draw)
 static void draw_unwatched(struct draw *draw)
 {
     struct bad_day *day = draw->day;
+    unsigned rate, chip;
 
     draw->plan->unwatched = true;
     switch (rng_below(&draw->rng, 6)) {
@@ -205,8 +216,10 @@ static void draw_unwatched(struct draw *draw)
             (unsigned)pick(&draw->rng, 10, 60));
         break;
     case 2:
-        add(day->switches, sizeof(day->switches), ", architecture: {use: voq, on-chip: %uKB, deep-rate: %uG}",
-            (unsigned)pick(&draw->rng, 1, 60), (unsigned)pick(&draw->rng, 5, 200));
+        rate = (unsigned)pick(&draw->rng, 5, 200);
+        chip = (unsigned)pick(&draw->rng, 1, 60);
+        add(day->switches, sizeof(day->switches), ", architecture: {use: voq, on-chip: %uKB, deep-rate: %uG}", chip,
+            rate);
         break;
     case 3:
         add(day->switches, sizeof(day->switches), ", pause: 802.3x");
@@ -237,7 +250,7 @@ void bad_day_draw(struct plan *plan, struct bad_day *day)
         kinds[rng_below(&draw.rng, sizeof(kinds) / sizeof(kinds[0]))](&draw);
     if (draw.moves && chance(&draw.rng, 60)) plan->routes_move = true;
     if (!plan->routes_move) return;
-    add(day->converge, sizeof(day->converge), "converge: {detect: %uus, step: %uus}\n",
-        chance(&draw.rng, 20) ? 0 : (unsigned)pick(&draw.rng, 1, 60),
-        chance(&draw.rng, 20) ? 0 : (unsigned)pick(&draw.rng, 1, 20));
+    unsigned pace = chance(&draw.rng, 20) ? 0 : (unsigned)pick(&draw.rng, 1, 20);
+    unsigned detect = chance(&draw.rng, 20) ? 0 : (unsigned)pick(&draw.rng, 1, 60);
+    add(day->converge, sizeof(day->converge), "converge: {detect: %uus, step: %uus}\n", detect, pace);
 }
