@@ -82,6 +82,40 @@ static void test_gap_after_going_back(void **state)
     expect_nothing();
 }
 
+/*
+ * A second refusal while the first is waited out.  Of the same packet it changes nothing; of a later one, when what
+ * was refused first has been taken after all, it is waited for anew, for as long as it says itself.
+ */
+static void test_refused_twice(void **state)
+{
+    static const uint8_t rnr_long = 0x20 | 14; /* 1.28 ms */
+
+    (void)state;
+    qp_config.rnr_retry = 2;
+    start();
+    post_writes(4, MTU);
+    give_answer(1, RNR_SHORTEST, 0, 0);
+    ps_t first = nic_deadline(nic);
+    assert_int_equal(first - now, 10 * PS_US);
+    now += PS_US;
+    give_answer(1, rnr_long, 0, 0);
+    assert_int_equal(nic_deadline(nic), first);
+    assert_int_equal(qp->rnr_left, 1);
+    give_answer(2, 0x1f, 0, 0); /* it had a receive by then: ACK of 1 and 2 */
+    now += PS_US;
+    give_answer(3, rnr_long, 0, 0);
+    assert_int_equal(qp->rnr_left, 1); /* progress has set it back to 2 */
+    ps_t until = now + 1280 * PS_US;
+    while (nic_deadline(nic) < until) { /* of the first, which is void */
+        wait_for_timer();
+        expect_nothing();
+    }
+    assert_int_equal(nic_deadline(nic), until);
+    wait_for_timer();
+    expect_out(OPCODE_RC_WRITE_ONLY, 3, 0);
+    expect_nothing();
+}
+
 static void expect_status(uint64_t wr_id, bool receive, enum nic_status status)
 {
     const struct nic_cqe *cqe = nic_cq_poll(&cq);
@@ -215,8 +249,9 @@ static void test_gap_of_one_who_speaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LONE(test_refused_after_going_back), LONE(test_gap_after_going_back), LONE(test_requester_inconsistent),
-        LONE(test_responder_inconsistent),   LONE(test_gap_that_stays),       LONE(test_gap_of_one_who_speaks),
+        LONE(test_refused_after_going_back), LONE(test_gap_after_going_back),   LONE(test_refused_twice),
+        LONE(test_requester_inconsistent),   LONE(test_responder_inconsistent), LONE(test_gap_that_stays),
+        LONE(test_gap_of_one_who_speaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
