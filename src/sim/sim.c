@@ -246,7 +246,9 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
     case ENGINE_IDLE:
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
         sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
-        if (sim->state == SIM_STUCK) sim_deadlock_look(sim, sim->engine->now, 0);
+        if (sim->state != SIM_STUCK) break;
+        sim_deadlock_look(sim, sim->engine->now, 0);
+        if (sim->watch.holds) sim->state = SIM_DEADLOCK;
         break;
     case ENGINE_RUNNING:
         sim->state = SIM_RUNNING;

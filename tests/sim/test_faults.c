@@ -380,6 +380,25 @@ static void test_deadlock(void **state)
     run_free(&late);
 }
 
+/* Nobody has a timer, and the run goes on past the deadlock until nothing is left to happen: it is one still. */
+static void test_deadlock_to_the_end(void **state)
+{
+    char text[4000];
+    const char *ring = ring_text("switches: {buffer: 2MB, refresh-pauses: false}\n", "");
+    const char *nics = strstr(ring, "congestion: none}");
+    struct sim_options options = options_of(1, 1);
+
+    (void)state;
+    options.keep_going = true;
+    snprintf(text, sizeof(text), "%.*scongestion: none, timeout: 0}%s", (int)(nics - ring), ring,
+             nics + strlen("congestion: none}"));
+    struct run run = run_text(text, options);
+    assert_int_equal(run.result.state, SIM_DEADLOCK);
+    assert_int_equal(run.result.deadlocks, 1);
+    assert_true(run.result.deadlock[0].ended == PS_NEVER);
+    run_free(&run);
+}
+
 static void test_no_deadlock(void **state)
 {
     (void)state;
@@ -483,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_storm_ends),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_deadlock_to_the_end),
         cmocka_unit_test(test_no_deadlock),
         cmocka_unit_test(test_deadlock_and_watchdog),
         cmocka_unit_test(test_pause_tree),
