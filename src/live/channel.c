@@ -5,8 +5,12 @@
  * A channel is an eventfd in semaphore mode (one count per event, so poll() tells the truth) and a list of the
  * queues that have events, in order.  Queues of any shard share it, so it has a lock of its own, under which nothing
  * else is taken.  Which completion makes an event is decided in cq.c.
+ *
+ * The progress thread writes to the descriptor after it has let go of the device: who is woken polls at once, and
+ * would only meet its lock.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -33,6 +37,8 @@ int live_channel_create(struct live *live, struct live_channel **ret)
 int live_channel_destroy(struct live_channel *channel)
 {
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
+    while (!live_inert(channel->live) && __atomic_load_n(&channel->rings, __ATOMIC_ACQUIRE))
+        sched_yield(); /* a thread is about to write to the descriptor */
     close(channel->fd);
     pthread_cond_destroy(&channel->acked);
     pthread_mutex_destroy(&channel->lock);
@@ -68,7 +74,7 @@ static void append(struct live_channel *channel, struct live_cq *cq)
     channel->tail = cq;
 }
 
-void channel_tell(struct live_cq *cq)
+void channel_tell(struct live *by, struct live_cq *cq)
 {
     struct live_channel *channel = cq->channel;
 
@@ -76,7 +82,17 @@ void channel_tell(struct live_cq *cq)
     pthread_mutex_lock(&channel->lock);
     if (cq->pending++ == 0) append(channel, cq);
     pthread_mutex_unlock(&channel->lock);
+    __atomic_fetch_add(&channel->rings, 1, __ATOMIC_RELAXED);
+    if (by->rings_later && by->rings < LIVE_RINGS)
+        by->ring[by->rings++] = channel;
+    else
+        channel_ring(channel);
+}
+
+void channel_ring(struct live_channel *channel)
+{
     eventfd_write(channel->fd, 1);
+    __atomic_fetch_sub(&channel->rings, 1, __ATOMIC_RELEASE);
 }
 
 void channel_forget(struct live_cq *cq)

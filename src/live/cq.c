@@ -73,7 +73,7 @@ static void link_armed(struct cq_part *part)
     if (part->armed) return;
     part->armed = true;
     part->armed_next = part->live->armed;
-    part->live->armed = part;
+    __atomic_store_n(&part->live->armed, part, __ATOMIC_SEQ_CST);
 }
 
 int cq_part_get(struct live_cq *cq, struct live *shard, struct cq_part **ret)
@@ -181,7 +181,7 @@ static void disarm(struct cq_part *part)
 
     while (*at && *at != part)
         at = &(*at)->armed_next;
-    if (*at) *at = part->armed_next;
+    if (*at) __atomic_store_n(at, part->armed_next, __ATOMIC_RELAXED);
     part->armed = false;
 }
 
@@ -263,7 +263,7 @@ static void tell(struct cq_part *part)
 {
     __atomic_store_n(&part->cq->armed, false, __ATOMIC_RELAXED);
     disarm(part);
-    channel_tell(part->cq);
+    channel_tell(part->live, part->cq);
 }
 
 /* For who looks without the lock. */
@@ -361,7 +361,7 @@ static bool advance(struct live *live, const struct live_cq *cq, ps_t now)
     live->own.polls_empty += !holds(cq);
     /* What this call took from the wire the thread does not see; if nobody polls again, it has to act.  And it
      * sleeps on a wire that this call has told that somebody is awake: asking for the deadline takes that back. */
-    if (!live->stands_back) {
+    if (live->thread_state != THREAD_STANDS_BACK) {
         if (wire_deadline(live->wire) == 0) live->rx_more = true;
         progress_wake(live);
     }
@@ -452,19 +452,22 @@ int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return (int)count;
 }
 
-/* Of one shard: its thread is waited for from now on. */
+/* Of one shard: its thread is waited for from now on.  It may be standing back because of the polls before, or have
+ * left us the lock.  ACKs that it owes it sends by itself in a moment: who arms a queue then polls, and may post. */
 static void arm_part(struct cq_part *part)
 {
     struct live *live = part->live;
+    bool stands_back = live->thread_state == THREAD_STANDS_BACK;
 
     link_armed(part);
-    if (live->tx_wanted && !shard_leaves(live)) progress_tx(live, live_now());
-    /* It may be standing back because of the polls before. */
-    if (live->thread_runs && live->stands_back) {
-        live->stands_back = false;
-        live->sleep_until = 0;
-        eventfd_write(live->wake_fd, 1);
-    }
+    if (live->tx_wanted && live->thread_state != THREAD_OWES && !shard_leaves(live)) progress_tx(live, live_now());
+    if (!live->thread_runs) return;
+    bool naps = __atomic_load_n(&live->naps, __ATOMIC_SEQ_CST);
+    if (naps) __atomic_fetch_add(&live->naps_cut, 1, __ATOMIC_RELAXED);
+    if (!stands_back && !naps) return;
+    if (stands_back) live->thread_state = THREAD_WATCHES;
+    live->sleep_until = 0;
+    eventfd_write(live->wake_fd, 1);
 }
 
 int live_cq_arm(struct live_cq *cq, bool solicited_only)

@@ -121,6 +121,7 @@ struct live_channel {
     struct live *live;
     int fd;
     uint32_t users; /* atomic */
+    uint32_t rings; /* atomic: events told that the descriptor does not show yet */
     pthread_mutex_t lock;
     pthread_cond_t acked; /* an event was acknowledged */
     struct live_cq *head, *tail;
@@ -209,6 +210,16 @@ struct live_own_counters {
 #undef X
 };
 
+/* What the progress thread is about, decided at the end of each of its rounds. */
+enum thread_state {
+    THREAD_WATCHES,     /* waits for the wire and for the next deadline */
+    THREAD_STANDS_BACK, /* leaves the wire to whoever polls, and looks now and then whether somebody does */
+    THREAD_OWES,        /* has left ACKs for the application to take along, for a moment */
+    THREAD_STREAMS,     /* the last round was a full one: looks for more before it sleeps */
+};
+
+#define LIVE_RINGS 8u /* channels with events of one round; more are told at once */
+
 struct live {
     pthread_mutex_t lock;
     struct live *next; /* of all opened; under the list's lock */
@@ -255,8 +266,6 @@ struct live {
     ps_t looked_at, poller_ran; /* the thread last looked, and what the poller had run then */
     clockid_t poller;           /* of the thread that polls */
     unsigned misses;            /* of packets, while it did */
-    bool owes;                  /* the thread has left ACKs for the application to take along */
-    bool streams;               /* the thread's last round was a full one */
     ps_t export_at;
 
     struct path *path;
@@ -266,7 +275,8 @@ struct live {
     uint8_t key_salt;               /* added to the low byte of every key */
     uint32_t qpn_first, qpns_given; /* QPNs: the first of all, and how many have been used since */
     struct live_qp *qps;
-    struct cq_part *parts, *armed;
+    struct cq_part *parts;
+    struct cq_part *armed; /* written under the lock; atomic: the thread looks before it naps */
     uint32_t srqs;
     struct member *member;
     uint32_t members;
@@ -285,8 +295,13 @@ struct live {
 
     pthread_t thread;
     bool thread_runs;
-    bool stands_back;   /* the thread leaves the wire to whoever polls */
-    unsigned lock_left; /* atomic: times that it left the lock to a busy program */
+    enum thread_state thread_state;
+    bool naps;          /* atomic: it has left the lock to a busy program, and sleeps for a while */
+    unsigned lock_left; /* atomic: times that it did */
+    unsigned naps_cut;  /* atomic: of them, those that a queue's arming ended */
+    bool rings_later;   /* it is at work: events are told when it has let go of the lock */
+    unsigned rings;
+    struct live_channel *ring[LIVE_RINGS];
     int wake_fd, netlink_fd;
 };
 
@@ -377,8 +392,10 @@ bool cq_armed(struct live *live);                   /* somebody waits for an eve
 void cq_forget(struct cq_part *part, uint32_t qpn); /* completions of a QP that begins anew */
 void cq_keep(struct cq_part *part, uint32_t qpn);   /* of one that goes: they need it no more */
 /* channel.c */
-void channel_tell(struct live_cq *cq);   /* an event, if it has a channel */
-void channel_forget(struct live_cq *cq); /* it goes; waits until its events are acknowledged */
+/* An event, if the queue has a channel; `by` is locked, and its completion made it. */
+void channel_tell(struct live *by, struct live_cq *cq);
+void channel_ring(struct live_channel *channel); /* what channel_tell() left for later; no lock is held */
+void channel_forget(struct live_cq *cq);         /* it goes; waits until its events are acknowledged */
 
 /* srq.c */
 void srq_release(struct live_srq *srq, uint64_t index);

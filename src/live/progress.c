@@ -9,6 +9,7 @@
  * may be something (nic_io.kick) or a time has come.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,20 +83,47 @@ static void answer_amid(struct live *live, ps_t now)
     live->lets_in = lets_in;
 }
 
+/* Does an ACK ride behind this request, for the same QP?  Then it is taken first: it was sent before.  It says nothing
+ * about requests, so it may pass them. */
+static bool ack_behind(const struct wire_packet *packet)
+{
+    const uint8_t *bth = packet[0].data, *next = packet[1].data;
+
+    return packet[0].bytes >= 12 && packet[1].bytes >= 12 && next[0] == OPCODE_RC_ACK &&
+           memcmp(bth + 5, next + 5, 3) == 0 && opcode_info(bth[0])->flags & OP_REQUEST;
+}
+
+static void receive_one(struct live *live, const struct wire_packet *packet, ps_t now)
+{
+    uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
+
+    receive_packet(live, packet, false, now);
+    if (live->io.completed && live->armed) { /* events of several queues in the order of what they tell */
+        cq_settle(live);
+        live->io.completed = false;
+    }
+    if (nic_counters(live->nic)->tx_nak_sequence != naks) answer_amid(live, now);
+}
+
 /* Who is not the thread of a shard takes few: the rest is for that. */
 bool progress_rx(struct live *live, ps_t now)
 {
     struct wire_packet packet[WIRE_BURST];
     const unsigned most = shard_many(live) && !live->lets_in ? RX_PACKETS : WIRE_BURST;
+    unsigned since = 0;
 
     CHECK(!live->bursting);
     int count = wire_rx(live->wire, packet, most);
     live->rx_more = count == (int)most;
     for (int i = 0; i < count; i++) {
-        uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
-        receive_packet(live, &packet[i], false, now);
-        if (nic_counters(live->nic)->tx_nak_sequence != naks) answer_amid(live, now);
-        if (live->lets_in && (unsigned)i % RX_PACKETS == RX_PACKETS - 1) shard_let_in(live, true);
+        bool pair = i + 1 < count && ack_behind(&packet[i]);
+        if (pair) receive_one(live, &packet[i + 1], now);
+        receive_one(live, &packet[i], now);
+        i += pair;
+        if (live->lets_in && ++since >= RX_PACKETS) {
+            since = 0;
+            shard_let_in(live, true);
+        }
     }
     if (count > 0) progress_settle(live);
     return count > 0;
@@ -188,29 +216,50 @@ static void send_acks(struct live *live, const pkt_t *ack, unsigned acks, ps_t n
     }
 }
 
-/* Builds what the adapter has to send, at most a burst; ACKs behind requests, since somebody waits for the data and a
- * shorter packet can only be the last of a run, but never behind other responses, whose order is part of the
- * protocol.  False: there is no more. */
+/* May an ACK ride behind this packet, though it completes a receive?  One of our own looks for it there (ack_behind()).
+ * Only where both are surely one run, and so one call: that is a quarter of a round trip on the udp wire. */
+static bool carries_ack(const struct live *live, const struct pkt *p)
+{
+    return live->wire->run_max > 1 && live->out.total == 0 && p->payload_bytes > 0 &&
+           (opcode_info(p->opcode)->flags & OP_ONLY) == OP_ONLY && live->path[p->dst_node].peer == PEER_OURS;
+}
+
+/* May ACKs not stay behind this packet?  Other responses keep their order with them: it is part of the protocol.  And
+ * what completes a receive is likely the answer to the request that the ACK is for: programs expect the request to be
+ * done before its answer comes, as it is with hardware.  `carried`: one that may has been built. */
+static bool ends_acks(const struct live *live, const struct pkt *p, bool *carried)
+{
+    const struct opcode_info *info = opcode_info(p->opcode);
+
+    if (*carried || info->flags & OP_RESPONSE) return true;
+    if (info->verb != OP_SEND && !(info->flags & OP_IMMDT)) return false;
+    *carried = carries_ack(live, p);
+    return !*carried;
+}
+
+/* Builds what the adapter has to send, at most a burst; ACKs behind requests where they may, since somebody waits for
+ * the data and a shorter packet can only be the last of a run.  False: there is no more. */
 static bool build_burst(struct live *live, ps_t now)
 {
     pkt_t ack[ACKS_BEHIND];
     unsigned acks = 0;
-    bool more = true;
+    bool more = true, carried = false;
 
     while (live->out.total + acks < WIRE_BURST && !build_complete(live)) {
         pkt_t id = nic_tx(live->nic, now, &live->io);
         more = id != PKT_NONE;
         if (!more) break;
-        uint8_t opcode = live->pool.hot[id].opcode;
-        if (opcode == OPCODE_RC_ACK && acks < ACKS_BEHIND) {
+        const struct pkt *p = &live->pool.hot[id];
+        if (p->opcode == OPCODE_RC_ACK && acks < ACKS_BEHIND) {
             ack[acks++] = id;
             continue;
         }
-        if (acks && opcode_info(opcode)->flags & OP_RESPONSE) {
+        if (acks && ends_acks(live, p, &carried)) {
             uint32_t bytes = live->io.gather.bytes;
             send_acks(live, ack, acks, now);
             live->io.gather.bytes = bytes;
             acks = 0;
+            carried = false;
         }
         send_one(live, id, now);
         pktpool_put(&live->pool, id);
@@ -239,12 +288,15 @@ void progress_tx(struct live *live, ps_t now)
     if (few && live->tx_wanted && live->tx_retry == PS_NEVER) shard_give(live);
 }
 
-/* The wire is not asked: it takes the question for its deadline for a sign that the thread goes to sleep. */
+/* The wire is not asked: it takes the question for its deadline for a sign that the thread goes to sleep.  What it has
+ * kept back it says by itself. */
 void progress_wake(struct live *live)
 {
     if (!live->thread_runs) return;
     ps_t at = live->tx_wanted || live->rx_more ? 0 : nic_deadline(live->nic);
     if (live->tx_retry < at) at = live->tx_retry;
+    bool left = live->thread_state == THREAD_STANDS_BACK; /* who polls will see to it */
+    if (!left && live->wire->due && live->wire->due < at) at = live->wire->due;
     if (at < live->sleep_until) {
         live->sleep_until = 0; /* once is enough */
         eventfd_write(live->wake_fd, 1);

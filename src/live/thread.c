@@ -5,9 +5,9 @@
  * It waits for the wire, for packets that other processes hand over, and for the adapter's next deadline.  While
  * the application itself polls, the thread stays off the wire: two threads that spin on one
  * core cost milliseconds.  It then only looks once a millisecond whether polling has stopped.  A program that
- * waits for completion events has a queue armed; then the thread is needed whatever was polled before.  So it is by one
- * that polls now and then and waits for a change of its memory otherwise; that is learned from packets that
- * lay waiting.
+ * waits for completion events has a queue armed; then the thread is needed whatever was polled before, and at once.
+ * So it is by one that polls now and then and waits for a change of its memory otherwise; that is learned from packets
+ * that lay waiting.  What the thread is about is in enum thread_state (live_int.h).
  *
  * Signals belong to the application: all are blocked here but those that guarded copies need.
  */
@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -27,8 +28,9 @@
 #define MISSED_PS (20 * PS_US) /* a packet that waited so long, nobody polling, was missed */
 #define WATCH_PS (2 * PS_MS)   /* after a miss; doubled with each that follows */
 #define WATCH_DOUBLINGS 6u
-#define OWED_PS (20 * PS_US)   /* ACKs wait so long for a post to ride with */
-#define LINGER_PS (50 * PS_US) /* a stream pauses less than sleeping and waking cost */
+#define OWED_PS (20 * PS_US)        /* ACKs wait so long for a post to ride with */
+#define OWED_WOKEN_PS (200 * PS_US) /* for one of a program that an event wakes: its first poll in vain sends them */
+#define LINGER_PS (50 * PS_US)      /* a stream pauses less than sleeping and waking cost */
 #define LINGER_LEAST_PS PS_US
 #define LINGER_REST 64u
 #define ROUNDS 4
@@ -100,44 +102,40 @@ static void note_miss(struct live *live, bool missed, ps_t now)
 }
 
 /* A burst in, what is due, a burst out.  An application that has just posted or polled will likely do so again when it
- * sees what came: ACKs wait a moment for its packets, which they can ride with.  Answers how long they may wait. */
-static ps_t rounds(struct live *live, ps_t now)
+ * sees what came: ACKs wait a moment for its packets, which they can ride with. */
+static void rounds(struct live *live, ps_t now)
 {
     const bool taken = __atomic_load_n(&live->taken, __ATOMIC_RELAXED);
-    bool active = !taken && now < called_at(live) + POLLED_RECENTLY_PS, hot = active && !live->owes;
+    bool active = !taken && now < called_at(live) + POLLED_RECENTLY_PS;
+    bool hot = active && live->thread_state != THREAD_OWES;
     uint64_t before = live->wire->counters.rx_packets, sent = live->wire->counters.tx_packets;
 
-    live->owes = false;
     live->lets_in = shard_many(live);
     for (int i = 0; i < ROUNDS; i++) {
         progress_rx(live, now);
         progress_tick(live, now);
         if (live->tx_wanted && !hot) progress_tx(live, now);
         if (live->lets_in) shard_let_in(live, false);
-        if (!live->rx_more) break;
+        if (!live->rx_more || live->rings) break; /* somebody is to be told */
     }
     live->lets_in = false;
     uint64_t received = live->wire->counters.rx_packets - before;
-    live->streams = !active && received >= LIVE_STREAM;
-    if (taken) live->streams = received || live->wire->counters.tx_packets != sent;
-    if (live->streams && shard_many(live)) __atomic_store_n(&live->taken, true, __ATOMIC_RELAXED);
-    if (hot && live->tx_wanted) {
-        live->owes = true;
-        return OWED_PS;
-    }
-    return 0;
+    bool streams = !active && received >= LIVE_STREAM;
+    if (taken) streams = received || live->wire->counters.tx_packets != sent;
+    if (streams && shard_many(live)) __atomic_store_n(&live->taken, true, __ATOMIC_RELAXED);
+    live->thread_state = hot && live->tx_wanted ? THREAD_OWES : streams ? THREAD_STREAMS : THREAD_WATCHES;
 }
 
 /* What there is to do, in bounded time; answers how long to sleep. */
-static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
+static ps_t work(struct live *live, bool hand_over)
 {
     ps_t now = live_now();
-    bool stood_back = live->stands_back;
+    bool stood_back = live->thread_state == THREAD_STANDS_BACK;
 
     live->own.thread_rounds++;
     if (hand_over) thread_forwarded(live, now);
-    *ret_stand_back = live->stands_back = may_stand_back(live, now);
-    if (live->stands_back) {
+    if (may_stand_back(live, now)) {
+        live->thread_state = THREAD_STANDS_BACK;
         if (live->tx_wanted) progress_tx(live, now); /* answers to what was forwarded, or forgotten */
         if (stood_back) note_miss(live, false, now);
         look(live, now);
@@ -145,20 +143,40 @@ static ps_t work(struct live *live, bool hand_over, bool *ret_stand_back)
         return STEP_PS;
     }
     uint64_t before = live->wire->counters.rx_packets;
-    ps_t owed = rounds(live, now);
+    rounds(live, now);
     if (stood_back && !cq_armed(live))
         note_miss(live, live->wire->counters.rx_packets != before && ran_elsewhere(live, now), now);
-    bool more = live->rx_more || (live->tx_wanted && live->tx_retry == PS_NEVER && !live->owes);
-    if (!more && !live->streams && __atomic_load_n(&live->taken, __ATOMIC_RELAXED)) {
+    bool owes = live->thread_state == THREAD_OWES, streams = live->thread_state == THREAD_STREAMS;
+    bool more = live->rx_more || (live->tx_wanted && live->tx_retry == PS_NEVER && !owes);
+    if (!more && !streams && __atomic_load_n(&live->taken, __ATOMIC_RELAXED)) {
         __atomic_store_n(&live->taken, false, __ATOMIC_RELAXED); /* before the thread sleeps; it looks once more */
         more = true;
     }
-    ps_t deadline = more || live->streams ? 0 : progress_deadline(live);
+    ps_t deadline = more || streams ? 0 : progress_deadline(live);
     if (deadline == PS_NEVER) counters_export(live);
-    if (live->owes && deadline > now + owed) deadline = now + owed;
+    ps_t owed = live->rings ? OWED_WOKEN_PS : OWED_PS;
+    if (owes && deadline > now + owed) deadline = now + owed;
     live->sleep_until = deadline;
     now = live_now();
     return deadline == PS_NEVER ? PS_NEVER : deadline > now ? deadline - now : 0;
+}
+
+static void arrive(struct live *live)
+{
+    live->rings_later = !shard_many(live); /* a shard lets others in meanwhile */
+}
+
+static void leave(struct live *live)
+{
+    struct live_channel *ring[LIVE_RINGS];
+    unsigned rings = live->rings;
+
+    memcpy(ring, live->ring, sizeof ring);
+    live->rings = 0;
+    live->rings_later = false;
+    pthread_mutex_unlock(&live->lock);
+    for (unsigned i = 0; i < rings; i++)
+        channel_ring(ring[i]);
 }
 
 /* More of a stream comes within microseconds: looking for it is cheaper than sleeping, for the sender too, who would
@@ -175,12 +193,13 @@ static ps_t linger(struct live *live, ps_t patience)
             now = live_now();
             continue;
         }
+        arrive(live);
         uint64_t before = live->wire->counters.rx_packets;
         bool go_on = !live->stop && !cq_armed(live);
         if (go_on) rounds(live, now);
         bool came = live->wire->counters.rx_packets != before;
-        go_on = go_on && !live->owes;
-        pthread_mutex_unlock(&live->lock);
+        go_on = go_on && live->thread_state != THREAD_OWES;
+        leave(live);
         if (!go_on) break;
         now = live_now();
         if (came) last = now;
@@ -215,19 +234,34 @@ static void learn(struct patience *patience, const struct live *live, ps_t last,
 }
 
 /* Waiting for the lock of a program that takes it again and again would slow it down: each time it lets go it would
- * have to wake us, and has it again before we run.  It does what we would do, but for what others hand over. */
+ * have to wake us, and has it again before we run.  It does what we would do, but for what others hand over.  A
+ * program that has armed a queue will sleep. */
 static bool enter(struct live *live, bool hand_over, unsigned *vain)
 {
     bool entered = pthread_mutex_trylock(&live->lock) == 0;
 
     if (!entered && !shard_many(live) && (!hand_over || ++*vain < VAIN_MOST) &&
         live_now() < called_at(live) + STEP_PS) {
+        __atomic_store_n(&live->naps, true, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&live->lock_left, 1, __ATOMIC_RELAXED);
-        return false;
+        if (__atomic_load_n(&live->armed, __ATOMIC_SEQ_CST) == NULL) return false;
+        __atomic_store_n(&live->naps, false, __ATOMIC_RELAXED);
     }
     if (!entered) pthread_mutex_lock(&live->lock);
     *vain = 0;
+    arrive(live);
     return true;
+}
+
+/* In the hands of who polls: let it.  Ends when it arms a queue. */
+static void nap(struct live *live)
+{
+    struct pollfd fd = {.fd = live->wake_fd, .events = POLLIN};
+    struct timespec step = {.tv_nsec = STEP_PS / PS_NS};
+    eventfd_t value;
+
+    if (ppoll(&fd, 1, &step, NULL) > 0) (void)eventfd_read(live->wake_fd, &value);
+    __atomic_store_n(&live->naps, false, __ATOMIC_RELAXED);
 }
 
 static void *run(void *argument)
@@ -241,21 +275,19 @@ static void *run(void *argument)
 
     prctl(PR_SET_TIMERSLACK, 1000ul); /* ns */
     for (;;) {
-        bool stand_back = true;
-        if (!enter(live, hand_over, &vain)) { /* in the hands of who polls: let it */
-            struct timespec step = {.tv_nsec = STEP_PS / PS_NS};
-            nanosleep(&step, NULL);
+        if (!enter(live, hand_over, &vain)) {
+            nap(live);
             continue;
         }
         if (live->stop) break;
-        ps_t sleep = work(live, hand_over, &stand_back);
-        bool streams = live->streams && !stand_back;
-        pthread_mutex_unlock(&live->lock);
-        if (streams) last = linger(live, patience.now);
+        ps_t sleep = work(live, hand_over);
+        enum thread_state state = live->thread_state;
+        leave(live);
+        if (state == THREAD_STREAMS) last = linger(live, patience.now);
         struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
                               {.fd = registry_fd(live->registry), .events = POLLIN},
                               {.fd = live->netlink_fd, .events = POLLIN},
-                              {.fd = stand_back ? -1 : wire_fd, .events = POLLIN}};
+                              {.fd = state == THREAD_STANDS_BACK ? -1 : wire_fd, .events = POLLIN}};
         struct timespec limit = {.tv_sec = (time_t)(sleep / PS_S), .tv_nsec = (long)(sleep % PS_S / PS_NS)};
         int ready = ppoll(fd, 4, sleep == PS_NEVER ? NULL : &limit, NULL);
         eventfd_t value;
@@ -271,7 +303,7 @@ static void *run(void *argument)
             shard_leave_all(live);
         }
     }
-    pthread_mutex_unlock(&live->lock);
+    leave(live);
     return NULL;
 }
 

@@ -108,6 +108,7 @@ int wrap_count(struct wrap *wrap, int rc)
 #define X(name) wrap->wire.counters.name = wrap->inner->counters.name + wrap->own.name;
     WIRE_COUNTER_LIST(X)
 #undef X
+    wrap->wire.due = wrap->inner->due;
     if (rc < 0) wire_fail(&wrap->wire, rc, "%s", wrap->inner->why);
     return rc;
 }

@@ -114,6 +114,7 @@ struct wire { /* at the start of each wire's own struct */
     unsigned source_ports;
     uint16_t source_port[WIRE_SOURCE_PORTS_MAX];
     struct wire_counters counters;
+    ps_t due; /* tx has kept something back: rx wants to be called by then, though nothing is readable; 0: nothing */
     char why[200]; /* in words, what the last call that failed failed on */
 };
 

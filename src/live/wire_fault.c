@@ -161,6 +161,24 @@ static int suffer(struct fault_wire *wire, const struct wire_packet *packet, str
     return 1;
 }
 
+static ps_t earliest(const struct fault_wire *wire)
+{
+    ps_t due = PS_NEVER;
+    for (unsigned i = 0; i < STORE && wire->stored; i++)
+        if (wire->store[i].used && wire->store[i].due < due) due = wire->store[i].due;
+    return due;
+}
+
+/* After each call: counters, and when the next is wanted. */
+static int conclude(struct fault_wire *wire, int rc)
+{
+    wrap_count(&wire->wrap, rc);
+    if (wire->stored == 0) return rc;
+    ps_t due = earliest(wire), inner = wire->wrap.wire.due;
+    wire->wrap.wire.due = inner && inner < due ? inner : due;
+    return rc;
+}
+
 static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigned count)
 {
     struct fault_wire *wire = fault_of(base);
@@ -187,23 +205,21 @@ static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigne
         if (full) break;
     }
     if (rc == -EAGAIN) rc = 0;
-    return wrap_count(&wire->wrap, rc < 0 && taken == 0 ? rc : (int)taken);
+    return conclude(wire, rc < 0 && taken == 0 ? rc : (int)taken);
 }
 
 static int fault_rx(struct wire *base, struct wire_packet *ret, unsigned max)
 {
     struct fault_wire *wire = fault_of(base);
     if (wire->stored) release(wire, now_ps());
-    return wrap_count(&wire->wrap, wire_rx(wire->wrap.inner, ret, max));
+    return conclude(wire, wire_rx(wire->wrap.inner, ret, max));
 }
 
 static ps_t fault_deadline(struct wire *base)
 {
     struct fault_wire *wire = fault_of(base);
-    ps_t deadline = wrap_deadline(base);
-    for (unsigned i = 0; i < STORE && wire->stored; i++)
-        if (wire->store[i].used && wire->store[i].due < deadline) deadline = wire->store[i].due;
-    return deadline;
+    ps_t inner = wrap_deadline(base), own = earliest(wire);
+    return own < inner ? own : inner;
 }
 
 static void fault_close(struct wire *base)

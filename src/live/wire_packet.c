@@ -131,6 +131,7 @@ static void self_put(struct wire_packet_port *port, const struct wire_packet *pa
     port->self[at].data = port->self_data[at];
     port->self[at].unchecked = true;
     memcpy(port->self_data[at], packet->data, packet->bytes);
+    port->wire.due = 1; /* no descriptor tells the thread */
 }
 
 static unsigned self_take(struct wire_packet_port *port, struct wire_packet *ret, unsigned max)
@@ -368,6 +369,7 @@ static int packet_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
     if (count == 0) count = hand_up(port, ret, max); /* what the last receive had too many of */
     if (count == 0 && receive_frames(port)) count = hand_up(port, ret, max);
     if (count == 0) count = self_take(port, ret, max);
+    port->wire.due = port->self_tail != port->self_head;
     return (int)count;
 }
 

@@ -30,7 +30,7 @@ struct wrap {
 };
 
 void wrap_init(struct wrap *wrap, const struct wire_ops *ops, struct wire *inner);
-/* The wire's counters: the inner one's and our own.  Answers rc. */
+/* The wire's counters: the inner one's and our own; and what the inner one has kept back.  Answers rc. */
 int wrap_count(struct wrap *wrap, int rc);
 int wrap_fd(struct wire *wire);
 bool wrap_memory(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn);

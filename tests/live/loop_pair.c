@@ -19,14 +19,14 @@
 
 #define POLLS_MAX 20000000u
 
-static struct live_device loopback(void)
+static struct live_device device_named(const char *ifname)
 {
     struct live_device *list, found = {.gids = 0};
     unsigned count;
 
     assert_int_equal(live_devices(&list, &count), 0);
     for (unsigned i = 0; i < count; i++)
-        if (list[i].loopback) found = list[i];
+        if (ifname ? strcmp(list[i].ifname, ifname) == 0 : list[i].loopback) found = list[i];
     free(list);
     assert_true(found.gids > 0);
     return found;
@@ -34,7 +34,7 @@ static struct live_device loopback(void)
 
 static void open_end(struct loop_end *end, const struct loop_options *o, uint32_t pd)
 {
-    struct live_device device = loopback();
+    struct live_device device = device_named(o->ifname);
     char why[200];
 
     if (device_open_alone(&device, &end->live, why, sizeof why) < 0) fail_msg("open: %s", why);
@@ -47,6 +47,8 @@ static void open_end(struct loop_end *end, const struct loop_options *o, uint32_
                      0);
     if (o->events) assert_int_equal(live_channel_create(end->live, &end->channel), 0);
     assert_int_equal(live_cq_create(end->live, 1024, end->channel, end, &end->cq), 0);
+    end->recv_cq = end->cq;
+    if (o->two_queues) assert_int_equal(live_cq_create(end->live, 1024, end->channel, end, &end->recv_cq), 0);
     if (o->srq) assert_int_equal(live_srq_create(end->live, pd, 64, 4, end, &end->srq), 0);
     struct live_qp_init init = {.transport = o->transport,
                                 .pd = pd,
@@ -56,7 +58,7 @@ static void open_end(struct loop_end *end, const struct loop_options *o, uint32_
                                 .recv_sges = 4,
                                 .inline_bytes = 256,
                                 .send_cq = end->cq,
-                                .recv_cq = end->cq,
+                                .recv_cq = end->recv_cq,
                                 .srq = end->srq,
                                 .app = end};
     assert_int_equal(live_qp_create(end->live, &init, &end->qp), 0);
@@ -127,6 +129,7 @@ void pair_close(struct loop_pair *pair)
         live_path_put(end->live, end->path);
         assert_int_equal(live_qp_destroy(end->qp), 0);
         if (end->srq) assert_int_equal(live_srq_destroy(end->srq), 0);
+        if (end->recv_cq != end->cq) assert_int_equal(live_cq_destroy(end->recv_cq), 0);
         assert_int_equal(live_cq_destroy(end->cq), 0);
         if (end->channel) assert_int_equal(live_channel_destroy(end->channel), 0);
         live_mr_destroy(end->mr);

@@ -13,6 +13,7 @@
 struct loop_end {
     struct live *live;
     struct live_cq *cq;
+    struct live_cq *recv_cq; /* the same, unless two were asked for */
     struct live_channel *channel;
     struct live_qp *qp;
     struct live_srq *srq;
@@ -33,7 +34,9 @@ struct loop_options {
     uint8_t transport;
     uint16_t mtu;
     bool srq, events;
+    bool two_queues;         /* a completion queue for receives */
     uint64_t bytes;          /* of each end's memory */
+    const char *ifname;      /* NULL: the loopback */
     const char *recovery[2]; /* ROCELAB_RECOVERY of each; NULL: as it is */
 };
 

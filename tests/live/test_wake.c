@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What programs that wait for events rely on: a request is done before its answer comes, events come in the order of
+ * what they tell of, the thread comes as soon as a queue is armed, and what a wire has kept back wakes it.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "live/live_int.h"
+#include "loop_pair.h"
+#include "torture_alone.h"
+
+#define TURNS 300
+#define TRIES 20000
+
+/* Polls one queue until something comes. */
+static struct nic_cqe wait_for(struct live_cq *cq)
+{
+    struct nic_cqe cqe;
+
+    for (unsigned i = 0; i < 20000000u; i++)
+        if (live_poll(cq, &cqe, 1) == 1) return cqe;
+    fail_msg("no completion");
+    return cqe;
+}
+
+static void request_and_answer(struct loop_pair *pair, uint32_t bytes, bool imm)
+{
+    struct nic_wr answer = {.wr_id = 4, .verb = imm ? NIC_WRITE_IMM : NIC_SEND};
+
+    assert_int_equal(pair_recv(&pair->end[0], 1, 0, 4096), 0);
+    assert_int_equal(pair_recv(&pair->end[1], 2, 0, 4096), 0);
+    assert_int_equal(pair_send(pair, 0, (struct nic_wr){.wr_id = 3, .verb = NIC_SEND}, 8192, bytes, 0), 0);
+    assert_int_equal(wait_for(pair->end[1].recv_cq).wr_id, 2);
+    assert_int_equal(pair_send(pair, 1, answer, 8192, bytes, 0), 0);
+}
+
+/* The request's own completion is polled before that of the answer's receive. */
+static void ping_pong(const char *wire)
+{
+    struct loop_pair pair;
+
+    setenv("ROCELAB_WIRE", wire, 1);
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
+    for (uint32_t i = 0; i < TURNS; i++) {
+        request_and_answer(&pair, i % 3 ? 8 : 2000, i % 2);
+        assert_int_equal(pair_wait(&pair, 0).wr_id, 3);
+        assert_int_equal(pair_wait(&pair, 0).wr_id, 1);
+        assert_int_equal(pair_wait(&pair, 1).wr_id, 4);
+    }
+    pair_close(&pair);
+    setenv("ROCELAB_WIRE", "udp", 1);
+}
+
+static void test_order_udp(void **state)
+{
+    (void)state;
+    ping_pong("udp");
+}
+
+static void test_order_shm(void **state)
+{
+    (void)state;
+    ping_pong("shm");
+}
+
+/* Two queues, one channel: whichever was armed first, the request's event comes first. */
+static void test_events_in_order(void **state)
+{
+    struct loop_pair pair;
+    struct live_cq *told;
+    void *app;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true, .two_queues = true});
+    struct loop_end *a = &pair.end[0];
+    for (int i = 0; i < TURNS; i++) {
+        assert_int_equal(live_cq_arm(i % 2 ? a->cq : a->recv_cq, false), 0);
+        assert_int_equal(live_cq_arm(i % 2 ? a->recv_cq : a->cq, false), 0);
+        request_and_answer(&pair, 8, false);
+        for (int event = 0; event < 2; event++) {
+            assert_int_equal(live_channel_wait(a->channel, &told, &app), 0);
+            assert_ptr_equal(told, event ? a->recv_cq : a->cq);
+            live_cq_ack_events(told, 1);
+        }
+        assert_int_equal(wait_for(a->cq).wr_id, 3);
+        assert_int_equal(wait_for(a->recv_cq).wr_id, 1);
+        assert_int_equal(wait_for(pair.end[1].cq).wr_id, 4);
+    }
+    pair_close(&pair);
+}
+
+/* The thread has left the lock to a busy program, which then arms a queue and will sleep. */
+static void test_arming_ends_a_nap(void **state)
+{
+    struct loop_pair pair;
+    unsigned cut = 0;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    struct loop_end *a = &pair.end[0];
+    if (shard_many(a->live)) { /* there it never naps */
+        pair_close(&pair);
+        skip();
+    }
+    for (int try = 0; try < TRIES && cut == 0; try++) { /* on a busy machine the nap may be over before */
+        pthread_mutex_lock(&a->live->lock);
+        __atomic_store_n(&a->live->polled_at, live_now(), __ATOMIC_RELAXED);
+        eventfd_write(a->live->wake_fd, 1);
+        for (int look = 0; look < 100 && !__atomic_load_n(&a->live->naps, __ATOMIC_RELAXED); look++)
+            usleep(100);
+        pthread_mutex_unlock(&a->live->lock);
+        assert_int_equal(live_cq_arm(a->cq, false), 0);
+        cut = __atomic_load_n(&a->live->naps_cut, __ATOMIC_RELAXED);
+        assert_int_equal(pair_recv(a, 1, 0, 64), 0); /* an event, so that the queue is not armed next time */
+        assert_int_equal(pair_send(&pair, 1, (struct nic_wr){.verb = NIC_SEND}, 0, 8, 0), 0);
+        assert_int_equal(pair_wait(&pair, 0).wr_id, 1);
+        (void)pair_wait(&pair, 1);
+    }
+    assert_true(cut > 0);
+    pair_close(&pair);
+}
+
+/* Waits for an event of `end`, whose thread alone is awake. */
+static void await_event(struct loop_end *end)
+{
+    struct pollfd fd = {.fd = live_channel_fd(end->channel), .events = POLLIN};
+    struct live_cq *told;
+    void *app;
+
+    assert_int_equal(poll(&fd, 1, 60000), 1);
+    assert_int_equal(live_channel_wait(end->channel, &told, &app), 0);
+    live_cq_ack_events(told, 1);
+}
+
+/* A datagram that the fault wire holds back: no timer of the adapter's, nobody polls. */
+static void test_delayed(void **state)
+{
+    struct loop_pair pair;
+
+    (void)state;
+    setenv("ROCELAB_FAULT", "delay=1ms", 1);
+    pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .events = true});
+    unsetenv("ROCELAB_FAULT");
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+        assert_int_equal(pair_recv(&pair.end[1], 1, 0, 4096), 0);
+        assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 8, 0), 0);
+        await_event(&pair.end[1]);
+        assert_int_equal(pair_wait(&pair, 1).wr_id, 1);
+        (void)pair_wait(&pair, 0);
+    }
+    pair_close(&pair);
+}
+
+static bool namespace_with_port(void)
+{
+    char shell[] = "sh", option[] = "-c";
+    char command[] = "ip link add rl0 type veth peer name rl1 && ip link set rl0 up && ip link set rl1 up && "
+                     "ip addr add 10.72.0.1/24 dev rl0";
+    char *argv[] = {shell, option, command, NULL};
+    int status = -1;
+    pid_t pid;
+
+    if (unshare(CLONE_NEWNET) < 0 || posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0) return false;
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* On the packet wire what goes to oneself is shown to no descriptor.  Last: it leaves the network namespace. */
+static void test_packet_wire_to_itself(void **state)
+{
+    struct loop_pair pair;
+
+    (void)state;
+    if (!namespace_with_port()) {
+        print_message("no right to make a network namespace\n");
+        skip();
+    }
+    setenv("ROCELAB_WIRE", "packet", 1);
+    setenv("ROCELAB_DEVICE", "rl0", 1);
+    setenv("ROCELAB_PORT", "4791", 1);
+    pair_open(&pair, &(struct loop_options){.transport = NIC_UD, .events = true, .ifname = "rl0"});
+    struct loop_end *a = &pair.end[0];
+    for (int i = 0; i < 20; i++) {
+        struct live_sge sge = pair_sge(a, 0, 8);
+        struct nic_wr wr = {.verb = NIC_SEND, .dest = a->path, .dest_qp = live_qp_number(a->qp), .qkey = 0x11111111};
+        assert_int_equal(pair_recv(a, 1, 64, 4096), 0);
+        assert_int_equal(live_cq_arm(a->cq, false), 0);
+        assert_int_equal(live_post_send(a->qp, &(struct live_send){.wr = wr, .sge = &sge, .sges = 1}, false), 0);
+        await_event(a);
+        assert_int_equal(pair_wait(&pair, 0).wr_id, 1);
+    }
+    pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order_udp),       cmocka_unit_test(test_order_shm),
+        cmocka_unit_test(test_events_in_order), cmocka_unit_test(test_arming_ends_a_nap),
+        cmocka_unit_test(test_delayed),         cmocka_unit_test(test_packet_wire_to_itself),
+    };
+    return cmocka_run_group_tests(tests, alone_setup, alone_teardown);
+}
