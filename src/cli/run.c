@@ -5,26 +5,26 @@
  * The program is replaced into with our libibverbs.so.1 and librdmacm.so.1 preloaded, which satisfies what it
  * was linked to by name.  LD_LIBRARY_PATH points the same way for what is opened later.  Options become the
  * ROCELAB_* variables that the library reads (docs/live.md), checked here so that mistakes show before the
- * program runs.  What a preload cannot reach (static programs, other C libraries, set-user-id) is refused
- * with its reason, since it would run and find no device.
+ * program runs.  What a preload cannot reach is refused with its reason (run_elf.c), since it would run and find no
+ * device.
  *
  * The exit status is the program's; 127: it was not found, 126: it cannot be run.
  */
 #include "cli/cli.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/run_elf.h"
 #include "live/environment.h"
 
 enum { RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
@@ -110,13 +110,11 @@ static bool find_folder(char ret[PATH_MAX])
 {
     static const char *const beside[] = {"src/verbs", "../" ROCELAB_LIBDIR "/rocelab", "../lib/rocelab"};
     char self[PATH_MAX], path[2 * PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char *name = (const char *)getauxval(AT_EXECFN); /* the kernel's word: needs no /proc, as in a bare chroot */
+    bool known = name != NULL && realpath(name, self) != NULL;
 
-    if (length > 0) {
-        self[length] = 0;
-        *strrchr(self, '/') = 0;
-    }
-    for (unsigned i = 0; length > 0 && i < sizeof beside / sizeof beside[0]; i++) {
+    if (known) *strrchr(self, '/') = 0;
+    for (unsigned i = 0; known && i < sizeof beside / sizeof beside[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", self, beside[i]);
         if (has_library(path) && realpath(path, ret) != NULL) return true;
     }
@@ -173,23 +171,30 @@ static bool devices_exist(void)
     return good;
 }
 
-/* Puts `first` before what the variable holds. */
-static bool prepend(const char *name, const char *first)
+/* `a` and `b`, either of which may be nothing, with a colon between. */
+static bool set_list(const char *name, const char *a, const char *b)
 {
-    const char *old = getenv(name);
     char *whole;
     bool done;
 
-    if (old == NULL || old[0] == 0) return setenv(name, first, 1) == 0;
-    if (asprintf(&whole, "%s:%s", first, old) < 0) return false;
+    if (asprintf(&whole, "%s%s%s", a, a[0] && b[0] ? ":" : "", b) < 0) return false;
     done = setenv(name, whole, 1) == 0;
     free(whole);
     return done;
 }
 
-static bool set_preload(const char *folder)
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* First the runtime of a sanitizer, which may insist on it, then what the user preloads, then ours.  A program that
+ * this one starts may have such a runtime too: then it is told not to insist. */
+static bool set_preload(const char *folder, const char *sanitizer)
 {
     char verbs[PATH_MAX + 32], cm[PATH_MAX + 32], both[2 * PATH_MAX + 64];
+    static const char lenient[] = "verify_asan_link_order=0";
 
     snprintf(verbs, sizeof verbs, "%s/libibverbs.so.1", folder);
     snprintf(cm, sizeof cm, "%s/librdmacm.so.1", folder);
@@ -197,7 +202,12 @@ static bool set_preload(const char *folder)
         snprintf(both, sizeof both, "%s:%s", verbs, cm);
     else
         snprintf(both, sizeof both, "%s", verbs);
-    return prepend("LD_PRELOAD", both) && prepend("LD_LIBRARY_PATH", folder);
+    if (strstr(variable("ASAN_OPTIONS"), "verify_asan_link_order") == NULL &&
+        !set_list("ASAN_OPTIONS", variable("ASAN_OPTIONS"), lenient))
+        return false;
+    return set_list("LD_PRELOAD", variable("LD_PRELOAD"), both) &&
+           set_list("LD_PRELOAD", sanitizer, variable("LD_PRELOAD")) &&
+           set_list("LD_LIBRARY_PATH", folder, variable("LD_LIBRARY_PATH"));
 }
 
 /* The program's path as execvp() would find it.  0, -ENOENT, or -EACCES for a file that cannot be executed. */
@@ -225,64 +235,47 @@ static int find_program(const char *name, char ret[PATH_MAX])
     return error;
 }
 
-/* Why the dynamic linker would not load our library into this file; NULL: it will. */
-static const char *elf_obstacle(int fd, const Elf64_Ehdr *header)
+/* A file that the library is to write: the program would only find no device. */
+static bool writable(const char *name)
 {
-    char interpreter[256] = "";
-    Elf64_Phdr part;
-
-    if (header->e_ident[EI_CLASS] != ELFCLASS64) return "it is a 32-bit program, and the library has 64";
-    for (unsigned i = 0; i < header->e_phnum; i++) {
-        off_t at = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
-
-        if (pread(fd, &part, sizeof part, at) != (ssize_t)sizeof part) break;
-        if (part.p_type != PT_INTERP) continue;
-        if (pread(fd, interpreter, sizeof interpreter - 1, (off_t)part.p_offset) <= 0) break;
-        return strstr(interpreter, "ld-linux") ? NULL : "it uses another C library than glibc";
-    }
-    return "it is statically linked: a library cannot be put before it";
-}
-
-static const char *obstacle(const char *path)
-{
-    union {
-        Elf64_Ehdr elf;
-        char text[sizeof(Elf64_Ehdr)];
-    } head = {0};
-    const char *why = NULL;
+    char folder[PATH_MAX];
     struct stat is;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *why = NULL;
+    char *slash;
 
-    if (fd < 0) return NULL; /* executable, not readable: the kernel may know better */
-    if (fstat(fd, &is) == 0 &&
-        (((is.st_mode & S_ISUID) && is.st_uid != getuid()) || ((is.st_mode & S_ISGID) && is.st_gid != getgid())))
-        why = "it is set-user-id or set-group-id: a library cannot be put before it";
-    else if (pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && memcmp(head.text, ELFMAG, SELFMAG) == 0)
-        why = elf_obstacle(fd, &head.elf);
-    close(fd);
-    return why;
+    snprintf(folder, sizeof folder, "%s", name);
+    slash = strrchr(folder, '/');
+    if (slash == NULL) return true;
+    slash[slash == folder] = 0;
+    if (stat(name, &is) == 0 && S_ISDIR(is.st_mode))
+        why = strerror(EISDIR);
+    else if (access(name, F_OK) == 0 ? access(name, W_OK) != 0 : access(folder, W_OK | X_OK) != 0)
+        why = strerror(errno);
+    if (why != NULL) cli_error("run: cannot write %s: %s", name, why);
+    return why == NULL;
 }
 
 static int prepare(const char *name, char program[PATH_MAX])
 {
     struct live_environment environment;
     char folder[PATH_MAX], text[256];
-    const char *why;
+    struct run_elf elf;
     int error = live_environment_read(&environment, text, sizeof text);
 
     if (error) {
         cli_error("run: %s", text);
         return CLI_WRONG;
     }
-    if (!devices_exist()) return CLI_WRONG;
+    if (!devices_exist() || (environment.pcap[0] && !writable(environment.pcap))) return CLI_WRONG;
+    if (environment.trace[0] && strcmp(environment.trace, "-") != 0 && !writable(environment.trace)) return CLI_WRONG;
     error = find_program(name, program);
     if (error) {
         cli_error("run: %s: %s", name, error == -ENOENT ? "no such program" : strerror(-error));
         return error == -ENOENT ? RUN_NOT_FOUND : RUN_CANNOT;
     }
-    why = obstacle(program);
-    if (why != NULL) {
-        cli_error("run: %s: %s", program, why);
+    run_elf_read(program, &elf);
+    if (elf.obstacle != NULL) {
+        cli_error("run: %s: %s", program, elf.obstacle);
         return RUN_CANNOT;
     }
     if (!find_folder(folder)) {
@@ -291,7 +284,7 @@ static int prepare(const char *name, char program[PATH_MAX])
             folder);
         return CLI_WRONG;
     }
-    if (!set_preload(folder)) {
+    if (!set_preload(folder, elf.sanitizer)) {
         cli_error("run: not enough memory");
         return CLI_WRONG;
     }

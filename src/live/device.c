@@ -201,7 +201,8 @@ static int wire_make(struct live *live, char *why, size_t why_bytes)
         usable += added == 0;
         if (added < 0 && usable == 0) {
             error = added;
-            snprintf(why, why_bytes, "%s: %s", live->device.ifname, wire_why(live->wire));
+            const char *words = wire_why(live->wire);
+            snprintf(why, why_bytes, "%s: %s", live->device.ifname, words[0] ? words : strerror(-added));
         }
     }
     return usable ? 0 : error ? error : -EADDRNOTAVAIL;
@@ -329,7 +330,6 @@ int live_open(const struct live_device *device, struct live **ret, char *why, si
     } else {
         error = open_new(device, ret, why, why_bytes);
         if (error < 0 && why[0] == 0) snprintf(why, why_bytes, "%s: %s", device->ifname, strerror(-error));
-        if (error < 0) fprintf(stderr, "rocelab: %s\n", why);
     }
     pthread_mutex_unlock(&list_lock);
     return error;

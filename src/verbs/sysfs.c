@@ -2,8 +2,8 @@
 /*
  * The files under /sys and /dev that a kernel driver would show for our devices.
  *
- * Programs look at /sys/class/infiniband, /sys/class/infiniband_verbs, /sys/class/infiniband_mad and
- * /dev/infiniband beside the calls of verbs.  The functions of libc they do it with are exported from here,
+ * Programs look at /sys/class/infiniband, /sys/class/infiniband_verbs, /sys/class/infiniband_mad,
+ * /sys/class/misc/rdma_cm and /dev/infiniband beside the calls of verbs.  The functions of libc they do it with are exported from here,
  * found before libc's because the library is preloaded.  A path below one of these folders is looked up in
  * a small tree of our own (sysfs_tree.c); every other path goes on untouched.  A device file is /dev/null:
  * a character device that opens and does nothing.
@@ -44,7 +44,8 @@ static const char *instead(const char *path, char buffer[PATH_MAX])
     int saved = errno;
     const char *other;
 
-    if (path == NULL || (strncmp(path, "/sys/class/infiniband", 21) != 0 && strncmp(path, "/dev/infiniband", 15) != 0))
+    if (path == NULL || (strncmp(path, "/sys/class/infiniband", 21) != 0 && strncmp(path, "/dev/infiniband", 15) != 0 &&
+                         strncmp(path, "/sys/class/misc/rdma_cm", 23) != 0))
         return path;
     other = sysfs_path(path, buffer);
     errno = saved;
@@ -272,6 +273,29 @@ DIR *opendir(const char *path)
 
     if (real == NULL) NEXT(opendir);
     return real == NULL ? NULL : real(instead(path, buffer));
+}
+
+/* What `ls -l` asks of each file. */
+#define GETXATTR(function)                                                                                             \
+    ssize_t function(const char *path, const char *name, void *value, size_t bytes);                                   \
+    ssize_t function(const char *path, const char *name, void *value, size_t bytes)                                    \
+    {                                                                                                                  \
+        static ssize_t (*real)(const char *, const char *, void *, size_t);                                            \
+        char buffer[PATH_MAX];                                                                                         \
+                                                                                                                       \
+        if (real == NULL) NEXT(function);                                                                              \
+        return real == NULL ? -1 : real(instead(path, buffer), name, value, bytes);                                    \
+    }
+GETXATTR(getxattr)
+GETXATTR(lgetxattr)
+
+int chdir(const char *path)
+{
+    static int (*real)(const char *);
+    char buffer[PATH_MAX];
+
+    if (real == NULL) NEXT(chdir);
+    return real == NULL ? -1 : real(instead(path, buffer));
 }
 
 #define SCANDIR(name, type)                                                                                            \

@@ -24,7 +24,9 @@
 
 #include "verbs/verbs_int.h"
 
-enum { TREE_AGE_S = 3600 };
+#define DEV "dev" /* in the tree: what lists as /dev/infiniband */
+
+enum { TREE_AGE_S = 3600, UVERBS_MAJOR = 231, UVERBS_MINOR = 192 }; /* the kernel's numbers */
 
 struct tree { /* hashes what it is given and, with a root, writes it */
     uint64_t hash;
@@ -132,6 +134,10 @@ static void put_port(struct tree *tree, const struct live_device *device)
     PUT("cap_mask", "0x%08x", attr.port_cap_flags);
     PUT("pkeys/0", "0x%04x", VERBS_PKEY);
 #undef PUT
+    for (unsigned i = 0; sysfs_counter_file(i, rate, sizeof rate) != NULL; i++) {
+        snprintf(name, sizeof name, "%s/%s", port, rate);
+        put(tree, name, "%d", 0);
+    }
     put_gids(tree, device, port);
 }
 
@@ -182,6 +188,10 @@ static void put_device(struct tree *tree, const struct live_device *device, unsi
     put(tree, name, "%s", device->name);
     snprintf(name, sizeof name, "infiniband_verbs/uverbs%u/abi_version", index);
     put(tree, name, "%d", 1);
+    snprintf(name, sizeof name, "infiniband_verbs/uverbs%u/dev", index);
+    put(tree, name, "%u:%u", UVERBS_MAJOR, UVERBS_MINOR + index);
+    snprintf(name, sizeof name, DEV "/uverbs%u", index);
+    put(tree, name, "%s", "");
 }
 
 static void put_all(struct tree *tree, const struct live_device *device, unsigned count)
@@ -189,6 +199,8 @@ static void put_all(struct tree *tree, const struct live_device *device, unsigne
     tree->hash = 14695981039346656037u;
     put(tree, "infiniband_verbs/abi_version", "%d", 6);
     put(tree, "infiniband_mad/abi_version", "%d", 5);
+    put(tree, "misc/rdma_cm/abi_version", "%d", 4);
+    put(tree, DEV "/rdma_cm", "%s", "");
     for (unsigned i = 0; i < count; i++)
         put_device(tree, &device[i], i);
 }
@@ -268,21 +280,44 @@ static bool device_file(const char *path, unsigned count)
     unsigned index;
     char rest;
 
+    if (strcmp(path, "/dev/infiniband/rdma_cm") == 0) return true;
     return sscanf(path, "/dev/infiniband/uverbs%u%c", &index, &rest) == 1 && index < count;
+}
+
+/* A counter of a port, or a folder of them, has the value of now. */
+static void refresh(const struct live_device *device, unsigned count, const char *root, const char *below)
+{
+    static const char port[] = "/ports/1/";
+    const char *at = strstr(below, port);
+    char path[PATH_MAX];
+
+    if (at == NULL || strncmp(below, "infiniband/", 11) != 0) return;
+    const char *name = below + 11, *wanted = at + strlen(port);
+    if (strncmp(wanted, "counters", 8) != 0 && strncmp(wanted, "hw_counters", 11) != 0) return;
+    for (unsigned i = 0; i < count; i++) {
+        if (strlen(device[i].name) != (size_t)(at - name) || strncmp(device[i].name, name, (size_t)(at - name)) != 0)
+            continue;
+        if (snprintf(path, sizeof path, "%s/infiniband/%s/ports/1", root, device[i].name) < (int)sizeof path)
+            sysfs_counters_refresh(path, wanted, device[i].ifname);
+    }
 }
 
 const char *sysfs_path(const char *path, char buffer[PATH_MAX])
 {
-    const char *below = path + strlen("/sys/class/");
+    static const char folder[] = "/dev/infiniband";
+    bool is_dev = strncmp(path, "/dev/", 5) == 0;
+    bool lists = is_dev && (strcmp(path, folder) == 0 || strcmp(path, "/dev/infiniband/") == 0);
+    const char *below = lists ? DEV : path + strlen("/sys/class/");
     struct live_device *device = NULL;
     const char *answer = path;
     unsigned count = 0;
     size_t used;
 
     if (live_devices(&device, &count) < 0) return path;
-    if (strncmp(path, "/dev/", 5) == 0) {
-        if (device_file(path, count)) answer = "/dev/null";
+    if (is_dev && !lists) {
+        if (count > 0 && device_file(path, count)) answer = "/dev/null";
     } else if (count > 0 && tree_find(device, count, buffer) == 0) {
+        if (!lists) refresh(device, count, buffer, below);
         used = strlen(buffer);
         if (used + strlen(below) + 2 <= PATH_MAX) {
             snprintf(buffer + used, PATH_MAX - used, "/%s", below);

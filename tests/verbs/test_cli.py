@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import stat
+import struct
 import subprocess
 import tempfile
 import time
@@ -54,10 +56,53 @@ class Run(unittest.TestCase):
                 path.chmod(0o755 | stat.S_ISUID)
                 self.wrong(rocelab("run", "--", str(path)), 126, "set-user-id")
 
+    def test_file_capabilities(self):
+        """The kernel starts such a program in secure mode, unless it is root's."""
+        if os.getuid() != 0:
+            self.skipTest("needs root")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            path = pathlib.Path(folder) / "capable"
+            shutil.copy("/bin/true", path)
+            # a revision 2 record: effective, CAP_NET_RAW permitted
+            try:
+                os.setxattr(path, "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 13, 0, 0, 0))
+            except OSError:
+                self.skipTest("no file capabilities here")
+            nobody = subprocess.run([PROGRAM, "run", "--", str(path)], env=environment(), capture_output=True, text=True,
+                                    timeout=LIMIT, check=False, user=65534, group=65534, extra_groups=[])
+            if "Permission denied" in nobody.stderr:
+                self.skipTest("another user cannot run the program from here")
+            self.wrong(nobody, 126, "file capabilities")
+
     def test_options_are_checked_before(self):
         self.wrong(rocelab("run", "--wire", "string", "--", "true"), 2, "string")
         self.wrong(rocelab("run", "--fault", "loss=lots", "--", "true"), 2, "loss=lots")
         self.wrong(rocelab("run", "--", "true", ROCELAB_PORT="no"), 2, "ROCELAB_PORT")
+        self.wrong(rocelab("run", "--pcap", "/no/such/x.pcap", "--", "true"), 2, "cannot write /no/such/x.pcap: No such")
+        self.wrong(rocelab("run", "--pcap", "/etc", "--", "true"), 2, "cannot write /etc: Is a directory")
+        self.wrong(rocelab("run", "--", "true", ROCELAB_TRACE="/no/such/x"), 2, "cannot write /no/such/x: No such")
+
+    def test_without_proc(self):
+        """Where /proc is not mounted the library is found all the same."""
+        need("unshare", "mount")
+        script = f"mount -t tmpfs none /proc && exec {PROGRAM} run -- true"
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no right to make a mount namespace")
+        result = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment(), capture_output=True, text=True,
+                                timeout=LIMIT, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_failure_to_open_is_told_once(self):
+        need("ibv_devinfo")
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as taken:
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            taken.bind(("::", 0))
+            result = run("ibv_devinfo", options=["--device", "lo", "--wire", "udp"],
+                         ROCELAB_PORT=str(taken.getsockname()[1]))
+        told = [line for line in result.stderr.splitlines() if line.startswith("rocelab: ")]
+        self.assertEqual(len(told), 1, result.stderr)
+        self.assertRegex(told[0], r"^rocelab: rocelab0: lo: .*in use")
 
     def test_devices_are_checked_before(self):
         for value in ("nope0", "lo,nope0", "mlx5_0=nope0"):
@@ -91,6 +136,12 @@ class Run(unittest.TestCase):
         self.assertTrue(any("libibverbs.so.1" in line for line in preload), preload)
         self.assertTrue(any(line.startswith("LD_LIBRARY_PATH=") and line.endswith(":/old") for line in preload))
 
+    def test_preloads_of_the_user_come_first(self):
+        need()
+        text = run("env", LD_PRELOAD="libdl.so.2", ASAN_OPTIONS="detect_leaks=0").stdout
+        self.assertRegex(text, r"(?m)^LD_PRELOAD=libdl\.so\.2:.*libibverbs\.so\.1:")
+        self.assertIn("ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n", text)
+
     def test_other_files_are_left_alone(self):
         need()
         with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +157,13 @@ class Run(unittest.TestCase):
                            ("ports/1/gid_attrs/types/0", "RoCE v2\n"), ("ports/1/pkeys/0", "0xffff\n")):
             self.assertEqual(run("cat", f"/sys/class/infiniband/rocelab0/{name}").stdout, text)
         self.assertIn("rocelab0", run("ls", "/sys/class/infiniband").stdout.split())
+        self.assertEqual(run("sh", "-c", "cd /sys/class/infiniband && echo *", options=["--device", "lo"]).stdout,
+                         "rocelab0\n")
+        self.assertEqual(run("cat", "/sys/class/misc/rdma_cm/abi_version").stdout, "4\n")
+        listed = run("ls", "-l", "/dev/infiniband")
+        self.assertEqual(listed.stderr, "")
+        self.assertEqual([line.split()[-1] for line in listed.stdout.splitlines()[1:]][:2], ["rdma_cm", "uverbs0"])
+        self.assertTrue(all(line[0] == "c" for line in listed.stdout.splitlines()[1:]), listed.stdout)
         interface = run("ls", "/sys/class/infiniband/rocelab0/device/net/", options=["--device", "lo"])
         self.assertEqual(interface.stdout, "lo\n")
         self.assertEqual(run("/bin/sh", "-c", "test -r /sys/class/infiniband/rocelab0/node_guid && "

@@ -33,6 +33,15 @@ class Information(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"State: Active\s+Physical state: LinkUp")
 
+    def test_ibstatus(self):
+        """A script that changes into /sys, lists it with the shell, and reads."""
+        need("ibstatus")
+        result = run("ibstatus")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Infiniband device 'rocelab0' port 1 status:", result.stdout)
+        self.assertRegex(result.stdout, r"state:\s+4: ACTIVE\n")
+        self.assertNotIn("unknown", result.stdout)
+
     def test_ucx_finds_it(self):
         need("ucx_info")
         text = run("ucx_info", "-d").stdout
