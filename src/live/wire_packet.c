@@ -408,14 +408,14 @@ static int filter_attach(int fd)
         BPF_STMT(BPF_RET | BPF_K, 0),
         BPF_STMT(BPF_RET | BPF_K, 0x40000),
     };
-    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    static const struct sock_fprog program = {sizeof code / sizeof code[0], code};
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0 ? -errno : 0;
 }
 
 static int sink_open(struct wire_packet_port *port, const struct pkt_addr *local)
 {
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-    struct sock_fprog program = {1, drop_all};
+    static const struct sock_fprog program = {1, drop_all};
     bool v4 = addr_is_mapped(local), multicast = addr_is_multicast(local);
     struct sockaddr_storage name;
     socklen_t name_bytes = wire_sockaddr(local, ROCE_PORT, port->ifindex, &name);

@@ -199,7 +199,7 @@ static int send_run(struct wire_udp *udp, const struct wire_packet *packet, unsi
 {
     struct udp_sender *sender = sender_of(udp, packet->sport);
     _Alignas(struct cmsghdr) uint8_t
-        control[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))];
+        control[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))] = {0};
     struct sockaddr_storage name;
     bool other_tos;
     CHECK(sender && (packet->net == PKT_NET_IPV4 || packet->net == PKT_NET_IPV6));
@@ -560,7 +560,7 @@ static void udp_remove_address(struct wire *wire, const struct pkt_addr *local)
 static int sender_socket(struct wire_udp *udp, int family, uint16_t port)
 {
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-    struct sock_fprog program = {1, drop_all};
+    static const struct sock_fprog program = {1, drop_all};
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);

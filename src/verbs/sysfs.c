@@ -3,10 +3,10 @@
  * The files under /sys and /dev that a kernel driver would show for our devices.
  *
  * Programs look at /sys/class/infiniband, /sys/class/infiniband_verbs, /sys/class/infiniband_mad,
- * /sys/class/misc/rdma_cm and /dev/infiniband beside the calls of verbs.  The functions of libc they do it with are exported from here,
- * found before libc's because the library is preloaded.  A path below one of these folders is looked up in
- * a small tree of our own (sysfs_tree.c); every other path goes on untouched.  A device file is /dev/null:
- * a character device that opens and does nothing.
+ * /sys/class/misc/rdma_cm and /dev/infiniband beside the calls of verbs.  The functions of libc they do it with are
+ * exported from here, found before libc's because the library is preloaded.  A path below one of these folders is
+ * looked up in a small tree of our own (sysfs_tree.c); every other path goes on untouched.  A device file is
+ * /dev/null: a character device that opens and does nothing.
  *
  * Nothing here allocates or locks for a path that is not ours.
  */
