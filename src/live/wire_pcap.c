@@ -47,7 +47,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list and eve
                                                               another thread's */
 static struct pcap_wire *all;
 
-__attribute__((destructor)) static void flush_all(void)
+/* With a priority: after those without, which may still send. */
+__attribute__((destructor(1000))) static void flush_all(void)
 {
     pthread_mutex_lock(&mutex);
     for (struct pcap_wire *wire = all; wire; wire = wire->next)

@@ -107,6 +107,16 @@ class Robust(unittest.TestCase):
         self.assertEqual(write(a, 0, b, 8), "ok")
         self.assertEqual(a.ask("wait"), EXCEEDED)
 
+    def test_ended_with_its_last_message(self):
+        """Who has what it waited for ends at once, and closes nothing: its peer gets the ACK all the same."""
+        for thread in "off", "on":
+            a, b = self.connected(ROCELAB_THREAD=thread)
+            self.assertEqual(b.ask("receive 0"), "ok")
+            self.assertEqual(a.ask("send 0"), "ok")
+            b.tell("last")
+            self.assertEqual(b.process.wait(), 0)
+            self.assertEqual(a.ask("wait"), "success")
+
     def test_half_open(self):
         a, b = self.connected()
         self.assertEqual(b.ask("drop"), "ok")

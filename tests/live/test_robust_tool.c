@@ -109,6 +109,12 @@ static int post(unsigned i, uint8_t verb, uint64_t va, uint32_t key, uint32_t by
     return live_post_send(qp[i], &send, false);
 }
 
+static int receive(unsigned i)
+{
+    struct live_sge sge = {.addr = (uintptr_t)memory, .length = 64, .key = live_mr_key(mr)};
+    return live_post_recv(qp[i], &(struct live_recv){.wr_id = i, .sge = &sge, .sges = 1});
+}
+
 static const char *wait_one(void)
 {
     struct nic_cqe cqe;
@@ -201,6 +207,12 @@ static void on_qp_line(const char *word, const char *rest)
     } else if (strcmp(word, "read") == 0 && sscanf(rest, "%u %llu %llu %u", &i, &va, &key, &bytes) == 4) {
         int error = post(i, NIC_READ, va, (uint32_t)key, bytes);
         printf("%s\n", error < 0 ? strerror(-error) : "ok");
+    } else if (strcmp(word, "send") == 0 && sscanf(rest, "%u", &i) == 1) {
+        int error = post(i, NIC_SEND, 0, 0, 64);
+        printf("%s\n", error < 0 ? strerror(-error) : "ok");
+    } else if (strcmp(word, "receive") == 0 && sscanf(rest, "%u", &i) == 1) {
+        int error = receive(i);
+        printf("%s\n", error < 0 ? strerror(-error) : "ok");
     } else if (strcmp(word, "drop") == 0) {
         live_qp_destroy(qp[--qps]);
         printf("ok\n");
@@ -261,6 +273,7 @@ int main(void)
         int at = 0;
         if (sscanf(line, "%31s%n", word, &at) != 1) continue;
         if (strcmp(word, "exit") == 0) return 0; /* without closing: most programs do */
+        if (strcmp(word, "last") == 0) return strcmp(wait_one(), "success") != 0;
         on_line(word, line + at);
         fflush(stdout);
     }
