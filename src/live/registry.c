@@ -105,6 +105,7 @@ struct forward_header {
     uint8_t net, tos, ttl, pcp;
     bool id_known, unchecked;
     uint8_t dmac[6], smac[6];
+    uint8_t spare[2]; /* no padding: all of it leaves the process */
 };
 
 static __attribute__((format(printf, 4, 5))) int explain(char *why, size_t why_bytes, int rc, const char *format, ...)
@@ -201,8 +202,7 @@ static int filter_by_nonce(const struct registry *registry, int fd)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, load_be32(nonce + 4), 0, 1),
         BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), BPF_STMT(BPF_RET | BPF_K, 0),
     };
-    struct sock_fprog program = {sizeof code / sizeof code[0], code};
-    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    return wire_attach(fd, SO_ATTACH_FILTER, code, sizeof code / sizeof code[0]);
 }
 
 int registry_socket(struct registry *registry, uint32_t *ret_number)
@@ -213,10 +213,12 @@ int registry_socket(struct registry *registry, uint32_t *ret_number)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 || filter_by_nonce(registry, fd) < 0 ||
-        bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) < 0 ||
-        getsockname(fd, (struct sockaddr *)&name, &name_bytes) < 0) {
-        int rc = -errno;
+    int rc = filter_by_nonce(registry, fd);
+    if (rc == 0 && (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0 ||
+                    bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) < 0 ||
+                    getsockname(fd, (struct sockaddr *)&name, &name_bytes) < 0))
+        rc = -errno;
+    if (rc < 0) {
         close(fd);
         return rc;
     }

@@ -6,6 +6,8 @@
 #include "live/wire.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,6 +60,15 @@ void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt
                                   .ip_id = packet->ip_id,
                                   .ip_frag = ICRC_DF,
                                   .dport = ROCE_PORT};
+}
+
+int wire_attach(int fd, int option, struct sock_filter *code, unsigned length)
+{
+    struct sock_fprog program;
+    memset(&program, 0, sizeof program); /* padding too: memory checkers look at all that the kernel is given */
+    program.len = (unsigned short)length;
+    program.filter = code;
+    return setsockopt(fd, SOL_SOCKET, option, &program, sizeof program) < 0 ? -errno : 0;
 }
 
 uint16_t wire_port_of_flow(const uint16_t *port, unsigned ports, uint32_t qpn, uint32_t remote_qpn)

@@ -163,6 +163,10 @@ int wire_trace_open(struct wire *inner, int fd, struct wire **ret); /* a line of
 uint16_t wire_source_port(const struct wire *wire, uint32_t qpn, uint32_t remote_qpn);
 uint16_t wire_port_of_flow(const uint16_t *port, unsigned ports, uint32_t qpn, uint32_t remote_qpn);
 
+/* A filter for a socket, or (SO_ATTACH_REUSEPORT_CBPF) a program for its group.  0 or -errno. */
+struct sock_filter;
+int wire_attach(int fd, int option, struct sock_filter *code, unsigned length);
+
 static inline int wire_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
 {
     return wire->ops->rx(wire, ret, max);

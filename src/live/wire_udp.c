@@ -69,25 +69,28 @@ static void set_buffer(int fd, int name, int force, int bytes)
 
 /* --- sending --- */
 
-/* The datagram's source address; answers the control bytes it took. */
+/* A control message, with the padding behind it; answers the bytes it took. */
+static inline size_t put_control(uint8_t *control, int level, int type, const void *data, size_t bytes)
+{
+    struct cmsghdr header = {CMSG_LEN(bytes), level, type};
+    memcpy(control, &header, sizeof header);
+    memcpy(control + CMSG_LEN(0), data, bytes);
+    memset(control + CMSG_LEN(bytes), 0, CMSG_SPACE(bytes) - CMSG_LEN(bytes));
+    return CMSG_SPACE(bytes);
+}
+
+/* The datagram's source address. */
 static size_t put_source(uint8_t *control, const struct wire_udp *udp, const struct wire_packet *packet)
 {
-    struct cmsghdr header;
     if (packet->net == PKT_NET_IPV4) {
         struct in_pktinfo info = {0};
         memcpy(&info.ipi_spec_dst, packet->src.byte + 12, 4);
-        header = (struct cmsghdr){CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO};
-        memcpy(control + CMSG_LEN(0), &info, sizeof info);
-        memcpy(control, &header, sizeof header);
-        return CMSG_SPACE(sizeof info);
+        return put_control(control, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
     }
     struct in6_pktinfo info = {0};
     memcpy(&info.ipi6_addr, packet->src.byte, 16);
     if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr)) info.ipi6_ifindex = udp->ifindex;
-    header = (struct cmsghdr){CMSG_LEN(sizeof info), IPPROTO_IPV6, IPV6_PKTINFO};
-    memcpy(control + CMSG_LEN(0), &info, sizeof info);
-    memcpy(control, &header, sizeof header);
-    return CMSG_SPACE(sizeof info);
+    return put_control(control, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
 }
 
 /* Between two processes of one address the source mostly goes without saying, which is quicker. */
@@ -101,20 +104,14 @@ static bool source_natural(const struct wire_udp *udp, const struct wire_packet 
 
 static size_t put_segment(uint8_t *control, uint16_t segment)
 {
-    struct cmsghdr header = {CMSG_LEN(sizeof segment), SOL_UDP, UDP_SEGMENT};
-    memcpy(control + CMSG_LEN(0), &segment, sizeof segment);
-    memcpy(control, &header, sizeof header);
-    return CMSG_SPACE(sizeof segment);
+    return put_control(control, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
 }
 
 static size_t put_tos(uint8_t *control, const struct wire_packet *packet)
 {
     int tos = packet->tos;
     bool v4 = packet->net == PKT_NET_IPV4;
-    struct cmsghdr header = {CMSG_LEN(sizeof tos), v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TOS : IPV6_TCLASS};
-    memcpy(control + CMSG_LEN(0), &tos, sizeof tos);
-    memcpy(control, &header, sizeof header);
-    return CMSG_SPACE(sizeof tos);
+    return put_control(control, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TOS : IPV6_TCLASS, &tos, sizeof tos);
 }
 
 /* TTL and TOS stay on the socket until a packet wants others; what alternates (data is ECT, ACKs are not) goes with
@@ -560,10 +557,9 @@ static void udp_remove_address(struct wire *wire, const struct pkt_addr *local)
 static int sender_socket(struct wire_udp *udp, int family, uint16_t port)
 {
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-    static const struct sock_fprog program = {1, drop_all};
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    wire_attach(fd, SO_ATTACH_FILTER, drop_all, 1);
     set_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE, SEND_BYTES);
     struct sockaddr_storage name = {.ss_family = (sa_family_t)family};
     socklen_t name_bytes = sizeof(struct sockaddr_in);

@@ -64,13 +64,8 @@ static int attach(struct wire_udp *udp, int fd, struct registry_group *group)
     }
     code[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, owner);
     CHECK(length <= PROGRAM_MAX);
-    struct sock_fprog program;
-    memset(&program, 0, sizeof program); /* its padding too: valgrind looks at what the kernel is given */
-    program.len = (unsigned short)length;
-    program.filter = code;
-    int rc = setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program);
-    if (rc < 0)
-        rc = wire_fail(&udp->wire, -errno, "cannot attach a program to port %u: %s", udp->port, strerror(errno));
+    int rc = wire_attach(fd, SO_ATTACH_REUSEPORT_CBPF, code, length);
+    if (rc < 0) wire_fail(&udp->wire, rc, "cannot attach a program to port %u: %s", udp->port, strerror(-rc));
     if (rc == 0) group->attached = group->changes;
     free(code);
     return rc;
