@@ -2,10 +2,9 @@
 /*
  * The tree of files that stands for /sys/class/infiniband and its neighbours.
  *
- * Real files in memory (/dev/shm, or /tmp): then every way to read a file works.  The tree's name is a hash
+ * Real files in the user's own folder (live/runtime.h): then every way to read a file works.  The tree's name is a hash
  * of its contents, so processes that see the same devices share one, and it is whole when it is there: it is
- * built beside and renamed.  Trees older than an hour go when a new one is built.  A folder of another user is
- * not used.
+ * built beside and renamed.  Trees older than an hour go when a new one is built.
  */
 #include "verbs/sysfs.h"
 
@@ -22,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "live/runtime.h"
 #include "verbs/verbs_int.h"
 
 #define DEV "dev" /* in the tree: what lists as /dev/infiniband */
@@ -208,13 +208,12 @@ static void put_all(struct tree *tree, const struct live_device *device, unsigne
 /* The folder of this user's trees. */
 static int base_folder(char ret[PATH_MAX])
 {
-    static const char *const under[] = {"/dev/shm", "/tmp"};
-    struct stat is;
+    char folder[RUNTIME_PATH];
+    int rc;
 
-    for (unsigned i = 0; i < sizeof under / sizeof under[0]; i++) {
-        snprintf(ret, PATH_MAX, "%s/rocelab-sys-%u", under[i], (unsigned)geteuid());
-        if (mkdir(ret, 0700) != 0 && errno != EEXIST) continue;
-        if (lstat(ret, &is) == 0 && S_ISDIR(is.st_mode) && is.st_uid == geteuid()) return 0;
+    for (unsigned n = 0; (rc = runtime_folder(n, true, folder)) != -ENOENT; n++) {
+        snprintf(ret, PATH_MAX, "%s/sys", folder);
+        if (rc == 0 && (mkdir(ret, 0700) == 0 || errno == EEXIST)) return 0;
     }
     return -EACCES;
 }

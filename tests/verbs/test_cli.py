@@ -180,10 +180,13 @@ class Run(unittest.TestCase):
                                   f"/sys/class/infiniband/{name}/node_type"], env=environment(),
                                  stdout=subprocess.PIPE, text=True) for _ in range(8)]
         self.assertEqual([process.communicate(timeout=LIMIT)[0] for process in many], ["1: CA\n"] * 8)
-        for base in ("/dev/shm", "/tmp"):
-            for path in pathlib.Path(f"{base}/rocelab-sys-{os.geteuid()}").glob("*"):
-                if path.name.startswith("new-"):  # another test may be building: a killed one is an hour away
-                    self.assertGreater(path.stat().st_mtime, time.time() - 60)
+        runtime = os.environ.get("XDG_RUNTIME_DIR") or "/nowhere"
+        trees = [path for base in (f"{runtime}/rocelab", f"/dev/shm/rocelab-{os.geteuid()}", f"/tmp/rocelab-{os.geteuid()}")
+                 for path in pathlib.Path(base, "sys").glob("*")]
+        self.assertGreater(len(trees), 0)
+        for path in trees:
+            if path.name.startswith("new-"):  # another test may be building: a killed one is an hour away
+                self.assertGreater(path.stat().st_mtime, time.time() - 60)
 
 
 class Devices(unittest.TestCase):
