@@ -245,6 +245,63 @@ static void test_control(void **state)
     rig_close(rig);
 }
 
+/* The next of a row of WRITEs, from the peer's address and one of two ports; was it taken? */
+static bool taken_from(struct rig *rig, int fd, uint16_t sport, uint32_t psn)
+{
+    struct hostile h = good_write(rig);
+    uint8_t data[WIRE_PACKET_MAX];
+    uint64_t packets = seen(rig) + 1;
+    uint32_t send, before, after;
+
+    h.psn = psn;
+    h.sport = sport;
+    live_qp_psns(rig->qp, &send, &before);
+    send_bytes(rig, fd, data, hostile_build(&h, data, sizeof data));
+    settle(rig, packets);
+    live_qp_psns(rig->qp, &send, &after);
+    return after != before;
+}
+
+static void peer_is(struct rig *rig, enum peer who)
+{
+    live_enter(rig->live);
+    rig->live->path[rig->qp->path].peer = (uint8_t)who;
+    live_leave(rig->live);
+}
+
+/* One of us is held to the port that its first right packet came from; a foreign peer never is. */
+static void test_held_to_port(void **state)
+{
+    struct rig *rig = rig_open(NIC_RC, NIC_REMOTE_ALL);
+    uint16_t other_port;
+    int other = socket_at(PEER, 0, &other_port);
+    uint32_t psn = PSN;
+
+    (void)state;
+    peer_is(rig, PEER_FOREIGN);
+    assert_true(taken_from(rig, rig->peer, rig->peer_port, psn++));
+    assert_true(taken_from(rig, other, other_port, psn++));
+    assert_true(taken_from(rig, rig->peer, rig->peer_port, psn++));
+    peer_is(rig, PEER_OURS);
+    assert_false(taken_from(rig, other, other_port, psn - 2)); /* a packet that was there before shows nothing */
+    assert_false(taken_from(rig, other, other_port, psn + 1000));
+    assert_int_equal(rig->live->own.rx_forged, 0);
+    assert_true(taken_from(rig, rig->peer, rig->peer_port, psn++));
+    assert_false(taken_from(rig, other, other_port, psn));
+    assert_int_equal(rig->live->own.rx_forged, 1);
+    assert_true(taken_from(rig, rig->peer, rig->peer_port, psn++));
+    /* a peer that starts anew has another port, and a queue pair that is connected anew takes it */
+    assert_int_equal(live_qp_modify(rig->qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+    to_rts(rig, NIC_RC, NIC_REMOTE_ALL);
+    peer_is(rig, PEER_OURS);
+    assert_true(taken_from(rig, other, other_port, PSN));
+    assert_false(taken_from(rig, rig->peer, rig->peer_port, PSN + 1));
+    while (answer(rig) >= 0) /* all are read */
+        ;
+    close(other);
+    rig_close(rig);
+}
+
 /* One hostile change of the good WRITE. */
 struct change {
     const char *name;
@@ -290,7 +347,7 @@ CHANGE(atomic_right,
 CHANGE(send_inv_region, (h->opcode = OPCODE_RC_SEND_ONLY_INV, h->imm = h->rkey, h->payload_bytes = 0))
 CHANGE(future, h->psn = PSN + 5)
 CHANGE(past, h->psn = PSN - 5)
-CHANGE(no_qp, h->dest_qp += 1)
+CHANGE(no_qp, h->dest_qp ^= 1)
 CHANGE(uc_opcode, h->opcode = OPCODE_UC_WRITE_ONLY)
 CHANGE(ud_opcode, h->opcode = OPCODE_UD_SEND_ONLY)
 CHANGE(partition, h->pkey = 0x1234)
@@ -526,9 +583,11 @@ static void test_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control), cmocka_unit_test(test_rc),     cmocka_unit_test(test_dropped_leaves_no_trace),
-        cmocka_unit_test(test_states),  cmocka_unit_test(test_ghosts), cmocka_unit_test(test_region_gone),
-        cmocka_unit_test(test_uc),      cmocka_unit_test(test_ud),     cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_control),     cmocka_unit_test(test_held_to_port),
+        cmocka_unit_test(test_rc),          cmocka_unit_test(test_dropped_leaves_no_trace),
+        cmocka_unit_test(test_states),      cmocka_unit_test(test_ghosts),
+        cmocka_unit_test(test_region_gone), cmocka_unit_test(test_uc),
+        cmocka_unit_test(test_ud),          cmocka_unit_test(test_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
