@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 
+#define ADAPTIVE_PS PS_MS /* where `adaptive-retransmission` says no more */
+#define ADAPTIVE_EACH 2u
 #define REORDER_PACKETS 1024u /* where `reorder` says no more */
 #define REORDER_PS (200 * PS_US)
 
@@ -243,6 +245,25 @@ static void read_reorder(struct loader *loader, const struct tree *value, void *
     if (nic->reorder_packets) nic->recovery = FABRIC_SELECTIVE;
 }
 
+static void read_adaptive(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("start", FIELD_TIME, struct fabric_nic, adaptive_ps, 4 * PS_US, PS_S),
+        F_VALUE("each", FIELD_COUNT, struct fabric_nic, adaptive_each, 1, 255),
+    };
+    struct fabric_nic *nic = into;
+    struct field_set set = {fields, COUNT_OF(fields), nic};
+    bool on;
+
+    if (value->type == TREE_SCALAR) {
+        if (!read_bool(loader, value, &on)) return;
+        nic->adaptive_ps = on ? ADAPTIVE_PS : 0;
+    } else if (read_map(loader, value, "adaptive-retransmission", &set, 1)) {
+        if (!nic->adaptive_ps) nic->adaptive_ps = ADAPTIVE_PS;
+    }
+    if (!nic->adaptive_each) nic->adaptive_each = ADAPTIVE_EACH;
+}
+
 void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct tree *map)
 {
     const struct tree *recovery = tree_get(map, "recovery");
@@ -279,6 +300,8 @@ const struct field nic_fields[] = {
     F_CALL("pcie", pcie_read),
     F_CALL("cnp-class", read_cnp_class),
     F_CALL("ack-class", read_ack_class),
+    NIC("nak-repeat", FIELD_TIME, nak_repeat_ps, 0, PS_S),
+    F_CALL("adaptive-retransmission", read_adaptive),
 };
 const uint32_t nic_field_count = COUNT_OF(nic_fields);
 
@@ -297,6 +320,7 @@ void nic_defaults(struct loader *loader, struct fabric_nic *nic)
         .rnr_retry = 7,
         .min_rnr_timer = 12,
         .recovery = FABRIC_GO_BACK_N,
+        .nak_repeat_ps = hpcc ? 500 * PS_US : 0,
         .max_read = 16,
         .latency_ps = hpcc ? 0 : 600 * PS_NS,
         .cnp_class = FABRIC_NONE,

@@ -221,6 +221,9 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint8_t recovery;                                 /* enum fabric_recovery; selective where reorder_packets is set */
     uint32_t reorder_packets; /* packets out of order are no loss up to this distance ...; 0: they are at once */
     ps_t reorder_ps;          /* ... and this time */
+    ps_t nak_repeat_ps;       /* a sequence NAK is repeated after this time, if the gap is still there; 0: never */
+    ps_t adaptive_ps;         /* adaptive retransmission: the first timeout; 0: none */
+    uint32_t adaptive_each;   /* and how many of one length there are before it doubles */
     uint32_t max_read;
     uint32_t window_packets;  /* 0: no limit but the machine's own */
     uint64_t window_bytes;    /* 0: none */

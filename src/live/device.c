@@ -20,10 +20,6 @@
 #include "base/check.h"
 #include "live/live_int.h"
 
-/* A gap that is still there after this time was not filled: the NAK, or what it asked for, was lost too.  Longer than
- * a round trip between two processes that have to be woken, shorter than the timeouts that programs ask for; each
- * repetition may cost the peer a retry, so not much shorter. */
-#define NAK_REPEAT_PS (10 * PS_MS)
 #define FREE_NAKS 64 /* without progress: copies and latecomers, on networks that make them */
 #define LAST_WORD_PS (20 * PS_MS)
 
@@ -156,7 +152,7 @@ static int nic_make(struct live *live)
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
     nic_config_cc(&config, &live->env.cc, &anybody);
-    config.nak_repeat_ps = NAK_REPEAT_PS;
+    config.nak_repeat_ps = live->env.nak_repeat_ps;
     config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
     config.free_naks = FREE_NAKS;
     return memory_take(live, &config);

@@ -138,6 +138,18 @@ static int parse_rate(const struct reading *r, struct live_environment *env, uin
     return parse_unit(r, UNIT_RATE, ret);
 }
 
+static int parse_time(const struct reading *r, struct live_environment *env, uint64_t *ret)
+{
+    (void)env;
+    return parse_unit(r, UNIT_TIME, ret);
+}
+
+static int parse_adaptive(const struct reading *r, struct live_environment *env, uint64_t *ret)
+{
+    *ret = 0;
+    return strcmp(r->text, "off") == 0 ? 0 : parse_time(r, env, ret);
+}
+
 static int parse_size(const struct reading *r, struct live_environment *env, uint64_t *ret)
 {
     (void)env;

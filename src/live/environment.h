@@ -30,6 +30,7 @@ struct live_environment {
     uint16_t shards; /* 0: auto */
     uint64_t rate_bps;
     uint64_t window_bytes;
+    uint64_t nak_repeat_ps, adaptive_ps; /* adaptive_ps 0: off */
     uint64_t seed;
     struct cc_config cc;
     struct wire_fault fault;

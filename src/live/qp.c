@@ -26,6 +26,7 @@
 /* Selective repeat asks for a gap again after one to two of these, as long as it is there: the NAK, or what it asked
  * for, was lost too.  It costs the peer a packet and no retry, so it may be early where processes have to be woken. */
 #define ASK_AGAIN_PS (4 * PS_MS)
+#define ADAPTIVE_EACH 2 /* timeouts of one length, where retransmission is adaptive */
 
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
 static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
@@ -141,6 +142,8 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->config.access = 0;
     qp->config.pd = init->pd;
     qp->config.cc = &live->env.cc;
+    qp->config.adaptive_ps = live->env.adaptive_ps;
+    qp->config.adaptive_each = ADAPTIVE_EACH;
     qp->config.srq = init->srq ? &init->srq->nic : NULL;
     qp->config.born_reset = true;
     qp->config.app = qp;

@@ -192,6 +192,8 @@ struct nic_qp_config {
     uint16_t ack_every; /* packets an ACK at most; 1: each has its own, never merged; 0: only when asked */
     uint16_t ack_request_every; /* A bit at least every so many packets; 0: at a message's end (and window's) */
     uint32_t window_packets;    /* unacknowledged packets at most; 0: as many as PSNs allow */
+    ps_t adaptive_ps;           /* adaptive retransmission: the timer begins with this; 0: `timeout` says it alone */
+    uint8_t adaptive_each;      /* and doubles after so many timeouts in a row (0: 1), up to what `timeout` says */
     uint32_t pd;
     const struct cc_config *cc; /* kept by pointer; NULL: none */
     struct nic_cq *send_cq, *recv_cq;

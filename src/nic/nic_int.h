@@ -107,6 +107,7 @@ struct nic_qp {
     bool nak_sent;          /* the responder has asked for what is missing */
     bool trail;             /* an acknowledgement waits behind responses */
     bool response_turn;     /* responses and requests take turns */
+    bool adaptive;          /* rto_ps is not always rto_max_ps */
     struct selective *selective;
 
     /* line 1: requester */
@@ -172,6 +173,10 @@ struct nic_qp {
     void *app;
     uint32_t recv_done_psn; /* epsn when a receive was last completed */
     uint32_t response_psn;  /* of the response that last completed a READ or atomic of ours */
+    /* adaptive retransmission */
+    ps_t rto_max_ps, adaptive_ps;
+    ps_t waited_ps;                        /* in timeouts, since something was last acknowledged */
+    uint8_t adaptive_each, adaptive_count; /* timeouts of one length, and so far */
     /* what a connection in order never touches */
     uint32_t locals;    /* work requests of the queue that end without a packet: local.c */
     uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
@@ -412,6 +417,7 @@ bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t n
 /* requester_retry.c */
 void requester_back_to(struct nic_qp *qp, uint32_t psn);
 void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io);
+void requester_timer_anew(struct nic_qp *qp); /* adaptive retransmission: something was acknowledged */
 void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
 /* It cannot send (the link is down, or it is to repeat and is paused): the timer runs all the same. */

@@ -182,6 +182,15 @@ static void path_take(const struct nic *nic, struct nic_qp *qp, const struct nic
     qp->ack_id = qp->nak_id = PKT_NONE; /* one that waits may be in the other class's queue */
 }
 
+static void timeout_take(struct nic_qp *qp, const struct nic_qp_config *config)
+{
+    qp->rto_ps = qp->rto_max_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
+    qp->adaptive = config->adaptive_ps != 0 && config->adaptive_ps < qp->rto_max_ps;
+    qp->adaptive_ps = config->adaptive_ps;
+    qp->adaptive_each = config->adaptive_each ? config->adaptive_each : 1;
+    if (qp->adaptive) requester_timer_anew(qp);
+}
+
 /* The mark of requests to this QP that begin with this PSN. */
 static uint8_t request_mark(uint32_t first_psn, uint32_t dest_qp)
 {
@@ -225,7 +234,7 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->epsn = qp->message_psn = qp->recv_done_psn = config->expect_psn & PSN_MASK;
     qp->mark = request_mark(config->send_psn, config->remote_qp);
     qp->peer_mark = request_mark(config->expect_psn, qp->qpn);
-    qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
+    timeout_take(qp, config);
     qp->rto_at = qp->rnr_at = qp->cnp_due = PS_NEVER;
     qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
     qp->max_read = config->max_read;
@@ -441,6 +450,7 @@ static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
         qp->resource_next = qp->resource_tail = 0; /* what it was asked belongs to the connection that was */
         qp->retry_left = qp->retry;
         qp->rnr_left = qp->rnr_retry;
+        if (qp->adaptive) requester_timer_anew(qp);
         qp->state = NIC_RESET;
         start_cc(nic, qp, qp->cc.config);
         pace_rate(nic, qp, now, io);
@@ -517,7 +527,7 @@ int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config
     if (mask & NIC_SET_PD) qp->pd = config->pd;
     if (mask & NIC_SET_PATH) set_path(nic, qp, config);
     if (mask & NIC_SET_TIMEOUT) {
-        qp->rto_ps = config->timeout ? (ps_t)4096 * PS_NS << config->timeout : 0;
+        timeout_take(qp, config);
         bool waits = qp->transport == NIC_RC && qp->una != qp->nxt && !qp->rnr_wait;
         qp->rto_at = waits && qp->rto_ps ? now + qp->rto_ps : PS_NEVER;
         if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);

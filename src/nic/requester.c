@@ -192,6 +192,7 @@ static inline void progress(struct nic_qp *qp, ps_t now)
     qp->retry_left = qp->retry;
     qp->rnr_left = qp->rnr_retry;
     qp->implied = false;
+    if (__builtin_expect(qp->adaptive, 0)) requester_timer_anew(qp);
     qp->rto_at = qp->una == qp->nxt || qp->rto_ps == 0 ? PS_NEVER : now + qp->rto_ps;
 }
 

@@ -15,6 +15,11 @@
  * nothing new; any progress sets it back.  The timer is exactly 4.096 us * 2^timeout (the specification
  * allows up to four times that), counted from the first packet that is not acknowledged, again from each
  * acknowledgement that moves, and again from the first packet repeated.
+ *
+ * Adaptive retransmission (NVIDIA's "Adaptive Retransmission: Parameters Control" has the algorithm; here with one
+ * range of timeouts, and without chance): the timer begins short and doubles while nothing is acknowledged, up to the
+ * QP's own; timeouts then cost no retry, but the QP fails when all of them together last as long as its own timeout,
+ * retry times.  So a repetition that is lost, or a NAK, costs the short time.
  */
 #include "base/check.h"
 #include "base/time.h"
@@ -217,6 +222,28 @@ static bool take_retry(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     return true;
 }
 
+void requester_timer_anew(struct nic_qp *qp)
+{
+    qp->rto_ps = qp->adaptive_ps;
+    qp->waited_ps = 0;
+    qp->adaptive_count = 0;
+}
+
+/* One more timeout; false: it was the last, and the QP is in error now. */
+static bool take_time(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+{
+    nic->counters.roce_adp_retrans += qp->rto_ps < qp->rto_max_ps;
+    qp->waited_ps += qp->rto_ps;
+    if (++qp->adaptive_count == qp->adaptive_each) {
+        qp->adaptive_count = 0;
+        qp->rto_ps = 2 * qp->rto_ps < qp->rto_max_ps ? 2 * qp->rto_ps : qp->rto_max_ps;
+    }
+    if (qp->retry == NIC_RETRY_FOREVER || qp->waited_ps < qp->rto_max_ps * (qp->retry ? qp->retry : 1)) return true;
+    nic->counters.retry_exceeded++;
+    qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, io);
+    return false;
+}
+
 void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->implied && qp->implied_psn == qp->una) return;
@@ -277,7 +304,7 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     qp->rto_at = PS_NEVER;
     if ((!sent && !qp->held) || qp->rnr_wait) return;
     nic->counters.local_ack_timeout_err++;
-    if (!take_retry(nic, qp, io)) return;
+    if (!(qp->adaptive ? take_time(nic, qp, io) : take_retry(nic, qp, io))) return;
     if (sent) lost(nic, qp, true, now, io);
     qp->implied = false;
     if (sent && qp->repeats) {

@@ -77,6 +77,7 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     config.first_qpn = FIRST_QPN;
     config.any_key = true;
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
+    config.nak_repeat_ps = nic->nak_repeat_ps;
     config.rx_bps = nic->rx_rate_bps;
     config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
     config.rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
@@ -232,6 +233,8 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     config.tos = (uint8_t)(job_class->dscp << 2);
     config.prio = job_class->priority;
     config.timeout = nic->timeout;
+    config.adaptive_ps = nic->adaptive_ps;
+    config.adaptive_each = (uint8_t)nic->adaptive_each;
     config.retry = nic->retry;
     config.rnr_retry = nic->rnr_retry;
     config.min_rnr_timer = nic->min_rnr_timer;

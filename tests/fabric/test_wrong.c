@@ -156,6 +156,8 @@ static const struct {
      "f.yaml:4:29: error: class 'rdma': give alpha or xoff, not both\n"},
     {"a share of a strict class at a layer", GOOD "switches: {classes: {cnp: {share: 10%}}}\n",
      "f.yaml:4:35: error: class 'cnp' is strict: a share means nothing to it\n"},
+    {"adaptive too soon", GOOD "nics: {adaptive-retransmission: {start: 1us}}\n",
+     "f.yaml:4:41: error: start: 1us is too small, the least is 4us\n"},
     {"reorder against recovery", GOOD "nics: {reorder: true, recovery: go-back-n}\n",
      "f.yaml:4:33: error: recovery: with reorder it is selective; leave it out, or write selective\n"},
     {"a gap alone", GOOD "jobs: [{incast: 2, size: 1KB, gap: 1ms}]\n",

@@ -124,6 +124,7 @@ static void create(struct rig *rig, uint32_t i, bool born_reset)
     config.qkey = QKEY;
     config.timeout = 4;
     config.retry = config.rnr_retry = 3;
+    config.adaptive_ps = rig->left & 8 ? 10 * PS_US : 0;
     config.pd = 7;
     config.max_read = 2;
     config.send_cq = config.recv_cq = &rig->cq;

@@ -568,6 +568,62 @@ static void test_slow(void **state)
     }
 }
 
+static enum pair_fate lose_first_repetition(struct pair *p, int from, struct pkt *pkt, ps_t now)
+{
+    (void)p;
+    (void)now;
+    if (from != 0 || pkt->psn != 0xfffff3) return PAIR_PASS;
+    return sent_by_side++ < 2 ? PAIR_LOSE : PAIR_PASS;
+}
+
+/* A packet and its repetition are lost: the QP's own timeout is 67 ms, adaptive retransmission's first is 1. */
+static void test_adaptive(void **state)
+{
+    (void)state;
+    for (int adaptive = 0; adaptive < 2; adaptive++) {
+        struct nic_qp_config config = pair_qp_config();
+        if (adaptive) pair_disconnect(&pair, end);
+        pair_release(&pair);
+        pair_init_default(&pair, 1, 1);
+        config.timeout = 14;
+        config.adaptive_ps = adaptive ? PS_MS : 0;
+        rig_connect(&config);
+        sent_by_side = 0;
+        pair.filter = lose_first_repetition;
+        pair_send(&pair, 0, &end[0],
+                  (struct nic_wr){.wr_id = 1, .verb = NIC_WRITE, .length = 10240, .flags = NIC_SIGNALED});
+        pair_run(&pair, PS_NEVER);
+        expect_cqe(&end[0].send_cq, 1, NIC_SUCCESS);
+        ps_t last = pair.seen[pair.seen_count - 1].at;
+        assert_true(adaptive ? last < 2 * PS_MS : last > 67 * PS_MS);
+        assert_int_equal(nic_counters(pair.nic[0])->local_ack_timeout_err, 1);
+        assert_int_equal(nic_counters(pair.nic[0])->roce_adp_retrans, adaptive);
+    }
+}
+
+/* Each length so often, then twice as long, up to the QP's own; in all its timeout, retry times. */
+static void test_adaptive_timeouts(void **state)
+{
+    static const uint32_t apart_us[] = {1000, 1000, 2000, 2000, 4000, 4000, 8000, 8000};
+    struct nic_qp_config config = pair_qp_config();
+    ps_t own = (ps_t)4096 * PS_NS << 11; /* 8.4 ms */
+
+    (void)state;
+    config.timeout = 11;
+    config.retry = 5;
+    config.adaptive_ps = PS_MS;
+    config.adaptive_each = 2;
+    rig_connect(&config);
+    pair.filter = lose_all;
+    pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 1, .verb = NIC_WRITE, .length = 1, .flags = NIC_SIGNALED});
+    pair_run(&pair, PS_NEVER);
+    expect_cqe(&end[0].send_cq, 1, NIC_RETRY_EXC_ERR);
+    assert_true(pair.now >= 5 * own && pair.now < 6 * own + PS_MS);
+    assert_true(pair.seen_count > 8);
+    for (uint32_t i = 1; i < pair.seen_count; i++)
+        assert_int_equal(pair.seen[i].at - pair.seen[i - 1].at, i <= 8 ? apart_us[i - 1] * PS_US : own);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
 
 int main(void)
@@ -599,6 +655,8 @@ int main(void)
         T(test_lost_response),
         T(test_lost_atomic),
         T(test_slow),
+        T(test_adaptive),
+        T(test_adaptive_timeouts),
         T(test_too_many_reads),
         T(test_ghosts),
         T(test_strangers),

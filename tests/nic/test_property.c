@@ -145,6 +145,7 @@ static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
         config.reorder_window = (uint32_t)(1 + rng_below(&rng, 20));
         config.reorder_ps = (1 + rng_below(&rng, 60)) * PS_US;
     }
+    if (rough && step % 4 == 1) config.adaptive_ps = 20 * PS_US;
     if (!rough) config.timeout = 14; /* nothing is lost: the timer has no reason, however slow the rate */
     pair_connect(&pair, &config, end);
     pair.lose_ppm = rough ? (uint32_t)rng_below(&rng, recovery == NIC_GO_BACK_0 ? 20000 : 80000) : 0;

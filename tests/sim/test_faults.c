@@ -322,6 +322,34 @@ static void test_flood(void **state)
     run_free(&drops);
 }
 
+/*
+ * A sender that loses one packet in twenty, repetitions too.  A repetition that is lost waits for the timeout of 67 ms,
+ * unless the receiver repeats its NAK, or the timer begins short.
+ */
+static void test_lost_again(void **state)
+{
+    static const char *const settings[] = {"", ", nak-repeat: 50us", ", adaptive-retransmission: true",
+                                           ", nak-repeat: 50us, adaptive-retransmission: {start: 100us, each: 1}"};
+    ps_t took[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char text[1000];
+        snprintf(text, sizeof(text), POD "nics: {mtu: 1024%s}\njobs: [{flows: [{src: h0, dst: h2, size: 2MB}]}]\n",
+                 settings[i]);
+        struct run run = run_with(text, "faults: [{corrupt: h0, share: 5%}]\n");
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_int_equal(delivered(&run), 2000000u);
+        took[i] = run.result.virtual_ps;
+
+        uint64_t shorter = run.result.nic[0].counters->roce_adp_retrans;
+        assert_true(i < 2 ? shorter == 0 : shorter <= run.result.nic[0].counters->local_ack_timeout_err);
+        run_free(&run);
+    }
+    assert_true(took[0] > 67 * PS_MS);
+    assert_true(took[1] < took[0] && took[2] < 67 * PS_MS && took[3] < took[2]);
+}
+
 #define RING                                                                                                           \
     "rocelab: 1\ntopology:\n  links:\n    hosts: [a0, a1, b0, b1, c0, c1]\n    switches: [A, B, C]\n    links: [[a0, " \
     "A], [a1, A], [b0, B], [b1, B], [c0, C], [c1, C], [A, B], [B, C], [C, A]]\n"                                       \
@@ -501,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_storm_ends),
         cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_lost_again),
         cmocka_unit_test(test_deadlock),
         cmocka_unit_test(test_deadlock_to_the_end),
         cmocka_unit_test(test_no_deadlock),
