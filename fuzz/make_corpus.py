@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,live,trace} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -8,7 +8,7 @@ frame: a byte that the target makes lengths of, then the frame: the shortest one
        opcode, and one of every other link type.  cm: the 256-byte MADs, one of every attribute and source.
 capfile: small captures in every format that editcap and mergecap write.
 capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
-nic, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
+nic, naks, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
 trace: a byte that says the format, then a trace of tests/data/traces, or a graph of three nodes.
 Files are named by their content's hash, so that a second run changes nothing.
 """
@@ -208,6 +208,7 @@ def main():
         store("capfile", capture_seeds(picked, tmp))
         store("capture", analysis_seeds(sources))
         store("nic", script_seeds())
+        store("naks", [seed[:len(seed) - i % 16] for i, seed in enumerate(script_seeds())])
         store("live", script_seeds())
         store("trace", trace_seeds())
 

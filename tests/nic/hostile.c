@@ -41,6 +41,7 @@ struct end {
 struct rig {
     const uint8_t *script;
     size_t left;
+    bool naks; /* instead of any packets */
     struct nic *nic;
     struct nic_io io;
     struct pktpool pool;
@@ -522,18 +523,19 @@ static void step(struct rig *rig)
         naks(rig, rig->end[i].qp);
         break;
     default:
-        packet(rig, rig->end[i].qp);
+        (rig->naks ? naks : packet)(rig, rig->end[i].qp);
         break;
     }
     nic_audit(rig->nic, &rig->pool);
 }
 
-struct hostile_result hostile_run(const uint8_t *script, size_t bytes)
+struct hostile_result hostile_run(const uint8_t *script, size_t bytes, bool only_naks)
 {
     struct rig *rig = zeroed(sizeof(*rig));
 
     rig->script = script;
     rig->left = bytes;
+    rig->naks = only_naks;
     set_up(rig);
     for (uint32_t i = 0; i < QPS; i++)
         create(rig, i, false);

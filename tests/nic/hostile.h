@@ -6,6 +6,7 @@
 #ifndef ROCELAB_TESTS_NIC_HOSTILE_H
 #define ROCELAB_TESTS_NIC_HOSTILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct hostile_result { /* that the script reached something */
     uint64_t packets, naks, accepted, sent, completions, events, errors;
 };
 
-struct hostile_result hostile_run(const uint8_t *script, size_t bytes);
+/* only_naks: of packets none but NAKs and ACKs to QPs with work outstanding come, half of all steps. */
+struct hostile_result hostile_run(const uint8_t *script, size_t bytes, bool only_naks);
 
 #endif

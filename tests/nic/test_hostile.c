@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random scripts for hostile.c: no sequence of packets and calls upsets the adapter's books. */
+/* Random scripts for hostile.c: no sequence of packets and calls upsets the adapter's books.  ROCELAB_SEED chooses
+ * others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,25 +10,25 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "base/support.h"
 #include "nic/hostile.h"
 
 #define SCRIPTS 3000u
 #define SCRIPT_BYTES 4096u
 
-static void test_random_scripts(void **state)
+static struct hostile_result run_scripts(bool only_naks)
 {
     static uint8_t script[SCRIPT_BYTES];
     struct hostile_result all = {.packets = 0};
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SCRIPTS; seed++) {
         struct rng rng;
-        rng_init(&rng, seed, 0);
+        rng_init(&rng, seed, test_seed());
         for (uint32_t i = 0; i < SCRIPT_BYTES; i++)
             script[i] = (uint8_t)rng_below(&rng, 256);
-        fprintf(stderr, "\rhostile: seed %llu", (unsigned long long)seed); /* the last line before a CHECK */
+        fprintf(stderr, "\rhostile: script %llu", (unsigned long long)seed); /* the last line before a CHECK */
         struct hostile_result one =
-            hostile_run(script, SCRIPT_BYTES - seed % 16); /* its length chooses the adapter too */
+            hostile_run(script, SCRIPT_BYTES - seed % 16, only_naks); /* its length chooses the adapter too */
         all.packets += one.packets;
         all.naks += one.naks;
         all.accepted += one.accepted;
@@ -42,13 +43,28 @@ static void test_random_scripts(void **state)
         (unsigned long long)all.packets, (unsigned long long)all.naks, (unsigned long long)all.accepted,
         (unsigned long long)all.sent, (unsigned long long)all.completions, (unsigned long long)all.errors,
         (unsigned long long)all.events);
+    return all;
+}
+
+static void test_random_scripts(void **state)
+{
+    (void)state;
+    struct hostile_result all = run_scripts(false);
     assert_true(all.packets > 50 * SCRIPTS && all.naks > 20 * SCRIPTS && all.accepted > SCRIPTS &&
                 all.sent > 10 * SCRIPTS);
     assert_true(all.events > SCRIPTS && all.errors > SCRIPTS && all.completions > all.errors);
 }
 
+static void test_naks(void **state)
+{
+    (void)state;
+    struct hostile_result all = run_scripts(true);
+    assert_true(all.naks == all.packets && all.naks > 100 * SCRIPTS && all.sent > 10 * SCRIPTS);
+    assert_true(all.completions > all.errors && all.errors > SCRIPTS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_scripts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_scripts), cmocka_unit_test(test_naks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
