@@ -73,8 +73,8 @@ static void more_help(FILE *out)
           "  rocelab experiments --quick\n"
           "  rocelab experiments E02 E10\n"
           "  rocelab experiments --json | jq '.experiments[].measures[]'\n"
-          "\nExit status: 0 everything is as published, or its miss is explained; 1 something misses; 2 wrong use or\n"
-          "unreadable input.\n",
+          "\nExit status: 0 everything is as published, or its miss is explained; 1 something misses; 2 wrong use,\n"
+          "unreadable input, or interrupted.\n",
           out);
 }
 
@@ -300,7 +300,7 @@ static int run_all(const struct settings *settings, const char *folder, const st
 {
     struct jout *jout = settings->common.json ? malloc(sizeof *jout) : NULL;
     struct tally tally = {0};
-    int status = CLI_DONE;
+    int status = CLI_DONE, done = 0;
 
     if (settings->common.json && jout == NULL) {
         cli_error("experiments: not enough memory");
@@ -313,7 +313,8 @@ static int run_all(const struct settings *settings, const char *folder, const st
         jout_text(jout, "kind", "experiments");
         jout_open(jout, "experiments", '[');
     }
-    for (int i = 0; i < found->count; i++) {
+    cli_catch_stop(1);
+    for (int i = 0; i < found->count && !cli_stopped; i++) {
         struct experiment *experiment;
         char path[PATH_MAX];
         if (!is_named(found->entry[i], argv, argc)) continue;
@@ -325,6 +326,8 @@ static int run_all(const struct settings *settings, const char *folder, const st
         }
         if ((!settings->fast || experiment->quick) && run_one(settings, experiment, jout, out, &tally) != CLI_DONE)
             status = CLI_WRONG;
+        else
+            done++;
         experiment_free(experiment);
     }
     if (jout) {
@@ -336,6 +339,10 @@ static int run_all(const struct settings *settings, const char *folder, const st
     } else if (!settings->list) {
         fprintf(out, "%" PRIu32 " pass, %" PRIu32 " explained, %" PRIu32 " miss\n", tally.verdict[VERDICT_PASS],
                 tally.verdict[VERDICT_EXPLAINED], tally.verdict[VERDICT_MISS]);
+    }
+    if (cli_stopped) {
+        cli_error("interrupted: %d experiment%s done", done, done == 1 ? " was" : "s were");
+        return CLI_WRONG;
     }
     if (status == CLI_DONE && tally.verdict[VERDICT_MISS]) status = CLI_PROBLEMS;
     return status;

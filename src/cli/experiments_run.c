@@ -15,6 +15,8 @@
 #include "cli/experiments.h"
 #include "cli/source.h"
 
+#define WINDOWS 4096 /* between two looks whether somebody wants to stop */
+
 #define FILL_DEPTH 4 /* parameters within parameters; a circle ends here */
 
 struct watch { /* of a probe during a run */
@@ -168,19 +170,23 @@ static void look(struct session *session, ps_t now)
     }
 }
 
-static void run_through(struct session *session)
+/* False: it was stopped. */
+static bool run_through(struct session *session)
 {
     for (;;) {
         ps_t next = PS_NEVER;
         for (uint32_t i = 0; i < session->watches; i++)
             if (session->watch[i].next < next) next = session->watch[i].next;
         if (next >= session->end) next = PS_NEVER;
-        enum sim_state state = sim_advance(session->sim, UINT64_MAX, next);
+        enum sim_state state = sim_advance(session->sim, WINDOWS, next);
+        if (cli_stopped) return false;
+        if (state == SIM_RUNNING) continue;
         if (state != SIM_UNTIL || next == PS_NEVER) break;
         look(session, next);
     }
     /* What was to be seen at the end or after it is as it is at the end. */
     look(session, PS_NEVER - 1);
+    return true;
 }
 
 static void read_off(struct session *session, const struct sim_result *result)
@@ -235,7 +241,7 @@ static int simulate(struct experiment *experiment, const struct experiment_run *
         return error;
     }
     error = begin_watches(experiment, &session);
-    if (!error) run_through(&session);
+    if (!error && !run_through(&session)) error = -EINTR;
     if (!error) error = sim_result(session.sim, &result);
     if (!error) {
         read_off(&session, &result);

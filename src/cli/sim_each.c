@@ -339,10 +339,7 @@ static void run_all(struct each *each)
 static const char *ratio(ps_t part, ps_t whole, char buf[TEXT_COUNT])
 {
     if (part == PS_NEVER || whole == PS_NEVER || whole == 0) return "-";
-    uint64_t hundredths = (uint64_t)((u128)part * 100 / whole);
-    snprintf(buf, TEXT_COUNT, "%llu.%02llu", (unsigned long long)(hundredths / 100),
-             (unsigned long long)(hundredths % 100));
-    return buf;
+    return text_fixed(part, whole, 2, buf);
 }
 
 static void print_row(struct table *table, const struct each *each, const struct each_one *one)
@@ -351,13 +348,13 @@ static void print_row(struct table *table, const struct each *each, const struct
     const struct each_one *base = &each->one[0];
     bool first = one == base;
     const char *cell[] = {one->name,
-                          one->time_ps == PS_NEVER ? "never" : text_ns(one->time_ps / PS_NS, time),
+                          one->time_ps == PS_NEVER ? "never" : text_ps(one->time_ps, time),
                           first ? "1.00" : ratio(one->time_ps, base->time_ps, slow),
                           first ? "" : ratio(one->predicted_ps, base->time_ps, most),
                           one->lost_bytes ? text_bytes(one->lost_bytes, lost) : "0",
                           one->again_bytes ? text_bytes(one->again_bytes, again) : "0",
                           first            ? ""
-                          : one->completed ? text_ns(one->recover_ps / PS_NS, back)
+                          : one->completed ? text_ps(one->recover_ps, back)
                                            : "-",
                           first              ? ""
                           : one->predictable ? "yes"
@@ -384,9 +381,9 @@ static void print_text(const struct each *each, FILE *out)
     uint32_t good = 0, ended = 0;
 
     fprintf(out, "each %s down at %s, %s%s; routes follow after %s, and %s a hop%s\n", each_names[each->options->what],
-            text_ns(each->at / PS_NS, at), each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
-            each->options->lasts_ps == PS_NEVER ? "" : text_ns(each->options->lasts_ps / PS_NS, lasts),
-            text_ns(each->converge.detect_ps / PS_NS, detect), text_ns(each->converge.step_ps / PS_NS, step),
+            text_ps(each->at, at), each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
+            each->options->lasts_ps == PS_NEVER ? "" : text_ps(each->options->lasts_ps, lasts),
+            text_ps(each->converge.detect_ps, detect), text_ps(each->converge.step_ps, step),
             each->fabric->converge.on ? "" : " (the file has no 'converge')");
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < each->count; i++) {

@@ -114,13 +114,11 @@ static const char *cell_text(uint64_t value, enum kind kind, char buf[TEXT_COUNT
     if (value == SWEEP_NOTHING) return "-";
     switch (kind) {
     case TIME:
-        return text_ns(value / PS_NS, buf);
+        return text_ps(value, buf);
     case GBPS:
-        snprintf(buf, TEXT_COUNT, "%" PRIu64 ".%02" PRIu64, value / 1000000, value % 1000000 / 10000);
-        return buf;
+        return text_fixed(value, 1000000, 2, buf);
     case MILLI:
-        snprintf(buf, TEXT_COUNT, "%" PRIu64 ".%02" PRIu64, value / 1000, value % 1000 / 10);
-        return buf;
+        return text_fixed(value, 1000, 2, buf);
     case BYTES:
         return text_bytes(value, buf);
     case COUNT:
@@ -341,8 +339,55 @@ static void csv_value(FILE *out, uint64_t value, enum kind kind)
         fprintf(out, "%" PRIu64, value);
 }
 
-void sweep_csv(const struct sweep *sweep, FILE *out)
+struct names {
+    const char **name;
+    uint32_t count, room;
+};
+
+static bool names_have(const struct names *names, const char *name)
 {
+    for (uint32_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0) return true;
+    return false;
+}
+
+/* The jobs of all points, each once: a sweep may vary them.  Without memory, those that fit. */
+static struct names job_names(const struct sweep *sweep)
+{
+    struct names names = {0};
+
+    for (uint32_t p = 0; p < sweep->points; p++) {
+        for (uint32_t j = 0; j < sweep->row[p].jobs; j++) {
+            const char *name = sweep->row[p].job[j].name;
+            if (names_have(&names, name)) continue;
+            if (names.count == names.room) {
+                uint32_t room = names.room ? names.room * 2 : 16;
+                const char **grown = realloc(names.name, room * sizeof *grown);
+                if (grown == NULL) return names;
+                names.name = grown;
+                names.room = room;
+            }
+            names.name[names.count++] = name;
+        }
+    }
+    return names;
+}
+
+static void csv_jobs(FILE *out, const struct sweep_row *row, const struct names *names)
+{
+    for (uint32_t n = 0; n < names->count; n++) {
+        const struct sweep_job *job = NULL;
+        for (uint32_t j = 0; j < row->jobs && job == NULL; j++)
+            if (strcmp(row->job[j].name, names->name[n]) == 0 && row->job[j].ended) job = &row->job[j];
+        csv_value(out, job ? job->time_ps : SWEEP_NOTHING, TIME);
+        csv_value(out, job ? job->busbw_kBps : SWEEP_NOTHING, GBPS);
+    }
+}
+
+static void csv_head(const struct sweep *sweep, const struct names *jobs, FILE *out)
+{
+    char name[FABRIC_NAME + 16];
+
     for (uint32_t i = 0; i < sweep->grid.axes; i++) {
         csv_text(out, sweep->grid.axis[i].path);
         fputc(',', out);
@@ -350,7 +395,23 @@ void sweep_csv(const struct sweep *sweep, FILE *out)
     fputs("state", out);
     for (int i = 0; i < SWEEP_COLUMNS; i++)
         fprintf(out, ",%s", columns[i].key);
-    fputs(",failed,error\n", out);
+    fputs(",failed,error", out);
+    for (uint32_t j = 0; j < jobs->count; j++) {
+        snprintf(name, sizeof name, "time_ps:%s", jobs->name[j]);
+        fputc(',', out);
+        csv_text(out, name);
+        snprintf(name, sizeof name, "busbw_GBps:%s", jobs->name[j]);
+        fputc(',', out);
+        csv_text(out, name);
+    }
+    fputc('\n', out);
+}
+
+void sweep_csv(const struct sweep *sweep, FILE *out)
+{
+    struct names jobs = job_names(sweep);
+
+    csv_head(sweep, &jobs, out);
     for (uint32_t p = 0; p < sweep->points; p++) {
         const struct sweep_row *row = &sweep->row[p];
         for (uint32_t i = 0; i < sweep->grid.axes; i++) {
@@ -362,6 +423,8 @@ void sweep_csv(const struct sweep *sweep, FILE *out)
             csv_value(out, row->error ? SWEEP_NOTHING : row->value[i], columns[i].kind);
         fprintf(out, ",%" PRIu64 ",", row->failed);
         csv_text(out, row->error ? row->error : "");
+        csv_jobs(out, row, &jobs);
         fputc('\n', out);
     }
+    free(jobs.name);
 }

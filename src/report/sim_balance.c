@@ -20,7 +20,7 @@ static const char *const balance_name[] = {"ecmp", "flowlet", "adaptive", "spray
 static void ratio(uint32_t milli, char buf[CELL])
 {
     if (milli)
-        snprintf(buf, CELL, "%u.%02u", milli / 1000, milli % 1000 / 10);
+        text_fixed(milli, 1000, 2, buf);
     else
         snprintf(buf, CELL, "-");
 }

@@ -72,10 +72,10 @@ static uint64_t element_count(const struct fabric_job *job, const struct row *ro
     return shares((enum fabric_job_kind)job->kind) && row->first->ranks ? count / row->first->ranks : count;
 }
 
-/* Nanoseconds a run; 0: none has ended. */
-static uint64_t mean_ns(const struct row *row)
+/* Picoseconds a run; 0: none has ended. */
+static uint64_t mean_ps(const struct row *row)
 {
-    return row->ended ? (uint64_t)(row->time_ps / row->ended / PS_NS) : 0;
+    return row->ended ? (uint64_t)(row->time_ps / row->ended) : 0;
 }
 
 static uint64_t mean_kBps(const struct row *row, bool bus)
@@ -92,7 +92,7 @@ static void cells(const struct sim_report *report, const struct row *row, struct
 {
     const struct fabric_job *job = &report->fabric->job[row->first->job];
     enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
-    uint64_t ns = mean_ns(row), alg = mean_kBps(row, false), bus = mean_kBps(row, true);
+    uint64_t ps = mean_ps(row), alg = mean_kBps(row, false), bus = mean_kBps(row, true);
     char how[CELL], size[CELL], count[CELL], root[CELL] = "-1", time[CELL] = "-", algbw[CELL] = "-", busbw[CELL] = "-";
 
     snprintf(how, CELL, "%s/%s", algorithm(job, row), fabric_protocol_name((enum fabric_protocol)row->first->protocol));
@@ -100,9 +100,9 @@ static void cells(const struct sim_report *report, const struct row *row, struct
     snprintf(count, CELL, "%" PRIu64, element_count(job, row));
     if (rooted(kind)) snprintf(root, CELL, "%u", job->root);
     if (row->ended) {
-        snprintf(time, CELL, "%" PRIu64 ".%02" PRIu64, ns / 1000, ns % 1000 / 10);
-        snprintf(algbw, CELL, "%" PRIu64 ".%02" PRIu64, alg / 1000000, alg % 1000000 / 10000);
-        snprintf(busbw, CELL, "%" PRIu64 ".%02" PRIu64, bus / 1000000, bus % 1000000 / 10000);
+        text_fixed(ps, PS_US, 2, time);
+        text_fixed(alg, 1000000, 2, algbw);
+        text_fixed(bus, 1000000, 2, busbw);
     }
     const char *cell[] = {
         row->first->name, size, count, "float", reduces(kind) ? "sum" : "none", root, time, algbw, busbw, how};
@@ -167,7 +167,7 @@ void sim_collectives_json(struct jout *jout, const struct sim_report *report)
             jout_null(jout, "root");
         jout_u64(jout, "runs", row.runs);
         if (row.ended)
-            jout_fixed(jout, "time_us", mean_ns(&row), 3);
+            jout_fixed(jout, "time_us", mean_ps(&row) / PS_NS, 3);
         else
             jout_null(jout, "time_us");
         jout_fixed(jout, "algbw_GBps", mean_kBps(&row, false), 6);

@@ -48,20 +48,18 @@ const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim
 
 static const char *thousandths(uint64_t value, char buf[CELL])
 {
-    snprintf(buf, CELL, "%" PRIu64 ".%02" PRIu64, value / 1000, value % 1000 / 10);
-    return buf;
+    return text_fixed(value, 1000, 2, buf);
 }
 
 static const char *gigabytes(uint64_t kBps, char buf[CELL])
 {
     if (kBps == 0) return "-";
-    snprintf(buf, CELL, "%" PRIu64 ".%02" PRIu64, kBps / 1000000, kBps % 1000000 / 10000);
-    return buf;
+    return text_fixed(kBps, 1000000, 2, buf);
 }
 
 static const char *duration(ps_t span, char buf[TEXT_COUNT])
 {
-    return span == PS_NEVER ? "-" : text_ns(span / PS_NS, buf);
+    return span == PS_NEVER ? "-" : text_ps(span, buf);
 }
 
 /* "3", "3 and 4", of a set of priorities. */
@@ -120,7 +118,7 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
 
     for (uint32_t i = 0; i < result->jobs; i++)
         ended += result->job[i].end != PS_NEVER;
-    text_ns(result->virtual_ps / PS_NS, now);
+    text_ps(result->virtual_ps, now);
     if (result->state == SIM_DEADLOCK) {
         text_colour(out, style, TEXT_RED);
         fprintf(out, "DEADLOCK: stopped at %s, %u of %u jobs had ended (--keep-going runs on)\n", now, ended,
@@ -150,7 +148,7 @@ static void print_summary(FILE *out, const struct sim_report *report, const stru
     print_fabric(out, report->fabric, style);
     print_protocol(out, report->fabric);
     fprintf(out, "%s of virtual time, %s packet-hops in %s (%s a second), %u thread%s\n",
-            text_ns(result->virtual_ps / PS_NS, span), text_count(result->packet_hops, hops),
+            text_ps(result->virtual_ps, span), text_count(result->packet_hops, hops),
             text_ns(report->wall_us * 1000, wall), text_count_short(per_s, speed), report->threads,
             report->threads == 1 ? "" : "s");
     fprintf(out, "seed %" PRIu64 ", digest %016" PRIx64 "\n", report->seed, result->digest);

@@ -47,7 +47,7 @@ static void head_lines(FILE *out, const struct sim_report *report, const struct 
     fprintf(out, "  %s: %u ranks, %u of %u %s", job->name, job->ranks, training->steps_ended, training->steps,
             inference ? "tokens" : "steps");
     if (training->mean_ps) {
-        fprintf(out, ", %s a %s, GPUs idle %s", text_ns(training->mean_ps / PS_NS, step), inference ? "token" : "step",
+        fprintf(out, ", %s a %s, GPUs idle %s", text_ps(training->mean_ps, step), inference ? "token" : "step",
                 share(training->idle_ppm, 1000000, idle));
         if (from->tokens) fprintf(out, ", %s tokens/s", text_count(tokens_per_s(report, training), rate));
     }
@@ -74,7 +74,7 @@ static void group_rows(FILE *out, const struct sim_training *training, const str
                              "",
                              "",
                              "",
-                             text_ns(training->compute_ps / PS_NS, time),
+                             text_ps(training->compute_ps, time),
                              "",
                              share(training->compute_ps, training->mean_ps, part),
                              ""};
@@ -88,10 +88,10 @@ static void group_rows(FILE *out, const struct sim_training *training, const str
                               ranks,
                               text_count(group->operations, calls),
                               text_bytes(group->bytes, bytes),
-                              text_ns(group->busy_ps / PS_NS, busy),
-                              text_ns(group->exposed_ps / PS_NS, waited),
+                              text_ps(group->busy_ps, busy),
+                              text_ps(group->exposed_ps, waited),
                               share(group->exposed_ps, training->mean_ps, part),
-                              text_ns(group->exposed_most_ps / PS_NS, most)};
+                              text_ps(group->exposed_most_ps, most)};
         table_row(&table, cell);
     }
     table_print(&table, out, style, 2);

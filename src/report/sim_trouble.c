@@ -168,11 +168,11 @@ static void print_deadlocks(FILE *out, const struct sim_report *report, const st
     if (result->deadlocks) heading(out, &options->style, "DEADLOCKS");
     for (uint32_t i = 0; i < result->deadlocks; i++) {
         const struct sim_deadlock *deadlock = &result->deadlock[i];
-        fprintf(out, "  closed at %s (%" PRIu64 " ps), ", text_ns(deadlock->closed / PS_NS, closed), deadlock->closed);
+        fprintf(out, "  closed at %s (%" PRIu64 " ps), ", text_ps(deadlock->closed, closed), deadlock->closed);
         if (deadlock->ended == PS_NEVER)
             fputs("held to the end", out);
         else
-            fprintf(out, "broken by %s", text_ns(deadlock->ended / PS_NS, ended));
+            fprintf(out, "broken by %s", text_ps(deadlock->ended, ended));
         fprintf(out, "; %u queues wait in a circle, %u can never send\n   ", deadlock->waits, deadlock->stuck);
         for (uint32_t w = 0; w < deadlock->waits && w < WAITS_SHOWN; w++)
             fprintf(out, " %s (priority %u) waits for", fabric_port_name(report->fabric, deadlock->wait[w].port, name),
@@ -214,7 +214,7 @@ void sim_failure_reason(const struct sim_report *report, char buf[SIM_REASON])
     }
     fabric_port_name(fabric, fabric->endpoint[failure->src].port, src);
     fabric_port_name(fabric, fabric->endpoint[failure->dst].port, dst);
-    text_ns(failure->at / PS_NS, at);
+    text_ps(failure->at, at);
     text_bytes(failure->acked_bytes, done);
     if (failure->retries)
         snprintf(what, sizeof(what), "%u retr%s exceeded", failure->retry, failure->retry == 1 ? "y" : "ies");
@@ -243,7 +243,7 @@ static void print_failure(FILE *out, const struct sim_report *report, const stru
             continue;
         fprintf(out, "  %s %s %s\n", job->name,
                 job->start == PS_NEVER ? "did not begin: what it waits for failed at" : "failed at",
-                text_ns(job->failed_at / PS_NS, at));
+                text_ps(job->failed_at, at));
     }
 }
 
@@ -258,10 +258,10 @@ static void watchdog_row(struct table *table, const struct sim_report *report, c
     const char *cell[] = {fabric_port_name(report->fabric, port->port, name),
                           queue,
                           text_count(count->watchdog_detected, acted),
-                          text_ns(count->watchdog_acted_at_ps / PS_NS, last),
+                          text_ps(count->watchdog_acted_at_ps, last),
                           text_count(count->watchdog_restored, restored),
-                          count->watchdog_restored ? text_ns(count->watchdog_restored_at_ps / PS_NS, back) : "-",
-                          text_ns(count->watchdog_ps / PS_NS, cut),
+                          count->watchdog_restored ? text_ps(count->watchdog_restored_at_ps, back) : "-",
+                          text_ps(count->watchdog_ps, cut),
                           text_count(port->sw->drop[SW_DROP_watchdog], drops)};
     table_row(table, cell);
 }

@@ -60,6 +60,24 @@ const char *text_share(uint64_t part, uint64_t whole, char buf[TEXT_COUNT])
     return buf;
 }
 
+const char *text_fixed(uint64_t value, uint64_t unit, unsigned decimals, char buf[TEXT_COUNT])
+{
+    uint64_t scale = 1;
+
+    CHECK(unit > 0 && decimals >= 1 && decimals <= 6);
+    for (unsigned i = 0; i < decimals; i++)
+        scale *= 10;
+    u128 shown = ((u128)value * scale * 2 + unit) / ((u128)unit * 2);
+    snprintf(buf, TEXT_COUNT, "%" PRIu64 ".%0*" PRIu64, (uint64_t)(shown / scale), (int)decimals,
+             (uint64_t)(shown % scale));
+    return buf;
+}
+
+const char *text_ps(uint64_t value_ps, char buf[TEXT_COUNT])
+{
+    return unit_format_short(UNIT_TIME, value_ps, 3, buf);
+}
+
 const char *text_ns(uint64_t value_ns, char buf[TEXT_COUNT])
 {
     uint64_t value_ps = value_ns > UINT64_MAX / PS_NS ? UINT64_MAX : value_ns * PS_NS;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define TEXT_WIDTH 100 /* where nobody says how wide a line may be */
 struct text_style {
     unsigned width; /* columns a line may use */
     bool utf8;      /* the reader's locale shows UTF-8 */
@@ -28,6 +29,11 @@ const char *text_count(uint64_t value, char buf[TEXT_COUNT]);
 const char *text_count_short(uint64_t value, char buf[TEXT_COUNT]);
 /* part of whole as "44.7%"; "0%" when whole is 0; never "0.0%" when part is not 0 ("<0.1%"). */
 const char *text_share(uint64_t part, uint64_t whole, char buf[TEXT_COUNT]);
+/* value / unit with so many decimals, rounded half up as all that is shown to people: text_fixed(4538799, 1000000, 2)
+ * is "4.54". */
+const char *text_fixed(uint64_t value, uint64_t unit, unsigned decimals, char buf[TEXT_COUNT]);
+/* Picoseconds with three digits and a unit: "1.23us". */
+const char *text_ps(uint64_t value_ps, char buf[TEXT_COUNT]);
 /* Nanoseconds with three digits and a unit: "1.23us". */
 const char *text_ns(uint64_t value_ns, char buf[TEXT_COUNT]);
 /* bytes over a span as a rate: "93.1G"; "-" when the span is 0. */

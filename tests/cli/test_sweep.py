@@ -312,6 +312,16 @@ class Sweep(Case):
         self.assertEqual(points[0]["error"], "the run was ended by signal 9 (Killed)")
         self.assertEqual(points[1]["state"], "done")
 
+    def test_csv_has_the_jobs(self):
+        arguments = ("--vary", "jobs.ring={allreduce: ring, size: 256KB},{name: other, permutation: 1, size: 1KB}")
+        rows = list(csv.DictReader(io.StringIO(self.sweep("--csv", *arguments).stdout)))
+        points = self.points(*arguments)
+        for row, point in zip(rows, points, strict=True):
+            jobs = {job["name"]: job for job in point["jobs"]}
+            for name in ("allreduce0", "other", "incast1"):
+                self.assertEqual(row["time_ps:" + name], str(jobs[name]["time_ps"]) if name in jobs else "")
+            self.assertEqual(float(row["busbw_GBps:incast1"]), jobs["incast1"]["busbw_GBps"])
+
     def test_shown_columns(self):
         head = self.sweep("--vary", "seed=1", "--show", "time,time:ring,imbalance,cnps").stdout.split("\n")[0].split()
         self.assertEqual(head, ["seed", "time", "time:ring", "imbalance", "cnps"])

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,23 @@ class Wrong(Case):
         result = self.run_in(self.folder, "X2")
         self.assertEqual((result.returncode, "did you mean 'X1'" in result.stderr), (2, True))
         self.assertEqual(self.run_in(self.folder / "none").returncode, 2)
+
+
+class Interrupted(Case):
+    def test_what_was_done_is_reported(self):
+        """The first ends, the second never does."""
+        (self.folder / "X1.yaml").write_text(SMALL + measure("1", "published: 1, at-least: 1"))
+        (self.folder / "X2.yaml").write_text(SMALL.replace("X1", "X2").replace("stop: 2ms", "stop: 1000s")
+                                             .replace("100MB", "100TB") + measure("1", "published: 1, at-least: 1"))
+        env = dict(os.environ, ROCELAB_EXPERIMENTS=str(self.folder), LC_ALL="C.UTF-8")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with subprocess.Popen([PROGRAM, "experiments"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as process:
+                self.assertTrue(process.stdout.readline().startswith("X1"))
+                process.send_signal(number)
+                out, errors = process.communicate()
+            self.assertEqual((process.returncode, errors), (2, "rocelab: interrupted: 1 experiment was done\n"))
+            self.assertTrue(out.endswith("1 pass, 0 explained, 0 miss\n"), out)
 
 
 class Parts(Case):
