@@ -272,6 +272,17 @@ void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct
         read_error(loader, recovery->at, "recovery: with reorder it is selective; leave it out, or write selective");
 }
 
+static void read_software(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {F_VALUE("post", FIELD_TIME, struct fabric_software, post_ps, 0, PS_MS),
+                                          F_VALUE("poll", FIELD_TIME, struct fabric_software, poll_ps, 0, PS_MS),
+                                          F_VALUE("clock", FIELD_TIME, struct fabric_software, clock_ps, 0, PS_MS),
+                                          F_VALUE("hop", FIELD_TIME, struct fabric_software, hop_ps, 0, PS_MS)};
+    struct field_set set = {fields, COUNT_OF(fields), &((struct fabric_nic *)into)->software};
+
+    read_map(loader, value, "software", &set, 1);
+}
+
 static void read_cnp_class(struct loader *loader, const struct tree *value, void *into)
 {
     ((struct fabric_nic *)into)->cnp_class = class_find(loader, value);
@@ -298,6 +309,7 @@ const struct field nic_fields[] = {
     NIC("latency", FIELD_TIME, latency_ps, 0, PS_S),
     F_CALL("receive", read_receive),
     F_CALL("pcie", pcie_read),
+    F_CALL("software", read_software),
     F_CALL("cnp-class", read_cnp_class),
     F_CALL("ack-class", read_ack_class),
     NIC("nak-repeat", FIELD_TIME, nak_repeat_ps, 0, PS_S),

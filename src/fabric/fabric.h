@@ -210,6 +210,13 @@ struct fabric_param { /* name and value as text; the owner of the name reads the
 
 enum fabric_recovery { FABRIC_GO_BACK_N, FABRIC_GO_BACK_0, FABRIC_SELECTIVE }; /* as enum nic_recovery */
 
+struct fabric_software { /* what a host's software takes; all 0 where the file says nothing */
+    ps_t post_ps;        /* to post a work request */
+    ps_t poll_ps;        /* until a completion is seen */
+    ps_t clock_ps;       /* to read the clock, of a program */
+    ps_t hop_ps;         /* from one thread of a program to another */
+};
+
 struct fabric_nic {         /* NICs configured alike share one */
     uint32_t mtu_bytes;     /* payload a packet at most */
     const char *congestion; /* `dcqcn/connectx` */
@@ -232,6 +239,7 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint64_t rx_rate_bps;     /* the host drains no faster; 0: line rate */
     uint64_t rx_buffer_bytes; /* 0: none, and rx_rate_bps is 0 */
     uint64_t rx_xoff_bytes, rx_xon_bytes;
+    struct fabric_software software;
     uint32_t cnp_class, ack_class; /* into class[]; FABRIC_NONE: the class of the data */
     /* What operators set on the host and no simulation needs. */
     uint8_t cnp_dscp;                /* FABRIC_UNSAID: that of the class */
@@ -351,11 +359,15 @@ struct fabric_job {
     uint32_t flows;
     const struct fabric_cdf *cdf;
     uint32_t cdf_points;
-    uint32_t load_ppm;                      /* of the endpoints' line rate */
-    ps_t until;                             /* last arrival, after the job's start */
+    uint32_t load_ppm;               /* of the endpoints' line rate */
+    ps_t until;                      /* last arrival, after the job's start */
+    const uint32_t *from, *receiver; /* poisson: who sends, who is sent to; NULL: all ranks */
+    uint32_t froms, receivers;
     const struct fabric_training *training; /* training.h; NULL: not of these kinds */
     struct fabric_at where;
 };
+
+enum fabric_way { FABRIC_WAY_BOTH, FABRIC_WAY_IN, FABRIC_WAY_OUT }; /* of a link, seen from the port that is named */
 
 enum fabric_fault_kind {
     FABRIC_FAULT_DOWN,
@@ -378,6 +390,7 @@ struct fabric_fault {
     uint32_t port;         /* into port[]; FABRIC_NONE: the whole node */
     uint32_t ppm;          /* corrupt: of frames; slow: of the line rate that is left */
     uint32_t every;        /* drop: each so-manieth data packet */
+    uint8_t way;           /* corrupt, drop: enum fabric_way */
     uint8_t priority;      /* pause */
     uint64_t ber;          /* corrupt: of bits, 2^64 is all; 0: of frames, by ppm */
     uint64_t rate_bps;     /* receive */

@@ -49,9 +49,9 @@ static const struct {
     const char *example; /* of what it needs */
 } words[WORDS] = {
     [WORD_DOWN] = {FABRIC_FAULT_DOWN, TARGET_ANY, "", NULL, NULL},
-    [WORD_CORRUPT] = {FABRIC_FAULT_CORRUPT, TARGET_ANY, " share ber ", " share ber ",
+    [WORD_CORRUPT] = {FABRIC_FAULT_CORRUPT, TARGET_ANY, " share ber way ", " share ber ",
                       "a share, as in {corrupt: h0, share: 1%}"},
-    [WORD_DROP] = {FABRIC_FAULT_DROP, TARGET_ANY, "", " every ", "every, as in {drop: h0, every: 256}"},
+    [WORD_DROP] = {FABRIC_FAULT_DROP, TARGET_ANY, " way ", " every ", "every, as in {drop: h0, every: 256}"},
     [WORD_PAUSE] = {FABRIC_FAULT_PAUSE, TARGET_ANY, " priority ", NULL, NULL},
     [WORD_SLOW] = {FABRIC_FAULT_SLOW, TARGET_HOST, " share ", " share ", "a share, as in {slow: h0, share: 1%}"},
     [WORD_FLAP] = {FABRIC_FAULT_DOWN, TARGET_LINK, " down ", " down ",
@@ -203,11 +203,13 @@ static void read_to(struct loader *loader, const struct tree *value, void *into)
     fault->to_count = node == FABRIC_NONE ? 1 : fabric->node[node].ports;
 }
 
+static const char *const ways[] = {"both", "in", "out", NULL};
 static const struct field fault_fields[] = {
     F_VALUE("at", FIELD_TIME, struct raw_fault, as.at, 0, 0),
     F_VALUE("for", FIELD_TIME, struct raw_fault, as.lasts_ps, 1, 0),
     F_VALUE("share", FIELD_SHARE, struct raw_fault, share_ppm, 0, 1000000),
     F_CALL("ber", read_ber),
+    F_CHOICE("way", struct raw_fault, as.way, ways),
     F_VALUE("priority", FIELD_COUNT, struct raw_fault, priority, 0, 7),
     F_VALUE("times", FIELD_COUNT, struct raw_fault, times, 1, FAULTS_MAX),
     F_VALUE("lost", FIELD_COUNT, struct raw_fault, lost, 1, 64),

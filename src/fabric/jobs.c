@@ -110,16 +110,64 @@ static void read_sizes(struct loader *loader, const struct tree *value, void *in
     sizes_read(loader, value, into);
 }
 
-static void read_poisson(struct loader *loader, const struct tree *value, struct fabric_job *job)
+static void read_from(struct loader *loader, const struct tree *value, void *into)
+{
+    struct fabric_job *job = into;
+
+    ranks_endpoints(loader, value, &job->from, &job->froms);
+}
+
+static void read_receivers(struct loader *loader, const struct tree *value, void *into)
+{
+    struct fabric_job *job = into;
+
+    ranks_endpoints(loader, value, &job->receiver, &job->receivers);
+}
+
+/* Who takes part where senders or receivers are named: these, and all where one of the two is not. */
+static void poisson_ranks(struct loader *loader, const struct tree *value, const struct tree *ranks,
+                          struct fabric_job *job)
+{
+    const struct fabric *fabric = loader->fabric;
+
+    if (!job->from && !job->receiver) return;
+    if (ranks) read_error(loader, ranks->key_at, "ranks: from and to of poisson say who takes part");
+    uint8_t *seen = SCRATCH_NEW(loader, uint8_t, fabric->endpoints);
+    uint32_t *rank = KEEP_NEW(loader, uint32_t, fabric->endpoints), count = 0;
+    if (!seen || !rank) return;
+    if (!job->from) {
+        job->from = job->rank;
+        job->froms = job->ranks;
+    }
+    if (!job->receiver) {
+        job->receiver = job->rank;
+        job->receivers = job->ranks;
+    }
+    for (uint32_t i = 0; i < job->froms; i++)
+        seen[job->from[i]] = 1;
+    for (uint32_t i = 0; i < job->receivers; i++)
+        seen[job->receiver[i]] = 1;
+    for (uint32_t e = 0; e < fabric->endpoints; e++)
+        if (seen[e]) rank[count++] = e;
+    for (uint32_t i = 0; job->receivers == 1 && i < job->froms; i++)
+        if (job->from[i] == job->receiver[0])
+            read_error(loader, value->at, "poisson: the only receiver is among the senders, and would send to itself");
+    job->rank = rank;
+    job->ranks = count;
+}
+
+static void read_poisson(struct loader *loader, const struct tree *value, const struct tree *ranks,
+                         struct fabric_job *job)
 {
     static const struct field fields[] = {
-        F_CALL("sizes", read_sizes),
-        JOB("load", FIELD_SHARE, load_ppm, 1, 1000000),
-        JOB("until", FIELD_TIME, until, 1, 0),
+        F_CALL("sizes", read_sizes),           JOB("load", FIELD_SHARE, load_ppm, 1, 1000000),
+        JOB("until", FIELD_TIME, until, 1, 0), F_CALL("from", read_from),
+        F_CALL("to", read_receivers),
     };
     struct field_set set = {fields, COUNT_OF(fields), job};
 
     if (!read_map(loader, value, "poisson", &set, 1)) return;
+    if (!loader->blind) poisson_ranks(loader, value, ranks, job);
     if (!job->cdf || !job->load_ppm || !job->until)
         read_error(loader, value->at,
                    "poisson needs sizes, load and until, as in {sizes: websearch, load: 50%%, until: "
@@ -133,7 +181,7 @@ static bool job_sized(const struct fabric_job *job)
 }
 
 /* The kind's own value. */
-static void read_kind(struct loader *loader, const struct tree *value, struct fabric_job *job)
+static void read_kind(struct loader *loader, const struct tree *item, const struct tree *value, struct fabric_job *job)
 {
     static const char *const shuffles[] = {"random", NULL};
     static const char *const exchanges[] = {"at-once", "pairwise", NULL};
@@ -172,7 +220,7 @@ static void read_kind(struct loader *loader, const struct tree *value, struct fa
         if (read_unit(loader, value, UNIT_COUNT, 1, 100000000, &count)) job->degree = (uint32_t)count;
         break;
     case FABRIC_JOB_POISSON:
-        read_poisson(loader, value, job);
+        read_poisson(loader, value, tree_get(item, "ranks"), job);
         break;
     case FABRIC_JOB_TRAINING:
         training_read(loader, value, job);
@@ -320,7 +368,7 @@ static bool read_job(struct loader *loader, const struct tree *item, uint32_t in
     struct field kind_field[] = {F_IGNORE(kind->key)};
     read_map(loader, item, kind->key, sets, field_sets(job, kind_field, sets));
     finish_job(loader, item, kind, index, job);
-    read_kind(loader, kind, job);
+    read_kind(loader, item, kind, job);
     if (loader->errors->count + loader->errors->more != before || loader->no_memory) return false;
     if (loader->blind) return true;
     check_ranks(loader, kind, job);

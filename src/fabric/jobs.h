@@ -23,6 +23,8 @@ static inline bool job_on_gpus(const struct fabric_job *job)
 }
 /* The value of `ranks`: a number, names, or `storage`. */
 void ranks_read(struct loader *loader, const struct tree *value, struct fabric_job *job);
+/* Endpoints by name, a host for all of its own; nothing is answered where one is wrong. */
+void ranks_endpoints(struct loader *loader, const struct tree *value, const uint32_t **ret, uint32_t *ret_count);
 /* Everybody: all GPUs, or all endpoints but those of a storage network. */
 void ranks_default(struct loader *loader, struct fabric_job *job);
 /* `placement` and `order` of the job's map, after its ranks. */

@@ -146,6 +146,22 @@ void ranks_read(struct loader *loader, const struct tree *value, struct fabric_j
     list_take(loader, &list, value->at, job);
 }
 
+void ranks_endpoints(struct loader *loader, const struct tree *value, const uint32_t **ret, uint32_t *ret_count)
+{
+    struct who who = {loader->fabric->endpoints, loader->fabric->first_endpoint, false};
+    struct list list;
+
+    if (!read_is_list(loader, value, value->key) || loader->blind) return;
+    if (!list_init(loader, &who, value->key, &list)) return;
+    for (const struct tree *item = value->first; item; item = item->next) {
+        const char *name = NULL;
+        if (!read_text(loader, item, &name) || !list_add(loader, &who, &list, name, item->at)) return;
+    }
+    if (list.count == 0) read_error(loader, value->at, "%s: an empty list", value->key);
+    *ret = list.rank;
+    *ret_count = list.count;
+}
+
 void ranks_default(struct loader *loader, struct fabric_job *job)
 {
     struct who who = who_of(loader->fabric, job);

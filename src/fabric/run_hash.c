@@ -80,6 +80,7 @@ static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from)
     seen.pcie_bps = seen.cable_mm = 0;
     seen.cnp_dscp = seen.dcqcn_rp = seen.dcqcn_np = seen.dcbx_willing = seen.dcbx_mode = 0;
     if (!seen.rx_rate_bps) seen.rx_buffer_bytes = seen.rx_xoff_bytes = seen.rx_xon_bytes = 0;
+    seen.software.clock_ps = seen.software.hop_ps = 0; /* of programs; jobs read no clock */
     if (!seen.reorder_packets) seen.reorder_ps = 0;
     hash = hash_text(HASH(hash, seen), from->congestion);
     for (uint32_t i = 0; i < from->params; i++)

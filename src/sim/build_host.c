@@ -182,7 +182,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     return 0;
 }
 
-void sim_make_host(struct sim *sim, uint32_t index)
+int sim_make_host(struct sim *sim, uint32_t index)
 {
     const struct fabric *fabric = sim->fabric;
     uint32_t first = fabric->first_endpoint[index], count = fabric->first_endpoint[index + 1] - first;
@@ -202,6 +202,7 @@ void sim_make_host(struct sim *sim, uint32_t index)
         adapter->deadline = PS_NEVER;
         nic_cq_init(&adapter->cq, sim_take(sim, CQ_SIZE * sizeof(struct nic_cqe)), CQ_SIZE);
     }
+    return software_build(sim, host);
 }
 
 static uint16_t source_port(const struct sim *sim, const struct workload_connection *connection)

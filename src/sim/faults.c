@@ -60,7 +60,8 @@ static int add_end(struct sim *sim, uint32_t fault, uint32_t port)
     return sim_fault_add(sim, &entry);
 }
 
-/* Both ends of a link, but only the end that storms or is slow to take data; of a forgotten port the switch's. */
+/* Both ends of a link, but only the end that storms or is slow to take data; of a forgotten port the switch's; of
+ * corruption in one way the end that sends that way. */
 static int add_port(struct sim *sim, uint32_t fault, uint32_t port)
 {
     enum fabric_fault_kind kind = sim->fabric->fault[fault].kind;
@@ -68,9 +69,10 @@ static int add_port(struct sim *sim, uint32_t fault, uint32_t port)
     int error = 0;
 
     if (kind == FABRIC_FAULT_WITHDRAW) return 0;
-    if (kind != FABRIC_FAULT_FLOOD) error = add_end(sim, fault, port);
-    if (error || kind == FABRIC_FAULT_PAUSE || kind == FABRIC_FAULT_MISROUTE || kind == FABRIC_FAULT_RECEIVE ||
-        peer == FABRIC_NONE)
+    enum fabric_way way = sim->fabric->fault[fault].way;
+    if (kind != FABRIC_FAULT_FLOOD && way != FABRIC_WAY_IN) error = add_end(sim, fault, port);
+    if (error || way == FABRIC_WAY_OUT || kind == FABRIC_FAULT_PAUSE || kind == FABRIC_FAULT_MISROUTE ||
+        kind == FABRIC_FAULT_RECEIVE || peer == FABRIC_NONE)
         return error;
     return add_end(sim, fault, peer);
 }

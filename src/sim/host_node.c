@@ -3,7 +3,7 @@
  * A host as a node: all its adapters, and its part of the workload.
  *
  * Port p of the node is adapter p.  Completions are drained as they come, the workload is told, and what it
- * answers is posted at once: software takes no time (docs/model.md).
+ * answers is posted at once, unless the file says what software takes (software.c, docs/model.md).
  */
 #include "packet/opcode.h"
 #include "sim/sim_int.h"
@@ -21,6 +21,7 @@ void sim_host_schedule(struct sim_host *host, struct node *node, ps_t now)
     if (host->work_at < at) at = host->work_at;
     for (uint32_t i = 0; i < host->adapters; i++)
         if (host->adapter[i].deadline < at) at = host->adapter[i].deadline;
+    if (host->software && software_next(host) < at) at = software_next(host);
     node_deadline(node, at, now);
 }
 
@@ -30,35 +31,60 @@ static void ask_port(struct node *node, uint32_t port, ps_t now)
     node_kick(node, port, now);
 }
 
+static void post_one(struct worker *worker, struct node *node, struct sim_host *host, const struct workload_post *post,
+                     ps_t now)
+{
+    struct nic_io *io = &scratch_of(worker)->nic_io;
+    struct sim *sim = host->sim;
+    const struct sim_connection *connection = &sim->connection[post->connection];
+    bool notifies = workload_connection(sim->workload, post->connection)->notifies;
+    struct nic_wr wr = {.wr_id = (uint64_t)post->connection << 32 | post->tag,
+                        .length = post->bytes,
+                        .imm = post->imm,
+                        .verb = notifies ? NIC_WRITE_IMM : NIC_WRITE,
+                        .flags = NIC_SIGNALED};
+    struct sim_adapter *adapter = &host->adapter[connection->adapter];
+
+    io->kick = false;
+    CHECK(nic_post_send(adapter->nic, connection->qp, &wr, now, io) == 0);
+    adapter->deadline = nic_deadline(adapter->nic);
+    ask_port(node, connection->adapter, now);
+}
+
 /* Posts what the workload answered, until it has nothing more. */
 static void post_all(struct worker *worker, struct node *node, struct sim_host *host, ps_t now)
 {
-    struct sim_scratch *scratch = scratch_of(worker);
-    struct workload_out *out = &scratch->out;
-    struct nic_io *io = &scratch->nic_io;
+    struct workload_out *out = &scratch_of(worker)->out;
     struct sim *sim = host->sim;
 
     for (;;) {
         for (uint32_t i = 0; i < out->posts; i++) {
             const struct workload_post *post = &out->post[i];
-            const struct sim_connection *connection = &sim->connection[post->connection];
-            bool notifies = workload_connection(sim->workload, post->connection)->notifies;
-            struct nic_wr wr = {.wr_id = (uint64_t)post->connection << 32 | post->tag,
-                                .length = post->bytes,
-                                .imm = post->imm,
-                                .verb = notifies ? NIC_WRITE_IMM : NIC_WRITE,
-                                .flags = NIC_SIGNALED};
-            struct sim_adapter *adapter = &host->adapter[connection->adapter];
-            io->kick = false;
-            CHECK(nic_post_send(adapter->nic, connection->qp, &wr, now, io) == 0);
-            adapter->deadline = nic_deadline(adapter->nic);
-            ask_port(node, connection->adapter, now);
+            uint16_t adapter = sim->connection[post->connection].adapter;
+            if (host->software && host->software[adapter].post.delay_ps)
+                software_push(&host->software[adapter].post, (struct software_item){.post = *post}, now);
+            else
+                post_one(worker, node, host, post, now);
         }
         out->posts = 0;
         if (!out->more) return;
         out->more = false;
         workload_timer(sim->workload, host->host, now, out);
     }
+}
+
+/* The workload sees a completion: of a receive `word` is what came with it, of a send its tag. */
+static void tell(struct worker *worker, struct node *node, struct sim_host *host, uint32_t connection, uint32_t word,
+                 bool receive, bool good, ps_t now)
+{
+    struct workload *workload = host->sim->workload;
+    struct workload_out *out = &scratch_of(worker)->out;
+
+    if (receive)
+        workload_received(workload, host->host, connection, word, now, out);
+    else
+        workload_sent(workload, host->host, connection, word, good, now, out);
+    post_all(worker, node, host, now);
 }
 
 /* One adapter's completions, to the workload.  Receives are posted again: the peer never finds none. */
@@ -82,14 +108,17 @@ static void drain_adapter(struct worker *worker, struct node *node, struct sim_h
                                                  .acked_bytes = nic_qp_acked_bytes(sim->connection[index].qp)};
         if (cqe->receive) {
             struct nic_recv recv = {.wr_id = cqe->wr_id};
-            if (good) {
-                CHECK(nic_post_recv(adapter->nic, sim->connection[index].peer_qp, &recv, now, &scratch->nic_io) == 0);
-                workload_received(sim->workload, host->host, index, cqe->imm, now, &scratch->out);
-            }
-        } else {
-            workload_sent(sim->workload, host->host, index, (uint32_t)cqe->wr_id, good, now, &scratch->out);
+            if (!good) continue;
+            CHECK(nic_post_recv(adapter->nic, sim->connection[index].peer_qp, &recv, now, &scratch->nic_io) == 0);
         }
-        post_all(worker, node, host, now);
+        uint32_t word = cqe->receive ? cqe->imm : (uint32_t)cqe->wr_id;
+        if (host->software && host->software[port].poll.delay_ps)
+            software_push(&host->software[port].poll,
+                          (struct software_item){
+                              .post = {.connection = index, .tag = word}, .receive = cqe->receive, .good = good},
+                          now);
+        else
+            tell(worker, node, host, index, word, cqe->receive, good, now);
     }
     CHECK(!adapter->cq.overrun);
     adapter->cq.head = adapter->cq.tail = 0; /* empty: its first line serves again, and stays near */
@@ -108,6 +137,21 @@ static void drain_completions(struct worker *worker, struct node *node, struct s
     }
     io->kick = false; /* whoever posted asked the port already */
     host->work_at = workload_next(host->sim->workload, host->host);
+}
+
+/* What was delayed and is due. */
+static void software_run(struct worker *worker, struct node *node, struct sim_host *host, ps_t now)
+{
+    struct software_item item;
+
+    scratch_of(worker)->out.posts = 0;
+    for (uint32_t i = 0; i < host->adapters; i++) {
+        while (software_pop(&host->software[i].poll, now, &item))
+            tell(worker, node, host, item.post.connection, item.post.tag, item.receive, item.good, now);
+        while (software_pop(&host->software[i].post, now, &item))
+            post_one(worker, node, host, &item.post, now);
+    }
+    drain_completions(worker, node, host, now);
 }
 
 static __attribute__((noinline)) void host_answers(struct worker *worker, struct node *node, struct sim_host *host,
@@ -196,6 +240,7 @@ static void host_tick(struct worker *worker, struct node *node, ps_t now)
         post_all(worker, node, host, now);
         drain_completions(worker, node, host, now);
     }
+    if (host->software && software_next(host) <= now) software_run(worker, node, host, now);
     sim_host_schedule(host, node, now);
 }
 

@@ -52,8 +52,9 @@ static int make_machines(struct sim *sim, struct fabric_errors *errors)
     sim->memory.bytes = switches + hosts + 4096;
     sim->memory.at = pages_map(sim->memory.bytes);
     if (sim->memory.at == NULL) return -ENOMEM;
-    for (uint32_t i = 0; i < sim->fabric->hosts; i++)
-        sim_make_host(sim, i);
+    for (uint32_t i = 0; i < sim->fabric->hosts && !error; i++)
+        error = sim_make_host(sim, i);
+    if (error) return error;
     for (uint32_t i = 0; i < sim->fabric->switches; i++)
         sim_make_switch(sim, i);
     return sim_make_pairs(sim, errors);
@@ -142,6 +143,8 @@ void sim_free(struct sim *sim)
         free(sim->sw[i].place_of);
         free(sim->sw[i].raise);
     }
+    for (uint32_t i = 0; sim->host && i < sim->fabric->hosts; i++)
+        software_release(&sim->host[i]);
     sim_reroute_free(sim);
     sim_deadlock_free(sim);
     free(sim->sw);

@@ -49,6 +49,21 @@ struct sim_adapter {
     struct nic_cq cq;
 };
 
+/* software.c: what waits for a host's software. */
+struct software_item {
+    ps_t at;
+    struct workload_post post; /* to be posted; of a completion connection, tag (or imm) alone */
+    bool receive, good;
+};
+struct software_queue { /* a ring in order of time */
+    ps_t delay_ps;      /* 0: nothing waits */
+    struct software_item *item;
+    uint32_t head, count, room;
+};
+struct software { /* of an adapter */
+    struct software_queue post, poll;
+};
+
 struct sim_host {
     struct sim *sim;
     struct sim_adapter *adapter;
@@ -58,7 +73,18 @@ struct sim_host {
     uint64_t failed;
     struct sim_failure failure; /* the first */
     struct fault_list faults;
+    struct software *software; /* [adapters]; NULL: software takes no time */
 };
+
+static inline ps_t software_queue_next(const struct software_queue *queue)
+{
+    return queue->count ? queue->item[queue->head].at : PS_NEVER;
+}
+int software_build(struct sim *sim, struct sim_host *host); /* 0 or -ENOMEM */
+void software_release(struct sim_host *host);
+void software_push(struct software_queue *queue, struct software_item item, ps_t now);
+bool software_pop(struct software_queue *queue, ps_t now, struct software_item *ret); /* what is due */
+ps_t software_next(const struct sim_host *host);
 
 struct sim_connection { /* the sending end's queue pair */
     struct nic_qp *qp, *peer_qp;
@@ -177,7 +203,7 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
 int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 void sim_make_switch(struct sim *sim, uint32_t index);
 int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
-void sim_make_host(struct sim *sim, uint32_t index);
+int sim_make_host(struct sim *sim, uint32_t index); /* 0 or -ENOMEM */
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 

@@ -17,8 +17,9 @@ static uint64_t arrivals(const struct fabric *fabric, const struct fabric_job *j
 {
     u128 sum = 0;
 
-    for (uint32_t i = 0; i < job->ranks; i++) {
-        u128 mean = draw_mean_gap(job, fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps);
+    const uint32_t *from = job->from ? job->from : job->rank;
+    for (uint32_t i = 0; i < (job->from ? job->froms : job->ranks); i++) {
+        u128 mean = draw_mean_gap(job, fabric->port[fabric->endpoint[from[i]].port].rate_bps);
         sum += ((u128)job->until << DRAW_GAP_BITS) / (mean ? mean : 1);
     }
     return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;

@@ -148,21 +148,35 @@ static void generate_random(struct workload *workload, uint32_t instance, const 
     }
 }
 
+/* Where it is in a list; `count` where it is not. */
+static uint32_t position(const uint32_t *list, uint32_t count, uint32_t wanted)
+{
+    uint32_t at = 0;
+
+    while (at < count && list[at] != wanted)
+        at++;
+    return at;
+}
+
+/* Whoever sends draws among those that are sent to, but never itself. */
 static void generate_poisson(struct workload *workload, uint32_t instance, const struct fabric_job *job)
 {
     const struct fabric *fabric = workload->fabric;
+    const uint32_t *from = job->from ? job->from : job->rank, *to = job->receiver ? job->receiver : job->rank;
+    uint32_t froms = job->from ? job->froms : job->ranks, tos = job->receiver ? job->receivers : job->ranks;
     uint32_t qps = job->qps ? job->qps : 1;
 
-    for (uint32_t i = 0; i < job->ranks && job->ranks > 1; i++) {
+    for (uint32_t i = 0; i < froms && job->ranks > 1; i++) {
         struct rng rng = job_rng(workload, instance, STREAM_POISSON | (uint64_t)i << 44);
-        uint64_t rate = fabric->port[fabric->endpoint[job->rank[i]].port].rate_bps;
+        uint64_t rate = fabric->port[fabric->endpoint[from[i]].port].rate_bps;
+        uint32_t self = i < tos && to[i] == from[i] ? i : position(to, tos, from[i]);
         u128 mean = draw_mean_gap(job, rate), at = 0;
         for (uint32_t n = 0; !workload->failed; n++) {
             at += draw_gap(mean, &rng);
             if (at >> DRAW_GAP_BITS > job->until) break;
-            uint32_t dst = (i + 1 + (uint32_t)rng_below(&rng, job->ranks - 1)) % job->ranks;
-            send(workload, instance, job->rank[i], job->rank[dst], n % qps, draw_size(job, &rng),
-                 (ps_t)(at >> DRAW_GAP_BITS));
+            uint32_t dst =
+                self < tos ? (self + 1 + (uint32_t)rng_below(&rng, tos - 1)) % tos : (uint32_t)rng_below(&rng, tos);
+            send(workload, instance, from[i], to[dst], n % qps, draw_size(job, &rng), (ps_t)(at >> DRAW_GAP_BITS));
         }
     }
 }

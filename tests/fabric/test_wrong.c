@@ -152,6 +152,17 @@ static const struct {
      "f.yaml:3:27: error: links.core: this topology has no cores\n"
      "f.yaml:3:45: error: links.site: there is one site; write sites: 2\n"
      "f.yaml:3:63: error: links.storage: there is no storage network in topology\n"},
+    {"the way of a fault that has none", GOOD "faults: [{down: h0, way: in}]\n",
+     "f.yaml:4:21: error: way means nothing to down\n"},
+    {"no way", GOOD "faults: [{drop: h0, every: 2, way: up}]\n",
+     "f.yaml:4:36: error: way: unknown 'up'; write one of both, in, out\n"},
+    {"senders and ranks", GOOD "jobs: [{poisson: {sizes: websearch, load: 10%, until: 1ms, from: [h0]}, ranks: 3}]\n",
+     "f.yaml:4:73: error: ranks: from and to of poisson say who takes part\n"},
+    {"a receiver that sends",
+     GOOD "jobs: [{poisson: {sizes: websearch, load: 10%, until: 1ms, from: [h0, h1], to: [h1]}}]\n",
+     "f.yaml:4:18: error: poisson: the only receiver is among the senders, and would send to itself\n"},
+    {"slow software", GOOD "nics: {software: {post: 1s}}\n",
+     "f.yaml:4:25: error: post: 1s is too large, the most is 1ms\n"},
     {"two thresholds", GOOD "switches: {classes: {rdma: {xoff: 1MB, alpha: 1/4}}}\n",
      "f.yaml:4:29: error: class 'rdma': give alpha or xoff, not both\n"},
     {"a share of a strict class at a layer", GOOD "switches: {classes: {cnp: {share: 10%}}}\n",
@@ -356,7 +367,7 @@ static const struct {
      "f.yaml:4:27: error: ports: 'uplink' is neither a port (3) nor a range (0-7)\n"},
     {"host as a switch", GOOD "devices: {h0: {buffer: 1MB}}\n",
      "f.yaml:4:16: error: unknown key 'buffer' in h0; known are mtu, congestion, ack, timeout, retry, rnr-retry, "
-     "rnr-timer, recovery, reorder, max-read, window, window-packets, latency, receive, pcie, cnp-class, ...\n"},
+     "rnr-timer, recovery, reorder, max-read, window, window-packets, latency, receive, pcie, software, ...\n"},
     {"model word", GOOD "model: hpcc\n", "f.yaml:4:8: error: model: unknown 'hpcc'; did you mean 'hpcc-ns3'?\n"},
     {"stop", GOOD "stop: 10\n", "f.yaml:4:7: error: stop '10': a bare number: write a unit, as in 2us\n"},
     {"job kind", GOOD "jobs:\n  - {allreduc: ring, size: 1MB}\n",

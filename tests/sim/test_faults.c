@@ -163,6 +163,40 @@ static void test_bit_errors(void **state)
     }
 }
 
+static uint64_t lost_at(const struct run *run, uint32_t port)
+{
+    for (uint32_t i = 0; i < run->result.ports; i++)
+        if (run->result.port[i].port == port) return run->result.port[i].lost;
+    return UINT64_MAX;
+}
+
+/* One way of a link: what the named end sends is lost, or what it receives; ACKs and data alike. */
+static void test_ways(void **state)
+{
+    static const struct {
+        const char *fault;
+        bool out, in;
+    } cases[] = {{"{corrupt: h0, share: 5%}", true, true},
+                 {"{corrupt: h0, share: 5%, way: out}", true, false},
+                 {"{corrupt: h0:0, share: 5%, way: in}", false, true},
+                 {"{drop: h0, every: 9, way: in}", false, true},
+                 {"{drop: h0:0, every: 9, way: out}", true, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char more[300];
+        snprintf(more, sizeof(more),
+                 "nics: {mtu: 1024, congestion: none, recovery: selective, timeout: 5}\n"
+                 "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}, {src: h1, dst: h0, size: 1MB}]}]\nfaults: [%s]\n",
+                 cases[i].fault);
+        struct run run = run_with(PAIR, more);
+        assert_int_equal(run.result.state, SIM_DONE);
+        assert_int_equal(lost_at(&run, 0) > 0, cases[i].out);
+        assert_int_equal(lost_at(&run, run.fabric->port[0].peer) > 0, cases[i].in);
+        run_free(&run);
+    }
+}
+
 static void test_flap_and_lanes(void **state)
 {
     (void)state;
@@ -523,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_bit_errors),
         cmocka_unit_test(test_flap_and_lanes),
+        cmocka_unit_test(test_ways),
         cmocka_unit_test(test_reset_has_routes),
         cmocka_unit_test(test_misroutes_overlap),
         cmocka_unit_test(test_cut_off),

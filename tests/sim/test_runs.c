@@ -632,6 +632,55 @@ static void test_cnp_per_nic(void **state)
     assert_in_range(cnps[0] / cnps[1], 4, 12);
 }
 
+/* Software adds what the file says, and no more: to a post, and to seeing a completion. */
+static void test_software(void **state)
+{
+    static const struct {
+        const char *software;
+        ps_t post, poll;
+    } cases[] = {{"{}", 0, 0},
+                 {"{post: 3us}", 3 * PS_US, 0},
+                 {"{poll: 2us}", 0, 2 * PS_US},
+                 {"{post: 60ns, poll: 30ns, clock: 25ns, hop: 1us}", 60 * PS_NS, 30 * PS_NS}};
+    char text[600];
+    ps_t base = 0, next = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 100G}}\n"
+                 "nics: {software: %s}\njobs: [{name: one, flows: [{src: h0, dst: h1, size: 1KB}]}, "
+                 "{name: two, flows: [{src: h1, dst: h0, size: 1KB}], after: one}]\n",
+                 cases[i].software);
+        struct run run = run_text(text, options_of(1, 1));
+        assert_int_equal(run.result.state, SIM_DONE);
+        if (i == 0) base = run.result.flow[0].fct_ps;
+        if (i == 0) next = run.result.flow[1].start;
+        assert_int_equal(run.result.flow[0].fct_ps, base + cases[i].post + cases[i].poll);
+        assert_int_equal(run.result.flow[1].start, next + cases[i].post + cases[i].poll);
+        run_free(&run);
+    }
+}
+
+/* What waits for software is a host's own: any number of threads runs the same. */
+static void test_software_threads(void **state)
+{
+    uint64_t digest = 0;
+
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        struct run run = run_text("rocelab: 1\ntopology: {leaf-spine: {leaves: 4, spines: 2, hosts: 2}}\n"
+                                  "links: {host: {rate: 100G}}\nnics: {software: {post: 60ns, poll: 30ns}}\n"
+                                  "roles: {host: {mtu: 1024}}\ndevices: {h3: {software: {poll: 1us}}}\n"
+                                  "jobs: [{allreduce: ring, size: 1MB}, {incast: 5, size: 100KB}]\n",
+                                  options_of(1, threads));
+        assert_int_equal(run.result.state, SIM_DONE);
+        if (threads > 1) assert_int_equal(run.result.digest, digest);
+        digest = run.result.digest;
+        run_free(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +707,8 @@ int main(void)
         cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_after_nothing),
         cmocka_unit_test(test_slow_line_is_measured),
+        cmocka_unit_test(test_software),
+        cmocka_unit_test(test_software_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

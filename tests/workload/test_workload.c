@@ -187,6 +187,37 @@ static void test_poisson_load(void **state)
     bench_free(&bench);
 }
 
+/* Senders and receivers that are named: all of them take part, nobody else, and nobody sends to itself. */
+static void test_poisson_from_to(void **state)
+{
+    static const struct {
+        const char *who;
+        uint32_t from, to; /* bits of hosts */
+    } cases[] = {
+        {"from: [h0, h1, h2], to: [h2, h3]", 0x7, 0xc}, {"from: [h4]", 0x10, 0xef}, {"to: [h6, h7]", 0xff, 0xc0}};
+    char text[2000];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        uint32_t from = 0, to = 0;
+        snprintf(text, sizeof(text),
+                 SINGLE("8") "  - {poisson: {sizes: [[1KB, 0%%], [2KB, 100%%]], load: 40%%, until: 100us, %s}}\n",
+                 cases[k].who);
+        struct bench bench = bench_of(text, 2);
+        for (uint32_t i = 0; i < workload_transfers(bench.workload); i++) {
+            const struct workload_connection *c =
+                workload_connection(bench.workload, workload_transfer(bench.workload, i)->connection);
+            assert_true(c->src != c->dst);
+            from |= 1u << c->src;
+            to |= 1u << c->dst;
+        }
+        assert_int_equal(from, cases[k].from);
+        assert_int_equal(to, cases[k].to);
+        assert_true(bench_run(&bench));
+        bench_free(&bench);
+    }
+}
+
 /* An estimate that is no less than what is taken, and not far from it. */
 static void test_estimate(void **state)
 {
@@ -217,10 +248,15 @@ static void test_estimate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_permutation),         cmocka_unit_test(test_incast),
-        cmocka_unit_test(test_all_to_all),          cmocka_unit_test(test_flows_and_order_of_jobs),
-        cmocka_unit_test(test_queue_pairs_of_jobs), cmocka_unit_test(test_queue_pairs_of_collectives),
-        cmocka_unit_test(test_poisson_load),        cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_permutation),
+        cmocka_unit_test(test_incast),
+        cmocka_unit_test(test_all_to_all),
+        cmocka_unit_test(test_flows_and_order_of_jobs),
+        cmocka_unit_test(test_queue_pairs_of_jobs),
+        cmocka_unit_test(test_queue_pairs_of_collectives),
+        cmocka_unit_test(test_poisson_load),
+        cmocka_unit_test(test_poisson_from_to),
+        cmocka_unit_test(test_estimate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
