@@ -344,7 +344,10 @@ RULE_FUNCTION(mtu_ends)
         fabric_port_name(fabric, p, name);
         fabric_port_name(fabric, q, other);
         if (!is_switch_port(fabric, q)) {
-            uint32_t need = fabric->nic[fabric->endpoint[q].nic].mtu_bytes + ROCE_OVERHEAD_BYTES;
+            uint32_t payload = fabric->nic[fabric->endpoint[q].nic].mtu_bytes, need = payload + ROCE_OVERHEAD_BYTES;
+            if (payload > ROCE_MTU_MAX)
+                check_find(check, CHECK_WARNING, fabric->port[q].node, q, "mtu",
+                           "%s has an mtu of %u; a RoCE packet carries %u B at most", other, payload, ROCE_MTU_MAX);
             if (mtu < need)
                 check_find(check, CHECK_ERROR, fabric->port[p].node, p, "mtu",
                            "%s takes frames of %u B; packets of %s need %u", name, mtu, other, need);

@@ -13,6 +13,7 @@
 #include "fabric/fabric.h"
 
 #define ROCE_OVERHEAD_BYTES 82 /* Ethernet 14, tag 4, IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4 */
+#define ROCE_MTU_MAX 4096u     /* the largest path MTU that InfiniBand, and so RoCE, has */
 
 /* A finding of the rule that runs, at the place where `path` is said for the port (FABRIC_NONE: for the node; node
  * FABRIC_NONE: in the file). */

@@ -33,6 +33,7 @@ struct cli_verb {
 extern const struct cli_verb cli_verbs[];
 extern const size_t cli_verb_count;
 const struct cli_verb *cli_find_verb(const char *name); /* NULL after a message that names the nearest */
+void cli_list_verbs(FILE *out);
 
 /* "rocelab: ..." on standard error. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);

@@ -36,7 +36,7 @@ static void list_json(FILE *out)
     jout_close(&jout);
 }
 
-static void list_text(FILE *out)
+void cli_list_verbs(FILE *out)
 {
     fputs("Usage: rocelab VERB [OPTIONS] ...\n\nrocelab is a lab for lossless Ethernet (RoCE).\n\nVerbs:\n", out);
     for (size_t i = 0; i < cli_verb_count; i++)
@@ -63,7 +63,7 @@ int verb_help(int argc, char **argv, FILE *out)
         if (common.json)
             list_json(out);
         else
-            list_text(out);
+            cli_list_verbs(out);
         return CLI_DONE;
     }
     verb = cli_find_verb(argv[first]);

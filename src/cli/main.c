@@ -59,7 +59,7 @@ static int run(int argc, char **argv, FILE *out)
     char *name;
 
     if (argc < 2) {
-        cli_error("which verb? 'rocelab help' lists them");
+        cli_list_verbs(stderr);
         return CLI_WRONG;
     }
     name = argv[1];

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES (256 * 1024)
-#define PLAIN_WIDTH 100 /* lines written to a file */
 #define LEAST_WIDTH 40
 
 static int first_error;
@@ -70,7 +69,7 @@ static unsigned width(bool terminal)
     unsigned long asked = columns == NULL ? 0 : strtoul(columns, NULL, 10);
 
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) asked = size.ws_col;
-    if (asked == 0 || asked > 10000) return PLAIN_WIDTH;
+    if (asked == 0 || asked > 10000) return TEXT_WIDTH;
     return asked < LEAST_WIDTH ? LEAST_WIDTH : (unsigned)asked;
 }
 

@@ -266,7 +266,7 @@ static void series_sample(const struct settings *settings, const struct fabric *
     if (series->samples < SERIES_SAMPLES) return;
     char at[TEXT_COUNT];
     cli_error("--series: %u samples by %s of virtual time, and no more are taken; say longer steps", SERIES_SAMPLES,
-              text_ns((series->next - settings->series) / PS_NS, at));
+              text_ps((series->next - settings->series), at));
     series->full = true;
     series->next = PS_NEVER;
 }
@@ -276,8 +276,8 @@ static void draw_progress(const struct sim *sim, uint64_t spent_ns)
     struct sim_progress progress = sim_progress(sim);
     char time[TEXT_COUNT], hops[TEXT_COUNT], speed[TEXT_COUNT];
 
-    fprintf(stderr, "\r%s of virtual time, %s packet-hops, %s/s, %u of %u jobs done\033[K",
-            text_ns(progress.now / PS_NS, time), text_count_short(progress.packet_hops, hops),
+    fprintf(stderr, "\r%s of virtual time, %s packet-hops, %s/s, %u of %u jobs done\033[K", text_ps(progress.now, time),
+            text_count_short(progress.packet_hops, hops),
             text_count_short(progress.packet_hops / (spent_ns / 1000000 + 1) * 1000, speed), progress.jobs_done,
             progress.jobs);
 }
@@ -377,7 +377,7 @@ static int report_run(const struct settings *settings, const struct sim_report *
         char now[TEXT_COUNT];
         fflush(out);
         cli_error("interrupted at %s of virtual time; the report covers what was run until then",
-                  text_ns(report->result->virtual_ps / PS_NS, now));
+                  text_ps(report->result->virtual_ps, now));
         status = CLI_WRONG;
     }
     if (status == CLI_DONE && (report->result->state == SIM_STUCK || report->result->state == SIM_FAILED ||
@@ -532,6 +532,23 @@ static int each(struct settings *settings, const struct fabric *fabric, FILE *ou
     return each_run(&settings->each, fabric, out);
 }
 
+#define VERBS_MTU 4096 /* the largest of ibv_mtu */
+
+/* What is simulated as it is written, and hardly meant. */
+static void say_notes(const struct fabric *fabric)
+{
+    uint32_t largest = 0;
+
+    for (uint32_t i = 0; i < fabric->nics; i++)
+        if (fabric->nic[i].mtu_bytes > largest) largest = fabric->nic[i].mtu_bytes;
+    if (largest > VERBS_MTU)
+        cli_error("note: NICs have an mtu of %u; the largest that verbs have is %d, in frames of up to 9216", largest,
+                  VERBS_MTU);
+    if (fabric->jobs == 0)
+        cli_error("note: %s has no jobs, and nothing is sent; write some, as in jobs: [{incast: 3, size: 1MB}]",
+                  fabric->path);
+}
+
 int verb_sim(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.sim = {.until = PS_NEVER}, .rows = 20, .each = {.at = PS_NEVER, .lasts_ps = PS_NEVER}};
@@ -550,11 +567,13 @@ int verb_sim(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (!one_for_stdout(&settings)) return CLI_WRONG;
+    if (!cli_readable(argv[first])) return CLI_WRONG;
     uint64_t begun = now_ns();
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         return CLI_WRONG;
     }
+    if (!settings.common.quiet) say_notes(fabric);
     cli_catch_stop(1);
     int status = settings.each.what ? each(&settings, fabric, out) : simulate(&settings, fabric, begun, out);
     fabric_free(fabric);

@@ -8,14 +8,30 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "sim/sim.h"
 
 #define FABRIC_MAX_BYTES ((size_t)1 << 30)
 
+bool cli_readable(const char *path)
+{
+    struct stat found;
+
+    if (strcmp(path, "-") == 0) return true;
+    if (stat(path, &found) != 0)
+        cli_error("%s: %s", path, strerror(errno));
+    else if (S_ISDIR(found.st_mode))
+        cli_error("%s: a directory; name the files in it", path);
+    else
+        return true;
+    return false;
+}
+
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length)
 {
+    if (!cli_readable(path)) return false;
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     size_t room = 65536, length = 0, got = 1;
     char *text = in ? malloc(room) : NULL;
@@ -170,8 +186,8 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
         bool fabric = cli_is_fabric(source->read);
         if (!fabric && !config_format_guess(source->read, length) && !begins_with_key(source->read)) {
             cli_error(
-                "%s: neither a fabric file, which begins with `rocelab: 1`, nor a configuration whose kind is plain; "
-                "say it with --from",
+                "%s: neither a fabric file, whose first line is `rocelab: 1`, nor a configuration of a known format; "
+                "name it with --from, as in --from nxos",
                 source->path);
             return false;
         }

@@ -42,6 +42,8 @@ bool cli_links_add(struct cli_links *links, const char *path);
 /* fabric_load_with(), with congestion control judged as the simulator does. */
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
                     struct fabric **ret, struct fabric_errors *errors);
+/* Is it there, and no directory?  False after a message.  "-" is. */
+bool cli_readable(const char *path);
 /* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
 /* Does this text say of itself that it is a fabric file? */

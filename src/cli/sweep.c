@@ -98,6 +98,7 @@ static const struct cli_command command = {
 /* All of a file, terminated; NULL after a message. */
 static char *read_all(const char *path)
 {
+    if (!cli_readable(path)) return NULL;
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     size_t size = 1 << 16, used = 0;
     char *text = file ? malloc(size) : NULL;

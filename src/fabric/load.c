@@ -77,7 +77,7 @@ static bool top_level(struct loader *loader)
     struct field_set set = {top_fields, COUNT_OF(top_fields), loader->fabric};
 
     if (root->type != TREE_MAP || root->count == 0 || strcmp(root->first->key, "rocelab") != 0) {
-        read_error(loader, root->at, "not a fabric file: it begins with 'rocelab: 1'");
+        read_error(loader, root->at, "the first line of a fabric file is 'rocelab: 1'");
         return false;
     }
     return read_map(loader, root, "a fabric file", &set, 1);
@@ -109,6 +109,19 @@ static int verdict(const struct loader *loader)
     return -ENOMEM;
 }
 
+/* pcap in either order of bytes and of either resolution, or pcapng. */
+static bool is_capture(const char *text, size_t length)
+{
+    static const uint32_t begins[] = {0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a};
+    uint32_t begin;
+
+    if (length < sizeof(begin)) return false;
+    memcpy(&begin, text, sizeof(begin));
+    for (uint32_t i = 0; i < COUNT_OF(begins); i++)
+        if (begin == begins[i]) return true;
+    return false;
+}
+
 static int load(struct loader *loader, const char *path, const char *text, const struct fabric_with *with)
 {
     size_t length = text ? strlen(text) : 0;
@@ -124,6 +137,11 @@ static int load(struct loader *loader, const char *path, const char *text, const
         errno = 0;
         text = file_read(loader, path, (struct fabric_at){0, 0}, &length);
         if (!text) return errno > 0 ? -errno : -EIO;
+    }
+    if (is_capture(text, length)) {
+        read_error(loader, (struct fabric_at){0, 0},
+                   "a packet capture, which 'rocelab capture' reads; a fabric file is YAML");
+        return verdict(loader);
     }
     int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
     if (result == 0) result = tree_override(root, with->override, with->overrides, &loader->scratch, loader->errors);

@@ -202,7 +202,7 @@ static int open_source(struct capfile *file, const char *path, char *error)
     struct stat status;
     if (file->fd < 0 || fstat(file->fd, &status) < 0) {
         int rc = -errno;
-        capfile_say(error, "cannot be opened: %s", strerror(-rc));
+        capfile_say(error, "%s", strerror(-rc));
         return rc;
     }
     if (S_ISDIR(status.st_mode)) {

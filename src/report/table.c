@@ -161,6 +161,28 @@ static void line(const struct table *table, FILE *out, const unsigned width[TABL
     fputc('\n', out);
 }
 
+/* On a line that is narrower than usual: columns that have something to say and no room. */
+static void say_left_out(const struct table *table, FILE *out, const struct text_style *style, unsigned indent,
+                         const unsigned width[TABLE_COLUMNS])
+{
+    unsigned natural[TABLE_COLUMNS];
+    char text[512] = "";
+    size_t used = 0;
+
+    if (style->width >= TEXT_WIDTH) return;
+    measure(table, natural);
+    for (unsigned c = 0; c < table->columns; c++) {
+        if (natural[c] == 0 || width[c] > 0 || !table->column[c].title[0] || used >= sizeof text) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                 used ? ", " : "left out: ", table->column[c].title);
+    }
+    if (!used) return;
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%*s", (int)indent, "");
+    text_wrap(out, style, indent, indent, text);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
 void table_print(const struct table *table, FILE *out, const struct text_style *style, unsigned indent)
 {
     unsigned width[TABLE_COLUMNS];
@@ -181,6 +203,7 @@ void table_print(const struct table *table, FILE *out, const struct text_style *
         fprintf(out, "%*s", (int)indent, "");
         line(table, out, width, table->cell + r * table->columns);
     }
+    say_left_out(table, out, style, indent, width);
 }
 
 void table_release(struct table *table)

@@ -190,6 +190,10 @@ class Program(unittest.TestCase):
                              (set(DEFECTS.get(example.name, ())), set(WARNINGS.get(example.name, ()))), example.name)
             self.assertEqual(result.returncode, 1 if example.name in DEFECTS else 0, result.stderr)
 
+    def test_an_mtu_that_verbs_have_not(self):
+        result = self.check(self.path("big.yaml", GOOD + "nics: {mtu: 9000}\n"), status=0)
+        self.assertIn("warning[MTU001]: h0:0 has an mtu of 9000; a RoCE packet carries 4096 B at most", result.stdout)
+
     def test_the_shortest_file_passes(self):
         """As docs/fabric.md has it: a default is no error."""
         page = (SOURCE / "docs" / "fabric.md").read_text(encoding="utf-8")

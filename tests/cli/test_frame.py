@@ -69,7 +69,8 @@ class Frame(Case):
         self.wrong(rocelab("cap"), "did you mean 'capture'?")
         self.wrong(rocelab("zzz"), "unknown verb 'zzz'; 'rocelab help' lists them")
         self.wrong(rocelab("help", "vresion"), "did you mean 'version'?")
-        self.wrong(rocelab(), "which verb?")
+        alone = rocelab()
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (2, "", rocelab("help").stdout))
         self.wrong(rocelab("--jsno"), "the verb comes first")
 
     def test_unknown_option(self):

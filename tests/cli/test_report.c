@@ -42,6 +42,15 @@ static void numbers(void **state)
     assert_string_equal(text_share(1, 1000000, buf), "<0.1%");
     assert_string_equal(text_share(244, 546, buf), "44.7%");
     assert_string_equal(text_share(UINT64_MAX, UINT64_MAX, buf), "100.0%");
+    assert_string_equal(text_fixed(0, 1000, 2, buf), "0.00");
+    assert_string_equal(text_fixed(4538799, 1000000, 2, buf), "4.54");
+    assert_string_equal(text_fixed(4534999, 1000000, 2, buf), "4.53");
+    assert_string_equal(text_fixed(4535000, 1000000, 2, buf), "4.54");
+    assert_string_equal(text_fixed(1309598, 1000, 2, buf), "1309.60");
+    assert_string_equal(text_fixed(9999, 1000, 2, buf), "10.00");
+    assert_string_equal(text_fixed(2, 3, 2, buf), "0.67");
+    assert_string_equal(text_fixed(UINT64_MAX, 1, 1, buf), "18446744073709551615.0");
+    assert_string_equal(text_ps(123900, buf), "124ns");
     assert_string_equal(text_ns(1500, buf), "1.5us");
     assert_string_equal(text_rate(125, 0, buf), "-");
     assert_string_equal(text_rate(125, 1000, buf), "1G");
@@ -122,8 +131,8 @@ static void tables(void **state)
     assert_string_equal(wide, " name                 count  more\n first                    1     x\n"
                               " 2001:db8::1234:5678  1,000      \n");
     assert_string_equal(shorter, " name        count  more\n first           1     x\n 2001..5678  1,000      \n");
-    assert_string_equal(narrow, " name      count\n first         1\n 200..678  1,000\n");
-    assert_string_equal(least, " name\n first\n 200..678\n");
+    assert_string_equal(narrow, " name      count\n first         1\n 200..678  1,000\n left out: more\n");
+    assert_string_equal(least, " name\n first\n 200..678\n left\n out:\n count,\n more\n");
     free(wide);
     free(shorter);
     free(narrow);

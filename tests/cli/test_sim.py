@@ -304,7 +304,7 @@ class Pcap(Sim):
         self.wrong(rocelab("sim", "--pcap", "h0:0=a", "--pcap", "h1:0=a", path, cwd=self.folder), "named for two ports")
         self.wrong(rocelab("sim", "--pcap", "h0:0=-", "--json", path), "both want standard output")
         large = self.fabric(SMALL + "nics: {mtu: 8192}\n", "large.yaml")
-        self.wrong(rocelab("sim", "--pcap", "h0:0=large.pcap", large, cwd=self.folder), "more than 4096 bytes")
+        self.wrong(rocelab("sim", "--quiet", "--pcap", "h0:0=large.pcap", large, cwd=self.folder), "more than 4096 bytes")
         self.assertFalse((self.folder / "large.pcap").exists())
         self.wrong(rocelab("sim", "--json", "--pcap", "h0:0=/dev/full", path, stdout=subprocess.DEVNULL),
                    "/dev/full: No space left on device")
@@ -474,7 +474,7 @@ class Wrong(Sim):
                      "did you mean 'dcqcn/connectx'?")
         self.refused(single + LINKS + "nics: {congestion: {rpg_ai_rat: 5M}}\n" + JOBS, r"5:\d+",
                      "did you mean 'rpg_ai_rate'?")
-        self.refused("", "1:1", "it begins with 'rocelab: 1'")
+        self.refused("", "1:1", "the first line of a fabric file is 'rocelab: 1'")
         self.refused("rocelab: 1\ntopology: {single: {hosts: 5}\n", r"\d+:\d+")
 
     def test_errors_of_every_stage_in_one_round(self):
@@ -497,10 +497,30 @@ class Wrong(Sim):
 
     def test_not_a_file(self):
         for path, words in (("nowhere.yaml", "No such file"), (EXAMPLES, "directory"),
-                            (EXAMPLES / "incast.pcap", "not a text")):
+                            (EXAMPLES / "incast.pcap", "a packet capture, which 'rocelab capture' reads")):
             result = rocelab("sim", path)
             self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1))
             self.assertIn(words, result.stderr)
+
+    def test_one_spelling_of_no_such_file(self):
+        for arguments in (("sim", "nowhere"), ("check", "nowhere"), ("sweep", "nowhere", "--vary", "seed=1"),
+                          ("import", "nowhere"), ("capture", "nowhere"), ("config", "--nos", "eos", "nowhere"),
+                          ("diff", "nowhere", "nowhere")):
+            self.assertEqual(rocelab(*arguments).stderr, "rocelab: nowhere: No such file or directory\n", arguments)
+        for verb in ("sim", "check", "import"):
+            self.assertEqual(rocelab(verb, EXAMPLES).stderr, f"rocelab: {EXAMPLES}: a directory; name the files in it\n", verb)
+
+    def test_notes(self):
+        single = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS
+        result = rocelab("sim", self.fabric(single), cwd=self.folder)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, "^rocelab: note: .*small.yaml has no jobs, and nothing is sent; write some, as in "
+                                        r"jobs: \[\{incast: 3, size: 1MB\}\]\n$")
+        result = rocelab("sim", self.fabric(single + "nics: {mtu: 9000}\n" + JOBS), cwd=self.folder)
+        self.assertEqual(result.stderr, "rocelab: note: NICs have an mtu of 9000; the largest that verbs have is 4096, in frames of "
+                                        "up to 9216\n")
+        result = rocelab("sim", "--quiet", self.fabric(single + "nics: {mtu: 9000}\n"), cwd=self.folder)
+        self.assertEqual(result.stderr, "")
 
     def test_memory(self):
         result = rocelab("sim", "--memory", "1MB", EXAMPLES / "pod64.yaml")
