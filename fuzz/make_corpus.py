@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,cm,cmflow,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -207,6 +207,7 @@ def main():
         store("cm", (mads + made_mads)[:100])
         store("capfile", capture_seeds(picked, tmp))
         store("capture", analysis_seeds(sources))
+        store("cmflow", script_seeds())
         store("nic", script_seeds())
         store("naks", [seed[:len(seed) - i % 16] for i, seed in enumerate(script_seeds())])
         store("live", script_seeds())
