@@ -30,6 +30,7 @@
 #include "base/bytes.h"
 #include "live/environment.h"
 #include "live/live_int.h"
+#include "live/system.h"
 #include "packet/codec.h"
 
 #define RATE_DEFAULT_BPS 100000000000ULL
@@ -52,7 +53,7 @@ static uint64_t read_number(const char *ifname, const char *what)
 static uint32_t read_mtu(const char *ifname)
 {
     struct ifreq request = {.ifr_mtu = 0};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = system_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0) return 1500;
     snprintf(request.ifr_name, sizeof request.ifr_name, "%.15s", ifname);
@@ -261,7 +262,7 @@ int netlink_open(void)
 {
     struct sockaddr_nl address = {.nl_family = AF_NETLINK,
                                   .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    int fd = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
     if (fd < 0) return -1;
     if (bind(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "live/system.h"
 #include "live/wire_priv.h"
 
 #define KEEP_NS 5000000000u
@@ -154,9 +155,9 @@ int neighbours_open(struct neighbours *table, const char *ifname)
     struct ifreq request = {0};
     memset(table, 0, sizeof *table);
     table->ifindex = if_nametoindex(ifname);
-    table->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    table->probe4 = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    table->probe6 = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    table->netlink = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    table->probe4 = system_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    table->probe6 = system_socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (table->netlink < 0 || table->probe4 < 0) return -errno;
     memcpy(request.ifr_name, ifname, strnlen(ifname, sizeof request.ifr_name - 1));
     if (ioctl(table->probe4, SIOCGIFHWADDR, &request) < 0) return -errno;

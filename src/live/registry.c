@@ -46,6 +46,7 @@
 #include "base/check.h"
 #include "live/environment.h"
 #include "live/rendezvous.h"
+#include "live/system.h"
 #include "live/wire.h"
 #include "packet/codec.h"
 
@@ -210,7 +211,7 @@ int registry_socket(struct registry *registry, uint32_t *ret_number)
     int on = 1, bytes = 4 << 20;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     socklen_t name_bytes = sizeof name;
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = system_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     int rc = filter_by_nonce(registry, fd);

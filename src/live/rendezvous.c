@@ -22,6 +22,7 @@
  * What it does not do: look at what is in the memory (registry.c).
  */
 #include "live/rendezvous.h"
+#include "live/system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -178,7 +179,7 @@ static int serve_start(struct rendezvous *self)
 /* The lowest number that is free; none is no error yet: others may have the memory. */
 static int name_take(struct rendezvous *self)
 {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
     for (uint32_t number = 0; number < NAMES; number++) {
         socklen_t name_bytes;
@@ -312,7 +313,7 @@ static int survey(const struct rendezvous *self, struct survey *ret)
         pid_t pid = 0;
         if (number == self->number) continue;
         if (fd < 0) {
-            fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+            fd = system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
             if (fd < 0) {
                 ret->error = -errno;
                 return -1;

@@ -39,6 +39,7 @@
 #include "base/check.h"
 #include "live/neighbour.h"
 #include "live/registry.h"
+#include "live/system.h"
 #include "live/wire_priv.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
@@ -419,7 +420,7 @@ static int sink_open(struct wire_packet_port *port, const struct pkt_addr *local
     bool v4 = addr_is_mapped(local), multicast = addr_is_multicast(local);
     struct sockaddr_storage name;
     socklen_t name_bytes = wire_sockaddr(local, ROCE_PORT, port->ifindex, &name);
-    int on = 1, rc = 0, fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int on = 1, rc = 0, fd = system_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
     setsockopt(fd, SOL_SOCKET, multicast ? SO_REUSEADDR : SO_REUSEPORT, &on, sizeof on);
@@ -519,8 +520,8 @@ static int sockets_open(struct wire_packet_port *port, const char *ifname)
     int rc = neighbours_open(&port->neighbours, ifname);
     if (rc < 0) return wire_fail(wire, rc, "interface %s: %s", ifname, strerror(-rc));
     port->ifindex = port->neighbours.ifindex;
-    port->in = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    port->out = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    port->in = system_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    port->out = system_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (port->in < 0 || port->out < 0)
         return wire_fail(wire, -errno, "the packet wire needs CAP_NET_RAW: %s", strerror(errno));
     if (setsockopt(port->in, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)

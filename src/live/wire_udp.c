@@ -33,6 +33,7 @@
 
 #include "base/check.h"
 #include "live/registry.h"
+#include "live/system.h"
 #include "live/wire_udp.h"
 
 #ifndef UDP_SEGMENT
@@ -377,7 +378,7 @@ static void probe_source(const struct wire_udp *udp, struct udp_address *address
 {
     struct sockaddr_storage to, from = {0};
     socklen_t bytes = wire_sockaddr(&address->addr, udp->port, udp->ifindex, &to), from_bytes = sizeof from;
-    int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = system_socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     address->natural = false;
     if (fd < 0) return;
     if (connect(fd, (struct sockaddr *)&to, bytes) == 0 &&
@@ -471,7 +472,7 @@ static int watch(struct wire_udp *udp, int fd)
 static int receiver_open(struct wire_udp *udp, struct udp_address *address)
 {
     bool v4 = address->net == PKT_NET_IPV4;
-    address->fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    address->fd = system_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (address->fd < 0) return wire_fail(&udp->wire, -errno, "no UDP socket: %s", strerror(errno));
     set(address->fd, SOL_SOCKET, address->multicast ? SO_REUSEADDR : SO_REUSEPORT, 1);
     set_buffer(address->fd, SO_RCVBUF, SO_RCVBUFFORCE, RECEIVE_BYTES);
@@ -557,7 +558,7 @@ static void udp_remove_address(struct wire *wire, const struct pkt_addr *local)
 static int sender_socket(struct wire_udp *udp, int family, uint16_t port)
 {
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = system_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -errno;
     wire_attach(fd, SO_ATTACH_FILTER, drop_all, 1);
     set_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE, SEND_BYTES);
@@ -660,7 +661,7 @@ int wire_udp_open(const struct wire_config *config, struct wire **ret)
     for (unsigned i = 0; i < UDP_BUFFERS; i++)
         udp->buf[i].data = memory + (size_t)i * UDP_BUFFER_BYTES;
     udp->epoll = epoll_create1(EPOLL_CLOEXEC);
-    udp->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    udp->netlink = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (udp->epoll < 0)
         return wire_open_failed(&udp->wire, config, wire_fail(&udp->wire, -errno, "no epoll: %s", strerror(errno)));
     struct sockaddr_nl name = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};

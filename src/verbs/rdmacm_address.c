@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "live/system.h"
 #include "packet/codec.h"
 #include "verbs/rdmacm_int.h"
 
@@ -276,7 +277,7 @@ static int source_of(const struct sockaddr *destination, struct sockaddr_storage
 {
     struct sockaddr_storage to = {.ss_family = destination->sa_family};
     socklen_t bytes = sizeof *ret;
-    int fd = socket(destination->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+    int fd = system_socket(destination->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
 
     if (fd < 0) return -errno;
     memcpy(&to, destination, rdmacm_sockaddr_bytes(destination));

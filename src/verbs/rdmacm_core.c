@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "live/system.h"
 #include "verbs/rdmacm_int.h"
 #include "verbs/verbs_int.h"
 
@@ -308,7 +309,7 @@ int rdmacm_start(void)
     rdmacm.next_port = (uint32_t)(seed >> 32);
     if (rdmacm.wake_fd < 0) rdmacm.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rdmacm.wake_fd < 0) return -errno;
-    rdmacm.netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    rdmacm.netlink_fd = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (rdmacm.netlink_fd >= 0) (void)bind(rdmacm.netlink_fd, (const struct sockaddr *)&address, sizeof address);
     owner = getpid();
     (void)sem_init(&left, 0, 0);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "live/system.h"
 #include "verbs/rsocket_int.h"
 
 #define CLOSE_MS 10000 /* how long closing waits for what was sent */
@@ -54,7 +55,7 @@ struct rs *rs_new(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 static int datagram(int domain, int type, int protocol)
 {
     struct rs *rs;
-    int fd = socket(domain, type, protocol);
+    int fd = system_socket(domain, type, protocol);
 
     if (fd < 0) return -1;
     rs = fd < RS_SOCKETS_MAX ? calloc(1, sizeof *rs) : NULL;

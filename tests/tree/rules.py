@@ -164,6 +164,14 @@ def rule_banned_calls(root):
             yield f"{name(root, path)}:{number}: {call}() is banned: use {BANNED[call]}"
 
 
+def rule_own_sockets(root):
+    """A library preloaded for the program's sockets gets none of the adapter's."""
+    for path in c_files(root, "src"):
+        if room(root, path) in {"live", "verbs"}:
+            for number, call in calls(path, ["socket"]):
+                yield f"{name(root, path)}:{number}: {call}() may be somebody else's: use system_socket"
+
+
 def rule_no_float(root):
     """The core and what it stands on compute in integers: the same digest on every machine."""
     for path in c_files(root, "src"):

@@ -26,6 +26,7 @@ BROKEN = {
         {"src/nic/a.c": SPDX + "double rate;\n"},
         {"src/base/a.c": SPDX + "int x = 1.5 * 2;\n"},
     ],
+    "own_sockets": [{"src/live/a.c": SPDX + "int f(void)\n{\n    return socket(1, 2, 0);\n}\n"}],
     "no_clock": [{"src/switch/a.c": SPDX + "long f(void)\n{\n    return time(0);\n}\n"}],
     "no_allocation": [
         {"src/nic/a.c": SPDX + "void *f(void)\n{\n    return malloc(1);\n}\n"},
