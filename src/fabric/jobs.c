@@ -339,6 +339,10 @@ static void finish_job(struct loader *loader, const struct tree *item, const str
     if (!job->rank && job->kind != FABRIC_JOB_FLOWS && !tree_get(item, "ranks") && !loader->blind)
         ranks_default(loader, job);
     if (job_on_gpus(job)) ranks_place(loader, item, job);
+    const struct tree *qps = tree_get(item, "qps");
+    if (qps && !job_on_gpus(job) && job->kind != FABRIC_JOB_POISSON)
+        read_error(loader, qps->key_at, "qps means nothing to %s: each of its flows has a queue pair of its own",
+                   kind->key);
     if (tree_get(item, "gap") && !tree_get(item, "repeat") && !tree_get(item, "iterations"))
         read_error(loader, tree_get(item, "gap")->key_at, "gap is between repetitions; write repeat, as in repeat: 10");
     if (job->name) return;

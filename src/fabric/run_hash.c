@@ -68,7 +68,7 @@ static uint64_t hash_settings(const struct fabric *fabric, const struct fabric_s
     return HASH(HASH_BEGIN, seen);
 }
 
-static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from)
+static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from, bool faults)
 {
     struct fabric_nic seen;
 
@@ -79,7 +79,7 @@ static uint64_t hash_nic(uint64_t hash, const struct fabric_nic *from)
     seen.nccls = 0;
     seen.pcie_bps = seen.cable_mm = 0;
     seen.cnp_dscp = seen.dcqcn_rp = seen.dcqcn_np = seen.dcbx_willing = seen.dcbx_mode = 0;
-    if (!seen.rx_rate_bps) seen.rx_buffer_bytes = seen.rx_xoff_bytes = seen.rx_xon_bytes = 0;
+    if (!seen.rx_rate_bps && !faults) seen.rx_buffer_bytes = seen.rx_xoff_bytes = seen.rx_xon_bytes = 0;
     seen.software.clock_ps = seen.software.hop_ps = 0; /* of programs; jobs read no clock */
     if (!seen.reorder_packets) seen.reorder_ps = 0;
     hash = hash_text(HASH(hash, seen), from->congestion);
@@ -167,7 +167,7 @@ uint64_t run_hash(struct loader *loader)
     for (uint32_t e = 0; e < fabric->endpoints; e++)
         hash = HASH(hash, fabric->endpoint[e].nic);
     for (uint32_t n = 0; n < fabric->nics; n++)
-        hash = hash_nic(hash, &fabric->nic[n]);
+        hash = hash_nic(hash, &fabric->nic[n], fabric->faults != 0);
     for (uint32_t s = 0; s < fabric->switches; s++)
         hash = hash_switch(hash, &fabric->sw[s]);
     if (!gpus_used(fabric)) return hash;

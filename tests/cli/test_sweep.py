@@ -127,6 +127,13 @@ class Sweep(Case):
                              (2, "", f"rocelab: --vary {path}: this run does not use it: with each of the values the same "
                                      "is simulated\n"))
 
+    def test_a_key_that_a_fault_uses(self):
+        """The same key as above, of a host that becomes a slow receiver."""
+        self.path = self.file("slow.yaml", (POD + "faults: [{receive: h0, rate: 10G}]\n").encode())
+        points = self.points("--vary", "nics.receive.buffer=20KB,2MB")
+        self.assertEqual([p["state"] for p in points], ["done", "done"])
+        self.assertNotEqual(points[0]["pauses"], points[1]["pauses"])
+
     def test_a_key_that_some_points_use(self):
         points = self.points("--vary", "switches.balance=ecmp,flowlet", "--vary", "switches.balance.gap=1us,2us")
         self.assertEqual([p["state"] for p in points], ["done"] * 4)

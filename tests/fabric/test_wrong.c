@@ -171,6 +171,8 @@ static const struct {
      "f.yaml:4:41: error: start: 1us is too small, the least is 4us\n"},
     {"reorder against recovery", GOOD "nics: {reorder: true, recovery: go-back-n}\n",
      "f.yaml:4:33: error: recovery: with reorder it is selective; leave it out, or write selective\n"},
+    {"queue pairs of an incast", GOOD "jobs: [{incast: 2, size: 1KB, qps: 2}]\n",
+     "f.yaml:4:31: error: qps means nothing to incast: each of its flows has a queue pair of its own\n"},
     {"a gap alone", GOOD "jobs: [{incast: 2, size: 1KB, gap: 1ms}]\n",
      "f.yaml:4:31: error: gap is between repetitions; write repeat, as in repeat: 10\n"},
     {"the rate of no link",

@@ -271,7 +271,10 @@ static void job(struct plan *plan, struct rng *rng, bool first)
     const char *in = chance(rng, 60) ? "rdma" : chance(rng, 50) ? "other" : "bulk";
     if (!strcmp(in, "bulk") && (kind == 7 || !plan->lossy_job)) in = "rdma";
     say(plan, ", class: %s", in);
-    if (chance(rng, 30)) say(plan, ", qps: %u", (unsigned)pick(rng, 2, 3));
+    if (chance(rng, 30)) {
+        unsigned qps = (unsigned)pick(rng, 2, 3);
+        if (kind == 6 || kind == 7) say(plan, ", qps: %u", qps); /* the others refuse it */
+    }
     if (chance(rng, 40)) say(plan, ", at: %uus", (unsigned)pick(rng, 0, 30));
     if (kind == 7) say(plan, ", protocol: simple, clear-to-send: %s", chance(rng, 60) ? "true" : "false");
     if (kind == 7 && chance(rng, 40)) say(plan, ", channels: %u", (unsigned)pick(rng, 1, 3));
