@@ -481,6 +481,13 @@ static void test_mark_of_connection(void **state)
     assert_int_equal(seen, UINT32_MAX);
 }
 
+/* From the beginning, for the next case of a test. */
+static void again(void **state)
+{
+    tear_down(state);
+    set_up(state);
+}
+
 static void post_read(uint32_t length)
 {
     struct nic_wr wr = {.wr_id = 1, .verb = NIC_READ, .length = length, .flags = NIC_SIGNALED};
@@ -522,8 +529,7 @@ static void test_read_response_form(void **state)
     };
 
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-        if (i) tear_down(state);
-        set_up(state);
+        if (i) again(state);
         start();
         post_read(answers[i].packets * MTU);
         for (uint32_t k = 0; k < 3 && (k == 0 || answers[i].opcode[k]); k++) {
@@ -541,8 +547,7 @@ static void test_read_response_form(void **state)
 static void test_read_response_again(void **state)
 {
     for (int late = 0; late < 2; late++) {
-        if (late) tear_down(state);
-        set_up(state);
+        if (late) again(state);
         start();
         post_read(4 * MTU);
         give(packet(OPCODE_RC_READ_RESPONSE_FIRST, 0, MTU));
@@ -561,8 +566,7 @@ static void test_read_response_again(void **state)
 static void test_accepts(void **state)
 {
     for (uint32_t accepts = 0; accepts <= 4; accepts++) {
-        if (accepts) tear_down(state);
-        set_up(state);
+        if (accepts) again(state);
         qp_config.accept_reads = accepts;
         start();
         for (uint32_t psn = 0; psn < accepts; psn++)
