@@ -54,6 +54,8 @@
 struct rendezvous {
     struct rendezvous *next;
     char key[17];
+    ino_t space; /* the network namespace that its names are in */
+    uid_t uid;
     unsigned users;
     pid_t pid;
     size_t bytes;
@@ -452,6 +454,13 @@ static void install(void)
     pthread_atfork(NULL, NULL, fork_child);
 }
 
+/* The network namespace of this thread; a process may have been in another before. */
+static ino_t space_now(void)
+{
+    struct stat st;
+    return stat("/proc/thread-self/ns/net", &st) == 0 ? st.st_ino : 0;
+}
+
 static int enter_new(size_t bytes, uint32_t layout, const char *key, struct rendezvous **ret, char *why,
                      size_t why_bytes)
 {
@@ -459,6 +468,8 @@ static int enter_new(size_t bytes, uint32_t layout, const char *key, struct rend
     if (!self) return explain(why, why_bytes, -ENOMEM, "no memory");
     *self = (struct rendezvous){.users = 1,
                                 .pid = getpid(),
+                                .uid = geteuid(),
+                                .space = space_now(),
                                 .bytes = bytes,
                                 .layout = layout,
                                 .number = NUMBERLESS,
@@ -491,7 +502,7 @@ int rendezvous_enter(size_t bytes, uint32_t layout, struct rendezvous **ret, cha
     key_of(key);
     pthread_mutex_lock(&list_lock);
     struct rendezvous *self = list;
-    while (self && strcmp(self->key, key) != 0)
+    while (self && (strcmp(self->key, key) != 0 || self->uid != geteuid() || self->space != space_now()))
         self = self->next;
     if (self)
         self->users++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry: slots given and taken back, however a process ends; listeners; groups; forwarded packets. */
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -325,6 +326,30 @@ static void test_join_fails(void **state)
     registry_leave(first);
 }
 
+/* A process that goes to another network namespace meets others there, not those that it left. */
+static void test_other_namespace(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct registry *before, *after;
+        if (registry_join(&before, NULL, 0) != 0) _exit(1);
+        if (unshare(CLONE_NEWNET) != 0) _exit(NO_USER);
+        if (registry_join(&after, NULL, 0) != 0) _exit(2);
+        bool apart = registry_nonce(before) != registry_nonce(after);
+        registry_leave(after);
+        registry_leave(before);
+        _exit(apart ? 0 : 3);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_USER) {
+        print_message("no network namespace can be made here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 /* A process that was killed while it took a member out leaves the next one twice. */
 static void test_member_twice(void **state)
 {
@@ -381,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_group_order),     cmocka_unit_test(test_forward),
         cmocka_unit_test(test_forward_hostile), cmocka_unit_test(test_fork),
         cmocka_unit_test(test_join_fails),      cmocka_unit_test(test_member_twice),
+        cmocka_unit_test(test_other_namespace),
     };
     return cmocka_run_group_tests(tests, tests_begin, tests_done);
 }
