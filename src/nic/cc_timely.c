@@ -108,7 +108,7 @@ static void update(struct cc *cc, ps_t rtt, uint64_t step)
     int64_t alpha = (int64_t)c->timely_alpha;
 
     t->rtt_diff = (int64_t)(((nic_i128)t->rtt_diff * (MILLION - alpha) + (nic_i128)newest * alpha) / MILLION);
-    nic_i128 gradient = ((nic_i128)t->rtt_diff << 24) / (int64_t)c->timely_min_rtt;
+    nic_i128 gradient = (nic_i128)t->rtt_diff * (1 << 24) / (int64_t)c->timely_min_rtt;
     if (rtt < c->timely_t_low) {
         increase(cc, c->timely_hai_low, step);
     } else if (rtt > c->timely_t_high) {
