@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ static void let_go(struct live *live)
     wire_close(live->wire);
     registry_leave(live->registry);
     close(live->wake_fd);
+    if (live->owed_fd >= 0) close(live->owed_fd);
     if (live->netlink_fd >= 0) close(live->netlink_fd);
 }
 
@@ -241,6 +243,7 @@ static void dismantle(struct live *live)
     if (live->memory) munmap(live->memory, live->memory_bytes);
     peer_release(live);
     if (live->wake_fd >= 0) close(live->wake_fd);
+    if (live->owed_fd >= 0) close(live->owed_fd);
     if (live->mad_fd >= 0) close(live->mad_fd);
     if (live->netlink_fd >= 0) close(live->netlink_fd);
     free(live->path);
@@ -262,7 +265,8 @@ static int assemble(struct live *live, char *why, size_t why_bytes)
     if (error == 0) error = wire_make(live, why, why_bytes);
     if (error < 0) return error;
     live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (live->wake_fd < 0) return -ENOMEM;
+    live->owed_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (live->wake_fd < 0 || live->owed_fd < 0) return -ENOMEM;
     counters_open(live);
     return 0;
 }
@@ -291,7 +295,7 @@ static struct live *live_new(const struct live_device *device)
     pthread_mutex_init(&live->lock, NULL);
     pthread_mutex_init(&live->watch_lock, NULL);
     live->device = *device;
-    live->wake_fd = live->mad_fd = live->netlink_fd = -1;
+    live->wake_fd = live->owed_fd = live->mad_fd = live->netlink_fd = -1;
     live->tx_retry = PS_NEVER;
     live->users = 1;
     return live;

@@ -296,12 +296,15 @@ struct live {
     pthread_t thread;
     bool thread_runs;
     enum thread_state thread_state;
+    bool driven;        /* atomic: a program that waits for events looks after the wire as well */
     bool naps;          /* atomic: it has left the lock to a busy program, and sleeps for a while */
     unsigned lock_left; /* atomic: times that it did */
     unsigned naps_cut;  /* atomic: of them, those that a queue's arming ended */
     bool rings_later;   /* it is at work: events are told when it has let go of the lock */
     unsigned rings;
     struct live_channel *ring[LIVE_RINGS];
+    int owed_fd;     /* a timer for ACKs that such a program is to take along */
+    ps_t owed_until; /* it is set so far */
     int wake_fd, netlink_fd;
 };
 
@@ -447,6 +450,7 @@ void counters_export(struct live *live);
 
 /* thread.c */
 void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */
+void thread_help(struct live *live); /* takes what came, for who was woken by the wire beside the thread */
 int thread_start(struct live *live);
 void thread_stop(struct live *live);
 

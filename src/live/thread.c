@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -233,6 +234,35 @@ static void learn(struct patience *patience, const struct live *live, ps_t last,
     if (patience->now > LINGER_PS) patience->now = LINGER_PS;
 }
 
+/* ACKs ride with what the program posts now that it is awake, or go with its first poll in vain.  If it does neither
+ * the thread sends them: it is not woken for that, since it mostly would be in vain, but a timer is set. */
+static void owe(struct live *live, ps_t now)
+{
+    struct itimerspec limit = {.it_value.tv_nsec = OWED_WOKEN_PS / PS_NS};
+
+    if (now < live->owed_until) return;
+    if (timerfd_settime(live->owed_fd, 0, &limit, NULL) == 0)
+        live->owed_until = now + OWED_WOKEN_PS;
+    else
+        progress_tx(live, now);
+}
+
+void thread_help(struct live *live)
+{
+    ps_t now = live_now();
+
+    progress_rx(live, now);
+    progress_tick(live, now);
+    /* The thread and the caller sleep on a wire that was told that somebody is awake. */
+    if (wire_deadline(live->wire) == 0) live->rx_more = true;
+    bool owes = live->tx_wanted && live->tx_retry == PS_NEVER;
+    if (owes) live->tx_wanted = false;
+    progress_wake(live);
+    if (!owes) return;
+    live->tx_wanted = true;
+    owe(live, now);
+}
+
 /* Waiting for the lock of a program that takes it again and again would slow it down: each time it lets go it would
  * have to wake us, and has it again before we run.  It does what we would do, but for what others hand over.  A
  * program that has armed a queue will sleep. */
@@ -240,8 +270,8 @@ static bool enter(struct live *live, bool hand_over, unsigned *vain)
 {
     bool entered = pthread_mutex_trylock(&live->lock) == 0;
 
-    if (!entered && !shard_many(live) && (!hand_over || ++*vain < VAIN_MOST) &&
-        live_now() < called_at(live) + STEP_PS) {
+    if (!entered && !shard_many(live) && !__atomic_load_n(&live->driven, __ATOMIC_RELAXED) &&
+        (!hand_over || ++*vain < VAIN_MOST) && live_now() < called_at(live) + STEP_PS) {
         __atomic_store_n(&live->naps, true, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&live->lock_left, 1, __ATOMIC_RELAXED);
         if (__atomic_load_n(&live->armed, __ATOMIC_SEQ_CST) == NULL) return false;
@@ -287,9 +317,10 @@ static void *run(void *argument)
         struct pollfd fd[] = {{.fd = live->wake_fd, .events = POLLIN},
                               {.fd = registry_fd(live->registry), .events = POLLIN},
                               {.fd = live->netlink_fd, .events = POLLIN},
-                              {.fd = state == THREAD_STANDS_BACK ? -1 : wire_fd, .events = POLLIN}};
+                              {.fd = state == THREAD_STANDS_BACK ? -1 : wire_fd, .events = POLLIN},
+                              {.fd = live->owed_fd, .events = POLLIN}};
         struct timespec limit = {.tv_sec = (time_t)(sleep / PS_S), .tv_nsec = (long)(sleep % PS_S / PS_NS)};
-        int ready = ppoll(fd, 4, sleep == PS_NEVER ? NULL : &limit, NULL);
+        int ready = ppoll(fd, 5, sleep == PS_NEVER ? NULL : &limit, NULL);
         eventfd_t value;
         hand_over = ready > 0 && fd[1].revents;
         if (last && sleep) {
@@ -297,6 +328,7 @@ static void *run(void *argument)
             last = 0;
         }
         if (ready > 0 && fd[0].revents) (void)eventfd_read(live->wake_fd, &value);
+        if (ready > 0 && fd[4].revents) (void)eventfd_read(live->owed_fd, &value); /* how often it ran out: as much */
         if (ready > 0 && fd[2].revents) {
             if (shard_enter_all(live) < 0) continue;
             netlink_look(live);

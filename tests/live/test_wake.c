@@ -3,9 +3,11 @@
  * What programs that wait for events rely on: a request is done before its answer comes, events come in the order of
  * what they tell of, the thread comes as soon as a queue is armed, and what a wire has kept back wakes it.
  */
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,6 +166,121 @@ static void test_delayed(void **state)
     pair_close(&pair);
 }
 
+struct waiter {
+    struct loop_end *end;
+    pthread_t thread;
+    int answer;
+    bool done; /* atomic */
+};
+
+static void *wait_once(void *argument)
+{
+    struct waiter *waiter = argument;
+    struct live_cq *told;
+    void *app;
+
+    waiter->answer = live_channel_wait(waiter->end->channel, &told, &app);
+    if (waiter->answer == 0) live_cq_ack_events(told, 1);
+    __atomic_store_n(&waiter->done, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void waiter_start(struct waiter *waiter, struct loop_end *end)
+{
+    *waiter = (struct waiter){.end = end, .answer = 1};
+    assert_int_equal(pthread_create(&waiter->thread, NULL, wait_once, waiter), 0);
+    if (shard_many(end->live)) return;
+    for (int look = 0; look < TRIES && !__atomic_load_n(&end->live->driven, __ATOMIC_RELAXED); look++)
+        usleep(100);
+}
+
+static void send_to_1(struct loop_pair *pair)
+{
+    assert_int_equal(pair_recv(&pair->end[1], 1, 0, 64), 0);
+    assert_int_equal(pair_send(pair, 0, (struct nic_wr){.verb = NIC_SEND}, 0, 8, 0), 0);
+}
+
+/* Who is woken neither posts nor polls: the ACK leaves all the same, and not because the sender asks again. */
+static void test_waiter_owes_no_ack(void **state)
+{
+    struct loop_pair pair;
+    struct waiter waiter;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+        waiter_start(&waiter, &pair.end[1]);
+        send_to_1(&pair);
+        pthread_join(waiter.thread, NULL);
+        assert_int_equal(waiter.answer, 0);
+        (void)pair_wait(&pair, 0);
+        assert_int_equal(pair_wait(&pair, 1).wr_id, 1);
+    }
+    /* a few: a machine that has no time for the timer */
+    assert_true(live_counters(pair.end[0].live)->local_ack_timeout_err < 20);
+    pair_close(&pair);
+}
+
+/* As in a read() of the program's own, a thread may be cancelled while it looks after the wire. */
+static void test_waiter_cancelled(void **state)
+{
+    struct loop_pair pair;
+    struct waiter waiter;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    for (int i = 0; i < 40; i++) {
+        waiter_start(&waiter, &pair.end[1]);
+        if (i % 2) send_to_1(&pair); /* the wire may have woken it; not armed, so there is no event */
+        assert_int_equal(pthread_cancel(waiter.thread), 0);
+        pthread_join(waiter.thread, NULL);
+        assert_false(__atomic_load_n(&pair.end[1].live->driven, __ATOMIC_RELAXED));
+        if (i % 2 == 0) continue;
+        (void)pair_wait(&pair, 0);
+        (void)pair_wait(&pair, 1);
+    }
+    pair_close(&pair);
+}
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+/* A signal ends the wait, or does not, as its handler was installed. */
+static void test_waiter_interrupted(void **state)
+{
+    struct loop_pair pair;
+    struct waiter waiter;
+    struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART}, before;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    waiter_start(&waiter, &pair.end[1]);
+    for (int i = 0; i < 20; i++) {
+        pthread_kill(waiter.thread, SIGUSR1);
+        usleep(1000);
+    }
+    assert_false(__atomic_load_n(&waiter.done, __ATOMIC_ACQUIRE));
+    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    send_to_1(&pair);
+    pthread_join(waiter.thread, NULL);
+    assert_int_equal(waiter.answer, 0);
+    action.sa_flags = 0;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    waiter_start(&waiter, &pair.end[1]);
+    while (!__atomic_load_n(&waiter.done, __ATOMIC_ACQUIRE)) {
+        pthread_kill(waiter.thread, SIGUSR1);
+        usleep(1000);
+    }
+    pthread_join(waiter.thread, NULL);
+    assert_int_equal(waiter.answer, -EINTR);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    pair_close(&pair);
+}
+
 static bool namespace_with_port(void)
 {
     char shell[] = "sh", option[] = "-c";
@@ -207,9 +324,15 @@ static void test_packet_wire_to_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_udp),       cmocka_unit_test(test_order_shm),
-        cmocka_unit_test(test_events_in_order), cmocka_unit_test(test_arming_ends_a_nap),
-        cmocka_unit_test(test_delayed),         cmocka_unit_test(test_packet_wire_to_itself),
+        cmocka_unit_test(test_order_udp),
+        cmocka_unit_test(test_order_shm),
+        cmocka_unit_test(test_events_in_order),
+        cmocka_unit_test(test_arming_ends_a_nap),
+        cmocka_unit_test(test_delayed),
+        cmocka_unit_test(test_waiter_owes_no_ack),
+        cmocka_unit_test(test_waiter_cancelled),
+        cmocka_unit_test(test_waiter_interrupted),
+        cmocka_unit_test(test_packet_wire_to_itself),
     };
     return cmocka_run_group_tests(tests, alone_setup, alone_teardown);
 }
