@@ -201,6 +201,13 @@ bool live_environment_frames(void)
     return wire && strcmp(wire, "packet") == 0;
 }
 
+bool live_environment_verbose(void)
+{
+    const char *verbose = getenv("ROCELAB_VERBOSE");
+
+    return verbose && strcmp(verbose, "on") == 0;
+}
+
 bool live_environment_seeded(void)
 {
     const char *seed = getenv("ROCELAB_SEED");

@@ -22,7 +22,7 @@ struct live_environment {
     const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
     uint8_t wire;                                 /* enum live_wire */
     uint8_t recovery;                             /* enum nic_recovery */
-    bool thread;
+    bool thread, verbose;
     bool has_fault;
     uint16_t port;
     uint16_t source_ports;
@@ -41,6 +41,9 @@ int live_environment_read(struct live_environment *ret, char *why, size_t why_by
 
 /* Whether ROCELAB_WIRE names a wire that carries whole Ethernet frames: only there RoCE v1 exists. */
 bool live_environment_frames(void);
+
+/* Whether ROCELAB_VERBOSE is on: for those who have no opened device to ask. */
+bool live_environment_verbose(void);
 
 /* Whether ROCELAB_SEED is set: then numbers that others could guess count from their beginning, the same each time. */
 bool live_environment_seeded(void);

@@ -115,6 +115,7 @@ static void context_ops(struct vcontext *context)
     v->query_device_ex = verbs_query_device_ex;
     v->create_qp_ex = verbs_create_qp_ex;
     v->get_srq_num = verbs_get_srq_num;
+    v->open_xrcd = verbs_open_xrcd;
     v->create_srq_ex = verbs_create_srq_ex;
     v->sz = sizeof *v;
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;

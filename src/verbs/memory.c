@@ -33,7 +33,7 @@ static int access_check(unsigned access)
 {
     access &= ~ACCESS_OPTIONAL;
     if (access & ~(unsigned)ACCESS_KNOWN) return EINVAL;
-    if (access & IBV_ACCESS_ON_DEMAND) return EOPNOTSUPP;
+    if (access & IBV_ACCESS_ON_DEMAND) return verbs_missing(MISSING_PAGING);
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
         return EINVAL;
     return 0;
@@ -113,7 +113,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
     (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-    errno = EOPNOTSUPP;
+    errno = verbs_missing(MISSING_DMABUF);
     return NULL;
 }
 

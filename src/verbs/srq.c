@@ -45,7 +45,7 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 
     (void)context;
     if (!basic || (attr->comp_mask & IBV_SRQ_INIT_ATTR_TM)) {
-        errno = EOPNOTSUPP;
+        errno = verbs_missing(!basic && attr->srq_type == IBV_SRQT_XRC ? MISSING_XRC : MISSING_TAGS);
         return NULL;
     }
     if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd == NULL ||

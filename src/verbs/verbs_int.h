@@ -267,6 +267,11 @@ int verbs_bind_request(struct vqp *qp, struct ibv_mw *mw, uint32_t key, const st
 int verbs_qp_ex_init(struct vqp *qp, uint64_t operations);
 void verbs_qp_ex_release(struct vqp *qp);
 
+/* missing.c: EOPNOTSUPP, and a word about it */
+enum missing { MISSING_XRC, MISSING_QP_TYPE, MISSING_TAGS, MISSING_DMABUF, MISSING_PAGING };
+int verbs_missing(enum missing what);
+struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+
 /* query.c: in units of 100 Mb/s */
 int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret);
 
