@@ -181,6 +181,8 @@ enum nic_state live_qp_state(struct live_qp *);
 void live_qp_psns(struct live_qp *, uint32_t *ret_send, uint32_t *ret_expect);
 /* By number, so that it may be gone: a number that is another one when its peer was heard of meanwhile. */
 uint64_t live_qpn_heard(struct live *, uint32_t qpn);
+/* By number too: messages that find no receive are not refused for a while (rnr_patience_ps of src/nic). */
+void live_qpn_be_patient(struct live *, uint32_t qpn, uint64_t patience_ns);
 uint32_t live_qp_number(const struct live_qp *);
 uint32_t live_qp_send_room(struct live_qp *); /* work requests that can be posted now */
 int live_qp_destroy(struct live_qp *);

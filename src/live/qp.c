@@ -269,6 +269,7 @@ static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint
     if (qp->path && live->path[qp->path].users) live->path[qp->path].users--;
     qp->path = 0;
     qp->config.remote = 0;
+    qp->config.rnr_patience_ps = 0;
 }
 
 static int change_path(struct live_qp *qp, const struct live_path *path)
@@ -349,6 +350,20 @@ uint64_t live_qpn_heard(struct live *live, uint32_t qpn)
     }
     shard_leave_all(live);
     return heard;
+}
+
+void live_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
+{
+    if (shard_enter_all(live) < 0) return;
+    for (unsigned i = 0; i < live->shards; i++) {
+        struct live *shard = live->shard[i];
+        struct nic_qp *nic = shard ? nic_qp_find(shard->nic, qpn) : NULL;
+        if (nic == NULL) continue;
+        struct live_qp *qp = nic_qp_app(nic);
+        qp->config.rnr_patience_ps = (ps_t)patience_ns * PS_NS;
+        (void)nic_qp_update(shard->nic, nic, &qp->config, NIC_SET_RNR_PATIENCE, live_now(), &shard->io);
+    }
+    shard_leave_all(live);
 }
 
 uint32_t live_qp_number(const struct live_qp *qp)

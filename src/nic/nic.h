@@ -207,6 +207,7 @@ struct nic_qp_config {
     void *selective;         /* nic_selective_bytes(selective_size), zeroed, 8-aligned: for NIC_SELECTIVE */
     uint32_t selective_size; /* packets that may be missing, sent and kept: a power of two, 64 or more */
     uint32_t reorder_window; /* NIC_SELECTIVE: a gap is no loss until a packet comes this far ahead of it ... */
+    ps_t rnr_patience_ps;    /* RC: a message without a receive is not refused before; 0: at once */
     ps_t reorder_ps;         /* ... or it is this old: more than a round trip.  0: a gap is a loss at once */
     bool born_reset;         /* created in NIC_RESET, not connected: nic_qp_connect() follows */
     void *app;               /* the owner's */
@@ -365,6 +366,7 @@ int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_confi
 #define NIC_SET_MAX_READ (1u << 7)
 #define NIC_SET_SEND_PSN (1u << 8)
 #define NIC_SET_PD (1u << 9)
+#define NIC_SET_RNR_PATIENCE (1u << 10)
 int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, uint32_t mask, ps_t now,
                   struct nic_io *io);
 /* A receive that was taken from its queue and is not completed; false: none. */

@@ -178,6 +178,8 @@ struct nic_qp {
     ps_t waited_ps;                        /* in timeouts, since something was last acknowledged */
     uint8_t adaptive_each, adaptive_count; /* timeouts of one length, and so far */
     /* what a connection in order never touches */
+    ps_t patience_ps, patience_until, patience_at; /* patience.c; PS_NEVER: nobody waits */
+    uint32_t patience_psn;
     uint32_t locals;    /* work requests of the queue that end without a packet: local.c */
     uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
     bool drain_told;
@@ -450,7 +452,10 @@ void responder_also(struct nic *nic, struct nic_qp *qp, uint32_t psn, bool marke
 /* reorder.c */
 /* After a gap; id PKT_NONE: it could not be kept. */
 void reorder_arrived(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, ps_t now, struct nic_io *io);
-void reorder_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* gap_at */
+/* A message found no receive.  True: it is not refused yet, and to be dropped. */
+bool patience_begin(struct nic *nic, struct nic_qp *qp, ps_t now);
+void patience_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* patience_at */
+void reorder_due(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);  /* gap_at */
 
 /* responder_read.c */
 enum verdict responder_accept(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io);

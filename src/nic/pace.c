@@ -219,6 +219,7 @@ static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->rto_at <= now) requester_timeout(nic, qp, now, io);
     if (qp->cnp_due <= now) notify_due(nic, qp, now, io);
     if (qp->selective && qp->selective->gap_at <= now) reorder_due(nic, qp, now, io);
+    if (qp->patience_at <= now) patience_due(nic, qp, now, io);
     if (qp->cc.deadline <= now) {
         cc_on_timer(&qp->cc, now);
         if (!QP_CHECK(nic, qp, qp->cc.deadline > now)) qp->cc.deadline = PS_NEVER;
@@ -228,6 +229,7 @@ static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->rnr_wait && qp->rnr_at < next) next = qp->rnr_at;
     if (qp->cnp_due < next) next = qp->cnp_due;
     if (qp->selective && qp->selective->gap_at < next) next = qp->selective->gap_at;
+    if (qp->patience_at < next) next = qp->patience_at;
     if (next != PS_NEVER) timer_arm(nic, qp, next);
 }
 

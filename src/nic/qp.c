@@ -235,12 +235,13 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->mark = request_mark(config->send_psn, config->remote_qp);
     qp->peer_mark = request_mark(config->expect_psn, qp->qpn);
     timeout_take(qp, config);
-    qp->rto_at = qp->rnr_at = qp->cnp_due = PS_NEVER;
+    qp->rto_at = qp->rnr_at = qp->cnp_due = qp->patience_at = qp->patience_until = PS_NEVER;
     qp->window = config->window_packets ? config->window_packets : NIC_WINDOW_MAX;
     qp->max_read = config->max_read;
     qp->retry = qp->retry_left = config->retry;
     qp->rnr_retry = qp->rnr_left = config->rnr_retry;
     qp->min_rnr_timer = config->min_rnr_timer;
+    qp->patience_ps = config->rnr_patience_ps;
     qp->access = config->access;
     qp->naks = 0;
     qp->repeats = config->recovery == NIC_SELECTIVE && !own->keeps_payload;
@@ -319,7 +320,7 @@ static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     heap_remove(nic, HEAP_PACE, qp);
     heap_remove(nic, HEAP_TIMER, qp);
     qp->sched = SCHED_IDLE;
-    qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = PS_NEVER;
+    qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = qp->patience_at = qp->patience_until = PS_NEVER;
     nic->helds -= qp->held;
     qp->rnr_wait = qp->held = false;
     qp->trail = false;
@@ -521,6 +522,7 @@ int nic_qp_update(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config
     if (mask & NIC_SET_RETRY) qp->retry = qp->retry_left = config->retry;
     if (mask & NIC_SET_RNR_RETRY) qp->rnr_retry = qp->rnr_left = config->rnr_retry;
     if (mask & NIC_SET_MIN_RNR) qp->min_rnr_timer = config->min_rnr_timer;
+    if (mask & NIC_SET_RNR_PATIENCE) qp->patience_ps = config->rnr_patience_ps;
     if (mask & NIC_SET_ACCESS) qp->access = config->access;
     if (mask & NIC_SET_QKEY) qp->qkey = config->qkey;
     if (mask & NIC_SET_MAX_READ) qp->max_read = config->max_read;

@@ -312,7 +312,7 @@ enum verdict responder_execute(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_
     return finish_message(nic, qp, p, info, io);
 }
 
-static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict verdict, struct nic_io *io)
+static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict verdict, ps_t now, struct nic_io *io)
 {
     static const uint8_t code_of[] = {[REFUSED_INVALID] = NAK_INVALID_REQUEST,
                                       [REFUSED_ACCESS] = NAK_REMOTE_ACCESS,
@@ -325,7 +325,6 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
     }
     if (verdict == REFUSED_RNR) {
         nic->counters.out_of_buffer++;
-        nic->counters.tx_nak_rnr++;
         nic->counters.drop[NIC_DROP_rnr]++;
         answer.syndrome = (uint8_t)(AETH_SYNDROME_RNR | qp->min_rnr_timer);
         if (qp->recovery == NIC_GO_BACK_0 && qp->rx_verb != RX_NONE) {
@@ -334,6 +333,11 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
         }
         qp->nak_sent = true; /* silence until it is tried again */
         qp->nak_next = PS_NEVER;
+        if (patience_begin(nic, qp, now)) {
+            pktpool_put(io->pool, id);
+            return;
+        }
+        nic->counters.tx_nak_rnr++;
         responder_answer(nic, qp, id, &answer, io);
         return;
     }
@@ -355,7 +359,7 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
 void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io)
 {
     if (io->pool->hot[id].psn == (qp->epsn & PSN_MASK) && !qp->failing)
-        refuse(nic, qp, id, REFUSED_INVALID, io);
+        refuse(nic, qp, id, REFUSED_INVALID, 0, io); /* when does not matter to it */
     else
         drop(nic, id, NIC_DROP_wrong_kind, io);
 }
@@ -481,7 +485,7 @@ static void in_order(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, str
     enum verdict verdict = responder_execute(nic, qp, id, now, io);
 
     if (__builtin_expect(verdict > DONE_RESPONSE, 0)) {
-        refuse(nic, qp, id, verdict, io);
+        refuse(nic, qp, id, verdict, now, io);
         return;
     }
     qp->nak_sent = false;
@@ -553,7 +557,7 @@ static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
         pkt_t kept = take_kept(qp, io);
         if (kept == PKT_NONE) break;
         if (!placed_right(qp, &io->pool->hot[kept])) {
-            refuse(nic, qp, kept, REFUSED_INVALID, io);
+            refuse(nic, qp, kept, REFUSED_INVALID, now, io);
             break;
         }
         uint8_t kind = io->place.kind;

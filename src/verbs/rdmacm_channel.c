@@ -131,6 +131,7 @@ static void complete_connection(struct revent *event)
     pthread_mutex_lock(&rdmacm.lock);
     if (error == 0) error = id->conn == NULL ? -EINVAL : cm_establish(id->conn, rdmacm_now_ns());
     if (error == 0) rdmacm_peer_connected(id);
+    if (error == 0) rdmacm_be_patient(id);
     if (error < 0 && id->conn != NULL) (void)cm_reject(id->conn, CM_REJECT_CONSUMER, NULL, 0, rdmacm_now_ns());
     rdmacm_flush();
     pthread_mutex_unlock(&rdmacm.lock);

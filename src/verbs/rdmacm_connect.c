@@ -16,6 +16,7 @@
 #define LID_PERMISSIVE 0xffff
 #define RATE_100G 16 /* IBV_RATE_100_GBPS */
 #define ACK_DELAY 15
+#define RNR_PATIENCE_NS 500000000u
 
 static uint64_t guid_of(const struct rid *id)
 {
@@ -166,6 +167,16 @@ static void fill_reply(const struct rid *id, const struct rdma_conn_param *param
     msg->rnr_retry_count = param == NULL || param->rnr_retry_count > 7 ? 7 : param->rnr_retry_count;
 }
 
+/* What we tell the peer is how often its queue pair may be refused for want of a receive.  Where that is never, the
+ * first refusal ends the connection: receives may come late then, by as much as a busy machine makes them. */
+void rdmacm_be_patient(const struct rid *id)
+{
+    const struct cm_msg *told = id->active ? cm_conn_request(id->conn) : cm_conn_reply(id->conn);
+
+    if (id->pub.qp_type != IBV_QPT_RC || told->rnr_retry_count > 0) return;
+    live_qpn_be_patient(id->device->live, cm_conn_qpn(id->conn), RNR_PATIENCE_NS);
+}
+
 static void leave_backlog(struct rid *id)
 {
     if (id->listener != NULL) id->listener->waiting--;
@@ -191,6 +202,7 @@ int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
     pthread_mutex_lock(&rdmacm.lock);
     leave_backlog(id);
     error = cm_accept(id->conn, &msg, rdmacm_now_ns());
+    if (error == 0 && !sidr) rdmacm_be_patient(id); /* before the REP leaves */
     rdmacm_flush();
     pthread_mutex_unlock(&rdmacm.lock);
     if (error < 0) {
@@ -234,6 +246,7 @@ int rdma_establish(struct rdma_cm_id *pub)
     pthread_mutex_lock(&rdmacm.lock);
     error = id->conn == NULL ? -EINVAL : cm_establish(id->conn, rdmacm_now_ns());
     if (error == 0) rdmacm_peer_connected(id);
+    if (error == 0) rdmacm_be_patient(id);
     if (error == 0) rdmacm_flush();
     pthread_mutex_unlock(&rdmacm.lock);
     return error < 0 ? rdmacm_fail(-error) : 0;

@@ -144,6 +144,9 @@ struct rid *rdmacm_id_new(struct rdma_event_channel *channel, void *context, enu
                           enum ibv_qp_type type); /* locked */
 void rdmacm_id_free(struct rid *id);              /* locked */
 
+/* rdmacm_connect.c; locked */
+void rdmacm_be_patient(const struct rid *id);
+
 /* rdmacm_peers.c; locked */
 void rdmacm_peer_connected(struct rid *id); /* the id is connected: is its peer of this machine? */
 void rdmacm_peer_forget(struct rid *id);

@@ -320,6 +320,37 @@ static void test_refusal_behind_response(void **state)
     assert_int_equal(nic_counters(pair.nic[0])->retransmitted_packets, 1);
 }
 
+/* A requester without RNR retries.  Its message is not refused while there is patience: a receive that comes meanwhile
+ * is in time, and without one the refusal comes at last. */
+static void test_patience(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++)
+        for (int recovery = 0; recovery < 2 - late; recovery++) { /* selective repeat keeps what is never asked for */
+            struct nic_qp_config config = pair_qp_config();
+
+            if (connected) pair_disconnect(&pair, end);
+            pair_release(&pair);
+            pair_init_default(&pair, 4, 1);
+            config.recovery = recovery ? NIC_SELECTIVE : NIC_GO_BACK_N;
+            config.rnr_retry = 0;
+            config.timeout = 14; /* 67 ms */
+            config.rnr_patience_ps = 100 * PS_MS;
+            rig_connect(&config);
+            for (uint64_t i = 1; i <= 3; i++)
+                pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = i, .verb = NIC_SEND, .length = 5000, .flags = 1});
+            pair_run(&pair, 30 * PS_MS);
+            assert_int_equal(nic_counters(pair.nic[1])->tx_nak_rnr, 0);
+            for (uint64_t i = 4; i <= 6 && !late; i++)
+                pair_recv(&pair, 1, &end[1], i, 5000);
+            pair_run(&pair, PS_NEVER);
+            assert_int_equal(nic_counters(pair.nic[1])->tx_nak_rnr, late);
+            expect_cqe(&end[0].send_cq, 1, late ? NIC_RNR_RETRY_EXC_ERR : NIC_SUCCESS);
+            for (uint64_t i = 2; i <= 3; i++)
+                expect_cqe(&end[0].send_cq, i, late ? NIC_WR_FLUSH_ERR : NIC_SUCCESS);
+        }
+}
+
 static void post(uint64_t wr_id, uint8_t verb, uint64_t length)
 {
     pair_send(&pair, 0, &end[0],
@@ -553,6 +584,7 @@ int main(void)
         T(test_ack_behind_response),
         T(test_ack_class_with_reads),
         T(test_refusal_behind_response),
+        T(test_patience),
         T(test_dropped_behind_refusal),
         T(test_dropped_and_gap_filled),
         T(test_srq),

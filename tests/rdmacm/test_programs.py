@@ -236,6 +236,20 @@ class Others(unittest.TestCase):
                 options = ["-R", "-n", "100", *more]
                 pair(self, [program, *options], [program, *options, "127.0.0.1"])
 
+    def test_fio_send(self):
+        """Its queue pairs survive no RNR NAK, and a receiver without a core posts late."""
+        job = ["fio", "--ioengine=rdma", "--port=7501", "--bs=64k", "--size=20m", "--iodepth=16"]
+        said, _ = pair(self, [*job, "--name=server", "--rw=read"],
+                       [*job, "--name=client", "--rw=write", "--hostname=127.0.0.1", "--verb=send"])
+        self.assertNotIn("completion status", said)
+
+    def test_what_is_missing_is_named(self):
+        need("ibv_xsrq_pingpong")
+        process = subprocess.run(command(["ibv_xsrq_pingpong"]), env=environment(ROCELAB_VERBOSE="on", **own),
+                                 capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(process.stderr.count("rocelab: XRC"), 1, process.stderr)
+
     def test_libfabric(self):
         options = ["-p", "verbs", "-e", "msg", "-I", "50", "-S", "4096"]
         pair(self, ["fi_pingpong", *options], ["fi_pingpong", *options, "127.0.0.1"])
