@@ -14,7 +14,7 @@
 #include "workload/coll.h"
 #include "workload/program.h"
 
-#define COLL_SLOTS 8 /* messages a pipe holds: NCCL's steps */
+#define COLL_SLOTS 8 /* messages a pipe holds at most: NCCL's steps */
 #define COLL_SLICES 2
 #define COLL_MESSAGES_MAX (1u << 31) /* a rank sends in a channel */
 #define COLL_CTS_BYTES 64            /* what a receiver writes when a slot is free: address, size, key, tag */
@@ -25,6 +25,7 @@ struct coll_plan {
     uint64_t channel_bytes, chunk_bytes, loops;
     uint32_t slices;
     uint8_t protocol;
+    uint8_t slots;                       /* messages of it that a pipe holds */
     uint32_t wire_bytes[2][COLL_SLICES]; /* of a message, flags included: [last loop][slice] */
     ps_t net_ps;                         /* from a message's arrival to its use: what proxy, flush and flags take */
     ps_t gpu_ps;                         /* latency of a hop within the host */
@@ -122,6 +123,7 @@ struct pipe_out {        /* the sending host's */
     uint32_t next;  /* in a list of who waits to post */
     uint32_t parts; /* into part[]: completions a queue pair, where there is more than one */
     uint8_t qps, flags, fan;
+    uint8_t slots; /* of the operation that it last sent for */
     bool queued, link_waits;
     uint32_t started; /* of produced, on the link */
     ps_t link_free;
@@ -171,7 +173,7 @@ void coll_plan_make(const struct program *program, const struct comm *comm, cons
                     const struct fabric *fabric, struct coll_plan *ret);
 ps_t coll_net_ps(uint32_t protocol, bool tree);
 ps_t coll_gpu_ps(uint32_t protocol, const struct fabric *fabric);
-uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config);
+uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric);
 
 /* graph.c */
 int graph_find(struct workload *workload, uint32_t comm, const struct program *program, uint32_t channels,
@@ -199,8 +201,8 @@ void segment_done(struct workload *workload, uint32_t segment, uint32_t p, ps_t 
 void segment_leaves(struct workload *workload, uint32_t segment, ps_t now, struct workload_out *out);
 
 /* pipe.c */
-void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, uint8_t protocol, ps_t now,
-                  struct workload_out *out);
+void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, const struct coll_plan *plan,
+                  ps_t now, struct workload_out *out);
 void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct workload_out *out);
 void pipe_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t pipe, ps_t now,
                struct workload_out *out);

@@ -286,7 +286,7 @@ int coll_create(struct workload *workload, uint32_t comm_index, const struct col
         *ret_coll = i;
         return 0;
     }
-    uint32_t channels = coll_plan_channels(comm, &op.config);
+    uint32_t channels = coll_plan_channels(comm, &op.config, workload->fabric);
     struct program_shape shape = {.ranks = comm->ranks,
                                   .hosts = comm->hosts,
                                   .channels = channels,

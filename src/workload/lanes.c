@@ -3,8 +3,8 @@
  * Lanes: a rank's program in a channel, step by step.
  *
  * A step happens when all it receives is there and all it sends to have room; it takes no time (docs/collectives.md).
- * Where senders are admitted, a lane clears the messages of its next COLL_SLOTS steps, in order, whoever they come
- * from: that is what bounds what a receiver has coming.
+ * Where senders are admitted, a lane clears the messages of as many steps ahead as a pipe has slots, in order, whoever
+ * they come from: that is what bounds what a receiver has coming.
  */
 #include "base/check.h"
 #include "workload/workload_int.h"
@@ -32,7 +32,7 @@ static void clear_ahead(struct workload *workload, uint32_t host, struct coll_la
     const uint32_t *in = &graph->in[graph->in_first[seat_of(graph, lane)]];
     struct program_step step;
 
-    for (; lane->granted < lane->steps && lane->granted < lane->step + COLL_SLOTS; lane->granted++) {
+    for (; lane->granted < lane->steps && lane->granted < lane->step + op->plan.slots; lane->granted++) {
         program_step(&op->program, lane->pos, lane->channel, lane->number, lane->granted, &step);
         for (uint32_t i = step.in; i < step.in + step.ins; i++) {
             struct pipe_in *from = &workload->coll.in[in[i]];
@@ -44,13 +44,13 @@ static void clear_ahead(struct workload *workload, uint32_t host, struct coll_la
 }
 
 static bool step_ready(const struct workload *workload, const struct program_step *step, const uint32_t *in,
-                       const uint32_t *to)
+                       const uint32_t *to, uint32_t slots)
 {
     for (uint32_t i = step->in; i < step->in + step->ins; i++)
         if (workload->coll.in[in[i]].arrived == workload->coll.in[in[i]].consumed) return false;
     for (uint32_t i = step->out; i < step->out + step->outs; i++) {
         const struct pipe_out *pipe = &workload->coll.out[to[i]];
-        if (pipe->produced - pipe->completed == COLL_SLOTS) return false;
+        if (pipe->produced - pipe->completed >= slots) return false;
     }
     return true;
 }
@@ -81,7 +81,7 @@ static void do_step(struct workload *workload, uint32_t host, const struct coll_
     for (uint32_t i = step->in; i < step->in + step->ins; i++)
         take(workload, host, in[i]);
     for (uint32_t i = step->out + step->outs; i-- > step->out;) /* the first of a multicast goes last: it takes all */
-        pipe_produce(workload, host, to[i], bytes, op->plan.protocol, now, out);
+        pipe_produce(workload, host, to[i], bytes, &op->plan, now, out);
 }
 
 void lane_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t now, struct workload_out *out)
@@ -101,7 +101,7 @@ void lane_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t
             program_step(&op->program, lane->pos, lane->channel, lane->number, lane->step, &lane->next);
             lane->ready = true;
         }
-        if (!step_ready(workload, &lane->next, in, to)) return;
+        if (!step_ready(workload, &lane->next, in, to, op->plan.slots)) return;
         do_step(workload, host, lane, op, graph, now, out);
         lane->ready = false;
         lane->step++;

@@ -148,12 +148,13 @@ static void link_next(struct workload *workload, uint32_t host, uint32_t pipe, p
     host_event(workload, host, to->link_free, EVENT_ID(EVENT_LINK, 0, pipe));
 }
 
-void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, uint8_t protocol, ps_t now,
-                  struct workload_out *out)
+void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, const struct coll_plan *plan,
+                  ps_t now, struct workload_out *out)
 {
     struct pipe_out *to = &workload->coll.out[pipe];
 
-    to->message[to->produced++ % COLL_SLOTS] = bytes | (uint32_t)protocol << 30;
+    to->slots = plan->slots;
+    to->message[to->produced++ % COLL_SLOTS] = bytes | (uint32_t)plan->protocol << 30;
     if (to->flags & PIPE_FOLLOWS) return; /* goes with the first of its multicast */
     if (!(to->flags & PIPE_NETWORK) || to->flags & PIPE_VIA) {
         link_next(workload, host, pipe, now);
@@ -201,7 +202,7 @@ void pipe_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_
     }
     if (clears) return;
     if (to->qps > 1 && !part_through(workload, to->parts, to->qps, connection->part, to->completed)) return;
-    bool was_full = to->produced - to->completed == COLL_SLOTS;
+    bool was_full = to->produced - to->completed >= to->slots;
     to->completed++;
     if (was_full) wake(workload, host, to->owner, now, out); /* else nobody waits for a slot */
 }
@@ -219,7 +220,7 @@ static void breaks(struct workload *workload, uint32_t pipe, ps_t now)
     }
 }
 
-/* Whoever waits in line for the connection would wait for ever: jobs share connections. */
+/* Whoever waits in line for the connection would wait for ever: a communicator's pipes share connections. */
 void pipe_failed(struct workload *workload, uint32_t index, uint32_t pipe, ps_t now)
 {
     struct workload_connection *connection = &workload->connection[index];

@@ -2,12 +2,17 @@
 /*
  * How a buffer is cut: channels, loops, chunks, slices, and what a protocol makes of a message.
  *
- * NCCL's values: a buffer of 4 MiB in 8 steps, so a step of 512 KiB.  A ring's chunk is a step here, where NCCL's is
- * four (docs/collectives.md says what that changes), and is sent in two slices, none smaller than a 32nd of a full one;
- * a tree's chunk is a step, halved while the buffer has fewer than 8 (4, 1) chunks a level of the tree, not below 128
- * (64, 32) KiB; pairs of ranks send 128 KiB at a time.  NVLS runs 16 channels, each with a chunk of 128 KiB for every
- * GPU of a host, less for buffers of few such rounds and, with a tree, for four hosts or more.  LL has buffers of
- * 512 KiB of which half is flags, LL128 has 120 bytes of data in a line of 128, and both send a chunk in one piece.
+ * NCCL's values (2.21: computeCollChunkInfo() and getChannnelThreadInfo() of its src/enqueue.cc, src/graph/connect.cc):
+ * a buffer of 4 MiB in 8 steps, so a step of 512 KiB.  A ring's chunk is four steps and is sent in two slices of two
+ * steps, none smaller than a 32nd of a full one, so four slices are under way; of Broadcast and Reduce it is one step
+ * in one piece, as it is in a tree.  Pairs of ranks send 128 KiB at a time.  NVLS runs 16 channels, each with a chunk
+ * of 128 KiB for every GPU of a host, less for buffers of few such rounds and, with a tree, for four hosts or more.  LL
+ * has buffers of 512 KiB of which half is flags, LL128 of 4.7 MiB with 120 bytes of data in a line of 128; both send a
+ * chunk of one step in one piece, which LL128's trees halve where the buffer has few of them.
+ *
+ * Rings and trees have two channels for each that the search found, here one an adapter; four from Hopper on where that
+ * is a port of 400G and there are fewer than 16.  A small buffer takes as many as have work for all of a channel's
+ * threads.
  *
  * What software takes for a hop between hosts (proxy, flush, flags; none of it is simulated) is what NCCL's tuning
  * model has for the hop, less what the network takes for a small message.
@@ -21,9 +26,13 @@
 #define NVLS_LEAST 16384u /* NCCL's smallest chunk; a channel more than that fills would only cost events */
 #define NVLS_CHANNELS 16  /* on Hopper */
 #define LL_BYTES 32768u
-#define LL128_BYTES (STEP_BYTES / 128 * 120)
-#define SLICE_LEAST 32          /* a slice is at least this part of a full one */
-#define MESSAGE_MOST (1u << 29) /* a pipe has 30 bits for what is on the wire; LL doubles it */
+#define LL128_BYTES (120u * 640 * 8 / 128 * 120) /* elements a thread, threads, bytes of one */
+#define RING_STEPS 4                             /* of a chunk, where ranks have parts of their own; half in a slice */
+#define SLICE_LEAST 32                           /* a slice is at least this part of a full one */
+#define CHANNELS_MOST 32
+#define CHANNELS_ENOUGH 16           /* fewer are doubled once more for fast adapters */
+#define FAST_NIC_BPS 375000000000ull /* of which the search finds more than 45 GB/s */
+#define MESSAGE_MOST (1u << 29)      /* a pipe has 30 bits for what is on the wire; LL doubles it */
 #define PAIR_CHANNELS 4
 #define RAIL_CHANNELS 4
 
@@ -54,6 +63,11 @@ static bool is_nvls(uint8_t algorithm)
     return algorithm == FABRIC_ALGORITHM_NVLS || algorithm == FABRIC_ALGORITHM_NVLS_TREE;
 }
 
+static bool is_ring(const struct program *program)
+{
+    return program->algorithm <= FABRIC_ALGORITHM_RING;
+}
+
 /* At least one, or two for the two trees. */
 static uint32_t nvls_channels(const struct comm *comm, const struct coll_config *config, uint32_t at_least)
 {
@@ -63,15 +77,36 @@ static uint32_t nvls_channels(const struct comm *comm, const struct coll_config 
     return channels > at_least ? (uint32_t)channels : at_least;
 }
 
-uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config)
+/* What a channel of rings and trees must have to do, bytes of the buffer: threads times bytes for each. */
+static uint64_t channel_least(const struct comm *comm, const struct coll_config *config)
+{
+    bool ring = config->algorithm != FABRIC_ALGORITHM_TREE;
+
+    if (config->protocol == FABRIC_PROTOCOL_LL) return 512 * 8 * (uint64_t)(ring ? comm->ranks : 1);
+    return config->protocol == FABRIC_PROTOCOL_LL128 ? 640 * 8 : 512 * 64;
+}
+
+static uint32_t ring_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric)
+{
+    uint32_t nics = comm->most_nics ? comm->most_nics : 1, channels = 2 * nics;
+    bool fast = comm->hosts > 1 && tuner_hopper(fabric->gpu_line_bps);
+
+    for (uint32_t i = 0; i < comm->first_nic[comm->hosts]; i++)
+        fast &= fabric->port[fabric->endpoint[comm->nic[i]].port].rate_bps >= FAST_NIC_BPS;
+    if (fast && channels < CHANNELS_ENOUGH) channels *= 2;
+    if (channels > CHANNELS_MOST) channels = CHANNELS_MOST;
+    uint64_t busy = config->bytes / channel_least(comm, config);
+    if (busy < channels) channels = busy ? (uint32_t)busy : 1;
+    return channels;
+}
+
+uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric)
 {
     uint32_t nics = comm->most_nics ? comm->most_nics : 1, channels;
     uint32_t nics_a_gpu = nics > comm->most ? nics / comm->most : 1;
 
     if (fabric_job_pairs(config->kind))
         channels = config->kind == FABRIC_JOB_ALLTOALL ? PAIR_CHANNELS : 1;
-    else if (config->algorithm == FABRIC_ALGORITHM_TREE)
-        channels = 2 * nics;
     else if (config->algorithm == FABRIC_ALGORITHM_NVLS_TREE)
         channels = nvls_channels(comm, config, 2 * nics_a_gpu);
     else if (config->algorithm == FABRIC_ALGORITHM_HIERARCHICAL)
@@ -79,22 +114,24 @@ uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *c
     else if (config->algorithm == FABRIC_ALGORITHM_NVLS)
         channels = nvls_channels(comm, config, 1);
     else
-        channels = nics;
+        channels = ring_channels(comm, config, fabric);
     if (comm->config.channels) channels = comm->config.channels;
     if (config->bytes < channels) channels = config->bytes ? (uint32_t)config->bytes : 1;
     return channels;
 }
 
-static uint64_t tree_chunk(const struct program *program, uint64_t channel_bytes)
+/* Halved while the channels have fewer than 64 (16) of it for each step of the tree and rank of a host, where a step
+ * within the host counts a tenth. */
+static uint64_t tree_ll128_chunk(const struct comm *comm, uint64_t channel_bytes)
 {
-    uint64_t chunk = STEP_BYTES, depth = program_tree_depth(program->shape);
+    uint64_t chunk = LL128_BYTES, levels = 1, wanted;
 
-    if (program->kind != FABRIC_JOB_ALLREDUCE) return chunk;
-    while (chunk > 131072 && channel_bytes / chunk < depth * 8)
+    while (2u << (levels - 1) <= comm->hosts)
+        levels++;
+    wanted = 10 * levels * comm->hosts + comm->ranks;
+    while (chunk > 131072 && channel_bytes / chunk * 10 * comm->ranks < 64 * wanted)
         chunk /= 2;
-    while (chunk > 65536 && channel_bytes / chunk < depth * 4)
-        chunk /= 2;
-    while (chunk > 32768 && channel_bytes / chunk < depth)
+    while (chunk > 32768 && channel_bytes / chunk * 10 * comm->ranks < 16 * wanted)
         chunk /= 2;
     return chunk;
 }
@@ -115,18 +152,6 @@ static uint64_t nvls_chunk(const struct program *program, const struct comm *com
     return chunk;
 }
 
-static uint64_t chunk_of(const struct program *program, const struct comm *comm, uint8_t protocol, uint64_t bytes,
-                         uint64_t channel_bytes)
-{
-    if (comm->config.chunk_bytes) return comm->config.chunk_bytes;
-    if (protocol == COLL_LL) return LL_BYTES;
-    if (fabric_job_pairs(program->kind)) return PAIR_BYTES;
-    if (protocol == COLL_LL128) return LL128_BYTES;
-    if (program->algorithm == FABRIC_ALGORITHM_TREE) return tree_chunk(program, channel_bytes);
-    if (is_nvls(program->algorithm)) return nvls_chunk(program, comm, bytes);
-    return STEP_BYTES;
-}
-
 static uint32_t on_the_wire(uint8_t protocol, uint64_t bytes)
 {
     if (bytes == 0) bytes = 1; /* a message of nothing would not be noticed */
@@ -135,13 +160,39 @@ static uint32_t on_the_wire(uint8_t protocol, uint64_t bytes)
     return (uint32_t)bytes;
 }
 
+/* Of a ring whose ranks have parts of their own; Simple alone. */
 static bool in_slices(const struct program *program, uint8_t protocol)
 {
     bool scatters = program->kind == FABRIC_JOB_ALLREDUCE || program->kind == FABRIC_JOB_REDUCESCATTER ||
                     program->kind == FABRIC_JOB_ALLGATHER;
 
     return scatters && protocol == COLL_SIMPLE &&
-           (program->algorithm <= FABRIC_ALGORITHM_RING || program->algorithm == FABRIC_ALGORITHM_HIERARCHICAL);
+           (is_ring(program) || program->algorithm == FABRIC_ALGORITHM_HIERARCHICAL);
+}
+
+static uint64_t chunk_of(const struct program *program, const struct comm *comm, uint8_t protocol, uint64_t bytes,
+                         uint64_t channel_bytes)
+{
+    bool tree = program->algorithm == FABRIC_ALGORITHM_TREE;
+
+    if (comm->config.chunk_bytes) return comm->config.chunk_bytes;
+    if (protocol == COLL_LL) return LL_BYTES;
+    if (fabric_job_pairs(program->kind)) return PAIR_BYTES;
+    if (protocol == COLL_LL128) return tree ? tree_ll128_chunk(comm, channel_bytes) : LL128_BYTES;
+    if (is_nvls(program->algorithm)) return nvls_chunk(program, comm, bytes);
+    return in_slices(program, protocol) && is_ring(program) ? RING_STEPS * STEP_BYTES : STEP_BYTES;
+}
+
+/* A chunk into slices, the first of them no smaller than the least. */
+static void cut(const struct coll_plan *plan, uint64_t chunk, uint64_t least, uint32_t *ret)
+{
+    uint64_t size = divide_up(chunk, plan->slices);
+
+    if (plan->slices > 1 && size < least) size = least;
+    for (uint32_t s = 0; s < plan->slices; s++) {
+        ret[s] = on_the_wire(plan->protocol, chunk < size ? chunk : size);
+        chunk -= chunk < size ? chunk : size;
+    }
 }
 
 void coll_plan_make(const struct program *program, const struct comm *comm, const struct coll_config *config,
@@ -161,23 +212,16 @@ void coll_plan_make(const struct program *program, const struct comm *comm, cons
     if (chunk > divide_up(part, blocks)) chunk = divide_up(part, blocks);
     if (chunk > MESSAGE_MOST >> (protocol == COLL_LL)) chunk = MESSAGE_MOST >> (protocol == COLL_LL);
     if (chunk == 0) chunk = 1;
-    uint64_t loops = part ? divide_up(part, chunk * blocks) : 1;
-    *ret = (struct coll_plan){
-        .channel_bytes = part,
-        .chunk_bytes = chunk,
-        .loops = loops,
-        .slices = in_slices(program, protocol) && chunk > full / COLL_SLICES / SLICE_LEAST ? COLL_SLICES : 1,
-        .protocol = protocol,
-        .net_ps = coll_net_ps(protocol, program->algorithm == FABRIC_ALGORITHM_TREE),
-        .gpu_ps = coll_gpu_ps(protocol, fabric)};
-    uint64_t last = divide_up(part - (loops - 1) * chunk * blocks, blocks);
-    for (uint32_t s = 0; s < ret->slices; s++) {
-        uint64_t size = divide_up(chunk, ret->slices), end = divide_up(last, ret->slices);
-        ret->wire_bytes[0][s] = on_the_wire(protocol, s * size >= chunk         ? 0
-                                                      : chunk - s * size < size ? chunk - s * size
-                                                                                : size);
-        ret->wire_bytes[1][s] = on_the_wire(protocol, s * end >= last        ? 0
-                                                      : last - s * end < end ? last - s * end
-                                                                             : end);
-    }
+    uint64_t loops = part ? divide_up(part, chunk * blocks) : 1, least = full / COLL_SLICES / SLICE_LEAST;
+    bool sliced = in_slices(program, protocol);
+    *ret = (struct coll_plan){.channel_bytes = part,
+                              .chunk_bytes = chunk,
+                              .loops = loops,
+                              .slices = sliced && chunk > least ? COLL_SLICES : 1,
+                              .protocol = protocol,
+                              .slots = sliced && is_ring(program) ? COLL_SLOTS * COLL_SLICES / RING_STEPS : COLL_SLOTS,
+                              .net_ps = coll_net_ps(protocol, program->algorithm == FABRIC_ALGORITHM_TREE),
+                              .gpu_ps = coll_gpu_ps(protocol, fabric)};
+    cut(ret, chunk, least, ret->wire_bytes[0]);
+    cut(ret, divide_up(part - (loops - 1) * chunk * blocks, blocks), least, ret->wire_bytes[1]);
 }

@@ -85,7 +85,6 @@ struct program_tree {
 /* `chains`: ranks of a host hang in a chain on the one where the channel enters; else each hangs with those of its own
  * number in the other hosts. */
 void program_tree(const struct program *program, uint32_t pos, uint32_t channel, bool chains, struct program_tree *ret);
-uint32_t program_tree_depth(const struct program_shape *shape);
 
 /* One algorithm's part of the calls above. */
 struct program_algorithm {

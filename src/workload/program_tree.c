@@ -109,17 +109,6 @@ void program_tree(const struct program *program, uint32_t pos, uint32_t channel,
     ret->parent = chains ? head_of(program, other, channel) : shape->first[other] + (pos - first);
 }
 
-uint32_t program_tree_depth(const struct program_shape *shape)
-{
-    uint32_t most = 0, depth = 0;
-
-    for (uint32_t h = 0; h < shape->hosts; h++)
-        if (shape->first[h + 1] - shape->first[h] > most) most = shape->first[h + 1] - shape->first[h];
-    while (1u << depth < shape->hosts)
-        depth++;
-    return most - 1 + depth;
-}
-
 /* Port 0: the parent; then the children. */
 static uint32_t tree_ports(const struct program *program, uint32_t pos, uint32_t channel, bool in)
 {

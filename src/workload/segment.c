@@ -90,12 +90,11 @@ static void leave(struct workload *workload, struct segment *segment, const stru
     if (segment->scheduled != PS_NEVER && segment->scheduled > now) return; /* the first is due then */
     while (segment->ready_head != segment->ready_tail &&
            segment->ready[segment->ready_head & segment->ready_mask] <= now &&
-           to->produced - to->completed < COLL_SLOTS) {
+           to->produced - to->completed < op->plan.slots) {
         message_of(op, segment->left, &last, &slice);
         segment->ready_head++;
         segment->left++;
-        pipe_produce(workload, segment->host, segment->out, op->plan.wire_bytes[last][slice], op->plan.protocol, now,
-                     out);
+        pipe_produce(workload, segment->host, segment->out, op->plan.wire_bytes[last][slice], &op->plan, now, out);
     }
 }
 
@@ -115,7 +114,7 @@ void segment_begin(struct workload *workload, uint32_t index, uint32_t coll, ps_
         chain(workload, segment, index, op, p, m + (int64_t)p * slices, now, false);
     }
     if (in->flags & PIPE_ADMITTED) {
-        segment->granted = op->messages < COLL_SLOTS ? op->messages : COLL_SLOTS;
+        segment->granted = op->messages < op->plan.slots ? op->messages : op->plan.slots;
         in->clear += (uint32_t)segment->granted;
     }
     segment_wake(workload, index, now, out);

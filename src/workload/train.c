@@ -19,7 +19,6 @@
 #include "workload/workload_int.h"
 
 #define DEPTH_LEAST 8
-#define CHANNELS_ALONE 2 /* of a group with one rank a host: NCCL has each ring twice, one goes while the other waits */
 #define STREAM_TRAIN 0x40000000000ULL
 
 static void train_free(struct train *train)
@@ -274,13 +273,7 @@ static int make_collective(struct workload *workload, const struct train *train,
                                  .program = &train_program,
                                  .where = job->where};
     struct coll_config what = {.kind = form->kind, .bytes = form->bytes};
-    const uint32_t *host = workload->fabric->gpu_host;
     uint32_t comm;
-    bool alone = form->way < FABRIC_GROUPS && form->kind != FABRIC_JOB_ALLTOALL;
-
-    for (uint32_t i = 1; i < ranks; i++)
-        alone &= host[gpu[i]] != host[gpu[i - 1]];
-    if (alone) config.channels = CHANNELS_ALONE * fabric_gpu_nics(workload->fabric, gpu[0]);
 
     int error = comm_create(workload, &config, &comm, errors);
     return error ? error : coll_create(workload, comm, &what, ret, errors);

@@ -60,9 +60,14 @@ static uint32_t log2_of(uint64_t n)
     return n ? 63u - (uint32_t)__builtin_clzll(n) : 0;
 }
 
+bool tuner_hopper(uint64_t gpu_bps)
+{
+    return gpu_bps >= HOPPER_BPS;
+}
+
 static uint32_t generation(const struct tuner_group *group)
 {
-    return group->gpu_bps >= HOPPER_BPS ? HOPPER : AMPERE;
+    return tuner_hopper(group->gpu_bps) ? HOPPER : AMPERE;
 }
 
 bool tuner_group_of(const struct fabric *fabric, const uint32_t *rank, uint32_t ranks, struct tuner_group *ret)

@@ -23,6 +23,8 @@ struct tuner_choice {
     uint64_t time_ns;            /* the model's estimate, which only serves the choice; 0: the model has none */
 };
 
+/* Whether GPUs are Hopper's or later, which is told by the rate between them. */
+bool tuner_hopper(uint64_t gpu_bps);
 /* `rank` are GPUs.  False: no memory. */
 bool tuner_group_of(const struct fabric *fabric, const uint32_t *rank, uint32_t ranks, struct tuner_group *ret);
 /* The best of what applies; what is not AUTO stays as it is asked for. */

@@ -11,7 +11,7 @@ topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
 links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
 nics: {mtu: 1024, timeout: 5}
 converge: {detect: 20us, step: 5us}
-jobs: [{allreduce: ring, size: 2MB}, {permutation: 1, size: 200KB}]
+jobs: [{allreduce: ring, size: 2MB, channels: 1}, {permutation: 1, size: 200KB}]
 """
 RING = """rocelab: 1
 fabric: ring

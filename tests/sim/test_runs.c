@@ -514,7 +514,7 @@ static void test_refused(void **state)
     /* 2^32 messages in all, which is none in 32 bits */
     refused("rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 1G}}\n"
             "jobs: [{name: long, allgather: ring, size: 4GiB, chunk: 1B}]\n",
-            "allgather: in 2147483648 loops a rank would send too many messages; more than 2147483648 are not counted: "
+            "allgather: in 1073741824 loops a rank would send too many messages; more than 2147483648 are not counted: "
             "write a larger chunk");
 }
 

@@ -8,7 +8,7 @@
 #include "workload/workload_int.h"
 
 #define SLICES 2u
-#define CHUNK_BYTES 524288u
+#define CHUNK_BYTES 2097152u
 #define FRAME_EXTRA_BYTES 128u
 
 static uint64_t over(uint64_t a, uint64_t b)
@@ -17,19 +17,6 @@ static uint64_t over(uint64_t a, uint64_t b)
 }
 
 /* Adapters of the host that has most; GPUs and adapters are as many here. */
-static uint64_t ranks_in_one_host(const struct fabric *fabric, const struct fabric_job *job)
-{
-    uint64_t most = 0;
-
-    for (uint32_t i = 0; i < job->ranks; i++) {
-        uint64_t same = 0;
-        for (uint32_t k = 0; k < job->ranks; k++)
-            same += fabric->gpu_host[job->rank[k]] == fabric->gpu_host[job->rank[i]];
-        if (same > most) most = same;
-    }
-    return most;
-}
-
 /* A message's share for queue pair q of n: as even as it goes, the first ones a byte more, nobody nothing. */
 static uint64_t share(uint64_t bytes, uint64_t n, uint64_t q)
 {
@@ -38,20 +25,20 @@ static uint64_t share(uint64_t bytes, uint64_t n, uint64_t q)
 }
 
 /* What queue pair q of a ring's connection carries in one repetition of the collective, and in how many messages. */
-static uint64_t ring_bytes(const struct fabric *fabric, const struct fabric_job *job, uint32_t q, uint64_t *messages)
+static uint64_t ring_bytes(const struct fabric_job *job, uint64_t channels, uint32_t q, uint64_t *messages)
 {
-    uint64_t n = job->ranks, channels = job->channels ? job->channels : ranks_in_one_host(fabric, job);
-    if (channels > job->size_bytes) channels = job->size_bytes;
-    uint64_t left = over(job->size_bytes, channels), chunk = job->chunk_bytes ? job->chunk_bytes : CHUNK_BYTES;
+    uint64_t n = job->ranks, left = over(job->size_bytes, channels);
+    uint64_t chunk = job->chunk_bytes ? job->chunk_bytes : CHUNK_BYTES, least = chunk / SLICES / 32;
     uint64_t steps = (job->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1) * (n - 1), qps = job->qps ? job->qps : 1, sum = 0;
-    uint64_t slices = over(left, n) > chunk / SLICES / 32 ? SLICES : 1;
+    uint64_t slices = over(left, n) > least ? SLICES : 1;
     if (chunk > over(left, n)) chunk = over(left, n);
 
     *messages = 0;
     while (left) {
-        uint64_t piece = over(left, n) < chunk ? over(left, n) : chunk, half = over(piece, slices);
-        sum += steps * share(half, qps, q);
-        if (slices > 1) sum += steps * share(piece - half ? piece - half : 1, qps, q);
+        uint64_t piece = over(left, n) < chunk ? over(left, n) : chunk, first = over(piece, slices);
+        if (slices > 1 && first < least) first = least < piece ? least : piece;
+        sum += steps * share(first, qps, q);
+        if (slices > 1) sum += steps * share(piece - first ? piece - first : 1, qps, q);
         *messages += steps * slices;
         left = left > n * chunk ? left - n * chunk : 0;
     }
@@ -71,7 +58,7 @@ static void add_ring(const struct watch *watch, const struct workload_instance *
         uint32_t pipe = coll->segment[graph->first_segment + s].out;
         uint64_t messages = 0;
         for (uint32_t q = 0; q < qps; q++)
-            due[coll->out[pipe].connection + q] += ring_bytes(watch->fabric, job, q, &messages);
+            due[coll->out[pipe].connection + q] += ring_bytes(job, graph->shape.channels, q, &messages);
         if (job->clear_to_send) due[coll->in[pipe].cts] += 64 * messages;
     }
 }

@@ -49,19 +49,20 @@ def time_of(job, size, protocol="simple", hosts=HOSTS):
     return result["jobs"][0]["time_ps"] / 1e12
 
 
-def ring(factor, size=SIZE, wire=1.0, pieces=2, chunk=STEP):
-    """`factor` (n-1)/n of the buffer by the adapters of a host."""
-    piece = min(chunk, size / NICS / RANKS) / pieces
+def ring(factor, size=SIZE, wire=1.0, pieces=2, chunk=4 * STEP):
+    """`factor` (n-1)/n of the buffer by the adapters of a host, two channels each."""
+    piece = min(chunk, size / NICS / 2 / RANKS) / pieces
     return stream(factor * (RANKS - 1) / RANKS * size / NICS * wire, int(piece * wire)) / RATE + HOP + WIRE
 
 
-def tree_fill(chunk, ways):
-    return ways * (2 * (HOP + chunk / RATE) + (GPUS - 1) * (LOCAL + 2 * NICS * chunk / GPU))
+def tree_way(chunk):
+    return 2 * (HOP + chunk / RATE) + (GPUS - 1) * (LOCAL + 2 * NICS * chunk / GPU)
 
 
-def tree(units, ways, chunk):
-    """Inside one of the two trees and a leaf of the other: `units` times a half of an adapter's part."""
-    return stream(units * SIZE / NICS / 2, chunk) / RATE + tree_fill(chunk, ways) + WIRE
+def tree(units, pieces, chunk=STEP):
+    """Inside one of the two trees and a leaf of the other: `units` times a half of an adapter's part, and the way of
+    each of `pieces`: the first up, a full chunk, and the last down, what is left of the buffer."""
+    return stream(units * SIZE / NICS / 2, chunk) / RATE + sum(map(tree_way, pieces)) + WIRE
 
 
 def rails(factor):
@@ -81,7 +82,7 @@ FORMS = {
     "allreduce: ring": lambda: ring(2),
     "reducescatter: ring": lambda: ring(1),
     "allgather: ring": lambda: ring(1),
-    "allreduce: tree": lambda: tree(4, 2, STEP // 2),
+    "allreduce: tree": lambda: tree(4, [STEP, SIZE // NICS // 2 % STEP]),
     "allreduce: nvls-tree": lambda: (stream(4 * SIZE / GPUS / 2, 65536) / RATE + 4 * (HOP + 65536 / RATE) +
                                      2 * LOCAL + WIRE),
     "allreduce: hierarchical": lambda: rails(2),
@@ -89,8 +90,8 @@ FORMS = {
     "allgather: hierarchical": lambda: rails(1),
     "broadcast: ring": lambda: pipeline(STEP),
     "reduce: ring": lambda: pipeline(STEP),
-    "broadcast: tree": lambda: tree(2, 1, STEP),
-    "reduce: tree": lambda: tree(2, 1, STEP),
+    "broadcast: tree": lambda: tree(2, [STEP]),
+    "reduce: tree": lambda: tree(2, [STEP]),
     "alltoall: auto": lambda: stream(SIZE * (HOSTS - 1) / HOSTS, 131072) / RATE + HOP + LOCAL,
     "sendrecv: auto": lambda: stream(SIZE, 131072) / RATE + HOP + WIRE,
 }
@@ -109,7 +110,7 @@ class BusBandwidth(unittest.TestCase):
     def test_protocols(self):
         self.near("LL", time_of("allreduce: ring", SIZE, "ll"), ring(2, wire=2.0, pieces=1, chunk=32768))
         self.near("LL128", time_of("allreduce: ring", SIZE, "ll128"),
-                  ring(2, wire=128 / 120, pieces=1, chunk=STEP // 128 * 120))
+                  ring(2, wire=128 / 120, pieces=1, chunk=576000))
 
     def test_within_a_host(self):
         """NVLS sends each byte once, and each part of the reduced once more; a ring sends twice (n-1)/n."""

@@ -67,8 +67,8 @@ static void test_ring_dependencies(void **state)
     (void)state;
     for (int clear = 0; clear < 2; clear++) {
         char text[1000];
-        snprintf(text, sizeof(text), "%s  - {allreduce: ring, size: 60KB, clear-to-send: %s" SIMPLE "}\n", SINGLE("6"),
-                 clear ? "true" : "false");
+        snprintf(text, sizeof(text), "%s  - {allreduce: ring, size: 600KB, channels: 1, clear-to-send: %s" SIMPLE "}\n",
+                 SINGLE("6"), clear ? "true" : "false");
         struct bench bench = bench_of(text, 1);
         assert_true(bench_run(&bench));
         assert_int_equal(workload_instance(bench.workload, 0)->end, (unsigned)clear * DELAY + 10 * (DELAY + NET));
@@ -134,6 +134,68 @@ static void test_nvls_chunks(void **state)
     }
 }
 
+/* Channels, chunk and messages under way, as NCCL 2.21 has them by size, ranks and protocol. */
+static void test_nccl_plans(void **state)
+{
+#define EIGHT "{rail: {hosts: 4, gpus: 8, leaves: 8, spines: 2}}", "400G"
+#define ALONE(rate) "{single: {hosts: 8}}", rate
+    static const struct {
+        const char *topology, *rate, *job;
+        uint32_t channels;
+        uint64_t chunk;
+        uint32_t slices, slots;
+    } cases[] = {
+        /* two channels an adapter; a chunk of four steps in two slices, half of the buffer's eight steps each */
+        {EIGHT, "allreduce: ring, protocol: simple, size: 4GiB", 16, 2097152, 2, 4},
+        {EIGHT, "allgather: ring, protocol: simple, size: 4GiB", 16, 2097152, 2, 4},
+        {EIGHT, "reducescatter: ring, protocol: simple, size: 4GiB", 16, 2097152, 2, 4},
+        {EIGHT, "broadcast: ring, protocol: simple, size: 4GiB", 16, 524288, 1, 8},
+        {EIGHT, "allreduce: ring, protocol: ll, size: 4GiB", 16, 32768, 1, 8},
+        {EIGHT, "allreduce: ring, protocol: ll128, size: 4GiB", 16, 576000, 1, 8},
+        {EIGHT, "allreduce: tree, protocol: simple, size: 4GiB", 16, 524288, 1, 8},
+        {EIGHT, "allreduce: tree, protocol: ll, size: 4GiB", 16, 32768, 1, 8},
+        {EIGHT, "allreduce: tree, protocol: ll128, size: 4GiB", 16, 576000, 1, 8},
+        /* a channel has 512 threads of 64 bytes (LL: of 8, in a ring for each rank; LL128: 640 of 8) to do */
+        {EIGHT, "allreduce: ring, protocol: simple, size: 256KiB", 8, 1024, 1, 4},
+        {EIGHT, "allreduce: ring, protocol: simple, size: 1KiB", 1, 32, 1, 4},
+        {EIGHT, "allreduce: ring, protocol: ll, size: 256KiB", 2, 4096, 1, 8},
+        {EIGHT, "allreduce: tree, protocol: ll, size: 16KiB", 4, 4096, 1, 8},
+        {EIGHT, "allreduce: ring, protocol: ll128, size: 50KiB", 10, 160, 1, 8},
+        /* 1 + 2 levels and 0.8 for the host's eight: 30.4 chunks a channel wanted, then 7.6 */
+        {EIGHT, "allreduce: tree, protocol: ll128, size: 64MiB", 16, 72000, 1, 8},
+        {EIGHT, "allreduce: tree, protocol: ll128, size: 128MiB", 16, 144000, 1, 8},
+        /* fewer than 16 channels are doubled for 400G; a slice is a 32nd of a full one at least */
+        {ALONE("400G"), "allreduce: ring, protocol: simple, size: 1GiB", 4, 2097152, 2, 4},
+        {ALONE("400G"), "allreduce: tree, protocol: simple, size: 1GiB", 4, 524288, 1, 8},
+        {ALONE("200G"), "allreduce: ring, protocol: simple, size: 1GiB", 2, 2097152, 2, 4},
+        {ALONE("200G"), "allreduce: ring, protocol: simple, size: 512KiB", 2, 32768, 1, 4},
+        {ALONE("200G"), "allreduce: ring, protocol: simple, size: 640KiB", 2, 40960, 2, 4},
+        {ALONE("200G"), "allreduce: ring, protocol: simple, size: 1GiB, channels: 3, chunk: 1MiB", 3, 1048576, 2, 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[500];
+        snprintf(text, sizeof(text), "rocelab: 1\ntopology: %s\nlinks: {host: {rate: %s}}\njobs: [{%s}]\n",
+                 cases[i].topology, cases[i].rate, cases[i].job);
+        struct bench bench = bench_of(text, 1);
+        const struct coll_op *op = &bench.workload->coll.op[0];
+        uint32_t channels = bench.workload->coll.graph[op->graph]->shape.channels;
+        if (channels != cases[i].channels || op->plan.chunk_bytes != cases[i].chunk ||
+            op->plan.slices != cases[i].slices || op->plan.slots != cases[i].slots)
+            fail_msg("case %zu: %u channels, chunks of %" PRIu64 " in %u slices, %u under way", i, channels,
+                     op->plan.chunk_bytes, op->plan.slices, op->plan.slots);
+        bench_free(&bench);
+    }
+    /* 40 KiB: the first slice is no smaller than a 32nd of a full one */
+    struct bench bench = bench_of("rocelab: 1\ntopology: {single: {hosts: 8}}\nlinks: {host: {rate: 200G}}\n"
+                                  "jobs: [{allreduce: ring, protocol: simple, size: 640KiB}]\n",
+                                  1);
+    assert_int_equal(bench.workload->coll.op[0].plan.wire_bytes[0][0], 32768);
+    assert_int_equal(bench.workload->coll.op[0].plan.wire_bytes[0][1], 8192);
+    bench_free(&bench);
+}
+
 /* A ring inside one host takes what the links between its GPUs take. */
 static void test_gpu_links(void **state)
 {
@@ -185,7 +247,9 @@ static void test_folded_as_unfolded(void **state)
         assert_int_equal(unfolded.workload->coll.segments, 0);
         if (!bench_run(&folded) || !bench_run(&unfolded)) fail_msg("case %zu did not end", k);
         for (uint32_t i = 0; i < workload_instances(folded.workload); i++)
-            assert_int_equal(workload_instance(folded.workload, i)->end, workload_instance(unfolded.workload, i)->end);
+            if (workload_instance(folded.workload, i)->end != workload_instance(unfolded.workload, i)->end)
+                fail_msg("case %zu: %" PRIu64 " ps folded, %" PRIu64 " unfolded", k,
+                         workload_instance(folded.workload, i)->end, workload_instance(unfolded.workload, i)->end);
         assert_memory_equal(folded.sent_to, unfolded.sent_to, 16 * 16 * sizeof(uint64_t));
         bench_free(&folded);
         bench_free(&unfolded);
@@ -454,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_hops),
         cmocka_unit_test(test_nvls_chunks),
+        cmocka_unit_test(test_nccl_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
