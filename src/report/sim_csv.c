@@ -48,7 +48,7 @@ static void csv_jobs(FILE *out, const struct sim_result *result)
 
 static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_result *result)
 {
-    fputs("id,src,dst,bytes,start_ps,fct_ps,ideal_ps,failed,job\r\n", out);
+    fputs("id,src,dst,bytes,start_ps,fct_ps,ideal_ps,failed,job,acked_bytes,goodput_bps\r\n", out);
     for (uint32_t i = 0; i < result->flows; i++) {
         const struct sim_flow *flow = &result->flow[i];
         fprintf(out, "%u,", flow->id);
@@ -61,7 +61,7 @@ static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_r
         csv_time(out, flow->ideal_ps);
         fprintf(out, ",%d,", flow->failed);
         csv_text(out, fabric->job[flow->job].name);
-        fputs("\r\n", out);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", flow->acked_bytes, flow->goodput_bps);
     }
 }
 

@@ -54,6 +54,8 @@ static void json_flow(struct jout *jout, const struct fabric *fabric, const stru
     json_time(jout, "ideal_ps", flow->ideal_ps);
     jout_text(jout, "job", fabric->job[flow->job].name);
     jout_bool(jout, "failed", flow->failed);
+    jout_u64(jout, "acked_bytes", flow->acked_bytes);
+    jout_u64(jout, "goodput_bps", flow->goodput_bps);
     jout_close(jout);
 }
 

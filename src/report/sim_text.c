@@ -216,6 +216,46 @@ static void percentile_row(struct table *table, const char *what, uint64_t *valu
     table_row(table, cell);
 }
 
+/* How far those have come that had begun and not ended. */
+static void print_unfinished(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {{.title = "not completed", .min_width = 8},
+                                                  {.title = "job", .min_width = 8, .drop = 2},
+                                                  {.title = "start", .right = true, .drop = 1},
+                                                  {.title = "acknowledged", .right = true},
+                                                  {.title = "of", .right = true},
+                                                  {.title = "goodput", .right = true}};
+    const struct sim_result *result = report->result;
+    const struct fabric *fabric = report->fabric;
+    uint32_t shown = 0, more = 0;
+    struct table table;
+
+    table_init(&table, columns, COLUMNS(columns));
+    for (uint32_t i = 0; i < result->flows; i++) {
+        const struct sim_flow *flow = &result->flow[i];
+        char src[FABRIC_NAME], dst[FABRIC_NAME], ends[2 * FABRIC_NAME + 8], start[TEXT_COUNT], acked[TEXT_COUNT],
+            bytes[TEXT_COUNT], rate[UNIT_TEXT];
+        if (flow->start == PS_NEVER || flow->fct_ps != PS_NEVER) continue;
+        if (options->rows && shown == options->rows) {
+            more++;
+            continue;
+        }
+        snprintf(ends, sizeof(ends), "%s to %s", fabric_port_name(fabric, fabric->endpoint[flow->src].port, src),
+                 fabric_port_name(fabric, fabric->endpoint[flow->dst].port, dst));
+        const char *cell[] = {ends,
+                              fabric->job[flow->job].name,
+                              duration(flow->start, start),
+                              text_bytes(flow->acked_bytes, acked),
+                              text_bytes(flow->bytes, bytes),
+                              unit_format_short(UNIT_RATE, flow->goodput_bps, 3, rate)};
+        table_row(&table, cell);
+        shown++;
+    }
+    if (shown) table_print(&table, out, &options->style, 2);
+    if (more) fprintf(out, "  and %u more\n", more);
+    table_release(&table);
+}
+
 static void print_flows(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
     static const struct table_column columns[] = {{.title = ""},
@@ -249,6 +289,7 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
         if (known) percentile_row(&table, "slowdown (alone: 1)", slow, known, false);
         if (good) table_print(&table, out, &options->style, 2);
         table_release(&table);
+        if (ended < result->flows) print_unfinished(out, report, options);
     }
     free(fct);
     free(slow);

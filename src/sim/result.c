@@ -86,11 +86,33 @@ static int read_trainings(const struct sim *sim, struct sim_result *ret)
     return error;
 }
 
+/*
+ * What has been acknowledged of the flow, of what its connection has left for it: a connection's messages go in order,
+ * which is that of the transfers.
+ */
+static void read_progress(struct sim_flow *flow, ps_t now, uint64_t *left)
+{
+    ps_t took = flow->fct_ps != PS_NEVER ? flow->fct_ps : now > flow->start ? now - flow->start : 0;
+
+    if (flow->start == PS_NEVER) return;
+    flow->acked_bytes = flow->bytes < *left ? flow->bytes : *left;
+    *left -= flow->acked_bytes;
+    flow->goodput_bps = rate_measure(flow->acked_bytes, took);
+}
+
 static int read_flows(const struct sim *sim, struct sim_result *ret)
 {
+    uint32_t connections = workload_connections(sim->workload);
+    uint64_t *left = calloc(connections + 1u, sizeof(*left));
+
     ret->flows = workload_transfers(sim->workload);
     ret->flow = calloc(ret->flows + 1u, sizeof(*ret->flow));
-    if (ret->flow == NULL) return -ENOMEM;
+    if (ret->flow == NULL || left == NULL) {
+        free(left);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < connections; i++)
+        left[i] = nic_qp_acked_bytes(sim->connection[i].qp);
     for (uint32_t i = 0; i < ret->flows; i++) {
         const struct workload_transfer *transfer = workload_transfer(sim->workload, i);
         const struct workload_connection *connection = workload_connection(sim->workload, transfer->connection);
@@ -105,7 +127,9 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
                                          .ideal_ps = sim_ideal(sim, connection->src, connection->dst, transfer->bytes),
                                          .failed = transfer->failed};
         ret->job[transfer->instance].failed |= transfer->failed;
+        read_progress(&ret->flow[i], ret->virtual_ps, &left[transfer->connection]);
     }
+    free(left);
     return 0;
 }
 

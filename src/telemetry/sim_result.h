@@ -56,8 +56,10 @@ struct sim_flow {
     uint32_t id, src, dst; /* endpoints */
     uint32_t job;
     uint64_t bytes;
-    ps_t start, fct_ps; /* PS_NEVER: not reached */
-    ps_t ideal_ps;      /* alone in the fabric */
+    ps_t start, fct_ps;   /* PS_NEVER: not reached */
+    ps_t ideal_ps;        /* alone in the fabric */
+    uint64_t acked_bytes; /* by the end of the run: all of them where it is completed */
+    uint64_t goodput_bps; /* of those, from its start to its end, or the run's */
     bool failed;
 };
 

@@ -32,6 +32,16 @@ nics: {mtu: 1024, congestion: dcqcn/connectx}
 jobs: [{allreduce: ring, size: 1MB}, {incast: 6, size: 200KB, to: h0, repeat: 2}]
 faults: [{corrupt: spine0:0, share: 0.1%}]
 """
+STOPPED = """rocelab: 1
+topology: {single: {hosts: 4}}
+links: {host: {rate: 100G, cable: 3m}}
+nics: {mtu: 4096, congestion: none}
+jobs:
+  - {name: a, flows: [{src: h0, dst: h1, size: 1GB}, {src: h2, dst: h3, size: 1MB}]}
+  - {name: b, incast: 1, to: h3, ranks: [h2, h3], size: 50MB, bursts: 2, every: 10us, at: 200us}
+  - {name: c, flows: [{src: h0, dst: h1, size: 1GB}], at: 900ms}
+stop: 1ms
+"""
 # A ring that deadlocks until the watchdog breaks it, and a host nobody reaches.
 BAD = HEAD + """topology:
   links:
@@ -140,6 +150,28 @@ class Text(Sim):
         self.assertIn("  4, 4 not completed\n", text)
         stuck = SMALL + "faults: [{down: h0, at: 0}]\nnics: {timeout: 0}\n"
         self.assertIn("STUCK at ", self.run_sim(stuck, status=1))
+
+
+    def test_how_far_flows_have_come(self):
+        """What `stop` cuts off: bytes that were acknowledged, and their rate; of two in one queue the second has none."""
+        text = self.run_sim(STOPPED)
+        self.assertIn("  5, 4 not completed\n", text)
+        rows = [line.split() for line in text.splitlines() if " to h" in line]
+        self.assertEqual([row[:4] for row in rows], [["h0:0", "to", "h1:0", "a"], ["h2:0", "to", "h3:0", "b"],
+                                                     ["h2:0", "to", "h3:0", "b"]])
+        self.assertEqual(rows[2][4:], ["210us", "0", "50MB", "0"])
+        self.assertIn("  and 2 more\n", self.run_sim(STOPPED, "--rows", "1"))
+        flows = self.document(STOPPED, "--csv", "out")["flows"]
+        self.assertEqual([flow["fct_ps"] is None for flow in flows], [True, False, True, True, True])
+        for flow, from_ps, to_ps in ((flows[0], 0, 10**9), (flows[2], 200 * 10**6, 10**9)):
+            self.assertAlmostEqual(flow["acked_bytes"] * 8e12 / (to_ps - from_ps) / 98e9, 1, delta=0.01)
+            self.assertEqual(flow["goodput_bps"], flow["acked_bytes"] * 8 * 10**12 // (to_ps - from_ps))
+        self.assertEqual(flows[1]["acked_bytes"], flows[1]["bytes"])
+        self.assertEqual(flows[1]["goodput_bps"], 8 * 10**18 // flows[1]["fct_ps"])
+        self.assertEqual([(flow["acked_bytes"], flow["goodput_bps"]) for flow in flows[3:]], [(0, 0), (0, 0)])
+        with open(self.folder / "out" / "flows.csv", newline="", encoding="utf-8") as file:
+            self.assertEqual([(int(row["acked_bytes"]), int(row["goodput_bps"])) for row in csv.DictReader(file)],
+                             [(flow["acked_bytes"], flow["goodput_bps"]) for flow in flows])
 
 
 class Json(Sim):
