@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs of unmodified programs under `rocelab run`, one the server, one the client, on 127.0.0.1."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -38,6 +39,21 @@ def environment(**more):
     env = {key: value for key, value in os.environ.items() if not key.startswith("ROCELAB_") and key != "LD_PRELOAD"}
     env.update(more)
     return env
+
+
+def build(source, folder, *libraries, compiler="cc"):
+    """A program of tests/programs that uses somebody's library; where that is not installed the test is skipped."""
+    need(compiler)
+    path = os.path.join(os.environ["ROCELAB_SOURCE"], "tests", "programs", source)
+    program = os.path.join(folder, os.path.splitext(source)[0])
+    result = subprocess.run([compiler, "-O1", "-o", program, path, *libraries], capture_output=True, text=True,
+                            timeout=LIMIT, check=False)
+    if result.returncode != 0:
+        missing = re.search(r"(\S+): No such file|cannot find (\S+?):", result.stderr)
+        if missing is None:
+            raise AssertionError(result.stderr)
+        raise unittest.SkipTest(f"{missing[1] or missing[2]} is not installed")
+    return program
 
 
 def free_port():
