@@ -121,7 +121,7 @@ struct live_channel {
     struct live *live;
     int fd;
     uint32_t users; /* atomic */
-    uint32_t rings; /* atomic: events told that the descriptor does not show yet */
+    uint32_t rings; /* under the lock: events told that the descriptor does not show yet */
     pthread_mutex_t lock;
     pthread_cond_t acked; /* an event was acknowledged */
     struct live_cq *head, *tail;
