@@ -9,7 +9,8 @@
  * as one process lives the memory is found, and with the last one it goes, without anything left behind.
  *
  * Whom to believe: the kernel tells the user who listens, and who connects (SO_PEERCRED), before a byte is read.  A
- * name that somebody else holds is passed over.  So others can make the search longer but not lead it astray; only all
+ * name that somebody else holds is passed over, also if it takes no connection: then the kernel is asked whose it is
+ * (names.h).  So others can make the search longer but not lead it astray; only all
  * NAMES numbers together would stop a new user, and then ROCELAB_REGISTRY is another word for KEY.
  *
  * A process that was stopped (a debugger) cannot answer.  Its memory is taken from /proc/PID/fd, which the same user
@@ -22,6 +23,7 @@
  * What it does not do: look at what is in the memory (registry.c).
  */
 #include "live/rendezvous.h"
+#include "live/names.h"
 #include "live/system.h"
 
 #include <dirent.h>
@@ -48,6 +50,7 @@
 #define MAGIC 0x726c7276u
 #define PATIENCE_MS 10000
 #define ANSWER_MS 200 /* for who was not stopped and is not in /proc */
+#define WAITS 16      /* for names that take nobody, each ANSWER_MS, in one search */
 #define NUMBERLESS UINT32_MAX
 #define STACK_BYTES (256u << 10)
 
@@ -282,47 +285,71 @@ static enum found ask(const struct rendezvous *self, int fd, pid_t pid, int *ret
     return FOUND_MEMORY;
 }
 
-/* Who is behind a number?  A socket that was refused can be used for the next; *fd < 0: it cannot. */
-static enum found look(const struct rendezvous *self, uint32_t number, int *fd, pid_t *ret_pid, int *ret_memory)
+struct survey { /* of all numbers */
+    unsigned count[FOUND_MEMORY + 1];
+    pid_t silent, other; /* one of those */
+    int error;           /* it could not be made */
+    unsigned waits;
+    bool asked, other_user[NAMES]; /* whose names are, once the kernel was asked */
+};
+
+/* Has another user a name that takes no connection? */
+static bool is_strangers(const struct rendezvous *self, uint32_t number, struct survey *survey)
 {
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "rocelab/%s/", self->key);
+    if (!survey->asked) names_of_others(prefix, NAMES, survey->other_user); /* an error: nobody is known for one */
+    survey->asked = true;
+    return survey->other_user[number];
+}
+
+/* Connects.  Only one of ours is waited for where its queue is full. */
+static int knock(const struct rendezvous *self, uint32_t number, int fd, struct survey *survey)
+{
+    const struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
     socklen_t name_bytes;
     struct sockaddr_un name = name_of(self, number, &name_bytes);
+    if (connect(fd, (struct sockaddr *)&name, name_bytes) == 0) return 0;
+    if (errno != EAGAIN) return -errno;
+    if (is_strangers(self, number, survey)) return -EACCES;
+    if (survey->waits++ >= WAITS) return -EAGAIN;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect() too */
+    fcntl(fd, F_SETFL, 0);
+    int rc = connect(fd, (struct sockaddr *)&name, name_bytes) < 0 ? -errno : 0;
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return rc;
+}
+
+/* Who is behind a number?  A socket that was refused can be used for the next; *fd < 0: it cannot. */
+static enum found look(const struct rendezvous *self, uint32_t number, int *fd, struct survey *survey, pid_t *ret_pid,
+                       int *ret_memory)
+{
     enum found found = FOUND_SILENT;
-    if (connect(*fd, (struct sockaddr *)&name, name_bytes) < 0) {
-        if (errno == ECONNREFUSED) return FOUND_NOBODY;
-        if (errno == EPROTOTYPE || errno == EACCES || errno == EPERM) return FOUND_STRANGER;
-    } else {
-        found = same_user(*fd, ret_pid) ? ask(self, *fd, *ret_pid, ret_memory) : FOUND_STRANGER;
-    }
+    int rc = knock(self, number, *fd, survey);
+    if (rc == -ECONNREFUSED) return FOUND_NOBODY;
+    if (rc == -EPROTOTYPE || rc == -EACCES || rc == -EPERM) return FOUND_STRANGER;
+    if (rc == 0) found = same_user(*fd, ret_pid) ? ask(self, *fd, *ret_pid, ret_memory) : FOUND_STRANGER;
     close(*fd);
     *fd = -1;
     return found;
 }
 
-struct survey { /* of all numbers */
-    unsigned count[FOUND_MEMORY + 1];
-    pid_t silent, other; /* one of those */
-    int error;           /* it could not be made */
-};
-
 /* Answers the memory, or -1. */
 static int survey(const struct rendezvous *self, struct survey *ret)
 {
-    const struct timeval limit = {.tv_usec = ANSWER_MS * 1000};
     int memory = -1, fd = -1;
     *ret = (struct survey){0};
     for (uint32_t number = 0; number < NAMES && memory < 0; number++) {
         pid_t pid = 0;
         if (number == self->number) continue;
         if (fd < 0) {
-            fd = system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+            fd = system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
             if (fd < 0) {
                 ret->error = -errno;
                 return -1;
             }
-            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect() too */
         }
-        enum found found = look(self, number, &fd, &pid, &memory);
+        enum found found = look(self, number, &fd, ret, &pid, &memory);
         ret->count[found]++;
         if (found == FOUND_SILENT) ret->silent = pid;
         if (found == FOUND_OTHER_VERSION) ret->other = pid;
@@ -395,6 +422,11 @@ static int search(struct rendezvous *self, char *why, size_t why_bytes)
         nanosleep(&nap, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < PATIENCE_MS);
+    if (seen.silent == 0)
+        return explain(why, why_bytes, -EAGAIN,
+                       "an abstract socket rocelab/%s/... takes no connection (was its process stopped?): end it, or, "
+                       "if it is another user's, set ROCELAB_REGISTRY to a word that they do not know",
+                       self->key);
     return explain(why, why_bytes, -EAGAIN,
                    "process %d of this user holds the registry and does not answer (was it stopped?)",
                    (int)seen.silent);

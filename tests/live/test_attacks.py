@@ -215,14 +215,18 @@ for number in range(int(sys.argv[1])):
     except OSError:
         continue
     if sys.argv[2] == "seqpacket":
-        s.listen(1)
+        s.listen(int(sys.argv[3]))
     held.append(s)
+    if sys.argv[3] == "0":  # one connection is all it takes: it is full
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.connect(f"\0rocelab/default/{number}")
+        held.append(c)
 print("ready", flush=True)
 sys.stdin.read()
 '''
 
-    def squat(self, count, kind="seqpacket"):
-        return self.nobody(self.SQUAT, count, kind)
+    def squat(self, count, kind="seqpacket", queue=1):
+        return self.nobody(self.SQUAT, count, kind, queue)
 
     def registry_of(self, peer):
         for name in pathlib.Path(f"/proc/{peer.process.pid}/fd").iterdir():
@@ -241,6 +245,15 @@ sys.stdin.read()
             self.assertEqual(len({self.registry_of(peer) for peer in (a, b, c)}), 1)
             while self.peers:
                 self.peers.pop().end()
+
+    def test_names_full(self):
+        """Names of another user whose queues are full: nobody waits for them, whether the registry is to be made or found."""
+        other = self.squat(1500, queue=0)
+        a, b = self.connected()
+        self.good_write(a, b, 6)
+        other.end()
+        c = self.peer().start()
+        self.assertEqual(len({self.registry_of(peer) for peer in (a, b, c)}), 1)
 
     def test_all_names_taken(self):
         self.squat(2048)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose are abstract sockets?  The kernel tells without a connection (unix_diag), so also of those that take none.
+ */
+#ifndef ROCELAB_LIVE_NAMES_H
+#define ROCELAB_LIVE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ret[i]: another user listens at the abstract name PREFIXi, i below `count`.  0, or -errno: this kernel does not
+ * tell. */
+int names_of_others(const char *prefix, uint32_t count, bool *ret);
+
+#endif
