@@ -83,6 +83,11 @@
     X(reads_limited, 1, "READs and atomics judged by their limit")                                                     \
     X(fences, 1, "requests behind a fence")                                                                            \
     X(ring_bytes, 1, "queue pairs of collectives judged by their bytes")                                               \
+    X(software_waits, 1, "posts and completions that waited for software")                                             \
+    X(adaptive, 1, "repeats by a timer that adapted")                                                                  \
+    X(naks_again, 1, "runs with NAKs said again")                                                                      \
+    X(one_way, 1, "runs with losses in one way")                                                                       \
+    X(poisson_named, 1, "Poisson jobs with senders or receivers named")                                                \
     X(followers, 1, "transfers that began after another")                                                              \
     X(egress, 1, "drops judged by the queue's limit")                                                                  \
     X(bad_days, 1, "runs with a bad day")                                                                              \
@@ -139,7 +144,7 @@ static void add_port(const struct sim_port *port, bool pool)
 
 static void add_faults(const struct fabric *fabric, const struct plan *plan)
 {
-    bool good = false, reset = false, lanes = false, errors = false, withdrawn = false;
+    bool good = false, reset = false, lanes = false, errors = false, withdrawn = false, one_way = false;
 
     for (uint32_t i = 0; i < fabric->faults; i++) {
         const struct fabric_fault *fault = &fabric->fault[i];
@@ -149,6 +154,7 @@ static void add_faults(const struct fabric *fabric, const struct plan *plan)
         lanes |= fault->kind == FABRIC_FAULT_SLOW && fault->node >= fabric->hosts;
         errors |= fault->ber != 0;
         withdrawn |= fault->kind == FABRIC_FAULT_WITHDRAW;
+        one_way |= fault->way != FABRIC_WAY_BOTH;
     }
     covered.for_good += good;
     covered.resets += reset;
@@ -156,6 +162,7 @@ static void add_faults(const struct fabric *fabric, const struct plan *plan)
     covered.bit_errors += errors;
     covered.withdrawn += withdrawn;
     covered.bad_days += plan->bad_day;
+    covered.one_way += one_way;
     covered.endless += plan->endless;
     covered.drains += plan->drains_slowly;
     covered.ecn_differs += plan->ecn_differs;
@@ -169,6 +176,7 @@ static void add_nic(const struct nic_counters *c, uint8_t recovery)
     covered.naks += c->packet_seq_err;
     covered.implied += c->implied_nak_seq_err;
     covered.timeouts += c->local_ack_timeout_err;
+    covered.adaptive += c->roce_adp_retrans;
     covered.go_back_n += recovery == FABRIC_GO_BACK_N ? c->retransmitted_packets : 0;
     covered.go_back_0 += recovery == FABRIC_GO_BACK_0 ? c->retransmitted_packets : 0;
     covered.selective += recovery == FABRIC_SELECTIVE ? c->retransmitted_packets : 0;
@@ -209,8 +217,10 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.cut_through += fabric->sw[0].cut_through;
     covered.dequeue += fabric->sw[0].mark_at_dequeue;
     covered.cells += fabric->sw[0].cell_bytes > 1;
-    for (uint32_t i = 0; i < fabric->jobs; i++)
+    for (uint32_t i = 0; i < fabric->jobs; i++) {
         covered.rings += fabric->job[i].kind <= FABRIC_JOB_ALLGATHER;
+        covered.poisson_named += fabric->job[i].from != NULL;
+    }
     covered.rewinds += watch->rewinds_checked;
     covered.lossless += watch->lossless_checked;
     covered.uc += watch->uc_packets;
@@ -242,6 +252,8 @@ void cover_add(const struct sim *sim, const struct sim_result *result, const str
     covered.fences += watch->fences;
     covered.ring_bytes += watch->ring_bytes;
     covered.followers += watch->followers;
+    covered.software_waits += watch->software_waits;
+    covered.naks_again += fabric->nic[0].nak_repeat_ps && !plan->bare;
     covered.egress += watch->egress_checked;
     covered.excused += watch->excused;
 }

@@ -232,6 +232,7 @@ static void nics(struct plan *plan, struct rng *rng)
         const char *rate = ONE_OF(rng, "1G", "4G", "8G");
         say(plan, ", receive: {rate: %s, buffer: %uKB, xoff: %uKB, xon: %uKB}", rate, 200, xoff, xon);
     }
+    more_nics(plan);
     say(plan, "}\n");
 }
 
@@ -260,7 +261,9 @@ static void job(struct plan *plan, struct rng *rng, bool first)
         size_of(plan, rng, most);
     } else if (kind == 6) {
         unsigned until = (unsigned)pick(rng, 1, 20), load = (unsigned)pick(rng, 5, 50);
-        say(plan, "poisson: {sizes: [[1KB, 30%%], [20KB, 100%%]], load: %u%%, until: %uus}", load, until);
+        say(plan, "poisson: {sizes: [[1KB, 30%%], [20KB, 100%%]], load: %u%%, until: %uus", load, until);
+        more_poisson(plan);
+        say(plan, "}");
     } else if (kind == 7) {
         say(plan, "%s: ring, size: ", ONE_OF(rng, "allreduce", "reducescatter", "allgather"));
         size_of(plan, rng, most);
@@ -292,10 +295,10 @@ static void faults(struct plan *plan, struct rng *rng, const struct plan *usual)
     unsigned host = (unsigned)rng_below(rng, plan->hosts), at = (unsigned)pick(rng, 0, 40);
 
     if (usual->loses && chance(rng, 50))
-        say(plan, "  - {corrupt: h%u, share: %u%%}\n", host, (unsigned)pick(rng, 1, 3));
+        say(plan, "  - {corrupt: h%u, share: %u%%%s}\n", host, (unsigned)pick(rng, 1, 3), more_way(plan->seed));
     else if (usual->loses) { /* what is repeated may meet the same fate each time, in step with the fault */
         plan->periodic = true;
-        say(plan, "  - {drop: h%u, every: %u}\n", host, (unsigned)pick(rng, 7, 60));
+        say(plan, "  - {drop: h%u, every: %u%s}\n", host, (unsigned)pick(rng, 7, 60), more_way(plan->seed));
     }
     /* Short ones meet what came before them still in the buffer; no shorter than a frame is under way. */
     if (usual->goes_down)
@@ -390,9 +393,9 @@ void plan_make(struct plan *plan, uint64_t seed, unsigned attempt)
 bool plan_must_end(const struct plan *plan)
 {
     if (plan->hasty || plan->goes_down || plan->storm || plan->short_headroom) return false;
-    if (plan->lossy_job || plan->slow_receiver || plan->periodic) return false;
+    if (plan->lossy_job || plan->slow_receiver || plan->periodic || plan->eager) return false;
     if (plan->floods || plan->misrouted) return false;
     if (plan->endless || plan->drains_slowly || plan->routes_move || plan->pfc_missing) return false;
-    return !(plan->go_back_0 &&
-             (plan->loses || plan->pool || plan->slow_line || plan->watched)); /* it may never get through */
+    return !(plan->go_back_0 && (plan->loses || plan->pool || plan->slow_line || plan->watched ||
+                                 plan->early)); /* it may never get through */
 }

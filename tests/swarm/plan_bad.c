@@ -97,7 +97,8 @@ static void bit_errors(struct draw *draw)
     char link[32];
 
     some_link(draw, link);
-    FAULT(draw, "corrupt: %s, ber: %s}\n", link, ONE_OF(&draw->rng, "1e-7", "1e-6", "4e-6"));
+    FAULT(draw, "corrupt: %s, ber: %s%s}\n", link, ONE_OF(&draw->rng, "1e-7", "1e-6", "4e-6"),
+          more_way(draw->plan->seed));
     draw->plan->loses = true;
 }
 

@@ -50,6 +50,8 @@ struct plan { /* what a seed stands for */
     bool bare;          /* model hpcc-ns3: frames alone on the line, whole nanoseconds */
     bool lossy_job;     /* a job runs in a class that may drop */
     bool hasty;         /* the acknowledgement timer is shorter than queues are long */
+    bool early;         /* adaptive retransmission: so may the first timeouts be */
+    bool eager;         /* a NAK is said again within a round trip */
     bool timers;        /* there is an acknowledgement timer */
     bool switch_storm;  /* the storm comes from a switch */
     bool heavy;         /* many packets at a time */
@@ -191,6 +193,9 @@ struct pair_watch { /* a connection */
     uint32_t tries, since_ask, last_psn;
     bool was_told; /* something but the timer may have made it go back */
     ps_t tried_at, moved_at;
+    uint32_t in_row; /* repeats by the timer since something was acknowledged */
+    /* what waits for the software of the two ends: tags, and when they are due */
+    struct lane posts, sents, comes;
 };
 
 struct flow_watch { /* order of arrival, by connection, direction and class */
@@ -218,7 +223,7 @@ struct watch {
     uint64_t rewinds_checked, lossless_checked;
     uint64_t paced, windows_checked, marks_checked, fair_checked, strict_checked;
     uint64_t xons, xoffs, renewals, naks_due, acks_due, timeouts, cnps_due, detected, restored, forms, excused;
-    uint64_t reads_limited, fences, ring_bytes, followers, failures, egress_checked;
+    uint64_t reads_limited, fences, ring_bytes, followers, failures, egress_checked, software_waits;
     uint32_t *owner; /* [packet] the audit that last found it free */
     uint32_t audits;
     double *bucket, *bucket_slack; /* [endpoint] what a slow receiver holds; a byte for each packet may be rounded */
@@ -290,6 +295,12 @@ void routes_shares(void);
 /* watch_work.c: jobs */
 void work_check(struct watch *watch, const struct sim_result *result);
 void work_posted(struct watch *watch, uint32_t connection);
+
+/* watch_software.c: what a host's software takes */
+void software_posts(struct watch *watch, uint32_t connection, uint32_t tag, ps_t now);
+bool software_sent(struct watch *watch, uint32_t connection, uint32_t tag, ps_t now); /* seen before, by the adapter */
+void software_came(struct watch *watch, uint32_t connection, uint32_t word, ps_t now);
+void request_completed(struct watch *watch, uint32_t connection, uint32_t tag, bool good, ps_t now); /* watch_nic.c */
 
 /* watch_counts.c: what is reported */
 void counts_check(struct watch *watch, const struct sim_result *result);

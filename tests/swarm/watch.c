@@ -65,8 +65,8 @@ static void lines_begin(struct watch *watch)
         if (fault->kind != FABRIC_FAULT_CORRUPT && fault->kind != FABRIC_FAULT_DROP) continue;
         const struct fabric_node *node = &fabric->node[fault->node];
         for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-            watch->line[p].loss++;
-            watch->line[fabric->port[p].peer].loss++;
+            watch->line[p].loss += fault->way != FABRIC_WAY_IN;
+            watch->line[fabric->port[p].peer].loss += fault->way != FABRIC_WAY_OUT;
         }
     }
 }
@@ -374,6 +374,7 @@ static void check_clean(const struct watch *watch, const struct sim_result *resu
     uint64_t dropped = 0;
 
     if (plan->loses || plan->goes_down || plan->storm || plan->hasty || plan->slow_receiver || plan->controlled) return;
+    if (plan->early) return;
     if (plan->slow_line || plan->routes_move || plan->endless || plan->drains_slowly) return;
     for (uint32_t i = 0; i < result->ports; i++)
         dropped += result->port[i].sw ? result->port[i].drops : 0;
@@ -431,6 +432,9 @@ void watch_free(struct watch *watch)
     for (uint32_t i = 0; i < watch->pairs; i++) {
         free(watch->pair[i].request);
         free(watch->pair[i].there);
+        free(watch->pair[i].posts.item);
+        free(watch->pair[i].sents.item);
+        free(watch->pair[i].comes.item);
     }
     free(watch->line);
     free(watch->packet);

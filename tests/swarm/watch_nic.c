@@ -53,6 +53,7 @@ int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr
 
     verbs_rewrite(&wr);
     if (watching) {
+        software_posts(watching, (uint32_t)(wr.wr_id >> 32), (uint32_t)wr.wr_id, now);
         struct pair_watch *pair = &watching->pair[wr.wr_id >> 32];
         uint32_t packets = wr.length && wr.verb < NIC_CAS ? (uint32_t)((wr.length + qp->mtu - 1) / qp->mtu) : 1;
         if (pair->posted == pair->room) {
@@ -424,34 +425,40 @@ void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8],
     __real_nic_pause(nic, enable, quanta, now, io);
 }
 
+void request_completed(struct watch *watch, uint32_t connection, uint32_t tag, bool good, ps_t now)
+{
+    struct pair_watch *pair = &watch->pair[connection];
+
+    HOLDS(pair->completed < pair->posted, "a request completes once", "connection %u: %u of %u", connection,
+          pair->completed + 1, pair->posted);
+    const struct request *request = &pair->request[pair->completed++];
+    HOLDS(request->tag == tag, "requests complete in order", "connection %u: %lu before %lu", connection,
+          (unsigned long)tag, (unsigned long)request->tag);
+    if (!good) pair_failed(watch, connection, now);
+    pair->failed |= !good;
+    if (pair->transport != NIC_RC)
+        HOLDS(good && pair->high >= request->first + request->packets, "what is unreliable completes when sent",
+              "connection %u: request %u", connection, pair->completed - 1);
+    else if (good && request->verb < NIC_READ)
+        HOLDS(pair->prefix >= request->first + request->packets, "nothing completes that has not arrived",
+              "connection %u: request %u", connection, pair->completed - 1);
+    for (uint32_t i = 0; good && request->verb >= NIC_READ && i < request->packets; i++)
+        HOLDS(pair->there[request->first + i] & THERE_RESPONSE, "no READ completes before its data is there",
+              "connection %u: request %u packet %u", connection, pair->completed - 1, i);
+}
+
 void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
                           ps_t now, struct workload_out *out)
 {
-    if (watching) {
-        struct pair_watch *pair = &watching->pair[connection];
-        HOLDS(pair->completed < pair->posted, "a request completes once", "connection %u: %u of %u", connection,
-              pair->completed + 1, pair->posted);
-        const struct request *request = &pair->request[pair->completed++];
-        HOLDS(request->tag == tag, "requests complete in order", "connection %u: %lu before %lu", connection,
-              (unsigned long)tag, (unsigned long)request->tag);
-        if (!good) pair_failed(watching, connection, now);
-        pair->failed |= !good;
-        if (pair->transport != NIC_RC)
-            HOLDS(good && pair->high >= request->first + request->packets, "what is unreliable completes when sent",
-                  "connection %u: request %u", connection, pair->completed - 1);
-        else if (good && request->verb < NIC_READ)
-            HOLDS(pair->prefix >= request->first + request->packets, "nothing completes that has not arrived",
-                  "connection %u: request %u", connection, pair->completed - 1);
-        for (uint32_t i = 0; good && request->verb >= NIC_READ && i < request->packets; i++)
-            HOLDS(pair->there[request->first + i] & THERE_RESPONSE, "no READ completes before its data is there",
-                  "connection %u: request %u packet %u", connection, pair->completed - 1, i);
-    }
+    if (watching && !software_sent(watching, connection, tag, now))
+        request_completed(watching, connection, tag, good, now);
     __real_workload_sent(workload, host, connection, tag, good, now, out);
 }
 
 void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                               struct workload_out *out)
 {
+    if (watching) software_came(watching, connection, imm, now);
     if (watching && watching->plan->shared && !workload_connection(workload, connection)->notifies) {
         watching->shared_received[workload_connection(workload, connection)->dst]++;
         watching->shared_taken++;

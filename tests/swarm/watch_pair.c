@@ -10,7 +10,6 @@
 #include "packet/opcode.h"
 #include "swarm.h"
 
-#define NAK_REPEAT_PS (500 * PS_US) /* model hpcc-ns3 */
 #define LINE_OVERHEAD_BYTES 24u
 #define GREW(seen, counter) ((seen)->after->counter - (seen)->before->counter)
 
@@ -47,7 +46,9 @@ static void acknowledges(struct watch *watch, uint32_t index, uint32_t psn, cons
 static void after_gap(struct watch *watch, uint32_t index, uint32_t psn, const struct seen *seen)
 {
     struct pair_watch *pair = &watch->pair[index];
-    bool due = !pair->asked || (watch->plan->bare && !pair->silent && seen->now >= pair->ask_again);
+    const struct workload_connection *from = workload_connection(watch->sim->workload, index);
+    ps_t repeat = watch->fabric->nic[watch->fabric->endpoint[from->dst].nic].nak_repeat_ps;
+    bool due = !pair->asked || (repeat && !pair->silent && seen->now >= pair->ask_again);
     uint32_t begun = message_begun(pair);
 
     HOLDS(GREW(seen, out_of_sequence) == 1, "a packet after a gap is counted as such", "connection %u PSN %u", index,
@@ -58,7 +59,7 @@ static void after_gap(struct watch *watch, uint32_t index, uint32_t psn, const s
     if (watch->plan->go_back_0 && begun != PSN_NONE) pair->expected = begun;
     pair->asked = true;
     pair->silent = false;
-    pair->ask_again = seen->now + NAK_REPEAT_PS;
+    pair->ask_again = seen->now + repeat;
     pair->unacked = 0;
     watch->naks_due++;
 }
@@ -115,12 +116,36 @@ void pair_moved(struct pair_watch *pair, ps_t now)
     pair->moved_at = now;
     pair->was_told = true; /* it may have gone back before, and not sent yet */
     pair->tries = pair->high > pair->acked;
+    pair->in_row = 0;
 }
 
 static const struct fabric_nic *requester_nic(const struct watch *watch, uint32_t index)
 {
     const struct workload_connection *from = workload_connection(watch->sim->workload, index);
     return &watch->fabric->nic[watch->fabric->endpoint[from->src].nic];
+}
+
+/* What the timer says after so many timeouts in a row: adaptive retransmission begins short, and doubles. */
+static ps_t timeout_after(const struct fabric_nic *nic, uint32_t in_row)
+{
+    ps_t full = 4096 * PS_NS << nic->timeout, now = nic->adaptive_ps;
+
+    if (!now || now >= full) return full;
+    for (uint32_t i = nic->adaptive_each; i <= in_row && now < full; i += nic->adaptive_each)
+        now *= 2;
+    return now < full ? now : full;
+}
+
+/* How many timeouts in a row there are before a request fails; the last is not answered by a repetition. */
+static uint32_t timeouts_most(const struct fabric_nic *nic)
+{
+    ps_t full = 4096 * PS_NS << nic->timeout, waited = 0;
+    uint32_t count = 0;
+
+    if (!nic->timeout || !nic->adaptive_ps || nic->adaptive_ps >= full) return nic->retry + 1;
+    while (waited < full * (nic->retry ? nic->retry : 1))
+        waited += timeout_after(nic, count++);
+    return count;
 }
 
 void pair_request_goes(struct watch *watch, uint32_t index, uint32_t psn, ps_t now)
@@ -131,16 +156,20 @@ void pair_request_goes(struct watch *watch, uint32_t index, uint32_t psn, ps_t n
     if (!simple(watch, pair) || psn != pair->acked) return;
     if (psn < pair->high && psn <= pair->last_psn && !pair->was_told) {
         ps_t since = pair->tried_at > pair->moved_at ? pair->tried_at : pair->moved_at;
-        HOLDS(nic->timeout && now - since >= 4096 * PS_NS << nic->timeout, "the acknowledgement timer is waited for",
-              "connection %u PSN %u: %lu ps", index, psn, (unsigned long)(now - since));
+        HOLDS(nic->timeout && now - since >= timeout_after(nic, pair->in_row),
+              "the acknowledgement timer is waited for", "connection %u PSN %u: %lu ps", index, psn,
+              (unsigned long)(now - since));
         watch->timeouts++;
+        pair->in_row++;
     }
     pair->was_told = false;
     pair->tried_at = now;
     pair->tries++;
-    /* Once more than the retries, and once for a NAK that moved it. */
-    HOLDS(pair->tries <= nic->retry + 2u, "a request fails when its retries are used up", "connection %u: %u times",
-          index, pair->tries);
+    /* Once more than the retries, and once for a NAK that moved it; by time alone where that is what counts, and NAKs
+     * take their retries besides. */
+    uint32_t naks = watch->plan->early ? nic->retry : 0;
+    HOLDS(pair->tries <= timeouts_most(nic) + 1u + naks, "a request fails when its retries are used up",
+          "connection %u: %u times", index, pair->tries);
 }
 
 /* Tried as often as it should be; where it could not be sent the timer took retries too, and NAKs may have before. */
@@ -157,9 +186,10 @@ void pair_failed(struct watch *watch, uint32_t index, ps_t now)
     bool held = line->was_down;
     for (int p = 0; p < 8; p++)
         held |= line->paused_until[p] >= pair->moved_at;
-    if (held && nic->timeout) tries += (now - pair->moved_at) / (4096 * PS_NS << nic->timeout);
-    HOLDS(tries > nic->retry, "a request is tried as often as configured",
-          "connection %u failed after %u times, %lu ps", index, pair->tries, (unsigned long)(now - pair->moved_at));
+    if (held && nic->timeout) tries += (now - pair->moved_at) / timeout_after(nic, 0);
+    uint32_t least = timeouts_most(nic) <= nic->retry ? timeouts_most(nic) : nic->retry + 1u;
+    HOLDS(tries >= least, "a request is tried as often as configured", "connection %u failed after %u times, %lu ps",
+          index, pair->tries, (unsigned long)(now - pair->moved_at));
 }
 
 /* Limits on what is under way: READs and atomics, whatever stands behind a fence, bytes. */
