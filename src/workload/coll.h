@@ -33,7 +33,7 @@ struct comm_config {
     const uint32_t *gpu; /* by rank: into fabric.gpu_host; copied */
     uint32_t ranks;      /* two or more */
     uint32_t job_class;
-    uint32_t channels;    /* 0: one an adapter (of the host that has most), two for trees */
+    uint32_t channels;    /* 0: NCCL's (plan.c) */
     uint32_t qps;         /* a connection; 0: 1 */
     uint64_t chunk_bytes; /* 0: NCCL's */
     uint32_t depth;       /* operations a rank may have started and not finished; 0: 8 */

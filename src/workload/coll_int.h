@@ -173,6 +173,14 @@ void coll_plan_make(const struct program *program, const struct comm *comm, cons
                     const struct fabric *fabric, struct coll_plan *ret);
 ps_t coll_net_ps(uint32_t protocol, bool tree);
 ps_t coll_gpu_ps(uint32_t protocol, const struct fabric *fabric);
+struct coll_shape { /* of a communicator, as far as the number of channels goes by it */
+    uint32_t ranks, hosts;
+    uint32_t most, most_nics; /* of one host */
+    uint32_t channels;        /* asked for; 0: NCCL's */
+    bool fast;                /* GPUs and adapters for which NCCL doubles them */
+};
+uint32_t coll_channels(const struct coll_shape *shape, const struct coll_config *config);
+bool coll_fast(const struct fabric *fabric, uint32_t endpoint); /* whether `fast` may be, going by this one */
 uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric);
 
 /* graph.c */

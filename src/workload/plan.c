@@ -69,55 +69,71 @@ static bool is_ring(const struct program *program)
 }
 
 /* At least one, or two for the two trees. */
-static uint32_t nvls_channels(const struct comm *comm, const struct coll_config *config, uint32_t at_least)
+static uint32_t nvls_channels(const struct coll_shape *shape, const struct coll_config *config, uint32_t at_least)
 {
-    uint64_t channels = divide_up(config->bytes, (uint64_t)comm->most * NVLS_LEAST);
+    uint64_t channels = divide_up(config->bytes, (uint64_t)shape->most * NVLS_LEAST);
 
     if (channels > NVLS_CHANNELS) channels = NVLS_CHANNELS;
     return channels > at_least ? (uint32_t)channels : at_least;
 }
 
 /* What a channel of rings and trees must have to do, bytes of the buffer: threads times bytes for each. */
-static uint64_t channel_least(const struct comm *comm, const struct coll_config *config)
+static uint64_t channel_least(const struct coll_shape *shape, const struct coll_config *config)
 {
     bool ring = config->algorithm != FABRIC_ALGORITHM_TREE;
 
-    if (config->protocol == FABRIC_PROTOCOL_LL) return 512 * 8 * (uint64_t)(ring ? comm->ranks : 1);
+    if (config->protocol == FABRIC_PROTOCOL_LL) return 512 * 8 * (uint64_t)(ring ? shape->ranks : 1);
     return config->protocol == FABRIC_PROTOCOL_LL128 ? 640 * 8 : 512 * 64;
 }
 
-static uint32_t ring_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric)
+static uint32_t ring_channels(const struct coll_shape *shape, const struct coll_config *config)
 {
-    uint32_t nics = comm->most_nics ? comm->most_nics : 1, channels = 2 * nics;
-    bool fast = comm->hosts > 1 && tuner_hopper(fabric->gpu_line_bps);
+    uint32_t nics = shape->most_nics ? shape->most_nics : 1, channels = 2 * nics;
 
-    for (uint32_t i = 0; i < comm->first_nic[comm->hosts]; i++)
-        fast &= fabric->port[fabric->endpoint[comm->nic[i]].port].rate_bps >= FAST_NIC_BPS;
-    if (fast && channels < CHANNELS_ENOUGH) channels *= 2;
+    if (shape->fast && channels < CHANNELS_ENOUGH) channels *= 2;
     if (channels > CHANNELS_MOST) channels = CHANNELS_MOST;
-    uint64_t busy = config->bytes / channel_least(comm, config);
+    uint64_t busy = config->bytes / channel_least(shape, config);
     if (busy < channels) channels = busy ? (uint32_t)busy : 1;
     return channels;
 }
 
-uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric)
+uint32_t coll_channels(const struct coll_shape *shape, const struct coll_config *config)
 {
-    uint32_t nics = comm->most_nics ? comm->most_nics : 1, channels;
-    uint32_t nics_a_gpu = nics > comm->most ? nics / comm->most : 1;
+    uint32_t nics = shape->most_nics ? shape->most_nics : 1, channels;
+    uint32_t nics_a_gpu = nics > shape->most ? nics / shape->most : 1;
 
     if (fabric_job_pairs(config->kind))
         channels = config->kind == FABRIC_JOB_ALLTOALL ? PAIR_CHANNELS : 1;
     else if (config->algorithm == FABRIC_ALGORITHM_NVLS_TREE)
-        channels = nvls_channels(comm, config, 2 * nics_a_gpu);
+        channels = nvls_channels(shape, config, 2 * nics_a_gpu);
     else if (config->algorithm == FABRIC_ALGORITHM_HIERARCHICAL)
         channels = RAIL_CHANNELS * nics_a_gpu; /* a ring of few hosts waits long: others use the line meanwhile */
     else if (config->algorithm == FABRIC_ALGORITHM_NVLS)
-        channels = nvls_channels(comm, config, 1);
+        channels = nvls_channels(shape, config, 1);
     else
-        channels = ring_channels(comm, config, fabric);
-    if (comm->config.channels) channels = comm->config.channels;
+        channels = ring_channels(shape, config);
+    if (shape->channels) channels = shape->channels;
     if (config->bytes < channels) channels = config->bytes ? (uint32_t)config->bytes : 1;
     return channels;
+}
+
+bool coll_fast(const struct fabric *fabric, uint32_t endpoint)
+{
+    return tuner_hopper(fabric->gpu_line_bps) && fabric->port[fabric->endpoint[endpoint].port].rate_bps >= FAST_NIC_BPS;
+}
+
+uint32_t coll_plan_channels(const struct comm *comm, const struct coll_config *config, const struct fabric *fabric)
+{
+    struct coll_shape shape = {.ranks = comm->ranks,
+                               .hosts = comm->hosts,
+                               .most = comm->most,
+                               .most_nics = comm->most_nics,
+                               .channels = comm->config.channels,
+                               .fast = comm->hosts > 1 && tuner_hopper(fabric->gpu_line_bps)};
+
+    for (uint32_t i = 0; i < comm->first_nic[comm->hosts]; i++)
+        shape.fast &= coll_fast(fabric, comm->nic[i]);
+    return coll_channels(&shape, config);
 }
 
 /* Halved while the channels have fewer than 64 (16) of it for each step of the tree and rank of a host, where a step

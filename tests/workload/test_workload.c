@@ -230,6 +230,12 @@ static void test_estimate(void **state)
         SINGLE("500") "  - {allreduce: tree, size: 1MB}\n",
         SINGLE("500") "  - {allreduce: ring, size: 1MB, qps: 4}\n",
         RAIL "  - {allreduce: hierarchical, size: 1MB, channels: 32}\n",
+        SINGLE("500") "  - {allreduce: ring, size: 64MB, qps: 16}\n",
+        SINGLE("500") "  - {allreduce: tree, size: 64MB, qps: 16}\n",
+        SINGLE("500") "  - {allreduce: auto, size: 64MB, qps: 16}\n",
+        SINGLE("500") "  - {reducescatter: ring, sizes: [1KB, 64MB], qps: 16}\n",
+        RAIL "  - {allreduce: ring, size: 64MB, qps: 64}\n",
+        RAIL "  - {allreduce: hierarchical, size: 64MB, qps: 64}\n",
     };
 
     (void)state;
