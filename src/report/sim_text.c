@@ -121,8 +121,10 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
     text_ps(result->virtual_ps, now);
     if (result->state == SIM_DEADLOCK) {
         text_colour(out, style, TEXT_RED);
-        fprintf(out, "DEADLOCK: stopped at %s, %u of %u jobs had ended (--keep-going runs on)\n", now, ended,
-                result->jobs);
+        fprintf(out,
+                result->nothing_left ? "DEADLOCK at %s: %u of %u jobs ended, and nothing will ever happen again\n"
+                                     : "DEADLOCK: stopped at %s, %u of %u jobs had ended (--keep-going runs on)\n",
+                now, ended, result->jobs);
     } else if (result->state == SIM_STUCK) {
         text_colour(out, style, TEXT_RED);
         fprintf(out, "STUCK at %s: %u of %u jobs ended, and nothing will ever happen again\n", now, ended,

@@ -293,6 +293,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
 {
     struct engine_totals totals = engine_totals(sim->engine);
     struct sim_result result = {.state = sim->state,
+                                .nothing_left = sim->idle,
                                 .virtual_ps = totals.now,
                                 .packet_hops = totals.hops,
                                 .digest = totals.digest,

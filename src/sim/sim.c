@@ -250,6 +250,7 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
         sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
         if (sim->state != SIM_STUCK) break;
+        sim->idle = true;
         sim_deadlock_look(sim, sim->engine->now, 0);
         if (sim->watch.holds) sim->state = SIM_DEADLOCK;
         break;

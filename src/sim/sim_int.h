@@ -142,6 +142,7 @@ struct sim {
     ps_t until;
     bool storm_ends; /* `until` is where a pause without end is given up */
     enum sim_state state;
+    bool idle; /* nobody has anything to do any more */
     uint32_t *wake;
     struct sim_capture *capture;
     uint32_t captures;

@@ -142,6 +142,7 @@ struct sim_tier {             /* links from switches of one role to those of ano
 
 struct sim_result {
     enum sim_state state;
+    bool nothing_left; /* nothing will ever happen again: to go on would change nothing */
     ps_t virtual_ps;
     uint64_t packet_hops, digest, windows;
     uint64_t packets_live, packets_on_wire, packets_peak;

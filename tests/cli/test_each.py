@@ -134,6 +134,14 @@ class Deadlock(Case):
         self.assertEqual(document["virtual_ps"], 5_000_000_000)
         self.assertIsNone(document["deadlocks"][0]["ended_ps"])
 
+    def test_nothing_left(self):
+        """Nobody has a timer and pauses hold: with or without --keep-going there is nothing to run on to."""
+        text = RING.replace("congestion: none", "congestion: none, timeout: 0").replace("buffer: 2MB", "buffer: 2MB, refresh-pauses: false")
+        result = rocelab("sim", "--keep-going", self.file("ring.yaml", text.encode()), cwd=self.folder)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("jobs ended, and nothing will ever happen again", result.stdout)
+        self.assertNotIn("--keep-going", result.stdout)
+
     def test_raised(self):
         text = RING.replace("buffer: 2MB", "buffer: 2MB, raise: bounce").replace(
             "lossless: true},", "lossless: true}, {name: up, dscp: 27, priority: 4, lossless: true},")

@@ -456,6 +456,7 @@ static void test_deadlock_to_the_end(void **state)
              nics + strlen("congestion: none}"));
     struct run run = run_text(text, options);
     assert_int_equal(run.result.state, SIM_DEADLOCK);
+    assert_true(run.result.nothing_left);
     assert_int_equal(run.result.deadlocks, 1);
     assert_true(run.result.deadlock[0].ended == PS_NEVER);
     run_free(&run);
