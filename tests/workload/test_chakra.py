@@ -132,6 +132,29 @@ class ChakraPairs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["training"][0]
 
+    def test_failure(self):
+        """A send that fails breaks the trace's own job, and no other: not the first of the file, which is still to come."""
+        size = 8 << 20
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "t.0.et").write_bytes(messages(send(1, 1, size)))
+            (pathlib.Path(folder) / "t.1.et").write_bytes(messages(receive(1, 0, size)))
+            text = fabric(f"""
+- allreduce: ring
+  size: 1MB
+  ranks: [h2, h3]
+  at: 10s
+- trace: {{file: '{folder}/t.*.et', format: chakra}}
+  ranks: [h0, h1]
+""", 4, 1)
+            done = run(text + "faults: [{down: h1, at: 20us}]\n", "--json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual(document["state"], "failed")
+        other, trace = document["jobs"]
+        self.assertIsNone(other["failed_ps"])
+        self.assertGreater(other["time_ps"], 0)
+        self.assertEqual(trace["failed_ps"], document["failure"]["at_ps"])
+
     def test_ping_pong(self):
         """Rank 0 computes and sends, 2 (in the other host) computes with it and sends back: nothing overlaps."""
         size = 8 << 20
