@@ -95,6 +95,7 @@ void channel_tell(struct live *by, struct live_cq *cq)
     if (cq->pending++ == 0) append(channel, cq);
     channel->rings++;
     pthread_mutex_unlock(&channel->lock);
+    by->event_told = true;
     if (by->rings_later && by->rings < LIVE_RINGS)
         by->ring[by->rings++] = channel;
     else

@@ -301,6 +301,7 @@ struct live {
     unsigned lock_left; /* atomic: times that it did */
     unsigned naps_cut;  /* atomic: of them, those that a queue's arming ended */
     bool rings_later;   /* it is at work: events are told when it has let go of the lock */
+    bool event_told;    /* an event was made since somebody last set this back */
     unsigned rings;
     struct live_channel *ring[LIVE_RINGS];
     int owed_fd;     /* a timer for ACKs that such a program is to take along */

@@ -234,8 +234,8 @@ static void learn(struct patience *patience, const struct live *live, ps_t last,
     if (patience->now > LINGER_PS) patience->now = LINGER_PS;
 }
 
-/* ACKs ride with what the program posts now that it is awake, or go with its first poll in vain.  If it does neither
- * the thread sends them: it is not woken for that, since it mostly would be in vain, but a timer is set. */
+/* ACKs ride with what the program posts now that an event wakes it, or go with its first poll in vain.  If it does
+ * neither the thread sends them: it is not woken for that, since it mostly would be in vain, but a timer is set. */
 static void owe(struct live *live, ps_t now)
 {
     struct itimerspec limit = {.it_value.tv_nsec = OWED_WOKEN_PS / PS_NS};
@@ -251,11 +251,17 @@ void thread_help(struct live *live)
 {
     ps_t now = live_now();
 
+    live->event_told = false;
     progress_rx(live, now);
     progress_tick(live, now);
+    bool owes = live->tx_wanted && live->tx_retry == PS_NEVER;
+    if (owes &&
+        (!live->event_told || nic_ready(live->nic, now))) { /* the caller stays here, or somebody waits for data */
+        progress_tx(live, now);
+        owes = false;
+    }
     /* The thread and the caller sleep on a wire that was told that somebody is awake. */
     if (wire_deadline(live->wire) == 0) live->rx_more = true;
-    bool owes = live->tx_wanted && live->tx_retry == PS_NEVER;
     if (owes) live->tx_wanted = false;
     progress_wake(live);
     if (!owes) return;

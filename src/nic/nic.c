@@ -408,6 +408,11 @@ void nic_tick(struct nic *nic, ps_t now, struct nic_io *io)
     io->deadline = nic_deadline(nic);
 }
 
+bool nic_ready(const struct nic *nic, ps_t now)
+{
+    return nic->ready_mask & (uint8_t)~nic->paused || heap_first(nic, HEAP_PACE) <= now;
+}
+
 bool nic_idle(const struct nic *nic)
 {
     if (nic->control_mask || nic->ready_mask || nic->heap[HEAP_PACE].count) return false;

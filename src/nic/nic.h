@@ -442,6 +442,8 @@ uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not compl
 void nic_settle(struct nic *nic, ps_t now);
 uint8_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */
 ps_t nic_deadline(const struct nic *nic);
+/* More than acknowledgements may go now: requests, or answers to READs. */
+bool nic_ready(const struct nic *nic, ps_t now);
 /* True when nothing waits to be sent, acknowledged or answered. */
 bool nic_idle(const struct nic *nic);
 /* CHECKs the books: lists, heaps and rings agree with each other. */

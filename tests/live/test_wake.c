@@ -222,6 +222,30 @@ static void test_waiter_owes_no_ack(void **state)
     pair_close(&pair);
 }
 
+/* Who waits, and is not woken by what comes, answers it at once: nothing waits for a program that sleeps on. */
+static void test_waiter_answers(void **state)
+{
+    struct loop_pair pair;
+    struct waiter waiter;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    waiter_start(&waiter, &pair.end[1]);
+    for (int i = 0; i < TURNS; i++) {
+        uint8_t verb = i % 2 ? NIC_READ : NIC_WRITE;
+        assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.wr_id = 7, .verb = verb}, 0, 20000, 0), 0);
+        assert_int_equal(pair_wait(&pair, 0).wr_id, 7);
+    }
+    assert_int_equal(pair.end[1].live->owed_until, 0);
+    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    send_to_1(&pair);
+    pthread_join(waiter.thread, NULL);
+    assert_int_equal(waiter.answer, 0);
+    (void)pair_wait(&pair, 0);
+    assert_int_equal(pair_wait(&pair, 1).wr_id, 1);
+    pair_close(&pair);
+}
+
 /* As in a read() of the program's own, a thread may be cancelled while it looks after the wire. */
 static void test_waiter_cancelled(void **state)
 {
@@ -330,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_arming_ends_a_nap),
         cmocka_unit_test(test_delayed),
         cmocka_unit_test(test_waiter_owes_no_ack),
+        cmocka_unit_test(test_waiter_answers),
         cmocka_unit_test(test_waiter_cancelled),
         cmocka_unit_test(test_waiter_interrupted),
         cmocka_unit_test(test_packet_wire_to_itself),
