@@ -588,6 +588,8 @@ void cm_ignore(struct cm_conn *conn, uint64_t now_ns)
 void cm_release_all(struct cm_engine *engine, uint64_t now_ns)
 {
     free_listeners(engine);
+    while (engine->kept != NULL) /* nobody answers any more; and none of them goes while the others are looked at */
+        cm_conn_free(engine->kept);
     for (struct cm_conn *conn = engine->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
         if (!conn->released) cm_release(conn, now_ns);

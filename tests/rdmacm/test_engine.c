@@ -744,6 +744,26 @@ static void test_flood(void **state)
     free(w);
 }
 
+/* The process ends with one more refusal to remember than there is room for: the one that goes is looked at no more. */
+static void test_leaving_after_refusals(void **state)
+{
+    struct world *w = malloc(sizeof *w);
+    struct cm_event event;
+
+    (void)state;
+    assert_non_null(w);
+    begin(w, test_seed_or(1), 0, 0, 1);
+    for (uint32_t id = 0; id < 1025; id++) {
+        forge(w, SERVICE, id, 10);
+        assert_true(cm_next_event(w->engine[1], &event));
+        if (id != 1) cm_release(event.conn, w->now_ns);
+    }
+    cm_release_all(w->engine[1], w->now_ns);
+    assert_in_range(cm_conns(w->engine[1]), 1, 1024);
+    finish(w);
+    free(w);
+}
+
 static int tell_seed(void **state)
 {
     (void)state;
@@ -767,6 +787,7 @@ int main(void)
         cmocka_unit_test_teardown(test_stale_silent, tell_seed),
         cmocka_unit_test_teardown(test_disconnect_forged, tell_seed),
         cmocka_unit_test_teardown(test_flood, tell_seed),
+        cmocka_unit_test_teardown(test_leaving_after_refusals, tell_seed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
