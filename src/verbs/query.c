@@ -161,7 +161,6 @@ int verbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_
     return 0;
 }
 
-/* Programs of old know the structure without port_cap_flags2, and perhaps without flags. */
 int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret)
 {
     if (port != 1) return EINVAL;
@@ -169,6 +168,7 @@ int verbs_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret)
     return 0;
 }
 
+/* Programs of old know the structure without port_cap_flags2, and perhaps without flags. */
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
     return verbs_query_port(context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, flags));

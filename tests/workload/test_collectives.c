@@ -335,7 +335,7 @@ static void test_receiver_admits(void **state)
     }
 }
 
-/* Jobs on the same GPUs run side by side, each on a communicator of its own; their connections are the same. */
+/* Jobs on the same GPUs run side by side, each on a communicator and connections of its own. */
 static void test_side_by_side(void **state)
 {
     (void)state;
