@@ -4,9 +4,12 @@
  *
  * Each opened device has a small file in the user's own folder (runtime.c) that holds a copy of its counters; the loop
  * renews the copy every few milliseconds while it works and before it sleeps.  A reader may see a copy that is being
- * renewed: counters are 8 bytes each and only ever grow, so each is right by itself.  A file whose process is gone is
- * removed by whoever finds it.  No file, no harm: the adapter runs without.  Each shard has a file; the reader adds up
- * those of a device.
+ * renewed: counters are 8 bytes each and only ever grow, so each is right by itself.  No file, no harm: the adapter
+ * runs without.  Each shard has a file; the reader adds up those of a device.
+ *
+ * Who lives holds a lock on its file, which the kernel lets go of however the process ends; a file that nobody holds is
+ * removed by whoever finds it.  Process numbers would not do: containers that share the folder have numbers of their
+ * own, so that one process may be nobody there, and two have the same.
  *
  * The room is taken before it is mapped: where the folder is full a write into the mapping would be a bus error.
  */
@@ -15,11 +18,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,12 +32,13 @@
 
 #define PREFIX "counters-"
 #define NAME_BYTES (RUNTIME_PATH + 264)
-#define MAGIC 0x726f63656c616202ull
+#define SAME_NUMBER_MAX 64 /* files of processes that have the same number, each in a namespace of its own */
+#define MAGIC 0x726f63656c616203ull
 
 struct live_export {
     uint64_t magic, bytes;
     uint32_t pid, slot; /* of the device: its first shard's slot */
-    uint32_t own_slot, spare;
+    uint64_t device_id; /* the same for all shards of an opened device, and no other's */
     char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
     struct nic_counters nic;
     struct wire_counters wire;
@@ -50,41 +54,85 @@ static void program_name(char name[LIVE_NAME_MAX])
     fclose(file);
 }
 
-/* A new file with room for the page; -1: none. */
-static int file_new(const struct live *live)
+static struct flock life_lock(short type)
 {
-    char folder[RUNTIME_PATH], name[NAME_BYTES];
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+}
+
+static bool lives(int file)
+{
+    struct flock lock = life_lock(F_RDLCK);
+    return fcntl(file, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+/* Makes the file.  Whoever had its name before and is gone makes room.  -EEXIST: somebody who lives has it, or is
+ * making it: the lock is taken before the magic number is written. */
+static int file_make(const char *name)
+{
+    const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    uint64_t magic = 0;
+
+    int old = open(name, O_RDONLY | flags);
+    if (old >= 0) {
+        if (read(old, &magic, sizeof magic) == (ssize_t)sizeof magic && magic == MAGIC && !lives(old)) unlink(name);
+        close(old);
+    }
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A new file with room for the page, and held; -1: none. */
+static int file_new(const struct live *live, char name[NAME_BYTES])
+{
+    char folder[RUNTIME_PATH];
+    struct flock lock = life_lock(F_WRLCK);
 
     for (unsigned n = 0;; n++) {
-        int rc = runtime_folder(n, true, folder);
+        int rc = runtime_folder(n, true, folder), fd = -EEXIST;
         if (rc == -ENOENT) return -1;
         if (rc < 0) continue;
-        snprintf(name, sizeof name, "%s/" PREFIX "%u-%u", folder, (unsigned)getpid(), registry_slot(live->registry));
-        unlink(name); /* of a process that had this number before us */
-        int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        for (unsigned i = 0; fd == -EEXIST && i < SAME_NUMBER_MAX; i++) {
+            snprintf(name, NAME_BYTES, "%s/" PREFIX "%u-%u.%u", folder, (unsigned)getpid(),
+                     registry_slot(live->registry), i);
+            fd = file_make(name);
+        }
         if (fd < 0) continue;
-        if (posix_fallocate(fd, 0, sizeof *live->page) == 0) return fd;
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0 && posix_fallocate(fd, 0, sizeof *live->page) == 0) return fd;
         unlink(name);
         close(fd);
     }
 }
 
+static uint64_t device_id(struct live *first)
+{
+    if (first->counters_id == 0 && getrandom(&first->counters_id, sizeof first->counters_id, 0) < 0)
+        first->counters_id = (uint64_t)(uintptr_t)first ^ (uint64_t)getpid() << 48;
+    return first->counters_id;
+}
+
 void counters_open(struct live *live)
 {
     struct live_counter_set *others = NULL;
+    char name[NAME_BYTES];
     unsigned count;
 
     /* Most programs end without closing: looking at what is there removes what they left. */
     if (live_counters_read(&others, &count) == 0) free(others);
-    int fd = file_new(live);
+    int fd = file_new(live, name);
     if (fd < 0) return;
     void *page = mmap(NULL, sizeof *live->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (page == MAP_FAILED) return;
+    live->page_name = page == MAP_FAILED ? NULL : strdup(name);
+    if (live->page_name == NULL) {
+        if (page != MAP_FAILED) munmap(page, sizeof *live->page);
+        unlink(name);
+        close(fd);
+        return;
+    }
     live->page = page;
+    live->page_fd = fd;
     live->page->pid = (uint32_t)getpid();
     live->page->slot = registry_slot(live->first->registry);
-    live->page->own_slot = registry_slot(live->registry);
+    live->page->device_id = device_id(live->first);
     snprintf(live->page->device, LIVE_NAME_MAX, "%s", live->device.name);
     snprintf(live->page->ifname, LIVE_NAME_MAX, "%s", live->device.ifname);
     program_name(live->page->program);
@@ -94,17 +142,17 @@ void counters_open(struct live *live)
 
 void counters_close(struct live *live)
 {
-    char folder[RUNTIME_PATH], name[NAME_BYTES];
-
-    int rc;
-
     if (live->page == NULL) return;
-    for (unsigned n = 0; (rc = runtime_folder(n, false, folder)) != -ENOENT; n++) {
-        snprintf(name, sizeof name, "%s/" PREFIX "%u-%u", folder, live->page->pid, live->page->own_slot);
-        if (rc == 0) unlink(name);
-    }
+    unlink(live->page_name);
     munmap(live->page, sizeof *live->page);
+    close(live->page_fd);
+    free(live->page_name);
     live->page = NULL;
+}
+
+void counters_fork(struct live *live)
+{
+    if (live->page) close(live->page_fd);
 }
 
 void counters_export(struct live *live)
@@ -155,7 +203,7 @@ static void add(struct live_counter_set *set, const char *name, const char *help
 
 static void convert(const struct live_export *page, struct live_counter_set *set)
 {
-    *set = (struct live_counter_set){.pid = page->pid, .slot = page->slot};
+    *set = (struct live_counter_set){.pid = page->pid, .slot = page->slot, .device_id = page->device_id};
     snprintf(set->device, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->device);
     snprintf(set->ifname, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->ifname);
     snprintf(set->program, LIVE_NAME_MAX, "%.*s", LIVE_NAME_MAX - 1, page->program);
@@ -184,12 +232,10 @@ static int read_one(const char *folder, const char *entry, struct live_counter_s
     if (fd < 0) return -ENOENT;
     ssize_t bytes =
         fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() ? read(fd, &page, sizeof page) : 0;
+    bool ours = bytes == (ssize_t)sizeof page && page.magic == MAGIC && page.bytes == sizeof page, alive = lives(fd);
     close(fd);
-    if (bytes != (ssize_t)sizeof page || page.magic != MAGIC || page.bytes != sizeof page) return -ENOENT;
-    if (kill((pid_t)page.pid, 0) < 0 && errno == ESRCH) {
-        unlink(name);
-        return -ENOENT;
-    }
+    if (ours && !alive) unlink(name);
+    if (!ours || !alive) return -ENOENT;
     convert(&page, set);
     return 0;
 }
@@ -200,7 +246,7 @@ static bool joins(struct live_counter_set *list, unsigned last)
     const struct live_counter_set *shard = &list[last];
 
     for (unsigned i = 0; i < last; i++) {
-        if (list[i].pid != shard->pid || list[i].slot != shard->slot) continue;
+        if (list[i].device_id != shard->device_id) continue;
         for (unsigned c = 0; c < shard->counters; c++)
             list[i].counter[c].value += shard->counter[c].value;
         return true;

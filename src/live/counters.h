@@ -18,7 +18,8 @@ struct live_counter {
 };
 
 struct live_counter_set { /* of one opened device of one process */
-    uint32_t pid, slot;
+    uint32_t pid, slot;   /* in the namespaces of that process */
+    uint64_t device_id;   /* as others' are not */
     char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
     unsigned counters;
     struct live_counter counter[LIVE_COUNTERS_MAX];

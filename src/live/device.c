@@ -54,6 +54,7 @@ static void let_go(struct live *live)
     __atomic_store_n(&live->inert, true, __ATOMIC_RELAXED);
     wire_close(live->wire);
     registry_leave(live->registry);
+    counters_fork(live);
     close(live->wake_fd);
     if (live->owed_fd >= 0) close(live->owed_fd);
     if (live->netlink_fd >= 0) close(live->netlink_fd);

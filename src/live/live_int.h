@@ -292,6 +292,9 @@ struct live {
     struct nic_counters told; /* copies that live_counters() and its sister answer */
     struct wire_counters wire_told;
     struct live_export *page; /* shared with readers of the counters; NULL: none */
+    char *page_name;
+    int page_fd;          /* held for as long as we live; none without a page */
+    uint64_t counters_id; /* of the first: the device's; 0: not drawn yet */
 
     pthread_t thread;
     bool thread_runs;
@@ -447,6 +450,7 @@ void events_forget(struct live *live, const void *app);
 /* counters.c */
 void counters_open(struct live *live);
 void counters_close(struct live *live);
+void counters_fork(struct live *live); /* in the child: lets go of the lock that says who lives */
 void counters_export(struct live *live);
 
 /* thread.c */

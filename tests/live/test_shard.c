@@ -4,7 +4,9 @@
  * them hands out everything once and each queue pair's in order; regions go away in the middle of traffic; events,
  * resizing, windows, destruction and counters hold over the parts.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,6 +25,7 @@
 #include "base/rng.h"
 #include "live/counters.h"
 #include "live/live_int.h"
+#include "live/runtime.h"
 #include "torture_alone.h"
 
 #define SHARDS 4u
@@ -543,6 +546,74 @@ static void test_counters(void **state)
     assert_int_equal(sets, 1);
 }
 
+#define FILES 16u
+typedef char file_name[RUNTIME_PATH + 300];
+
+/* The files of our counters, one a shard. */
+static unsigned counters_files(file_name ret[FILES])
+{
+    char folder[RUNTIME_PATH];
+    unsigned pid, slot, count = 0;
+    int rc;
+
+    for (unsigned n = 0; (rc = runtime_folder(n, false, folder)) != -ENOENT; n++) {
+        DIR *all = rc == 0 ? opendir(folder) : NULL;
+        for (const struct dirent *entry; all && (entry = readdir(all));)
+            if (sscanf(entry->d_name, "counters-%u-%u", &pid, &slot) == 2 && pid == (unsigned)getpid() && count < FILES)
+                snprintf(ret[count++], sizeof(file_name), "%s/%s", folder, entry->d_name);
+        if (all) closedir(all);
+    }
+    return count;
+}
+
+static void write_pid(const char *name, uint32_t pid)
+{
+    int file = open(name, O_RDWR | O_CLOEXEC);
+
+    assert_int_equal(pwrite(file, &pid, sizeof pid, 16), sizeof pid); /* behind the magic number and the length */
+    close(file);
+}
+
+static unsigned sets_of(uint32_t pid)
+{
+    struct live_counter_set *list;
+    unsigned count, sets = 0;
+
+    assert_int_equal(live_counters_read(&list, &count), 0);
+    for (unsigned i = 0; i < count; i++)
+        sets += list[i].pid == pid;
+    free(list);
+    return sets;
+}
+
+/* Whoever lives holds a lock.  Its number says nothing: in another pid namespace it is another process, or none. */
+static void test_counters_of_the_dead(void **state)
+{
+    static file_name name[FILES];
+    static char page[16384], copy[sizeof(file_name) + 8];
+    uint32_t pid = (uint32_t)getpid(), nobody = 0x7ffffff0;
+    unsigned sets = sets_of(pid), files = counters_files(name);
+
+    (void)state;
+    assert_int_equal(files, 2 * SHARDS);
+    for (unsigned i = 0; i < files; i++)
+        write_pid(name[i], nobody);
+    assert_int_equal(sets_of(nobody), sets);
+    for (unsigned i = 0; i < files; i++)
+        write_pid(name[i], pid);
+
+    int file = open(name[0], O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = read(file, page, sizeof page);
+    close(file);
+    snprintf(copy, sizeof copy, "%s-copy", name[0]);
+    file = open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_true(bytes > 0 && write(file, page, (size_t)bytes) == bytes);
+    close(file);
+    assert_int_equal(sets_of(pid), sets);
+    assert_int_equal(access(copy, F_OK), -1); /* nobody holds it: removed, whoever has its number now */
+    assert_int_equal(counters_files(name), files);
+}
+
 /* In a child of fork every call is refused, whatever the threads were at. */
 static void test_fork(void **state)
 {
@@ -607,7 +678,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_window_of_all, begin, end),
         cmocka_unit_test_setup_teardown(test_fork, begin, end),
     };
-    const struct CMUnitTest counted[] = {cmocka_unit_test(test_traffic), cmocka_unit_test(test_counters)};
+    const struct CMUnitTest counted[] = {cmocka_unit_test(test_traffic), cmocka_unit_test(test_counters),
+                                         cmocka_unit_test(test_counters_of_the_dead)};
     int failed;
 
     alone_begin(alone_folder);
