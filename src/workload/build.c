@@ -417,6 +417,7 @@ void workload_free(struct workload *workload)
     free(workload->host_transfer);
     free(workload->wake);
     free(workload->broke);
+    free(workload->pair_slot); /* grown again by who adds communicators after the building */
     free(workload);
 }
 

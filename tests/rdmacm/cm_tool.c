@@ -120,6 +120,7 @@ static int connect_to(const char *host, const char *port)
             int error = take(channel, RDMA_CM_EVENT_DISCONNECTED);
             if (error == 0) puts("RDMA_CM_EVENT_DISCONNECTED");
             let_go(id);
+            rdma_destroy_event_channel(channel);
             return error == 0 ? 3 : 1;
         }
         if (fds[1].revents && read(0, &byte, 1) <= 0) break;
