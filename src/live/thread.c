@@ -102,8 +102,14 @@ static void note_miss(struct live *live, bool missed, ps_t now)
     }
 }
 
+/* Is all that is to be sent acknowledgements, as far as the wire takes it? */
+static bool acks_alone(const struct live *live, ps_t now)
+{
+    return live->tx_retry == PS_NEVER && !nic_ready(live->nic, now);
+}
+
 /* A burst in, what is due, a burst out.  An application that has just posted or polled will likely do so again when it
- * sees what came: ACKs wait a moment for its packets, which they can ride with. */
+ * sees what came: ACKs wait a moment for its packets, which they can ride with.  Nothing else does. */
 static void rounds(struct live *live, ps_t now)
 {
     const bool taken = __atomic_load_n(&live->taken, __ATOMIC_RELAXED);
@@ -115,7 +121,7 @@ static void rounds(struct live *live, ps_t now)
     for (int i = 0; i < ROUNDS; i++) {
         progress_rx(live, now);
         progress_tick(live, now);
-        if (live->tx_wanted && !hot) progress_tx(live, now);
+        if (live->tx_wanted && !(hot && acks_alone(live, now))) progress_tx(live, now);
         if (live->lets_in) shard_let_in(live, false);
         if (!live->rx_more || live->rings) break; /* somebody is to be told */
     }
@@ -124,7 +130,8 @@ static void rounds(struct live *live, ps_t now)
     bool streams = !active && received >= LIVE_STREAM;
     if (taken) streams = received || live->wire->counters.tx_packets != sent;
     if (streams && shard_many(live)) __atomic_store_n(&live->taken, true, __ATOMIC_RELAXED);
-    live->thread_state = hot && live->tx_wanted ? THREAD_OWES : streams ? THREAD_STREAMS : THREAD_WATCHES;
+    bool owes = hot && live->tx_wanted && acks_alone(live, now);
+    live->thread_state = owes ? THREAD_OWES : streams ? THREAD_STREAMS : THREAD_WATCHES;
 }
 
 /* What there is to do, in bounded time; answers how long to sleep. */
@@ -254,12 +261,8 @@ void thread_help(struct live *live)
     live->event_told = false;
     progress_rx(live, now);
     progress_tick(live, now);
-    bool owes = live->tx_wanted && live->tx_retry == PS_NEVER;
-    if (owes &&
-        (!live->event_told || nic_ready(live->nic, now))) { /* the caller stays here, or somebody waits for data */
-        progress_tx(live, now);
-        owes = false;
-    }
+    bool owes = live->tx_wanted && live->event_told && acks_alone(live, now); /* else the caller sleeps on */
+    if (live->tx_wanted && live->tx_retry == PS_NEVER && !owes) progress_tx(live, now);
     /* The thread and the caller sleep on a wire that was told that somebody is awake. */
     if (wire_deadline(live->wire) == 0) live->rx_more = true;
     if (owes) live->tx_wanted = false;

@@ -246,6 +246,26 @@ static void test_waiter_answers(void **state)
     pair_close(&pair);
 }
 
+/* Nor does the thread hold back more than ACKs for a program that has just polled and waits for events. */
+static void test_thread_answers(void **state)
+{
+    struct loop_pair pair;
+    struct nic_cqe cqe;
+    int got;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .events = true});
+    assert_int_equal(live_cq_arm(pair.end[1].cq, false), 0);
+    for (int i = 0; i < TURNS; i++) {
+        assert_int_equal(live_poll(pair.end[1].cq, &cqe, 1), 0);
+        assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_READ}, 0, 20000, 0), 0);
+        while ((got = live_poll(pair.end[0].cq, &cqe, 1)) == 0)
+            assert_int_not_equal(__atomic_load_n(&pair.end[1].live->thread_state, __ATOMIC_RELAXED), THREAD_OWES);
+        assert_int_equal(got, 1);
+    }
+    pair_close(&pair);
+}
+
 /* As in a read() of the program's own, a thread may be cancelled while it looks after the wire. */
 static void test_waiter_cancelled(void **state)
 {
@@ -355,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_delayed),
         cmocka_unit_test(test_waiter_owes_no_ack),
         cmocka_unit_test(test_waiter_answers),
+        cmocka_unit_test(test_thread_answers),
         cmocka_unit_test(test_waiter_cancelled),
         cmocka_unit_test(test_waiter_interrupted),
         cmocka_unit_test(test_packet_wire_to_itself),
