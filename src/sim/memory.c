@@ -4,7 +4,8 @@
  *
  * Two numbers.  What a run needs for certain (the fabric, its jobs, the machines, links in flight, the results) is
  * compared with the limit.  What it takes when every buffer is full is said besides: a descriptor a packet, as many
- * packets as the switches' buffers hold or the jobs ever send, whichever is less.  Few runs come near it (congestion
+ * packets as the switches' buffers hold or the jobs ever send, whichever is less, and what may wait for the hosts'
+ * software.  Few runs come near it (congestion
  * control is there so that they do not), so it refuses nothing.
  */
 #include <errno.h>
@@ -73,7 +74,7 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
                  (u128)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
                  (u128)workload_instances(sim->workload) * sizeof(struct sim_job);
     if (sim->needs.telemetry) each += sizeof(struct pkt_int);
-    sim->memory_most_bytes = clamp(total + (u128)packets_most(sim) * each);
+    sim->memory_most_bytes = clamp(total + (u128)packets_most(sim) * each + software_most_bytes(sim));
     if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;
     unit_format_short(UNIT_SIZE, clamp(total), 3, need);
     unit_format_short(UNIT_SIZE, sim->memory_most_bytes, 3, full);

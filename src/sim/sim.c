@@ -276,5 +276,6 @@ size_t sim_memory_bytes(const struct sim *sim)
 {
     struct engine_totals totals = engine_totals(sim->engine);
 
-    return sim->memory.used + workload_memory_bytes(sim->workload) + totals.memory_bytes + totals.packets_peak * 64;
+    return sim->memory.used + workload_memory_bytes(sim->workload) + totals.memory_bytes + totals.packets_peak * 64 +
+           software_bytes(sim);
 }

@@ -85,6 +85,8 @@ void software_release(struct sim_host *host);
 void software_push(struct software_queue *queue, struct software_item item, ps_t now);
 bool software_pop(struct software_queue *queue, ps_t now, struct software_item *ret); /* what is due */
 ps_t software_next(const struct sim_host *host);
+uint64_t software_most_bytes(const struct sim *sim); /* what all queues may grow to */
+uint64_t software_bytes(const struct sim *sim);      /* and have */
 
 struct sim_connection { /* the sending end's queue pair */
     struct nic_qp *qp, *peer_qp;

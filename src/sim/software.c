@@ -5,14 +5,18 @@
  *
  * Both are delays and no more: software posts and polls any number at once.  A delay is the same for all of an adapter,
  * so what waits for it is a queue in order of time.  Posts are bounded by what the workload may have outstanding,
- * receives by what a line brings within `poll`; the queue grows to what is needed.  A host whose software takes no time
- * has no such queues.
+ * receives by what a line brings within `poll`; the queue grows to what is needed, and software_most_bytes() says what
+ * that may be.  A host whose software takes no time has no such queues.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sim/sim_int.h"
+
+#define LEAST 16 /* items that a queue begins with */
+#define GROWTH 3 /* it doubles, and is there twice while it does */
 
 int software_build(struct sim *sim, struct sim_host *host)
 {
@@ -46,7 +50,7 @@ void software_release(struct sim_host *host)
 void software_push(struct software_queue *queue, struct software_item item, ps_t now)
 {
     if (queue->count == queue->room) {
-        uint32_t room = queue->room ? queue->room * 2 : 16;
+        uint32_t room = queue->room ? queue->room * 2 : LEAST;
         struct software_item *grown = malloc(room * sizeof(*grown));
         CHECK(grown != NULL);
         for (uint32_t i = 0; i < queue->count; i++)
@@ -79,4 +83,37 @@ ps_t software_next(const struct sim_host *host)
         if (poll < next) next = poll;
     }
     return next;
+}
+
+static const struct fabric_software *software_of(const struct sim *sim, uint32_t endpoint)
+{
+    return &sim->fabric->nic[sim->fabric->endpoint[endpoint].nic].software;
+}
+
+/* Of receives about: a connection may bring more within a long `poll` than its sender has outstanding, if the job does
+ * not wait for its receivers. */
+uint64_t software_most_bytes(const struct sim *sim)
+{
+    u128 items = 0;
+
+    for (uint32_t e = 0; e < sim->fabric->endpoints; e++)
+        items += (software_of(sim, e)->post_ps ? LEAST : 0) + (software_of(sim, e)->poll_ps ? LEAST : 0);
+    for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
+        const struct workload_connection *connection = workload_connection(sim->workload, i);
+        const struct fabric_software *from = software_of(sim, connection->src), *to = software_of(sim, connection->dst);
+        items += (u128)WORKLOAD_DEPTH *
+                 ((from->post_ps != 0) + (from->poll_ps != 0) + (connection->notifies && to->poll_ps != 0));
+    }
+    items *= GROWTH * sizeof(struct software_item);
+    return items > UINT64_MAX ? UINT64_MAX : (uint64_t)items;
+}
+
+uint64_t software_bytes(const struct sim *sim)
+{
+    uint64_t items = 0;
+
+    for (uint32_t h = 0; h < sim->fabric->hosts; h++)
+        for (uint32_t i = 0; sim->host[h].software && i < sim->host[h].adapters; i++)
+            items += sim->host[h].software[i].post.room + sim->host[h].software[i].poll.room;
+    return items * sizeof(struct software_item);
 }

@@ -298,6 +298,30 @@ static void test_full_buffers_are_estimated(void **state)
     run_free(&run);
 }
 
+/* What waits for software is counted: in what a run takes, and in what it may take. */
+static void test_software_is_estimated(void **state)
+{
+    static const char *const software[] = {"{}", "{post: 1ms, poll: 1ms}"};
+    uint64_t most[2], taken[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\ntopology: {single: {hosts: 16}}\nlinks: {host: {rate: 100G}}\n"
+                 "nics: {software: %s}\njobs: [{random: 20000, size: 1KB}]\n",
+                 software[i]);
+        struct run run = run_text(text, options_of(1, 1));
+        most[i] = sim_memory_most_bytes(run.sim);
+        taken[i] = sim_memory_bytes(run.sim);
+        run_free(&run);
+    }
+    /* All 20,000 are wanted at the start: they wait to be posted, 32 bytes each and more. */
+    assert_true(taken[1] > taken[0] + 20000 * 32);
+    assert_true(most[1] - most[0] > taken[1] - taken[0]);
+    assert_true(most[1] - most[0] < 2 * taken[0]); /* a bound, but no other order than the rest of the run */
+}
+
 /* Reserve and headroom take whole cells: what the loader lets pass, the switch takes. */
 static void test_loader_and_switch_agree(void **state)
 {
@@ -708,6 +732,7 @@ int main(void)
         cmocka_unit_test(test_after_nothing),
         cmocka_unit_test(test_slow_line_is_measured),
         cmocka_unit_test(test_software),
+        cmocka_unit_test(test_software_is_estimated),
         cmocka_unit_test(test_software_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
