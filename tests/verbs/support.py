@@ -46,7 +46,8 @@ def build(source, folder, *libraries, compiler="cc"):
     need(compiler)
     path = os.path.join(os.environ["ROCELAB_SOURCE"], "tests", "programs", source)
     program = os.path.join(folder, os.path.splitext(source)[0])
-    result = subprocess.run([compiler, "-O1", "-o", program, path, *libraries], capture_output=True, text=True,
+    env = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}  # by which ld would find ours
+    result = subprocess.run([compiler, "-O1", "-o", program, path, *libraries], env=env, capture_output=True, text=True,
                             timeout=LIMIT, check=False)
     if result.returncode != 0:
         missing = re.search(r"(\S+): No such file|cannot find (\S+?):", result.stderr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of storage, over rdma_cm: fio, qperf, QEMU's migration, iSER with tgt and libiscsi.  Skipped where not
-installed."""
+"""Programs of storage, over rdma_cm: fio, qperf, QEMU's migration, iSER with tgt and libiscsi, librpma.  Skipped
+where not installed."""
 import json
 import os
 import pathlib
@@ -188,6 +188,25 @@ class Iser(Processes):
                                  MALLOC_PERTURB_="0")
                     self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
                     self.assertIn(f"iscsi_blocks: {requests} requests: right", result.stdout)
+
+
+class Rpma(Processes):
+    def test_store(self):
+        """Writes, flushes, and questions whose SEND completes before the answer's RECV."""
+        need()
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        program = build("rpma_store.c", folder, "-lrpma", "-libverbs")
+        for wire in ("udp", "shm"):
+            with self.subTest(wire=wire):
+                port = str(free_port())
+                options = ["--device", "lo", "--wire", wire]
+                server = self.start(program, "serve", port, options=options)
+                result = self.until(lambda port=port, options=options: run(program, "fill", port, options=options),
+                                    server)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                text = server.communicate(timeout=LIMIT)[0]
+                self.assertEqual((server.returncode, text), (0, "rpma_store: 400 rounds: right\n"))
 
 
 if __name__ == "__main__":
