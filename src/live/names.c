@@ -38,33 +38,33 @@ struct list {
 };
 
 /* The number that ends an abstract name; UINT32_MAX: it is another name. */
-static uint32_t number_of(const struct list *list, const struct rtattr *name)
+static uint32_t number_of(const struct list *list, struct rtattr *name)
 {
     char text[128], *end;
     size_t bytes = RTA_PAYLOAD(name), prefix_bytes = strlen(list->prefix);
 
     if (bytes < prefix_bytes + 2 || bytes > sizeof text) return UINT32_MAX;
-    memcpy(text, (const char *)RTA_DATA(name) + 1, bytes - 1); /* after the 0 that makes it abstract */
+    memcpy(text, (char *)RTA_DATA(name) + 1, bytes - 1); /* after the 0 that makes it abstract */
     text[bytes - 1] = 0;
-    if (*(const char *)RTA_DATA(name) != 0 || strncmp(text, list->prefix, prefix_bytes) != 0) return UINT32_MAX;
+    if (*(char *)RTA_DATA(name) != 0 || strncmp(text, list->prefix, prefix_bytes) != 0) return UINT32_MAX;
     unsigned long number = strtoul(text + prefix_bytes, &end, 10);
     return *end == 0 && number < list->count ? (uint32_t)number : UINT32_MAX;
 }
 
-static void on_socket(struct list *list, const struct nlmsghdr *message)
+static void on_socket(struct list *list, struct nlmsghdr *message)
 {
-    const struct rtattr *attribute[ATTRIBUTES] = {NULL};
-    const char *body = (const char *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(struct unix_diag_msg));
-    const char *end = (const char *)message + message->nlmsg_len;
+    struct rtattr *attribute[ATTRIBUTES] = {NULL};
+    char *body = (char *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(struct unix_diag_msg));
+    char *end = (char *)message + message->nlmsg_len;
     uid_t uid;
 
     while (body + sizeof(struct rtattr) <= end) {
-        const struct rtattr *at = (const void *)body;
+        struct rtattr *at = (void *)body;
         if (at->rta_len < sizeof *at || at->rta_len > (size_t)(end - body)) return;
         if (at->rta_type < ATTRIBUTES) attribute[at->rta_type] = at;
         body += RTA_ALIGN(at->rta_len);
     }
-    const struct rtattr *owner = attribute[ATTRIBUTE_UID];
+    struct rtattr *owner = attribute[ATTRIBUTE_UID];
     if (owner == NULL || RTA_PAYLOAD(owner) != sizeof uid) return;
     list->told = true;
     memcpy(&uid, RTA_DATA(owner), sizeof uid);
@@ -73,10 +73,10 @@ static void on_socket(struct list *list, const struct nlmsghdr *message)
 }
 
 /* One piece of the answer.  1: more comes, 0: that was all; or -errno. */
-static int on_piece(struct list *list, const char *data, size_t bytes)
+static int on_piece(struct list *list, char *data, size_t bytes)
 {
     while (bytes >= sizeof(struct nlmsghdr)) {
-        const struct nlmsghdr *message = (const void *)data;
+        struct nlmsghdr *message = (void *)data;
         if (message->nlmsg_len < sizeof *message || message->nlmsg_len > bytes) return -EPROTO;
         if (message->nlmsg_type == NLMSG_DONE) return 0;
         if (message->nlmsg_type == NLMSG_ERROR) return -EOPNOTSUPP;
