@@ -13,7 +13,11 @@ import unittest
 
 if len(sys.argv) < 2:
     sys.exit(__doc__)
-os.environ["ROCELAB"] = str(pathlib.Path(sys.argv.pop(1)).resolve() / "rocelab")
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+OPTIONS = {option["name"]: option["value"]
+           for option in json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())}
+os.environ["ROCELAB"] = str(BUILD / "rocelab")
+os.environ["ROCELAB_SANITIZED"] = "" if OPTIONS["b_sanitize"] == "none" else OPTIONS["b_sanitize"]
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "verbs"))
 from support import command, environment, free_port, listens, need, need_ucx  # noqa: E402
 
