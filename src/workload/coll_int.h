@@ -123,7 +123,7 @@ struct pipe_out {        /* the sending host's */
     uint32_t next;  /* in a list of who waits to post */
     uint32_t parts; /* into part[]: completions a queue pair, where there is more than one */
     uint8_t qps, flags, fan;
-    uint8_t slots; /* of the operation that it last sent for */
+    uint8_t slots; /* of the operation that it sends for, or that waits for room: pipe_sent() wakes by them */
     bool queued, link_waits;
     uint32_t started; /* of produced, on the link */
     ps_t link_free;

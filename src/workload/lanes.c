@@ -43,14 +43,16 @@ static void clear_ahead(struct workload *workload, uint32_t host, struct coll_la
     }
 }
 
-static bool step_ready(const struct workload *workload, const struct program_step *step, const uint32_t *in,
-                       const uint32_t *to, uint32_t slots)
+static bool step_ready(struct workload *workload, const struct program_step *step, const uint32_t *in,
+                       const uint32_t *to, uint8_t slots)
 {
     for (uint32_t i = step->in; i < step->in + step->ins; i++)
         if (workload->coll.in[in[i]].arrived == workload->coll.in[in[i]].consumed) return false;
     for (uint32_t i = step->out; i < step->out + step->outs; i++) {
-        const struct pipe_out *pipe = &workload->coll.out[to[i]];
-        if (pipe->produced - pipe->completed >= slots) return false;
+        struct pipe_out *pipe = &workload->coll.out[to[i]];
+        if (pipe->produced - pipe->completed < slots) continue;
+        pipe->slots = slots;
+        return false;
     }
     return true;
 }

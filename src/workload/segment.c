@@ -84,7 +84,7 @@ static void enter(struct workload *workload, struct segment *segment, uint32_t i
 static void leave(struct workload *workload, struct segment *segment, const struct coll_op *op, ps_t now,
                   struct workload_out *out)
 {
-    const struct pipe_out *to = &workload->coll.out[segment->out];
+    struct pipe_out *to = &workload->coll.out[segment->out];
     uint32_t last, slice;
 
     if (segment->scheduled != PS_NEVER && segment->scheduled > now) return; /* the first is due then */
@@ -96,6 +96,7 @@ static void leave(struct workload *workload, struct segment *segment, const stru
         segment->left++;
         pipe_produce(workload, segment->host, segment->out, op->plan.wire_bytes[last][slice], &op->plan, now, out);
     }
+    if (to->produced - to->completed >= op->plan.slots) to->slots = op->plan.slots;
 }
 
 void segment_begin(struct workload *workload, uint32_t index, uint32_t coll, ps_t now, struct workload_out *out)

@@ -446,6 +446,57 @@ static void test_programs(void **state)
     }
 }
 
+/* Two operations of one ring, one after the other: LL has eight messages under way, Simple four.  Each rank starts
+ * both, a while after the one before it, so the last finds all that the others can send. */
+static struct {
+    const struct bench *bench;
+    uint32_t coll[2];
+    uint64_t sent; /* by the last rank, when the one before it is through with the first operation */
+} mixed;
+
+static void mixed_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
+{
+    (void)workload, (void)host, (void)now, (void)out;
+    if (token == 14) mixed.sent = bench_sent(mixed.bench, 15, 0);
+}
+
+static void mixed_alarm(struct workload *workload, uint32_t host, uint32_t rank, ps_t now, struct workload_out *out)
+{
+    (void)host;
+    coll_start(workload, mixed.coll[0], rank, rank, now, out);
+    coll_start(workload, mixed.coll[1], rank, 16 + rank, now, out);
+}
+
+/* The last rank ends the first operation with more under way than the second may have; it goes on as soon as enough of
+ * them have arrived, not when its own neighbour brings something. */
+static void test_fewer_slots(void **state)
+{
+    static const struct coll_program mixed_program = {.done = mixed_done, .alarm = mixed_alarm};
+    static const uint8_t protocols[] = {FABRIC_PROTOCOL_LL, FABRIC_PROTOCOL_SIMPLE};
+    struct bench bench = bench_of(SINGLE("16") "  - {permutation: 1, size: 1KB}\n", 1);
+    struct fabric_errors errors = {0};
+    uint32_t gpu[16], comm;
+
+    (void)state;
+    for (uint32_t i = 0; i < 16; i++)
+        gpu[i] = i;
+    struct comm_config config = {.gpu = gpu, .ranks = 16, .channels = 1, .depth = 2, .program = &mixed_program};
+    assert_int_equal(comm_create(bench.workload, &config, &comm, &errors), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct coll_config what = {.kind = FABRIC_JOB_ALLGATHER,
+                                   .algorithm = FABRIC_ALGORITHM_RING,
+                                   .protocol = protocols[i],
+                                   .bytes = i ? 64000000 : 160000};
+        assert_int_equal(coll_create(bench.workload, comm, &what, &mixed.coll[i], &errors), 0);
+    }
+    mixed.bench = &bench;
+    for (uint32_t i = 0; i < 16; i++)
+        coll_alarm(bench.workload, comm_host(bench.workload, comm, i), &mixed_program, i, i * 1000 * PS_US);
+    assert_true(bench_run(&bench));
+    assert_true(mixed.sent > 1000000);
+    bench_free(&bench);
+}
+
 /* Communicators run side by side, so each has queue pairs of its own; the operations of one share them. */
 static void test_queue_pairs_of_communicators(void **state)
 {
@@ -513,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_receiver_admits),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_fewer_slots),
         cmocka_unit_test(test_queue_pairs_of_communicators),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_side_by_side),
