@@ -90,7 +90,7 @@ void pair_connect(struct loop_pair *pair, int e)
                                        LIVE_ATTR_RNR_RETRY | LIVE_ATTR_MAX_READ,
                                .state = NIC_RTS,
                                .send_psn = 0xfffff0u + (uint32_t)e,
-                               .timeout = 14,
+                               .timeout = pair->timeout,
                                .retry = 7,
                                .rnr_retry = 7,
                                .max_read = 16};
@@ -109,7 +109,8 @@ void pair_open(struct loop_pair *pair, const struct loop_options *options)
     struct loop_options o = *options;
 
     if (o.bytes == 0) o.bytes = 4 << 20;
-    *pair = (struct loop_pair){.mtu = o.mtu ? o.mtu : 1024, .transport = o.transport};
+    *pair = (struct loop_pair){
+        .mtu = o.mtu ? o.mtu : 1024, .transport = o.transport, .timeout = o.timeout ? o.timeout : LOOP_PATIENT};
     for (int e = 0; e < 2; e++) {
         if (o.recovery[e]) setenv("ROCELAB_RECOVERY", o.recovery[e], 1);
         open_end(&pair->end[e], &o, 7u + (uint32_t)e);

@@ -27,8 +27,10 @@ struct loop_end {
 struct loop_pair {
     struct loop_end end[2];
     uint16_t mtu;
-    uint8_t transport;
+    uint8_t transport, timeout;
 };
+
+#define LOOP_PATIENT 17 /* eight times half a second: a machine may be busy with something else */
 
 struct loop_options {
     uint8_t transport;
@@ -38,6 +40,7 @@ struct loop_options {
     uint64_t bytes;          /* of each end's memory */
     const char *ifname;      /* NULL: the loopback */
     const char *recovery[2]; /* ROCELAB_RECOVERY of each; NULL: as it is */
+    uint8_t timeout;         /* 4.096 us * 2^n; 0: LOOP_PATIENT */
 };
 
 void pair_open(struct loop_pair *pair, const struct loop_options *options);

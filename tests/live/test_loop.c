@@ -459,12 +459,13 @@ static void test_silence(void **state)
     struct loop_pair pair;
 
     (void)state;
-    pair_open(&pair, &(struct loop_options){.transport = NIC_RC});
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .timeout = 12});
     assert_int_equal(
         live_qp_modify(pair.end[1].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
     assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
     assert_int_equal(pair_wait(&pair, 0).status, NIC_RETRY_EXC_ERR);
     /* and both come back */
+    pair.timeout = LOOP_PATIENT;
     assert_int_equal(
         live_qp_modify(pair.end[0].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
     pair_connect(&pair, 0);

@@ -72,7 +72,7 @@ static void side_connect(struct side *side, const struct side *other)
         {.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY |
                  LIVE_ATTR_MAX_READ,
          .state = NIC_RTS,
-         .timeout = 14,
+         .timeout = 17,
          .retry = NIC_RETRY_FOREVER,
          .rnr_retry = 7,
          .max_read = 4}};

@@ -86,7 +86,7 @@ static void connect_qp(struct live_qp *qp, struct live_qp *other)
     struct live_qp_attr rts = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_TIMEOUT | LIVE_ATTR_RETRY | LIVE_ATTR_RNR_RETRY |
                                        LIVE_ATTR_MAX_READ,
                                .state = NIC_RTS,
-                               .timeout = 14,
+                               .timeout = 17,
                                .retry = NIC_RETRY_FOREVER,
                                .rnr_retry = 7,
                                .max_read = 4};
