@@ -5,11 +5,15 @@
  * Who connects learns the user from SO_PEERCRED, but only once it is connected; a socket whose queue its owner keeps
  * full lets nobody come so far.
  *
+ * Which process it is, where that one does not answer: /proc lists the sockets with their names and each process'
+ * files.
+ *
  * Kernels before 5.3, and those built without unix_diag, do not tell.
  */
 #include "live/names.h"
 #include "live/system.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -24,7 +28,8 @@
 #include <unistd.h>
 
 #define STATE_LISTEN 10u
-#define SHOW_UID 0x40u /* headers of older kernels have neither */
+#define LISTENS 0x10000u /* a flag in /proc/net/unix */
+#define SHOW_UID 0x40u   /* headers of older kernels have neither */
 #define ATTRIBUTE_UID 7
 #define ATTRIBUTES (ATTRIBUTE_UID + 1)
 #define LIMIT_US 500000 /* for the kernel: ends a hang */
@@ -127,4 +132,52 @@ int names_of_others(const char *prefix, uint32_t count, bool *ret)
     int rc = asked ? hear(fd, &list) : -errno;
     close(fd);
     return rc < 0 ? rc : list.told ? 0 : -EOPNOTSUPP;
+}
+
+/* The number of the socket that listens at a name; 0: none. */
+static unsigned long socket_number(const char *name)
+{
+    char line[512], at[128];
+    unsigned long number = 0;
+    unsigned flags;
+    FILE *file = fopen("/proc/thread-self/net/unix", "re");
+
+    while (file && number == 0 && fgets(line, sizeof line, file)) {
+        unsigned long inode;
+        int got = sscanf(line, "%*s %*s %*s %x %*s %*s %lu @%127s", &flags, &inode, at);
+        if (got == 3 && flags & LISTENS && strcmp(at, name) == 0) number = inode;
+    }
+    if (file) fclose(file);
+    return number;
+}
+
+static bool has_file(const char *process, const char *wanted)
+{
+    char folder[32], link[64];
+    bool found = false;
+
+    snprintf(folder, sizeof folder, "/proc/%.10s/fd", process);
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+        ssize_t length = readlinkat(dirfd(dir), entry->d_name, link, sizeof link - 1);
+        if (length > 0) link[length] = 0;
+        found = length > 0 && strcmp(link, wanted) == 0;
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+pid_t names_holder(const char *name)
+{
+    char wanted[48];
+    pid_t found = 0;
+    unsigned long number = socket_number(name);
+    DIR *dir = number ? opendir("/proc") : NULL;
+
+    snprintf(wanted, sizeof wanted, "socket:[%lu]", number);
+    for (const struct dirent *entry; dir && found == 0 && (entry = readdir(dir));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && has_file(entry->d_name, wanted))
+            found = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (dir) closedir(dir);
+    return found;
 }

@@ -13,8 +13,9 @@
  * (names.h).  So others can make the search longer but not lead it astray; only all
  * NAMES numbers together would stop a new user, and then ROCELAB_REGISTRY is another word for KEY.
  *
- * A process that was stopped (a debugger) cannot answer.  Its memory is taken from /proc/PID/fd, which the same user
- * may open; of a process in another pid namespace there is no PID, and it has to answer.
+ * A process that was stopped (a debugger) cannot answer, nor be connected to when others have filled its queue.  Its
+ * memory is taken from /proc/PID/fd, which the same user may open; of a process in another pid namespace there is no
+ * PID, and it has to answer.
  *
  * Two that are first at the same time.  Each binds its name, then asks all others, and says its number when it asks.
  * Who is asked by a lower number while it has nothing itself does not make the memory but asks once more, and so does
@@ -209,7 +210,8 @@ static bool memory_fits(const struct rendezvous *self, int fd)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    return fstat(fd, &st) == 0 && (size_t)st.st_size == self->bytes && seals >= 0 && seals & F_SEAL_SHRINK;
+    return fstat(fd, &st) == 0 && st.st_uid == self->uid && (size_t)st.st_size == self->bytes && seals >= 0 &&
+           seals & F_SEAL_SHRINK;
 }
 
 /* The memory's name as /proc shows it, but for what the kernel puts around it. */
@@ -325,10 +327,16 @@ static enum found look(const struct rendezvous *self, uint32_t number, int *fd, 
                        int *ret_memory)
 {
     enum found found = FOUND_SILENT;
+    socklen_t name_bytes;
     int rc = knock(self, number, *fd, survey);
     if (rc == -ECONNREFUSED) return FOUND_NOBODY;
     if (rc == -EPROTOTYPE || rc == -EACCES || rc == -EPERM) return FOUND_STRANGER;
     if (rc == 0) found = same_user(*fd, ret_pid) ? ask(self, *fd, *ret_pid, ret_memory) : FOUND_STRANGER;
+    if (rc == -EAGAIN) { /* stopped, and others have filled its queue */
+        *ret_pid = names_holder(name_of(self, number, &name_bytes).sun_path + 1);
+        *ret_memory = from_proc(self, *ret_pid);
+        if (*ret_memory >= 0) found = FOUND_MEMORY;
+    }
     close(*fd);
     *fd = -1;
     return found;

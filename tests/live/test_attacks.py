@@ -23,7 +23,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_robust  # noqa: E402
-from test_robust import Peer, write  # noqa: E402
+from test_robust import Peer, stop, write  # noqa: E402
 
 PORT = test_robust.PORT
 NOBODY = 65534
@@ -263,10 +263,7 @@ sys.stdin.read()
         a, b = self.connected(ROCELAB_REGISTRY="another word")
         self.good_write(a, b, 6)
 
-    def test_door_held(self):
-        """Another user connects to our name and says nothing: others still come in."""
-        a = self.peer().start()
-        self.nobody(r'''
+    HOLD_DOOR = r'''
 held = []
 for i in range(300):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -278,8 +275,24 @@ for i in range(300):
     held.append(s)
 print("ready", flush=True)
 sys.stdin.read()
-''')
+'''
+
+    def test_door_held(self):
+        """Another user connects to our name and says nothing: others still come in."""
+        a = self.peer().start()
+        self.nobody(self.HOLD_DOOR)
         b = self.peer().start()
+        self.connect(a, b)
+        self.good_write(a, b, 2)
+
+    def test_door_held_of_a_stopped_process(self):
+        """The only process was stopped, and another user fills its queue: its registry is found all the same."""
+        a = self.peer().start()
+        stop(a)
+        self.nobody(self.HOLD_DOOR)
+        b = self.peer().start()
+        os.kill(a.process.pid, signal.SIGCONT)
+        self.assertEqual(self.registry_of(a), self.registry_of(b))
         self.connect(a, b)
         self.good_write(a, b, 2)
 
