@@ -249,12 +249,29 @@ void cm_conn_free(struct cm_conn *conn)
     free(conn);
 }
 
+/* Whoever asks for a connection is told an id of ours.  The others' must not follow from it, for who knows both ids of
+ * a connection can end it; and none may come again soon.  So they count, and a Feistel network puts them in another
+ * order. */
+static uint32_t shuffled(const struct cm_engine *engine, uint32_t number)
+{
+    const uint32_t key[2] = {(uint32_t)engine->secret, (uint32_t)(engine->secret >> 32)};
+    uint32_t half = (1u << ID_BITS / 2) - 1, left = number >> ID_BITS / 2 & half, right = number & half;
+
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t drawn[4], before = right;
+        rng_philox((const uint32_t[4]){round, right}, key, drawn);
+        right = left ^ (drawn[0] & half);
+        left = before;
+    }
+    return left << ID_BITS / 2 | right;
+}
+
 static uint32_t new_id(struct cm_engine *engine, uint32_t slot)
 {
     uint32_t id;
 
     do
-        id = slot << ID_BITS | (engine->next_id++ & ((1u << ID_BITS) - 1));
+        id = slot << ID_BITS | shuffled(engine, engine->next_id++);
     while (id == 0 || cm_find_id(engine, id) != NULL);
     return id;
 }

@@ -186,8 +186,12 @@ static void on_reject(struct cm_engine *engine, const struct cm_peer *from, cons
 {
     struct cm_conn *conn = conn_of(engine, from, msg, false);
 
-    /* A requester that gave up names no connection but its own: ours is found by that. */
-    if (conn == NULL && msg->local_id != 0) conn = cm_find_remote(engine, msg->local_id, from, false);
+    /* A requester that gave up names no connection but its own: ours is found by that, as long as it may not have heard
+     * of it. */
+    if (conn == NULL && msg->local_id != 0 && msg->remote_id == 0) {
+        conn = cm_find_remote(engine, msg->local_id, from, false);
+        if (conn != NULL && conn->state != CM_REQ_RECEIVED && conn->state != CM_REP_SENT) return;
+    }
     if (conn == NULL || conn->sidr) return;
     if (conn->state == CM_REQ_SENT && msg->reason == CM_REJECT_INVALID_SERVICE) {
         cm_refused(conn, msg, now_ns);

@@ -618,7 +618,7 @@ static void test_stale_silent(void **state)
     free(w);
 }
 
-/* A DREQ names the queue pair it ends, a DREP the DREQ it answers. */
+/* A DREQ names the queue pair it ends, a DREP the DREQ it answers; a REJ that names one id ends no connection. */
 static void test_disconnect_forged(void **state)
 {
     struct world *w = malloc(sizeof *w);
@@ -628,8 +628,14 @@ static void test_disconnect_forged(void **state)
     (void)state;
     assert_non_null(w);
     begin(w, 8, 0, 0, 1);
-    connect_all(w, 1);
+    connect_all(w, 2);
     run_out(w);
+    msg = (struct cm_msg){.local_id = cm_conn_remote_id(w->half[1][0].conn), .reason = CM_REJECT_TIMEOUT};
+    msg.mad.attribute = CM_REJ;
+    inject(w, 1, 0, &msg);
+    assert_true(cm_conn_connected(w->half[1][0].conn));
+    /* and one id tells nothing about the next */
+    assert_true(cm_conn_remote_id(w->half[1][1].conn) - msg.local_id + 64 > 128);
     assert_int_equal(cm_disconnect(w->half[0][0].conn, w->now_ns), 0);
     assert_true(cm_next_send(w->engine[0], &send));
     assert_int_equal(cm_parse(send.data, MAD_BYTES, &msg), 0);
