@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/source.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -285,7 +286,11 @@ static int run_one(const struct settings *settings, struct experiment *experimen
             fprintf(out, "%-5s %-6s %s\n", experiment->id, experiment->quick ? "quick" : "", experiment->title);
         return CLI_DONE;
     }
-    if (experiment_execute(experiment) != 0 || experiment_judge(experiment) != 0) return CLI_WRONG;
+    struct study_error error = {0};
+    if (experiment_execute(experiment, &cli_stopped, &error) != 0 || experiment_judge(experiment, &error) != 0) {
+        cli_study_error(&error);
+        return CLI_WRONG;
+    }
     for (uint32_t i = 0; i < experiment->measures; i++)
         tally->verdict[experiment->measure[i].verdict]++;
     if (jout)
@@ -315,12 +320,14 @@ static int run_all(const struct settings *settings, const char *folder, const st
     }
     cli_catch_stop(1);
     for (int i = 0; i < found->count && !cli_stopped; i++) {
+        struct study_error error = {0};
         struct experiment *experiment;
         char path[PATH_MAX];
         if (!is_named(found->entry[i], argv, argc)) continue;
         bool fits = snprintf(path, sizeof path, "%s/%s", folder, found->entry[i]->d_name) < (int)sizeof path;
         if (!fits) cli_error("%s/%s: the name is too long", folder, found->entry[i]->d_name);
-        if (!fits || experiment_load(path, &experiment) != 0) {
+        if (!fits || experiment_load(path, &experiment, &error) != 0) {
+            cli_study_error(&error);
             status = CLI_WRONG;
             continue;
         }

@@ -9,6 +9,7 @@
 #ifndef ROCELAB_CLI_EXPERIMENTS_H
 #define ROCELAB_CLI_EXPERIMENTS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include "base/time.h"
 #include "fabric/fabric.h"
 #include "sim/sim.h"
+#include "study/error.h"
 
 #define EXPERIMENT_SEEDS 64
 #define PROBE_ARGUMENTS 6
@@ -114,12 +116,13 @@ struct experiment {
     struct arena arena;
 };
 
-/* 0, or -errno after messages on standard error. */
-int experiment_load(const char *path, struct experiment **ret);
+/* 0, or -errno with an error. */
+int experiment_load(const char *path, struct experiment **ret, struct study_error *error);
 void experiment_free(struct experiment *experiment);
-int experiment_execute(struct experiment *experiment);
-/* Fills in measured and verdict; the runs are over. */
-int experiment_judge(struct experiment *experiment);
+/* Every run with each of its seeds.  0; -errno with an error; -EINTR when *stopped. */
+int experiment_execute(struct experiment *experiment, const volatile sig_atomic_t *stopped, struct study_error *error);
+/* Fills in measured and verdict; the runs are over.  0, or -errno with an error. */
+int experiment_judge(struct experiment *experiment, struct study_error *error);
 /* The tolerance, for tables. */
 const char *limit_text(const struct limit *limit, char buf[48]);
 

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "cli/cli.h"
 #include "cli/experiments.h"
 
 static bool within(const struct limit *limit, double value)
@@ -23,13 +22,13 @@ static bool within(const struct limit *limit, double value)
     return !(limit->has_least && value < limit->least) && !(limit->has_most && value > limit->most);
 }
 
-int experiment_judge(struct experiment *experiment)
+int experiment_judge(struct experiment *experiment, struct study_error *error)
 {
     for (uint32_t i = 0; i < experiment->measures; i++) {
         struct experiment_measure *measure = &experiment->measure[i];
         const char *why = NULL;
         if (value_evaluate(experiment, measure->value, measure->over, &measure->measured, &why) != 0) {
-            cli_error("%s: %s: %s", experiment->path, measure->value, why);
+            study_fail(error, "%s: %s: %s", experiment->path, measure->value, why);
             return -EINVAL;
         }
         if (within(&measure->limit, measure->measured))

@@ -246,17 +246,17 @@ static void read_all(struct loader *loader, struct experiment *experiment)
     if (loader->errors->count == 0 && !loader->no_memory) check_all(loader, &reading);
 }
 
-int experiment_load(const char *path, struct experiment **ret)
+int experiment_load(const char *path, struct experiment **ret, struct study_error *error)
 {
     struct experiment *experiment = calloc(1, sizeof(*experiment));
-    struct fabric_errors errors = {.path = path};
-    struct loader loader = {.errors = &errors};
+    struct fabric_errors *errors = &error->loader;
+    struct loader loader = {.errors = errors};
     struct tree *root = NULL;
     size_t length = 0;
 
+    *errors = (struct fabric_errors){.path = path};
     if (experiment == NULL) {
-        fabric_errors_add(&errors, (struct fabric_at){0}, "no memory");
-        fabric_errors_print(&errors, stderr);
+        fabric_errors_add(errors, (struct fabric_at){0}, "no memory");
         return -ENOMEM;
     }
     arena_init(&experiment->arena, FILE_MEMORY_MAX);
@@ -266,15 +266,14 @@ int experiment_load(const char *path, struct experiment **ret)
     experiment->path = arena_strndup(loader.keep, path, strlen(path));
     if (experiment->path == NULL) loader.no_memory = true;
     const char *text = file_read(&loader, path, (struct fabric_at){0}, &length);
-    if (text && tree_parse(text, length, &loader.scratch, &root, &errors) == 0) {
+    if (text && tree_parse(text, length, &loader.scratch, &root, errors) == 0) {
         loader.root = root;
         read_all(&loader, experiment);
     }
-    if (errors.count == 0 && (loader.no_memory || !root))
-        fabric_errors_add(&errors, (struct fabric_at){0}, "no memory");
+    if (errors->count == 0 && (loader.no_memory || !root))
+        fabric_errors_add(errors, (struct fabric_at){0}, "no memory");
     arena_release(&loader.scratch);
-    if (errors.count) {
-        fabric_errors_print(&errors, stderr);
+    if (errors->count) {
         experiment_free(experiment);
         return -EINVAL;
     }

@@ -11,9 +11,7 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/experiments.h"
-#include "cli/source.h"
 
 #define WINDOWS 4096 /* between two looks whether somebody wants to stop */
 
@@ -35,6 +33,8 @@ struct session {
     const struct experiment *experiment;
     const struct experiment_run *run;
     const struct fabric *fabric;
+    const volatile sig_atomic_t *stopped;
+    struct study_error *error;
     struct sim *sim;
     struct watch *watch;
     uint32_t watches;
@@ -57,9 +57,9 @@ static const struct parameter *find_parameter(const struct parameter *parameter,
     return NULL;
 }
 
-/* Writes a text with what its parameters stand for, and theirs; false after a message. */
+/* Writes a text with what its parameters stand for, and theirs; false after an error. */
 static bool fill_in(const struct experiment *experiment, const struct experiment_run *run, const char *text, int depth,
-                    FILE *out)
+                    FILE *out, struct study_error *error)
 {
     for (const char *at = text;;) {
         size_t plain = strcspn(at, "$");
@@ -72,30 +72,29 @@ static bool fill_in(const struct experiment *experiment, const struct experiment
         const struct parameter *parameter = find_parameter(run->parameter, run->parameters, name, named);
         if (parameter == NULL) parameter = find_parameter(experiment->part, experiment->parts, name, named);
         if (parameter == NULL || (braces && name[named] != '}')) {
-            cli_error("%s: run '%s': no parameter '$%.*s'", experiment->path, run->name, (int)named, name);
-            return false;
+            return study_fail(error, "%s: run '%s': no parameter '$%.*s'", experiment->path, run->name, (int)named,
+                              name);
         }
         if (depth == FILL_DEPTH) {
-            cli_error("%s: run '%s': '$%.*s' within parameters within parameters, %d deep", experiment->path, run->name,
-                      (int)named, name, FILL_DEPTH);
-            return false;
+            return study_fail(error, "%s: run '%s': '$%.*s' within parameters within parameters, %d deep",
+                              experiment->path, run->name, (int)named, name, FILL_DEPTH);
         }
-        if (!fill_in(experiment, run, parameter->text, depth + 1, out)) return false;
+        if (!fill_in(experiment, run, parameter->text, depth + 1, out, error)) return false;
         at = name + named + braces;
     }
 }
 
-/* The fabric's text with its parameters; the caller's to free.  NULL after a message. */
-static char *fabric_text(const struct experiment *experiment, const struct experiment_run *run)
+/* The fabric's text with its parameters; the caller's to free.  NULL after an error. */
+static char *fabric_text(const struct experiment *experiment, const struct experiment_run *run,
+                         struct study_error *error)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    bool good = out && fill_in(experiment, run, run->fabric, 0, out);
+    bool good = out && fill_in(experiment, run, run->fabric, 0, out, error);
 
     if (out == NULL || fclose(out) != 0) {
-        cli_error("%s: run '%s': not enough memory", experiment->path, run->name);
-        good = false;
+        good = study_fail(error, "%s: run '%s': not enough memory", experiment->path, run->name);
     }
     if (good) return text;
     free(text);
@@ -179,7 +178,7 @@ static bool run_through(struct session *session)
             if (session->watch[i].next < next) next = session->watch[i].next;
         if (next >= session->end) next = PS_NEVER;
         enum sim_state state = sim_advance(session->sim, WINDOWS, next);
-        if (cli_stopped) return false;
+        if (*session->stopped) return false;
         if (state == SIM_RUNNING) continue;
         if (state != SIM_UNTIL || next == PS_NEVER) break;
         look(session, next);
@@ -214,7 +213,8 @@ static int begin_watches(struct experiment *experiment, struct session *session)
         if (probe->kind->calculate || &experiment->run[probe->run] != session->run) continue;
         const char *why = probe_bind(probe, session->fabric);
         if (why) {
-            cli_error("%s: %s: %s in run '%s'", experiment->path, probe->text, why, session->run->name);
+            study_fail(session->error, "%s: %s: %s in run '%s'", experiment->path, probe->text, why,
+                       session->run->name);
             return -EINVAL;
         }
         if (!watch_begin(session, &session->watch[session->watches++], probe)) return -ENOMEM;
@@ -222,63 +222,71 @@ static int begin_watches(struct experiment *experiment, struct session *session)
     return 0;
 }
 
-static int simulate(struct experiment *experiment, const struct experiment_run *run, const struct fabric *fabric,
-                    uint64_t seed)
+static int simulate(struct experiment *experiment, struct session *session, uint64_t seed)
 {
-    struct session session = {.experiment = experiment, .run = run, .fabric = fabric, .end = fabric->stop};
+    const struct experiment_run *run = session->run;
+    const struct fabric *fabric = session->fabric;
     struct sim_options options = {.seed = seed, .threads = 1, .until = PS_NEVER, .keep_going = true};
-    struct fabric_errors errors = {.path = fabric->path};
+    struct fabric_errors *errors = &session->error->loader;
     struct sim_result result;
+
     for (uint32_t i = 0; i < experiment->probes; i++) {
         const struct probe *probe = &experiment->probe[i];
         options.rtt |= probe->kind->rtt && &experiment->run[probe->run] == run;
     }
-    int error = sim_create(fabric, &options, &session.sim, &errors);
-
+    int error = sim_create(fabric, &options, &session->sim, errors);
     if (error) {
-        fabric_errors_print(&errors, stderr);
-        if (errors.count == 0) cli_error("%s: %s", fabric->path, strerror(-error));
+        if (errors->count == 0) study_fail(session->error, "%s: %s", errors->path, strerror(-error));
         return error;
     }
-    error = begin_watches(experiment, &session);
-    if (!error && !run_through(&session)) error = -EINTR;
-    if (!error) error = sim_result(session.sim, &result);
+    error = begin_watches(experiment, session);
+    if (!error && !run_through(session)) error = -EINTR;
+    if (!error) error = sim_result(session->sim, &result);
     if (!error) {
-        read_off(&session, &result);
+        read_off(session, &result);
         experiment->packet_hops += result.packet_hops;
         sim_result_free(&result);
     }
-    if (error == -ENOMEM) cli_error("%s: not enough memory for what is to be measured", fabric->path);
-    for (uint32_t i = 0; i < session.watches; i++) {
-        free(session.watch[i].sample);
-        free(session.watch[i].before);
-        free(session.watch[i].goodput);
+    if (error == -ENOMEM) study_fail(session->error, "%s: not enough memory for what is to be measured", errors->path);
+    for (uint32_t i = 0; i < session->watches; i++) {
+        free(session->watch[i].sample);
+        free(session->watch[i].before);
+        free(session->watch[i].goodput);
     }
-    free(session.watch);
-    sim_free(session.sim);
+    free(session->watch);
+    sim_free(session->sim);
     return error;
 }
 
-static int run_seeds(struct experiment *experiment, const struct experiment_run *run)
+static int run_seeds(struct experiment *experiment, const struct experiment_run *run,
+                     const volatile sig_atomic_t *stopped, struct study_error *error_of)
 {
-    struct fabric_errors errors = {0};
+    const struct fabric_with with = {.judge = sim_judge_nic};
     struct fabric *fabric = NULL;
     char name[128];
-    char *text = fabric_text(experiment, run);
+    char *text = fabric_text(experiment, run, error_of);
     int error = 0;
 
     if (text == NULL) return -EINVAL;
     snprintf(name, sizeof name, "%s, run %s", experiment->id, run->name);
-    error = cli_fabric_load(name, text, NULL, 0, &fabric, &errors);
-    if (error) fabric_errors_print(&errors, stderr);
-    for (uint64_t seed = 1; !error && seed <= run->seeds; seed++)
-        error = simulate(experiment, run, fabric, seed);
+    error = fabric_load_with(name, text, &with, &fabric, &error_of->loader);
+    error_of->loader.path = arena_strndup(&experiment->arena, name, strlen(name)); /* outlives the fabric */
+    for (uint64_t seed = 1; !error && seed <= run->seeds; seed++) {
+        struct session session = {.experiment = experiment,
+                                  .run = run,
+                                  .fabric = fabric,
+                                  .stopped = stopped,
+                                  .error = error_of,
+                                  .end = fabric->stop};
+        error = simulate(experiment, &session, seed);
+    }
     fabric_free(fabric);
     free(text);
     return error;
 }
 
-int experiment_execute(struct experiment *experiment)
+int experiment_execute(struct experiment *experiment, const volatile sig_atomic_t *stopped,
+                       struct study_error *error_of)
 {
     uint64_t begun = now_us();
     int error = 0;
@@ -290,7 +298,7 @@ int experiment_execute(struct experiment *experiment)
         probe->values = 1;
     }
     for (uint32_t i = 0; !error && i < experiment->runs; i++)
-        error = run_seeds(experiment, &experiment->run[i]);
+        error = run_seeds(experiment, &experiment->run[i], stopped, error_of);
     experiment->wall_us = now_us() - begun;
     return error;
 }

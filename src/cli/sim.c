@@ -527,9 +527,9 @@ static int each(struct settings *settings, const struct fabric *fabric, FILE *ou
     }
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
     settings->each.sim = settings->sim;
-    settings->each.json = settings->common.json;
     settings->each.quiet = settings->common.quiet;
-    return each_run(&settings->each, fabric, out);
+    settings->each.stopped = &cli_stopped;
+    return each_report(&settings->each, fabric, settings->common.json, out);
 }
 
 #define VERBS_MTU 4096 /* the largest of ibv_mtu */

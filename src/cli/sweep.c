@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "cli/cli.h"
 #include "cli/source.h"
-#include "fabric/override.h"
+#include "cli/sweep_print.h"
 
 #define FILE_BYTES (256u << 20)
 
@@ -36,16 +36,25 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
+struct settings {
+    struct sweep sweep;
+    struct sweep_view view;
+    struct study_error error;
+};
+
 static bool set_option(void *into, int id, const char *argument)
 {
-    struct sweep *sweep = into;
+    struct settings *settings = into;
+    struct sweep *sweep = &settings->sweep;
 
     switch (id) {
     case SWEEP_OPTION_VARY:
     case SWEEP_OPTION_WITH:
-        return sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH);
+        if (sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH)) return true;
+        cli_study_error(&settings->error);
+        return false;
     case SWEEP_OPTION_SHOW:
-        return sweep_show(sweep, argument);
+        return sweep_show(&settings->view, argument);
     case SWEEP_OPTION_OUT:
         sweep->out = argument;
         return true;
@@ -55,7 +64,7 @@ static bool set_option(void *into, int id, const char *argument)
         cli_error("--jobs '%s': 1 to 1024", argument);
         return false;
     case SWEEP_OPTION_CSV:
-        sweep->csv = true;
+        settings->view.csv = true;
         return true;
     default:
         CHECK(false);
@@ -125,21 +134,6 @@ static char *read_all(const char *path)
     return text;
 }
 
-/* Of this very program: results of another build are not taken for its own. */
-static uint64_t program_hash(void)
-{
-    static const char version[] = ROCELAB_VERSION;
-    uint64_t hash = hash_bytes(HASH_BEGIN, version, sizeof version);
-    FILE *file = fopen("/proc/self/exe", "rb");
-    char part[1 << 14];
-    size_t got;
-
-    while (file && (got = fread(part, 1, sizeof part, file)) > 0)
-        hash = hash_bytes(hash, part, got);
-    if (file) fclose(file);
-    return hash;
-}
-
 static bool make_folders(const char *out)
 {
     char points[4096];
@@ -149,100 +143,6 @@ static bool make_folders(const char *out)
         return false;
     }
     return cli_folder("out", out) && cli_folder("out", points);
-}
-
-/* Does an error say that a word of a path is no key, or no parameter of the algorithm?  The loader knows which there
- * are.  With several algorithms in the sweep it may be one of another. */
-static bool no_such_key(const struct sweep *sweep, const struct fabric_error *error)
-{
-    static const char key[] = "unknown key '", parameter[] = "congestion: '";
-    bool of_congestion = strncmp(error->text, parameter, sizeof parameter - 1) == 0;
-    uint32_t algorithms = 0;
-
-    if (!of_congestion && strncmp(error->text, key, sizeof key - 1) != 0) return false;
-    for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        algorithms += strstr(sweep->grid.axis[i].path, "congestion") != NULL;
-    if (of_congestion && algorithms > 1) return false;
-    const char *word = strchr(error->text, '\'') + 1;
-    size_t length = strcspn(word, "'");
-    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
-        for (const char *at = sweep->grid.axis[i].path; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL)
-            if (strcspn(at, ".") == length && strncmp(at, word, length) == 0) {
-                cli_error("--vary %s: %s", sweep->grid.axis[i].path, error->text);
-                return true;
-            }
-    }
-    return false;
-}
-
-#define LOADS_MOST 256 /* to find out whether a key is used; beyond that it is taken for used */
-
-/* 0 where it does not load. */
-static uint64_t hash_of(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value)
-{
-    struct fabric_errors errors = {0};
-    struct fabric *fabric = NULL;
-    uint64_t hash = 0;
-
-    if (sweep_load_other(sweep, point, axis, value, &fabric, &errors) == 0) hash = fabric->run_hash;
-    fabric_free(fabric);
-    return hash;
-}
-
-/* Is the same simulated with each value of this axis, whatever the others are? */
-static bool unused(const struct sweep *sweep, uint32_t axis)
-{
-    const struct sweep_axis *as = &sweep->grid.axis[axis];
-    uint32_t loads = 0;
-    bool differ = false;
-
-    for (uint32_t v = 1; v < as->values; v++)
-        differ |= strcmp(as->value[v], as->value[0]) != 0;
-    if (!differ) return false;
-    for (uint32_t point = 0; point < sweep->points; point++) {
-        if (sweep_value(&sweep->grid, axis, point) != as->value[0]) continue;
-        uint64_t first = hash_of(sweep, point, axis, as->value[0]);
-        if (first == 0) return false;
-        for (uint32_t v = 1; v < as->values; v++)
-            if (++loads > LOADS_MOST || hash_of(sweep, point, axis, as->value[v]) != first) return false;
-    }
-    return true;
-}
-
-static bool all_used(const struct sweep *sweep)
-{
-    bool good = true;
-
-    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
-        if (!unused(sweep, i)) continue;
-        cli_error("--%s %s: this run does not use it: with each of the values the same is simulated",
-                  sweep->grid.axis[i].with ? "with" : "vary", sweep->grid.axis[i].path);
-        good = false;
-    }
-    return good;
-}
-
-/* The file is right as it is, and every path leads somewhere; false after a message. */
-static bool check(const struct sweep *sweep)
-{
-    struct fabric_errors errors = {0};
-    struct fabric *fabric = NULL;
-
-    if (cli_fabric_load(sweep->path, sweep->text, NULL, 0, &fabric, &errors) != 0) {
-        fabric_errors_print(&errors, stderr);
-        return false;
-    }
-    fabric_free(fabric);
-    errors = (struct fabric_errors){0};
-    int result = sweep_load(sweep, 0, &fabric, &errors);
-    if (result == 0) {
-        fabric_free(fabric);
-        return all_used(sweep);
-    }
-    if (result == -ENOENT) cli_error("--vary %s", errors.error[0].text);
-    for (uint32_t i = 0; result != -ENOENT && i < errors.count; i++)
-        if (no_such_key(sweep, &errors.error[i])) return false;
-    return result != -ENOENT; /* what else is wrong is of this combination */
 }
 
 static bool write_file(const struct sweep *sweep, const char *name, bool json)
@@ -266,7 +166,7 @@ static bool write_file(const struct sweep *sweep, const char *name, bool json)
     return good;
 }
 
-static int report(const struct sweep *sweep, FILE *out)
+static int report(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
 {
     int status = CLI_DONE;
 
@@ -274,14 +174,15 @@ static int report(const struct sweep *sweep, FILE *out)
         if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
     if (sweep->out && (!write_file(sweep, "sweep.csv", false) || !write_file(sweep, "sweep.json", true)))
         status = CLI_WRONG;
-    if (sweep->json && !sweep_json(sweep, out)) status = CLI_WRONG;
-    if (sweep->csv) sweep_csv(sweep, out);
-    if (!sweep->json && !sweep->csv) sweep_print(sweep, out);
+    if (view->json && !sweep_json(sweep, out)) status = CLI_WRONG;
+    if (view->csv) sweep_csv(sweep, out);
+    if (!view->json && !view->csv) sweep_print(sweep, view, out);
     return status;
 }
 
-static int run(struct sweep *sweep, FILE *out)
+static int run(struct settings *settings, FILE *out)
 {
+    struct sweep *sweep = &settings->sweep;
     uint64_t points = sweep_points(&sweep->grid);
     int status = CLI_WRONG;
 
@@ -294,11 +195,12 @@ static int run(struct sweep *sweep, FILE *out)
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
     sweep->row = calloc(sweep->points, sizeof *sweep->row);
     if (sweep->row == NULL) cli_error("not enough memory");
-    if (sweep->text && sweep->row && check(sweep) && (sweep->out == NULL || make_folders(sweep->out))) {
-        if (sweep->out) sweep->program_hash = program_hash();
+    if (sweep->text && sweep->row && sweep_check(sweep) && (sweep->out == NULL || make_folders(sweep->out))) {
+        if (sweep->out) sweep->program_hash = sweep_program_hash();
         cli_catch_stop(1);
-        if (sweep_run(sweep)) status = report(sweep, out);
+        if (sweep_run(sweep)) status = report(sweep, &settings->view, out);
     }
+    cli_study_error(&settings->error);
     for (uint32_t i = 0; sweep->row && i < sweep->points; i++)
         sweep_row_release(&sweep->row[i]);
     free(sweep->row);
@@ -308,29 +210,31 @@ static int run(struct sweep *sweep, FILE *out)
 
 int verb_sweep(int argc, char **argv, FILE *out)
 {
-    struct sweep sweep = {0};
+    struct settings settings = {.sweep = {.stopped = &cli_stopped, .error = &settings.error}};
+    struct sweep *sweep = &settings.sweep;
     struct cli_common common;
     int first, answer;
 
-    arena_init(&sweep.grid.arena, 0);
-    answer = cli_options(&command, argc, argv, out, &common, &sweep, &first);
+    sweep->grid.error = &settings.error;
+    arena_init(&sweep->grid.arena, 0);
+    answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
     if (answer == CLI_GO) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        if (sweep.jobs == 0) sweep.jobs = processors > 0 ? (uint32_t)processors : 1;
-        sweep.json = common.json;
-        sweep.quiet = common.quiet;
+        if (sweep->jobs == 0) sweep->jobs = processors > 0 ? (uint32_t)processors : 1;
+        settings.view.json = common.json;
+        sweep->quiet = common.quiet;
         answer = CLI_WRONG;
         if (first + 1 != argc) {
             cli_error("sweep: %s; see 'rocelab help sweep'", first == argc ? "which file?" : "one file at a time");
-        } else if (sweep.grid.axes == 0) {
+        } else if (sweep->grid.axes == 0) {
             cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..2MB, for instance");
-        } else if (sweep.json && sweep.csv) {
+        } else if (settings.view.json && settings.view.csv) {
             cli_error("sweep: --json and --csv both want standard output");
         } else {
-            sweep.path = argv[first];
-            answer = run(&sweep, out);
+            sweep->path = argv[first];
+            answer = run(&settings, out);
         }
     }
-    arena_release(&sweep.grid.arena);
+    arena_release(&sweep->grid.arena);
     return answer;
 }

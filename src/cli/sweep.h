@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocelab sweep, in parts: what is varied (sweep_values.c), a point (sweep_point.c), all of them (sweep_run.c), the
- * table (sweep_print.c).
+ * A fabric file run with every combination of values, in parts: what is varied (sweep_values.c), whether that makes
+ * sense (sweep_check.c), a point (sweep_point.c), all of them (sweep_run.c).
  */
 #ifndef ROCELAB_CLI_SWEEP_H
 #define ROCELAB_CLI_SWEEP_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,11 +14,11 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "fabric/fabric.h"
+#include "study/error.h"
 #include "telemetry/sim_result.h"
 
 #define SWEEP_AXES 8
 #define SWEEP_POINTS 100000u
-#define SWEEP_SHOWN 14
 
 struct sweep_axis {
     const char *path;
@@ -30,9 +31,10 @@ struct sweep_grid {
     struct sweep_axis axis[SWEEP_AXES];
     uint32_t axes;
     struct arena arena;
+    struct study_error *error;
 };
 
-/* `PATH=VALUES` as another axis; false after a message. */
+/* `PATH=VALUES` as another axis; false after an error. */
 bool sweep_vary(struct sweep_grid *grid, const char *argument, bool with);
 /* More than SWEEP_POINTS: too many. */
 uint64_t sweep_points(const struct sweep_grid *grid);
@@ -70,16 +72,18 @@ struct sweep {
     char *text;       /* what is in it */
     const char *out;  /* NULL: nothing is kept */
     uint64_t program_hash;
-    uint32_t jobs;
-    bool quiet, json, csv;
-    struct sweep_shown {
-        uint8_t column;        /* enum sweep_column */
-        char job[FABRIC_NAME]; /* "": of all */
-    } shown[SWEEP_SHOWN];
-    uint32_t showns;
+    uint32_t jobs; /* points at once */
+    bool quiet;    /* no progress line */
+    const volatile sig_atomic_t *stopped;
     uint32_t points;
     struct sweep_row *row;
+    struct study_error *error;
 };
+
+/* The file is right as it is, every path leads somewhere, and every value is used; false after an error. */
+bool sweep_check(const struct sweep *sweep);
+/* Of this very program: results of another build are not taken for its own. */
+uint64_t sweep_program_hash(void);
 
 /* Loads, runs and writes one point as text to `to`, and to the folder of results. */
 void sweep_point(const struct sweep *sweep, uint32_t point, FILE *to);
@@ -91,15 +95,7 @@ int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, s
 int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
                      struct fabric_errors *errors);
 
-/* Every point; false after a message. */
+/* Every point; false after an error, with `stopped` because somebody asked to. */
 bool sweep_run(struct sweep *sweep);
-
-bool sweep_show(struct sweep *sweep, const char *argument);
-void sweep_list_columns(FILE *out);
-void sweep_print(const struct sweep *sweep, FILE *out);
-bool sweep_json(const struct sweep *sweep, FILE *out);
-void sweep_csv(const struct sweep *sweep, FILE *out);
-/* "" where every job ended well. */
-const char *sweep_note(const struct sweep_row *row);
 
 #endif

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/source.h"
 #include "cli/sweep.h"
+#include "fabric/override.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 
@@ -42,7 +42,8 @@ int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, c
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};
     if (value) override[axis].value = value;
-    return cli_fabric_load(sweep->path, sweep->text, override, sweep->grid.axes, ret, errors);
+    const struct fabric_with with = {override, sweep->grid.axes, sim_judge_nic};
+    return fabric_load_with(sweep->path, sweep->text, &with, ret, errors);
 }
 
 static void print_line(FILE *to, const char *text)
@@ -222,6 +223,20 @@ static bool simulate(const struct fabric *fabric, FILE *to)
     if (!good) fputs("error not enough memory for the results\nend\n", to);
     sim_free(sim);
     return good;
+}
+
+uint64_t sweep_program_hash(void)
+{
+    static const char version[] = ROCELAB_VERSION;
+    uint64_t hash = hash_bytes(HASH_BEGIN, version, sizeof version);
+    FILE *file = fopen("/proc/self/exe", "rb");
+    char part[1 << 14];
+    size_t got;
+
+    while (file && (got = fread(part, 1, sizeof part, file)) > 0)
+        hash = hash_bytes(hash, part, got);
+    if (file) fclose(file);
+    return hash;
 }
 
 static bool kept_name(const struct sweep *sweep, uint64_t key, const char *more, char buf[4096])

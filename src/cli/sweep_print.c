@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
-#include "cli/sweep.h"
+#include "cli/sweep_print.h"
 #include "report/json_out.h"
 #include "report/table.h"
 
@@ -49,13 +49,13 @@ void sweep_list_columns(FILE *out)
     fputs("    time:JOB, busbw:JOB  of one job, the mean of its runs\n", out);
 }
 
-static bool show_one(struct sweep *sweep, const char *word)
+static bool show_one(struct sweep_view *view, const char *word)
 {
     const char *colon = strchr(word, ':');
     size_t length = colon ? (size_t)(colon - word) : strlen(word);
     struct nearest nearest;
 
-    if (sweep->showns == SWEEP_SHOWN) {
+    if (view->showns == SWEEP_SHOWN) {
         cli_error("--show: at most %d columns", SWEEP_SHOWN);
         return false;
     }
@@ -64,7 +64,7 @@ static bool show_one(struct sweep *sweep, const char *word)
         nearest_try(&nearest, columns[i].name);
         if (strlen(columns[i].name) != length || strncmp(columns[i].name, word, length) != 0) continue;
         if (colon && i != SWEEP_TIME && i != SWEEP_BUSBW) break;
-        struct sweep_shown *shown = &sweep->shown[sweep->showns++];
+        struct sweep_shown *shown = &view->shown[view->showns++];
         shown->column = (uint8_t)i;
         snprintf(shown->job, sizeof shown->job, "%s", colon ? colon + 1 : "");
         return true;
@@ -78,13 +78,13 @@ static bool show_one(struct sweep *sweep, const char *word)
     return false;
 }
 
-bool sweep_show(struct sweep *sweep, const char *argument)
+bool sweep_show(struct sweep_view *view, const char *argument)
 {
     for (;;) {
         size_t length = strcspn(argument, ",");
         char word[FABRIC_NAME + 16];
         snprintf(word, sizeof word, "%.*s", (int)length, argument);
-        if (!show_one(sweep, word)) return false;
+        if (!show_one(view, word)) return false;
         if (argument[length] == '\0') return true;
         argument += length + 1;
     }
@@ -140,14 +140,14 @@ static const char *title_of(const struct sweep_grid *grid, uint32_t axis)
 }
 
 /* Where --show says nothing: the usual ones, and with several jobs the time of each. */
-static uint32_t choose(const struct sweep *sweep, struct sweep_shown *shown)
+static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown *shown)
 {
     const struct sweep_row *first = NULL;
     uint32_t count = 0;
 
-    if (sweep->showns) {
-        memcpy(shown, sweep->shown, sizeof sweep->shown);
-        return sweep->showns;
+    if (view->showns) {
+        memcpy(shown, view->shown, sizeof view->shown);
+        return view->showns;
     }
     for (uint32_t i = 0; i < sweep->points && first == NULL; i++)
         if (sweep->row[i].error == NULL) first = &sweep->row[i];
@@ -218,11 +218,11 @@ static void print_row(const struct sweep *sweep, uint32_t point, const struct sw
     table_row(table, cell);
 }
 
-void sweep_print(const struct sweep *sweep, FILE *out)
+void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
 {
     struct table_column column[SWEEP_AXES + SWEEP_SHOWN + 1] = {0};
     struct sweep_shown shown[SWEEP_SHOWN];
-    uint32_t axes = sweep->grid.axes, count = choose(sweep, shown);
+    uint32_t axes = sweep->grid.axes, count = choose(sweep, view, shown);
     char name[SWEEP_AXES][PLAIN], title[SWEEP_SHOWN][FABRIC_NAME + 8], job[PLAIN];
     struct text_style style = cli_style();
     struct sentences sentences = {0};
@@ -236,7 +236,7 @@ void sweep_print(const struct sweep *sweep, FILE *out)
         snprintf(title[i], sizeof title[i], "%s%s%s", columns[shown[i].column].name, shown[i].job[0] ? ":" : "",
                  plain(shown[i].job, job));
         column[axes + i] =
-            (struct table_column){.title = title[i], .right = true, .optional = sweep->showns == 0, .min_width = 8};
+            (struct table_column){.title = title[i], .right = true, .optional = view->showns == 0, .min_width = 8};
     }
     column[axes + count] = (struct table_column){.title = "note", .optional = true};
     table_init(&table, column, axes + count + 1);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/cli.h"
 #include "cli/sweep.h"
+#include "report/text.h"
 
 #define LOOK_MS 200
 #define ROW_BYTES_MAX (1 << 20)
@@ -113,7 +113,7 @@ static void finish(struct pool *pool, uint32_t index)
     while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
         ;
     bool parsed = slot->text && sweep_row_parse(slot->text, row);
-    if (!parsed && !cli_stopped) {
+    if (!parsed && !*pool->sweep->stopped) {
         if (WIFSIGNALED(status))
             snprintf(why, sizeof why, "the run was ended by signal %d (%s)", WTERMSIG(status),
                      strsignal(WTERMSIG(status)));
@@ -159,11 +159,11 @@ static bool run_all(struct pool *pool)
     const struct sweep *sweep = pool->sweep;
     bool started = true;
 
-    while (!cli_stopped && (pool->busy || pool->next < sweep->points)) {
+    while (!*pool->sweep->stopped && (pool->busy || pool->next < sweep->points)) {
         while (pool->busy < sweep->jobs && pool->next < sweep->points && (started = start(pool)))
             ;
         if (!started && pool->busy == 0) {
-            cli_error("a process could not be started: %s", strerror(errno));
+            study_fail(sweep->error, "a process could not be started: %s", strerror(errno));
             return false;
         }
         wait_some(pool);
@@ -174,13 +174,14 @@ static bool run_all(struct pool *pool)
     while (pool->busy)
         finish(pool, pool->busy - 1);
     if (pool->drawn) fputs("\r\033[K", stderr);
-    if (!cli_stopped) return true;
+    if (!*pool->sweep->stopped) return true;
     if (sweep->out)
-        cli_error("interrupted: %u of %u points are done and kept in %s; the same command goes on from there",
-                  pool->done, sweep->points, sweep->out);
+        study_fail(sweep->error,
+                   "interrupted: %u of %u points are done and kept in %s; the same command goes on from there",
+                   pool->done, sweep->points, sweep->out);
     else
-        cli_error("interrupted: %u of %u points were done; with --out they would have been kept", pool->done,
-                  sweep->points);
+        study_fail(sweep->error, "interrupted: %u of %u points were done; with --out they would have been kept",
+                   pool->done, sweep->points);
     return false;
 }
 
@@ -197,7 +198,7 @@ bool sweep_run(struct sweep *sweep)
     if (pool.slot && pool.wait)
         good = run_all(&pool);
     else
-        cli_error("not enough memory");
+        study_fail(sweep->error, "not enough memory");
     free(pool.slot);
     free(pool.wait);
     return good;

@@ -12,22 +12,15 @@
 
 #include "base/units.h"
 #include "base/wide.h"
-#include "cli/cli.h"
 
 #define VALUES 10000u
 #define WORD 4096
 
 static bool push(struct sweep_grid *grid, struct sweep_axis *axis, const char *text, size_t length)
 {
-    if (axis->values == VALUES) {
-        cli_error("--vary %s: more than %u values", axis->path, VALUES);
-        return false;
-    }
+    if (axis->values == VALUES) return study_fail(grid->error, "--vary %s: more than %u values", axis->path, VALUES);
     char *copy = arena_strndup(&grid->arena, text, length);
-    if (copy == NULL) {
-        cli_error("not enough memory");
-        return false;
-    }
+    if (copy == NULL) return study_fail(grid->error, "not enough memory");
     axis->value[axis->values++] = copy;
     return true;
 }
@@ -93,7 +86,7 @@ static bool read_how(const char *how, struct range *range)
     return true;
 }
 
-/* 1: it was a range, and is pushed; 0: it is none; -1 after a message. */
+/* 1: it was a range, and is pushed; 0: it is none; -1 after an error. */
 static int try_range(struct sweep_grid *grid, struct sweep_axis *axis, const char *item)
 {
     const char *dots = strstr(item, "..");
@@ -108,15 +101,16 @@ static int try_range(struct sweep_grid *grid, struct sweep_axis *axis, const cha
     size_t length = strcspn(dots + 2, "x/+");
     snprintf(to, sizeof to, "%.*s", (int)length, dots + 2);
     if (!same_kind(from, to, &range.kind, &range.from, &range.to))
-        cli_error("--vary %s: '%s': a range goes from a quantity to one of the same kind, as in 100KB..2MB", axis->path,
-                  item);
+        study_fail(grid->error,
+                   "--vary %s: '%s': a range goes from a quantity to one of the same kind, as in 100KB..2MB",
+                   axis->path, item);
     else if (range.to < range.from)
-        cli_error("--vary %s: '%s': a range goes upwards", axis->path, item);
+        study_fail(grid->error, "--vary %s: '%s': a range goes upwards", axis->path, item);
     else if (!read_how(dots + 2 + length, &range))
-        cli_error("--vary %s: '%s': after a range x2 multiplies, /5 divides into five, and +10KB adds", axis->path,
-                  item);
+        study_fail(grid->error, "--vary %s: '%s': after a range x2 multiplies, /5 divides into five, and +10KB adds",
+                   axis->path, item);
     else if (range.times && range.from == 0 && range.to > 0)
-        cli_error("--vary %s: '%s': 0 cannot be multiplied; say /5 or +10KB", axis->path, item);
+        study_fail(grid->error, "--vary %s: '%s': 0 cannot be multiplied; say /5 or +10KB", axis->path, item);
     else
         return push_range(grid, axis, &range) ? 1 : -1;
     return -1;
@@ -149,10 +143,9 @@ static bool read_values(struct sweep_grid *grid, struct sweep_axis *axis, const 
     for (;;) {
         size_t length = item_length(text);
         char item[WORD];
-        if (length == 0 || length >= sizeof item) {
-            cli_error("--vary %s: %s", axis->path, length ? "a value is too long" : "a value is missing");
-            return false;
-        }
+        if (length == 0 || length >= sizeof item)
+            return study_fail(grid->error, "--vary %s: %s", axis->path,
+                              length ? "a value is too long" : "a value is missing");
         snprintf(item, sizeof item, "%.*s", (int)length, text);
         int range = try_range(grid, axis, item);
         if (range < 0 || (range == 0 && !push(grid, axis, item, length))) return false;
@@ -166,37 +159,23 @@ bool sweep_vary(struct sweep_grid *grid, const char *argument, bool with)
     const char *equals = strchr(argument, '=');
     struct sweep_axis *axis = &grid->axis[grid->axes];
 
-    if (equals == NULL || equals == argument || equals[1] == '\0') {
-        cli_error("--%s '%s': a path and its values, as in classes.rdma.ecn.min=100KB..2MB", with ? "with" : "vary",
-                  argument);
-        return false;
-    }
-    if (grid->axes == SWEEP_AXES) {
-        cli_error("--vary: at most %d values at once", SWEEP_AXES);
-        return false;
-    }
-    if (with && grid->axes == 0) {
-        cli_error("--with stands behind the --vary that it goes with");
-        return false;
-    }
+    if (equals == NULL || equals == argument || equals[1] == '\0')
+        return study_fail(grid->error, "--%s '%s': a path and its values, as in classes.rdma.ecn.min=100KB..2MB",
+                          with ? "with" : "vary", argument);
+    if (grid->axes == SWEEP_AXES) return study_fail(grid->error, "--vary: at most %d values at once", SWEEP_AXES);
+    if (with && grid->axes == 0) return study_fail(grid->error, "--with stands behind the --vary that it goes with");
     *axis = (struct sweep_axis){.path = arena_strndup(&grid->arena, argument, (size_t)(equals - argument)),
                                 .value = ARENA_NEW(&grid->arena, const char *, VALUES),
                                 .with = with};
-    if (axis->path == NULL || axis->value == NULL) {
-        cli_error("not enough memory");
-        return false;
-    }
+    if (axis->path == NULL || axis->value == NULL) return study_fail(grid->error, "not enough memory");
     for (uint32_t i = 0; i < grid->axes; i++) {
         if (strcmp(grid->axis[i].path, axis->path) != 0) continue;
-        cli_error("--vary %s: given twice", axis->path);
-        return false;
+        return study_fail(grid->error, "--vary %s: given twice", axis->path);
     }
     if (!read_values(grid, axis, equals + 1)) return false;
-    if (with && axis->values != axis[-1].values) {
-        cli_error("--with %s: %u values, but %s before it has %u", axis->path, axis->values, axis[-1].path,
-                  axis[-1].values);
-        return false;
-    }
+    if (with && axis->values != axis[-1].values)
+        return study_fail(grid->error, "--with %s: %u values, but %s before it has %u", axis->path, axis->values,
+                          axis[-1].path, axis[-1].values);
     grid->axes++;
     return true;
 }

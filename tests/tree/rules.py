@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "live": {"nic", "switch", "packet", "fabric", "telemetry", "base"},
     "verbs": {"live", "nic", "packet", "base"},
     "report": {"telemetry", "fabric", "packet", "base"},
+    "study": {"sim", "workload", "nic", "switch", "fabric", "telemetry", "report", "packet", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is shown of a sweep, and how.  Private to the verb sweep.
+ */
+#ifndef ROCELAB_CLI_SWEEP_PRINT_H
+#define ROCELAB_CLI_SWEEP_PRINT_H
+
+#include "cli/sweep.h"
+
+#define SWEEP_SHOWN 14
+
+struct sweep_view {
+    bool json, csv;
+    struct sweep_shown {
+        uint8_t column;        /* enum sweep_column */
+        char job[FABRIC_NAME]; /* "": of all */
+    } shown[SWEEP_SHOWN];
+    uint32_t showns;
+};
+
+/* The value of --show; false after a message. */
+bool sweep_show(struct sweep_view *view, const char *argument);
+void sweep_list_columns(FILE *out);
+void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
+bool sweep_json(const struct sweep *sweep, FILE *out);
+void sweep_csv(const struct sweep *sweep, FILE *out);
+/* "" where every job ended well. */
+const char *sweep_note(const struct sweep_row *row);
+
+#endif
