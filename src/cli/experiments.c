@@ -6,7 +6,7 @@
  * bin, else the folder of the sources it was built from.  A table of an experiment is printed when it is done, the
  * longer ones take a while.
  */
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 #include <dirent.h>
 #include <errno.h>

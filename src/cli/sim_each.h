@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/each.h"
+#include "study/each.h"
 
 /* The value of --each; false after a message. */
 bool each_parse(const char *text, struct each_options *ret);

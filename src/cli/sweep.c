@@ -6,7 +6,7 @@
  * combination and names the place.  A file that is wrong as it is, or a path that leads nowhere, ends the sweep before
  * it begins; a combination that is refused is a row.
  */
-#include "cli/sweep.h"
+#include "study/sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>

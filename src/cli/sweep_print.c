@@ -28,7 +28,7 @@ static const struct {
     const char *help;
 } columns[SWEEP_COLUMNS] = {
 #define COLUMN(id, name, key, kind, shown, help) {name, key, kind, shown, help},
-#include "cli/sweep_columns.def"
+#include "study/sweep_columns.def"
 #undef COLUMN
 };
 

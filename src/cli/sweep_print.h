@@ -5,7 +5,7 @@
 #ifndef ROCELAB_CLI_SWEEP_PRINT_H
 #define ROCELAB_CLI_SWEEP_PRINT_H
 
-#include "cli/sweep.h"
+#include "study/sweep.h"
 
 #define SWEEP_SHOWN 14
 

@@ -8,7 +8,7 @@
  * where it is scarcest, plus the time for which routes were wrong or a host was cut off.  A failure degrades
  * predictably when the jobs complete and take at most EACH_MARGIN times that.
  */
-#include "cli/each.h"
+#include "study/each.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/sweep.h"
 #include "report/text.h"
+#include "study/sweep.h"
 
 #define LOOK_MS 200
 #define ROW_BYTES_MAX (1 << 20)

@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "base/histo.h"
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 #define GIGABITS(bytes, span) ((double)(bytes)*8e3 / (double)(span)) /* a span in picoseconds */
 #define MICROSECONDS(span) ((double)(span) / (double)PS_US)

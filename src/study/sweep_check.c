@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/sweep.h"
 #include "sim/sim.h"
+#include "study/sweep.h"
 
 /* Does an error say that a word of a path is no key, or no parameter of the algorithm?  The loader knows which there
  * are.  With several algorithms in the sweep it may be one of another. */

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/sweep.h"
 #include "fabric/override.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
+#include "study/sweep.h"
 
 #define HEAD "rocelab-sweep 1"
 #define WINDOWS (1u << 16)
@@ -25,7 +25,7 @@
 
 static const char *const columns[SWEEP_COLUMNS] = {
 #define COLUMN(id, name, key, kind, shown, help) name,
-#include "cli/sweep_columns.def"
+#include "study/sweep_columns.def"
 #undef COLUMN
 };
 

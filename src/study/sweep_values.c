@@ -6,7 +6,7 @@
  * quantities of one kind: doubling where nothing is said, times N with `xN`, N in all and evenly with `/N`, one STEP
  * after the other with `+STEP`.  Both ends belong to it.  Exact, in integers of the base unit.
  */
-#include "cli/sweep.h"
+#include "study/sweep.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * A fabric file run with every combination of values, in parts: what is varied (sweep_values.c), whether that makes
  * sense (sweep_check.c), a point (sweep_point.c), all of them (sweep_run.c).
  */
-#ifndef ROCELAB_CLI_SWEEP_H
-#define ROCELAB_CLI_SWEEP_H
+#ifndef ROCELAB_STUDY_SWEEP_H
+#define ROCELAB_STUDY_SWEEP_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t p
 
 enum sweep_column {
 #define COLUMN(id, name, key, kind, shown, help) SWEEP_##id,
-#include "cli/sweep_columns.def"
+#include "study/sweep_columns.def"
 #undef COLUMN
     SWEEP_COLUMNS
 };

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 #define DEPTH_MAX 32
 #define CALCULATED UINT32_MAX /* a probe of no run */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 #define SEED 18
 #define LINKS_MAX 65536

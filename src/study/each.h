@@ -2,8 +2,8 @@
 /*
  * What every single failure costs: a run without, and one with each.
  */
-#ifndef ROCELAB_CLI_EACH_H
-#define ROCELAB_CLI_EACH_H
+#ifndef ROCELAB_STUDY_EACH_H
+#define ROCELAB_STUDY_EACH_H
 
 #include <pthread.h>
 #include <signal.h>

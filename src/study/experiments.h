@@ -6,8 +6,8 @@
  * name (experiments_value.c), so a run knows beforehand when it must look at what; running fills the probes in
  * (experiments_run.c, experiments_probe.c), and then expressions are evaluated with them.
  */
-#ifndef ROCELAB_CLI_EXPERIMENTS_H
-#define ROCELAB_CLI_EXPERIMENTS_H
+#ifndef ROCELAB_STUDY_EXPERIMENTS_H
+#define ROCELAB_STUDY_EXPERIMENTS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 #define WINDOWS 4096 /* between two looks whether somebody wants to stop */
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "cli/experiments.h"
+#include "study/experiments.h"
 
 static bool within(const struct limit *limit, double value)
 {

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/experiments.h"
 #include "fabric/jobs.h"
 #include "fabric/read.h"
+#include "study/experiments.h"
 
 #define DEFAULT_SAMPLE (5 * PS_US)
 #define FILE_MEMORY_MAX ((size_t)64 << 20)
