@@ -129,7 +129,7 @@ static struct pkt *ack_of(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     bool ours = p->opcode == OPCODE_RC_ACK && p->dst_node == qp->remote && p->dest_qp == qp->remote_qp;
     if (!ours || p->psn != ((qp->epsn - 1) & PSN_MASK) || aeth_kind(p->ack.syndrome) != AETH_ACK) return NULL;
     qp->ack_id = PKT_NONE;
-    p->tc = 0;
+    p->answers = 0;
     return p;
 }
 

@@ -186,16 +186,15 @@ static pkt_t control_pop(struct nic *nic, uint8_t mask, struct nic_io *io)
     list->head = p->next;
     if (list->head == PKT_NONE) nic->control_mask &= (uint8_t) ~(1u << prio);
     nic->control_count--;
-    if (p->tc) { /* an answer that later ones could be merged into: not any more */
-        struct nic_qp *qp = qp_find(nic, p->src_qp);
+    if (p->answers) { /* later answers could be merged into it: not any more */
+        struct nic_qp *qp = qp_find(nic, p->answers);
         if (qp && qp->ack_id == id) qp->ack_id = PKT_NONE;
         if (qp && aeth_kind(p->ack.syndrome) != AETH_ACK) {
             if (qp->nak_id == id) qp->nak_id = PKT_NONE;
             if (qp->naks) qp->naks--;
         }
-        p->tc = 0;
+        p->answers = 0;
     }
-    p->src_qp = 0;
     nic->counters.prio[prio].tx_packets++;
     nic->counters.prio[prio].tx_bytes += p->frame_bytes;
     return id;
@@ -328,7 +327,7 @@ void nic_rx(struct nic *nic, pkt_t id, ps_t now, struct nic_io *io)
     io->keep = io->kept = PKT_NONE;
     nic->counters.rx_packets++;
     nic->counters.rx_bytes += p->frame_bytes;
-    struct nic_qp *qp = qp_find(nic, p->dest_qp);
+    struct nic_qp *qp = p->flags & PKT_STRAY ? NULL : qp_find(nic, p->dest_qp);
     if (p->kind != PKT_ROCE)
         drop(nic, id, NIC_DROP_wrong_kind, io);
     else if (qp == NULL)

@@ -319,7 +319,7 @@ static inline void packet_begin(const struct nic *nic, struct pkt *p, uint8_t op
 {
     *p = (struct pkt){.kind = PKT_ROCE,
                       .opcode = opcode,
-                      .flags = (uint8_t)(PKT_MIGRATED | (nic->config.tagged ? PKT_TAGGED : 0)),
+                      .flags = (uint16_t)(PKT_MIGRATED | (nic->config.tagged ? PKT_TAGGED : 0)),
                       .ttl = nic->config.ttl,
                       .net = nic->config.net,
                       .dest_qp = dest_qp,

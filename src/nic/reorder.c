@@ -69,7 +69,7 @@ static void speak_of(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn,
     bool marked = nic->config.echo_ce && (p->tos & PKT_ECN_MASK) == PKT_ECN_CE;
 
     if (!(p->flags & PKT_ACK_REQUEST) || responder_has_work(qp) || qp->failing) return;
-    if (!(opcode_info(p->opcode)->flags & OP_LAST)) p->flags &= (uint8_t)~PKT_ACK_REQUEST; /* it has been answered */
+    if (!(opcode_info(p->opcode)->flags & OP_LAST)) p->flags &= (uint16_t)~PKT_ACK_REQUEST; /* it has been answered */
     responder_also(nic, qp, psn, marked, io);
 }
 

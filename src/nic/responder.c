@@ -61,8 +61,7 @@ static void answer_over(const struct nic *nic, struct nic_qp *qp, pkt_t waiting,
         pkt_t next = p->next;
         answer_fill(nic, qp, waiting, answer, io);
         p->next = next;
-        p->tc = 1;
-        p->src_qp = qp->qpn;
+        p->answers = qp->qpn;
     } else if (psn_diff(answer->psn, psn_wide(p->psn, qp->epsn)) >= 0) {
         p->psn = answer->psn & PSN_MASK;
         p->ack.msn = qp->msn & PSN_MASK;
@@ -116,10 +115,7 @@ void responder_answer(struct nic *nic, struct nic_qp *qp, pkt_t id, const struct
     } else if (qp->ack_every != 1) {
         qp->ack_id = id;
     }
-    if (!plain || qp->ack_every != 1) {
-        p->tc = 1; /* nic_tx clears both */
-        p->src_qp = qp->qpn;
-    }
+    if (!plain || qp->ack_every != 1) p->answers = qp->qpn; /* until nic_tx takes it */
     control_push(nic, id, qp->ack_prio, io);
 }
 
@@ -138,8 +134,7 @@ bool responder_gap(struct nic *nic, struct nic_qp *qp, uint32_t from, uint32_t t
     if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.echo = true};
     struct pkt *p = &io->pool->hot[id];
     p->mark = NIC_MARK_GAP;
-    p->tc = 1; /* nic_tx clears both */
-    p->src_qp = qp->qpn;
+    p->answers = qp->qpn;
     qp->nak_id = id;
     qp->naks++;
     nic->counters.tx_ack_packets++;

@@ -142,7 +142,7 @@ static bool record_valid(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     bool tagged = cold->vlan[0].tpid != 0;
     const struct pkt_vlan *innermost = &cold->vlan[cold->vlan[1].tpid ? 1 : 0];
-    if (pkt->flags & PKT_CUT || pkt->missing) return false;
+    if (pkt->flags & PKT_CUT) return false;
     if (!tags_valid(cold->vlan) || tagged != !!(pkt->flags & PKT_TAGGED)) return false;
     if (pkt->pcp != (tagged ? innermost->tci >> 13 : 0)) return false;
     if (pkt->flags & PKT_TUNNEL) {
@@ -334,7 +334,7 @@ int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t
 
 int codec_emit_bth(const struct pkt *pkt, const struct pkt_cold *cold, uint8_t *out, size_t cap)
 {
-    if (pkt->kind != PKT_ROCE || pkt->missing || !bth_valid(pkt, cold)) return -EINVAL;
+    if (pkt->kind != PKT_ROCE || pkt->flags & PKT_CUT || !bth_valid(pkt, cold)) return -EINVAL;
     uint32_t bytes = WIRE_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
     if (bytes > cap) return -ENOBUFS;
     uint8_t *end = put_extended(put_bth(out, pkt, cold), pkt, cold);

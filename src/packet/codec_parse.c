@@ -45,7 +45,7 @@ struct walk {
     enum codec_fault fault; /* the first one met; counts once the frame is known to be ours */
     uint16_t ethertype, sport;
     uint8_t net, tos, ttl, pcp, proto;
-    uint8_t flags; /* PKT_TAGGED, PKT_TUNNEL */
+    uint16_t flags; /* PKT_TAGGED, PKT_TUNNEL */
 };
 
 const char *codec_fault_text(enum codec_fault fault)
@@ -443,15 +443,15 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     if (step != STEP_IN) return step;
 
     uint32_t pad = at[1] >> 4 & 3u;
-    uint8_t flags = w->flags;
-    flags |= (uint8_t)((at[1] & 0x80 ? PKT_SOLICITED : 0u) | (at[1] & 0x40 ? PKT_MIGRATED : 0u));
-    flags |= (uint8_t)((at[4] & 0x80 ? PKT_FECN : 0u) | (at[4] & 0x40 ? PKT_BECN : 0u));
-    flags |= (uint8_t)(at[8] & 0x80 ? PKT_ACK_REQUEST : 0u);
+    unsigned flags = w->flags;
+    flags |= (at[1] & 0x80 ? PKT_SOLICITED : 0u) | (at[1] & 0x40 ? PKT_MIGRATED : 0u);
+    flags |= (at[4] & 0x80 ? PKT_FECN : 0u) | (at[4] & 0x40 ? PKT_BECN : 0u);
+    flags |= at[8] & 0x80 ? PKT_ACK_REQUEST : 0u;
     bool cut = w->limit < w->end;
     memset(pkt, 0, sizeof *pkt);
     pkt->kind = PKT_ROCE;
     pkt->opcode = at[0];
-    pkt->flags = cut ? flags | PKT_CUT : flags;
+    pkt->flags = (uint16_t)(cut ? flags | PKT_CUT : flags);
     pkt->tos = w->tos;
     pkt->pcp = w->pcp;
     pkt->ttl = w->ttl;
@@ -468,8 +468,8 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     unsigned headers = info->flags & OP_HEADERS;
     if (headers && !walk_has(w, WIRE_BTH_BYTES + info->header_bytes)) {
         /* wire order: what is there is in front of what is not */
-        pkt->missing = (uint8_t)headers_missing(headers, w->limit - w->at - WIRE_BTH_BYTES);
-        headers &= ~(unsigned)pkt->missing;
+        pkt->missing = headers_missing(headers, w->limit - w->at - WIRE_BTH_BYTES);
+        headers &= ~pkt->missing;
     }
     if (headers) fill_extended(w->data + w->at + WIRE_BTH_BYTES, headers, pkt, cold);
     if (!cut) cold->icrc = load_le32(w->data + w->end - WIRE_ICRC_BYTES);

@@ -38,6 +38,8 @@ enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Et
 #define PKT_TAGGED 0x20u /* has an 802.1Q tag; pcp is its priority */
 #define PKT_TUNNEL 0x40u /* was inside VXLAN; cold.outer is set */
 #define PKT_CUT 0x80u    /* the capture kept only the packet's beginning: no payload, no ICRC */
+/* set by a switch that floods */
+#define PKT_STRAY 0x100u /* the address is not that of whom it reaches, who drops it */
 
 #define PKT_ECN_MASK 0x03u
 #define PKT_ECN_NOT_ECT 0u
@@ -51,30 +53,36 @@ struct pkt {
         uint8_t opcode;     /* PKT_ROCE: BTH opcode */
         uint8_t pfc_enable; /* PKT_PFC: bit p set when quanta[p] counts */
     };
-    uint8_t flags; /* PKT_SOLICITED ... */
-    uint8_t tos;   /* DSCP << 2 | ECN: IPv4 TOS, IPv6 and GRH traffic class */
-    uint8_t pcp;   /* 802.1Q priority (innermost tag), 0 when untagged */
-    uint8_t ttl;   /* TTL or hop limit */
-    uint8_t pad;   /* BTH pad count, 0..3 */
-    uint8_t net;   /* enum pkt_net */
+    uint8_t pad;    /* BTH pad count, 0..3 */
+    uint8_t tos;    /* DSCP << 2 | ECN: IPv4 TOS, IPv6 and GRH traffic class */
+    uint16_t flags; /* PKT_SOLICITED ... */
+    uint8_t pcp;    /* 802.1Q priority (innermost tag), 0 when untagged */
+    uint8_t ttl;    /* TTL or hop limit */
 
     uint32_t dest_qp; /* 24 bits */
     uint32_t psn;     /* 24 bits */
 
     uint16_t payload_bytes; /* without pad and ICRC */
     uint16_t frame_bytes;   /* from the (outermost) destination MAC, without padding to 60 bytes and FCS */
-    uint16_t in_port;       /* the switch's: where it came in */
     uint16_t sport;         /* UDP source port: the entropy of ECMP */
+    uint8_t net;            /* enum pkt_net */
+    uint8_t mark;           /* what an adapter tells its like; on a wire cold.resv7, which the codec knows alone */
 
     uint32_t src_node, dst_node; /* the simulator's; 0 when parsed */
 
-    uint32_t next;   /* the owner's: link in its queue */
+    uint32_t next; /* the owner's: link in its queue */
+    union {        /* the owner's word: who holds the packet notes there what it likes, and reads nobody else's note */
+        struct {   /* a switch */
+            uint16_t in_port; /* where it came in */
+            uint8_t tc;       /* traffic class */
+            bool deep;        /* it lies in deep memory */
+        };
+        uint32_t
+            answers; /* an adapter, of an answer that waits: the QP (its number) that may still change it; 0: none */
+        uint32_t missing; /* codec_parse(), PKT_CUT: OP_DETH ... OP_IETH (opcode.h) that were cut off; fields 0 */
+    };
     uint32_t src_qp; /* DETH; 24 bits */
     uint32_t imm;    /* ImmDt as a host-order number, or the R_Key of IETH */
-    uint8_t tc;      /* the switch's: traffic class */
-    uint8_t missing; /* PKT_CUT: OP_DETH ... OP_IETH (opcode.h) of the extended headers that were cut off; fields 0 */
-    uint8_t mark;    /* what an adapter tells its like; on a wire cold.resv7, which the codec knows alone */
-    bool deep;       /* the switch's: it lies in deep memory */
 
     union {
         struct {

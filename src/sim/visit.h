@@ -74,7 +74,7 @@ static inline uint64_t delivery_mix(uint32_t link, ps_t at, const struct pkt *pk
     uint32_t first;
     uint64_t whose, path;
 
-    memcpy(&first, &pkt->kind, sizeof(first)); /* kind, opcode, flags, tos */
+    memcpy(&first, &pkt->kind, sizeof(first)); /* kind, opcode, pad, tos */
     memcpy(&whose, &pkt->dest_qp, sizeof(whose));
     memcpy(&path, &pkt->src_node, sizeof(path));
     first &= 0xff00ff00u;

@@ -53,9 +53,9 @@ SW_INLINE bool sw_way_find_by(struct sw *sw, uint32_t in, pkt_t id, bool balance
 
     uint32_t out = balanced ? route_balanced(sw, pkt, tc, now) : route_port(sw, pkt);
     if (sw_unlikely(out == SW_NO_PORT)) return sw_way_drop(sw, in, pg_index, SW_DROP_no_route, id, io);
+    if (sw_unlikely(pkt->flags & PKT_STRAY)) return sw_way_drop(sw, in, pg_index, SW_DROP_not_mine, id, io);
     if (sw_likely(pkt->net >= PKT_NET_IPV4)) {
-        if (sw_unlikely(pkt->ttl <= 1))
-            return sw_way_drop(sw, in, pg_index, pkt->dest_qp == SW_FLOOD_QP ? SW_DROP_not_mine : SW_DROP_ttl, id, io);
+        if (sw_unlikely(pkt->ttl <= 1)) return sw_way_drop(sw, in, pg_index, SW_DROP_ttl, id, io);
         pkt->ttl--;
     }
     struct sw_port *to = &sw->port[out];

@@ -5,8 +5,8 @@
  *
  * Flooding: a bridge that has forgotten the port of an address sends the frame to all ports (IEEE 802.1Q-2018, 8.8).
  * It happens to a host that is dead: its MAC entry ages out before its ARP entry does.  Copies that are not for whom
- * they reach are dropped there: by adapters as of no queue pair, by switches because the MAC address is not theirs;
- * here such a copy has a time to live of 1 and no queue pair.  A chip charges the ingress group once for all copies.
+ * they reach are dropped there, because the MAC address is not theirs: PKT_STRAY says so (adapters count them as of no
+ * queue pair).  A chip charges the ingress group once for all copies.
  * Here each is charged, and so that this takes no headroom that was meant for others, only one copy may enter
  * headroom: the one that reaches whom it is for, or, where that port is down, the one that will wait longest, which
  * would keep the chip's charge. The others are made while the group stays below its threshold.
@@ -76,8 +76,8 @@ static uint32_t flood_all(struct sw *sw, struct sw_way *way, pkt_t id, ps_t now,
     uint32_t copies = 0, first = flood_first(sw, way);
 
     whole.ttl = (uint8_t)(whole.ttl - (whole.net >= PKT_NET_IPV4));
-    stray.ttl = 1;
-    stray.dest_qp = SW_FLOOD_QP;
+    stray.flags |= PKT_STRAY;
+    stray.dest_qp = 0xffffff; /* whose it is means nothing where it comes */
     for (uint32_t i = 0; i < sw->ports; i++) {
         uint32_t port = first + i < sw->ports ? first + i : first + i - sw->ports;
         if (!flood_takes(sw, way, port)) continue;
@@ -104,6 +104,7 @@ uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *
     pg->rx_bytes += pkt->frame_bytes;
     enum sw_drop why = SW_DROPS;
     if (pkt->net >= PKT_NET_IPV4 && pkt->ttl <= 1) why = SW_DROP_ttl;
+    if (pkt->flags & PKT_STRAY) why = SW_DROP_not_mine;
     if (sw->config->drop_unknown && from->pg[pg_index].lossless) why = SW_DROP_unknown;
     if (pkt->frame_bytes > from->mtu_bytes) why = SW_DROP_mtu;
     struct sw_way way = {

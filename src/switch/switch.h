@@ -143,7 +143,6 @@ struct sw_routes {
     uint8_t hash_fields; /* SW_HASH_* */
 };
 #define SW_FLOOD_PORT (UINT16_MAX - 1) /* in local_port: unknown; a caller that has any floods (sw_floods, sw_flood) */
-#define SW_FLOOD_QP 0xffffffu          /* in copies of what is flooded that reach none they are for */
 #define SW_HASH_SRC 1u
 #define SW_HASH_DST 2u
 #define SW_HASH_SPORT 4u

@@ -517,6 +517,8 @@ static void test_strangers(void **state)
         enum nic_drop why;
     } cases[] = {
         {{.kind = PKT_ROCE, .opcode = OPCODE_RC_ACK, .dest_qp = 0x99, .src_node = 11}, NIC_DROP_no_qp},
+        {{.kind = PKT_ROCE, .flags = PKT_STRAY, .opcode = OPCODE_RC_ACK, .dest_qp = 0x11, .src_node = 11},
+         NIC_DROP_no_qp},
         {{.kind = PKT_ROCE, .opcode = OPCODE_RC_ACK, .dest_qp = 0x11, .src_node = 12}, NIC_DROP_wrong_peer},
         {{.kind = PKT_ROCE, .opcode = OPCODE_UD_SEND_ONLY, .dest_qp = 0x11, .src_node = 11}, NIC_DROP_wrong_kind},
         {{.kind = PKT_ROCE, .opcode = 0xf7, .dest_qp = 0x11, .src_node = 11}, NIC_DROP_wrong_kind},

@@ -72,6 +72,22 @@ static void test_ttl(void **state)
     lab_stop(&lab);
 }
 
+/* A copy that a neighbour has flooded goes no further, whatever its network and time to live. */
+static void test_stray(void **state)
+{
+    (void)state;
+    lab_defaults(&lab, 2);
+    lab_start(&lab);
+    for (uint8_t net = PKT_NET_NONE; net <= PKT_NET_IPV6; net++) {
+        pkt_t id = lab_packet(&lab, 1, 0, 100);
+        lab_pkt(&lab, id)->net = net;
+        lab_pkt(&lab, id)->flags |= PKT_STRAY;
+        assert_int_equal(lab_rx_id(&lab, 0, id), SW_DROPPED);
+    }
+    assert_int_equal(lab_count(&lab, 0)->drop[SW_DROP_not_mine], 4);
+    lab_stop(&lab);
+}
+
 static void test_mtu(void **state)
 {
     (void)state;
@@ -322,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_routes),       cmocka_unit_test(test_ecmp_even),    cmocka_unit_test(test_ecmp_seeds),
         cmocka_unit_test(test_ecmp_fields),  cmocka_unit_test(test_ecmp_weights), cmocka_unit_test(test_mark_enqueue),
         cmocka_unit_test(test_mark_dequeue), cmocka_unit_test(test_mark_curve),   cmocka_unit_test(test_mark_edges),
+        cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
