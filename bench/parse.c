@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "telemetry/capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

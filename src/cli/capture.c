@@ -21,7 +21,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "cli/watch.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "report/capture_report.h"
 #include "telemetry/capture.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "telemetry/capture.h"
 
 enum watch_kind {

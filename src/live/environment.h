@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "live/wire.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 
 #define LIVE_SHARDS_MAX 8u
 

@@ -25,7 +25,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "live/wire_priv.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
 

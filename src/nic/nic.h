@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "nic/counters.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"

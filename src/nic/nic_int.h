@@ -19,7 +19,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "nic/nic.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"

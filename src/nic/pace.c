@@ -13,7 +13,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 #include "nic/nic_int.h"
 
 static bool before(struct heap_entry a, struct heap_entry b)

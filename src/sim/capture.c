@@ -18,7 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "sim/engine_int.h"
 #include "sim/sim_int.h"

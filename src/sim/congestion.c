@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "sim/sim.h"
 
 #define WHY 256

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/histo.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/mad.h"
 #include "packet/opcode.h"

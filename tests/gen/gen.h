@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/rng.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/pkt.h"
 
 /* What `rocelab capture` must find: the names of its JSON. */

@@ -4,7 +4,7 @@
  * Marks for those that go by marks; 5 ms more for those that go by round-trip times; for the first packets alone, so
  * that the rest is quick.  A slow machine makes round trips longer, never shorter.
  */
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 #include "nic/nic_int.h" /* first: its SCHED_IDLE is a macro of the system elsewhere */
 
 #include <setjmp.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "live/live_int.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "packet/codec.h"
 #include "torture_alone.h"
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "wires.h"
 
 #define MEMORY 4096

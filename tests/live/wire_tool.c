@@ -7,7 +7,7 @@
  */
 #include <poll.h>
 
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "wires.h"
 
 static const uint16_t port = 4791;

@@ -18,7 +18,7 @@
 #include "base/rng.h"
 #include "base/support.h"
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "nic/nic_int.h"
 #include "nic/rig.h"
 #include "packet/opcode.h"

@@ -26,7 +26,7 @@
 
 #include "base/time.h"
 #include "nic/nic.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/opcode.h"
 

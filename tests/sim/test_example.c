@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A congestion control that is one file and one line of cc_list.def: the example of docs/congestion.md, built with
+ * A congestion control that is one file and one line of list.def: the example of docs/congestion.md, built with
  * such a line and nothing else, is found by its name, reads its parameters, and holds its queue.
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 #include "support.h"
 
 /* Four flows of 20 MB into one line of 100 Gb/s: the longest queue, the time they took, and marks answered. */
@@ -82,7 +82,7 @@ static void test_page(void **state)
     assert_non_null(from);
     page[fread(page, 1, sizeof(page) - 1, from)] = 0;
     fclose(from);
-    assert_non_null(from = fopen(SOURCE_ROOT "/examples/congestion/cc_aimd.c", "r"));
+    assert_non_null(from = fopen(SOURCE_ROOT "/examples/congestion/aimd.c", "r"));
     file[fread(file, 1, sizeof(file) - 1, from)] = 0;
     fclose(from);
     assert_non_null(strstr(page, file));

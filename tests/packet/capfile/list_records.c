@@ -2,7 +2,7 @@
 /* Prints what the reader says of each record, a line each, for test_tshark.py to hold against tshark. */
 #include <stdio.h>
 
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 int main(int argc, char **argv)
 {

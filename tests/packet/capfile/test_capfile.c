@@ -21,7 +21,7 @@
 
 #include "base/rng.h"
 #include "build.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 static uint8_t frame[2048]; /* 0, 1, 2, ... */
 

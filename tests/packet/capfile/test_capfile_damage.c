@@ -20,7 +20,7 @@
 
 #include "base/rng.h"
 #include "build.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 static uint8_t frame[256];
 

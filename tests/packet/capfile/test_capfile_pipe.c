@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "build.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 static uint8_t frame[256];
 static int pipe_end; /* to write to */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Congestion control as the rest of the adapter sees it: parameters, and one small state per QP.  cc_list.def lists the
- * algorithms, each of which is a file cc_NAME.c; cc_algorithm.h says what such a file has.
+ * Congestion control as the rest of the adapter sees it: parameters, and one small state per QP.  list.def lists the
+ * algorithms, each of which is a file NAME.c; algorithm.h says what such a file has.
  *
  * An algorithm owns a rate (bits a second) and a window (bytes); the NIC paces by the one and stops
  * at the other.  All arithmetic is integer or fixed point with 32 fraction bits.  An algorithm is
  * told of what arrives (an ACK with its telemetry and delay, a CNP), of what was sent and of what had to be sent again,
  * and names the next time it wants to be called; it never reads a clock.
  */
-#ifndef ROCELAB_NIC_CC_H
-#define ROCELAB_NIC_CC_H
+#ifndef ROCELAB_NIC_CC_CC_H
+#define ROCELAB_NIC_CC_CC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,19 +20,19 @@
 
 enum cc_kind {
 #define CC(KIND, name) CC_##KIND,
-#include "nic/cc_list.def"
+#include "nic/cc/list.def"
 #undef CC
     CC_KINDS
 };
 #define CC_WINDOW_NONE UINT64_MAX
 
-/* Parameters from cc_params.def, and those that an algorithm declares in its own file; presets fill them, a fabric
+/* Parameters from params.def, and those that an algorithm declares in its own file; presets fill them, a fabric
  * file may override each by name. */
 #define CC_OWN_PARAMS 8
 struct cc_config {
     uint64_t kind; /* enum cc_kind */
 #define PARAM(field, unit, help) uint64_t field;
-#include "nic/cc_params.def"
+#include "nic/cc/params.def"
 #undef PARAM
     uint64_t own[CC_OWN_PARAMS];
 };
@@ -55,7 +55,7 @@ int cc_set(struct cc_config *config, const char *name, uint64_t value);
 /* The first parameter whose value cannot be (with the reason), or NULL. */
 const char *cc_invalid(const struct cc_config *config, const char **ret_name);
 
-/* cc_text.c: the same from text, as people write it.  0, or -EINVAL and in `why` what is wrong and what would be right.
+/* text.c: the same from text, as people write it.  0, or -EINVAL and in `why` what is wrong and what would be right.
  * `telemetry`: there is such; else what needs it is refused. */
 int cc_read_preset(const char *name, bool telemetry, struct cc_config *ret, char *why, size_t why_bytes);
 int cc_read_param(struct cc_config *config, const char *name, const char *value, char *why, size_t why_bytes);

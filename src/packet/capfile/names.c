@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "packet/capfile.h"
-#include "packet/capfile_priv.h"
+#include "packet/capfile/capfile.h"
+#include "packet/capfile/capfile_int.h"
 
 static const struct {
     uint32_t link_type;

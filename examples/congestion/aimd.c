@@ -3,7 +3,7 @@
  * An example: a rate that rises by steps while round trips are short, and falls by a share when one is long; once a
  * round trip either way.
  */
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 
 struct aimd_params { /* in cc_config.own; every parameter is a uint64_t */
     uint64_t aimd_target, aimd_add, aimd_cut;

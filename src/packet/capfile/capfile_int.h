@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What capfile.c, capfile_pcapng.c and capfile_names.c share: the cursor over the file's bytes.
+ * What capfile.c, pcapng.c and names.c share: the cursor over the file's bytes.
  *
  * window[begin..end) are bytes read but not consumed; window[begin] is byte `offset` of the file.
  * A format's reader asks capfile_fill() for as many bytes as it needs, looks, and consumes them with
  * capfile_consume() once a record or block is whole.  It consumes nothing when it answers less than
  * that, so a call interrupted by a signal can simply be made again.
  */
-#ifndef ROCELAB_PACKET_CAPFILE_PRIV_H
-#define ROCELAB_PACKET_CAPFILE_PRIV_H
+#ifndef ROCELAB_PACKET_CAPFILE_CAPFILE_INT_H
+#define ROCELAB_PACKET_CAPFILE_CAPFILE_INT_H
 
 #include <string.h>
 
 #include "base/check.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
-/* A pcapng interface: how to turn its clock into nanoseconds (see capfile_pcapng.c). */
+/* A pcapng interface: how to turn its clock into nanoseconds (see pcapng.c). */
 struct capfile_interface {
     uint64_t multiplier, divisor;
     int64_t offset_s;
@@ -94,12 +94,12 @@ __attribute__((format(printf, 2, 3))) void capfile_say(char *error, const char *
 /* -EBADMSG and "ends inside WHAT at byte N: 20 of 98 bytes". */
 int capfile_cut(const struct capfile *file, const char *what, uint64_t need, char *error);
 
-/* capfile_pcapng.c: as capfile_next and capfile_ready; open reads the first section header. */
+/* pcapng.c: as capfile_next and capfile_ready; open reads the first section header. */
 int capfile_pcapng_open(struct capfile *file, char *error);
 int capfile_pcapng_next(struct capfile *file, struct capfile_record *ret, char *error);
 bool capfile_pcapng_ready(const struct capfile *file);
 
-/* capfile_names.c: says what the bytes at the window's beginning are, when they are no capture. */
+/* names.c: says what the bytes at the window's beginning are, when they are no capture. */
 void capfile_say_not_a_capture(const struct capfile *file, char *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The capture reader: where the bytes come from, which format they are, and the pcap format
- * (draft-ietf-opsawg-pcap; pcapng is in capfile_pcapng.c).
+ * (draft-ietf-opsawg-pcap; pcapng is in pcapng.c).
  *
  * Files are read() in steps of a MiB, not mapped.  A mapping reads a cached file of 4 KB packets in
  * 21 ms where this takes 37 ms (500 MB, CRC over every byte included; libpcap: 105 ms), but a file
@@ -15,7 +15,7 @@
  * Not read: pcap before version 2.4 (1998), whose records swap their two lengths.  The "modified"
  * pcap of old Red Hat (magic a1b2cd34) is read, its extra fields are skipped.
  */
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "packet/capfile_priv.h"
+#include "packet/capfile/capfile_int.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 #define BUFFER_BYTES (CAPFILE_BLOCK_MAX + READ_BYTES)

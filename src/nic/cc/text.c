@@ -9,7 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 
 /* Those that can be had, one after the other; *at is moved on. */
 static const char *next_preset(size_t *at, bool telemetry)

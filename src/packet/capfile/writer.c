@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "packet/capfile.h"
+#include "packet/capfile/capfile.h"
 
 #define BUFFER_BYTES ((size_t)512 << 10)
 #define RECORD_HEADER_BYTES 16

@@ -18,7 +18,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 #include "nic/nic_int.h"
 #include "packet/telemetry.h"
 

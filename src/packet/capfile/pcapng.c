@@ -23,8 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "packet/capfile.h"
-#include "packet/capfile_priv.h"
+#include "packet/capfile/capfile.h"
+#include "packet/capfile/capfile_int.h"
 
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_INTERFACE 1u

@@ -20,7 +20,7 @@
  */
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 #include "nic/nic_int.h"
 
 #define MILLION 1000000u

@@ -14,8 +14,8 @@
  * until the next call.  What the file cannot make us do: use more than CAPFILE_BLOCK_MAX for that
  * buffer or hold more than CAPFILE_INTERFACES_MAX interfaces.
  */
-#ifndef ROCELAB_PACKET_CAPFILE_H
-#define ROCELAB_PACKET_CAPFILE_H
+#ifndef ROCELAB_PACKET_CAPFILE_CAPFILE_H
+#define ROCELAB_PACKET_CAPFILE_CAPFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

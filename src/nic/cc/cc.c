@@ -4,26 +4,26 @@
  *
  * What an algorithm is and has is in its own file; nothing here names one.
  */
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/time.h"
-#include "nic/cc_algorithm.h"
+#include "nic/cc/algorithm.h"
 #include "nic/nic_int.h"
 
 static const struct cc_algorithm *const algorithms[] = {
 #define CC(KIND, name) &cc_algorithm_##name,
-#include "nic/cc_list.def"
+#include "nic/cc/list.def"
 #undef CC
 };
 
 static const struct cc_param params[] = {
 #define PARAM(field, kind, text)                                                                                       \
     {.name = #field, .help = text, .unit = CC_UNIT_##kind, .offset = offsetof(struct cc_config, field)},
-#include "nic/cc_params.def"
+#include "nic/cc/params.def"
 #undef PARAM
 };
 #define PARAMS (sizeof(params) / sizeof(params[0]))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a congestion control is made of: one file cc_NAME.c defines a struct cc_algorithm, one line of cc_list.def
+ * What a congestion control is made of: one file NAME.c defines a struct cc_algorithm, one line of list.def
  * names it.  docs/congestion.md has an example.
  *
  * An algorithm sees its struct cc and nothing else of the adapter.  A function that it lacks is never called, and
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "nic/cc.h"
+#include "nic/cc/cc.h"
 
 #define MBPS 1000000ULL
 #define PERCENT 10000ULL /* of a million */
@@ -60,7 +60,7 @@ struct cc_algorithm {
 #define NOT_A_RTT(value) ((value) < PS_NS || (value) > PS_S)
 
 #define CC(KIND, name) extern const struct cc_algorithm cc_algorithm_##name;
-#include "nic/cc_list.def"
+#include "nic/cc/list.def"
 #undef CC
 
 #endif
