@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "config/host_int.h"
+#include "config/host/host_int.h"
 #include "fabric/models.h"
 
 #define QUANTA_USUAL 65535u

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EOS among the formats: how it is recognised and what its ports are called.
+ */
+#include <stdio.h>
+
+#include "config/eos/eos_int.h"
+#include "config/lines_rest.h"
+#include "config/losses.h"
+
+static int guess(const char *text, size_t length)
+{
+    static const char *const own[] = {"qos profile ",
+                                      "qos map dscp ",
+                                      "qos map traffic-class ",
+                                      "service-profile ",
+                                      "uc-tx-queue ",
+                                      "tx-queue ",
+                                      "priority-flow-control pause ",
+                                      "priority-flow-control priority ",
+                                      "priority-flow-control all off",
+                                      "platform trident ",
+                                      "platform sand ",
+                                      "random-detect ecn minimum-threshold",
+                                      "interface Management1",
+                                      "transceiver qsfp",
+                                      "service routing protocols model",
+                                      NULL};
+    static const char *const others[] = {
+        "policy-map type network-qos", "class type queuing", "system qos", "set qos-group", "{", NULL};
+
+    return lines_guess(text, length, own, others);
+}
+
+static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
+{
+    snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
+}
+
+static const struct config_can can = {
+    .queue_map = true,
+    .port_lossless = true,
+    .pfc_none = true,
+    .pause_all = true,
+    .times = true,
+    .restore = true,
+    .action = true,
+    .shutdown = true,
+    .mtu_least = EOS_MTU_LEAST,
+    .mtu_most = EOS_FRAME_MOST,
+    .mtu_hole = {EOS_MTU_MOST, EOS_FRAME_MOST},
+    .step_ms = 10,
+    .poll_ms = {EOS_POLL_LEAST_MS, EOS_POLL_MOST_MS},
+    .detect_ms = {EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS},
+    .restore_ms = {EOS_TIMER_LEAST_MS, EOS_TIMER_MOST_MS},
+    .polls_least = 2,
+    .rate_step_bps = EOS_RATE_STEP,
+};
+
+static const char *const shows[] = {
+    "show qos maps",
+    "show qos profile summary",
+    "show qos interfaces ecn",
+    "show priority-flow-control status",
+    "show priority-flow-control counters",
+    "show priority-flow-control counters watchdog",
+    NULL,
+};
+
+static const char *const chips[] = {"tomahawk", "trident", "jericho", "generic", NULL};
+
+const struct config_format config_eos = {
+    .name = "eos",
+    .suffix = "cfg",
+    .comment = "!",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
+    .guess = guess,
+    .import = eos_import,
+    .emit = eos_emit,
+    .port_name = port_name,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EOS profiles and interfaces as they are read.  Private to eos*.c.
+ */
+#ifndef ROCELAB_CONFIG_EOS_EOS_INT_H
+#define ROCELAB_CONFIG_EOS_EOS_INT_H
+
+#include "config/config.h"
+#include "config/lines.h"
+
+#define EOS_PRIOS 8
+#define EOS_KBYTE 1000u
+#define EOS_MTU_LEAST 576u
+#define EOS_MTU_MOST 9214u   /* what EOS calls the jumbo frame ... */
+#define EOS_FRAME_MOST 9216u /* ... that other systems call this */
+
+#define EOS_RATE_STEP 1000000000u
+/* Times of the watchdog that the command line takes. */
+#define EOS_TIMER_LEAST_MS 10u
+#define EOS_TIMER_MOST_MS 60000u
+#define EOS_POLL_LEAST_MS 5u
+#define EOS_POLL_MOST_MS 30000u
+
+enum eos_trust { EOS_TRUST_UNSAID, EOS_TRUST_DSCP, EOS_TRUST_COS, EOS_TRUST_NONE };
+
+struct eos_queue {
+    bool round_robin, strict, ecn, drop, counted, guaranteed;
+    uint32_t share_ppm, line, sched_line, ecn_line;
+    uint64_t min_bytes, max_bytes;
+    uint32_t probability_ppm;
+};
+
+struct eos_policy {
+    const char *name;
+    uint32_t line;
+    bool used;
+    uint8_t dscp_to_tc[64], cos_to_tc[8];
+    uint32_t dscp_line[64], cos_line[8]; /* 0: no class of the policy takes it */
+    struct eos_policy *next;
+};
+
+struct eos_qos { /* of a profile; of an interface: its own lines over its profile's */
+    enum eos_trust trust;
+    uint32_t trust_line;
+    const struct eos_policy *policy;
+    uint8_t usual_cos, usual_dscp; /* of packets of a port that trusts nothing */
+    bool pfc, watch_off, watch_on;
+    uint8_t no_drop; /* priorities */
+    uint32_t pfc_line, no_drop_line[EOS_PRIOS], watch_line;
+    uint64_t timeout_ns, recovery_ns, poll_ns; /* of the port's timer; 0: not said */
+    uint32_t timer_line;
+    struct eos_queue queue[EOS_PRIOS];
+};
+
+struct eos_profile {
+    const char *name;
+    uint32_t line;
+    bool used;
+    struct eos_qos qos;
+    struct eos_profile *next;
+};
+
+struct eos_watchdog {
+    uint64_t timeout_ns, recovery_ns, poll_ns;
+    const char *action; /* of the fabric file; NULL: the default, shutdown */
+    uint32_t timeout_line, recovery_line, poll_line, action_line;
+};
+
+struct eos_class;
+struct eos {
+    struct config_set *set;
+    const struct config_text *text;
+    struct lines lines;
+    uint32_t device;
+    uint32_t cell_bytes; /* of the chip; 0: not known */
+    uint8_t dscp_to_tc[64], cos_to_tc[8], tc_to_queue[EOS_PRIOS];
+    uint32_t dscp_line[64], cos_line[8], queue_line[EOS_PRIOS];
+    struct eos_watchdog watchdog;
+    uint32_t off_line; /* of `priority-flow-control all off`; 0: not said */
+    struct eos_class *classes;
+    struct eos_policy *policies;
+    struct eos_profile *profiles;
+};
+
+#define EOS_AT(eos, line_) CONFIG_AT((eos)->text, (line_))
+/* A line of a profile or of an interface; true: it was one of QoS. */
+bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line);
+void eos_profiles(struct eos *eos);
+/* Access lists, class-maps and policy-maps (policy.c). */
+void eos_policies(struct eos *eos);
+/* NULL and a note (MAP007) where it is not defined. */
+const struct eos_policy *eos_policy(struct eos *eos, const char *name, uint32_t line);
+void eos_policies_unused(struct eos *eos);
+/* NULL and a note (MAP007) where it is not defined. */
+const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_t line);
+/* What is wrong in QoS that a port or profile has: watchdog without guaranteed bandwidth, ECN that is not counted. */
+void eos_judge(struct eos *eos, const struct eos_qos *qos);
+bool eos_watchdog_on(const struct eos *eos, const struct eos_qos *qos);
+
+int eos_import(struct config_set *set, const struct config_text *text);
+int eos_emit(const struct config_emit *emit);
+
+#endif

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An EOS running configuration into what it means for RoCE: global maps, profiles and interfaces put together.
+ *
+ * Where it is silent, EOS's own behaviour is said: DSCP to traffic class by its upper three bits (0-7 to 1, 8-15 to 0),
+ * trust of CoS on switched and of DSCP on routed ports, frames of 1500 bytes on routed ports and of the largest size on
+ * switched ones, all queues strict.  `mtu 9214` is the frame that other systems call 9216; other values are taken as
+ * they are.  The watchdog is on where a timeout is set or a port asks for it; its action is errdisable unless said.
+ *
+ * A port that trusts nothing puts all its packets into the class of its own default CoS (switched) or DSCP (routed).
+ * A member of a port-channel that has no QoS lines of its own has the channel's.  The timers of a watchdog are a port's
+ * in EOS and a switch's in a fabric: the switch's own are taken, and a port that differs is a note.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "config/eos/eos_int.h"
+#include "config/lines_rest.h"
+#include "fabric/models.h"
+
+#define PORTS_MAX 4096u
+#define REFERENCES_MAX 256u
+#define NS_PER_MS 1000000u
+
+struct eos_port {
+    const char *name;
+    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
+    uint32_t channel; /* that it is a member of; 0: of none */
+    bool routed, down;
+    const char *fec;
+    struct eos_qos qos;
+    bool own, profiled; /* QoS lines of its own; a profile */
+};
+
+struct ports {
+    struct eos *eos;
+    struct eos_port *port;
+    uint32_t *member;
+    uint32_t count, members, line;
+    uint64_t work; /* of LINES_WORK */
+};
+
+/* Chips of the families that the first lines of a configuration name. */
+static const struct {
+    const char *family, *model;
+} chips[] = {{"DCS-7060X6", "tomahawk5"}, {"DCS-7060DX5", "tomahawk4"}, {"DCS-7060PX5", "tomahawk4"},
+             {"DCS-7388X5", "tomahawk4"}, {"DCS-7060DX4", "tomahawk3"}, {"DCS-7060PX4", "tomahawk3"},
+             {"DCS-7050DX4", "trident4"}, {"DCS-7050PX4", "trident4"},  {"DCS-7280CR3", "jericho2"},
+             {"DCS-7280DR3", "jericho2"}, {"DCS-7280PR3", "jericho2"},  {"DCS-7700R4", "jericho3"}};
+
+static void find_chip(struct eos *eos)
+{
+    uint32_t number = 1;
+
+    for (const char *at = eos->text->text; *at && number <= 20; number++) {
+        size_t length = strcspn(at, "\n");
+        for (size_t c = 0; c < sizeof(chips) / sizeof(chips[0]); c++) {
+            if (!memmem(at, length, chips[c].family, strlen(chips[c].family))) continue;
+            const struct switch_model *model = switch_model_find(chips[c].model);
+            if (!model) continue;
+            eos->cell_bytes = model->cell_bytes;
+            config_say(eos->set, EOS_AT(eos, number), eos->device, CONFIG_NONE, "model", "%s", model->name);
+            return;
+        }
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void add_port(void *to, const char *name)
+{
+    struct ports *ports = to;
+
+    for (uint32_t p = 0; p < ports->count; p++) {
+        if (strcmp(ports->port[p].name, name) != 0) continue;
+        if (ports->members < PORTS_MAX) ports->member[ports->members++] = p;
+        return;
+    }
+    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+        config_note(ports->eos->set, EOS_AT(ports->eos, ports->line), NULL, ports->eos->device, CONFIG_NONE,
+                    "more than %u ports: the rest is left out", PORTS_MAX);
+        return;
+    }
+    const char *copy = arena_strndup(&ports->eos->set->arena, name, strlen(name));
+    if (!copy) {
+        ports->eos->set->no_memory = true;
+        return;
+    }
+    ports->port[ports->count] = (struct eos_port){.name = copy, .line = ports->line};
+    ports->member[ports->members++] = ports->count++;
+}
+
+/* qos map dscp 8 9 10 to traffic-class 1 [drop-precedence 2] */
+static void read_map(struct eos *eos, struct line *line)
+{
+    uint64_t bits = 0, to;
+    uint32_t w = 3;
+    unsigned below = strcmp(line->word[2], "dscp") == 0 ? 64 : 8;
+    bool exp = strcmp(line->word[2], "exp") == 0; /* of MPLS: no RoCE packet has one */
+
+    for (; w < line->words && strcmp(line->word[w], "to") != 0; w++)
+        if (!lines_bits(line->word[w], below, &bits)) return;
+    if (w + 2 >= line->words || !line_number(line->word[w + 2], &to)) return;
+    bool from_tc = strcmp(line->word[2], "traffic-class") == 0, to_tc = strcmp(line->word[w + 1], "traffic-class") == 0;
+    bool to_queue = strstr(line->word[w + 1], "tx-queue") != NULL;
+    bool rewrite = from_tc && (strcmp(line->word[w + 1], "dscp") == 0 || strcmp(line->word[w + 1], "cos") == 0);
+    line->known = exp || rewrite || (to < EOS_PRIOS && (from_tc ? to_queue : to_tc));
+    if (!line->known || exp || rewrite) return; /* a rewriting is in force with `qos rewrite` only */
+    for (unsigned i = 0; i < below; i++) {
+        if (!(bits >> i & 1)) continue;
+        if (from_tc) {
+            eos->tc_to_queue[i] = (uint8_t)to;
+            eos->queue_line[i] = line->number;
+        } else if (below == 64) {
+            eos->dscp_to_tc[i] = (uint8_t)to;
+            eos->dscp_line[i] = line->number;
+        } else {
+            eos->cos_to_tc[i] = (uint8_t)to;
+            eos->cos_line[i] = line->number;
+        }
+    }
+}
+
+static void read_watchdog(struct eos *eos, struct line *line)
+{
+    struct eos_watchdog *watchdog = &eos->watchdog;
+    struct line_match match;
+    uint64_t ns = 0;
+
+    if (line_take(line, "priority-flow-control pause watchdog action *", &match) ||
+        line_take(line, "priority-flow-control pause watchdog override action *", &match)) {
+        watchdog->action = strcmp(match.word[0], "drop") == 0      ? "drop"
+                           : strcmp(match.word[0], "no-drop") == 0 ? "forward"
+                                                                   : "shutdown";
+        watchdog->action_line = line->number;
+        return;
+    }
+    if (!line_is(line, "priority-flow-control pause watchdog default * *", &match) || !line_decimal(match.word[1], &ns))
+        return;
+    bool poll = strcmp(match.word[0], "polling-interval") == 0;
+    uint64_t least = poll ? 5u * NS_PER_MS : 10u * NS_PER_MS, most = (poll ? 30000ull : 60000ull) * NS_PER_MS;
+    line->known = true;
+    if (ns != 0 && (ns < least || ns > most))
+        config_note(eos->set, EOS_AT(eos, line->number), "WD002", eos->device, CONFIG_NONE,
+                    "%.20s %.20s is out of range: %s", match.word[0], match.word[1],
+                    poll ? "0.005 to 30 seconds" : "0.01 to 60 seconds");
+    if (poll) {
+        watchdog->poll_ns = ns;
+        watchdog->poll_line = line->number;
+    } else if (strcmp(match.word[0], "timeout") == 0) {
+        watchdog->timeout_ns = ns;
+        watchdog->timeout_line = line->number;
+    } else {
+        watchdog->recovery_ns = ns;
+        watchdog->recovery_line = line->number;
+    }
+}
+
+static void read_speed(struct eos_port *port, const struct line *line)
+{
+    for (uint32_t w = 1; w < line->words; w++) {
+        unsigned rate = 0;
+        const char *c = line->word[w];
+        for (; *c >= '0' && *c <= '9' && rate < 10000; c++)
+            rate = rate * 10 + (unsigned)(*c - '0');
+        if (rate == 0 || rate > 1600 || tolower((unsigned char)*c) != 'g') continue;
+        port->rate_gbps = rate;
+        port->rate_line = line->number;
+    }
+}
+
+static void read_interface_line(struct eos_port *port, struct line *line)
+{
+    struct line_match match;
+    uint32_t n = line->number;
+
+    if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= EOS_FRAME_MOST) {
+        line->known = true;
+        port->mtu = (uint32_t)match.number[0];
+        port->mtu_line = n;
+    } else if (line_take(line, "no switchport", NULL) || line_take(line, "ip address ...", NULL) ||
+               line_take(line, "ipv6 address ...", NULL) || line_take(line, "ipv6 enable", NULL)) {
+        port->routed = true;
+    } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
+        port->down = line->words == 1;
+        port->down_line = n;
+    } else if (line_take(line, "speed ...", NULL)) {
+        read_speed(port, line);
+    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
+        port->pause_line = n;
+    } else if (line_take(line, "error-correction encoding *", &match)) {
+        port->fec = strcmp(match.word[0], "reed-solomon") == 0 ? "rs" : "fc";
+        port->fec_line = n;
+    } else if (line_take(line, "no error-correction ...", NULL)) {
+        port->fec = "none";
+        port->fec_line = n;
+    } else if (line_take(line, "channel-group # ...", &match)) {
+        port->channel = match.number[0] <= 999999 ? (uint32_t)match.number[0] : 0;
+    }
+}
+
+static void read_interface(struct ports *ports, uint32_t index)
+{
+    struct eos *eos = ports->eos;
+    struct line *line = &eos->lines.line[index];
+    const char *name = lines_interface_name(&eos->set->arena, line, "Port-Channel");
+
+    line->known = true;
+    if (!name) {
+        for (uint32_t i = index + 1; i < line->end; i++)
+            if (!lines_about_roce(eos->lines.line[i].text)) eos->lines.line[i].known = true;
+        return;
+    }
+    ports->members = 0;
+    ports->line = line->number;
+    if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
+        line->known = false;
+        return;
+    }
+    ports->work += (uint64_t)ports->members * (line->end - index + 100);
+    if (ports->work > LINES_WORK) {
+        line->known = false;
+        return;
+    }
+    for (uint32_t m = 0; m < ports->members; m++) {
+        struct eos_port *port = &ports->port[ports->member[m]];
+        port->block = index;
+        for (uint32_t i = index + 1; i < line->end; i++)
+            if (eos->lines.line[i].parent == index) read_interface_line(port, &eos->lines.line[i]);
+    }
+}
+
+/* Queues from the highest that shares downwards share; others are strict. */
+static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
+{
+    struct config_set *set = eos->set;
+    uint32_t device = eos->device, sum = 0;
+    int sharing = -1;
+    uint8_t said = 0; /* queues: of several classes in one the first speaks for it */
+
+    for (int q = 0; q < EOS_PRIOS; q++) {
+        if (!qos->queue[q].round_robin) continue;
+        sharing = q;
+    }
+    for (int q = 0; q <= sharing; q++)
+        sum += qos->queue[q].strict ? 0 : qos->queue[q].share_ppm;
+    if (sum > 1000000)
+        config_note(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
+                    sum / 10000);
+    for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
+        const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
+        bool share = (int)eos->tc_to_queue[tc] <= sharing && !queue->strict;
+        struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
+        if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
+        said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
+        if (!share)
+            config_say_class(set, at, device, port, tc, "strict", "true");
+        else if (queue->share_ppm && sum <= 1000000)
+            config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
+        if (!queue->ecn) continue;
+        at = EOS_AT(eos, queue->ecn_line);
+        config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        config_say_class(set, at, device, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        config_say_class(set, at, device, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+    }
+}
+
+struct classified { /* the maps of one port, with the lines they come from */
+    bool cos;       /* trusted */
+    uint8_t dscp_to_tc[64], cos_to_tc[8];
+    uint32_t dscp_line[64], cos_line[8];
+};
+
+static void classify(struct eos *eos, const struct eos_port *as, const struct eos_qos *qos, struct classified *ret)
+{
+    const struct eos_policy *policy = qos->policy;
+    bool none = qos->trust == EOS_TRUST_NONE;
+    uint8_t usual = as->routed ? eos->dscp_to_tc[qos->usual_dscp] : eos->cos_to_tc[qos->usual_cos];
+    bool by_dscp = false;
+
+    ret->cos = qos->trust == EOS_TRUST_COS || (qos->trust == EOS_TRUST_UNSAID && !as->routed);
+    for (unsigned d = 0; d < 64; d++) {
+        bool taken = policy && policy->dscp_line[d];
+        ret->dscp_to_tc[d] = taken ? policy->dscp_to_tc[d] : none ? usual : eos->dscp_to_tc[d];
+        ret->dscp_line[d] = taken ? policy->dscp_line[d] : none ? qos->trust_line : eos->dscp_line[d];
+        if (!ret->dscp_line[d]) ret->dscp_line[d] = as->line;
+        by_dscp |= taken;
+    }
+    for (unsigned c = 0; c < 8; c++) {
+        bool taken = policy && policy->cos_line[c];
+        ret->cos_to_tc[c] = taken ? policy->cos_to_tc[c] : eos->cos_to_tc[c];
+        ret->cos_line[c] = taken ? policy->cos_line[c] : eos->cos_line[c] ? eos->cos_line[c] : as->line;
+    }
+    if (!by_dscp || !ret->cos) return;
+    ret->cos = false; /* the policy looks at the DSCP first; for what it leaves over there is one map only */
+    config_assume(eos->set, EOS_AT(eos, policy->line), eos->device, CONFIG_NONE,
+                  "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
+}
+
+static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *as, const struct eos_qos *qos)
+{
+    struct config_set *set = eos->set;
+    struct classified map;
+    uint8_t used = qos->no_drop;
+
+    classify(eos, as, qos, &map);
+    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : as->line), eos->device, port, "trust", "%s",
+               map.cos ? "pcp" : "dscp");
+    for (unsigned d = 0; d < 64; d++) {
+        config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
+        used |= (uint8_t)(1u << map.dscp_to_tc[d]);
+    }
+    for (unsigned c = 0; c < 8; c++) {
+        if (!map.cos && !eos->cos_line[c]) continue;
+        config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
+        used |= (uint8_t)(1u << map.cos_to_tc[c]);
+    }
+    for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
+        config_say_map(set, EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc] : as->line), eos->device, port,
+                       "queue-map", tc, eos->tc_to_queue[tc]);
+    return used;
+}
+
+/* The interface's own lines over its profile's. */
+static void read_qos(struct eos *eos, struct eos_port *port)
+{
+    const struct line *block = &eos->lines.line[port->block];
+    struct line_match match;
+
+    for (uint32_t i = port->block + 1; i < block->end; i++) {
+        if (!line_take(&eos->lines.line[i], "service-profile *", &match)) continue;
+        const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
+        if (profile) port->qos = profile->qos;
+        port->profiled = true;
+    }
+    for (uint32_t i = port->block + 1; i < block->end; i++)
+        if (eos->lines.line[i].parent == port->block && eos_qos_line(eos, &port->qos, &eos->lines.line[i]))
+            port->own = true;
+}
+
+/* Timers of a port: possible, and those of the switch. */
+static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *qos)
+{
+    const struct eos_watchdog *usual = &eos->watchdog;
+    uint64_t timeout = qos->timeout_ns ? qos->timeout_ns : usual->timeout_ns;
+    uint64_t recovery = qos->recovery_ns ? qos->recovery_ns : usual->recovery_ns;
+    uint64_t shorter = recovery && recovery < timeout ? recovery : timeout;
+    struct origin at = EOS_AT(eos, qos->timer_line);
+
+    if (!qos->timer_line || !eos_watchdog_on(eos, qos)) return;
+    if (qos->poll_ns && timeout && qos->poll_ns > shorter / 2)
+        config_note(eos->set, at, "WD002", eos->device, port,
+                    "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
+                    (unsigned long long)(qos->poll_ns / NS_PER_MS), (unsigned long long)(shorter / NS_PER_MS));
+    if (usual->timeout_ns && (timeout != usual->timeout_ns || recovery != usual->recovery_ns))
+        config_note(eos->set, at, "WD003", eos->device, port,
+                    "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
+                    (unsigned long long)(timeout / NS_PER_MS), (unsigned long long)(recovery / NS_PER_MS),
+                    (unsigned long long)(usual->timeout_ns / NS_PER_MS),
+                    (unsigned long long)(usual->recovery_ns / NS_PER_MS));
+}
+
+static void say_port(struct eos *eos, const struct eos_port *as)
+{
+    struct config_set *set = eos->set;
+    uint32_t device = eos->device, port = config_port(set, EOS_AT(eos, as->line), device, as->name);
+    uint32_t mtu = as->mtu ? as->mtu : as->routed ? 1500 : EOS_MTU_MOST;
+    const struct eos_qos *qos = &as->qos;
+
+    if (port == CONFIG_NONE) return;
+    config_say(set, EOS_AT(eos, as->mtu_line ? as->mtu_line : as->line), device, port, "mtu", "%u",
+               mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
+    if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);
+    if (as->fec) config_say(set, EOS_AT(eos, as->fec_line), device, port, "fec", "%s", as->fec);
+    if (as->down) config_say(set, EOS_AT(eos, as->down_line), device, port, "up", "false");
+    uint8_t used = say_maps(eos, port, as, qos);
+    say_queues(eos, port, qos, used, as->line);
+    for (unsigned p = 0; p < EOS_PRIOS; p++)
+        if (qos->no_drop >> p & 1)
+            config_say_class(set, EOS_AT(eos, qos->no_drop_line[p]), device, port, p, "lossless", "true");
+    bool on = qos->pfc && qos->no_drop && !eos->off_line;
+    uint32_t pfc_line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : as->line;
+    config_say_bits(set, EOS_AT(eos, pfc_line), device, port, "pfc", on ? qos->no_drop : 0);
+    if (eos->off_line && qos->pfc && qos->no_drop)
+        config_note(set, EOS_AT(eos, eos->off_line), "PFC002", device, CONFIG_NONE,
+                    "PFC is off on all ports, also on those that turn it on");
+    if (on) judge_timers(eos, port, qos);
+    if (on && !eos_watchdog_on(eos, qos))
+        config_say(set, EOS_AT(eos, qos->watch_line ? qos->watch_line : as->line), device, port, "watched", "false");
+    if (as->pause_line && on)
+        config_note(set, EOS_AT(eos, as->pause_line), "PFC005", device, port,
+                    "flowcontrol and priority-flow-control exclude each other");
+    else if (as->pause_line)
+        config_say(set, EOS_AT(eos, as->pause_line), device, port, "pause", "802.3x");
+}
+
+/* A member without QoS lines of its own has those of its port-channel. */
+static void join_channel(struct ports *ports, struct eos_port *port)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "Port-Channel%u", port->channel);
+    for (uint32_t p = 0; p < ports->count; p++) {
+        const struct eos_port *channel = &ports->port[p];
+        if (strcmp(channel->name, name) != 0) continue;
+        if (!port->own && !port->profiled) port->qos = channel->qos;
+        port->routed |= channel->routed;
+        if (!port->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
+        return;
+    }
+}
+
+static const struct lines_foreign foreign[] = {
+    {"priority-flow-control mode ...", "a command of NX-OS; `priority-flow-control on` is meant"},
+    {"priority-flow-control watch-dog-interval ...", "a command of NX-OS; `priority-flow-control pause watchdog ...`"},
+    {"priority-flow-control watchdog ...", "no such command; `priority-flow-control pause watchdog ...` is meant"},
+    {"priority-flow-control watch dog ...", "no such command; `priority-flow-control pause watchdog ...` is meant"},
+    {"random-detect ecn minimum-threshold # maximum-threshold # ...", "each threshold has its unit: 512 kbytes"},
+    {"random-detect minimum-threshold ...", "a command of NX-OS; `random-detect ecn minimum-threshold ...` is meant"},
+    {"queue-monitor ecn ...", "no such command; `random-detect ecn ...` in a queue is meant"},
+    {"ecn dscp ...", "no such command; ECN is of a queue"},
+    {"dcbx pfc ...", "no such command; `priority-flow-control priority 3 no-drop` is meant"},
+    {"qos list ...", "no such command; `priority-flow-control priority 3 no-drop` is meant"},
+    {"policy-map type network-qos ...", "a command of NX-OS; EOS has qos profiles"},
+    {"policy-map type queuing ...", "a command of NX-OS; EOS has qos profiles"},
+    {"class type queuing ...", "a command of NX-OS; `uc-tx-queue 3` is meant"},
+    {"class type network-qos ...", "a command of NX-OS; `priority-flow-control priority 3 no-drop` is meant"},
+    {"pause pfc-cos ...", "a command of NX-OS; `priority-flow-control priority 3 no-drop` is meant"},
+    {"set qos-group ...", "a command of NX-OS; `set traffic-class` is meant"},
+    {"system qos", "a command of NX-OS"},
+    {NULL, NULL},
+};
+
+static const char *const aside[] = {
+    "transceiver",   "spanning-tree", "no",         "vlan",        "vrf",           "ip",
+    "ipv6",          "router",        "aaa",        "username",    "ntp",           "logging",
+    "snmp-server",   "boot",          "management", "daemon",      "switchport",    "channel-group",
+    "load-interval", "phy",           "route-map",  "clock",       "enable",        "service",
+    "radius-server", "tacacs-server", "mlag",       "lacp",        "lldp",          "dns",
+    "hostname",      "transport",     "agent",      "peer-filter", "monitor",       "redundancy",
+    "system",        "hardware",      "banner",     "alias",       "event-handler", "vxlan",
+    "l2-protocol",   "bfd",           "name",       NULL};
+
+static void say_watchdog(struct eos *eos, const struct ports *ports)
+{
+    const struct eos_watchdog *watchdog = &eos->watchdog;
+    struct config_set *set = eos->set;
+    uint64_t timeout = watchdog->timeout_ns, recovery = watchdog->recovery_ns, poll = watchdog->poll_ns;
+    uint32_t line = watchdog->timeout_line;
+    bool on = timeout != 0;
+
+    for (uint32_t p = 0; p < ports->count && !on; p++) { /* a port alone can have it */
+        const struct eos_qos *qos = &ports->port[p].qos;
+        on = eos_watchdog_on(eos, qos);
+        if (!on) continue;
+        line = qos->watch_line;
+        if (qos->timeout_ns) timeout = qos->timeout_ns;
+        if (qos->recovery_ns) recovery = qos->recovery_ns;
+        if (qos->poll_ns) poll = qos->poll_ns;
+    }
+    if (!on) {
+        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog", "false");
+        return;
+    }
+    config_say(set, EOS_AT(eos, watchdog->action_line ? watchdog->action_line : line), eos->device, CONFIG_NONE,
+               "watchdog.action", "%s", watchdog->action ? watchdog->action : "shutdown");
+    if (timeout)
+        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog.detect", "%lluns",
+                   (unsigned long long)timeout);
+    if (recovery)
+        config_say(set, EOS_AT(eos, watchdog->recovery_line ? watchdog->recovery_line : line), eos->device, CONFIG_NONE,
+                   "watchdog.restore", "%lluns", (unsigned long long)recovery);
+    if (poll)
+        config_say(set, EOS_AT(eos, watchdog->poll_line ? watchdog->poll_line : line), eos->device, CONFIG_NONE,
+                   "watchdog.poll", "%lluns", (unsigned long long)poll);
+}
+
+static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
+{
+    struct line *line = &eos->lines.line[i];
+    struct line_match match;
+
+    if (line->words > 4 && line_is(line, "qos map ...", NULL)) {
+        read_map(eos, line);
+    } else if (line_is(line, "priority-flow-control pause watchdog ...", NULL)) {
+        read_watchdog(eos, line);
+    } else if (line_take(line, "priority-flow-control all off", NULL)) {
+        eos->off_line = line->number;
+    } else if (line_take(line, "hardware counter feature ecn out", NULL)) {
+        return;
+    } else if (line_take(line, "qos rewrite dscp", NULL)) {
+        config_note(eos->set, EOS_AT(eos, line->number), "MAP004", eos->device, CONFIG_NONE,
+                    "packets leave with the DSCP of their traffic class, not with their own");
+    } else if (line_take(line, "platform trident mmu headroom-pool limit cells #", &match)) {
+        if (eos->cell_bytes)
+            config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "headroom-pool", "%lluB",
+                       (unsigned long long)(match.number[0] * eos->cell_bytes));
+        else
+            line->known = false;
+    } else if (strcmp(line->word[0], "interface") == 0) {
+        read_interface(ports, i);
+    }
+}
+
+/* Profiles of the platform's queues that are made and not put into force. */
+static void judge_queue_profiles(struct eos *eos)
+{
+    struct line_match defined, applied;
+
+    for (uint32_t i = 0, seen = 0; i < eos->lines.count && seen < REFERENCES_MAX; i++) {
+        const struct line *line = &eos->lines.line[i];
+        bool used = false;
+        if (line->parent != LINES_NONE || !line_is(line, "platform trident mmu queue profile *", &defined)) continue;
+        seen++;
+        for (uint32_t j = 0; j < eos->lines.count && !used; j++)
+            used = line_is(&eos->lines.line[j], "platform trident mmu queue profile * apply", &applied) &&
+                   strcmp(applied.word[0], defined.word[0]) == 0;
+        if (!used)
+            config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
+                        "mmu queue profile %.60s is defined and applied nowhere", defined.word[0]);
+    }
+}
+
+static void judge(struct eos *eos)
+{
+    eos_policies_unused(eos);
+    judge_queue_profiles(eos);
+    for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
+        if (profile->used)
+            eos_judge(eos, &profile->qos);
+        else
+            config_note(eos->set, EOS_AT(eos, profile->line), "MAP007", eos->device, CONFIG_NONE,
+                        "qos profile %.60s is defined and applied nowhere", profile->name);
+    }
+}
+
+int eos_import(struct config_set *set, const struct config_text *text)
+{
+    static const char *const opens[] = {"interface", NULL};
+    static const struct lines_grammar grammar = {opens, NULL};
+    struct eos eos = {.set = set, .text = text};
+    struct ports ports = {.eos = &eos};
+    int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
+
+    if (result != 0) return result;
+    ports.port = ARENA_NEW(&set->arena, struct eos_port, PORTS_MAX);
+    ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX);
+    if (!ports.port || !ports.member) {
+        set->no_memory = true;
+        return 0;
+    }
+    for (uint8_t i = 0; i < 64; i++)
+        eos.dscp_to_tc[i] = (uint8_t)(i < 8 ? 1 : i < 16 ? 0 : i >> 3);
+    for (uint8_t i = 0; i < 8; i++) {
+        eos.tc_to_queue[i] = i;
+        eos.cos_to_tc[i] = (uint8_t)(i == 0 ? 1 : i == 1 ? 0 : i);
+    }
+    find_chip(&eos);
+    lines_foreign(set, text, &eos.lines, eos.device, foreign);
+    eos_policies(&eos);
+    eos_profiles(&eos);
+    for (uint32_t i = 0; i < eos.lines.count; i++)
+        if (eos.lines.line[i].parent == LINES_NONE) read_global(&eos, &ports, i);
+    for (uint32_t p = 0; p < ports.count; p++) {
+        struct eos_port *port = &ports.port[p];
+        if (p && port->block == port[-1].block) {
+            port->qos = port[-1].qos;
+            port->own = port[-1].own;
+            port->profiled = port[-1].profiled;
+            continue;
+        }
+        read_qos(&eos, port);
+        if (port->own) eos_judge(&eos, &port->qos);
+    }
+    for (uint32_t p = 0; p < ports.count; p++)
+        if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
+    say_watchdog(&eos, &ports);
+    for (uint32_t p = 0; p < ports.count; p++)
+        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) say_port(&eos, &ports.port[p]);
+    judge(&eos);
+    lines_rest(set, text, &eos.lines, eos.device, aside);
+    return 0;
+}

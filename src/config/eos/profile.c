@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EOS `qos profile` blocks and the same lines on interfaces: trust, PFC, transmit queues, ECN.
+ *
+ * A queue is served strictly unless it says `no priority`; then it and all below it share (round robin).  Thresholds in
+ * segments are of the chip's cell: where the chip is not known, 254 bytes are taken and the line is noted.  Multicast
+ * queues carry no RoCE and are passed over.
+ */
+#include <string.h>
+
+#include "config/eos/eos_int.h"
+
+#define CELL_ASSUMED 254u
+#define PROFILES_MAX 1024u
+
+static uint64_t bytes_of(const struct eos *eos, uint64_t number, const char *unit, bool *io_exact)
+{
+    uint64_t scale = strcmp(unit, "kbytes") == 0     ? EOS_KBYTE
+                     : strcmp(unit, "mbytes") == 0   ? EOS_KBYTE * EOS_KBYTE
+                     : strcmp(unit, "bytes") == 0    ? 1
+                     : strcmp(unit, "segments") == 0 ? (eos->cell_bytes ? eos->cell_bytes : CELL_ASSUMED)
+                                                     : 0;
+
+    if (strcmp(unit, "segments") == 0 && !eos->cell_bytes) *io_exact = false;
+    return scale == 0 || number > UINT32_MAX / scale ? 0 : number * scale;
+}
+
+static void read_ecn(struct eos *eos, struct line *line, struct eos_queue *queue)
+{
+    uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
+    bool exact = true, good = true;
+
+    line->known = true;
+    for (uint32_t w = 2; w < line->words; w++) {
+        const char *word = line->word[w];
+        bool numbered = w + 1 < line->words && line_number(line->word[w + 1], &number);
+        if (numbered && strcmp(word, "max-mark-probability") == 0) {
+            probability = number;
+            w++;
+        } else if (numbered && strcmp(word, "weight") == 0) {
+            weight = number;
+            w++;
+        } else if (numbered && w + 2 < line->words && strstr(word, "-threshold")) {
+            uint64_t bytes = bytes_of(eos, number, line->word[w + 2], &exact);
+            *(strcmp(word, "minimum-threshold") == 0 ? &min : &max) = bytes;
+            good &= bytes != 0 || number == 0;
+            w += 2;
+        } else {
+            good = false;
+        }
+    }
+    queue->ecn = true;
+    queue->ecn_line = line->number;
+    queue->probability_ppm = (uint32_t)(probability >= 1 && probability <= 100 ? probability * 10000 : 1000000);
+    if (!good || max == 0) {
+        config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
+                    "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+        min = 150 * EOS_KBYTE;
+        max = 3000 * EOS_KBYTE;
+    } else if (!exact) {
+        config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
+                    "thresholds in segments of a chip that is not known: %u bytes each are taken", CELL_ASSUMED);
+    }
+    if (min > max || probability < 1 || probability > 100) {
+        config_note(eos->set, EOS_AT(eos, line->number), "ECN002", eos->device, CONFIG_NONE, "the curve is wrong: %s",
+                    min > max ? "minimum above maximum" : "a probability is 1 to 100");
+        min = min > max ? max : min;
+    }
+    if (weight)
+        config_note(eos->set, EOS_AT(eos, line->number), "ECN008", eos->device, CONFIG_NONE,
+                    "weight %u averages the queue: bursts end before they are seen", (unsigned)weight);
+    queue->min_bytes = min;
+    queue->max_bytes = max;
+}
+
+/* By the time a packet waits: not to be had in bytes. */
+static void read_delay(struct eos *eos, struct line *line, struct eos_queue *queue)
+{
+    line->known = true;
+    queue->ecn = true;
+    queue->ecn_line = line->number;
+    queue->min_bytes = 150 * EOS_KBYTE;
+    queue->max_bytes = 3000 * EOS_KBYTE;
+    queue->probability_ppm = 1000000;
+    config_note(eos->set, EOS_AT(eos, line->number), "ECN007", eos->device, CONFIG_NONE,
+                "thresholds that are no amount of bytes: 150KB and 3MB are taken");
+}
+
+static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue *queue)
+{
+    struct line_match match;
+
+    if (line_take(line, "no priority", NULL)) {
+        queue->round_robin = true;
+        queue->strict = false;
+        queue->sched_line = line->number;
+    } else if (line_take(line, "priority strict", NULL)) {
+        queue->strict = true;
+        queue->round_robin = false;
+        queue->sched_line = line->number;
+    } else if (line_is(line, "bandwidth percent #", &match) && match.number[0] <= 100) {
+        line->known = true;
+        queue->share_ppm = (uint32_t)match.number[0] * 10000;
+        if (!queue->sched_line) queue->sched_line = line->number;
+    } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
+        queue->guaranteed = true;
+    } else if (line_take(line, "random-detect ecn count", NULL)) {
+        queue->counted = true;
+    } else if (line_take(line, "no random-detect ecn ...", NULL)) {
+        queue->ecn = false;
+    } else if (line_is(line, "random-detect ecn minimum-threshold ...", NULL)) {
+        read_ecn(eos, line, queue);
+    } else if (line_is(line, "random-detect ecn delay ...", NULL)) {
+        read_delay(eos, line, queue);
+    } else if (line_take(line, "random-detect drop ...", NULL)) {
+        queue->drop = true;
+        queue->ecn_line = line->number;
+    }
+}
+
+static bool read_queue(struct eos *eos, struct eos_qos *qos, struct line *line)
+{
+    struct line_match match;
+
+    if (line_is(line, "mc-tx-queue #", NULL)) {
+        for (struct line *inner = line; inner < eos->lines.line + line->end; inner++)
+            inner->known = true;
+        return true;
+    }
+    if (!line_take(line, "tx-queue #", &match) && !line_take(line, "uc-tx-queue #", &match)) return false;
+    if (match.number[0] >= EOS_PRIOS) {
+        line->known = false;
+        return true;
+    }
+    struct eos_queue *queue = &qos->queue[match.number[0]];
+    queue->line = line->number;
+    for (struct line *inner = line + 1; inner < eos->lines.line + line->end; inner++)
+        read_queue_line(eos, inner, queue);
+    return true;
+}
+
+/* port timer timeout T polling-interval P|auto recovery-time R [forced] */
+static void read_timer(struct eos_qos *qos, const struct line *line)
+{
+    for (uint32_t w = 5; w + 1 < line->words; w++) {
+        uint64_t ns;
+        if (!line_decimal(line->word[w + 1], &ns)) continue;
+        if (strcmp(line->word[w], "timeout") == 0) qos->timeout_ns = ns;
+        if (strcmp(line->word[w], "recovery-time") == 0) qos->recovery_ns = ns;
+        if (strcmp(line->word[w], "polling-interval") == 0) qos->poll_ns = ns;
+    }
+    qos->watch_on = true;
+    qos->watch_line = qos->timer_line = line->number;
+}
+
+/* What the port does with packets before they have a class. */
+static bool read_classify(struct eos *eos, struct eos_qos *qos, struct line *line)
+{
+    struct line_match match;
+
+    if (line_take(line, "qos trust dscp", NULL) || line_take(line, "qos trust cos", NULL)) {
+        qos->trust = line->word[2][0] == 'd' ? EOS_TRUST_DSCP : EOS_TRUST_COS;
+        qos->trust_line = line->number;
+    } else if (line_take(line, "no qos trust", NULL)) {
+        qos->trust = EOS_TRUST_NONE;
+        qos->trust_line = line->number;
+    } else if (line_is(line, "qos cos #", &match) && match.number[0] < 8) {
+        qos->usual_cos = (uint8_t)match.number[0];
+        line->known = true;
+    } else if (line_is(line, "qos dscp #", &match) && match.number[0] < 64) {
+        qos->usual_dscp = (uint8_t)match.number[0];
+        line->known = true;
+    } else if (line_take(line, "service-policy type qos input *", &match) ||
+               line_take(line, "service-policy input *", &match)) {
+        qos->policy = eos_policy(eos, match.word[0], line->number);
+    } else {
+        return line_take(line, "dcbx mode *", NULL); /* what it announces; it takes nothing from its peer */
+    }
+    return true;
+}
+
+bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
+{
+    struct line_match match;
+    uint32_t n = line->number;
+
+    if (read_classify(eos, qos, line)) return true;
+    if (line_take(line, "priority-flow-control on", NULL)) {
+        qos->pfc = true;
+        qos->pfc_line = n;
+    } else if (line_take(line, "no priority-flow-control", NULL) ||
+               line_take(line, "priority-flow-control off", NULL)) {
+        qos->pfc = false;
+        qos->pfc_line = n;
+    } else if (line_is(line, "priority-flow-control priority # no-drop", &match) && match.number[0] < EOS_PRIOS) {
+        line->known = true;
+        qos->no_drop |= (uint8_t)(1u << match.number[0]);
+        qos->no_drop_line[match.number[0]] = n;
+    } else if (line_is(line, "priority-flow-control priority # drop", &match) && match.number[0] < EOS_PRIOS) {
+        line->known = true;
+        qos->no_drop &= (uint8_t) ~(1u << match.number[0]);
+    } else if (line_take(line, "priority-flow-control pause watchdog", NULL)) {
+        qos->watch_on = true;
+        qos->watch_line = n;
+    } else if (line_take(line, "no priority-flow-control pause watchdog ...", NULL)) {
+        qos->watch_off = true;
+        qos->watch_line = n;
+    } else if (line_take(line, "priority-flow-control pause watchdog port timer ...", NULL)) {
+        read_timer(qos, line);
+    } else if (line_take(line, "priority-flow-control pause watchdog port action *", &match)) {
+        if (strcmp(match.word[0], "drop") != 0)
+            config_note(eos->set, EOS_AT(eos, n), "WD005", eos->device, CONFIG_NONE,
+                        "action %.20s of a port: only drop contains a storm and keeps the link", match.word[0]);
+    } else {
+        return read_queue(eos, qos, line);
+    }
+    return true;
+}
+
+void eos_profiles(struct eos *eos)
+{
+    for (uint32_t i = 0, profiles = 0; i < eos->lines.count && profiles < PROFILES_MAX; i++) {
+        struct line *line = &eos->lines.line[i];
+        if (line->parent != LINES_NONE || !line_take(line, "qos profile *", NULL)) continue;
+        profiles++;
+        struct eos_profile *profile = ARENA_NEW(&eos->set->arena, struct eos_profile, 1);
+        if (!profile) {
+            eos->set->no_memory = true;
+            return;
+        }
+        profile->name = line->word[2];
+        profile->line = line->number;
+        profile->next = eos->profiles;
+        eos->profiles = profile;
+        for (uint32_t j = i + 1; j < line->end; j++)
+            if (eos->lines.line[j].parent == i) eos_qos_line(eos, &profile->qos, &eos->lines.line[j]);
+    }
+}
+
+const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_t line)
+{
+    for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
+        if (strcmp(profile->name, name) != 0) continue;
+        profile->used = true;
+        return profile;
+    }
+    config_note(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE, "qos profile %.60s is not defined",
+                name);
+    return NULL;
+}
+
+bool eos_watchdog_on(const struct eos *eos, const struct eos_qos *qos)
+{
+    return !qos->watch_off && (eos->watchdog.timeout_ns || qos->watch_on);
+}
+
+void eos_judge(struct eos *eos, const struct eos_qos *qos)
+{
+    for (unsigned q = 0; q < EOS_PRIOS; q++) {
+        const struct eos_queue *queue = &qos->queue[q];
+        uint8_t lossless = 0;
+        uint32_t line = queue->line;
+
+        for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
+            if (eos->tc_to_queue[tc] != q || !(qos->no_drop >> tc & 1)) continue;
+            lossless |= (uint8_t)(1u << tc);
+            if (!line) line = qos->no_drop_line[tc];
+        }
+        if (qos->pfc && lossless && eos_watchdog_on(eos, qos) && !queue->guaranteed)
+            config_note(eos->set, EOS_AT(eos, line), "WD006", eos->device, CONFIG_NONE,
+                        "queue %u has no `bandwidth guaranteed`: the watchdog does not look at it", q);
+        if (queue->ecn && !queue->counted)
+            config_note(eos->set, EOS_AT(eos, queue->ecn_line), "ECN009", eos->device, CONFIG_NONE,
+                        "queue %u marks and does not count: `random-detect ecn count` is missing", q);
+        if (qos->pfc && lossless && queue->drop)
+            config_note(eos->set, EOS_AT(eos, queue->ecn_line), "ECN006", eos->device, CONFIG_NONE,
+                        "random-detect drop on queue %u, which is lossless", q);
+    }
+}

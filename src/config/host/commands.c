@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands that set an adapter up: mlnx_qos, dcb, cma_roce_tos, mlxconfig, sysfs, ip link, NCCL's variables.
+ *
+ * Each reads its own words and answers whether it understood all of them: what is left over is told to the user by the
+ * caller, with the line.
+ */
+#include <string.h>
+
+#include "base/units.h"
+#include "config/host/host_int.h"
+
+#define WORDS 160
+
+struct words {
+    const char *word[WORDS];
+    uint32_t count;
+};
+
+static void split(char *line, struct words *ret)
+{
+    ret->count = 0;
+    for (char *at = line; *at && ret->count < WORDS;) {
+        at += strspn(at, " \t=");
+        if (!*at || *at == '#') break;
+        ret->word[ret->count++] = at;
+        at += strcspn(at, " \t=");
+        if (*at) *at++ = 0;
+    }
+}
+
+static const char *after(const struct words *words, const char *name, const char *other)
+{
+    for (uint32_t i = 0; i + 1 < words->count; i++)
+        if (strcmp(words->word[i], name) == 0 || (other && strcmp(words->word[i], other) == 0))
+            return words->word[i + 1];
+    return NULL;
+}
+
+/* --- mlnx_qos --- */
+
+static bool set_pfc(struct host *in, struct host_nic *nic, const char *value)
+{
+    int64_t bits[FABRIC_PRIOS];
+
+    if (!host_eight(value, bits)) return false;
+    nic->pfc = 0;
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+        nic->pfc |= bits[p] ? 1u << p : 0;
+    nic->has_pfc = true;
+    nic->pfc_line = in->line;
+    return true;
+}
+
+static bool set_tsa(struct host *in, struct host_nic *nic, const char *value)
+{
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        size_t length = strcspn(value, ",");
+        if (!length) return false;
+        nic->strict[q] = strncmp(value, "strict", length) == 0;
+        value += length + (value[length] == ',');
+    }
+    nic->turns = true;
+    nic->turns_line = in->line;
+    return true;
+}
+
+static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
+{
+    int64_t dscp, prio;
+    const char *comma = strchr(value, ',');
+
+    nic->has_dscp = true;
+    nic->dscp_line = in->line;
+    if (strcmp(value, "flush") == 0) {
+        for (unsigned d = 0; d < 64; d++)
+            nic->dscp[d] = (uint8_t)(d / 8);
+        return true;
+    }
+    const char *second = comma ? strchr(comma + 1, ',') : NULL;
+    if (!second || !host_number(comma + 1, 0, 63, &dscp) || !host_number(second + 1, 0, 7, &prio)) return false;
+    if (strncmp(value, "set,", 4) == 0)
+        nic->dscp[dscp] = (uint8_t)prio;
+    else if (strncmp(value, "del,", 4) == 0)
+        nic->dscp[dscp] = (uint8_t)(dscp / 8);
+    else
+        return false;
+    return true;
+}
+
+static bool set_trust(struct host *in, const char *value)
+{
+    if (strcmp(value, "dscp") != 0 && strcmp(value, "pcp") != 0) return false;
+    config_say(in->set, host_at(in), in->device, in->port, "trust", "%s", value);
+    return true;
+}
+
+static bool mlnx_qos(struct host *in, const struct words *words)
+{
+    const char *name = after(words, "-i", "--interface");
+    struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
+    int64_t eight[FABRIC_PRIOS], metres;
+    bool good = true;
+
+    if (!nic) return false;
+    in->in_pfc = in->in_dscp = false;
+    in->tc = -1;
+    /* options and their values come in pairs; one that is left over is none of those known here */
+    if (words->count % 2 == 0 && strcmp(words->word[words->count - 1], "-a") != 0) good = false;
+    for (uint32_t i = 1; i + 1 < words->count && good; i += 2) {
+        const char *option = words->word[i], *value = words->word[i + 1];
+        if (strcmp(option, "-i") == 0 || strcmp(option, "--interface") == 0) continue;
+        if (strcmp(option, "--trust") == 0) {
+            good = set_trust(in, value);
+        } else if (strcmp(option, "--pfc") == 0 || strcmp(option, "-f") == 0) {
+            good = set_pfc(in, nic, value);
+        } else if (strcmp(option, "--dscp2prio") == 0) {
+            good = set_dscp(in, nic, value);
+        } else if (strcmp(option, "--prio_tc") == 0 || strcmp(option, "-p") == 0) {
+            good = host_eight(value, eight);
+            for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+                good = good && eight[p] < FABRIC_PRIOS;
+            for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)
+                nic->prio_tc[p] = (uint8_t)eight[p];
+        } else if (strcmp(option, "--tsa") == 0 || strcmp(option, "-s") == 0) {
+            good = set_tsa(in, nic, value);
+        } else if (strcmp(option, "--tcbw") == 0 || strcmp(option, "-t") == 0) {
+            good = host_eight(value, nic->weight);
+        } else if (strcmp(option, "--cable_len") == 0) {
+            good = host_number(value, 1, 100000, &metres);
+            if (good)
+                config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
+        } else {
+            good = strcmp(option, "-d") == 0 || strcmp(option, "--dcbx") == 0;
+        }
+    }
+    return good;
+}
+
+/* --- dcb --- */
+
+/* `26:3`, `all:off`; first -1 for all. */
+static bool pair(const char *text, int64_t *ret_first, const char **ret_second)
+{
+    const char *colon = strchr(text, ':');
+
+    if (!colon) return false;
+    *ret_second = colon + 1;
+    if (strncmp(text, "all:", 4) == 0) {
+        *ret_first = -1;
+        return true;
+    }
+    char buf[8];
+    size_t length = (size_t)(colon - text);
+    if (length >= sizeof(buf)) return false;
+    memcpy(buf, text, length);
+    buf[length] = 0;
+    return host_number(buf, 0, 63, ret_first);
+}
+
+static bool dcb_value(struct host *in, struct host_nic *nic, const char *kind, const char *text)
+{
+    int64_t key, number = 0;
+    const char *value;
+
+    if (!pair(text, &key, &value)) return false;
+    bool numeric = host_number(value, 0, 100, &number);
+    int64_t first = key < 0 ? 0 : key, last = key < 0 ? 7 : key;
+    if (strcmp(kind, "dscp-prio") == 0) {
+        if (!numeric || number > 7 || key < 0) return false;
+        nic->dscp[key] = (uint8_t)number;
+        nic->has_dscp = true;
+        nic->dscp_line = in->line;
+        return true;
+    }
+    if (last > 7) return false;
+    for (int64_t p = first; p <= last; p++) {
+        if (strcmp(kind, "prio-pfc") == 0) {
+            nic->pfc = (nic->pfc & ~(1u << p)) | (strcmp(value, "on") == 0 ? 1u << p : 0);
+            nic->has_pfc = true;
+            nic->pfc_line = in->line;
+            continue;
+        }
+        nic->turns = true;
+        nic->turns_line = in->line;
+        if (strcmp(kind, "tc-tsa") == 0) nic->strict[p] = strcmp(value, "strict") == 0;
+        if (strcmp(kind, "tc-bw") == 0) nic->weight[p] = number;
+        if (strcmp(kind, "prio-tc") == 0) nic->prio_tc[p] = (uint8_t)(number & 7);
+    }
+    return true;
+}
+
+static bool dcb(struct host *in, const struct words *words)
+{
+    static const char *const kinds[] = {"dscp-prio", "prio-pfc", "tc-tsa", "tc-bw", "prio-tc", NULL};
+    const char *name = after(words, "dev", NULL), *kind = NULL;
+    struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
+    bool good = true, shows = false;
+    uint32_t i = 1;
+
+    if (!nic) return false;
+    for (; strcmp(words->word[i], "dev") != 0; i++)
+        shows = shows || strcmp(words->word[i], "show") == 0 || strcmp(words->word[i], "get") == 0;
+    for (i += 2; i < words->count && !shows; i++) {
+        const char *word = words->word[i];
+        bool is_kind = false;
+        for (int k = 0; kinds[k] && !is_kind; k++)
+            if (strcmp(word, kinds[k]) == 0) {
+                kind = kinds[k];
+                is_kind = true;
+            }
+        if (is_kind) continue;
+        if (strcmp(word, "willing") == 0 && i + 1 < words->count) {
+            config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
+                       strcmp(words->word[++i], "on") == 0 ? "true" : "false");
+            continue;
+        }
+        good = kind && strchr(word, ':') && dcb_value(in, nic, kind, word) && good;
+    }
+    return good;
+}
+
+/* lldptool -T -i eth0 -V PFC enabled=3,4 willing=no: splitting has taken the = away */
+static bool lldptool(struct host *in, const struct words *words)
+{
+    const char *name = after(words, "-i", NULL), *enabled = after(words, "enabled", NULL);
+    const char *willing = after(words, "willing", NULL), *kind = after(words, "-V", NULL);
+    struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
+
+    if (!nic || !kind || strcmp(kind, "PFC") != 0) return false;
+    if (enabled) {
+        nic->pfc = 0;
+        for (const char *c = enabled; *c && strcmp(enabled, "none") != 0; c++)
+            if (*c >= '0' && *c <= '7') nic->pfc |= 1u << (*c - '0');
+        nic->has_pfc = true;
+        nic->pfc_line = in->line;
+    }
+    if (willing)
+        config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
+                   strcmp(willing, "yes") == 0 ? "true" : "false");
+    return enabled || willing;
+}
+
+/* --- the rest --- */
+
+static bool set_tos(struct host *in, struct host_nic *nic, int64_t tos)
+{
+    if (!nic || tos > 255) return false;
+    nic->tos = (int)tos;
+    nic->tos_line = in->line;
+    return true;
+}
+
+static bool write_sysfs(struct host *in, const char *value, const char *path)
+{
+    int64_t number;
+    const char *at;
+
+    if (!host_number(value, 0, 1000000, &number)) return false;
+    if (strncmp(path, "/sys/class/infiniband/", 22) == 0) {
+        return strstr(path, "/traffic_class") && set_tos(in, host_nic_rdma(in, path + 22), number);
+    }
+    if (strncmp(path, "/sys/class/net/", 15) != 0 || !host_nic_named(in, path + 15)) return false;
+    at = strstr(path, "/ecn/roce_");
+    if (!at) return false;
+    if (strstr(at, "np/cnp_dscp") && number < 64) {
+        config_say(in->set, host_at(in), in->device, in->port, "cnp-dscp", "%lld", (long long)number);
+    } else if (strstr(at, "np/cnp_802p_prio") && number < 8) {
+        in->set->classes |= (uint8_t)(1u << number);
+        config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
+    } else if (strstr(at, "rp/enable/") || strstr(at, "np/enable/")) {
+        config_say(in->set, host_at(in), in->device, in->port, at[10] == 'r' ? "dcqcn.rp" : "dcqcn.np",
+                   number ? "true" : "false");
+    } else {
+        return strstr(at, "min_time_between_cnps") != NULL;
+    }
+    return true;
+}
+
+static bool mlxconfig(struct host *in, struct words *words)
+{
+    const char *name = after(words, "-d", "--dev");
+    bool good = true, set = false;
+
+    if (!name || !host_nic_rdma(in, name)) return false;
+    for (uint32_t i = 1; i < words->count; i++) {
+        if (strcmp(words->word[i], "query") == 0 || strcmp(words->word[i], "q") == 0) return true;
+        if (set && i + 1 < words->count) {
+            good = host_mlxconfig(in, words->word[i], words->word[i + 1]) && good;
+            i++;
+        }
+        set = set || strcmp(words->word[i], "set") == 0 || strcmp(words->word[i], "s") == 0;
+    }
+    return good;
+}
+
+static bool set_mtu(struct host *in, const struct words *words)
+{
+    const char *name = after(words, "dev", NULL), *text = after(words, "mtu", NULL);
+    int64_t mtu, verbs = 256;
+
+    if (!text || !host_number(text, 68, 65535, &mtu)) return false;
+    if (!name) name = words->count > 3 ? words->word[3] : NULL;
+    if (!name || !host_nic_named(in, name)) return false;
+    while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
+        verbs *= 2;
+    config_say(in->set, host_at(in), in->device, in->port, "mtu", "%lld", (long long)verbs);
+    return true;
+}
+
+static bool nccl(struct host *in, const char *line)
+{
+    const char *equals = strchr(line, '=');
+    char path[96];
+
+    if (!equals || equals - line > 64) return false;
+    snprintf(path, sizeof(path), "nccl.%.*s", (int)(equals - line), line);
+    if (strchr(path + 5, '.') || strchr(path, ' ')) return false;
+    const char *value = equals + 1 + strspn(equals + 1, "\"'");
+    config_say(in->set, host_at(in), in->device, CONFIG_NONE, path, "%.*s", (int)strcspn(value, "\"' \t;"), value);
+    return true;
+}
+
+static bool pairing(struct host *in, const struct words *words)
+{
+    if (words->count < 4 || strcmp(words->word[2], "rdma") != 0) return false;
+    struct host_nic *nic = host_nic_named(in, words->word[1]);
+    if (nic) snprintf(nic->rdma, sizeof(nic->rdma), "%.31s", words->word[3]);
+    return nic != NULL;
+}
+
+static bool cma(struct host *in, const struct words *words)
+{
+    const char *name = after(words, "-d", NULL), *tos = after(words, "-t", NULL);
+    struct host_nic *nic = name ? host_nic_rdma(in, name) : NULL;
+    int64_t number;
+
+    if (!nic) return false;
+    return !tos || (host_number(tos, 0, 255, &number) && set_tos(in, nic, number));
+}
+
+bool host_command(struct host *in, char *line)
+{
+    struct words words;
+
+    if (strncmp(line, "export NCCL_", 12) == 0) return nccl(in, line + 7);
+    if (strncmp(line, "NCCL_", 5) == 0) return nccl(in, line);
+    if (strncmp(line, "echo ", 5) == 0) {
+        char *to = strchr(line, '>');
+        return to && write_sysfs(in, line + 5, to + 1 + strspn(to + 1, " \t"));
+    }
+    if (strncmp(line, "cat /sys/", 9) == 0) return true;
+    bool ours = strncmp(line, "mlnx_qos ", 9) == 0 || strncmp(line, "dcb ", 4) == 0 || strncmp(line, "nic=", 4) == 0 ||
+                strncmp(line, "mlxconfig ", 10) == 0 || strncmp(line, "cma_roce_tos ", 13) == 0 ||
+                strncmp(line, "ip link set ", 12) == 0 || strncmp(line, "lldptool ", 9) == 0;
+    if (!ours) return false;
+    split(line, &words);
+    if (!words.count) return false;
+    if (strcmp(words.word[0], "mlnx_qos") == 0) return mlnx_qos(in, &words);
+    if (strcmp(words.word[0], "dcb") == 0) return dcb(in, &words);
+    if (strcmp(words.word[0], "mlxconfig") == 0) return mlxconfig(in, &words);
+    if (strcmp(words.word[0], "cma_roce_tos") == 0) return cma(in, &words);
+    if (strcmp(words.word[0], "nic") == 0) return pairing(in, &words);
+    if (strcmp(words.word[0], "lldptool") == 0) return lldptool(in, &words);
+    return after(&words, "mtu", NULL) ? set_mtu(in, &words) : true;
+}
+
+/* Lines of `dcb … show`: the same pairs behind the same words, about the interface that was named last. */
+bool host_dcb_shown(struct host *in, char *line)
+{
+    struct words words;
+    struct host_nic *nic = host_nic_here(in);
+    bool good = true;
+
+    split(line, &words);
+    if (!nic || words.count < 2) return false;
+    for (uint32_t i = 1; i < words.count; i++)
+        good = dcb_value(in, nic, words.word[0], words.word[i]) && good;
+    return good;
+}

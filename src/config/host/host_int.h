@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts: what both directions share.  Private to src/config/host*.c.
+ */
+#ifndef ROCELAB_CONFIG_HOST_HOST_INT_H
+#define ROCELAB_CONFIG_HOST_HOST_INT_H
+
+#include "config/config.h"
+
+/* A verbs MTU needs an interface MTU of so much more: IPv6, UDP, BTH, RETH and ICRC are 80. */
+#define HOST_MTU_NEEDS 80u
+#define HOST_MTU_OVER 104u /* what is written: 4200 for 4096 */
+
+/* Parameters of DCQCN as mlxconfig names them (without _P1), and as a fabric file does. */
+struct host_param {
+    const char *key, *name;
+    const char *unit; /* of mlxconfig's number, in a fabric file; NULL: true or false */
+    uint8_t kind;     /* enum unit_kind */
+    uint64_t step;    /* of the unit, in its base unit */
+};
+extern const struct host_param host_params[]; /* ends with a NULL key */
+
+int host_import(struct config_set *set, const struct config_text *text);
+int host_emit(const struct config_emit *emit);
+
+/* State of an import: the port that lines without a name are about. */
+struct host {
+    struct config_set *set;
+    const struct config_text *text;
+    uint32_t device;
+    uint32_t port; /* CONFIG_NONE: none named yet */
+    uint32_t line;
+    uint8_t branch;       /* of a script: 1 where mlnx_qos is, 2 where it is not */
+    bool in_pfc, in_dscp; /* within mlnx_qos's output */
+    int tc;               /* of its last `tc:` line, -1: none */
+    struct host_nic {
+        bool met;
+        char rdma[32];
+        bool has_dscp, has_pfc;
+        uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
+        uint32_t dscp_line, pfc_line, turns_line;
+        unsigned pfc;
+        int tos;   /* of the packets it sends, -1: not said */
+        int dcqcn; /* bits: priorities with DCQCN, -1: not said */
+        uint32_t tos_line, dcqcn_line;
+        bool strict[FABRIC_PRIOS], turns;
+        int64_t weight[FABRIC_PRIOS];
+    } * nic;
+    uint32_t nics, room;
+    struct arena *arena;
+};
+
+/* import.c */
+struct host_nic *host_nic_named(struct host *in, const char *netdev);
+struct host_nic *host_nic_rdma(struct host *in, const char *rdma); /* by its RDMA device */
+struct host_nic *host_nic_here(struct host *in);
+struct origin host_at(const struct host *in);
+bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret);
+/* `0,1,0` into a table; false: not eight of them. */
+bool host_eight(const char *text, int64_t table[FABRIC_PRIOS]);
+/* commands.c: true when the line is a command that is understood. */
+bool host_command(struct host *in, char *line);
+bool host_dcb_shown(struct host *in, char *line); /* a line of `dcb … show` */
+/* output.c: the same for lines that programs print. */
+bool host_output(struct host *in, char *line);
+bool host_mlxconfig(struct host *in, const char *key, const char *value);
+
+#endif

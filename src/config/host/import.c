@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's settings out of scripts, transcripts and what tools print.
+ *
+ * A text is lines: commands (commands.c), perhaps behind a prompt, and output (output.c), which is about the
+ * interface that the last command named.  Shell words around them are passed over.  A text is one host.  When all lines
+ * are read, each adapter says its maps in full: a DSCP map that nothing changes is DSCP / 8, as mlx5 has it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "config/host/host_int.h"
+
+struct origin host_at(const struct host *in)
+{
+    return CONFIG_AT(in->text, in->line);
+}
+
+bool host_number(const char *text, int64_t low, int64_t high, int64_t *ret)
+{
+    char *end = NULL;
+
+    if (!text || text[0] < '0' || text[0] > '9') return false;
+    errno = 0;
+    long long got = strtoll(text, &end, 10);
+    if (errno || (*end && !strchr("%, \t\r", *end)) || got < low || got > high) return false;
+    *ret = got;
+    return true;
+}
+
+bool host_eight(const char *text, int64_t table[FABRIC_PRIOS])
+{
+    int64_t got[FABRIC_PRIOS];
+
+    for (unsigned i = 0; i < FABRIC_PRIOS; i++) {
+        if (!host_number(text, 0, 100, &got[i])) return false;
+        text += strspn(text, "0123456789");
+        if (i < FABRIC_PRIOS - 1 && *text++ != ',') return false;
+    }
+    memcpy(table, got, sizeof(got));
+    return true;
+}
+
+static struct host_nic *nic_at(struct host *in, uint32_t p)
+{
+    if (p == CONFIG_NONE) return NULL;
+    if (p >= in->room) {
+        uint32_t room = in->room ? in->room * 2 : 8;
+        while (room <= p)
+            room *= 2;
+        struct host_nic *more = ARENA_NEW(in->arena, struct host_nic, room);
+        if (!more) {
+            in->set->no_memory = true;
+            return NULL;
+        }
+        if (in->nics) memcpy(more, in->nic, in->nics * sizeof(*more));
+        in->nic = more;
+        in->room = room;
+    }
+    while (in->nics <= p) {
+        struct host_nic *nic = &in->nic[in->nics++];
+        nic->tos = nic->dcqcn = -1;
+        for (unsigned d = 0; d < 64; d++)
+            nic->dscp[d] = (uint8_t)(d / 8);
+        for (uint8_t i = 0; i < FABRIC_PRIOS; i++)
+            nic->prio_tc[i] = i;
+    }
+    in->nic[p].met = true;
+    in->port = p;
+    return &in->nic[p];
+}
+
+struct host_nic *host_nic_named(struct host *in, const char *netdev)
+{
+    char name[FABRIC_NAME];
+    uint32_t p;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(netdev, "/\r\n"), netdev);
+    if (!name[0]) return NULL;
+    /* A port that was met by its RDMA device only waits for its name. */
+    p = config_port(in->set, host_at(in), in->device, name);
+    return nic_at(in, p);
+}
+
+struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
+{
+    char name[32];
+    int64_t number = 0;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(rdma, "/\r\n"), rdma);
+    for (uint32_t p = 0; p < in->nics; p++)
+        if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);
+    /* Not said whose it is: by custom mlx5_2 is the third. */
+    if (strncmp(name, "mlx5_", 5) == 0 && host_number(name + 5, 0, 255, &number) &&
+        (uint32_t)number < in->set->device[in->device].ports)
+        return nic_at(in, (uint32_t)number);
+    struct host_nic *nic = host_nic_named(in, name);
+    if (nic) snprintf(nic->rdma, sizeof(nic->rdma), "%s", name);
+    return nic;
+}
+
+struct host_nic *host_nic_here(struct host *in)
+{
+    if (in->port != CONFIG_NONE) return nic_at(in, in->port);
+    return host_nic_named(in, "eth0");
+}
+
+/* Words of the shell that say nothing about the adapter. */
+static bool shell_word(const char *line)
+{
+    static const char *const words[] = {"#",      "if ", "else",    "fi",   "then",    "case ",
+                                        "esac",   ";;",  "set)",    "set ", "verify)", "nccl)",
+                                        "cat <<", "EOT", "echo \"", "done", "for ",    "exit"};
+
+    if (!line[0]) return true;
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strncmp(line, words[i], strlen(words[i])) == 0) return true;
+    return strncmp(line, "host=", 5) == 0;
+}
+
+/* Our scripts have dcb's commands for where mlnx_qos is not installed: the same again, which would hide what the first
+ * were changed to. */
+static bool otherwise(struct host *in, const char *line)
+{
+    if (strncmp(line, "if command -v mlnx_qos", 22) == 0)
+        in->branch = 1;
+    else if (in->branch && strcmp(line, "else") == 0)
+        in->branch = 2;
+    else if (strcmp(line, "fi") == 0)
+        in->branch = 0;
+    return in->branch == 2;
+}
+
+static void read_line(struct host *in, char *line)
+{
+    size_t length = strlen(line);
+
+    while (length && strchr(" \t\r", line[length - 1]))
+        line[--length] = 0;
+    line += strspn(line, " \t");
+    if (line[0] == '$' || (line[0] == '#' && line[1] == ' ' && host_command(in, line + 2))) { /* a prompt */
+        if (line[0] == '#') return;
+        line += 1 + strspn(line + 1, " \t");
+    }
+    if (strncmp(line, "sudo ", 5) == 0) line += 5;
+    if (otherwise(in, line)) return;
+    if (shell_word(line) || host_command(in, line) || host_output(in, line)) return;
+    config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "'%.80s' is not understood", line);
+}
+
+/* --- what is said at the end --- */
+
+static void say_turns(struct host *in, uint32_t p, const struct host_nic *nic, unsigned classes)
+{
+    struct origin at = CONFIG_AT(in->text, nic->turns_line);
+    unsigned shared = 0;
+    int64_t sum = 0;
+    char buf[UNIT_TEXT];
+
+    if (!nic->turns) return;
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++)
+        if (!nic->strict[q]) sum += nic->weight[q];
+    for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
+        unsigned q = nic->prio_tc[c];
+        if (!(classes >> c & 1)) continue;
+        if (nic->strict[q] || nic->weight[q])
+            config_say_class(in->set, at, in->device, p, c, "strict", nic->strict[q] ? "true" : "false");
+        if (nic->strict[q] || !nic->weight[q] || (shared >> q & 1)) continue;
+        shared |= 1u << q;
+        config_say_class(in->set, at, in->device, p, c, "share", "%s",
+                         unit_format(UNIT_SHARE, (uint64_t)(nic->weight[q] * 1000000 / sum), buf));
+    }
+}
+
+/* What a fabric file has no key for: the DSCP that is sent, and DCQCN by priority, against PFC. */
+static void note_sent(struct host *in, uint32_t p, const struct host_nic *nic)
+{
+    if (!nic->has_pfc) return;
+    unsigned dscp = nic->tos >= 0 ? (unsigned)nic->tos >> 2 : 0;
+    if (nic->tos >= 0 && nic->pfc && !(nic->pfc >> nic->dscp[dscp] & 1))
+        config_note(in->set, CONFIG_AT(in->text, nic->tos_line), "HOST001", in->device, p,
+                    "RDMA is sent with DSCP %u, which is priority %u here, and PFC is on for others", dscp,
+                    nic->dscp[dscp]);
+    if (nic->dcqcn > 0 && (nic->pfc & ~(unsigned)nic->dcqcn))
+        config_note(in->set, CONFIG_AT(in->text, nic->dcqcn_line), "HOST004", in->device, p,
+                    "priority %u has PFC and is not among those with DCQCN (mask %d)",
+                    (unsigned)__builtin_ctz(nic->pfc & ~(unsigned)nic->dcqcn), nic->dcqcn);
+}
+
+static void say_nic(struct host *in, uint32_t p)
+{
+    const struct host_nic *nic = &in->nic[p];
+    struct origin dscp = CONFIG_AT(in->text, nic->dscp_line), pfc = CONFIG_AT(in->text, nic->pfc_line);
+    unsigned classes = nic->pfc;
+
+    const char *trust = config_said(in->set, in->device, p, "trust");
+    if (nic->has_dscp || (trust && strcmp(trust, "dscp") == 0)) {
+        if (!nic->has_dscp) dscp = config_said_at(in->set, in->device, p, "trust");
+        for (unsigned d = 0; d < 64; d++) {
+            config_say_map(in->set, dscp, in->device, p, "dscp-map", d, nic->dscp[d]);
+            classes |= 1u << nic->dscp[d];
+        }
+    }
+    if (nic->has_pfc) {
+        config_say_bits(in->set, pfc, in->device, p, "pfc", nic->pfc);
+        for (unsigned c = 0; c < FABRIC_PRIOS; c++)
+            if (classes >> c & 1)
+                config_say_class(in->set, pfc, in->device, p, c, "lossless", nic->pfc >> c & 1 ? "true" : "false");
+    }
+    if (nic->turns) {
+        for (unsigned c = 0; c < FABRIC_PRIOS; c++) {
+            unsigned q = nic->prio_tc[c];
+            config_say_map(in->set, CONFIG_AT(in->text, nic->turns_line), in->device, p, "queue-map", c, q);
+            if (nic->weight[q] || nic->strict[q]) classes |= 1u << c;
+        }
+    }
+    say_turns(in, p, nic, classes);
+    note_sent(in, p, nic);
+}
+
+static const char *host_name(struct host *in)
+{
+    const char *text = in->text->text, *at = strncmp(text, "host=", 5) == 0 ? text : strstr(text, "\nhost=");
+
+    if (in->text->device || !at) return config_device_name(in->set, in->text);
+    at += *at == '\n';
+    const char *name = arena_strndup(in->arena, at + 5, strcspn(at + 5, "\r\n \t;"));
+    return name && name[0] ? name : config_device_name(in->set, in->text);
+}
+
+int host_import(struct config_set *set, const struct config_text *text)
+{
+    struct arena arena;
+    struct host in = {.set = set, .text = text, .port = CONFIG_NONE, .tc = -1, .arena = &arena};
+
+    arena_init(&arena, (size_t)1 << 30);
+    in.device = config_device(set, CONFIG_AT(text, 1), host_name(&in), "host", true);
+    for (const char *at = text->text; *at;) {
+        size_t length = strcspn(at, "\n");
+        char *line = arena_strndup(&arena, at, length);
+        in.line++;
+        if (!line) {
+            set->no_memory = true;
+            break;
+        }
+        read_line(&in, line);
+        at += length + (at[length] == '\n');
+    }
+    for (uint32_t p = 0; p < in.nics; p++)
+        if (in.nic[p].met) say_nic(&in, p);
+    if (!in.nics)
+        fabric_errors_add(text->errors, (struct fabric_at){1, 1},
+                          "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");
+    arena_release(&arena);
+    return set->no_memory ? -ENOMEM : in.nics ? 0 : -EINVAL;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A switch as NVUE: the same facts as YAML (`nv config patch`) or as commands.
+ *
+ * Everything is written out in profiles of our own, and `qos roce` is not used: its defaults (100 m of cable, marking
+ * from 150000 to 1500000 bytes) would hold wherever a fabric says otherwise by saying nothing.  Ports that are alike in
+ * what a kind of profile is about share one.
+ *
+ * A switch priority is the fabric's traffic class, NVUE's traffic class its queue.  A pause threshold that follows the
+ * free buffer is the system's own way and is not written: then the cable's length is, from which headroom is computed;
+ * a fixed one is `xoff-threshold`, with `port-buffer` its headroom on top.  Not written: alpha, reserves, limits of
+ * queues, groups other than the priority's own, sets of priorities that differ in what is obeyed and what is sent
+ * otherwise than by being empty; the head names them (nvue.c has the table).  A watchdog's detection time becomes whole
+ * polls.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/nvue/nvue_int.h"
+
+/* Kinds of profiles; a switch has so many of each as its ports differ in what the kind is about. */
+enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC, KINDS };
+
+struct printer {
+    const struct config_emit *emit;
+    const struct fabric_node *node;
+    const struct fabric_switch *sw;
+    bool commands;
+    char before[512]; /* the path above, in YAML */
+    struct arena arena;
+    struct config_alike kind[KINDS];
+};
+
+static void comment(const struct printer *to, const char *text)
+{
+    if (to->emit->comments && !to->commands) fputs("    ", to->emit->to);
+    config_comment(to->emit, &config_nvue, "%s", text);
+}
+
+static bool number(const char *word)
+{
+    return word[0] && word[strspn(word, "0123456789")] == 0;
+}
+
+/* `path` is words; `value` NULL: the last word is an object without anything in it. */
+__attribute__((format(printf, 3, 4))) static void fact(struct printer *to, const char *path, const char *format, ...)
+{
+    char value[64] = "";
+    va_list args;
+
+    if (format) {
+        va_start(args, format);
+        vsnprintf(value, sizeof(value), format, args);
+        va_end(args);
+    }
+    if (to->commands) {
+        fprintf(to->emit->to, "nv set %s%s%s\n", path, format ? " " : "", value);
+        return;
+    }
+    const char *old = to->before;
+    bool same = true;
+    int depth = 2;
+    for (const char *at = path; *at; depth++) {
+        size_t length = strcspn(at, " ");
+        size_t past = (size_t)(at - path) + length;
+        same = same && strncmp(old, path, past) == 0 && (old[past] == ' ' || old[past] == 0);
+        if (!same || !at[length]) {
+            char key[128];
+            snprintf(key, sizeof(key), "%.*s", (int)length, at);
+            const char *quote = number(key) ? "'" : "";
+            fprintf(to->emit->to, "%*s%s%s%s:", depth * 2, "", quote, key, quote);
+            if (at[length])
+                fputc('\n', to->emit->to);
+            else
+                fprintf(to->emit->to, format ? " %s\n" : " {}%s\n", value);
+        }
+        at += length + (at[length] == ' ');
+    }
+    /* Only objects can have something below them. */
+    const char *last = strrchr(path, ' ');
+    snprintf(to->before, sizeof(to->before), "%.*s", last ? (int)(last - path) : 0, path);
+}
+
+__attribute__((format(printf, 2, 3))) static const char *words(char buf[160], const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(buf, 160, format, args);
+    va_end(args);
+    return buf;
+}
+
+static const struct fabric_settings *settings_at(const struct fabric *fabric, uint32_t port)
+{
+    return &fabric->settings[fabric->port[port].settings];
+}
+
+static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t mm = settings_at(fabric, port)->headroom_cable_mm;
+    return config_metres(mm ? mm : fabric->port[port].cable_mm);
+}
+
+static bool same_mapping(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
+
+    if (x->trust != y->trust) return false;
+    if (x->trust == FABRIC_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
+    return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
+}
+
+static bool same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
+
+    return memcmp(x->tc_to_queue, y->tc_to_queue, sizeof(x->tc_to_queue)) == 0;
+}
+
+/* Which queues are written depends on the map. */
+static bool same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    return same_queue_map(fabric, a, b) && config_same_queues(fabric, a, b);
+}
+
+/* The threshold that a profile has room for: that of its lowest priority.  NULL: the switch's own. */
+static const struct fabric_pg *fixed(const struct fabric_settings *settings)
+{
+    unsigned priorities = settings->pfc_rx | settings->pfc_tx;
+    const struct fabric_pg *pg = priorities ? &settings->pg[settings->tc_to_pg[__builtin_ctz(priorities)]] : NULL;
+
+    return pg && pg->lossless && !pg->dynamic && pg->static_bytes != FABRIC_UNLIMITED ? pg : NULL;
+}
+
+static bool same_pfc(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
+    const struct fabric_pg *g = fixed(x), *h = fixed(y);
+
+    if (x->pfc_rx != y->pfc_rx || x->pfc_tx != y->pfc_tx || !g != !h) return false;
+    if (metres_of(fabric, a) != metres_of(fabric, b)) return false;
+    return !g || (g->static_bytes == h->static_bytes && g->headroom_bytes == h->headroom_bytes &&
+                  g->xon_offset_bytes == h->xon_offset_bytes);
+}
+
+static void emit_mapping(struct printer *to, uint32_t i, uint32_t port)
+{
+    const struct fabric_settings *settings = config_settings(to->emit, port);
+    char path[160];
+    bool pcp = settings->trust == FABRIC_TRUST_PCP;
+
+    fact(to, words(path, "qos mapping roce%u trust", i), pcp ? "l2" : "l3");
+    for (unsigned f = 0; f < (pcp ? 8u : 64u); f++)
+        fact(to, words(path, "qos mapping roce%u %s %u switch-priority", i, pcp ? "pcp" : "dscp", f), "%u",
+             pcp ? settings->pcp_to_tc[f] : settings->dscp_to_tc[f]);
+}
+
+static void emit_queue_mapping(struct printer *to, uint32_t i, uint32_t port)
+{
+    char path[160];
+
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        fact(to, words(path, "qos egress-queue-mapping roce%u switch-priority %u traffic-class", i, tc), "%u",
+             config_settings(to->emit, port)->tc_to_queue[tc]);
+}
+
+static void emit_scheduler(struct printer *to, uint32_t i, uint32_t port)
+{
+    const struct fabric_settings *settings = config_settings(to->emit, port);
+    uint8_t queues = config_queues(to->emit->fabric, settings);
+    unsigned percent[FABRIC_PRIOS];
+    char path[160];
+
+    config_percents(settings, queues, false, percent);
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (!(queues >> q & 1)) continue;
+        fact(to, words(path, "qos egress-scheduler roce%u traffic-class %u mode", i, q),
+             settings->queue[q].strict ? "strict" : "dwrr");
+        if (!settings->queue[q].strict)
+            fact(to, words(path, "qos egress-scheduler roce%u traffic-class %u bw-percent", i, q), "%u", percent[q]);
+    }
+}
+
+static bool marks(const struct fabric_settings *settings)
+{
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++)
+        if (settings->queue[q].ecn.on) return true;
+    return false;
+}
+
+static void emit_marking(struct printer *to, uint32_t i, uint32_t port)
+{
+    char path[160];
+
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        const struct fabric_ecn *ecn = &config_settings(to->emit, port)->queue[q].ecn;
+        if (!ecn->on) continue;
+        fact(to, words(path, "qos congestion-control roce%u traffic-class %u ecn", i, q), "enable");
+        fact(to, words(path, "qos congestion-control roce%u traffic-class %u min-threshold", i, q), "%llu",
+             (unsigned long long)ecn->min_bytes);
+        fact(to, words(path, "qos congestion-control roce%u traffic-class %u max-threshold", i, q), "%llu",
+             (unsigned long long)ecn->max_bytes);
+        fact(to, words(path, "qos congestion-control roce%u traffic-class %u probability", i, q), "%u",
+             config_percent(ecn->probability_ppm));
+    }
+}
+
+static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
+{
+    const struct fabric_settings *settings = config_settings(to->emit, port);
+    unsigned priorities = settings->pfc_rx | settings->pfc_tx;
+    const struct fabric_pg *pg = fixed(settings);
+    char path[160];
+
+    if (!priorities) return;
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (priorities >> tc & 1) fact(to, words(path, "qos pfc roce%u switch-priority %u", i, tc), NULL);
+    fact(to, words(path, "qos pfc roce%u rx", i), settings->pfc_rx ? "enable" : "disable");
+    fact(to, words(path, "qos pfc roce%u tx", i), settings->pfc_tx ? "enable" : "disable");
+    fact(to, words(path, "qos pfc roce%u cable-length", i), "%llu",
+         (unsigned long long)metres_of(to->emit->fabric, port));
+    if (!pg) return;
+    fact(to, words(path, "qos pfc roce%u xoff-threshold", i), "%llu", (unsigned long long)pg->static_bytes);
+    fact(to, words(path, "qos pfc roce%u xon-threshold", i), "%llu", (unsigned long long)pg->xon_offset_bytes);
+    fact(to, words(path, "qos pfc roce%u port-buffer", i), "%llu",
+         (unsigned long long)(pg->static_bytes + pg->headroom_bytes));
+}
+
+static void emit_interface(struct printer *to, uint32_t p)
+{
+    static const char *const fecs[] = {NULL, "off", "baser", "rs"};
+    const struct fabric_port *as = &to->emit->fabric->port[to->node->first_port + p];
+    const struct fabric_settings *settings = config_settings(to->emit, to->node->first_port + p);
+    uint32_t mtu = settings->mtu_bytes > NVUE_MTU_OVER ? settings->mtu_bytes - NVUE_MTU_OVER : 0;
+    unsigned paused = settings->pfc_rx | settings->pfc_tx;
+    char name[FABRIC_NAME], path[160];
+
+    config_port_label(to->emit, &config_nvue, to->node->first_port + p, name, sizeof(name));
+    mtu = mtu < NVUE_MTU_MIN ? NVUE_MTU_MIN : mtu > NVUE_MTU_MAX ? NVUE_MTU_MAX : mtu;
+    fact(to, words(path, "interface %s link mtu", name), "%u", mtu);
+    if (as->rate_bps >= NVUE_RATE_STEP && as->peer != FABRIC_NONE)
+        fact(to, words(path, "interface %s link speed", name), "%lluG",
+             (unsigned long long)(as->rate_bps / NVUE_RATE_STEP));
+    if (fecs[settings->fec]) fact(to, words(path, "interface %s link fec", name), "%s", fecs[settings->fec]);
+    if (!as->up) fact(to, words(path, "interface %s link state down", name), NULL);
+    fact(to, words(path, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
+    fact(to, words(path, "interface %s qos egress-queue-mapping profile", name), "roce%u", to->kind[QUEUES].of[p]);
+    fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
+    if (marks(settings))
+        fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
+    if (paused) fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
+    if (paused && to->sw->watchdog.on && (settings->watched & paused))
+        fact(to, words(path, "interface %s qos pfc-watchdog state", name), "enable");
+    fact(to, words(path, "interface %s type", name), "swp");
+}
+
+static void emit_watchdog(struct printer *to)
+{
+    const struct fabric_watchdog *as = &to->sw->watchdog;
+    uint64_t poll = (as->poll_ps + PS_MS / 2) / PS_MS;
+
+    if (!as->on) {
+        comment(to, "the fabric has no watchdog, which WD001 wants");
+        return;
+    }
+    poll = poll < NVUE_POLL_MIN_MS ? NVUE_POLL_MIN_MS : poll > NVUE_POLL_MAX_MS ? NVUE_POLL_MAX_MS : poll;
+    uint64_t times = (as->detect_ps / PS_MS + poll - 1) / poll;
+    comment(to, "WD001, WD002: detection is so many polls");
+    fact(to, "qos pfc-watchdog polling-interval", "%llu", (unsigned long long)poll);
+    fact(to, "qos pfc-watchdog robustness", "%llu",
+         (unsigned long long)(times < 1                     ? 1
+                              : times > NVUE_ROBUSTNESS_MAX ? NVUE_ROBUSTNESS_MAX
+                                                            : times));
+}
+
+static void emit_switch(struct printer *to)
+{
+    /* One kind of profile after the other: in YAML a key is written once. */
+    static const struct {
+        void (*emit)(struct printer *, uint32_t profile, uint32_t port);
+        const char *why;
+    } each[KINDS] = {
+        [MAPPING] = {emit_mapping, "MAP001, MAP003: the field that names the class, the same on every hop"},
+        [QUEUES] = {emit_queue_mapping, "MAP001: class to queue"},
+        [SCHEDULER] = {emit_scheduler, "SCH001, MAP005: shares; CNPs are strict"},
+        [MARKING] = {emit_marking, "ECN001, ECN002: marks before it pauses"},
+        [PFC] = {emit_pfc, "PFC001, HR001, HR002: the priorities that pause, and headroom for this cable"},
+    };
+
+    config_head(to->emit, &config_nvue);
+    if (!to->commands) fputs("- set:\n", to->emit->to);
+    fact(to, "system hostname", "%s", to->node->name);
+    for (unsigned k = 0; k < KINDS; k++) {
+        comment(to, each[k].why);
+        for (uint32_t i = 0; i < to->kind[k].kinds; i++)
+            each[k].emit(to, i, to->kind[k].port[i]);
+    }
+    emit_watchdog(to);
+    comment(to, "MTU001, ECN001, WD001: each port and its profiles");
+    for (uint32_t p = 0; p < to->node->ports; p++)
+        emit_interface(to, p);
+    config_tail(to->emit, &config_nvue);
+}
+
+static int emit_all(const struct config_emit *emit, bool commands)
+{
+    static config_same *const same[KINDS] = {[MAPPING] = same_mapping,
+                                             [QUEUES] = same_queue_map,
+                                             [SCHEDULER] = same_queues,
+                                             [MARKING] = config_same_queues,
+                                             [PFC] = same_pfc};
+    const struct fabric *fabric = emit->fabric;
+    struct printer to = {.emit = emit,
+                         .node = &fabric->node[emit->node],
+                         .sw = &fabric->sw[emit->node - fabric->hosts],
+                         .commands = commands};
+    int result = to.node->ports ? 0 : -EINVAL;
+
+    arena_init(&to.arena, (size_t)1 << 24);
+    for (unsigned k = 0; k < KINDS && result == 0; k++)
+        result = config_alike(emit, &to.arena, same[k], &to.kind[k]);
+    if (result == 0) emit_switch(&to);
+    arena_release(&to.arena);
+    return result == 0 && ferror(emit->to) ? -EIO : result;
+}
+
+int nvue_emit_yaml(const struct config_emit *emit)
+{
+    return emit_all(emit, false);
+}
+int nvue_emit_commands(const struct config_emit *emit)
+{
+    return emit_all(emit, true);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An NX-OS running configuration (Nexus 9000) into what it means for RoCE: interfaces met with `system qos`.
+ *
+ * Where a configuration is silent, the system's own behaviour is said: frames of 1500 bytes, every packet in
+ * qos-group 0 without a policy of type qos, priority-flow-control `auto`.  `auto` counts as PFC only where the port
+ * classifies something as lossless; elsewhere nothing would be paused.  A member of a port-channel has what the
+ * port-channel says unless it says otherwise itself.  The watchdog needs its global line and that of the interface.
+ *
+ * Its timers are not in the lines known here: the poll time is the system's 100 ms.  Sizes in kbytes are of 1000.
+ */
+#include <string.h>
+
+#include "config/lines_rest.h"
+#include "config/nxos/nxos_int.h"
+
+#define PORTS_MAX 4096u
+#define CHANNELS 4096u
+
+enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
+
+struct nxos_port { /* of an interface, or of a port-channel */
+    const char *name;
+    uint32_t line, channel;
+    enum pfc_mode pfc;
+    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
+    bool watch, down, routed;
+    struct nxos_policy *qos, *out, *in;
+    uint32_t qos_line, out_line, in_line;
+    const char *fec; /* NULL: not said */
+    uint32_t fec_line;
+};
+
+struct ports {
+    struct nxos *nxos;
+    struct nxos_port *port;
+    uint32_t count;
+    uint32_t block;   /* the interface's line, while names of a range are added */
+    uint32_t first;   /* of the range */
+    uint32_t *member; /* indices of the range's ports */
+    uint32_t members;
+    uint64_t work; /* of LINES_WORK */
+};
+
+static void add_port(void *to, const char *name)
+{
+    struct ports *ports = to;
+
+    for (uint32_t p = 0; p < ports->count; p++) {
+        if (strcmp(ports->port[p].name, name) != 0) continue;
+        ports->member[ports->members++] = p;
+        return;
+    }
+    if (ports->count >= PORTS_MAX || ports->members >= PORTS_MAX) {
+        config_note(ports->nxos->set, NXOS_AT(ports->nxos, ports->nxos->lines.line[ports->block].number), NULL,
+                    ports->nxos->device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
+        return;
+    }
+    const char *copy = arena_strndup(&ports->nxos->set->arena, name, strlen(name));
+    if (!copy) {
+        ports->nxos->set->no_memory = true;
+        return;
+    }
+    ports->port[ports->count] = (struct nxos_port){.name = copy, .line = ports->nxos->lines.line[ports->block].number};
+    ports->member[ports->members++] = ports->count++;
+}
+
+/* service-policy type TYPE DIRECTION NAME, in system qos or on an interface. */
+static bool read_service(struct nxos *nxos, struct line *line, struct nxos_policy **qos, struct nxos_policy **out,
+                         struct nxos_policy **in, struct nxos_policy **network)
+{
+    struct line_match match;
+    uint32_t n = line->number;
+
+    if (line_take(line, "service-policy type qos input *", &match) || line_take(line, "service-policy input *", &match))
+        *qos = nxos_policy(nxos, NXOS_QOS, match.word[0], n, CONFIG_NONE);
+    else if (line_take(line, "service-policy type queuing output *", &match))
+        *out = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
+    else if (line_take(line, "service-policy type queuing input *", &match))
+        *in = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
+    else if (network && line_take(line, "service-policy type network-qos *", &match))
+        *network = nxos_policy(nxos, NXOS_NETWORK, match.word[0], n, CONFIG_NONE);
+    else
+        return false;
+    return true;
+}
+
+static void read_interface_line(struct nxos *nxos, struct line *line, struct nxos_port *port)
+{
+    struct nxos_policy *qos = port->qos, *out = port->out, *in = port->in;
+    struct line_match match;
+    uint32_t n = line->number;
+
+    if (line_take(line, "priority-flow-control mode on", NULL) ||
+        line_take(line, "priority-flow-control mode on send-tlv", NULL)) {
+        port->pfc = PFC_ON;
+        port->pfc_line = n;
+    } else if (line_take(line, "priority-flow-control mode off", NULL) ||
+               line_take(line, "no priority-flow-control mode ...", NULL)) {
+        port->pfc = PFC_OFF;
+        port->pfc_line = n;
+    } else if (line_take(line, "priority-flow-control mode auto ...", NULL)) {
+        port->pfc = PFC_AUTO;
+        port->pfc_line = n;
+    } else if (line_take(line, "priority-flow-control watch-dog-interval on", NULL)) {
+        port->watch = true;
+        port->watch_line = n;
+    } else if (line_take(line, "priority-flow-control watch-dog-interval off", NULL) ||
+               line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
+        port->watch = false;
+        port->watch_line = n;
+    } else if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= 9216) {
+        line->known = true;
+        port->mtu = (uint32_t)match.number[0];
+        port->mtu_line = n;
+    } else if (line_is(line, "speed #", &match) && match.number[0] >= 100 && match.number[0] <= 1600000) {
+        line->known = true;
+        port->rate_mbps = (uint32_t)match.number[0];
+        port->rate_line = n;
+    } else if (line_take(line, "fec rs-fec ...", NULL) || line_take(line, "fec fc-fec ...", NULL) ||
+               line_take(line, "fec off", NULL)) {
+        port->fec = line->word[1][0] == 'r' ? "rs" : line->word[1][0] == 'f' ? "fc" : "none";
+        port->fec_line = n;
+    } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
+        port->down = line->words == 1;
+        port->down_line = n;
+    } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
+        port->routed = line->words == 2;
+    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
+        port->pause_line = n;
+    } else if (line_take(line, "channel-group # ...", &match)) {
+        port->channel = match.number[0] && match.number[0] < CHANNELS ? (uint32_t)match.number[0] : 0;
+    } else if (read_service(nxos, line, &qos, &out, &in, NULL)) {
+        if (qos != port->qos) port->qos_line = n;
+        if (out != port->out) port->out_line = n;
+        if (in != port->in) port->in_line = n;
+        port->qos = qos;
+        port->out = out;
+        port->in = in;
+    }
+}
+
+/* `interface Ethernet1/1-64` and `interface Ethernet 1/1`. */
+static void read_interface(struct ports *ports, uint32_t index)
+{
+    struct nxos *nxos = ports->nxos;
+    struct line *line = &nxos->lines.line[index];
+    const char *name = lines_interface_name(&nxos->set->arena, line, "port-channel");
+
+    line->known = true;
+    if (!name) { /* VLANs, loopbacks, management: no fabric port */
+        for (uint32_t i = index + 1; i < line->end; i++)
+            if (!lines_about_roce(nxos->lines.line[i].text)) nxos->lines.line[i].known = true;
+        return;
+    }
+    ports->block = index;
+    ports->members = 0;
+    if (ports->work > LINES_WORK || !lines_interfaces(name, add_port, ports)) {
+        line->known = false;
+        return;
+    }
+    ports->work += (uint64_t)ports->members * (line->end - index + 100);
+    if (ports->work > LINES_WORK) {
+        line->known = false;
+        return;
+    }
+    for (uint32_t i = index + 1; i < line->end; i++)
+        for (uint32_t m = 0; m < ports->members; m++)
+            read_interface_line(nxos, &nxos->lines.line[i], &ports->port[ports->member[m]]);
+}
+
+/* What a port-channel says holds for its members. */
+static void join_channel(struct ports *ports, struct nxos_port *port)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "port-channel%u", port->channel);
+    for (uint32_t p = 0; p < ports->count; p++) {
+        const struct nxos_port *channel = &ports->port[p];
+        if (strcmp(channel->name, name) != 0) continue;
+        if (!port->qos && channel->qos) port->qos = channel->qos, port->qos_line = channel->qos_line;
+        if (!port->out && channel->out) port->out = channel->out, port->out_line = channel->out_line;
+        if (!port->in && channel->in) port->in = channel->in, port->in_line = channel->in_line;
+        if (!port->mtu && channel->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
+        if (port->pfc == PFC_UNSAID) port->pfc = channel->pfc, port->pfc_line = channel->pfc_line;
+        if (!port->watch_line) port->watch = channel->watch, port->watch_line = channel->watch_line;
+        port->routed |= channel->routed;
+    }
+}
+
+static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy *qos, uint32_t line)
+{
+    struct config_set *set = nxos->set;
+    bool pcp = qos && qos->by_cos && !qos->by_dscp;
+
+    config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
+    for (unsigned d = 0; d < 64; d++)
+        config_say_map(set, NXOS_AT(nxos, qos && qos->dscp_line[d] ? qos->dscp_line[d] : line), nxos->device, port,
+                       "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
+    for (unsigned p = 0; pcp && p < 8; p++)
+        config_say_map(set, NXOS_AT(nxos, qos->cos_line[p] ? qos->cos_line[p] : line), nxos->device, port, "pcp-map", p,
+                       qos->cos_to_tc[p]);
+}
+
+static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless)
+{
+    struct config_set *set = nxos->set;
+    struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
+    uint32_t device = nxos->device;
+
+    if (queue->strict)
+        config_say_class(set, sched, device, port, q, "strict", "true");
+    else if (queue->share_ppm)
+        config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
+    if (!queue->detect) return;
+    if (queue->ecn) {
+        config_say_class(set, at, device, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        config_say_class(set, at, device, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        config_say_class(set, at, device, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+    } else if (lossless && !queue->noted) {
+        queue->noted = true;
+        config_note(set, at, "ECN006", device, CONFIG_NONE,
+                    "random-detect without ecn drops packets of the lossless qos-group %u", q);
+    }
+}
+
+static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_policy *in)
+{
+    for (unsigned q = 0; in && q < NXOS_PRIOS; q++) {
+        const struct nxos_queue *queue = &in->queue[q];
+        struct origin at = NXOS_AT(nxos, queue->pause_line);
+        if (queue->buffer_bytes == NXOS_UNSAID) continue;
+        config_say_class(nxos->set, at, nxos->device, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
+        config_say_class(nxos->set, at, nxos->device, port, q, "reserved", "0B"); /* the threshold is of all of it */
+        config_say_class(nxos->set, at, nxos->device, port, q, "xon", "%lluB",
+                         (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
+        config_say_class(nxos->set, at, nxos->device, port, q, "headroom", "%lluB",
+                         (unsigned long long)(queue->buffer_bytes - queue->pause_bytes));
+    }
+}
+
+static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos,
+                    bool watchdog)
+{
+    uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = 0;
+    struct origin at = NXOS_AT(nxos, as->pfc_line ? as->pfc_line : as->line);
+
+    for (unsigned d = 0; qos && d < 64; d++)
+        carried |= (uint8_t)(1u << qos->dscp_to_tc[d]);
+    for (unsigned p = 0; qos && p < 8; p++)
+        carried |= (uint8_t)(1u << qos->cos_to_tc[p]);
+    bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
+    bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
+    config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
+    if (as->pfc == PFC_ON && !on && !as->down)
+        config_note(nxos->set, at, "PFC002", nxos->device, port,
+                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
+    if (on && as->routed && qos && qos->by_cos && !qos->by_dscp && !as->down)
+        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
+                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
+    if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
+    if (on && watchdog && !as->watch)
+        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
+                   "false");
+    if (as->pause_line && on)
+        config_note(nxos->set, NXOS_AT(nxos, as->pause_line), "PFC005", nxos->device, port,
+                    "flowcontrol and priority-flow-control exclude each other");
+    else if (as->pause_line)
+        config_say(nxos->set, NXOS_AT(nxos, as->pause_line), nxos->device, port, "pause", "802.3x");
+}
+
+static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdog)
+{
+    struct config_set *set = nxos->set;
+    uint32_t port = config_port(set, NXOS_AT(nxos, as->line), nxos->device, as->name);
+    struct nxos_policy *out = as->out ? as->out : nxos->queuing_out;
+    struct nxos_policy *qos = as->qos ? as->qos : nxos->qos, *network = nxos->network;
+
+    if (port == CONFIG_NONE) return;
+    config_say(set, NXOS_AT(nxos, as->mtu_line ? as->mtu_line : as->line), nxos->device, port, "mtu", "%u",
+               as->mtu ? as->mtu : 1500);
+    if (as->rate_mbps) config_say(set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
+    if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
+    if (as->down) config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
+    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
+    for (unsigned q = 0; q < NXOS_PRIOS; q++) {
+        bool lossless = network && network->lossless >> q & 1;
+        if (lossless)
+            config_say_class(set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless", "true");
+        if (out) say_queue(nxos, port, q, &out->queue[q], lossless);
+    }
+    say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
+    say_pfc(nxos, port, as, qos, watchdog);
+}
+
+static bool belongs(const struct line *block, const struct line *line)
+{
+    static const char *const interface[] = {"priority-flow-control",
+                                            "mtu",
+                                            "service-policy",
+                                            "speed",
+                                            "shutdown",
+                                            "no",
+                                            "switchport",
+                                            "flowcontrol",
+                                            "ip",
+                                            "fec",
+                                            "description",
+                                            "channel-group",
+                                            NULL};
+    const char *const *word = interface;
+
+    if (strcmp(block->word[0], "interface") != 0) return false;
+    while (*word && strcmp(*word, line->word[0]) != 0)
+        word++;
+    return *word != NULL;
+}
+
+static const struct lines_foreign foreign[] = {
+    {"hardware qos pfc-watchdog ...", "no such command; `priority-flow-control watch-dog-interval on` is meant"},
+    {"congestion-control ecn ...", "no such command; ECN is `random-detect ... ecn` in a policy of type queuing"},
+    {"priority-flow-control watch-dog-interval #", "watch-dog-interval takes on or off"},
+    {"priority-flow-control watch-dog on", "`priority-flow-control watch-dog-interval on` is meant"},
+    {"priority-flow-control watch-dog action ...", "`priority-flow-control watch-dog-interval on` is meant"},
+    {"pause buffer-size #", "it needs pause-threshold and resume-threshold, in an input policy of type queuing"},
+    {"random-detect ecn ...", "words in the order of EOS; `random-detect minimum-threshold ... ecn` is meant"},
+    {"class type network-qos * / ...", "two commands in a line"},
+    {"priority-flow-control on", "a command of EOS; `priority-flow-control mode on` is meant"},
+    {"priority-flow-control priority ...", "a command of EOS; `pause pfc-cos` in a network-qos policy is meant"},
+    {"priority-flow-control pause ...", "a command of EOS; `priority-flow-control watch-dog-interval on` is meant"},
+    {"qos profile ...", "a command of EOS; NX-OS has policy-maps"},
+    {"qos map ...", "a command of EOS; NX-OS has class-maps and `set qos-group`"},
+    {"qos trust ...", "a command of EOS; NX-OS classifies with a policy of type qos"},
+    {"service-profile ...", "a command of EOS; `service-policy type ...` is meant"},
+    {"uc-tx-queue ...", "a command of EOS; `class type queuing c-out-8q-q3` is meant"},
+    {"tx-queue ...", "a command of EOS; `class type queuing c-out-8q-q3` is meant"},
+    {NULL, NULL},
+};
+
+static const char *const aside[] = {"version",       "feature",
+                                    "vlan",          "ip",
+                                    "ipv6",          "router",
+                                    "route-map",     "snmp-server",
+                                    "ntp",           "logging",
+                                    "username",      "vrf",
+                                    "line",          "clock",
+                                    "vdc",           "boot",
+                                    "spanning-tree", "vpc",
+                                    "tacacs-server", "aaa",
+                                    "ssh",           "switchport",
+                                    "cdp",           "hsrp",
+                                    "lacp",          "cli",
+                                    "banner",        "password",
+                                    "user",          "userpassphrase",
+                                    "rmon",          "nxapi",
+                                    "key",           "errdisable",
+                                    "fips",          "service",
+                                    "login",         "switching-mode",
+                                    "system",        "load-interval",
+                                    "storm-control", "fec",
+                                    "negotiate",     "udld",
+                                    "hostname",      "icam",
+                                    "telemetry",     "track",
+                                    "crypto",        "copp",
+                                    "lldp",          "bfd",
+                                    "evpn",          "nv",
+                                    "name",          "NOTICE",
+                                    "control-plane", NULL};
+
+static bool read_globals(struct nxos *nxos, struct ports *ports)
+{
+    bool watchdog = false;
+    uint32_t watch_line = 0;
+
+    for (uint32_t i = 0; i < nxos->lines.count; i++) {
+        struct line *line = &nxos->lines.line[i];
+        if (line->parent != LINES_NONE) continue;
+        if (line_take(line, "priority-flow-control watch-dog-interval on", NULL)) {
+            watchdog = true;
+            watch_line = line->number;
+        } else if (line_take(line, "priority-flow-control watch-dog-interval off", NULL) ||
+                   line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
+            watchdog = false;
+            watch_line = line->number;
+        } else if (line_take(line, "system qos", NULL)) {
+            for (uint32_t s = i + 1; s < line->end; s++)
+                read_service(nxos, &nxos->lines.line[s], &nxos->qos, &nxos->queuing_out, &nxos->queuing_in,
+                             &nxos->network);
+        } else if (strcmp(line->word[0], "interface") == 0) {
+            read_interface(ports, i);
+        }
+    }
+    if (watchdog)
+        config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog.poll", "100ms");
+    else
+        config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog", "false");
+    return watchdog;
+}
+
+int nxos_import(struct config_set *set, const struct config_text *text)
+{
+    static const char *const opens[] = {"interface", NULL};
+    static const struct lines_grammar grammar = {opens, belongs};
+    struct nxos nxos = {.set = set, .text = text};
+    struct ports ports = {.nxos = &nxos};
+    int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
+
+    if (result != 0) return result;
+    ports.port = ARENA_NEW(&set->arena, struct nxos_port, PORTS_MAX);
+    ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX + 1);
+    if (!ports.port || !ports.member) {
+        set->no_memory = true;
+        return 0;
+    }
+    lines_foreign(set, text, &nxos.lines, nxos.device, foreign);
+    nxos_policies(&nxos);
+    bool watchdog = read_globals(&nxos, &ports);
+    for (uint32_t p = 0; p < ports.count; p++) {
+        if (strncmp(ports.port[p].name, "Ethernet", 8) != 0) continue;
+        if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
+        say_port(&nxos, &ports.port[p], watchdog);
+    }
+    nxos_unused(&nxos);
+    lines_rest(set, text, &nxos.lines, nxos.device, aside);
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NX-OS among the formats: how it is recognised and what its ports are called.
+ */
+#include <stdio.h>
+
+#include "config/lines_rest.h"
+#include "config/losses.h"
+#include "config/nxos/nxos_int.h"
+
+static int guess(const char *text, size_t length)
+{
+    static const char *const own[] = {"policy-map type network-qos",
+                                      "policy-map type queuing",
+                                      "class type queuing",
+                                      "system qos",
+                                      "priority-flow-control mode",
+                                      "feature ",
+                                      "interface Ethernet1/",
+                                      "service-policy type queuing",
+                                      "priority-flow-control watch-dog-interval",
+                                      "set qos-group",
+                                      NULL};
+    static const char *const others[] = {
+        "qos profile ", "service-profile ", "uc-tx-queue ", "priority-flow-control pause", "{", NULL};
+
+    return lines_guess(text, length, own, others);
+}
+
+static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
+{
+    snprintf(buf, size, "Ethernet1/%u", fabric->port[port].index + 1u);
+}
+
+static const struct config_can can = {
+    .port_maps = true,
+    .pfc_none = true,
+    .pfc_auto = true,
+    .pause_all = true,
+    .xoff = true,
+    .class_xoff = true,
+    .strict_below = true,
+    .mtu_least = NXOS_MTU_LEAST,
+    .mtu_most = NXOS_MTU_MOST,
+    .rate_step_bps = 1000000,
+};
+
+static const char *const shows[] = {
+    "show policy-map system",
+    "show policy-map type network-qos",
+    "show interface priority-flow-control",
+    "show queuing interface ethernet 1/1",
+    "show queuing pfc-queue detail",
+    NULL,
+};
+
+/* Nexus switches have chips of Cisco's own or of Broadcom's. */
+static const char *const chips[] = {"g200", "g300", "tomahawk", "trident", "jericho", "generic", NULL};
+
+const struct config_format config_nxos = {
+    .name = "nxos",
+    .suffix = "cfg",
+    .comment = "!",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
+    .guess = guess,
+    .import = nxos_import,
+    .emit = nxos_emit,
+    .port_name = port_name,
+};

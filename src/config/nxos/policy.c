@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NX-OS class-maps and policy-maps of the three types that make a lossless class: qos (what is it), network-qos (is it
+ * lossless), queuing (how is it served).  They meet in a number, the qos-group; whether they do is checked here, with
+ * the line that does not.
+ *
+ * Class names are read in both queue modes (c-8q-nq3 and c-nq3, c-out-8q-q3 and c-out-q3).  Policing, shaping and
+ * other types are left over for lines_rest(); the type control-plane is passed over.
+ */
+#include <string.h>
+
+#include "config/nxos/nxos_int.h"
+
+#define POLICIES_MAX 512u
+
+static enum nxos_type type_of(const char *word)
+{
+    if (strcmp(word, "qos") == 0) return NXOS_QOS;
+    if (strcmp(word, "network-qos") == 0) return NXOS_NETWORK;
+    return strcmp(word, "queuing") == 0 ? NXOS_QUEUING : NXOS_OTHER;
+}
+
+static const char *after(const char *text, const char *start)
+{
+    size_t length = strlen(start);
+    return strncmp(text, start, length) == 0 ? text + length : NULL;
+}
+
+int nxos_builtin(const char *name, enum nxos_type type)
+{
+    static const char *const network[] = {"c-8q-nq", "c-nq", NULL};
+    static const char *const queuing[] = {"c-out-8q-q", "c-out-q", "c-in-8q-q", "c-in-q", NULL};
+
+    if (strcmp(name, "class-default") == 0) return 0;
+    for (const char *const *start = type == NXOS_NETWORK ? network : queuing; *start; start++) {
+        const char *rest = after(name, *start);
+        if (!rest) continue;
+        if (strcmp(rest, "-default") == 0) return 0;
+        if (rest[0] >= '1' && rest[0] <= '7' && rest[1] == 0) return rest[0] - '0';
+    }
+    return -1;
+}
+
+static struct nxos_class *find_class(struct nxos *nxos, enum nxos_type type, const char *name)
+{
+    for (struct nxos_class *class = nxos->classes; class; class = class->next)
+        if (class->type == type && strcmp(class->name, name) == 0) return class;
+    return NULL;
+}
+
+static struct nxos_policy *find_policy(struct nxos *nxos, enum nxos_type type, const char *name)
+{
+    for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
+        if (policy->type == type && strcmp(policy->name, name) == 0) return policy;
+    return NULL;
+}
+
+/* `match dscp 24-31`, `match ip dscp af31`, `match precedence 3`, `match cos 3,4`, `match qos-group 3`. */
+static void read_match(struct nxos *nxos, struct nxos_class *class, struct line *line)
+{
+    uint32_t first = 2;
+    uint64_t bits = 0;
+
+    if (!line_is(line, "match * ...", NULL) || line->words < 3) return;
+    if (strcmp(line->word[1], "ip") == 0 || strcmp(line->word[1], "ipv6") == 0) first = 3;
+    const char *kind = line->word[first - 1];
+    bool dscp = strcmp(kind, "dscp") == 0, precedence = strcmp(kind, "precedence") == 0;
+    bool of_eight = precedence || strcmp(kind, "cos") == 0 || strcmp(kind, "qos-group") == 0;
+    if (!dscp && !of_eight) {
+        if (class->type == NXOS_QOS && nxos->device < nxos->set->devices)
+            nxos->set->device[nxos->device].unclear = true;
+        return;
+    }
+    for (uint32_t w = first; w < line->words; w++)
+        if (!(dscp ? lines_dscps(line->word[w], &bits) : lines_bits(line->word[w], 8, &bits))) return;
+    line->known = true;
+    if (dscp || precedence) {
+        for (unsigned d = 0; d < 64; d++)
+            if (bits >> (precedence ? d / 8 : d) & 1) class->dscps |= UINT64_C(1) << d;
+        class->by_dscp = true;
+    } else if (strcmp(kind, "cos") == 0) {
+        class->cos |= (uint8_t)bits;
+        class->by_cos = true;
+    } else {
+        class->groups |= (uint8_t)bits;
+    }
+    if (class->all && class->by_dscp && class->by_cos)
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP001", nxos->device, CONFIG_NONE,
+                    "class-map %.60s is match-all: a packet has to match dscp and cos together", class->name);
+}
+
+/* What polices the switch's own processor has no say in what it forwards. */
+static void pass_control_plane(struct nxos *nxos, uint32_t index)
+{
+    struct line *line = &nxos->lines.line[index];
+
+    if (line->words < 3 || strcmp(line->word[1], "type") != 0 || strcmp(line->word[2], "control-plane") != 0) return;
+    for (uint32_t i = index; i < line->end; i++)
+        nxos->lines.line[i].known = true;
+}
+
+static void read_class_map(struct nxos *nxos, uint32_t index)
+{
+    struct line *line = &nxos->lines.line[index];
+    uint32_t w = 1;
+    enum nxos_type type = NXOS_QOS;
+
+    if (line->words > 2 && strcmp(line->word[1], "type") == 0) {
+        type = type_of(line->word[2]);
+        w = 3;
+    }
+    bool all = w < line->words && strcmp(line->word[w], "match-all") == 0;
+    if (all || (w < line->words && strcmp(line->word[w], "match-any") == 0)) w++;
+    if (w >= line->words || type == NXOS_OTHER) {
+        pass_control_plane(nxos, index);
+        return;
+    }
+    line->known = true;
+    struct nxos_class *class = find_class(nxos, type, line->word[w]);
+    if (!class) {
+        class = ARENA_NEW(&nxos->set->arena, struct nxos_class, 1);
+        if (!class) {
+            nxos->set->no_memory = true;
+            return;
+        }
+        *class = (struct nxos_class){.type = type, .name = line->word[w], .line = line->number, .all = all};
+        class->next = nxos->classes;
+        nxos->classes = class;
+    }
+    for (uint32_t i = index + 1; i < line->end; i++)
+        read_match(nxos, class, &nxos->lines.line[i]);
+}
+
+static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct line *line)
+{
+    struct line_match match;
+    const char *name = line->word[line->words - 1];
+    struct nxos_class *class = find_class(nxos, NXOS_QOS, name);
+    bool rest = strcmp(name, "class-default") == 0;
+
+    line->known = true;
+    if (class) class->used = true;
+    if (!class && !rest) {
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP007", nxos->device, CONFIG_NONE,
+                    "policy-map %.60s uses class-map %.60s, which is not defined", policy->name, name);
+    }
+    for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
+        struct line *set = &nxos->lines.line[i];
+        if (line_take(set, "set dscp *", &match) || line_take(set, "set ip dscp *", &match) ||
+            line_take(set, "set precedence *", &match))
+            config_note(nxos->set, NXOS_AT(nxos, set->number), "MAP004", nxos->device, CONFIG_NONE,
+                        "packets of class %.60s leave with another DSCP than they came with", name);
+        if (!line_is(set, "set qos-group #", &match) || match.number[0] >= NXOS_PRIOS) continue;
+        set->known = true;
+        uint8_t group = (uint8_t)match.number[0];
+        for (unsigned d = 0; d < 64; d++) {
+            if (rest ? policy->dscp_line[d] : !(class && class->dscps >> d & 1)) continue;
+            if (policy->dscp_line[d] && !rest) continue; /* the first class that matches takes it */
+            policy->dscp_to_tc[d] = group;
+            if (!rest) policy->dscp_line[d] = set->number;
+        }
+        for (unsigned c = 0; c < 8; c++) {
+            if (rest ? policy->cos_line[c] : !(class && class->cos >> c & 1)) continue;
+            if (policy->cos_line[c] && !rest) continue;
+            policy->cos_to_tc[c] = group;
+            if (!rest) policy->cos_line[c] = set->number;
+        }
+        if (class) {
+            policy->by_dscp |= class->by_dscp;
+            policy->by_cos |= class->by_cos;
+            config_class_name(nxos->set, group, name);
+        }
+    }
+}
+
+/* The qos-group of a network-qos or queuing class; -1 and a note where there is none. */
+static int group_of(struct nxos *nxos, const struct nxos_policy *policy, const struct line *line)
+{
+    const char *name = line->word[line->words - 1];
+    int group = nxos_builtin(name, policy->type);
+    struct nxos_class *class = find_class(nxos, policy->type, name);
+
+    if (group >= 0) return group;
+    if (class) class->used = true;
+    if (class && class->groups) return __builtin_ctz(class->groups);
+    if (policy->type == NXOS_NETWORK && (strncmp(name, "c-out-", 6) == 0 || strncmp(name, "c-in-", 5) == 0)) {
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "SYN001", nxos->device, CONFIG_NONE,
+                    "'%.60s' is a class of type queuing; network-qos classes are c-8q-nq1 to c-8q-nq7", name);
+    } else if (!class) {
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP007", nxos->device, CONFIG_NONE,
+                    "policy-map %.60s uses class %.60s, which is neither built in nor defined", policy->name, name);
+    }
+    return -1;
+}
+
+static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, struct line *line)
+{
+    int group = group_of(nxos, policy, line);
+    struct line_match match;
+
+    line->known = true;
+    for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
+        struct line *inner = &nxos->lines.line[i];
+        bool pause = false;
+        unsigned priority = 0;
+
+        if (line_is(inner, "pause pfc-cos #", &match) || line_is(inner, "pause no-drop pfc-cos #", &match)) {
+            pause = inner->known = match.number[0] < NXOS_PRIOS;
+            priority = (unsigned)match.number[0] & 7u;
+        } else if (line_take(inner, "pause no-drop", NULL)) {
+            pause = true;
+            priority = group > 0 ? (unsigned)group : 0;
+        } else if (line_take(inner, "mtu #", NULL) || line_take(inner, "no pause", NULL) ||
+                   line_take(inner, "congestion-control tail-drop", NULL) ||
+                   line_take(inner, "no congestion-control random-detect", NULL)) {
+            continue;
+        }
+        if (!pause) continue;
+        /* where the class leads nowhere, the priority is all there is to go by */
+        unsigned of = group > 0 ? (unsigned)group : priority;
+        policy->lossless |= (uint8_t)(1u << of);
+        policy->pfc |= (uint8_t)(1u << priority);
+        policy->lossless_line[of] = inner->number;
+        if (of != priority)
+            config_note(nxos->set, NXOS_AT(nxos, inner->number), "PFC007", nxos->device, CONFIG_NONE,
+                        "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused",
+                        of, priority, of);
+    }
+}
+
+static uint64_t bytes_of(uint64_t number, const char *unit)
+{
+    uint64_t scale = strcmp(unit, "kbytes") == 0   ? NXOS_KBYTE
+                     : strcmp(unit, "mbytes") == 0 ? NXOS_KBYTE * NXOS_KBYTE
+                     : strcmp(unit, "bytes") == 0  ? 1
+                                                   : 0;
+
+    return scale == 0 || number > UINT32_MAX / scale ? 0 : number * scale;
+}
+
+/* random-detect [minimum-threshold N UNIT maximum-threshold N UNIT [drop-probability P] [weight W]] [ecn] */
+static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue *queue)
+{
+    uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
+    bool ecn = false, good = true;
+
+    if (line_is(line, "random-detect ecn ...", NULL)) return;
+    line->known = true;
+    for (uint32_t w = 1; w < line->words; w++) {
+        const char *word = line->word[w];
+        bool numbered = w + 1 < line->words && line_number(line->word[w + 1], &number);
+        if (strcmp(word, "ecn") == 0) {
+            ecn = true;
+        } else if (numbered && strcmp(word, "drop-probability") == 0) {
+            probability = number;
+            w++;
+        } else if (numbered && strcmp(word, "weight") == 0) {
+            weight = number;
+            w++;
+        } else if (numbered && w + 2 < line->words && strstr(word, "-threshold")) {
+            uint64_t bytes = bytes_of(number, line->word[w + 2]);
+            *(strcmp(word, "minimum-threshold") == 0 ? &min : &max) = bytes;
+            good &= bytes != 0;
+            w += 2;
+        } else {
+            good = false;
+        }
+    }
+    queue->detect = true;
+    queue->ecn_line = line->number;
+    queue->ecn = ecn;
+    queue->probability_ppm = (uint32_t)(probability >= 1 && probability <= 100 ? probability * 10000 : 1000000);
+    if (!good || max == 0) {
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN007", nxos->device, CONFIG_NONE,
+                    "thresholds that are not in bytes: 150KB and 3MB are taken");
+        min = 150 * NXOS_KBYTE;
+        max = 3000 * NXOS_KBYTE;
+    } else if (min > max || probability < 1 || probability > 100) {
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN002", nxos->device, CONFIG_NONE,
+                    "the curve is wrong: %s", min > max ? "minimum above maximum" : "a probability is 1 to 100");
+        min = min > max ? max : min;
+    }
+    if (weight && ecn)
+        config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN008", nxos->device, CONFIG_NONE,
+                    "weight %u averages the queue: bursts end before they are seen", (unsigned)weight);
+    queue->min_bytes = min;
+    queue->max_bytes = max;
+}
+
+static void read_queuing_line(struct nxos *nxos, struct line *line, struct nxos_queue *queue)
+{
+    struct line_match match;
+
+    bool remaining = line_is(line, "bandwidth remaining percent #", &match);
+    if ((remaining || line_is(line, "bandwidth percent #", &match)) && match.number[0] <= 100) {
+        line->known = true;
+        queue->share_ppm = (uint32_t)match.number[0] * 10000;
+        queue->remaining = remaining;
+        queue->share_line = line->number;
+    } else if (line_take(line, "priority level #", NULL) || line_take(line, "priority", NULL)) {
+        queue->strict = true;
+        queue->share_line = line->number;
+    } else if (line_is(line, "random-detect ...", NULL)) {
+        read_detect(nxos, line, queue);
+    } else if (line_take(line, "pause buffer-size # pause-threshold # resume-threshold #", &match)) {
+        if (match.number[0] < match.number[1] || match.number[1] < match.number[2] || match.number[0] > UINT32_MAX) {
+            config_note(nxos->set, NXOS_AT(nxos, line->number), "HR006", nxos->device, CONFIG_NONE,
+                        "buffer-size, pause-threshold and resume-threshold have to go down in this order");
+            return;
+        }
+        queue->buffer_bytes = match.number[0];
+        queue->pause_bytes = match.number[1];
+        queue->resume_bytes = match.number[2];
+        queue->pause_line = line->number;
+    }
+}
+
+static void read_queuing_class(struct nxos *nxos, struct nxos_policy *policy, struct line *line)
+{
+    int group = group_of(nxos, policy, line);
+
+    line->known = true;
+    for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; group >= 0 && i < line->end; i++)
+        read_queuing_line(nxos, &nxos->lines.line[i], &policy->queue[group]);
+}
+
+static struct nxos_policy *add_policy(struct nxos *nxos, enum nxos_type type, const struct line *line, const char *name)
+{
+    struct nxos_policy *policy = find_policy(nxos, type, name);
+
+    if (policy) return policy;
+    policy = ARENA_NEW(&nxos->set->arena, struct nxos_policy, 1);
+    if (!policy) {
+        nxos->set->no_memory = true;
+        return NULL;
+    }
+    policy->type = type;
+    policy->name = name;
+    policy->line = line->number;
+    for (int q = 0; q < NXOS_PRIOS; q++)
+        policy->queue[q].buffer_bytes = NXOS_UNSAID;
+    policy->next = nxos->policies;
+    nxos->policies = policy;
+    return policy;
+}
+
+/* Shares of the line and shares of what these leave.  Either that adds up to more than all cannot be held by a fabric
+ * file, and means nothing on the switch; the two together may, and then the latter are less of the line than said. */
+static void check_shares(struct nxos *nxos, struct nxos_policy *policy)
+{
+    uint64_t sum[2] = {0};
+    uint32_t last = 0;
+
+    for (int q = 0; q < NXOS_PRIOS; q++) {
+        const struct nxos_queue *queue = &policy->queue[q];
+        if (queue->strict) continue;
+        sum[queue->remaining] += queue->share_ppm;
+        if (queue->share_line > last) last = queue->share_line;
+    }
+    bool over = sum[0] > 1000000 || sum[1] > 1000000;
+    if (over)
+        config_note(nxos->set, NXOS_AT(nxos, last), "SCH001", nxos->device, CONFIG_NONE,
+                    "the shares of policy-map %.60s add up to %u%%", policy->name,
+                    (unsigned)((sum[0] > sum[1] ? sum[0] : sum[1]) / 10000));
+    if (sum[0] + sum[1] <= 1000000) return;
+    for (int q = 0; q < NXOS_PRIOS; q++) {
+        struct nxos_queue *queue = &policy->queue[q];
+        if (over)
+            queue->share_ppm = 0;
+        else if (queue->remaining)
+            queue->share_ppm = (uint32_t)((uint64_t)queue->share_ppm * (1000000 - sum[0]) / 1000000);
+    }
+}
+
+static void read_policy_map(struct nxos *nxos, uint32_t index)
+{
+    struct line *line = &nxos->lines.line[index];
+    bool typed = line->words > 3 && strcmp(line->word[1], "type") == 0;
+    enum nxos_type type = typed ? type_of(line->word[2]) : NXOS_QOS;
+
+    if (type == NXOS_OTHER || line->words < 2) {
+        pass_control_plane(nxos, index);
+        return;
+    }
+    struct nxos_policy *policy = add_policy(nxos, type, line, line->word[line->words - 1]);
+    if (!policy) return;
+    line->known = true;
+    for (uint32_t i = index + 1; i < line->end; i++) {
+        struct line *inner = &nxos->lines.line[i];
+        if (strcmp(inner->word[0], "class") != 0 || inner->words < 2) continue;
+        if (type == NXOS_QOS)
+            read_qos_class(nxos, policy, inner);
+        else if (type == NXOS_NETWORK)
+            read_network_class(nxos, policy, inner);
+        else
+            read_queuing_class(nxos, policy, inner);
+    }
+    check_shares(nxos, policy);
+}
+
+void nxos_policies(struct nxos *nxos)
+{
+    uint32_t maps = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        const char *word = pass ? "policy-map" : "class-map";
+        for (uint32_t i = 0; i < nxos->lines.count && maps < 2 * POLICIES_MAX; i++) {
+            const struct line *line = &nxos->lines.line[i];
+            if (line->parent != LINES_NONE || strcmp(line->word[0], word) != 0) continue;
+            maps++;
+            if (pass)
+                read_policy_map(nxos, i);
+            else
+                read_class_map(nxos, i);
+        }
+    }
+}
+
+struct nxos_policy *nxos_policy(struct nxos *nxos, enum nxos_type type, const char *name, uint32_t line, uint32_t port)
+{
+    struct nxos_policy *policy = find_policy(nxos, type, name);
+
+    if (policy) policy->used = true;
+    if (policy || nxos->noted == line || strncmp(name, "default-", 8) == 0) return policy;
+    nxos->noted = line;
+    config_note(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, port, "policy-map %.60s is not defined", name);
+    return NULL;
+}
+
+void nxos_unused(struct nxos *nxos)
+{
+    for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
+        if (!policy->used)
+            config_note(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
+                        "policy-map %.60s is defined and applied nowhere", policy->name);
+    for (struct nxos_class *class = nxos->classes; class; class = class->next)
+        if (!class->used)
+            config_note(nxos->set, NXOS_AT(nxos, class->line), "MAP007", nxos->device, CONFIG_NONE,
+                        "class-map %.60s is defined and in no policy-map", class->name);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SONiC's buffers: profiles of groups and of queues, and the pool they share.
+ *
+ * Which part of a lossless profile's `size` is reserve depends on the pool: with a headroom pool (`xoff` of the ingress
+ * pool) it is all of it, without one it is what is left beside the profile's own xoff.
+ */
+#include <string.h>
+
+#include "base/units.h"
+#include "config/sonic/sonic.h"
+#include "config/sonic/sonic_int.h"
+
+#define BYTES_MAX ((int64_t)1 << 45)
+#define POOL_LEAST 65536 /* less than this is no pool for frames to share */
+
+static struct origin at_name(struct sonic *in, const struct sonic_row *row, const char *name)
+{
+    uint32_t line = row->line;
+
+    sonic_field(row, name, &line);
+    return CONFIG_AT(in->text, line);
+}
+
+/* The ingress pool that lossless groups use: of those with headroom of their own the first, else the first with
+ * "lossless" in its name, else the first. */
+static const struct sonic_row *ingress_pool(const struct sonic *in)
+{
+    const struct sonic_row *best = NULL;
+    int most = 0;
+
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        const char *type = sonic_field(row, "type", NULL);
+        if (strcmp(row->table, "BUFFER_POOL") != 0 || !type || strcmp(type, "egress") == 0) continue;
+        int fit = 1 + (strstr(row->key, "lossless") ? 2 : 0) + (sonic_field(row, "xoff", NULL) ? 4 : 0) -
+                  (strstr(row->key, "zero") ? 8 : 0);
+        if (fit <= most) continue;
+        most = fit;
+        best = row;
+    }
+    return best;
+}
+
+static int64_t pool_xoff(struct sonic *in)
+{
+    const struct sonic_row *pool = ingress_pool(in);
+    int64_t xoff = 0;
+
+    if (pool) sonic_read(in, pool, "xoff", 0, BYTES_MAX, &xoff);
+    return xoff;
+}
+
+static void say_alpha(struct sonic *in, struct origin at, uint32_t p, unsigned tc, int64_t th)
+{
+    if (th >= 0)
+        config_say_class(in->set, at, in->device, p, tc, "alpha", "%u", 1u << th);
+    else
+        config_say_class(in->set, at, in->device, p, tc, "alpha", "1/%u", 1u << -th);
+}
+
+/* pg_lossless_100000_40m_profile, as SONiC itself names them: made for a cable of 40 m. */
+static void say_named_cable(struct sonic *in, const struct sonic_row *profile, uint32_t p)
+{
+    const char *at = strncmp(profile->key, "pg_lossless_", 12) == 0 ? strchr(profile->key + 12, '_') : NULL;
+    char text[UNIT_TEXT];
+    uint64_t mm;
+
+    if (!at) return;
+    size_t length = strcspn(at + 1, "_");
+    if (length == 0 || length >= sizeof(text)) return;
+    memcpy(text, at + 1, length);
+    text[length] = 0;
+    if (unit_parse(UNIT_LENGTH, text, &mm, NULL) == 0 && mm > 0 && mm < UINT32_MAX)
+        config_say(in->set, CONFIG_AT(in->text, profile->line), in->device, p, "headroom-cable", "%s", text);
+}
+
+static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile)
+{
+    int64_t size = 0, xon = 0, xoff = 0, offset = 0, th = 0;
+    bool pool = pool_xoff(in) > 0;
+
+    sonic_read(in, profile, "size", 0, UINT32_MAX, &size);
+    sonic_read(in, profile, "xon", 0, UINT32_MAX, &xon);
+    sonic_read(in, profile, "xoff", 0, UINT32_MAX, &xoff);
+    in->port[p].lossless |= 1u << tc;
+    in->port[p].set_aside |= 1u << tc;
+    config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "lossless", "true");
+    config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "headroom", "%lldB", (long long)xoff);
+    int64_t reserved = pool ? size : size > xoff ? size - xoff : 0;
+    config_say_class(in->set, at_name(in, profile, "size"), in->device, p, tc, "reserved", "%lldB",
+                     (long long)reserved);
+    if (!pool && size < xon + xoff)
+        config_note(in->set, at_name(in, profile, "size"), "HR005", in->device, CONFIG_NONE,
+                    "BUFFER_PROFILE %.60s: size %lld is less than xon %lld and xoff %lld together", profile->key,
+                    (long long)size, (long long)xon, (long long)xoff);
+    /* Without an offset frames flow again at xon: for a threshold that moves, the distance is at least the reserve. */
+    if (sonic_field(profile, "xon_offset", NULL) && sonic_read(in, profile, "xon_offset", 0, UINT32_MAX, &offset))
+        config_say_class(in->set, at_name(in, profile, "xon_offset"), in->device, p, tc, "xon", "%lldB",
+                         (long long)offset);
+    if (sonic_field(profile, "static_th", NULL)) {
+        if (sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th))
+            config_say_class(in->set, at_name(in, profile, "static_th"), in->device, p, tc, "xoff", "%lldB",
+                             (long long)th);
+    } else if (sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) {
+        say_alpha(in, at_name(in, profile, "dynamic_th"), p, tc, th);
+    }
+    say_named_cable(in, profile, p);
+}
+
+static void say_lossy(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile)
+{
+    int64_t size = 0;
+
+    sonic_read(in, profile, "size", 0, UINT32_MAX, &size);
+    config_say_class(in->set, CONFIG_AT(in->text, profile->line), in->device, p, tc, "lossless", "false");
+    config_say_class(in->set, at_name(in, profile, "size"), in->device, p, tc, "reserved", "%lldB", (long long)size);
+}
+
+/* Left to the switch: it computes headroom by its own model, rocelab by its formula. */
+static void say_dynamic(struct sonic *in, uint32_t p, unsigned tc, struct origin at)
+{
+    const struct sonic_row *usual = sonic_row_find(&in->rows, "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE");
+    int64_t th;
+
+    in->port[p].lossless |= 1u << tc;
+    config_say_class(in->set, at, in->device, p, tc, "lossless", "true");
+    if (usual && sonic_read(in, usual, "default_dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th))
+        say_alpha(in, at_name(in, usual, "default_dynamic_th"), p, tc, th);
+}
+
+void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
+{
+    const struct sonic_port *port = &in->port[p];
+    const struct sonic_row *row = port->pg[group];
+    bool pauses = port->pfc >> tc & 1;
+    struct origin at = CONFIG_AT(in->text, row ? row->line : port->qos ? port->qos->line : 1);
+    const char *name = sonic_field(row, "profile", NULL);
+
+    if (!row) {
+        /* No group here.  The switch adds one itself for a priority that pauses, by its table for the rate and the
+         * cable; without a cable it does not, and then the group is lossy where the file has buffers at all. */
+        if (pauses && (!in->has_buffers || port->cable))
+            say_dynamic(in, p, tc, at);
+        else
+            config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+        return;
+    }
+    if (name && strcmp(name, "NULL") == 0) {
+        say_dynamic(in, p, tc, at);
+        return;
+    }
+    const struct sonic_row *profile = sonic_follow(in, row, "profile", "BUFFER_PROFILE");
+    if (!profile) {
+        if (pauses)
+            say_dynamic(in, p, tc, at);
+        else
+            config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+        return;
+    }
+    sonic_follow(in, profile, "pool", "BUFFER_POOL");
+    const char *type = sonic_field(profile, "headroom_type", NULL);
+    if (sonic_field(profile, "xoff", NULL))
+        say_lossless(in, p, tc, profile);
+    else if (type && strcmp(type, "dynamic") == 0)
+        say_dynamic(in, p, tc, CONFIG_AT(in->text, profile->line));
+    else
+        say_lossy(in, p, tc, profile);
+}
+
+void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue)
+{
+    const struct sonic_row *row = in->port[p].buffer_queue[queue];
+    const struct sonic_row *profile = row ? sonic_follow(in, row, "profile", "BUFFER_PROFILE") : NULL;
+    const struct sonic_row *pool = profile ? sonic_follow(in, profile, "pool", "BUFFER_POOL") : NULL;
+    bool lossless = in->port[p].lossless >> tc & 1;
+    int64_t th = 0, size = BYTES_MAX;
+
+    if (!profile) return;
+    if (sonic_field(profile, "static_th", NULL)) {
+        if (!sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th)) return;
+        if (pool && sonic_field(pool, "size", NULL)) sonic_read(in, pool, "size", 0, BYTES_MAX, &size);
+        if (th < size)
+            config_say_class(in->set, at_name(in, profile, "static_th"), in->device, p, tc, "limit", "%lldB",
+                             (long long)th);
+        return;
+    }
+    if (!sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) return;
+    if (!lossless)
+        say_alpha(in, at_name(in, profile, "dynamic_th"), p, tc, th);
+    else if (th <= 0)
+        config_note(in->set, at_name(in, profile, "dynamic_th"), "BUF002", in->device, CONFIG_NONE,
+                    "BUFFER_PROFILE %.60s limits a lossless queue to 2^%lld of what is free: it drops before PFC holds",
+                    profile->key, (long long)th);
+}
+
+/* What the groups of all ports set aside; false: some of it is not known. */
+static bool sum_aside(struct sonic *in, uint64_t *ret)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        for (unsigned g = 0; g < FABRIC_PRIOS; g++) {
+            const struct sonic_row *row = in->port[p].pg[g];
+            int64_t size = 0;
+            if (!row) continue;
+            const char *name = sonic_field(row, "profile", NULL);
+            const struct sonic_row *profile =
+                name ? sonic_row_find(&in->rows, "BUFFER_PROFILE", sonic_reference(in->arena, name)) : NULL;
+            if (!profile || !sonic_number(sonic_field(profile, "size", NULL), 0, UINT32_MAX, &size)) return false;
+            sum += (uint64_t)size;
+        }
+    }
+    *ret = sum;
+    return true;
+}
+
+void sonic_say_buffer(struct sonic *in)
+{
+    const struct sonic_row *pool = ingress_pool(in);
+    uint64_t aside = 0;
+    int64_t size = 0;
+    char buf[UNIT_TEXT];
+
+    if (!pool || !sonic_field(pool, "size", NULL) || !sonic_read(in, pool, "size", 0, BYTES_MAX, &size)) return;
+    int64_t xoff = pool_xoff(in);
+    if (size < POOL_LEAST) {
+        config_note(in->set, at_name(in, pool, "size"), "BUF001", in->device, CONFIG_NONE,
+                    "BUFFER_POOL %.60s has %lld bytes for sharing", pool->key, (long long)size);
+        return;
+    }
+    if (xoff > 0)
+        config_say(in->set, at_name(in, pool, "xoff"), in->device, CONFIG_NONE, "headroom-pool", "%lldB",
+                   (long long)xoff);
+    if (!sum_aside(in, &aside)) return;
+    uint64_t buffer = (uint64_t)size + (uint64_t)xoff + aside;
+    config_say(in->set, at_name(in, pool, "size"), in->device, CONFIG_NONE, "buffer", "%s",
+               unit_format(UNIT_SIZE, buffer, buf));
+    /* A switch counts its cells in 31 bits: a deep buffer has cells of its own. */
+    if (buffer >= (uint64_t)1 << 30)
+        config_say(in->set, at_name(in, pool, "size"), in->device, CONFIG_NONE, "cell", "256B");
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_db.json into what a fabric file can say.
+ *
+ * Two passes: the tables are laid on ports (names joined by commas and ranges of queues are unfolded), then every
+ * port says what holds for it, all of it, and config_write() finds what ports have in common.
+ *
+ * A traffic class is a class of the fabric; its queue and group are followed through the maps.  A class is lossless
+ * where its group's profile has xoff; where the file has no buffers, or leaves them to the switch's dynamic model
+ * ("NULL"), where PFC is on.  So a priority that pauses without headroom stays visible.  A pool's size is what is
+ * shared: `buffer` becomes the pool, its xoff, and what the groups' profiles set aside.
+ *
+ * Where SONiC acts by default: a port without a DSCP map of its own takes that of `global`; without either all goes
+ * to class 0; an entry that a map lacks is 0; WRED marks and drops nothing unless it is enabled, its probability is
+ * 100 %.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/units.h"
+#include "config/sonic/rows.h"
+#include "config/sonic/sonic.h"
+#include "config/sonic/sonic_int.h"
+#include "fabric/models.h"
+
+/* Tables that carry something for RoCE and are read. */
+static const char *const known_tables[] = {
+    "PORT", "CABLE_LENGTH", "PORT_QOS_MAP", "DSCP_TO_TC_MAP", "DOT1P_TO_TC_MAP", "TC_TO_QUEUE_MAP",
+    "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "SCHEDULER", "QUEUE",
+    "WRED_PROFILE", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "PFC_WD", "DEVICE_METADATA",
+    "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "TC_TO_DSCP_MAP", "DEVICE_NEIGHBOR",
+    "DEVICE_NEIGHBOR_METADATA",
+    /* lists of the profiles that are read above */
+    "BUFFER_PORT_INGRESS_PROFILE_LIST", "BUFFER_PORT_EGRESS_PROFILE_LIST", "VERSIONS", NULL};
+
+bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret)
+{
+    char *end = NULL;
+
+    if (!text || !text[0]) return false;
+    errno = 0;
+    long long got = strtoll(text, &end, 10);
+    if (errno || *end || got < low || got > high) return false;
+    *ret = got;
+    return true;
+}
+
+bool sonic_read(struct sonic *in, const struct sonic_row *row, const char *name, int64_t low, int64_t high,
+                int64_t *ret)
+{
+    uint32_t line = 0;
+    const char *text = sonic_field(row, name, &line);
+
+    if (!text) return false;
+    if (sonic_number(text, low, high, ret)) return true;
+    config_note(in->set, CONFIG_AT(in->text, line), "SYN001", in->device, CONFIG_NONE,
+                "%s %s: %s '%.40s' is not a number from %lld to %lld", row->table, row->key, name, text, (long long)low,
+                (long long)high);
+    return false;
+}
+
+/* The row a field refers to; a name that nothing defines is a finding. */
+const struct sonic_row *sonic_follow(struct sonic *in, const struct sonic_row *row, const char *name, const char *table)
+{
+    uint32_t line = 0;
+    const char *text = sonic_field(row, name, &line);
+
+    if (!text || !text[0]) return NULL;
+    const char *wanted = sonic_reference(in->arena, text);
+    const struct sonic_row *got = sonic_row_find(&in->rows, table, wanted);
+    if (!got && strcmp(wanted, "NULL") != 0)
+        config_note(in->set, CONFIG_AT(in->text, line), "MAP007", in->device, CONFIG_NONE,
+                    "%s %s refers to %s '%.60s', which is not defined", row->table, row->key, table, wanted);
+    return got;
+}
+
+/* --- ports --- */
+
+struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t line)
+{
+    uint32_t p = config_port(in->set, CONFIG_AT(in->text, line), in->device, name);
+
+    if (p == CONFIG_NONE) return NULL;
+    if (p >= in->room) {
+        uint32_t room = in->room ? in->room * 2 : 64;
+        while (room <= p)
+            room *= 2;
+        struct sonic_port *more = ARENA_NEW(in->arena, struct sonic_port, room);
+        if (!more) {
+            in->set->no_memory = true;
+            return NULL;
+        }
+        if (in->ports) memcpy(more, in->port, in->ports * sizeof(*more));
+        in->port = more;
+        in->room = room;
+    }
+    if (p >= in->ports) in->ports = p + 1;
+    in->port[p].met = true;
+    return &in->port[p];
+}
+
+/* Calls `each` for every port of a key: `Ethernet0`, `Ethernet0,Ethernet4`, each with what is behind the bar. */
+static void each_port(struct sonic *in, const struct sonic_row *row,
+                      void (*each)(struct sonic *, struct sonic_port *, const struct sonic_row *, const char *rest))
+{
+    const char *bar = strchr(row->key, '|');
+    size_t length = bar ? (size_t)(bar - row->key) : strlen(row->key);
+    const char *rest = bar ? bar + 1 : "";
+
+    if (strchr(rest, '|')) { /* `host|asic0|Ethernet0|3`: of a chassis, whose line cards share their queues */
+        config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
+                    "%s %.60s: keys of a chassis are not read", row->table, row->key);
+        return;
+    }
+    for (size_t at = 0; at < length;) {
+        size_t part = strcspn(row->key + at, ",|");
+        char name[FABRIC_NAME];
+        if (at + part > length) part = length - at;
+        if (part > 0 && part < sizeof(name)) {
+            memcpy(name, row->key + at, part);
+            name[part] = 0;
+            struct sonic_port *port = sonic_port_get(in, name, row->line);
+            if (port) each(in, port, row, rest);
+        }
+        at += part + 1;
+    }
+}
+
+/* `3`, `3-4`: bits. */
+static unsigned range_bits(struct sonic *in, const struct sonic_row *row, const char *text)
+{
+    int64_t first = 0, last = 0;
+    char buf[16];
+    size_t length = strcspn(text, "-");
+    unsigned bits = 0;
+
+    if (length < sizeof(buf)) {
+        memcpy(buf, text, length);
+        buf[length] = 0;
+        if (sonic_number(buf, 0, 63, &first)) {
+            last = first;
+            if (!text[length] || sonic_number(text + length + 1, first, 63, &last))
+                for (int64_t b = first; b <= last && b < 8; b++)
+                    bits |= 1u << b;
+        }
+    }
+    if (!bits && !(first >= 8)) /* queues above 7 are of multicast and carry no class */
+        config_note(in->set, CONFIG_AT(in->text, row->line), "SYN001", in->device, CONFIG_NONE,
+                    "%s|%.60s: '%.20s' is neither a queue (3) nor a range (3-4)", row->table, row->key, text);
+    return bits;
+}
+
+static void lay_port(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
+{
+    (void)in;
+    (void)rest;
+    port->port_row = row;
+}
+static void lay_qos(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
+{
+    (void)in;
+    (void)rest;
+    port->qos = row;
+}
+static void lay_watchdog(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
+{
+    (void)in;
+    (void)rest;
+    port->watchdog = row;
+}
+#define LAY(name, member)                                                                                              \
+    static void name(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)         \
+    {                                                                                                                  \
+        unsigned bits = range_bits(in, row, rest);                                                                     \
+        for (unsigned b = 0; b < FABRIC_PRIOS; b++)                                                                    \
+            if (bits >> b & 1) port->member[b] = row;                                                                  \
+    }
+LAY(lay_queue, queue)
+LAY(lay_pg, pg)
+LAY(lay_buffer_queue, buffer_queue)
+
+static void lay_cables(struct sonic *in, const struct sonic_row *row)
+{
+    for (const struct tree *item = row->fields->first; item; item = item->next) {
+        struct sonic_port *port = item->type == TREE_SCALAR ? sonic_port_get(in, item->key, item->key_at.line) : NULL;
+        if (port) port->cable = item;
+    }
+}
+
+static void lay_rows(struct sonic *in)
+{
+    static const struct {
+        const char *table;
+        void (*lay)(struct sonic *, struct sonic_port *, const struct sonic_row *, const char *);
+    } tables[] = {{"PORT", lay_port},    {"PORT_QOS_MAP", lay_qos},          {"QUEUE", lay_queue},
+                  {"BUFFER_PG", lay_pg}, {"BUFFER_QUEUE", lay_buffer_queue}, {"PFC_WD", lay_watchdog}};
+
+    for (unsigned t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+        for (uint32_t r = 0; r < in->rows.count; r++) {
+            const struct sonic_row *row = &in->rows.row[r];
+            if (strcmp(row->table, tables[t].table) != 0) continue;
+            if (strcasecmp(row->key, "global") == 0) {
+                if (t == 1) in->global = row;
+                if (t == 5) in->watchdog = row;
+                continue;
+            }
+            each_port(in, row, tables[t].lay);
+        }
+    }
+    for (uint32_t r = 0; r < in->rows.count; r++)
+        if (strcmp(in->rows.row[r].table, "CABLE_LENGTH") == 0) lay_cables(in, &in->rows.row[r]);
+}
+
+/* --- the device --- */
+
+static void say_model(struct sonic *in)
+{
+    const struct sonic_row *row = sonic_row_find(&in->rows, "DEVICE_METADATA", "localhost");
+    uint32_t line = 0;
+    const char *sku = sonic_field(row, "hwsku", &line), *platform = sonic_field(row, "platform", &line);
+    uint64_t rates = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++)
+        rates += in->port[p].rate_mbps;
+    for (const struct sonic_sku *known = sonic_skus; known->model; known++) {
+        bool here = (sku && strcasestr(sku, known->sku)) || (platform && strcasestr(platform, known->sku));
+        const struct switch_model *model = here ? switch_model_find(known->model) : NULL;
+        if (!model) continue;
+        if (in->ports <= model->ports_most && rates <= (uint64_t)model->ports * model->rate_gbps * 1000)
+            config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
+        return;
+    }
+}
+
+static bool table_known(const struct tree *table)
+{
+    size_t length = strcspn(table->key, "|");
+
+    for (int i = 0; known_tables[i]; i++)
+        if (strlen(known_tables[i]) == length && strncmp(table->key, known_tables[i], length) == 0) return true;
+    return false;
+}
+
+/* Could this table have a say in what becomes of a RoCE packet? */
+static bool table_matters(const struct tree *table)
+{
+    static const char *const words[] = {"QOS",  "BUFFER", "PFC",  "WRED", "QUEUE", "DSCP",     "DOT1P", "SCHED",
+                                        "_TC_", "TC_TO",  "TRIM", "HASH", "ECN",   "LOSSLESS", "PAUSE", "SHAPER"};
+
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strstr(table->key, words[i])) return true;
+    return false;
+}
+
+/* Tables that are not read: each that could matter, all others in one line. */
+static void note_tables(struct sonic *in)
+{
+    uint32_t others = 0, first = 0;
+    char names[200] = "";
+    size_t used = 0;
+
+    for (uint32_t t = 0; t < in->rows.tables; t++) {
+        const struct tree *table = in->rows.table[t].tree;
+        int length = (int)strcspn(table->key, "|");
+        uint32_t line = table->key_at.line;
+
+        if (in->rows.table[t].replaced)
+            config_note(in->set, CONFIG_AT(in->text, line), table_known(table) ? "SYN001" : NULL, in->device,
+                        CONFIG_NONE, "table %.60s is given again in line %u: nothing of this one counts", table->key,
+                        in->rows.table[t].replaced);
+        if (table_known(table) || in->rows.table[t].replaced) continue;
+        if (table_matters(table)) {
+            config_note(in->set, CONFIG_AT(in->text, line), NULL, in->device, CONFIG_NONE, "table %.*s is not read",
+                        length, table->key);
+            continue;
+        }
+        if (!others++) first = line;
+        if (used < sizeof(names) - 64)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s", used ? ", " : "",
+                                     length < 40 ? length : 40, table->key);
+    }
+    if (others)
+        config_note(in->set, CONFIG_AT(in->text, first), NULL, in->device, CONFIG_NONE,
+                    "%u table%s without a word of QoS %s not read: %s%s", others, others == 1 ? "" : "s",
+                    others == 1 ? "is" : "are", names, used >= sizeof(names) - 64 ? ", ..." : "");
+}
+
+/* A program that reads JSON keeps the last of two rows, with nothing of the first. */
+static void note_twice(struct sonic *in)
+{
+    for (uint32_t r = 1; r < in->rows.count; r++) {
+        const struct sonic_row *first = &in->rows.sorted[r - 1], *last = &in->rows.sorted[r];
+        if (strcmp(first->table, last->table) != 0 || strcmp(first->key, last->key) != 0) continue;
+        bool known = table_known(in->rows.table[first->of].tree);
+        config_note(in->set, CONFIG_AT(in->text, first->line), known ? "SYN001" : NULL, in->device, CONFIG_NONE,
+                    "%s %.60s is given again in line %u: nothing of this row counts", first->table, first->key,
+                    last->line);
+    }
+}
+
+/* What is at the other end of a port, as the switch has been told. */
+static void read_neighbours(struct sonic *in)
+{
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        if (strcmp(row->table, "DEVICE_NEIGHBOR") != 0) continue;
+        const char *name = sonic_field(row, "name", NULL), *there = sonic_field(row, "port", NULL);
+        /* older databases key the row by the neighbour and say the own port within */
+        const char *own = sonic_field(row, "local_port", NULL);
+        uint32_t port = config_port_find(in->set, in->device, own ? own : row->key);
+        if (name && there && port != CONFIG_NONE)
+            config_neighbour(in->set, CONFIG_AT(in->text, row->line), in->device, port, name, there);
+        else
+            config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
+                        "DEVICE_NEIGHBOR %.60s: no link without `name`, `port` and a port of this switch", row->key);
+    }
+}
+
+/* Fields that are not read, of the tables that are. */
+static void note_fields(struct sonic *in)
+{
+    static const struct {
+        const char *table, *fields;
+    } known[] = {
+        {"PORT_QOS_MAP", " dscp_to_tc_map dot1p_to_tc_map tc_to_queue_map tc_to_pg_map pfc_to_queue_map pfc_to_pg_map"
+                         " pfc_enable pfcwd_sw_enable tc_to_dscp_map "},
+        {"SCHEDULER", " type weight priority meter_type "},
+        {"QUEUE", " scheduler wred_profile "},
+        {"WRED_PROFILE", " ecn wred_green_enable wred_yellow_enable wred_red_enable green_min_threshold"
+                         " green_max_threshold green_drop_probability yellow_min_threshold yellow_max_threshold"
+                         " yellow_drop_probability red_min_threshold red_max_threshold red_drop_probability "},
+        {"BUFFER_POOL", " type mode size xoff percentage "},
+        {"BUFFER_PROFILE", " pool size xon xoff xon_offset dynamic_th static_th headroom_type"
+                           " packet_discard_action "},
+        {"BUFFER_PG", " profile "},
+        {"BUFFER_QUEUE", " profile "},
+        {"PFC_WD", " action detection_time restoration_time POLL_INTERVAL "},
+    };
+
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        for (unsigned t = 0; t < sizeof(known) / sizeof(known[0]); t++) {
+            if (strcmp(row->table, known[t].table) != 0) continue;
+            for (const struct tree *item = row->fields->first; item; item = item->next) {
+                char word[64];
+                snprintf(word, sizeof(word), " %.60s ", item->key);
+                if (strstr(known[t].fields, word)) continue;
+                config_note(in->set, CONFIG_AT(in->text, item->key_at.line), NULL, in->device, CONFIG_NONE,
+                            "%s %.60s: field '%.60s' is not read", row->table, row->key, item->key);
+            }
+        }
+    }
+}
+
+static const char *device_name(struct sonic *in, uint32_t *ret_line)
+{
+    const struct sonic_row *row = sonic_row_find(&in->rows, "DEVICE_METADATA", "localhost");
+    const char *name = sonic_field(row, "hostname", ret_line);
+
+    if (in->text->device) return in->text->device;
+    return name && name[0] ? name : config_device_name(in->set, in->text);
+}
+
+static int import_rows(struct sonic *in)
+{
+    uint32_t line = 1;
+    int result = sonic_rows_read(in->text, in->arena, &in->rows);
+
+    if (result < 0) return result;
+    const char *name = device_name(in, &line);
+    in->device = config_device(in->set, CONFIG_AT(in->text, line), name, "sonic", false);
+    in->has_buffers = sonic_has_table(&in->rows, "BUFFER_PG");
+    in->has_qos = sonic_has_table(&in->rows, "PORT_QOS_MAP");
+    in->whole = sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
+    lay_rows(in);
+    sonic_say_ports(in);
+    sonic_say_buffer(in);
+    sonic_say_watchdog(in);
+    read_neighbours(in);
+    say_model(in);
+    note_tables(in);
+    note_twice(in);
+    note_fields(in);
+    return in->set->no_memory ? -ENOMEM : 0;
+}
+
+int sonic_import(struct config_set *set, const struct config_text *text)
+{
+    struct arena arena;
+    struct sonic in = {.set = set, .text = text, .arena = &arena};
+
+    arena_init(&arena, (size_t)2 << 30);
+    int result = import_rows(&in);
+    if (result == -ENOMEM) fabric_errors_add(text->errors, (struct fabric_at){0, 0}, "memory for this file ran out");
+    arena_release(&arena);
+    return result;
+}

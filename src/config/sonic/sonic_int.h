@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of one SONiC import.  Private to src/config/sonic*.c.
+ */
+#ifndef ROCELAB_CONFIG_SONIC_SONIC_INT_H
+#define ROCELAB_CONFIG_SONIC_SONIC_INT_H
+
+#include "config/sonic/rows.h"
+
+struct sonic_port { /* the rows that speak of it; NULL: none does */
+    bool met;
+    const struct sonic_row *port_row, *qos, *watchdog;
+    const struct sonic_row *queue[FABRIC_PRIOS], *pg[FABRIC_PRIOS], *buffer_queue[FABRIC_PRIOS];
+    const struct tree *cable;
+    uint64_t rate_mbps;
+    unsigned pfc; /* bits: priorities that pause */
+    unsigned lossless;
+    unsigned set_aside; /* bits: classes for which a profile keeps headroom */
+};
+
+struct sonic {
+    struct config_set *set;
+    const struct config_text *text;
+    struct arena *arena;
+    struct sonic_rows rows;
+    uint32_t device;
+    const struct sonic_row *global, *watchdog; /* PORT_QOS_MAP|global, PFC_WD|GLOBAL */
+    bool has_buffers, has_qos;
+    bool whole;              /* a switch's whole configuration, not one table of it: what is missing is off */
+    struct sonic_port *port; /* by the device's number */
+    uint32_t ports, room;
+    uint64_t aside_bytes; /* what the groups' profiles set aside */
+    bool aside_known;     /* no group was left to the dynamic model */
+};
+
+/* import.c */
+bool sonic_number(const char *text, int64_t low, int64_t high, int64_t *ret);
+bool sonic_read(struct sonic *in, const struct sonic_row *row, const char *name, int64_t low, int64_t high,
+                int64_t *ret);
+const struct sonic_row *sonic_follow(struct sonic *in, const struct sonic_row *row, const char *name,
+                                     const char *table);
+struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t line);
+
+/* say.c */
+void sonic_say_ports(struct sonic *in);
+void sonic_say_watchdog(struct sonic *in);
+/* buffer.c */
+void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group);
+void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue);
+void sonic_say_buffer(struct sonic *in);
+
+#endif
