@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "verbs/cm_engine.h"
+#include "verbs/rdmacm/cm_engine.h"
 
 #define SERVICE 0x0000000001061234ULL
 #define SECOND 1000000000ULL

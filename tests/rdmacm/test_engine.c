@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "seed.h"
-#include "verbs/cm_engine.h"
+#include "verbs/rdmacm/cm_engine.h"
 
 #define MS 1000000ULL
 #define SECOND (1000 * MS)

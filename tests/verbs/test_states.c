@@ -3,7 +3,7 @@
  * The table of queue pair transitions, walked exhaustively: every pair of states and transport, with the required
  * attributes, each of them left out, each optional one added, and each attribute that does not belong.
  */
-#include "verbs/verbs_int.h"
+#include "verbs/ibverbs/verbs_int.h"
 
 #include <errno.h>
 #include <setjmp.h>

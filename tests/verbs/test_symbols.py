@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 LIBRARY = os.environ["ROCELAB_LIBIBVERBS"]
-MAP = pathlib.Path(os.environ["ROCELAB_SOURCE"]) / "src" / "verbs" / "libibverbs.map"
+MAP = pathlib.Path(os.environ["ROCELAB_SOURCE"]) / "src" / "verbs" / "ibverbs" / "libibverbs.map"
 IN_FRONT = set("open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 fopen fopen64 stat stat64 "
                "lstat lstat64 __xstat __xstat64 __lxstat __lxstat64 fstatat fstatat64 __fxstatat __fxstatat64 statx "
                "access eaccess euidaccess faccessat readlink readlinkat __readlink_chk realpath __realpath_chk "

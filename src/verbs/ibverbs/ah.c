@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address handles, addresses taken from received datagrams, multicast.
+ *
+ * RoCE addresses by GID alone: an address vector without a global route is refused.  The 40 bytes before a
+ * datagram hold an IPv6 or v1 header, or, in their last 20, an IPv4 header (RoCEv2 annex, A17.4.5.1).
+ */
+#include "verbs/ibverbs/verbs_int.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int verbs_path(struct ibv_context *context, const struct ibv_ah_attr *attr, struct live_path *ret)
+{
+    const struct live_device *device = live_device_of(live_of(context));
+
+    if (!attr->is_global || attr->port_num != 1) return EINVAL;
+    if (attr->grh.sgid_index >= LIVE_GIDS_MAX || attr->sl > 15) return EINVAL;
+    if (attr->grh.sgid_index >= device->gids) {
+        struct live_device now = *device; /* an address may have come since */
+
+        if (live_device_refresh(&now) < 0 || attr->grh.sgid_index >= now.gids) return EINVAL;
+    }
+    memset(ret, 0, sizeof *ret);
+    ret->gid_index = attr->grh.sgid_index;
+    memcpy(ret->remote.byte, attr->grh.dgid.raw, 16);
+    ret->tos = attr->grh.traffic_class;
+    ret->hop_limit = attr->grh.hop_limit > 0 ? attr->grh.hop_limit : 64;
+    ret->sl = attr->sl;
+    ret->flow_label = attr->grh.flow_label & 0xfffffu;
+    return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    struct vah *ah = NULL;
+    struct live_path path;
+    int error = verbs_path(pd->context, attr, &path);
+
+    if (error == 0 && (ah = calloc(1, sizeof *ah)) == NULL) error = ENOMEM;
+    if (error == 0) error = -live_path_get(live_of(pd->context), &path, &ah->path);
+    if (error) {
+        free(ah);
+        errno = error;
+        return NULL;
+    }
+    (void)verbs_pd_number(pd);
+    ah->ibv.context = pd->context;
+    ah->ibv.pd = pd;
+    ah->ibv.handle = ah->path;
+    return &ah->ibv;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ibv)
+{
+    live_path_put(live_of(ibv->context), vah_of(ibv)->path);
+    verbs_pd_put(ibv->pd);
+    free(vah_of(ibv));
+    return 0;
+}
+
+#define NEXT_BTH 0x1b /* next header: no UDP, the GRH of v1 */
+
+struct sent { /* from whom a datagram came, to which of our addresses */
+    union ibv_gid from, to;
+    uint32_t flow_label;
+    uint8_t traffic_class, hop_limit;
+    uint8_t net; /* enum pkt_net: the header it came with */
+};
+
+static void mapped(union ibv_gid *gid, const uint8_t ip[4])
+{
+    memset(gid->raw, 0, 10);
+    gid->raw[10] = gid->raw[11] = 0xff;
+    memcpy(&gid->raw[12], ip, 4);
+}
+
+static void read_header(const struct ibv_grh *grh, struct sent *ret)
+{
+    uint8_t raw[40];
+    uint32_t word;
+
+    memcpy(raw, grh, sizeof raw);
+    if (raw[0] >> 4 != 6 && raw[20] == 0x45) {
+        ret->traffic_class = raw[21];
+        ret->hop_limit = raw[28];
+        ret->flow_label = 0;
+        ret->net = PKT_NET_IPV4;
+        mapped(&ret->from, &raw[32]);
+        mapped(&ret->to, &raw[36]);
+        return;
+    }
+    memcpy(&word, raw, 4);
+    word = be32toh(word);
+    ret->traffic_class = (uint8_t)(word >> 20);
+    ret->flow_label = word & 0xfffffu;
+    ret->hop_limit = raw[7];
+    ret->net = raw[6] == NEXT_BTH ? PKT_NET_V1 : PKT_NET_IPV6;
+    memcpy(ret->from.raw, &raw[8], 16);
+    memcpy(ret->to.raw, &raw[24], 16);
+}
+
+/* The first GID of the kind that the datagram came by, and of this address (NULL: any); device->gids: none. */
+static unsigned gid_of(const struct live_device *device, const struct sent *sent, const union ibv_gid *address)
+{
+    unsigned at = 0;
+
+    for (; at < device->gids; at++) {
+        const struct live_gid *gid = &device->gid[at];
+        if (gid->net != sent->net || !gid->usable) continue;
+        if (address == NULL || memcmp(gid->addr.byte, address->raw, 16) == 0) break;
+    }
+    return at;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
+                        struct ibv_ah_attr *attr)
+{
+    struct live_device device = *live_device_of(live_of(context));
+    struct sent sent;
+    unsigned index;
+
+    memset(attr, 0, sizeof *attr);
+    attr->dlid = wc->slid;
+    attr->sl = 0; /* over Ethernet the completion says there which header came, not a class */
+    attr->src_path_bits = wc->dlid_path_bits;
+    attr->port_num = port;
+    if (!(wc->wc_flags & IBV_WC_GRH)) return 0;
+    (void)live_device_refresh(&device);
+    read_header(grh, &sent);
+    index = gid_of(&device, &sent, &sent.to);
+    /* came by multicast: any of ours of that kind may answer */
+    if (index == device.gids && (sent.to.raw[0] == 0xff || (sent.to.raw[12] & 0xf0) == 0xe0))
+        index = gid_of(&device, &sent, NULL);
+    if (index == device.gids) {
+        errno = ENOENT;
+        return -1;
+    }
+    attr->is_global = 1;
+    attr->grh.dgid = sent.from;
+    attr->grh.sgid_index = (uint8_t)index;
+    attr->grh.flow_label = sent.flow_label;
+    attr->grh.hop_limit = 64;
+    attr->grh.traffic_class = (uint8_t)(sent.traffic_class & 0xfc); /* the marks of the way here are not ours to send */
+    return 0;
+}
+
+struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+{
+    struct ibv_ah_attr attr;
+
+    if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0) return NULL;
+    return ibv_create_ah(pd, &attr);
+}
+
+/* Ethernet addresses are found by src/live when it sends. */
+#pragma GCC visibility push(default)
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid);
+#pragma GCC visibility pop
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid)
+{
+    (void)context, (void)attr, (void)mac, (void)vid;
+    return -EOPNOTSUPP;
+}
+
+static bool is_group(const union ibv_gid *gid)
+{
+    static const uint8_t map[12] = {[10] = 0xff, [11] = 0xff};
+
+    return gid->raw[0] == 0xff || (memcmp(gid->raw, map, sizeof map) == 0 && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
+/* A group of InfiniBand's form that carries an IPv4 address (ff0e::ffff:a.b.c.d) is that address on the wire. */
+static struct pkt_addr group_address(const union ibv_gid *gid)
+{
+    struct pkt_addr address;
+
+    memcpy(address.byte, gid->raw, 16);
+    if (gid->raw[0] == 0xff && gid->raw[10] == 0xff && gid->raw[11] == 0xff) memset(address.byte, 0, 10);
+    return address;
+}
+
+int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+    struct vqp *qp = vqp_of(ibv);
+    const struct pkt_addr address = group_address(gid);
+    struct vgroup *group;
+    int error = 0;
+
+    if (ibv->qp_type != IBV_QPT_UD || !is_group(gid)) return EINVAL;
+    pthread_mutex_lock(&qp->lock);
+    for (group = qp->groups; group != NULL; group = group->next) {
+        if (memcmp(group->gid.raw, gid->raw, 16) == 0 && group->lid == lid) break;
+    }
+    if (group == NULL) {
+        group = calloc(1, sizeof *group);
+        error = group == NULL ? ENOMEM : -live_multicast(qp->live, &address, true);
+        if (error) {
+            free(group);
+        } else {
+            group->gid = *gid;
+            group->lid = lid;
+            group->next = qp->groups;
+            qp->groups = group;
+        }
+    }
+    pthread_mutex_unlock(&qp->lock);
+    return error;
+}
+
+int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+    struct vqp *qp = vqp_of(ibv);
+    const struct pkt_addr address = group_address(gid);
+    struct vgroup **link, *group;
+    int error = EINVAL;
+
+    pthread_mutex_lock(&qp->lock);
+    for (link = &qp->groups; (group = *link) != NULL; link = &group->next) {
+        if (memcmp(group->gid.raw, gid->raw, 16) != 0 || group->lid != lid) continue;
+        error = -live_multicast(qp->live, &address, false);
+        *link = group->next;
+        free(group);
+        break;
+    }
+    pthread_mutex_unlock(&qp->lock);
+    return error;
+}
