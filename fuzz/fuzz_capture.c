@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "capture/capture.h"
 #include "packet/capfile/capfile.h"
-#include "telemetry/capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocelab capture FILE...: reads captures, prints what telemetry/capture.h finds in them.
+ * rocelab capture FILE...: reads captures, prints what capture/capture.h finds in them.
  *
  * Nothing read is lost: a damaged file's report covers what came before the damage, the other files
  * are still read, and an interrupt (Ctrl-C, the usual end of a live capture) ends the reading, not
@@ -20,10 +20,10 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "capture/capture.h"
 #include "cli/watch.h"
 #include "packet/capfile/capfile.h"
 #include "report/capture_report.h"
-#include "telemetry/capture.h"
 
 #define PROGRAM_BYTES (32ull << 20) /* all but the analysis: the reader's 17 MiB at most, libraries, report, output */
 #define LOOK_EVERY 4096             /* records of a regular file between two looks at the clock: some 100 us */

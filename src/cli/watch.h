@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "capture/capture.h"
 #include "packet/capfile/capfile.h"
-#include "telemetry/capture.h"
 
 enum watch_kind {
     WATCH_NOTHING,

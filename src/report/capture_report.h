@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `rocelab capture` says about one file, as text for people and as JSON.  Prints what
- * telemetry/capture.h found and nothing else; the only arithmetic is adding the two directions
+ * capture/capture.h found and nothing else; the only arithmetic is adding the two directions
  * of a connection.
  */
 #ifndef ROCELAB_REPORT_CAPTURE_REPORT_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "capture/capture.h"
 #include "report/json_out.h"
 #include "report/text.h"
-#include "telemetry/capture.h"
 
 struct capture_report {
     const char *file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `rocelab sim` says about a run: tables for people, JSON, CSV files, and counters for Prometheus.  Prints
- * telemetry/sim_result.h with the names and rates of the fabric; the only arithmetic is sums, ratios and percentiles.
+ * sim/sim_result.h with the names and rates of the fabric; the only arithmetic is sums, ratios and percentiles.
  */
 #ifndef ROCELAB_REPORT_SIM_REPORT_H
 #define ROCELAB_REPORT_SIM_REPORT_H
@@ -13,7 +13,7 @@
 #include "fabric/fabric.h"
 #include "report/json_out.h"
 #include "report/text.h"
-#include "telemetry/sim_result.h"
+#include "sim/sim_result.h"
 
 struct sim_report {
     const struct fabric *fabric;

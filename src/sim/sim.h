@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 #include "fabric/fabric.h"
-#include "telemetry/sim_result.h"
+#include "sim/sim_result.h"
 
 struct sim_options {
     uint64_t seed;

@@ -14,8 +14,8 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "fabric/fabric.h"
+#include "sim/sim_result.h"
 #include "study/error.h"
-#include "telemetry/sim_result.h"
 
 #define SWEEP_AXES 8
 #define SWEEP_POINTS 100000u

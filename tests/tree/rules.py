@@ -20,19 +20,19 @@ MAY_INCLUDE = {
     "workload": {"nic", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
-    "telemetry": {"nic", "switch", "packet", "base"},
-    "sim": {"nic", "switch", "workload", "fabric", "packet", "telemetry", "base"},
-    "live": {"nic", "switch", "packet", "fabric", "telemetry", "base"},
+    "capture": {"packet", "base"},
+    "sim": {"nic", "switch", "workload", "fabric", "packet", "base"},
+    "live": {"nic", "packet", "base"},
     "verbs": {"live", "nic", "packet", "base"},
-    "report": {"telemetry", "fabric", "packet", "base"},
-    "study": {"sim", "workload", "nic", "switch", "fabric", "telemetry", "report", "packet", "base"},
+    "report": {"sim", "capture", "fabric", "packet", "base"},
+    "study": {"sim", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
 CORE = ("nic", "switch")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch")
-NO_CLOCK = ("base", "packet", "nic", "switch", "fabric", "workload", "telemetry", "report", "check", "config")
+NO_CLOCK = ("base", "packet", "nic", "switch", "fabric", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|packet/(codec|icrc|cm|opcode|addr)[^/]*$)")
 

@@ -10,7 +10,7 @@
  *
  * At most CM_ENTRIES set-ups are kept; beyond that the one that began first is replaced and counted.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include "base/check.h"
 #include "packet/mad.h"

@@ -5,7 +5,7 @@
  * Heads, chain links with their hashes and LRU links are small arrays of their own: with ten thousand
  * connections they fill half a megabyte and stay in the second-level cache.  So looking up, and moving a
  * node to the front of the LRU list, miss the cache for the direction's record alone; and where that is
- * can be guessed from the hash before it is needed (capture_packet.c).
+ * can be guessed from the hash before it is needed (packet.c).
  *
  * What is counted against the bound is a connection: two directions once they are paired, one until
  * then.  A connection has one LRU node, at the index of either direction (DIR_LRU says which).
@@ -13,7 +13,7 @@
  * The hash has no secret: a capture made to collide can slow the look-up down to the length of a
  * chain, not make it wrong.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include <string.h>
 

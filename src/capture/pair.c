@@ -18,7 +18,7 @@
  * joined when nothing else could be meant.  The same goes for a direction of CNPs or of answers to
  * requests that were sent before the capture began.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include <stdlib.h>
 

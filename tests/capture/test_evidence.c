@@ -299,7 +299,7 @@ static void test_every_rule(void **state)
     (void)state;
     static const char *const rule[] = {
 #define X(id, number, severity, title, advice) number,
-#include "telemetry/verdict.def"
+#include "capture/verdict.def"
 #undef X
     };
     for (size_t i = 0; i < sizeof rule / sizeof rule[0]; i++) {

@@ -2,7 +2,7 @@
 /*
  * The verdict: what is wrong in this capture, in plain words, with packet numbers to look at.
  *
- * One finding for each rule of verdict.def that applies.  capture_inspect.c has found, for each rule, how many
+ * One finding for each rule of verdict.def that applies.  inspect.c has found, for each rule, how many
  * directions are concerned and which is worst, those of connections dropped to keep the memory bound
  * included; here each rule writes its sentence.
  *
@@ -16,15 +16,15 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "capture/capture_int.h"
 #include "packet/mad.h"
-#include "telemetry/capture_internal.h"
 
 static const struct {
     const char *id, *title, *advice;
     enum capture_severity severity;
 } rules[RULES] = {
 #define X(id, number, severity, title, advice) {number, title, advice, CAPTURE_##severity},
-#include "telemetry/verdict.def"
+#include "capture/verdict.def"
 #undef X
 };
 

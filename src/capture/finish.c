@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 /* The direction that sent the first request; without requests, the one seen first. */
 static uint32_t forward_of(const struct capture *capture, uint32_t node)

@@ -7,7 +7,7 @@
  * to the PSN before its own.  The latency of a request is measured to the packet that covers it.
  * A READ is measured to the last packet of its response.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include "base/check.h"
 #include "base/time.h"

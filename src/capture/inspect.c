@@ -7,7 +7,7 @@
  * verdict covers both alike.  What a sentence says about the worst direction is copied, as that may be gone when
  * the sentence is written.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 /* What is being inspected. */
 struct patient {

@@ -7,7 +7,7 @@
  *
  * All memory is reserved at the start.  docs/capture.md says how each number is defined.
  */
-#include "telemetry/capture.h"
+#include "capture/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "capture/capture_int.h"
 #include "packet/codec.h"
-#include "telemetry/capture_internal.h"
 
 enum memory {
     MEMORY_DIRECTIONS,

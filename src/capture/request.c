@@ -6,12 +6,12 @@
  * 9.4.4), which only the path MTU tells.  Until that is known, from a First or Middle packet either
  * way or from CM, the request after a READ is taken as in order wherever it is.
  *
- * Messages are put together in capture_message.h.
+ * Messages are put together in message.h.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include "base/check.h"
-#include "telemetry/capture_message.h"
+#include "capture/message.h"
 
 static uint32_t mtu_of(struct capture *capture, const struct direction *direction)
 {

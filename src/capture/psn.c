@@ -7,14 +7,14 @@
  * highest PSN counts as sent except a short sorted list of holes.  A hole is made when a PSN is
  * skipped and shrinks when it is filled; when there are more than PSN_HOLES the lowest is forgotten,
  * that is, taken as sent.  With go-back-N a direction has one hole at a time, with selective repeat
- * a few.  Each hole also keeps the ends of the messages beside it (capture_message.h).
+ * a few.  Each hole also keeps the ends of the messages beside it (message.h).
  *
- * In order is the common case and does not come here (capture_request.c).
+ * In order is the common case and does not come here (request.c).
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include "base/check.h"
-#include "telemetry/capture_message.h"
+#include "capture/message.h"
 
 void cap_psn_advance(struct capture *capture, struct direction *direction, uint64_t next)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages around holes in the PSNs; see capture_message.h for the idea.  In order does not come here.
+ * Messages around holes in the PSNs; see message.h for the idea.  In order does not come here.
  *
  * A hole that is never filled was made by the capture itself, or by a sender that gave up.  It is
  * settled when the list of holes is full and it is the lowest, when the QP number is used again, and
@@ -9,7 +9,7 @@
  * and a First) or if the length in the RETH reaches over it; else its size is what was seen of it, a
  * lower bound.  A message whose Last was in the hole is not counted.
  */
-#include "telemetry/capture_message.h"
+#include "capture/message.h"
 
 #include "base/check.h"
 

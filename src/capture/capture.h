@@ -11,8 +11,8 @@
  * At most max_connections are held; beyond that the one least recently seen is dropped and counted
  * in `evicted`.  Its packets stay in the totals, and what was wrong with it in the verdict.
  */
-#ifndef ROCELAB_TELEMETRY_CAPTURE_H
-#define ROCELAB_TELEMETRY_CAPTURE_H
+#ifndef ROCELAB_CAPTURE_CAPTURE_H
+#define ROCELAB_CAPTURE_CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * What a run of the simulator leaves behind, as plain data: filled in by src/sim, printed by src/report.
  */
-#ifndef ROCELAB_TELEMETRY_SIM_RESULT_H
-#define ROCELAB_TELEMETRY_SIM_RESULT_H
+#ifndef ROCELAB_SIM_SIM_RESULT_H
+#define ROCELAB_SIM_SIM_RESULT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,12 +11,12 @@
  *
  * In order is the common case: one run, whose end is in the direction's hot cache line.
  */
-#ifndef ROCELAB_TELEMETRY_CAPTURE_MESSAGE_H
-#define ROCELAB_TELEMETRY_CAPTURE_MESSAGE_H
+#ifndef ROCELAB_CAPTURE_MESSAGE_H
+#define ROCELAB_CAPTURE_MESSAGE_H
 
 #include <stdint.h>
 
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 /* The tail of run n: run 0 is the first, run n is behind hole n - 1. */
 static inline struct message_tail *message_tail_of(struct direction *direction, unsigned run)

@@ -11,7 +11,7 @@
  * This is what the frames ask for, as seen where the capture was made; how long the receiver really
  * stood still also depends on its reaction time and on what it had to send.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #include "base/check.h"
 #include "base/time.h"

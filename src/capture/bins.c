@@ -8,7 +8,7 @@
  * is first added up beside the hot state and reaches the bins when the bin changes: one cache line
  * less for each packet.
  */
-#include "telemetry/capture_internal.h"
+#include "capture/capture_int.h"
 
 #define FIRST_WIDTH_NS 1000
 

@@ -7,8 +7,8 @@
  * own hot state, then the head of the view) and two small arrays (hash heads, LRU links) that stay
  * in the second-level cache with ten thousand connections.
  */
-#ifndef ROCELAB_TELEMETRY_CAPTURE_INTERNAL_H
-#define ROCELAB_TELEMETRY_CAPTURE_INTERNAL_H
+#ifndef ROCELAB_CAPTURE_CAPTURE_INT_H
+#define ROCELAB_CAPTURE_CAPTURE_INT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 
 #include "base/histo.h"
 #include "base/pool.h"
+#include "capture/capture.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
-#include "telemetry/capture.h"
 
 #define PSN_BASE (1ULL << 40) /* extended PSNs start here: room to extend downward */
 #define PSN_RESET (1 << 20)   /* a jump further than this is a new life of the QP number */
@@ -53,7 +53,7 @@ struct outstanding {
 };
 
 /* What a run of packets without a break leaves open, and what it knows of a message begun before it: see
- * capture_message.h. */
+ * message.h. */
 enum message_end_kind {
     END_NONE,    /* nothing is open */
     END_OPEN,    /* a message that began at `start` */
@@ -152,7 +152,7 @@ struct direction {
     uint64_t first_forgotten;         /* number of the packet behind the first hole given up */
     uint64_t response_next;           /* READ responses: one past the highest PSN, */
     struct psn_range response_hole;   /* and the latest run of PSNs skipped inside one READ */
-    uint64_t lost[2], lost_packet[2]; /* holes left open in earlier lives: as in capture_inspect.c */
+    uint64_t lost[2], lost_packet[2]; /* holes left open in earlier lives: as in inspect.c */
     uint8_t spare[16];                /* see the assertion on the size */
 } __attribute__((aligned(64)));
 
@@ -263,7 +263,7 @@ enum evidence {
 
 enum rule {
 #define X(id, number, severity, title, advice) RULE_##id,
-#include "telemetry/verdict.def"
+#include "capture/verdict.def"
 #undef X
     RULES,
     RULE_LOSS_AHEAD = RULES, /* RULE_LOSS where nothing is seen twice */
@@ -428,13 +428,13 @@ static inline struct flow flow_of(const struct pkt_addr *src, const struct pkt_a
     return (struct flow){*src, *dst, vni, dst_qp, ud_src_qp, hash};
 }
 
-/* capture_packet.c */
+/* packet.c */
 struct pkt *cap_packet_slot(struct capture *capture); /* where the next packet is to be parsed to */
 void cap_packet_add(struct capture *capture, const struct codec_frame *frame, const struct pkt_cold *cold,
                     const struct codec_layout *layout); /* the one in the slot */
 void cap_packet_flush(struct capture *capture);         /* nothing is pending afterwards */
 
-/* capture_table.c */
+/* table.c */
 uint32_t cap_table_connections(const struct capture_options *options);
 uint32_t cap_table_directions(const struct capture_options *options);
 uint32_t cap_table_hash_slots(const struct capture_options *options);
@@ -453,7 +453,7 @@ void cap_table_histo_add(struct capture *capture, struct histo **histo, uint64_t
 void cap_table_histo_weigh(struct capture *capture, struct histo **histo, uint64_t value, uint32_t weight);
 void cap_lru_remove(struct capture *capture, uint32_t node);
 
-/* capture_pair.c */
+/* pair.c */
 void cap_pair_join(struct capture *capture, struct direction *a, struct direction *b);
 /* An unpaired direction has sent a request; `asks` when an answer carries its PSN. */
 void cap_pair_request(struct capture *capture, struct direction *direction, uint32_t psn, bool asks);
@@ -463,7 +463,7 @@ struct direction *cap_pair_by_answer(struct capture *capture, struct direction *
 void cap_pair_new(struct capture *capture, struct direction *direction);
 void cap_pair_leftovers(struct capture *capture);
 
-/* capture_psn.c */
+/* psn.c */
 enum psn_news { PSN_NEW, PSN_FILLED, PSN_SEEN };
 /* A packet that is not the next in order; its message is seen to as well. */
 enum psn_news cap_psn_place_odd(struct capture *capture, struct direction *direction, const struct pkt *pkt,
@@ -474,7 +474,7 @@ void cap_psn_forget(struct capture *capture, struct direction *direction);
 /* The same, but it began where the run of repeated packets did: those were the first ones of a new life. */
 void cap_psn_forget_before_run(struct capture *capture, struct direction *direction);
 
-/* capture_request.c */
+/* request.c */
 void cap_request_packet(struct capture *capture, struct direction *direction, const struct pkt *pkt,
                         const struct opcode_info *info);
 void cap_request_learn_mtu(struct capture *capture, struct direction *direction, uint32_t payload_bytes);
@@ -489,11 +489,11 @@ void cap_request_settle(struct capture *capture, struct direction *direction);
 /* It repeated itself to the end, and nothing says that it was answered. */
 bool cap_request_silent(const struct capture *capture, const struct direction *direction);
 
-/* capture_response.c */
+/* response.c */
 void cap_response_packet(struct capture *capture, struct direction *direction, const struct pkt *pkt,
                          const struct opcode_info *info);
 
-/* capture_bins.c */
+/* bins.c */
 void cap_bins_begin(struct capture *capture);
 void cap_bins_turn(struct capture *capture); /* now_ns is not in the current bin */
 void cap_bins_flush(struct capture *capture, struct direction *direction);
@@ -507,7 +507,7 @@ static inline void bins_add(struct capture *capture, struct direction *direction
     capture->totals.goodput_bytes += bytes;
 }
 
-/* capture_cm.c */
+/* cm.c */
 void cap_cm_init(struct capture *capture);
 void cap_cm_packet(struct capture *capture, const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload,
                    size_t length);
@@ -515,16 +515,16 @@ void cap_cm_packet(struct capture *capture, const struct pkt *pkt, const struct 
 struct cm_entry *cap_cm_of(struct capture *capture, const struct pkt_addr *src, const struct pkt_addr *dst,
                            uint32_t vni, uint32_t dst_qp, uint32_t *ret_src_qp);
 
-/* capture_pause.c */
+/* pause.c */
 void cap_pause_packet(struct capture *capture, const struct pkt *pkt, const struct pkt_cold *cold, uint64_t link_bps);
 void cap_pause_finish(struct capture *capture);
 
-/* capture_inspect.c */
+/* inspect.c */
 /* Adds what is wrong with a connection to capture->worst; `connection` is its index, NONE when it is being dropped. */
 void cap_inspect(struct capture *capture, const struct direction *forward, uint32_t connection);
 void cap_inspect_lose_holes(struct direction *direction); /* they will not be filled any more */
 
-/* capture_verdict.c */
+/* verdict.c */
 void cap_verdict_write(struct capture *capture);
 
 #endif

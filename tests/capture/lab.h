@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/capture.h"
 #include "packet/mad.h"
-#include "telemetry/capture.h"
 
 #define LAB_FRAME 4608
 #define LAB_START_NS 1700000000000000000ULL

@@ -12,9 +12,9 @@
  * Packets are taken into account strictly in order.  What could overtake them (a CM message, which is
  * read from the frame's bytes) empties the queue first.
  */
+#include "capture/capture_int.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
-#include "telemetry/capture_internal.h"
 
 /* Ages at which a waiting packet goes through the stages; it leaves at PENDING - 1. */
 #define AGE_DIRECTION 2
