@@ -38,6 +38,13 @@ static uint32_t classes_used(const struct fabric *fabric)
     return fabric->faults ? UINT32_MAX : used;
 }
 
+static bool watchdog_anywhere(const struct fabric *fabric)
+{
+    for (uint32_t s = 0; s < fabric->switches; s++)
+        if (fabric_watchdog_runs(&fabric->sw[s].watchdog)) return true;
+    return false;
+}
+
 static uint64_t hash_settings(const struct fabric *fabric, const struct fabric_settings *from, uint32_t classes)
 {
     struct fabric_settings seen;
@@ -53,7 +60,8 @@ static uint64_t hash_settings(const struct fabric *fabric, const struct fabric_s
         }
     }
     seen.pfc_auto = false;
-    seen.watched = seen.fec = 0;
+    seen.fec = 0;
+    if (!watchdog_anywhere(fabric)) seen.watched = 0;
     seen.headroom_cable_mm = seen.headroom_frame_bytes = 0;
     for (int p = 0; p < FABRIC_PRIOS; p++) {
         struct fabric_pg *pg = &seen.pg[p];

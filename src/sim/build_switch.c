@@ -60,6 +60,7 @@ static struct sw_port_config port_config(const struct fabric_settings *from)
     struct sw_port_config config = {.trust = from->trust,
                                     .pfc_rx = from->pfc_rx,
                                     .pfc_tx = from->pfc_tx,
+                                    .unwatched = (uint8_t)~from->watched,
                                     .pause_quanta = from->pause_quanta,
                                     .mtu_bytes = from->mtu_bytes};
 

@@ -168,11 +168,14 @@ static void compile(struct sw_profile *profile, const struct sw_port_config *por
             profile->limited |= (uint8_t)(1u << i);
     }
     for (uint32_t prio = 0; prio < SW_PRIOS; prio++)
+        if (!(port->unwatched >> prio & 1)) profile->watched |= (uint8_t)(1u << port->tc_to_queue[prio]);
+    for (uint32_t prio = 0; prio < SW_PRIOS; prio++)
         if (port->pfc_tx >> prio & 1) profile->pg[port->tc_to_pg[prio]].prios |= (uint8_t)(1u << prio);
     if (!port->pause_all) return;
     for (uint32_t pg = 0; pg < SW_PRIOS; pg++)
         if (profile->pg[pg].prios) profile->pg[pg].prios = UINT8_MAX;
     if (port->pfc_rx) profile->pfc_rx = UINT8_MAX;
+    if (profile->watched) profile->watched = UINT8_MAX;
 }
 
 void sw_profiles_compile(struct sw *sw)

@@ -60,6 +60,7 @@ struct sw_port_config {
     uint8_t tc_to_queue[SW_PRIOS], tc_to_pg[SW_PRIOS];
     uint8_t pfc_rx;        /* bit p: honours pauses for priority p */
     uint8_t pfc_tx;        /* bit p: sends them */
+    uint8_t unwatched;     /* bit p: the watchdog does not look at priority p here */
     bool pause_all;        /* 802.3x: a pause stops all priorities, in both directions; pfc_rx says whether obeyed */
     uint16_t pause_quanta; /* in frames sent, 65535 as a rule */
     uint32_t mtu_bytes;    /* larger frames are dropped; 0: any */

@@ -51,6 +51,7 @@ struct sw_profile { /* a port configuration, compiled */
     uint8_t strict;  /* bit q */
     uint8_t limited; /* bit q: some egress limit */
     uint8_t pfc_rx;
+    uint8_t watched; /* bit q: the watchdog looks at it */
     uint16_t pause_quanta;
     struct sw_pg_rule pg[SW_PRIOS];
     struct sw_queue_rule queue[SW_PRIOS];

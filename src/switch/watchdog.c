@@ -5,7 +5,7 @@
  *
  * A port is polled only while one of its priorities is paused or a storm is on; otherwise it costs nothing.  A
  * queue is stuck while it is paused without a break and holds packets (a paused queue sends none, so "no packet left"
- * needs no counter).  The first poll that finds it so starts the clock; when the clock reaches detect_ps the watchdog
+ * needs no counter).  A port may have queues that it does not look at: the pause of such a peer is obeyed for good.  The first poll that finds it so starts the clock; when the clock reaches detect_ps the watchdog
  * acts, at most one poll later than the longest wait a user would name: poll + detect.
  *
  * Acting is either dropping (what is queued, and what arrives) or forwarding against the pause.  The storm is over when
@@ -18,7 +18,7 @@ void watchdog_arm(struct sw *sw, uint32_t port, ps_t now)
 {
     const struct sw_watchdog *config = &sw->config->watchdog;
     struct sw_port_slow *slow = &sw->slow[port];
-    if (!config->on || slow->poll_at != PS_NEVER) return;
+    if (!config->on || !sw->port[port].profile->watched || slow->poll_at != PS_NEVER) return;
     slow->poll_at = ps_add(now, config->poll_ps);
     sw_due(sw, port, slow->poll_at);
 }
@@ -83,8 +83,8 @@ ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 {
     struct sw_port_slow *slow = &sw->slow[port];
     if (slow->poll_at > now) return slow->poll_at;
-    for (uint32_t queue = 0; queue < SW_PRIOS; queue++)
-        poll_queue(sw, port, queue, now, io);
+    for (uint32_t mask = sw->port[port].profile->watched; mask; mask &= mask - 1)
+        poll_queue(sw, port, (uint32_t)__builtin_ctz(mask), now, io);
     bool busy = slow->storm || sw->port[port].paused_prio;
     slow->poll_at = busy ? ps_add(now, sw->config->watchdog.poll_ps) : PS_NEVER;
     return slow->poll_at;

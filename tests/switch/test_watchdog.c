@@ -71,6 +71,34 @@ static void test_drop(void **state)
     lab_stop(&lab);
 }
 
+/* A port that the watchdog does not look at obeys its peer for good, and is not polled. */
+static void test_unwatched(void **state)
+{
+    (void)state;
+    struct sw_port_config off;
+
+    lab_defaults(&lab, 3);
+    lab.config.watchdog = (struct sw_watchdog){
+        .on = true, .drop = true, .poll_ps = 100 * PS_US, .detect_ps = 200 * PS_US, .restore_ps = 300 * PS_US};
+    off = lab.plain;
+    off.unwatched = 1u << 3;
+    lab.port_of[2] = &off;
+    lab_start(&lab);
+    lab_rx(&lab, 0, 2, 3, 1000);
+    lab_rx(&lab, 0, 1, 3, 1000);
+    for (int i = 0; i < 20; i++) { /* both peers pause without end */
+        lab_pause(&lab, 1, 1u << 3, 65535);
+        lab_pause(&lab, 2, 1u << 3, 65535);
+        lab_run(&lab, lab.now + 50 * PS_US);
+    }
+    assert_int_equal(lab_count(&lab, 1)->prio[3].watchdog_detected, 1);
+    assert_int_equal(lab_count(&lab, 2)->prio[3].watchdog_detected, 0);
+    assert_int_equal(sw_queue_bytes(lab.sw, 2, 3), 1000);
+    lab_pause(&lab, 2, 1u << 3, 0);
+    assert_int_equal(lab_tx(&lab, 2), 3);
+    lab_stop(&lab);
+}
+
 static void test_forward(void **state)
 {
     (void)state;
@@ -166,9 +194,9 @@ static void test_storm_ends_xoff(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sleeps),          cmocka_unit_test(test_drop),
-        cmocka_unit_test(test_forward),         cmocka_unit_test(test_no_storm),
-        cmocka_unit_test(test_storm_ends_xoff), cmocka_unit_test(test_restore_waits),
+        cmocka_unit_test(test_sleeps),        cmocka_unit_test(test_drop),     cmocka_unit_test(test_unwatched),
+        cmocka_unit_test(test_forward),       cmocka_unit_test(test_no_storm), cmocka_unit_test(test_storm_ends_xoff),
+        cmocka_unit_test(test_restore_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
