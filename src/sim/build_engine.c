@@ -123,12 +123,11 @@ static uint32_t largest_burst(const struct sim *sim)
     return (uint32_t)(2 * most + 64);
 }
 
-static void shape_model(const struct fabric *fabric, struct engine_config *config)
+struct wire_model sim_wire_model(const struct fabric *fabric)
 {
     static const struct wire_model ethernet = WIRE_MODEL_ETHERNET;
 
-    config->model = ethernet;
-    if (fabric->behaviour == FABRIC_HPCC_NS3) config->model = (struct wire_model){.pause_bytes = 43, .whole_ns = true};
+    return fabric->behaviour == FABRIC_HPCC_NS3 ? (struct wire_model){.pause_bytes = 43, .whole_ns = true} : ethernet;
 }
 
 static int check_ports(const struct fabric *fabric, struct fabric_errors *errors)
@@ -142,14 +141,13 @@ static int check_ports(const struct fabric *fabric, struct fabric_errors *errors
     return 0;
 }
 
-/* The plainest visit that does all this switch needs. */
-static visit_fn switch_visit(const struct sim *sim, uint32_t index)
+static visit_fn switch_visit(const struct sim_switch *sw)
 {
-    if (sim->sw[index].local_port || sim->sw[index].raise)
-        return sim->needs.telemetry ? sim_visit_switch_odd_telemetry : sim_visit_switch_odd;
-    if (sim->needs.telemetry) return sim_visit_switch_telemetry;
-    const struct fabric_switch *sw = &sim->fabric->sw[index];
-    return sw->balance.kind != FABRIC_ECMP || sw->voq.on ? sim_visit_switch_any : sim_visit_switch;
+    static const visit_fn visit[] = {[SW_SIMPLE] = sim_visit_switch_simple,
+                                     [SW_FORWARDS] = sim_visit_switch_forwards,
+                                     [SW_WHOLE] = sim_visit_switch_whole};
+
+    return visit[sw_form(&sw->config)];
 }
 
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
@@ -161,7 +159,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
-        node[i] = (struct engine_node){.visit = host ? sim_visit_host : switch_visit(sim, i - fabric->hosts),
+        node[i] = (struct engine_node){.visit = host ? sim_visit_host : switch_visit(&sim->sw[i - fabric->hosts]),
                                        .machine = host ? (void *)&sim->host[i] : (void *)&sim->sw[i - fabric->hosts],
                                        .ports = fabric->node[i].ports,
                                        .allocates = host};
@@ -180,8 +178,8 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
                                        .telemetry = sim->needs.telemetry,
+                                       .model = sim_wire_model(fabric),
                                        .scratch_bytes = sizeof(struct sim_scratch)};
-        shape_model(fabric, &config);
         error = engine_create(&config, &sim->engine);
         if (error == -EINVAL) /* ports and rates were checked */
             fabric_errors_add(errors, (struct fabric_at){0},

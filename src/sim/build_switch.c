@@ -210,6 +210,7 @@ static void switch_config(struct sim *sim, uint32_t index)
                                             .xoff_bytes = from->voq.xoff_bytes,
                                             .on_chip_bytes = from->voq.on_chip_bytes,
                                             .deep_bps = from->voq.deep_bps},
+                                    .forgets_ports = sw->local_port != NULL,
                                     .drop_unknown = from->drop_unknown,
                                     .raise = sw->raise,
                                     .port = sim->port_table + node->first_port,
@@ -260,7 +261,12 @@ int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *
 void sim_make_switch(struct sim *sim, uint32_t index)
 {
     struct sim_switch *sw = &sim->sw[index];
+    struct wire_model model = sim_wire_model(sim->fabric);
 
+    sw->config.telemetry = sim->needs.telemetry;
+    sw->config.line = (struct sw_line){.least_bytes = model.min_bytes,
+                                       .added_bytes = (uint16_t)(model.before + model.after + model.gap),
+                                       .pause_bytes = model.pause_bytes};
     sw->sw = sw_init(sim_take(sim, sw_memory_bytes(&sw->config)), &sw->config, &sw->routes);
     if (sw->local_port == NULL) return;
     /* What is flooded goes to every port that is up: those without a cable are not. */

@@ -150,13 +150,10 @@ struct sim {
     uint32_t captures;
 };
 
-/* switch_node.c, host_node.c: the visit functions */
-void sim_visit_switch(struct worker *worker, struct node *node, ps_t end);
-void sim_visit_switch_any(struct worker *worker, struct node *node, ps_t end);
-void sim_visit_switch_telemetry(struct worker *worker, struct node *node, ps_t end);
-/* Of a switch that floods, or raises classes. */
-void sim_visit_switch_odd(struct worker *worker, struct node *node, ps_t end);
-void sim_visit_switch_odd_telemetry(struct worker *worker, struct node *node, ps_t end);
+/* switch_node.c, host_node.c: the visit functions; of a switch by its sw_form() */
+void sim_visit_switch_simple(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t end);
+void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
 /* The host's next time, from its adapters, the workload and its faults. */
 void sim_host_schedule(struct sim_host *host, struct node *node, ps_t now);
@@ -214,6 +211,7 @@ int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 void sim_captures_write(struct sim *sim, ps_t now);
 
 /* build_engine.c */
+struct wire_model sim_wire_model(const struct fabric *fabric);
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
 /* Whether what arrives by this port may be sent on while it still arrives. */
 bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);

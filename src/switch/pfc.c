@@ -40,6 +40,7 @@ static bool emit(struct sw *sw, uint32_t port, uint8_t enable, uint16_t quanta, 
                                                     .cause = quanta ? sw->blamed : SW_NO_CAUSE,
                                                     .passed_on = sw->blamed_paused};
     sw->counters[port].tx_pfc_frames++;
+    sw_note_pause(sw, port);
     return true;
 }
 

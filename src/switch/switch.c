@@ -5,11 +5,11 @@
  * sw_rx and sw_tx run once for every packet-hop of a simulation, so the way of a packet that
  * is not dropped and crosses no threshold is short and straight; the rest is in functions of its own.
  * Order in sw_rx: class, route, TTL, MTU, refusal, MMU, XOFF, mark, queue; a drop is counted
- * with the first reason found; the pieces are in hot.h.  Order in sw_tx: choose, unlink, release, XON, mark.
+ * with the first reason found; the pieces are in crossing.h.  Order in sw_tx: choose, unlink, release, XON, mark.
  *
  * TTL is for IP; frames of RoCEv1 and others are bridged without it.  Measured by tests/switch/bench_switch.c.
  */
-#include "switch/hot.h"
+#include "switch/crossing.h"
 #include "switch/switch_int.h"
 
 #define MARK_STREAM 1 /* of the switch's seed */
@@ -35,6 +35,12 @@ static void *take(uint8_t **at, size_t bytes)
     void *taken = *at;
     *at += lines(bytes);
     return taken;
+}
+
+enum sw_form sw_form(const struct sw_config *config)
+{
+    if (config->forgets_ports || config->raise || config->telemetry) return SW_WHOLE;
+    return config->balance.kind != SW_ECMP || config->voq.on ? SW_FORWARDS : SW_SIMPLE;
 }
 
 struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw_routes *routes)
@@ -124,7 +130,7 @@ __attribute__((noinline)) enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint
 /* Takes the head of the queue off, and its cells from where it was charged.  `now`, for virtual output queues:
  * PS_NEVER, all of the queue is thrown away, and nothing is read for it. */
 SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue, uint32_t index, struct pkt *hot,
-                    bool any, ps_t now)
+                    bool simple, ps_t now)
 {
     pkt_t id = queue->head, next = hot[id].next;
     uint32_t bytes = hot[id].frame_bytes, in = hot[id].in_port;
@@ -134,7 +140,7 @@ SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue,
     queue->head = next;
     queue->cells -= cells;
     queue->bytes -= bytes;
-    if (any && next == SW_MORE) {
+    if (!simple && next == SW_MORE) {
         voq_refill(sw, queue, hot, now);
     } else if (next == PKT_NONE) {
         port->filled &= (uint8_t) ~(1u << index);
@@ -146,12 +152,14 @@ SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue,
 
 uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
 {
-    struct sw_way way;
+    struct sw_crossing crossing;
 
-    if (sw_unlikely(!sw_way_find_any(sw, in, id, now, io, &way)) ||
-        sw_unlikely(!sw_way_queue_any(sw, &way, id, now, io)))
-        return SW_DROPPED;
-    return (uint16_t)way.out;
+    if (sw->config->forgets_ports && sw_floods(sw, &io->pool->hot[id]))
+        return sw_flood(sw, in, id, now, io) ? SW_FLOODED : SW_DROPPED;
+    if (!sw_cross_find(sw, in, id, false, now, io, &crossing)) return SW_DROPPED;
+    if (sw->config->raise && sw_cross_raise(sw, &crossing, id, io)) return SW_DROPPED;
+    if (!sw_cross_queue(sw, &crossing, id, false, now, io)) return SW_DROPPED;
+    return (uint16_t)crossing.out;
 }
 
 /* A packet of the group left: has its peer waited long enough? */
@@ -163,8 +171,7 @@ __attribute__((noinline)) static void consider_xon(struct sw *sw, uint32_t in, u
         pfc_xon(sw, in, pg, now, io);
 }
 
-/* `any`, a constant: there may be virtual output queues. */
-SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool any, ps_t now, struct sw_io *io)
+SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, struct sw_io *io)
 {
     struct sw_port *to = &sw->port[port];
     uint32_t ready = to->filled & ~(uint32_t)to->paused;
@@ -178,7 +185,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool any, ps_t now, stru
     uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to, queues, ready);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
-    pkt_t id = pop(sw, to, queue, index, hot, any, now);
+    pkt_t id = pop(sw, to, queue, index, hot, simple, now);
     struct pkt *pkt = &hot[id];
     queue->tx_packets++;
     queue->tx_bytes += pkt->frame_bytes;
@@ -190,25 +197,27 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool any, ps_t now, stru
     return id;
 }
 
-pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 {
-    return send_next(sw, port, false, now, io);
+    return send_next(sw, port, true, now, io);
 }
 
-pkt_t sw_tx_any(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 {
     if (sw->voqs && sw_unlikely(voq_reading(sw, port, now))) {
         io->deadline = sw->deadline;
         return PKT_NONE;
     }
-    return send_next(sw, port, true, now, io);
+    pkt_t id = send_next(sw, port, false, now, io);
+    if (sw->config->telemetry && id != PKT_NONE) sw_note_hop(sw, port, id, now, io);
+    return id;
 }
 
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io)
 {
     struct sw_queue *from = sw_queue_at(sw, port, queue);
     while (sw->port[port].filled >> queue & 1)
-        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, true, PS_NEVER), io);
+        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, false, PS_NEVER), io);
 }
 
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)

@@ -24,6 +24,7 @@
 
 #define SW_PRIOS 8 /* 802.1 priorities = traffic classes */
 #define SW_DROPPED UINT16_MAX
+#define SW_FLOODED (UINT16_MAX - 1)
 
 enum sw_trust { SW_TRUST_DSCP, SW_TRUST_PCP };
 enum sw_mark { SW_MARK_ENQUEUE, SW_MARK_DEQUEUE };
@@ -111,6 +112,12 @@ struct sw_voq_config { /* virtual output queues; voq.c */
     uint64_t deep_bps;      /* the deep memory is read no faster; 0: no limit */
 };
 
+struct sw_line {          /* what a frame takes of the line */
+    uint16_t least_bytes; /* it is padded to this */
+    uint16_t added_bytes; /* preamble, FCS, gap */
+    uint16_t pause_bytes; /* a pause frame, with all that */
+};
+
 struct sw_config {
     uint16_t ports;
     uint32_t cell_bytes;          /* buffer granularity; 1: bytes */
@@ -122,6 +129,9 @@ struct sw_config {
     struct sw_watchdog watchdog;
     struct sw_balance balance;
     struct sw_voq_config voq;
+    bool forgets_ports;           /* routes may name SW_FLOOD_PORT */
+    bool telemetry;               /* what leaves is told what the switch sees; the pool has room for it */
+    struct sw_line line;          /* telemetry.c */
     bool drop_unknown;            /* lossless packets for an endpoint whose port is unknown are dropped, not flooded */
     const struct sw_raise *raise; /* NULL: no class is raised */
     const struct sw_port_config *const *port; /* [ports] */
@@ -143,7 +153,7 @@ struct sw_routes {
     const uint16_t *port;
     uint8_t hash_fields; /* SW_HASH_* */
 };
-#define SW_FLOOD_PORT (UINT16_MAX - 1) /* in local_port: unknown; a caller that has any floods (sw_floods, sw_flood) */
+#define SW_FLOOD_PORT (UINT16_MAX - 1) /* in local_port: unknown, so flooded; with sw_config.forgets_ports */
 #define SW_HASH_SRC 1u
 #define SW_HASH_DST 2u
 #define SW_HASH_SPORT 4u
@@ -176,22 +186,30 @@ size_t sw_memory_bytes(const struct sw_config *config);
 /* Memory is zeroed, cache-line aligned, and outlives the switch.  Config and routes are kept by pointer. */
 struct sw *sw_init(void *memory, const struct sw_config *config, const struct sw_routes *routes);
 
-/* The port the packet was queued on, or SW_DROPPED (counted with its reason, packet given back to the pool). */
+/*
+ * The port the packet was queued on; SW_DROPPED (counted with its reason, packet given back to the pool); SW_FLOODED:
+ * copies of it are queued on several ports, and all are to be asked.  For a switch that forgets ports the pool holds a
+ * free packet for each port.
+ */
 uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 /* The next packet of a free port; PKT_NONE: nothing may go now (empty or paused). */
 pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
-/* The same of a switch that may have virtual output queues: sw_tx() does not know them. */
-pkt_t sw_tx_any(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+/* The same of a switch that is SW_SIMPLE. */
+pkt_t sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+
+/* How much of sw_rx() and sw_tx() a switch needs: for callers that inline the rest away (crossing.h). */
+enum sw_form {
+    SW_SIMPLE,   /* hashes, and has output queues in shared memory */
+    SW_FORWARDS, /* may have a balancer, or virtual output queues */
+    SW_WHOLE,    /* may flood, raise classes, or write telemetry: sw_rx() and sw_tx() alone will do */
+};
+enum sw_form sw_form(const struct sw_config *config);
+
 /* A PFC frame arrived on port. */
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io);
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
 /* Down: what is queued there is dropped, what arrives for it too, pauses in both directions are void. */
 void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
-/* odd.c: a packet for an endpoint whose port is not known ... */
-bool sw_floods(const struct sw *sw, const struct pkt *pkt);
-/* ... goes to every port that is up but the one it came by.  The pool holds a packet for each.  Answers how many were
- * queued; all ports are to be asked. */
-uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 /* Other routes from here on; packets already queued stay where they are. */
 void sw_set_routes(struct sw *sw, const struct sw_routes *routes);
 

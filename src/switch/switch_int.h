@@ -92,6 +92,7 @@ struct sw_port_slow {
     uint32_t quantum_frac; /* ... and the rest in 2^-16 ps */
     uint8_t storm;         /* queues the watchdog acts on */
     uint8_t kick_owed;
+    uint64_t line_bytes; /* sent so far, with all that a frame takes of the line; telemetry.c */
     ps_t refresh_at, poll_at;
     ps_t told_since[SW_PRIOS];
     ps_t paused_since[SW_PRIOS], paused_until[SW_PRIOS]; /* by priority; counted up to `since` ... */
@@ -283,11 +284,11 @@ uint32_t route_balanced(struct sw *sw, const struct pkt *pkt, uint32_t tc, ps_t 
 
 /* voq.c; a head that is not alone in its port's queues has SW_MORE for its next */
 #define SW_MORE (PKT_NONE - 1)
-struct sw_way;
+struct sw_crossing;
 size_t voq_bytes(const struct sw_config *config);
 struct sw_voqs *voq_init(void *memory, const struct sw_config *config); /* NULL: none, and no memory */
 /* Behind a head: into the queue of its ingress port. */
-void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io);
+void voq_push(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io);
 uint64_t voq_length(const struct sw *sw, uint32_t out, uint32_t queue, uint32_t in);
 bool voq_over(const struct sw *sw, const struct sw_pg *pg); /* one of the group's is too long */
 /* The head left, and others wait: the one whose turn it is becomes the head. */
@@ -303,15 +304,25 @@ void watchdog_arm(struct sw *sw, uint32_t port, ps_t now);
 void watchdog_forget(struct sw *sw, uint32_t port, ps_t now); /* the link went down or came up: no storm */
 ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 
-/* switch.c: what the pieces in hot.h call rarely */
+/* switch.c: what the pieces in crossing.h call rarely */
 /* Counted at `port` under `prio` (its PG or its queue), and gone. */
 void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, struct sw_io *io);
 void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, uint64_t bytes, struct pkt *pkt);
 /* The way of a packet that reaches a threshold: SW_DROPS when admitted, or why not. */
 enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now, struct sw_io *io);
-/* The class of what turns from down to up, from here on; true: the queue takes no arrivals, and the packet is gone. */
-struct sw_way;
-bool sw_way_raise(struct sw *sw, struct sw_way *way, pkt_t id, struct sw_io *io);
+/* raise.c: the class of what turns from down to up, from here on; true: the queue takes no arrivals, and the packet is
+ * gone. */
+struct sw_crossing;
+bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, struct sw_io *io);
 void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io);
+
+/* flood.c: a packet for an endpoint whose port is not known ... */
+bool sw_floods(const struct sw *sw, const struct pkt *pkt);
+/* ... goes to every port that is up but the one it came by.  Answers how many copies there are; 0: it was dropped. */
+uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
+
+/* telemetry.c: a packet leaves; a pause frame does */
+void sw_note_hop(struct sw *sw, uint32_t port, pkt_t id, ps_t now, struct sw_io *io);
+void sw_note_pause(struct sw *sw, uint32_t port);
 
 #endif

@@ -19,7 +19,7 @@
  * written is not limited: deep_bps is what the memory gives out while as much goes in.  The time that memory and a
  * credit take on their way is not modelled: both are part of the device's latency.
  */
-#include "switch/hot.h"
+#include "switch/crossing.h"
 #include "switch/switch_int.h"
 
 #define NOBODY UINT16_MAX
@@ -116,36 +116,36 @@ bool voq_over(const struct sw *sw, const struct sw_pg *pg)
     return sw->voqs->over[pg - sw->pg] != 0;
 }
 
-void voq_push(struct sw *sw, const struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+void voq_push(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io)
 {
     struct sw_voqs *voqs = sw->voqs;
-    uint32_t index = way->out * SW_PRIOS + way->queue_index;
+    uint32_t index = crossing->out * SW_PRIOS + crossing->queue_index;
     struct sw_queue *queue = &sw->queue[index];
-    struct sw_voq *voq = voq_at(sw, index, way->in);
+    struct sw_voq *voq = voq_at(sw, index, crossing->in);
     struct pkt *hot = io->pool->hot;
 
     if (voq->head == PKT_NONE) {
         voq->head = id;
         voq->credit = voqs->credit_bytes;
-        voq->pg = (uint8_t)way->pg_index;
-        ring_append(sw, index, way->in);
+        voq->pg = (uint8_t)crossing->pg_index;
+        ring_append(sw, index, crossing->in);
     } else {
         hot[voq->tail].next = id;
     }
     voq->tail = id;
-    voq->bytes += way->bytes;
+    voq->bytes += crossing->bytes;
     hot[queue->head].next = SW_MORE;
-    voqs->cells += way->cells;
+    voqs->cells += crossing->cells;
     bool deep = voqs->cells > voqs->on_chip_cells;
     hot[id].deep = deep;
-    sw->counters[way->out].deep_packets += deep;
-    if (voq->over || voq->bytes < voqs->xoff_bytes || !way->from->pg[way->pg_index].lossless) return;
+    sw->counters[crossing->out].deep_packets += deep;
+    if (voq->over || voq->bytes < voqs->xoff_bytes || !crossing->from->pg[crossing->pg_index].lossless) return;
     voq->over = true;
-    voqs->over[way->in * SW_PRIOS + voq->pg]++;
-    if (sw->port[way->in].xoff >> way->pg_index & 1) return;
-    sw->blamed = (uint16_t)way->out;
-    sw->blamed_paused = way->to->paused >> way->queue_index & 1;
-    pfc_xoff(sw, way->in, way->pg_index, now, io);
+    voqs->over[crossing->in * SW_PRIOS + voq->pg]++;
+    if (sw->port[crossing->in].xoff >> crossing->pg_index & 1) return;
+    sw->blamed = (uint16_t)crossing->out;
+    sw->blamed_paused = crossing->to->paused >> crossing->queue_index & 1;
+    pfc_xoff(sw, crossing->in, crossing->pg_index, now, io);
     sw->blamed = SW_NO_CAUSE;
 }
 

@@ -7,40 +7,39 @@
 #ifndef ROCELAB_TESTS_SWARM_SWITCH_HOOKS_H
 #define ROCELAB_TESTS_SWARM_SWITCH_HOOKS_H
 
-#include "switch/hot.h"
+#include "switch/crossing.h"
 #include "watch_hooks.h"
 
-static inline bool hooked_find(struct sw *sw, uint32_t in, pkt_t id, bool balanced, ps_t now, struct sw_io *io,
-                               struct sw_way *way)
+static inline bool hooked_find(struct sw *sw, uint32_t in, pkt_t id, bool simple, ps_t now, struct sw_io *io,
+                               struct sw_crossing *crossing)
 {
-    if (!watching) return sw_way_find_by(sw, in, id, balanced, now, io, way);
+    if (!watching) return sw_cross_find(sw, in, id, simple, now, io, crossing);
     watch_switch_before(sw, (uint16_t)in, id, now, io);
-    bool found = sw_way_find_by(sw, in, id, balanced, now, io, way);
+    bool found = sw_cross_find(sw, in, id, simple, now, io, crossing);
     if (!found) watch_switch_dropped(sw);
     return found;
 }
 
-static inline bool hooked_pass(struct sw *sw, const struct sw_way *way, ps_t now)
+static inline bool hooked_pass(struct sw *sw, const struct sw_crossing *crossing, ps_t now)
 {
-    bool passed = sw_way_pass(sw, way);
-    if (watching && passed) watch_switch_passed(sw, (uint16_t)way->out, now);
+    bool passed = sw_cross_at_once(sw, crossing);
+    if (watching && passed) watch_switch_passed(sw, (uint16_t)crossing->out, now);
     return passed;
 }
 
-static inline bool hooked_queue(struct sw *sw, const struct sw_way *way, pkt_t id, bool any, ps_t now, struct sw_io *io)
+static inline bool hooked_queue(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, bool simple, ps_t now,
+                                struct sw_io *io)
 {
-    bool queued = sw_way_queue_by(sw, way, id, any, now, io);
+    bool queued = sw_cross_queue(sw, crossing, id, simple, now, io);
     if (watching && queued)
-        watch_switch_queued(sw, (uint16_t)way->out, now);
+        watch_switch_queued(sw, (uint16_t)crossing->out, now);
     else if (watching)
         watch_switch_dropped(sw);
     return queued;
 }
 
-#define sw_way_find_by(sw, in, id, balanced, now_, io, way) hooked_find(sw, in, id, balanced, now_, io, way)
-#define sw_way_find(sw, in, id, io, way) hooked_find(sw, in, id, false, now, io, way)
-#define sw_way_find_any(sw, in, id, now_, io, way) hooked_find(sw, in, id, true, now_, io, way)
-#define sw_way_pass(sw, way) hooked_pass(sw, way, now)
-#define sw_way_queue_by(sw, way, id, any, now_, io) hooked_queue(sw, way, id, any, now_, io)
+#define sw_cross_find(sw, in, id, simple, now_, io, crossing) hooked_find(sw, in, id, simple, now_, io, crossing)
+#define sw_cross_at_once(sw, crossing) hooked_pass(sw, crossing, now)
+#define sw_cross_queue(sw, crossing, id, simple, now_, io) hooked_queue(sw, crossing, id, simple, now_, io)
 
 #endif

@@ -14,8 +14,10 @@
 
 #define FRAME_HEADERS_MAX 128u
 
-pkt_t __real_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
-pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+typedef pkt_t sends(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io);
+sends __real_sw_tx, __wrap_sw_tx, __real_sw_tx_simple, __wrap_sw_tx_simple;
+uint16_t __real_sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
+uint16_t __wrap_sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io);
 void __real_sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now,
                      struct sw_io *io);
 void __wrap_sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now,
@@ -466,10 +468,10 @@ void watch_switch_passed(const struct sw *sw, uint16_t out, ps_t now)
     line_send(watch, s->first_port + out, c->pkt, c->id, now);
 }
 
-pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+static pkt_t watch_switch_sends(sends *send, struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
 {
     struct watch *watch = watching;
-    if (!watch) return __real_sw_tx(sw, port, now, io);
+    if (!watch) return send(sw, port, now, io);
 
     uint32_t index = watch_find_switch(watch, sw);
     struct switch_watch *s = &watch->sw[index];
@@ -485,7 +487,7 @@ pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     uint8_t tos_of[8];
     for (int q = 0; q < 8; q++)
         tos_of[q] = front[q] == PKT_NONE ? 0 : io->pool->hot[front[q]].tos;
-    pkt_t id = __real_sw_tx(sw, port, now, io);
+    pkt_t id = send(sw, port, now, io);
     if (id == PKT_NONE) {
         HOLDS(!idle, "a free port sends what it may", "switch %u port %u: queues %x wait at %lu ps", index, port, idle,
               (unsigned long)now);
@@ -510,6 +512,27 @@ pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     watch->packet[id].where = IN_HANDS;
     line_send(watch, s->first_port + port, pkt, id, now);
     return id;
+}
+
+pkt_t __wrap_sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    return watch_switch_sends(__real_sw_tx, sw, port, now, io);
+}
+
+pkt_t __wrap_sw_tx_simple(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
+{
+    return watch_switch_sends(__real_sw_tx_simple, sw, port, now, io);
+}
+
+uint16_t __wrap_sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
+{
+    if (watching) watch_switch_before(sw, in, id, now, io);
+    uint16_t out = __real_sw_rx(sw, in, id, now, io);
+    if (watching && out != SW_DROPPED)
+        watch_switch_queued(sw, out, now);
+    else if (watching)
+        watch_switch_dropped(sw);
+    return out;
 }
 
 void __wrap_sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io)

@@ -137,7 +137,7 @@ uint16_t lab_rx(struct lab *lab, uint16_t in, uint32_t dst, uint8_t tc, uint16_t
 pkt_t lab_tx_id(struct lab *lab, uint16_t port)
 {
     lab_clear(lab);
-    return sw_tx_any(lab->sw, port, lab->now, &lab->io);
+    return sw_tx(lab->sw, port, lab->now, &lab->io);
 }
 
 int lab_tx(struct lab *lab, uint16_t port)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Odd ways of a packet, kept out of the way of all others: flooding, and a class that is raised.  Callers that have
- * neither never come here.
- *
  * Flooding: a bridge that has forgotten the port of an address sends the frame to all ports (IEEE 802.1Q-2018, 8.8).
  * It happens to a host that is dead: its MAC entry ages out before its ARP entry does.  Copies that are not for whom
  * they reach are dropped there, because the MAC address is not theirs: PKT_STRAY says so (adapters count them as of no
@@ -10,12 +7,8 @@
  * Here each is charged, and so that this takes no headroom that was meant for others, only one copy may enter
  * headroom: the one that reaches whom it is for, or, where that port is down, the one that will wait longest, which
  * would keep the chip's charge. The others are made while the group stays below its threshold.
- *
- * Raising: a packet that came from above and goes up again has bounced; on up-down paths nothing does.  Every cyclic
- * dependency of buffers has such a turn in it, so if the class changes there no cycle closes within one.  The group
- * it came in by is that of the old class, which the peer was told to pause by; the queue is that of the new one.
  */
-#include "switch/hot.h"
+#include "switch/crossing.h"
 
 bool sw_floods(const struct sw *sw, const struct pkt *pkt)
 {
@@ -25,40 +18,42 @@ bool sw_floods(const struct sw *sw, const struct pkt *pkt)
 }
 
 /* One copy to one port. */
-static void flood_to(struct sw *sw, struct sw_way *way, uint32_t out, bool first, pkt_t id, ps_t now, struct sw_io *io)
+static void flood_to(struct sw *sw, struct sw_crossing *crossing, uint32_t out, bool first, pkt_t id, ps_t now,
+                     struct sw_io *io)
 {
     struct sw_port *to = &sw->port[out];
-    uint32_t held = way->pg->held + way->cells, reserved = way->from->pg[way->pg_index].reserved;
-    bool quiet = held <= reserved || mmu_below(sw, &way->from->pg[way->pg_index], held - reserved, way->cells);
+    uint32_t held = crossing->pg->held + crossing->cells, reserved = crossing->from->pg[crossing->pg_index].reserved;
+    bool quiet =
+        held <= reserved || mmu_below(sw, &crossing->from->pg[crossing->pg_index], held - reserved, crossing->cells);
 
-    if (!first && (way->pg->headroom || !quiet)) {
-        sw_drop(sw, way->in, way->pg_index, SW_DROP_flood, id, io);
+    if (!first && (crossing->pg->headroom || !quiet)) {
+        sw_drop(sw, crossing->in, crossing->pg_index, SW_DROP_flood, id, io);
         return;
     }
-    way->to = to;
-    way->onto = to->profile;
-    way->out = out;
-    way->queue_index = to->profile->queue_of[io->pool->hot[id].tc];
-    way->pkt = &io->pool->hot[id];
-    sw_way_queue_any(sw, way, id, now, io);
+    crossing->to = to;
+    crossing->onto = to->profile;
+    crossing->out = out;
+    crossing->queue_index = to->profile->queue_of[io->pool->hot[id].tc];
+    crossing->pkt = &io->pool->hot[id];
+    sw_cross_queue(sw, crossing, id, false, now, io);
 }
 
-static bool flood_takes(const struct sw *sw, const struct sw_way *way, uint32_t port)
+static bool flood_takes(const struct sw *sw, const struct sw_crossing *crossing, uint32_t port)
 {
-    return port != way->in && !(sw->port[port].refuse >> sw->port[port].profile->queue_of[way->pkt->tc] & 1);
+    return port != crossing->in && !(sw->port[port].refuse >> sw->port[port].profile->queue_of[crossing->pkt->tc] & 1);
 }
 
 /* The port that is served first: see above. */
-static uint32_t flood_first(const struct sw *sw, const struct sw_way *way)
+static uint32_t flood_first(const struct sw *sw, const struct sw_crossing *crossing)
 {
     const struct sw_routes *routes = sw->routes;
-    uint32_t right = routes->wired_port ? routes->wired_port[way->pkt->dst_node] : SW_NO_PORT, slowest = 0;
+    uint32_t right = routes->wired_port ? routes->wired_port[crossing->pkt->dst_node] : SW_NO_PORT, slowest = 0;
     uint64_t most = 0;
 
-    if (right < sw->ports && flood_takes(sw, way, right)) return right;
+    if (right < sw->ports && flood_takes(sw, crossing, right)) return right;
     for (uint32_t port = 0; port < sw->ports; port++) {
-        if (!flood_takes(sw, way, port)) continue;
-        uint32_t queue = sw->port[port].profile->queue_of[way->pkt->tc];
+        if (!flood_takes(sw, crossing, port)) continue;
+        uint32_t queue = sw->port[port].profile->queue_of[crossing->pkt->tc];
         uint64_t waits = sw_queue_at(sw, port, queue)->bytes + 1;
         if (sw->port[port].paused >> queue & 1) waits += UINT64_C(1) << 62;
         if (waits <= most) continue;
@@ -69,22 +64,22 @@ static uint32_t flood_first(const struct sw *sw, const struct sw_way *way)
 }
 
 /* To every port but the one it came by; answers how many copies there are. */
-static uint32_t flood_all(struct sw *sw, struct sw_way *way, pkt_t id, ps_t now, struct sw_io *io)
+static uint32_t flood_all(struct sw *sw, struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io)
 {
     const struct sw_routes *routes = sw->routes;
-    struct pkt whole = *way->pkt, stray = whole;
-    uint32_t copies = 0, first = flood_first(sw, way);
+    struct pkt whole = *crossing->pkt, stray = whole;
+    uint32_t copies = 0, first = flood_first(sw, crossing);
 
     whole.ttl = (uint8_t)(whole.ttl - (whole.net >= PKT_NET_IPV4));
     stray.flags |= PKT_STRAY;
     stray.dest_qp = 0xffffff; /* whose it is means nothing where it comes */
     for (uint32_t i = 0; i < sw->ports; i++) {
         uint32_t port = first + i < sw->ports ? first + i : first + i - sw->ports;
-        if (!flood_takes(sw, way, port)) continue;
+        if (!flood_takes(sw, crossing, port)) continue;
         pkt_t copy = copies ? pktpool_get(io->pool) : id;
         CHECK(copy != PKT_NONE);
         io->pool->hot[copy] = routes->wired_port && port == routes->wired_port[whole.dst_node] ? whole : stray;
-        flood_to(sw, way, port, copies == 0, copy, now, io);
+        flood_to(sw, crossing, port, copies == 0, copy, now, io);
         copies++;
     }
     return copies;
@@ -107,23 +102,9 @@ uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *
     if (pkt->flags & PKT_STRAY) why = SW_DROP_not_mine;
     if (sw->config->drop_unknown && from->pg[pg_index].lossless) why = SW_DROP_unknown;
     if (pkt->frame_bytes > from->mtu_bytes) why = SW_DROP_mtu;
-    struct sw_way way = {
+    struct sw_crossing crossing = {
         pkt, from, NULL, NULL, pg, in, 0, pg_index, 0, pkt->frame_bytes, sw_cells(sw, pkt->frame_bytes)};
-    uint32_t copies = why == SW_DROPS ? flood_all(sw, &way, id, now, io) : 0;
+    uint32_t copies = why == SW_DROPS ? flood_all(sw, &crossing, id, now, io) : 0;
     if (copies == 0) sw_drop(sw, in, pg_index, why == SW_DROPS ? SW_DROP_no_route : why, id, io);
     return copies;
-}
-
-bool sw_way_raise(struct sw *sw, struct sw_way *way, pkt_t id, struct sw_io *io)
-{
-    const struct sw_raise *raise = sw->config->raise;
-
-    if (raise == NULL || !raise->above[way->in] || !raise->above[way->out]) return false;
-    uint8_t dscp = raise->dscp[way->pkt->tos >> 2];
-    way->pkt->tos = (uint8_t)(dscp << 2 | (way->pkt->tos & PKT_ECN_MASK));
-    uint32_t tc = way->from->dscp_to_tc[dscp], queue = way->onto->queue_of[tc];
-    way->queue_index = queue;
-    if (!(way->to->refuse >> queue & 1)) return false;
-    sw_drop(sw, way->out, queue, way->to->down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
-    return true;
 }
