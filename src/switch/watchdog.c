@@ -5,8 +5,9 @@
  *
  * A port is polled only while one of its priorities is paused or a storm is on; otherwise it costs nothing.  A
  * queue is stuck while it is paused without a break and holds packets (a paused queue sends none, so "no packet left"
- * needs no counter).  A port may have queues that it does not look at: the pause of such a peer is obeyed for good.  The first poll that finds it so starts the clock; when the clock reaches detect_ps the watchdog
- * acts, at most one poll later than the longest wait a user would name: poll + detect.
+ * needs no counter).  The first poll that finds it so starts the clock; when the clock reaches detect_ps the watchdog
+ * acts, at most one poll later than the longest wait a user would name: poll + detect.  A port may have queues that it
+ * does not look at: the pauses of such a peer are obeyed for good.
  *
  * Acting is either dropping (what is queued, and what arrives) or forwarding against the pause.  The storm is over when
  * the queue is not paused and no XOFF came for restore_ps.  This is how SONiC's detector works, without

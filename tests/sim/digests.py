@@ -98,10 +98,13 @@ def build(root, compiler, level, out):
     flags = ["-std=gnu17", level, "-D_GNU_SOURCE", "-fno-strict-aliasing", "-DROCELAB_ISAL=0", '-DROCELAB_VERSION="0"',
              f"-I{root}/src"]
     calls = []
-    for room in ROOMS + ("drive",):
-        (out / room).mkdir(parents=True)
-        sources = sorted((root / "src" / room).glob("*.c")) or [root / "tests/sim/drive.c"]
-        calls.append(subprocess.Popen([compiler, *flags, "-c", *map(str, sources)], cwd=out / room))
+    folders = {folder: sorted(folder.glob("*.c")) for room in ROOMS for folder in (root / "src" / room).glob("**/")}
+    folders[root / "drive"] = [root / "tests/sim/drive.c"]
+    for folder, sources in folders.items():
+        into = out / "+".join(folder.relative_to(root).parts)
+        into.mkdir(parents=True)
+        if sources:
+            calls.append(subprocess.Popen([compiler, *flags, "-c", *map(str, sources)], cwd=into))
     if any([call.wait() for call in calls]):
         sys.exit(f"{compiler} {level} does not build")
     drive = out / "drive" / "drive"
