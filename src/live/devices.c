@@ -30,8 +30,8 @@
 #include "base/bytes.h"
 #include "live/environment.h"
 #include "live/live_int.h"
-#include "live/system.h"
 #include "packet/codec.h"
+#include "wire/system.h"
 
 #define RATE_DEFAULT_BPS 100000000000ULL
 #define DEVICES_MAX 64u

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/units.h"
 #include "nic/nic.h"
@@ -206,21 +205,6 @@ bool live_environment_verbose(void)
     const char *verbose = getenv("ROCELAB_VERBOSE");
 
     return verbose && strcmp(verbose, "on") == 0;
-}
-
-bool live_environment_seeded(void)
-{
-    const char *seed = getenv("ROCELAB_SEED");
-
-    return seed && seed[0];
-}
-
-uint32_t live_environment_draw(uint32_t below)
-{
-    uint64_t number;
-
-    if (live_environment_seeded() || getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return 0;
-    return (uint32_t)(number % below);
 }
 
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes)

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/wire.h"
 #include "nic/cc/cc.h"
+#include "wire/wire.h"
 
 #define LIVE_SHARDS_MAX 8u
 
@@ -44,11 +44,6 @@ bool live_environment_frames(void);
 
 /* Whether ROCELAB_VERBOSE is on: for those who have no opened device to ask. */
 bool live_environment_verbose(void);
-
-/* Whether ROCELAB_SEED is set: then numbers that others could guess count from their beginning, the same each time. */
-bool live_environment_seeded(void);
-/* A number below `below` that nobody can guess; 0 where ROCELAB_SEED is set. */
-uint32_t live_environment_draw(uint32_t below);
 
 struct live_variable {
     const char *name, *fallback, *help;

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "live/wire.h"
 #include "nic/nic.h"
+#include "wire/wire.h"
 
 /* librdmacm.so.1 calls these in libibverbs.so.1. */
 #pragma GCC visibility push(default)

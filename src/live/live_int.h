@@ -27,11 +27,11 @@
 #include "base/time.h"
 #include "live/environment.h"
 #include "live/live.h"
-#include "live/registry.h"
-#include "live/wire.h"
 #include "nic/nic.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
+#include "wire/registry.h"
+#include "wire/wire.h"
 
 #define LIVE_QPS (1u << REGISTRY_QPN_BITS)
 #define LIVE_MRS (1u << 16)

@@ -22,6 +22,7 @@
 
 #include "base/check.h"
 #include "live/live_int.h"
+#include "wire/draw.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -212,8 +213,8 @@ static int key_take(struct live *live, uint32_t *ret_key)
         live->key = calloc(LIVE_MRS, sizeof *live->key);
         if (live->key == NULL) return -ENOMEM;
         live->keys = LIVE_MRS;
-        live->key_next = live_environment_draw(LIVE_MRS - 1);
-        live->key_salt = (uint8_t)live_environment_draw(256);
+        live->key_next = draw_below(LIVE_MRS - 1);
+        live->key_salt = (uint8_t)draw_below(256);
     }
     for (uint32_t i = 0; i < LIVE_MRS; i++) {
         uint32_t at = 1 + (live->key_next + i) % (LIVE_MRS - 1);

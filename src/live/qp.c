@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "live/live_int.h"
+#include "wire/draw.h"
 
 #define PACKETS_MAX 128u        /* of a window: small packets take more of a buffer than their bytes */
 #define MEMORY_BYTES (1u << 20) /* the window through memory: half a ring */
@@ -184,7 +185,7 @@ static void count_user(const struct cq_part *part, int by)
  * has been free longest. */
 static uint32_t number_fresh(struct live *live)
 {
-    if (live->qpns_given == 0) live->qpn_first = live_environment_draw(LIVE_QPS);
+    if (live->qpns_given == 0) live->qpn_first = draw_below(LIVE_QPS);
     if (live->qpns_given == LIVE_QPS) return 0;
     uint32_t index = (live->qpn_first + live->qpns_given++) % LIVE_QPS;
     return registry_slot(live->registry) << REGISTRY_QPN_BITS | index;

@@ -41,7 +41,7 @@
 #define STEPS 40u
 #define CHANGES 4000u
 
-/* A record's fields, by their place (wire_shm.c). */
+/* A record's fields, by their place (shm.c). */
 enum { AT_BYTES = 0, AT_FLOW = 4, AT_SRC = 8, AT_DST = 24, AT_SPORT = 40, AT_NET = 42, AT_UNCHECKED = 48, RECORD = 64 };
 
 struct attack {

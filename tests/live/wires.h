@@ -20,11 +20,11 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "live/registry.h"
-#include "live/wire.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
 #include "packet/opcode.h"
+#include "wire/registry.h"
+#include "wire/wire.h"
 
 static inline struct pkt_addr test_addr(const char *text)
 {

@@ -22,8 +22,9 @@ MAY_INCLUDE = {
     "config": {"fabric", "base"},
     "capture": {"packet", "base"},
     "sim": {"nic", "switch", "workload", "fabric", "packet", "base"},
-    "live": {"nic", "packet", "base"},
-    "verbs": {"live", "nic", "packet", "base"},
+    "wire": {"packet", "base"},
+    "live": {"wire", "nic", "packet", "base"},
+    "verbs": {"live", "wire", "nic", "packet", "base"},
     "report": {"sim", "capture", "fabric", "packet", "base"},
     "study": {"sim", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
@@ -168,7 +169,7 @@ def rule_banned_calls(root):
 def rule_own_sockets(root):
     """A library preloaded for the program's sockets gets none of the adapter's."""
     for path in c_files(root, "src"):
-        if room(root, path) in {"live", "verbs"}:
+        if room(root, path) in {"wire", "live", "verbs"}:
             for number, call in calls(path, ["socket"]):
                 yield f"{name(root, path)}:{number}: {call}() may be somebody else's: use system_socket"
 

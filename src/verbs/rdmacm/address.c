@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/system.h"
 #include "packet/codec.h"
 #include "verbs/rdmacm/rdmacm_int.h"
+#include "wire/system.h"
 
 #define PORT_FIRST 32768u
 #define PORTS 28232u /* up to 60999, as the kernel's ephemeral ports */

@@ -30,9 +30,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "live/system.h"
 #include "verbs/ibverbs/verbs_int.h"
 #include "verbs/rdmacm/rdmacm_int.h"
+#include "wire/system.h"
 
 #define LINGER_NS 1000000000ULL
 #define BURST 8u

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 
 #include "live/live.h"
-#include "live/registry.h"
 #include "packet/pkt.h"
 #include "verbs/rdmacm/cm_engine.h"
+#include "wire/registry.h"
 
 /* The tree is compiled with hidden visibility: what rdma-core declares is what we export. */
 #pragma GCC visibility push(default)

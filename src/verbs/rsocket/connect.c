@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/system.h"
 #include "verbs/rsocket/rsocket_int.h"
+#include "wire/system.h"
 
 #define CLOSE_MS 10000 /* how long closing waits for what was sent */
 

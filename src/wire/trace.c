@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/wire_priv.h"
 #include "packet/codec.h"
 #include "packet/opcode.h"
+#include "wire/wire_int.h"
 
 struct trace_wire {
     struct wrap wrap;

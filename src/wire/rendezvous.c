@@ -23,9 +23,9 @@
  *
  * What it does not do: look at what is in the memory (registry.c).
  */
-#include "live/rendezvous.h"
-#include "live/names.h"
-#include "live/system.h"
+#include "wire/rendezvous.h"
+#include "wire/names.h"
+#include "wire/system.h"
 
 #include <dirent.h>
 #include <errno.h>

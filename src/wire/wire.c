@@ -3,7 +3,7 @@
  * What all wires have in common: the choice of a flow's source port, words for failures, addresses as sockets and
  * frames want them, and what every wire that wraps a wire does alike.
  */
-#include "live/wire.h"
+#include "wire/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "live/wire_priv.h"
 #include "packet/icrc.h"
+#include "wire/wire_int.h"
 
 #define ROCE_PORT 4791u
 #define TTL_DEFAULT 64u

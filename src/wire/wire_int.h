@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the wires, not seen outside them. */
-#ifndef ROCELAB_LIVE_WIRE_PRIV_H
-#define ROCELAB_LIVE_WIRE_PRIV_H
+#ifndef ROCELAB_WIRE_WIRE_INT_H
+#define ROCELAB_WIRE_WIRE_INT_H
 
 #include <sys/socket.h>
 
-#include "live/wire.h"
+#include "wire/wire.h"
 
 #define WIRE_SOURCE_PORTS_DEFAULT 16u
 

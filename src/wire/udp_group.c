@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "live/registry.h"
-#include "live/wire_udp.h"
+#include "wire/registry.h"
+#include "wire/udp_int.h"
 
 #define PROBE_SLOT (REGISTRY_SLOTS + 1u)
 #define PROBE_SPARE 4u /* indices past the members that are asked too */

@@ -37,12 +37,12 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "live/neighbour.h"
-#include "live/registry.h"
-#include "live/system.h"
-#include "live/wire_priv.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
+#include "wire/neighbour.h"
+#include "wire/registry.h"
+#include "wire/system.h"
+#include "wire/wire_int.h"
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5

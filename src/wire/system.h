@@ -6,8 +6,8 @@
  * are made of ours.  A socket that was made by the kernel itself is none that such a library knows, so it leaves all
  * calls on it to libc.
  */
-#ifndef ROCELAB_LIVE_SYSTEM_H
-#define ROCELAB_LIVE_SYSTEM_H
+#ifndef ROCELAB_WIRE_SYSTEM_H
+#define ROCELAB_WIRE_SYSTEM_H
 
 #include <sys/syscall.h>
 #include <unistd.h>

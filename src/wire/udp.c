@@ -3,7 +3,7 @@
  * The udp wire: RoCEv2 through plain sockets, without privilege.
  *
  * Receiving: one socket for each local address, bound to address:4791, shared with other processes
- * (wire_udp_group.c).  UDP_GRO hands a row of equal packets of one flow over as one datagram of up to 64 KB; IP_RECVTOS
+ * (udp_group.c).  UDP_GRO hands a row of equal packets of one flow over as one datagram of up to 64 KB; IP_RECVTOS
  * tells ECN; SO_RXQ_OVFL counts what found no room.
  *
  * Sending: a pool of source ports, each a socket of either family, bound to the port alone; the source
@@ -32,9 +32,9 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "live/registry.h"
-#include "live/system.h"
-#include "live/wire_udp.h"
+#include "wire/registry.h"
+#include "wire/system.h"
+#include "wire/udp_int.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103

@@ -14,7 +14,7 @@
  *
  * Order of a reuseport group (Linux net/core/sock_reuseport.c): a socket that is bound goes to the end, the last
  * one takes the place of one that is closed.  The mirror does the same.  When several die at once the order in which
- * the kernel closed them is not known; the wires find out (wire_udp.c), until then packets are forwarded.
+ * the kernel closed them is not known; the wires find out (udp.c), until then packets are forwarded.
  *
  * Sockets between processes are abstract, which any user of the namespace can find and write to.  Their names are given
  * by the kernel, so nobody can take one before us; a filter drops in the sender's own call what does not begin with
@@ -24,7 +24,7 @@
  * What it does not do: processes of different users share no address (the kernel does not let them join one
  * reuseport group either).
  */
-#include "live/registry.h"
+#include "wire/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,11 +44,11 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "live/environment.h"
-#include "live/rendezvous.h"
-#include "live/system.h"
-#include "live/wire.h"
 #include "packet/codec.h"
+#include "wire/draw.h"
+#include "wire/rendezvous.h"
+#include "wire/system.h"
+#include "wire/wire.h"
 
 #define MAGIC 0x726f6365u
 #define LAYOUT 6u /* of struct shared: program versions that differ in it do not share */
@@ -131,7 +131,7 @@ static int memory_map(struct registry *registry, char *why, size_t why_bytes)
         memset(at, 0, sizeof(struct shared));
         registry->shared->nonce = nonce;
         /* QPNs that cannot be guessed, but for who wants the same ones each time */
-        registry->shared->last_slot = live_environment_draw(REGISTRY_SLOTS);
+        registry->shared->last_slot = draw_below(REGISTRY_SLOTS);
         registry->shared->magic = MAGIC;
     }
     return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The udp wire's own: sockets in wire_udp.c, who gets which packet in wire_udp_group.c. */
-#ifndef ROCELAB_LIVE_WIRE_UDP_H
-#define ROCELAB_LIVE_WIRE_UDP_H
+/* The udp wire's own: sockets in udp.c, who gets which packet in udp_group.c. */
+#ifndef ROCELAB_WIRE_UDP_INT_H
+#define ROCELAB_WIRE_UDP_INT_H
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "live/wire_priv.h"
+#include "wire/wire_int.h"
 
 #define UDP_ADDRESSES_MAX 64u
 #define UDP_BUFFERS 8u

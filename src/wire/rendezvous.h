@@ -2,8 +2,8 @@
 /*
  * How the processes of one user in one network namespace find the memory that they share.
  */
-#ifndef ROCELAB_LIVE_RENDEZVOUS_H
-#define ROCELAB_LIVE_RENDEZVOUS_H
+#ifndef ROCELAB_WIRE_RENDEZVOUS_H
+#define ROCELAB_WIRE_RENDEZVOUS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
  * seconds.  Multicast addresses map to their well-known MACs (RFC 1112, RFC 2464); a link-local GID of RoCEv1 that was
  * made from a MAC (modified EUI-64) holds it, the others are looked up as IP addresses.
  */
-#include "live/neighbour.h"
+#include "wire/neighbour.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "live/system.h"
-#include "live/wire_priv.h"
+#include "wire/system.h"
+#include "wire/wire_int.h"
 
 #define KEEP_NS 5000000000u
 #define AGAIN_NS 500000u    /* between two looks at the kernel's table */

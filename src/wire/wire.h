@@ -14,8 +14,8 @@
  *
  * Wires that wrap a wire (fault, pcap, trace) have the same face.
  */
-#ifndef ROCELAB_LIVE_WIRE_H
-#define ROCELAB_LIVE_WIRE_H
+#ifndef ROCELAB_WIRE_WIRE_H
+#define ROCELAB_WIRE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "live/wire_priv.h"
+#include "wire/wire_int.h"
 
 #define SOCKETS_EVERY 8u /* looks at the rings for one at the sockets, while rings are busier */
 

@@ -2,8 +2,8 @@
 /*
  * Which MAC address a packet to an IP address goes to: the kernel's routes and neighbour table, asked over netlink.
  */
-#ifndef ROCELAB_LIVE_NEIGHBOUR_H
-#define ROCELAB_LIVE_NEIGHBOUR_H
+#ifndef ROCELAB_WIRE_NEIGHBOUR_H
+#define ROCELAB_WIRE_NEIGHBOUR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -39,8 +39,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "live/registry.h"
-#include "live/wire_priv.h"
+#include "wire/registry.h"
+#include "wire/wire_int.h"
 
 #define RING_BYTES (2u << 20) /* a few bursts of 64 packets; larger falls out of the cache */
 #define RING_MAGIC 0x72696e67u

@@ -24,10 +24,10 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "live/wire_priv.h"
 #include "packet/capfile/capfile.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
+#include "wire/wire_int.h"
 
 #define LINKTYPE_ETHERNET 1
 #define FRAME_MAX (CODEC_OUTER_MAX + WIRE_PACKET_MAX)

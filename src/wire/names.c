@@ -10,8 +10,8 @@
  *
  * Kernels before 5.3, and those built without unix_diag, do not tell.
  */
-#include "live/names.h"
-#include "live/system.h"
+#include "wire/names.h"
+#include "wire/system.h"
 
 #include <dirent.h>
 #include <errno.h>

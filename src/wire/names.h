@@ -2,8 +2,8 @@
 /*
  * Whose are abstract sockets?  The kernel tells without a connection (unix_diag), so also of those that take none.
  */
-#ifndef ROCELAB_LIVE_NAMES_H
-#define ROCELAB_LIVE_NAMES_H
+#ifndef ROCELAB_WIRE_NAMES_H
+#define ROCELAB_WIRE_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -22,7 +22,7 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "live/wire_priv.h"
+#include "wire/wire_int.h"
 
 #define STORE 512u
 #define REORDER_BY 3u

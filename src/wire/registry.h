@@ -10,8 +10,8 @@
  *
  * Also here: which process listens for which CM service, and who answers for QP1 of an address.
  */
-#ifndef ROCELAB_LIVE_REGISTRY_H
-#define ROCELAB_LIVE_REGISTRY_H
+#ifndef ROCELAB_WIRE_REGISTRY_H
+#define ROCELAB_WIRE_REGISTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
