@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "cli/cli.h"
@@ -39,6 +38,7 @@ static const struct cli_option options[] = {
 struct settings {
     struct sweep sweep;
     struct sweep_view view;
+    const char *out; /* NULL: nothing is kept */
     struct study_error error;
 };
 
@@ -56,7 +56,7 @@ static bool set_option(void *into, int id, const char *argument)
     case SWEEP_OPTION_SHOW:
         return sweep_show(&settings->view, argument);
     case SWEEP_OPTION_OUT:
-        sweep->out = argument;
+        settings->out = argument;
         return true;
     case SWEEP_OPTION_JOBS:
         if (!cli_number("jobs", argument, &sweep->jobs)) return false;
@@ -134,25 +134,15 @@ static char *read_all(const char *path)
     return text;
 }
 
-static bool make_folders(const char *out)
+static bool write_file(const struct settings *settings, const char *name, bool json)
 {
-    char points[4096];
-
-    if (snprintf(points, sizeof points, "%s/points", out) >= (int)sizeof points) {
-        cli_error("--out: the name is too long");
-        return false;
-    }
-    return cli_folder("out", out) && cli_folder("out", points);
-}
-
-static bool write_file(const struct sweep *sweep, const char *name, bool json)
-{
+    const struct sweep *sweep = &settings->sweep;
     char path[4096];
     FILE *file = NULL;
 
-    if (snprintf(path, sizeof path, "%s/%s", sweep->out, name) < (int)sizeof path) file = fopen(path, "w");
+    if (snprintf(path, sizeof path, "%s/%s", settings->out, name) < (int)sizeof path) file = fopen(path, "w");
     if (file == NULL) {
-        cli_error("%s/%s: %s", sweep->out, name, strerror(errno));
+        cli_error("%s/%s: %s", settings->out, name, strerror(errno));
         return false;
     }
     bool good = true;
@@ -162,22 +152,36 @@ static bool write_file(const struct sweep *sweep, const char *name, bool json)
         sweep_csv(sweep, file);
     if (ferror(file)) good = false;
     if (fclose(file) != 0) good = false;
-    if (!good) cli_error("%s/%s: not all of it could be written", sweep->out, name);
+    if (!good) cli_error("%s/%s: not all of it could be written", settings->out, name);
     return good;
 }
 
-static int report(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
+static int report(const struct settings *settings, FILE *out)
 {
+    const struct sweep *sweep = &settings->sweep;
+    const struct sweep_view *view = &settings->view;
     int status = CLI_DONE;
 
     for (uint32_t i = 0; i < sweep->points; i++)
         if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
-    if (sweep->out && (!write_file(sweep, "sweep.csv", false) || !write_file(sweep, "sweep.json", true)))
+    if (settings->out && (!write_file(settings, "sweep.csv", false) || !write_file(settings, "sweep.json", true)))
         status = CLI_WRONG;
     if (view->json && !sweep_json(sweep, out)) status = CLI_WRONG;
     if (view->csv) sweep_csv(sweep, out);
     if (!view->json && !view->csv) sweep_print(sweep, view, out);
     return status;
+}
+
+static void say_stopped(const struct settings *settings)
+{
+    const struct sweep *sweep = &settings->sweep;
+
+    if (settings->out)
+        cli_error("interrupted: %u of %u points are done and kept in %s; the same command goes on from there",
+                  sweep->done.done, sweep->points, settings->out);
+    else
+        cli_error("interrupted: %u of %u points were done; with --out they would have been kept", sweep->done.done,
+                  sweep->points);
 }
 
 static int run(struct settings *settings, FILE *out)
@@ -193,17 +197,16 @@ static int run(struct settings *settings, FILE *out)
     sweep->points = (uint32_t)points;
     sweep->text = read_all(sweep->path);
     if (strcmp(sweep->path, "-") == 0) sweep->path = "<stdin>";
-    sweep->row = calloc(sweep->points, sizeof *sweep->row);
-    if (sweep->row == NULL) cli_error("not enough memory");
-    if (sweep->text && sweep->row && sweep_check(sweep) && (sweep->out == NULL || make_folders(sweep->out))) {
-        if (sweep->out) sweep->program_hash = sweep_program_hash();
+    if (sweep->text && sweep_check(sweep) &&
+        (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
         cli_catch_stop(1);
-        if (sweep_run(sweep)) status = report(sweep, &settings->view, out);
+        if (sweep_run(sweep))
+            status = report(settings, out);
+        else if (cli_stopped)
+            say_stopped(settings);
     }
     cli_study_error(&settings->error);
-    for (uint32_t i = 0; sweep->row && i < sweep->points; i++)
-        sweep_row_release(&sweep->row[i]);
-    free(sweep->row);
+    sweep_release(sweep);
     free(sweep->text);
     return status;
 }
@@ -219,8 +222,6 @@ int verb_sweep(int argc, char **argv, FILE *out)
     arena_init(&sweep->grid.arena, 0);
     answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
     if (answer == CLI_GO) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        if (sweep->jobs == 0) sweep->jobs = processors > 0 ? (uint32_t)processors : 1;
         settings.view.json = common.json;
         sweep->quiet = common.quiet;
         answer = CLI_WRONG;

@@ -2,7 +2,7 @@
 /*
  * The table of a sweep: as text, CSV and JSON.
  *
- * Text shows the columns chosen; CSV and JSON have all of them, with the keys of sweep_columns.def and whole numbers or
+ * Text shows the columns chosen; CSV and JSON have all of them, with the keys of measures.def and whole numbers or
  * exact fractions.  A point without values has its sentence under the table, because it does not fit into it.
  */
 #include <inttypes.h>
@@ -26,10 +26,10 @@ static const struct {
     enum kind kind;
     bool shown;
     const char *help;
-} columns[SWEEP_COLUMNS] = {
-#define COLUMN(id, name, key, kind, shown, help) {name, key, kind, shown, help},
-#include "study/sweep_columns.def"
-#undef COLUMN
+} columns[MEASURES] = {
+#define MEASURE(id, name, key, kind, shown, help) {name, key, kind, shown, help},
+#include "study/measures.def"
+#undef MEASURE
 };
 
 static const char *const states[] = {
@@ -42,7 +42,7 @@ void sweep_list_columns(FILE *out)
     const struct text_style style = cli_style();
 
     text_wrap(out, &style, 0, 2, "Columns (* where --show does not say; those that are empty are left out):");
-    for (int i = 0; i < SWEEP_COLUMNS; i++) {
+    for (int i = 0; i < MEASURES; i++) {
         int width = fprintf(out, "  %c %-10s ", columns[i].shown ? '*' : ' ', columns[i].name);
         text_wrap(out, &style, (unsigned)width, (unsigned)width, columns[i].help);
     }
@@ -60,10 +60,10 @@ static bool show_one(struct sweep_view *view, const char *word)
         return false;
     }
     nearest_init(&nearest, word);
-    for (int i = 0; i < SWEEP_COLUMNS; i++) {
+    for (int i = 0; i < MEASURES; i++) {
         nearest_try(&nearest, columns[i].name);
         if (strlen(columns[i].name) != length || strncmp(columns[i].name, word, length) != 0) continue;
-        if (colon && i != SWEEP_TIME && i != SWEEP_BUSBW) break;
+        if (colon && i != MEASURE_TIME && i != MEASURE_BUSBW) break;
         struct sweep_shown *shown = &view->shown[view->showns++];
         shown->column = (uint8_t)i;
         snprintf(shown->job, sizeof shown->job, "%s", colon ? colon + 1 : "");
@@ -90,28 +90,28 @@ bool sweep_show(struct sweep_view *view, const char *argument)
     }
 }
 
-const char *sweep_note(const struct sweep_row *row)
+const char *sweep_note(const struct row *row)
 {
     if (row->error) return "no values";
     if (row->state == SIM_STUCK || row->state == SIM_DEADLOCK) return states[row->state];
     return row->failed ? "failed" : "";
 }
 
-static uint64_t cell_value(const struct sweep_row *row, const struct sweep_shown *shown)
+static uint64_t cell_value(const struct row *row, const struct sweep_shown *shown)
 {
-    if (row->error) return SWEEP_NOTHING;
+    if (row->error) return MEASURE_NOTHING;
     if (shown->job[0] == '\0') return row->value[shown->column];
     for (uint32_t i = 0; i < row->jobs; i++) {
-        const struct sweep_job *job = &row->job[i];
+        const struct row_job *job = &row->job[i];
         if (strcmp(job->name, shown->job) != 0 || job->ended < job->runs) continue;
-        return shown->column == SWEEP_TIME ? job->time_ps : job->busbw_kBps;
+        return shown->column == MEASURE_TIME ? job->time_ps : job->busbw_kBps;
     }
-    return SWEEP_NOTHING;
+    return MEASURE_NOTHING;
 }
 
 static const char *cell_text(uint64_t value, enum kind kind, char buf[TEXT_COUNT])
 {
-    if (value == SWEEP_NOTHING) return "-";
+    if (value == MEASURE_NOTHING) return "-";
     switch (kind) {
     case TIME:
         return text_ps(value, buf);
@@ -142,7 +142,7 @@ static const char *title_of(const struct sweep_grid *grid, uint32_t axis)
 /* Where --show says nothing: the usual ones, and with several jobs the time of each. */
 static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view, struct sweep_shown *shown)
 {
-    const struct sweep_row *first = NULL;
+    const struct row *first = NULL;
     uint32_t count = 0;
 
     if (view->showns) {
@@ -151,10 +151,11 @@ static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view,
     }
     for (uint32_t i = 0; i < sweep->points && first == NULL; i++)
         if (sweep->row[i].error == NULL) first = &sweep->row[i];
-    for (int i = 0; i < SWEEP_COLUMNS; i++) {
+    for (int i = 0; i < MEASURES; i++) {
         if (columns[i].shown) shown[count++] = (struct sweep_shown){.column = (uint8_t)i};
-        for (uint32_t j = 0; i == SWEEP_TIME && first && first->jobs > 1 && first->jobs <= 4 && j < first->jobs; j++) {
-            shown[count] = (struct sweep_shown){.column = SWEEP_TIME};
+        for (uint32_t j = 0; i == MEASURE_TIME && first && first->jobs > 1 && first->jobs <= 4 && j < first->jobs;
+             j++) {
+            shown[count] = (struct sweep_shown){.column = MEASURE_TIME};
             snprintf(shown[count++].job, sizeof shown->job, "%s", first->job[j].name);
         }
     }
@@ -203,7 +204,7 @@ static const char *plain(const char *text, char buf[PLAIN])
 static void print_row(const struct sweep *sweep, uint32_t point, const struct sweep_shown *shown, uint32_t count,
                       struct sentences *sentences, struct table *table)
 {
-    const struct sweep_row *row = &sweep->row[point];
+    const struct row *row = &sweep->row[point];
     const char *cell[SWEEP_AXES + SWEEP_SHOWN + 1];
     char value[SWEEP_AXES][PLAIN], text[SWEEP_SHOWN][TEXT_COUNT], note[TEXT_COUNT];
     uint32_t axes = sweep->grid.axes, number = row->error ? number_of(sentences, row->error) : 0;
@@ -249,7 +250,7 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
 
 static void json_value(struct jout *jout, const char *key, uint64_t value, enum kind kind)
 {
-    if (value == SWEEP_NOTHING)
+    if (value == MEASURE_NOTHING)
         jout_null(jout, key);
     else if (kind == GBPS || kind == MILLI)
         jout_fixed(jout, key, value, kind == GBPS ? 6 : 3);
@@ -259,7 +260,7 @@ static void json_value(struct jout *jout, const char *key, uint64_t value, enum 
 
 static void json_row(struct jout *jout, const struct sweep *sweep, uint32_t point)
 {
-    const struct sweep_row *row = &sweep->row[point];
+    const struct row *row = &sweep->row[point];
 
     jout_open_line(jout, NULL, '{');
     jout_open(jout, "set", '[');
@@ -269,17 +270,17 @@ static void json_row(struct jout *jout, const struct sweep *sweep, uint32_t poin
     jout_text(jout, "error", row->error);
     jout_text(jout, "state", row->error ? NULL : states[row->state]);
     jout_u64(jout, "failed", row->failed);
-    for (int i = 0; i < SWEEP_COLUMNS; i++)
-        json_value(jout, columns[i].key, row->error ? SWEEP_NOTHING : row->value[i], columns[i].kind);
+    for (int i = 0; i < MEASURES; i++)
+        json_value(jout, columns[i].key, row->error ? MEASURE_NOTHING : row->value[i], columns[i].kind);
     jout_open(jout, "jobs", '[');
     for (uint32_t i = 0; i < row->jobs; i++) {
-        const struct sweep_job *job = &row->job[i];
+        const struct row_job *job = &row->job[i];
         jout_open(jout, NULL, '{');
         jout_text(jout, "name", job->name);
         jout_u64(jout, "runs", job->runs);
         jout_u64(jout, "ended", job->ended);
-        json_value(jout, "time_ps", job->ended ? job->time_ps : SWEEP_NOTHING, TIME);
-        json_value(jout, "busbw_GBps", job->ended ? job->busbw_kBps : SWEEP_NOTHING, GBPS);
+        json_value(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, TIME);
+        json_value(jout, "busbw_GBps", job->ended ? job->busbw_kBps : MEASURE_NOTHING, GBPS);
         jout_close(jout);
     }
     jout_close(jout);
@@ -330,7 +331,7 @@ static void csv_text(FILE *out, const char *text)
 static void csv_value(FILE *out, uint64_t value, enum kind kind)
 {
     fputc(',', out);
-    if (value == SWEEP_NOTHING) return;
+    if (value == MEASURE_NOTHING) return;
     if (kind == GBPS)
         fprintf(out, "%" PRIu64 ".%06" PRIu64, value / 1000000, value % 1000000);
     else if (kind == MILLI)
@@ -373,14 +374,14 @@ static struct names job_names(const struct sweep *sweep)
     return names;
 }
 
-static void csv_jobs(FILE *out, const struct sweep_row *row, const struct names *names)
+static void csv_jobs(FILE *out, const struct row *row, const struct names *names)
 {
     for (uint32_t n = 0; n < names->count; n++) {
-        const struct sweep_job *job = NULL;
+        const struct row_job *job = NULL;
         for (uint32_t j = 0; j < row->jobs && job == NULL; j++)
             if (strcmp(row->job[j].name, names->name[n]) == 0 && row->job[j].ended) job = &row->job[j];
-        csv_value(out, job ? job->time_ps : SWEEP_NOTHING, TIME);
-        csv_value(out, job ? job->busbw_kBps : SWEEP_NOTHING, GBPS);
+        csv_value(out, job ? job->time_ps : MEASURE_NOTHING, TIME);
+        csv_value(out, job ? job->busbw_kBps : MEASURE_NOTHING, GBPS);
     }
 }
 
@@ -393,7 +394,7 @@ static void csv_head(const struct sweep *sweep, const struct names *jobs, FILE *
         fputc(',', out);
     }
     fputs("state", out);
-    for (int i = 0; i < SWEEP_COLUMNS; i++)
+    for (int i = 0; i < MEASURES; i++)
         fprintf(out, ",%s", columns[i].key);
     fputs(",failed,error", out);
     for (uint32_t j = 0; j < jobs->count; j++) {
@@ -413,14 +414,14 @@ void sweep_csv(const struct sweep *sweep, FILE *out)
 
     csv_head(sweep, &jobs, out);
     for (uint32_t p = 0; p < sweep->points; p++) {
-        const struct sweep_row *row = &sweep->row[p];
+        const struct row *row = &sweep->row[p];
         for (uint32_t i = 0; i < sweep->grid.axes; i++) {
             csv_text(out, sweep_value(&sweep->grid, i, p));
             fputc(',', out);
         }
         fputs(row->error ? "" : states[row->state], out);
-        for (int i = 0; i < SWEEP_COLUMNS; i++)
-            csv_value(out, row->error ? SWEEP_NOTHING : row->value[i], columns[i].kind);
+        for (int i = 0; i < MEASURES; i++)
+            csv_value(out, row->error ? MEASURE_NOTHING : row->value[i], columns[i].kind);
         fprintf(out, ",%" PRIu64 ",", row->failed);
         csv_text(out, row->error ? row->error : "");
         csv_jobs(out, row, &jobs);

@@ -12,7 +12,7 @@
 struct sweep_view {
     bool json, csv;
     struct sweep_shown {
-        uint8_t column;        /* enum sweep_column */
+        uint8_t column;        /* enum measure */
         char job[FABRIC_NAME]; /* "": of all */
     } shown[SWEEP_SHOWN];
     uint32_t showns;
@@ -25,6 +25,6 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
 bool sweep_json(const struct sweep *sweep, FILE *out);
 void sweep_csv(const struct sweep *sweep, FILE *out);
 /* "" where every job ended well. */
-const char *sweep_note(const struct sweep_row *row);
+const char *sweep_note(const struct row *row);
 
 #endif

@@ -8,8 +8,6 @@
  * A path is words divided by dots.  In a map a word is a key; one that is not there is added, and it is the loader,
  * which knows all keys, that refuses a wrong one.  In a list it is a number, the `name` of an element, or the first key
  * of an element (a job's kind, a fault's), the first that fits.
- *
- * The hash is FNV-1a, 64 bits.
  */
 #include "fabric/override.h"
 
@@ -22,15 +20,6 @@
 #include "fabric/settings.h"
 
 #define WORD 128
-
-uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
-}
 
 uint64_t tree_hash(uint64_t hash, const struct tree *tree)
 {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "fabric/fabric.h"
 #include "fabric/tree.h"
 
@@ -18,8 +19,6 @@ int tree_override(struct tree *root, const struct fabric_override *override, uin
                   struct fabric_errors *errors);
 
 /* Of keys and values, not of comments, layout and quotes. */
-#define HASH_BEGIN 14695981039346656037u
-uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length);
 uint64_t tree_hash(uint64_t hash, const struct tree *tree);
 
 struct loader;

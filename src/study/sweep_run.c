@@ -1,205 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All points of a sweep, so many at once, each in a process of its own.
+ * All points of a sweep: each is loaded with its values, run or found again, and put in its row by number.
  *
- * Processes and not threads: a point that takes all memory, or meets a CHECK, is a row with a sentence and not the end
- * of the sweep.  What a point has to say comes through a pipe and is put in its row by number, so that the table does
- * not depend on who was first.  The parent only waits; it has no other threads when it forks.
+ * A point is loaded in its own process: a hundred thousand of them are never in memory together, and what the loader
+ * says of a combination is its row.
  */
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/check.h"
-#include "report/text.h"
+#include "base/hash.h"
 #include "study/sweep.h"
 
-#define LOOK_MS 200
-#define ROW_BYTES_MAX (1 << 20)
-#define NS 1000000000ULL
+int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors)
+{
+    return sweep_load_other(sweep, point, 0, NULL, ret, errors);
+}
 
-struct slot { /* a process */
-    pid_t pid;
-    int from;
+int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, const char *value, struct fabric **ret,
+                     struct fabric_errors *errors)
+{
+    struct fabric_override override[SWEEP_AXES];
+    const struct fabric_with with = {override, sweep->grid.axes, sim_judge_nic};
+
+    for (uint32_t i = 0; i < sweep->grid.axes; i++)
+        override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};
+    if (value) override[axis].value = value;
+    return fabric_load_with(sweep->path, sweep->text, &with, ret, errors);
+}
+
+struct making { /* of a row */
+    const struct sweep *sweep;
+    const struct fabric *fabric;
     uint32_t point;
-    char *text;
-    size_t used, size;
+    struct sim_options options;
 };
 
-struct pool {
-    struct sweep *sweep;
-    struct slot *slot;
-    struct pollfd *wait;
-    uint32_t busy;
-    uint32_t next, done, kept, failed;
-    uint64_t begun_ns;
-    bool drawn;
-};
-
-static uint64_t now_ns(void)
+static bool make_row(const void *context, FILE *to)
 {
-    struct timespec now;
+    const struct making *making = context;
+    const struct sweep_grid *grid = &making->sweep->grid;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
-}
-
-static _Noreturn void be_child(const struct sweep *sweep, uint32_t point, int to, pid_t parent)
-{
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    FILE *file = getppid() == parent ? fdopen(to, "w") : NULL;
-    if (file == NULL) _exit(1);
-    sweep_point(sweep, point, file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0) failed = true;
-    _exit(failed); /* not exit(): the parent's buffers are not ours to write */
-}
-
-static bool start(struct pool *pool)
-{
-    struct slot *slot = &pool->slot[pool->busy];
-    pid_t parent = getpid();
-    int ends[2];
-
-    if (pipe(ends) != 0) return false;
-    pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        be_child(pool->sweep, pool->next, ends[1], parent);
+    for (uint32_t i = 0; i < grid->axes; i++) {
+        fprintf(to, "set %s=", grid->axis[i].path);
+        row_print_line(to, sweep_value(grid, i, making->point));
     }
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return false;
-    }
-    *slot = (struct slot){.pid = pid, .from = ends[0], .point = pool->next++};
-    pool->busy++;
-    return true;
+    return row_simulate(making->fabric, &making->options, to);
 }
 
-/* Reads what there is; false: that was all. */
-static bool read_some(struct slot *slot)
+static void run_point(const void *context, uint32_t point, FILE *to)
 {
-    if (slot->size - slot->used < 4096) {
-        size_t size = slot->size ? slot->size * 2 : 8192;
-        char *grown = size <= ROW_BYTES_MAX ? realloc(slot->text, size) : NULL;
-        if (grown == NULL) return false;
-        slot->text = grown;
-        slot->size = size;
+    static const char kind[] = "row";
+    const struct sweep *sweep = context;
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+
+    if (sweep_load(sweep, point, &fabric, &errors) != 0) {
+        fputc('0' + CACHE_MADE, to);
+        row_print_error(to, &errors);
+        return;
     }
-    ssize_t got = read(slot->from, slot->text + slot->used, slot->size - slot->used - 1);
-    if (got < 0) return errno == EINTR;
-    slot->used += (size_t)got;
-    slot->text[slot->used] = '\0';
-    return got > 0;
+    struct making making = {sweep, fabric, point, {.seed = fabric->seed, .until = PS_NEVER}};
+    const struct cache_key key = {.fabric = fabric->source_hash,
+                                  .seed = making.options.seed,
+                                  .options = hash_bytes(HASH_BEGIN, kind, sizeof kind)};
+    cache_row(&sweep->cache, &key, make_row, &making, to);
+    fabric_free(fabric);
 }
 
-static void finish(struct pool *pool, uint32_t index)
+static bool take_row(void *context, uint32_t point, const struct pool_row *got)
 {
-    struct slot *slot = &pool->slot[index];
-    struct sweep_row *row = &pool->sweep->row[slot->point];
-    char why[128];
-    int status = 0;
+    struct sweep *sweep = context;
+    struct row *row = &sweep->row[point];
+    const char *why = got->why ? got->why : "the run ended without a result", *text = got->bytes;
+    size_t length = got->length;
+    enum cache_origin origin = got->why ? CACHE_MADE : cache_origin(&text, &length);
 
-    close(slot->from);
-    while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    bool parsed = slot->text && sweep_row_parse(slot->text, row);
-    if (!parsed && !*pool->sweep->stopped) {
-        if (WIFSIGNALED(status))
-            snprintf(why, sizeof why, "the run was ended by signal %d (%s)", WTERMSIG(status),
-                     strsignal(WTERMSIG(status)));
-        else
-            snprintf(why, sizeof why, "the run ended without a result");
-        *row = (struct sweep_row){.there = true, .error = strdup(why)};
-    }
-    if (row->there) {
-        pool->done++;
-        pool->kept += row->kept;
-    }
-    free(slot->text);
-    *slot = pool->slot[--pool->busy];
-}
-
-static void draw(struct pool *pool)
-{
-    const struct sweep *sweep = pool->sweep;
-    uint32_t ran = pool->done - pool->kept;
-    char text[TEXT_COUNT];
-
-    if (sweep->quiet || !isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r%u of %u points", pool->done, sweep->points);
-    if (pool->kept) fprintf(stderr, ", %u kept from before", pool->kept);
-    if (ran && pool->done < sweep->points)
-        fprintf(stderr, ", about %s left",
-                text_ns((now_ns() - pool->begun_ns) / ran * (sweep->points - pool->done), text));
-    fputs("\033[K", stderr);
-    pool->drawn = true;
-}
-
-static void wait_some(struct pool *pool)
-{
-    for (uint32_t i = 0; i < pool->busy; i++)
-        pool->wait[i] = (struct pollfd){.fd = pool->slot[i].from, .events = POLLIN};
-    int ready = poll(pool->wait, pool->busy, LOOK_MS);
-    for (uint32_t i = pool->busy; ready > 0 && i-- > 0;)
-        if (pool->wait[i].revents && !read_some(&pool->slot[i])) finish(pool, i); /* the last takes its place */
-}
-
-static bool run_all(struct pool *pool)
-{
-    const struct sweep *sweep = pool->sweep;
-    bool started = true;
-
-    while (!*pool->sweep->stopped && (pool->busy || pool->next < sweep->points)) {
-        while (pool->busy < sweep->jobs && pool->next < sweep->points && (started = start(pool)))
-            ;
-        if (!started && pool->busy == 0) {
-            study_fail(sweep->error, "a process could not be started: %s", strerror(errno));
-            return false;
-        }
-        wait_some(pool);
-        draw(pool);
-    }
-    for (uint32_t i = 0; i < pool->busy; i++)
-        kill(pool->slot[i].pid, SIGTERM);
-    while (pool->busy)
-        finish(pool, pool->busy - 1);
-    if (pool->drawn) fputs("\r\033[K", stderr);
-    if (!*pool->sweep->stopped) return true;
-    if (sweep->out)
-        study_fail(sweep->error,
-                   "interrupted: %u of %u points are done and kept in %s; the same command goes on from there",
-                   pool->done, sweep->points, sweep->out);
-    else
-        study_fail(sweep->error, "interrupted: %u of %u points were done; with --out they would have been kept",
-                   pool->done, sweep->points);
-    return false;
+    if (got->why || !row_parse(text, row)) *row = (struct row){.there = true, .error = strdup(why)};
+    sweep->rows.of[origin]++;
+    return origin == CACHE_FOUND;
 }
 
 bool sweep_run(struct sweep *sweep)
 {
-    struct pool pool = {.sweep = sweep,
-                        .slot = calloc(sweep->jobs, sizeof *pool.slot),
-                        .wait = calloc(sweep->jobs, sizeof *pool.wait),
-                        .begun_ns = now_ns()};
-    bool good = false;
+    const struct pool_work work = {.points = sweep->points,
+                                   .at_once = sweep->jobs,
+                                   .noun = "points",
+                                   .quiet = sweep->quiet,
+                                   .stopped = sweep->stopped,
+                                   .context = sweep,
+                                   .run = run_point,
+                                   .take = take_row,
+                                   .error = sweep->error};
 
-    CHECK(sweep->jobs > 0);
-    fflush(NULL);
-    if (pool.slot && pool.wait)
-        good = run_all(&pool);
-    else
-        study_fail(sweep->error, "not enough memory");
-    free(pool.slot);
-    free(pool.wait);
-    return good;
+    sweep->row = calloc(sweep->points, sizeof *sweep->row);
+    if (sweep->row == NULL) return study_fail(sweep->error, "not enough memory");
+    return pool_run(&work, &sweep->done);
+}
+
+void sweep_release(struct sweep *sweep)
+{
+    for (uint32_t i = 0; sweep->row && i < sweep->points; i++)
+        row_release(&sweep->row[i]);
+    free(sweep->row);
+    sweep->row = NULL;
 }

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One simulation: run to its end, summed up, and as a text of lines: because it crosses a pipe (each run is a process,
+ * pool.c) and because it is what is kept under --out (cache.c).
+ */
+#include "study/row.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/sim_report.h"
+
+#define WINDOWS (1u << 16)
+
+static const char *const names[MEASURES] = {
+#define MEASURE(id, name, key, kind, shown, help) name,
+#include "study/measures.def"
+#undef MEASURE
+};
+
+void row_print_line(FILE *to, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < 0x20 ? '?' : *text, to);
+    fputc('\n', to);
+}
+
+void row_print_error(FILE *to, const struct fabric_errors *errors)
+{
+    const struct fabric_error *error = &errors->error[0];
+
+    fputs("error ", to);
+    if (errors->count == 0) {
+        fputs("not enough memory", to);
+    } else {
+        if (error->at.line) fprintf(to, "%s:%u:%u: ", errors->path, error->at.line, error->at.column);
+        fputs(error->text, to); /* has no control characters */
+    }
+    if (errors->count + errors->more > 1) fprintf(to, " (and %u more)", errors->count + errors->more - 1);
+    fputs("\nend\n", to);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Nearest rank, of sorted values; `point` is of 1000. */
+static uint64_t percentile(const uint64_t *value, uint32_t count, uint32_t point)
+{
+    if (count == 0) return MEASURE_NOTHING;
+    uint64_t rank = ((uint64_t)count * point + 999) / 1000;
+    return value[rank ? rank - 1 : 0];
+}
+
+static bool sum_flows(const struct sim_result *result, uint64_t *value)
+{
+    uint64_t *fct = calloc(result->flows + 1u, sizeof *fct), *slow = calloc(result->flows + 1u, sizeof *slow);
+    uint32_t good = 0, known = 0;
+
+    if (fct && slow) {
+        for (uint32_t i = 0; i < result->flows; i++) {
+            const struct sim_flow *flow = &result->flow[i];
+            if (flow->fct_ps == PS_NEVER || flow->failed) continue;
+            fct[good++] = flow->fct_ps;
+            if (sim_slowdown_milli(flow)) slow[known++] = sim_slowdown_milli(flow);
+        }
+        qsort(fct, good, sizeof *fct, compare_u64);
+        qsort(slow, known, sizeof *slow, compare_u64);
+        value[MEASURE_FCT] = percentile(fct, good, 990);
+        value[MEASURE_P50] = percentile(slow, known, 500);
+        value[MEASURE_P95] = percentile(slow, known, 950);
+        value[MEASURE_P99] = percentile(slow, known, 990);
+        value[MEASURE_SLOWEST] = percentile(slow, known, 1000);
+    }
+    bool enough = fct && slow;
+    free(fct);
+    free(slow);
+    return enough;
+}
+
+static void sum_ports(const struct sim_result *result, uint64_t *value)
+{
+    static const uint8_t sums[] = {MEASURE_PAUSES, MEASURE_PAUSED, MEASURE_DROPS, MEASURE_LOST,    MEASURE_MARKS,
+                                   MEASURE_QUEUE,  MEASURE_CNPS,   MEASURE_AGAIN, MEASURE_TIMEOUTS};
+
+    for (size_t i = 0; i < sizeof sums; i++)
+        value[sums[i]] = 0;
+    for (uint32_t i = 0; i < result->ports; i++) {
+        const struct sim_port *port = &result->port[i];
+        value[MEASURE_PAUSES] += port->pauses_sent;
+        value[MEASURE_PAUSED] += port->paused_ps;
+        value[MEASURE_DROPS] += port->drops;
+        value[MEASURE_LOST] += port->lost;
+        value[MEASURE_MARKS] += port->ecn_marked;
+        if (port->queue_max_bytes > value[MEASURE_QUEUE]) value[MEASURE_QUEUE] = port->queue_max_bytes;
+    }
+    for (uint32_t i = 0; i < result->nics; i++) {
+        const struct nic_counters *counters = result->nic[i].counters;
+        value[MEASURE_CNPS] += counters->np_cnp_sent;
+        value[MEASURE_AGAIN] += counters->retransmitted_packets;
+        value[MEASURE_TIMEOUTS] += counters->local_ack_timeout_err;
+    }
+}
+
+/* Time of all, and bandwidth: of collectives, or of all where there is none. */
+static void sum_jobs(const struct sim_result *result, uint64_t *value)
+{
+    uint64_t sum[2] = {0, 0}, count[2] = {0, 0};
+    ps_t start = PS_NEVER, end = 0;
+
+    for (uint32_t i = 0; i < result->jobs; i++) {
+        const struct sim_job *job = &result->job[i];
+        if (job->start < start) start = job->start;
+        if (job->end > end) end = job->end; /* PS_NEVER is the largest */
+        if (job->end == PS_NEVER) continue;
+        sum[job->collective] += sim_bandwidth_kBps(job, true);
+        count[job->collective]++;
+    }
+    if (end != PS_NEVER && start != PS_NEVER) value[MEASURE_TIME] = end - start;
+    bool collective = count[1] > 0;
+    if (count[collective]) value[MEASURE_BUSBW] = sum[collective] / count[collective];
+    for (uint32_t i = 0; i < result->trainings && value[MEASURE_STEP] == MEASURE_NOTHING; i++) {
+        if (result->training[i].mean_ps == 0) continue;
+        value[MEASURE_STEP] = result->training[i].mean_ps;
+        value[MEASURE_EXPOSED] = result->training[i].exposed_ps;
+    }
+}
+
+/* A line a job of the file; its repetitions follow each other in the result or not. */
+static void print_jobs(FILE *to, const struct fabric *fabric, const struct sim_result *result)
+{
+    for (uint32_t j = 0; j < fabric->jobs; j++) {
+        uint64_t time = 0, rate = 0;
+        uint32_t runs = 0, ended = 0;
+        const char *name = NULL;
+        for (uint32_t i = 0; i < result->jobs; i++) {
+            const struct sim_job *job = &result->job[i];
+            if (job->job != j) continue;
+            name = job->name;
+            runs++;
+            if (job->end == PS_NEVER) continue;
+            ended++;
+            time += job->end - job->start;
+            rate += sim_bandwidth_kBps(job, true);
+        }
+        if (runs == 0) continue;
+        fprintf(to, "job %" PRIu64 " %" PRIu64 " %u %u ", ended ? time / ended : 0, ended ? rate / ended : 0, runs,
+                ended);
+        row_print_line(to, name);
+    }
+}
+
+static bool print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
+{
+    uint64_t value[MEASURES];
+    struct sim_result result;
+
+    memset(value, 0xff, sizeof value); /* MEASURE_NOTHING */
+    if (sim_result(sim, &result) != 0) return false;
+    bool good = sim_imbalance(sim, &result) == 0 && sum_flows(&result, value);
+    if (good) {
+        sum_ports(&result, value);
+        sum_jobs(&result, value);
+        value[MEASURE_HOPS] = result.packet_hops;
+        for (uint32_t i = 0; i < result.tiers; i++)
+            if (value[MEASURE_IMBALANCE] == MEASURE_NOTHING || result.tier[i].mean_milli > value[MEASURE_IMBALANCE])
+                value[MEASURE_IMBALANCE] = result.tier[i].mean_milli;
+        fprintf(to, "state %d\nfailed %" PRIu64 "\n", (int)result.state, result.work_failed);
+        for (int i = 0; i < MEASURES; i++)
+            if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", names[i], value[i]);
+        print_jobs(to, fabric, &result);
+        fputs("end\n", to);
+    }
+    sim_result_free(&result);
+    return good;
+}
+
+bool row_simulate(const struct fabric *fabric, const struct sim_options *options, FILE *to)
+{
+    struct fabric_errors errors = {.path = fabric->path};
+    struct sim *sim = NULL;
+
+    if (sim_create(fabric, options, &sim, &errors) != 0) {
+        row_print_error(to, &errors);
+        return false;
+    }
+    while (sim_advance(sim, WINDOWS, PS_NEVER) == SIM_RUNNING)
+        ;
+    bool good = print_result(to, fabric, sim);
+    if (!good) fputs("error not enough memory for the results\nend\n", to);
+    sim_free(sim);
+    return good;
+}
+
+static bool parse_job(const char *line, struct row *row)
+{
+    struct row_job job = {0};
+    int length = 0;
+
+    if (sscanf(line, "job %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %n", &job.time_ps, &job.busbw_kBps, &job.runs,
+               &job.ended, &length) != 4 ||
+        length == 0)
+        return false;
+    snprintf(job.name, sizeof job.name, "%s", line + length);
+    struct row_job *grown = realloc(row->job, (row->jobs + 1) * sizeof *grown);
+    if (grown == NULL) return false;
+    row->job = grown;
+    row->job[row->jobs++] = job;
+    return true;
+}
+
+static bool parse_value(const char *line, struct row *row)
+{
+    char name[32];
+    uint64_t value;
+
+    if (sscanf(line, "value %31s %" SCNu64, name, &value) != 2) return false;
+    for (int i = 0; i < MEASURES; i++) {
+        if (strcmp(names[i], name) != 0) continue;
+        row->value[i] = value;
+        return true;
+    }
+    return false;
+}
+
+/* 1: that was the last; 0: go on; -1: not understood. */
+static int parse_line(char *line, struct row *row)
+{
+    if (strcmp(line, "end") == 0) return 1;
+    if (strncmp(line, "set ", 4) == 0) return 0;
+    if (strncmp(line, "error ", 6) == 0) {
+        if (row->error == NULL) row->error = strdup(line + 6);
+        return row->error ? 0 : -1;
+    }
+    if (strncmp(line, "job ", 4) == 0) return parse_job(line, row) ? 0 : -1;
+    if (strncmp(line, "value ", 6) == 0) return parse_value(line, row) ? 0 : -1;
+    if (sscanf(line, "state %" SCNu32, &row->state) == 1) return 0;
+    return sscanf(line, "failed %" SCNu64, &row->failed) == 1 ? 0 : -1;
+}
+
+bool row_parse(const char *text, struct row *ret)
+{
+    struct row row = {.there = true};
+    char line[1024];
+    int last = 0;
+
+    memset(row.value, 0xff, sizeof row.value); /* MEASURE_NOTHING */
+    while (last == 0 && *text) {
+        size_t length = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)length, text);
+        last = text[length] == '\0' ? -1 : parse_line(line, &row);
+        text += length + (text[length] != '\0');
+    }
+    if (last != 1) {
+        row_release(&row);
+        return false;
+    }
+    *ret = row;
+    return true;
+}
+
+void row_release(struct row *row)
+{
+    free(row->error);
+    free(row->job);
+    *row = (struct row){0};
+}

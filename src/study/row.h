@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one simulation measured, as a row: the values of measures.def and the times of its jobs.
+ */
+#ifndef ROCELAB_STUDY_ROW_H
+#define ROCELAB_STUDY_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fabric/fabric.h"
+#include "sim/sim.h"
+
+enum measure {
+#define MEASURE(id, name, key, kind, shown, help) MEASURE_##id,
+#include "study/measures.def"
+#undef MEASURE
+    MEASURES
+};
+#define MEASURE_NOTHING UINT64_MAX
+
+struct row_job { /* a job of the file, its repetitions together */
+    char name[FABRIC_NAME];
+    uint32_t runs, ended;
+    uint64_t time_ps, busbw_kBps; /* means of those that ended */
+};
+
+struct row {
+    bool there;      /* its run is over */
+    char *error;     /* why there are no values; NULL: there are */
+    uint32_t state;  /* enum sim_state */
+    uint64_t failed; /* work requests */
+    uint64_t value[MEASURES];
+    uint32_t jobs;
+    struct row_job *job;
+};
+
+/* Runs a fabric to its end and writes its row as text; false: it is not worth keeping. */
+bool row_simulate(const struct fabric *fabric, const struct sim_options *options, FILE *to);
+/* A row without values, because of these errors. */
+void row_print_error(FILE *to, const struct fabric_errors *errors);
+/* The text on one line, whatever it holds. */
+void row_print_line(FILE *to, const char *text);
+/* Reads that text; false: it is not whole. */
+bool row_parse(const char *text, struct row *ret);
+void row_release(struct row *row);
+
+#endif
