@@ -28,6 +28,11 @@ static const char *ratio(ps_t part, ps_t whole, char buf[TEXT_COUNT])
     return text_fixed(part, whole, 2, buf);
 }
 
+static ps_t at_of(const struct each *each)
+{
+    return each->options->at != PS_NEVER ? each->options->at : each->one[0].time_ps / 4;
+}
+
 static void print_row(struct table *table, const struct each *each, const struct each_one *one)
 {
     char time[TEXT_COUNT], slow[TEXT_COUNT], most[TEXT_COUNT], lost[TEXT_COUNT], again[TEXT_COUNT], back[TEXT_COUNT];
@@ -67,7 +72,7 @@ static void print_text(const struct each *each, FILE *out)
     uint32_t good = 0, ended = 0;
 
     fprintf(out, "each %s down at %s, %s%s; routes follow after %s, and %s a hop%s\n", each_names[each->options->what],
-            text_ps(each->at, at), each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
+            text_ps(at_of(each), at), each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
             each->options->lasts_ps == PS_NEVER ? "" : text_ps(each->options->lasts_ps, lasts),
             text_ps(each->converge.detect_ps, detect), text_ps(each->converge.step_ps, step),
             each->fabric->converge.on ? "" : " (the file has no 'converge')");
@@ -127,7 +132,7 @@ static bool print_json(const struct each *each, FILE *out)
     jout_text(jout, "kind", "sim-each");
     jout_text(jout, "fabric", each->fabric->name);
     jout_text(jout, "each", each_names[each->options->what]);
-    jout_u64(jout, "at_ps", each->at);
+    jout_u64(jout, "at_ps", at_of(each));
     json_time(jout, "for_ps", each->options->lasts_ps);
     jout_u64(jout, "detect_ps", each->converge.detect_ps);
     jout_u64(jout, "step_ps", each->converge.step_ps);
@@ -155,8 +160,9 @@ static int report(const struct each *each, bool json, FILE *out)
 
 int each_report(const struct each_options *options, const struct fabric *fabric, bool json, FILE *out)
 {
+    const struct cache cache = {0};
     struct study_error error = {0};
-    struct each each = {.options = options, .fabric = fabric, .error = &error, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct each each = {.options = options, .fabric = fabric, .error = &error, .cache = &cache, .seeds = 1};
     int status = CLI_WRONG;
 
     if (each_run(&each)) {

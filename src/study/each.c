@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run without a failure, then one with each, a thread a run on all processors.  A run sees a copy of the fabric
- * that shares everything but the list of faults, which has one more; so the file is read once, and every run gets
- * the file's own faults too.  Results are put in their places by number: the table does not depend on who was first.
+ * One run without a failure, then one with each, with every seed.  A run sees a copy of the fabric that shares
+ * everything but the list of faults, which has one more; so the file is read once, and every run gets the file's own
+ * faults too.  A run with a failure is held against the one without that has the same seed.
  *
  * What a failure may cost is computed, not fitted: the time without it, times the share of capacity that is gone
  * where it is scarcest, plus the time for which routes were wrong or a host was cut off.  A failure degrades
@@ -12,27 +12,17 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/wide.h"
-#include "report/text.h"
+#include "study/pool.h"
 
 #define SAMPLES 256             /* of the time without a failure: how finely recovery is looked at */
 #define LONGEST_PS (100 * PS_S) /* a run that neither ends nor fails */
-#define THREADS_MAX 256
 #define WINDOWS (1u << 16)
 
 const char *const each_names[] = {"", "link", "leaf", "spine", "core", "switch"};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* What the jobs lose while a link is down: rates towards higher tiers of the switch that has least of them left. */
 static bool above(const struct fabric *fabric, const struct fabric_port *port)
@@ -72,10 +62,22 @@ static void find_loss(const struct fabric *fabric, struct each_one *one, uint64_
     }
 }
 
+/* The run without a failure that has the same seed. */
+static const struct each_one *base_of(const struct each *each, const struct each_one *one)
+{
+    return &each->one[one->seed - each->options->sim.seed];
+}
+
+/* When a run's failure begins. */
+static ps_t failure_at(const struct each *each, const struct each_one *one)
+{
+    return each->options->at != PS_NEVER ? each->options->at : base_of(each, one)->time_ps / 4;
+}
+
 static void predict(const struct each *each, struct each_one *one)
 {
     const struct fabric_converge *converge = &each->converge;
-    ps_t base = each->one[0].time_ps, lasts = each->options->lasts_ps;
+    ps_t base = base_of(each, one)->time_ps, lasts = each->options->lasts_ps;
     uint64_t num, den;
 
     find_loss(each->fabric, one, &num, &den);
@@ -96,6 +98,19 @@ static void name_one(const struct fabric *fabric, struct each_one *one)
         fabric_port_name(fabric, one->port, one->name);
 }
 
+/* A target with every seed. */
+static void add_target(struct each *each, uint32_t node, uint32_t port)
+{
+    struct each_one *one = &each->one[each->count++ * each->seeds];
+
+    *one = (struct each_one){.node = node, .port = port, .seed = each->options->sim.seed, .name = "(none)"};
+    if (node != FABRIC_NONE) name_one(each->fabric, one);
+    for (uint32_t k = 1; k < each->seeds; k++) {
+        one[k] = one[0];
+        one[k].seed += k;
+    }
+}
+
 /* Every target, in the fabric's order; false after an error: there is none, or no memory. */
 static bool find_targets(struct each *each)
 {
@@ -104,19 +119,16 @@ static bool find_targets(struct each *each)
     const struct fabric *fabric = each->fabric;
     bool links = each->options->what == EACH_LINK, any = each->options->what == EACH_SWITCH;
 
-    each->one = calloc((links ? fabric->ports : fabric->nodes) + 1u, sizeof(*each->one));
+    each->one = calloc((links ? fabric->ports : fabric->nodes) + 1u, sizeof(*each->one) * each->seeds);
     if (each->one == NULL) return study_fail(each->error, "not enough memory");
-    each->one[each->count++] = (struct each_one){.node = FABRIC_NONE, .port = FABRIC_NONE, .name = "(none)"};
+    add_target(each, FABRIC_NONE, FABRIC_NONE);
     for (uint32_t p = 0; links && p < fabric->ports; p++) {
         const struct fabric_port *port = &fabric->port[p];
         if (port->peer == FABRIC_NONE || port->peer < p || !port->up || !fabric->port[port->peer].up) continue;
-        each->one[each->count++] = (struct each_one){.node = port->node, .port = p};
+        add_target(each, port->node, p);
     }
     for (uint32_t n = fabric->hosts; !links && n < fabric->nodes; n++)
-        if (any || fabric->node[n].role == roles[each->options->what])
-            each->one[each->count++] = (struct each_one){.node = n, .port = FABRIC_NONE};
-    for (uint32_t i = 1; i < each->count; i++)
-        name_one(fabric, &each->one[i]);
+        if (any || fabric->node[n].role == roles[each->options->what]) add_target(each, n, FABRIC_NONE);
     if (each->count > 1) return true;
     return study_fail(each->error, "--each %s: the fabric has none", each_names[each->options->what]);
 }
@@ -126,23 +138,24 @@ static void run_one(const struct each *each, struct each_one *one, struct sim *s
 {
     bool base = one->node == FABRIC_NONE;
     ps_t end = each->options->sim.until != PS_NEVER ? each->options->sim.until : each->fabric->stop;
-    ps_t step = base ? PS_NEVER : each->one[0].time_ps / SAMPLES + 1, next = base ? PS_NEVER : each->at;
+    ps_t at = base ? 0 : failure_at(each, one);
+    ps_t step = base ? PS_NEVER : base_of(each, one)->time_ps / SAMPLES + 1, next = base ? PS_NEVER : at;
     uint64_t losses = 0;
     ps_t last = PS_NEVER;
 
     if (end == PS_NEVER) end = LONGEST_PS;
-    while (!*each->options->stopped) {
+    for (;;) {
         ps_t stop = next < end ? next : end;
         enum sim_state state = sim_advance(sim, WINDOWS, stop);
         if (state != SIM_RUNNING && (state != SIM_UNTIL || stop == end)) break;
         if (state == SIM_RUNNING) continue;
         uint64_t now = sim_losses(sim);
-        if (now != losses && next > each->at) last = next;
+        if (now != losses && next > at) last = next;
         losses = now;
-        next = ps_add(next, step > (next - each->at) / 64 ? step : (next - each->at) / 64);
+        next = ps_add(next, step > (next - at) / 64 ? step : (next - at) / 64);
     }
     if (!base && sim_losses(sim) != losses) last = sim_progress(sim).now;
-    one->recover_ps = base || last == PS_NEVER ? 0 : last - each->at;
+    one->recover_ps = base || last == PS_NEVER ? 0 : last - at;
 }
 
 static void sum_up(struct each_one *one, const struct sim_report *report)
@@ -195,129 +208,150 @@ static void explain(struct each_one *one, const struct sim_report *report)
     else if (one->why[0] == '\0' && result->state == SIM_STUCK)
         snprintf(one->why, sizeof(one->why), "stuck: nothing happens");
     else if (one->why[0] == '\0' && !one->completed)
-        snprintf(one->why, sizeof(one->why), "%s",
-                 result->state == SIM_UNTIL ? "the time to stop was reached" : "interrupted");
+        snprintf(one->why, sizeof(one->why), "the time to stop was reached");
 }
 
-/* Creates, runs and reads one; false after the error was noted. */
-static void simulate_one(struct each *each, struct each_one *one)
+/* Creates, runs and reads one; false with errors, or without for want of memory. */
+static bool simulate(const struct each *each, struct each_one *one, struct fabric *fabric, struct fabric_errors *errors)
 {
-    struct fabric fabric = *each->fabric;
-    struct fabric_fault *fault = calloc(fabric.faults + 1u, sizeof(*fault));
     struct sim_options options = each->options->sim;
-    struct fabric_errors errors = {.path = fabric.path};
     struct sim *sim = NULL;
     struct sim_result result;
+    bool good = false;
 
-    one->failed_to_run = true;
-    if (fault == NULL) return;
+    options.seed = one->seed;
+    options.threads = 1;
+    if (sim_create(fabric, &options, &sim, errors) != 0) return false;
+    run_one(each, one, sim);
+    if (sim_result(sim, &result) == 0) {
+        struct sim_report report = {.fabric = fabric, .result = &result};
+        sum_up(one, &report);
+        judge(each, one);
+        explain(one, &report);
+        good = true;
+        sim_result_free(&result);
+    }
+    sim_free(sim);
+    return good;
+}
+
+struct making { /* of a row, in a process of its own */
+    const struct each *each;
+    struct each_one one;
+};
+
+/* The row is the struct as it is, and behind it, for a run that was refused, the errors: it is read by this very
+ * program, which the cache sees to. */
+static bool make_row(const void *context, FILE *to)
+{
+    const struct making *making = context;
+    const struct each *each = making->each;
+    struct each_one one = making->one;
+    struct fabric fabric = *each->fabric;
+    struct fabric_fault *fault = calloc(fabric.faults + 1u, sizeof(*fault));
+    struct fabric_errors errors = {.path = fabric.path};
+
+    CHECK(fault);
     if (fabric.faults) memcpy(fault, fabric.fault, fabric.faults * sizeof(*fault));
     fabric.fault = fault;
-    if (one->node != FABRIC_NONE) {
+    if (one.node != FABRIC_NONE) {
         fault[fabric.faults++] = (struct fabric_fault){.kind = FABRIC_FAULT_DOWN,
-                                                       .at = each->at,
+                                                       .at = failure_at(each, &one),
                                                        .lasts_ps = each->options->lasts_ps,
-                                                       .node = one->node,
-                                                       .port = one->port,
+                                                       .node = one.node,
+                                                       .port = one.port,
                                                        .word = "down"};
     }
     fabric.converge = each->converge;
-    options.threads = 1;
-    if (sim_create(&fabric, &options, &sim, &errors) == 0) {
-        run_one(each, one, sim);
-        if (sim_result(sim, &result) == 0) {
-            struct sim_report report = {.fabric = &fabric, .result = &result};
-            sum_up(one, &report);
-            judge(each, one);
-            explain(one, &report);
-            one->failed_to_run = false;
-            sim_result_free(&result);
-        }
-        sim_free(sim);
-    } else {
-        pthread_mutex_lock(&each->lock);
-        if (each->error->loader.count == 0) each->error->loader = errors;
-        pthread_mutex_unlock(&each->lock);
-    }
-    one->ran = !*each->options->stopped;
+    one.ran = simulate(each, &one, &fabric, &errors);
+    fwrite(&one, sizeof(one), 1, to);
+    if (!one.ran) fwrite(&errors, sizeof(errors), 1, to);
     free(fault);
+    return one.ran;
 }
 
-static void draw(struct each *each)
+static struct each_one *one_at(const struct each *each, uint32_t point)
 {
-    uint64_t now = now_ns(), left;
-    char text[TEXT_COUNT];
-
-    if (each->options->quiet || !isatty(STDERR_FILENO) || now - each->drawn_ns < 200000000u || each->done == 0) return;
-    each->drawn_ns = now;
-    left = (now - each->begun_ns) / each->done * (each->count - each->done);
-    fprintf(stderr, "\r%u of %u runs, about %s left\033[K", each->done, each->count, text_ns(left, text));
+    return &each->one[each->first + point];
 }
 
-static void *worker(void *context)
+static void run_point(const void *context, uint32_t point, FILE *to)
+{
+    const struct each *each = context;
+    const struct making making = {each, *one_at(each, point)};
+    const struct each_one *one = &making.one;
+    bool base = one->node == FABRIC_NONE;
+    const uint64_t parts[] = {one->node,
+                              one->port,
+                              base ? 0 : failure_at(each, one),
+                              base ? 0 : base_of(each, one)->time_ps,
+                              each->options->lasts_ps,
+                              each->options->sim.until,
+                              each->options->sim.keep_going};
+    const struct cache_key key = {.fabric = each->fabric->source_hash,
+                                  .seed = one->seed,
+                                  .options = hash_bytes(hash_bytes(HASH_BEGIN, "each", 5), parts, sizeof parts)};
+
+    cache_row(each->cache, &key, make_row, &making, to);
+}
+
+static bool take_row(void *context, uint32_t point, const struct pool_row *got)
 {
     struct each *each = context;
+    struct each_one *one = one_at(each, point);
+    const char *row = got->bytes;
+    size_t length = got->length;
+    enum cache_origin origin = got->why ? CACHE_MADE : cache_origin(&row, &length);
+    struct fabric_errors errors = {0};
 
-    for (;;) {
-        pthread_mutex_lock(&each->lock);
-        uint32_t index = each->next < each->count && !*each->options->stopped ? each->next++ : UINT32_MAX;
-        pthread_mutex_unlock(&each->lock);
-        if (index == UINT32_MAX) return NULL;
-        simulate_one(each, &each->one[index]);
-        pthread_mutex_lock(&each->lock);
-        each->done++;
-        draw(each);
-        pthread_mutex_unlock(&each->lock);
-    }
+    each->rows.of[origin]++;
+    if (got->why == NULL && length >= sizeof(*one)) memcpy(one, row, sizeof(*one));
+    if (got->why == NULL && !one->ran && length == sizeof(*one) + sizeof(errors))
+        memcpy(&errors, row + sizeof(*one), sizeof(errors));
+    if (one->ran) return origin == CACHE_FOUND;
+    one->time_ps = one->predicted_ps = PS_NEVER;
+    snprintf(one->why, sizeof(one->why), "%s",
+             got->why       ? got->why
+             : errors.count ? errors.error[0].text
+                            : "not enough memory");
+    if (one->node == FABRIC_NONE && errors.count) each->error->loader = errors;
+    return false;
 }
 
-static void run_all(struct each *each)
+/* So many runs from the first on; false after an error. */
+static bool run_some(struct each *each, uint32_t first, uint32_t points)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t threads = each->options->sim.threads ? each->options->sim.threads
-                       : processors > 0           ? (uint32_t)processors
-                                                  : 1;
-    pthread_t thread[THREADS_MAX];
-    uint32_t started = 0;
+    const struct pool_work work = {.points = points,
+                                   .at_once = each->options->sim.threads,
+                                   .noun = "runs",
+                                   .quiet = each->options->quiet,
+                                   .stopped = each->options->stopped,
+                                   .context = each,
+                                   .run = run_point,
+                                   .take = take_row,
+                                   .error = each->error};
+    struct pool_done done;
 
-    if (threads > THREADS_MAX) threads = THREADS_MAX;
-    while (started + 1 < threads && started + 2 < each->count &&
-           pthread_create(&thread[started], NULL, worker, each) == 0)
-        started++;
-    worker(each);
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    if (!each->options->quiet && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-}
-
-/* All of them were made? */
-static bool all_ran(const struct each *each)
-{
-    for (uint32_t i = 0; i < each->count; i++)
-        if (!each->one[i].ran || each->one[i].failed_to_run)
-            return study_fail(each->error,
-                              *each->options->stopped ? "interrupted: %u of %u runs were done"
-                                                      : "a run could not be made: %u of %u were",
-                              each->done, each->count);
-    return true;
+    each->first = first;
+    bool good = pool_run(&work, &done);
+    each->done += done.done;
+    if (good || !*each->options->stopped) return good;
+    return study_fail(each->error, "interrupted: %u of %u runs were done", each->done, each->count * each->seeds);
 }
 
 bool each_run(struct each *each)
 {
     static const struct fabric_converge usual = FABRIC_CONVERGE_USUAL;
 
+    CHECK(each->seeds > 0);
     each->converge = each->fabric->converge.on ? each->fabric->converge : usual;
-    each->begun_ns = now_ns();
-    if (!find_targets(each)) return false;
-    each->next = 1;
-    simulate_one(each, &each->one[0]);
-    each->done = 1;
-    const struct each_one *base = &each->one[0];
-    if (base->failed_to_run) return each->error->loader.count ? false : study_fail(each->error, "not enough memory");
-    if (!base->completed) return false;
-    each->at = each->options->at != PS_NEVER ? each->options->at : base->time_ps / 4;
-    run_all(each);
-    return all_ran(each);
+    if (!find_targets(each) || !run_some(each, 0, each->seeds)) return false;
+    for (uint32_t k = 0; k < each->seeds; k++) {
+        const struct each_one *base = &each->one[k];
+        if (!base->ran && each->error->loader.count == 0) study_fail(each->error, "%s", base->why);
+        if (!base->ran || !base->completed) return false;
+    }
+    return run_some(each, each->seeds, (each->count - 1) * each->seeds);
 }
 
 void each_release(struct each *each)

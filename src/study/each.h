@@ -5,7 +5,6 @@
 #ifndef ROCELAB_STUDY_EACH_H
 #define ROCELAB_STUDY_EACH_H
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
+#include "study/cache.h"
 #include "study/error.h"
 
 /* A failure degrades predictably when the jobs take at most this many times what it explains. */
@@ -31,31 +31,33 @@ struct each_options {
     const volatile sig_atomic_t *stopped;
 };
 
-struct each_one {
-    uint32_t node, port;    /* what fails; FABRIC_NONE, FABRIC_NONE: nothing */
-    char name[FABRIC_NAME]; /* of it; of a link one of its ports */
-    bool ran, failed_to_run, completed, predictable, cut_off;
+struct each_one {        /* a run */
+    uint32_t node, port; /* what fails; FABRIC_NONE, FABRIC_NONE: nothing */
+    uint64_t seed;
+    char name[FABRIC_NAME]; /* of what fails; of a link one of its ports */
+    bool ran, completed, predictable, cut_off;
     enum sim_state state;
     ps_t time_ps, predicted_ps, recover_ps; /* PS_NEVER: never */
     uint64_t lost_packets, lost_bytes, again_packets, again_bytes, timeouts, delivered_bytes;
     uint64_t digest;
-    char why[SIM_REASON];
+    char why[SIM_REASON]; /* it did not run, did not complete, or took too long */
 };
 
 struct each {
     const struct each_options *options;
     const struct fabric *fabric;
-    struct fabric_converge converge;
-    struct each_one *one; /* [0] is without a failure */
-    uint32_t count, next, done;
-    ps_t at;
-    uint64_t begun_ns, drawn_ns;
-    pthread_mutex_t lock; /* next, done, drawn_ns, error */
+    const struct cache *cache;
+    uint32_t seeds; /* of each target, from options->sim.seed on */
     struct study_error *error;
+    struct fabric_converge converge;
+    struct each_one *one; /* [count][seeds]; those of [0] are without a failure */
+    uint32_t count, done; /* targets; runs that are over */
+    uint32_t first;       /* of the runs the pool has */
+    struct cache_count rows;
 };
 
-/* Every run; each->options, fabric and error are given.  False after an error; without one, the jobs do not complete
- * without a failure, and one[0].why says why. */
+/* Every run; options, fabric, cache, seeds and error are given.  False after an error; without one, the jobs do not
+ * complete without a failure, and a `why` of the first runs says why. */
 bool each_run(struct each *each);
 void each_release(struct each *each);
 
