@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "sim/sim.h"
+#include "plant/plant.h"
 
 #define FABRIC_MAX_BYTES ((size_t)1 << 30)
 
@@ -156,7 +156,7 @@ struct cli_place cli_source_place(const struct cli_source *source, struct fabric
 int cli_fabric_load(const char *path, const char *text, const struct fabric_override *override, uint32_t overrides,
                     struct fabric **ret, struct fabric_errors *errors)
 {
-    const struct fabric_with with = {override, overrides, sim_judge_nic};
+    const struct fabric_with with = {override, overrides, plant_judge_nic};
 
     return fabric_load_with(path, text, &with, ret, errors);
 }

@@ -147,7 +147,7 @@ static visit_fn switch_visit(const struct sim_switch *sw)
                                      [SW_FORWARDS] = sim_visit_switch_forwards,
                                      [SW_WHOLE] = sim_visit_switch_whole};
 
-    return visit[sw_form(&sw->config)];
+    return visit[sw_form(&sw->plant->config)];
 }
 
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
@@ -177,7 +177,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                        .packets_max =
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
-                                       .telemetry = sim->needs.telemetry,
+                                       .telemetry = sim->plant.needs.telemetry,
                                        .model = sim_wire_model(fabric),
                                        .scratch_bytes = sizeof(struct sim_scratch)};
         error = engine_create(&config, &sim->engine);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hosts: adapters, their congestion control, and the queue pairs that the workload's connections need.
+ * Hosts: adapters, and the queue pairs that the workload's connections need.
  *
  * Queue pairs are numbered at each endpoint in the order of the connections, so both ends know each other's number
  * before either is made.  Memory keys are not modelled: every request may (nic_config.any_key).
@@ -18,88 +18,17 @@
 #define RQ_SIZE 16      /* selective repeat: one packet may close a gap and end several messages */
 #define RQ_SIZE_ORDER 2 /* else a packet ends one, whose receive is posted again before the next comes */
 #define FIRST_QPN 0x11
-#define SLOW_BUFFER_BYTES (1u << 20)
 #define SELECTIVE_PACKETS 4096
-#define TAG_BYTES 4
-#define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
 
-static int read_congestion(struct sim *sim, uint32_t index, struct fabric_errors *errors)
-{
-    struct cc_config *cc = &sim->cc[index];
-
-    if (!sim_congestion(&sim->fabric->nic[index], cc, errors)) return -EINVAL;
-    sim->needs.cnp |= cc_needs(cc)->cnp;
-    sim->needs.echo |= cc_needs(cc)->echo;
-    sim->needs.telemetry |= cc_needs(cc)->telemetry;
-    return 0;
-}
-
-/* A switch that does not repeat its pauses counts on their being kept until it lifts them. */
-static bool pauses_expire(const struct fabric *fabric, uint32_t endpoint)
-{
-    uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
-    uint32_t node = peer == FABRIC_NONE ? 0 : fabric->port[peer].node;
-
-    return node < fabric->hosts || fabric->sw[node - fabric->hosts].refresh_pauses;
-}
-
-/* Where the port at the other end goes by the 802.1Q tag, the adapter sends one. */
-static bool tags(const struct fabric *fabric, uint32_t endpoint)
-{
-    uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
-
-    if (peer == FABRIC_NONE || fabric->behaviour == FABRIC_HPCC_NS3) return false;
-    return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
-}
-
-/* Any adapter may be the receiver of any other.  All data may be marked, whoever listens: reports tell of marks under
- * any congestion control. */
-static void adapter_congestion(const struct sim *sim, const struct cc_config *cc, struct nic_config *config)
-{
-    nic_config_cc(config, cc, &sim->needs);
-    config->ecn = true;
-    config->rtt |= sim->options.rtt;
-    if (sim->fabric->behaviour == FABRIC_HPCC_NS3) config->cnp_off = config->echo_ce = true; /* marks travel in ACKs */
-}
-
+/* Memory keys are not modelled: every request may. */
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
 {
-    const struct fabric *fabric = sim->fabric;
-    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[endpoint].nic];
-    const struct cc_config *cc = &sim->cc[fabric->endpoint[endpoint].nic];
-    uint64_t rate = fabric->port[fabric->endpoint[endpoint].port].rate_bps;
-    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
-    struct nic_config config =
-        hpcc ? nic_config_hpcc_ns3(rate, endpoint, sim->needs.telemetry) : nic_config_default(rate, endpoint);
+    struct nic_config config = plant_adapter(&sim->plant, endpoint);
 
-    adapter_congestion(sim, cc, &config);
     config.max_qps = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1;
     config.first_qpn = FIRST_QPN;
     config.any_key = true;
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
-    config.nak_repeat_ps = nic->nak_repeat_ps;
-    config.rx_bps = nic->rx_rate_bps;
-    config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
-    config.rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
-    config.rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
-    if (config.rx_buffer_bytes == 0) { /* of no matter unless a fault makes the host slow */
-        config.rx_buffer_bytes = SLOW_BUFFER_BYTES;
-        config.rx_xoff_bytes = SLOW_BUFFER_BYTES / 2;
-        config.rx_xon_bytes = SLOW_BUFFER_BYTES / 4;
-    }
-    if (nic->ack_class != FABRIC_NONE) {
-        config.ack_tos = (uint8_t)(fabric->classes[nic->ack_class].dscp << 2);
-        config.ack_prio = fabric->classes[nic->ack_class].priority;
-    }
-    if (hpcc) return config;
-    if (config.telemetry) config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
-    config.tagged = tags(fabric, endpoint);
-    if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + TAG_BYTES);
-    config.pause_forever = !pauses_expire(fabric, endpoint);
-    if (nic->cnp_class != FABRIC_NONE) {
-        config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
-        config.cnp_prio = fabric->classes[nic->cnp_class].priority;
-    }
     return config;
 }
 
@@ -161,15 +90,10 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     const struct fabric *fabric = sim->fabric;
     size_t bytes = 0;
 
-    sim->cc = calloc(fabric->nics + 1u, sizeof(*sim->cc));
     sim->host = calloc(fabric->hosts + 1u, sizeof(*sim->host));
     sim->adapter = calloc(fabric->endpoints + 1u, sizeof(*sim->adapter));
-    if (!sim->cc || !sim->host || !sim->adapter) return -ENOMEM;
+    if (!sim->host || !sim->adapter) return -ENOMEM;
     if (sim->options.rtt && !(sim->rtt_ns = calloc(fabric->endpoints + 1u, sizeof(*sim->rtt_ns)))) return -ENOMEM;
-    for (uint32_t i = 0; i < fabric->nics; i++) {
-        int error = read_congestion(sim, i, errors);
-        if (error) return error;
-    }
     int error = number_pairs(sim, errors);
     if (error) return error;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
@@ -244,7 +168,7 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     config.ack_every = (uint16_t)nic->ack_every;
     config.ack_request_every = (uint16_t)nic->ack_request_every;
     config.window_packets = nic->window_packets;
-    config.cc = &sim->cc[fabric->endpoint[self].nic];
+    config.cc = &sim->plant.cc[fabric->endpoint[self].nic];
     config.send_cq = config.recv_cq = &adapter->cq;
     if (!receives) {
         config.sq = sim_take(sim, WORKLOAD_DEPTH * sizeof(struct nic_wr));

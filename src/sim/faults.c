@@ -203,7 +203,7 @@ static void set_flood(struct sim *sim, const struct node *node, bool flood, uint
     struct sim_switch *sw = &sim->sw[node->id - fabric->hosts];
     uint32_t endpoint = fabric->port[fabric->node[node->id].first_port + port].peer;
 
-    sw->local_port[endpoint] = flood ? SW_FLOOD_PORT : fabric->local_port[endpoint];
+    sw->plant->local_port[endpoint] = flood ? SW_FLOOD_PORT : fabric->local_port[endpoint];
 }
 
 /* The wrong route that holds for an endpoint, the last to begin; NULL: none. */
@@ -228,8 +228,8 @@ static void set_misroute(struct sim *sim, const struct node *node, const struct 
 
     for (uint32_t e = fault->to; e < fault->to + fault->to_count; e++) {
         const struct sim_fault *wrong = misroute_of(list, e, now);
-        sw->place_of[e] = wrong ? sw->routes.own_place : fabric->place_of[e];
-        sw->local_port[e] = wrong ? wrong->port : fabric->local_port[e];
+        sw->plant->place_of[e] = wrong ? sw->plant->routes.own_place : fabric->place_of[e];
+        sw->plant->local_port[e] = wrong ? wrong->port : fabric->local_port[e];
     }
 }
 

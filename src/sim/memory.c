@@ -73,7 +73,7 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
                  (u128)flying * (64 + 16) + fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload) +
                  (u128)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
                  (u128)workload_instances(sim->workload) * sizeof(struct sim_job);
-    if (sim->needs.telemetry) each += sizeof(struct pkt_int);
+    if (sim->plant.needs.telemetry) each += sizeof(struct pkt_int);
     sim->memory_most_bytes = clamp(total + (u128)packets_most(sim) * each + software_most_bytes(sim));
     if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;
     unit_format_short(UNIT_SIZE, clamp(total), 3, need);

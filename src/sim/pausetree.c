@@ -42,9 +42,9 @@ struct pause_log {
 static struct pause_log *log_of(struct sim_switch *sw)
 {
     if (sw->log == NULL) {
-        sw->log = calloc(1, sizeof(*sw->log) + (size_t)sw->config.ports * SW_PRIOS * sizeof(struct pause_open));
+        sw->log = calloc(1, sizeof(*sw->log) + (size_t)sw->plant->config.ports * SW_PRIOS * sizeof(struct pause_open));
         CHECK(sw->log != NULL);
-        sw->log->ports = sw->config.ports;
+        sw->log->ports = sw->plant->config.ports;
     }
     return sw->log;
 }

@@ -255,10 +255,10 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw)
     sw->epoch = event->epoch;
     const struct fabric_routing *to = event->table ? sim->routing[event->table - 1] : NULL;
     const struct fabric_route *route = to ? &to->route[index] : &sim->fabric->route[index];
-    sw->routes.group_of = route->group_of;
-    sw->routes.group = (const struct sw_group *)(const void *)route->group;
-    sw->routes.port = to ? to->route_port : sim->fabric->route_port;
-    sw_set_routes(sw->sw, &sw->routes);
+    sw->plant->routes.group_of = route->group_of;
+    sw->plant->routes.group = (const struct sw_group *)(const void *)route->group;
+    sw->plant->routes.port = to ? to->route_port : sim->fabric->route_port;
+    sw_set_routes(sw->sw, &sw->plant->routes);
 }
 
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)
@@ -273,7 +273,7 @@ bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)
         const struct fabric_port *in = &fabric->port[out->peer];
         if (in->node < fabric->hosts) return out->peer == fabric->endpoint[dst].port;
         if (place == FABRIC_NONE) return false;
-        const struct sw_routes *routes = &sim->sw[in->node - fabric->hosts].routes;
+        const struct sw_routes *routes = &sim->plant.sw[in->node - fabric->hosts].routes;
         uint32_t port = routes->local_port[dst] == SW_FLOOD_PORT ? fabric->local_port[dst] : routes->local_port[dst];
         if (routes->place_of[dst] != routes->own_place) {
             uint16_t group = routes->group_of[place];

@@ -43,9 +43,11 @@ static void no_memory(const struct sim *sim, struct fabric_errors *errors)
 
 static int make_machines(struct sim *sim, struct fabric_errors *errors)
 {
+    struct plant_options options = {.seed = sim->options.seed, .rtt = sim->options.rtt};
     size_t switches = 0, hosts = 0;
-    int error = sim_plan_switches(sim, &switches, errors);
+    int error = plant_init(&sim->plant, sim->fabric, &options, errors);
 
+    if (!error) error = sim_plan_switches(sim, &switches);
     if (!error) error = sim_plan_hosts(sim, &hosts, errors);
     if (!error) error = sim_check_memory(sim, switches + hosts, errors);
     if (error) return error;
@@ -137,27 +139,19 @@ void sim_free(struct sim *sim)
     engine_free(sim->engine);
     workload_free(sim->workload);
     pages_unmap(sim->memory.at, sim->memory.bytes);
-    for (uint32_t i = 0; sim->sw && i < sim->fabric->switches; i++) {
+    for (uint32_t i = 0; sim->sw && i < sim->fabric->switches; i++)
         pauses_free(&sim->sw[i]);
-        free(sim->sw[i].local_port);
-        free(sim->sw[i].place_of);
-        free(sim->sw[i].raise);
-    }
     for (uint32_t i = 0; sim->host && i < sim->fabric->hosts; i++)
         software_release(&sim->host[i]);
     sim_reroute_free(sim);
     sim_deadlock_free(sim);
+    plant_release(&sim->plant);
     free(sim->sw);
     free(sim->host);
     free(sim->adapter);
     free(sim->connection);
     free(sim->pairs_at);
     free(sim->fault);
-    free(sim->port_config);
-    free(sim->port_table);
-    free(sim->port_rate);
-    free(sim->pin);
-    free(sim->cc);
     free(sim->rtt_ns);
     free(sim->wake);
     free(sim);

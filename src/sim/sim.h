@@ -36,11 +36,6 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
                struct fabric_errors *errors);
 void sim_free(struct sim *sim);
 
-struct cc_config;
-/* What a NIC of the fabric has for congestion control (congestion.c); false with errors. */
-bool sim_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors);
-fabric_nic_judge sim_judge_nic; /* for fabric_load_with() */
-
 /* Runs `windows` windows at most, and no event at or after `until` (PS_NEVER: the options' end). */
 enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until);
 

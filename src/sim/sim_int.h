@@ -6,6 +6,7 @@
 #define ROCELAB_SIM_SIM_INT_H
 
 #include "nic/nic.h"
+#include "plant/plant.h"
 #include "sim/engine.h"
 #include "sim/sim.h"
 #include "switch/switch.h"
@@ -34,13 +35,9 @@ struct sim_switch {
     struct sw *sw;
     ps_t deadline; /* as the switch named it */
     struct fault_list faults;
-    struct sw_routes routes;
-    struct sw_config config;
-    uint32_t epoch;       /* of its routes */
-    uint16_t *local_port; /* its own tables, where ports may be forgotten or routes be wrong; NULL: the fabric's */
-    uint32_t *place_of;
-    struct sw_raise *raise;
-    struct pause_log *log; /* pausetree.c; NULL: it has paused nobody */
+    struct plant_switch *plant; /* its configuration, and its routes of now */
+    uint32_t epoch;             /* of its routes */
+    struct pause_log *log;      /* pausetree.c; NULL: it has paused nobody */
 };
 
 struct sim_adapter {
@@ -119,6 +116,7 @@ struct deadlock_watch { /* deadlock.c */
 struct sim {
     const struct fabric *fabric;
     struct sim_options options;
+    struct plant plant;
     struct engine *engine;
     struct workload *workload;
     struct sim_switch *sw;
@@ -130,15 +128,9 @@ struct sim {
     struct fabric_routing **routing; /* of sets of links that are avoided at some time */
     uint32_t routings;
     struct deadlock_watch watch;
-    struct sw_port_config *port_config;       /* [settings] */
-    const struct sw_port_config **port_table; /* [ports] */
-    uint64_t *port_rate;                      /* [ports] */
-    struct sw_pin *pin;                       /* of all switches */
-    struct cc_config *cc;                     /* [nics] */
-    uint32_t *pairs_at;                       /* [endpoint] queue pairs */
+    uint32_t *pairs_at; /* [endpoint] queue pairs */
     struct sim_memory memory;
     uint64_t memory_most_bytes; /* with every buffer full; an estimate */
-    struct cc_needs needs;      /* of all adapters together, without rtt */
     struct histo *rtt_ns;       /* [endpoint] round-trip times; NULL: nobody asked */
     ps_t sync_latency;
     ps_t until;
@@ -200,7 +192,7 @@ int sim_check_jobs(const struct sim *sim, struct fabric_errors *errors);
 int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *errors);
 
 /* build_switch.c, build_host.c: first what they need, then the things */
-int sim_plan_switches(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
+int sim_plan_switches(struct sim *sim, size_t *ret_bytes); /* 0 or -ENOMEM */
 void sim_make_switch(struct sim *sim, uint32_t index);
 int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *errors);
 int sim_make_host(struct sim *sim, uint32_t index); /* 0 or -ENOMEM */

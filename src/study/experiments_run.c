@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "plant/plant.h"
 #include "study/experiments.h"
 
 #define WINDOWS 4096 /* between two looks whether somebody wants to stop */
@@ -261,7 +262,7 @@ static int simulate(struct experiment *experiment, struct session *session, uint
 static int run_seeds(struct experiment *experiment, const struct experiment_run *run,
                      const volatile sig_atomic_t *stopped, struct study_error *error_of)
 {
-    const struct fabric_with with = {.judge = sim_judge_nic};
+    const struct fabric_with with = {.judge = plant_judge_nic};
     struct fabric *fabric = NULL;
     char name[128];
     char *text = fabric_text(experiment, run, error_of);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "plant/plant.h"
 #include "sim/sim.h"
 #include "study/sweep.h"
 
@@ -83,7 +84,7 @@ static bool all_used(const struct sweep *sweep)
 
 bool sweep_check(const struct sweep *sweep)
 {
-    const struct fabric_with as_is = {.judge = sim_judge_nic};
+    const struct fabric_with as_is = {.judge = plant_judge_nic};
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
 

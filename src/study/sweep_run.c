@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "plant/plant.h"
 #include "study/sweep.h"
 
 int sweep_load(const struct sweep *sweep, uint32_t point, struct fabric **ret, struct fabric_errors *errors)
@@ -21,7 +22,7 @@ int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, c
                      struct fabric_errors *errors)
 {
     struct fabric_override override[SWEEP_AXES];
-    const struct fabric_with with = {override, sweep->grid.axes, sim_judge_nic};
+    const struct fabric_with with = {override, sweep->grid.axes, plant_judge_nic};
 
     for (uint32_t i = 0; i < sweep->grid.axes; i++)
         override[i] = (struct fabric_override){sweep->grid.axis[i].path, sweep_value(&sweep->grid, i, point)};

@@ -115,7 +115,7 @@ void watch_begin(struct watch *watch, struct sim *sim, const struct plan *plan)
     watch->sw = take(fabric->switches, sizeof(*watch->sw));
     for (uint32_t i = 0; i < fabric->switches; i++) {
         const struct fabric_node *node = &fabric->node[fabric->hosts + i];
-        watch->sw[i] = (struct switch_watch){.config = &sim->sw[i].config,
+        watch->sw[i] = (struct switch_watch){.config = &sim->plant.sw[i].config,
                                              .port = take(node->ports, sizeof(struct port_watch)),
                                              .first_port = node->first_port};
     }

@@ -26,7 +26,8 @@ static uint32_t extension_of(uint8_t opcode)
 
 static uint32_t frame_due(const struct watch *watch, const struct pkt *pkt)
 {
-    bool answer = pkt->opcode == OPCODE_RC_ACK || pkt->opcode == OPCODE_CNP, telemetry = watch->sim->needs.telemetry;
+    bool answer = pkt->opcode == OPCODE_RC_ACK || pkt->opcode == OPCODE_CNP,
+         telemetry = watch->sim->plant.needs.telemetry;
     const struct fabric *fabric = watch->fabric;
 
     if (watch->plan->bare) return answer ? (telemetry ? 88u : 60u) : (telemetry ? 90u : 48u) + pkt->payload_bytes;

@@ -4,12 +4,11 @@
  *
  * The fabric keeps names and values as text, because what they mean belongs to src/nic.  Here they meet, once: the
  * loader asks as soon as it has read a NIC, so that a wrong name is told together with the file's other errors, and
- * the simulator when it is built.
+ * plant_init() when machines are configured.
  */
 #include <string.h>
 
-#include "nic/cc/cc.h"
-#include "sim/sim.h"
+#include "plant/plant.h"
 
 #define WHY 256
 
@@ -46,7 +45,7 @@ static bool used(const struct fabric_nic *nic, const struct fabric_param *param,
     return true;
 }
 
-bool sim_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors)
+bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors)
 {
     const char *name = NULL;
     char why[WHY];
@@ -72,9 +71,9 @@ bool sim_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct 
     return invalid == NULL;
 }
 
-void sim_judge_nic(const struct fabric_nic *nic, struct fabric_errors *errors)
+void plant_judge_nic(const struct fabric_nic *nic, struct fabric_errors *errors)
 {
     struct cc_config config;
 
-    sim_congestion(nic, &config, errors);
+    plant_congestion(nic, &config, errors);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plant: what a fabric's machines are configured with.
+ *
+ * A fabric file says what people say; a machine is told numbers.  The way from the one to the other is here, once, for
+ * whoever drives the machines: switches (ports, routes, balancing), adapters, queue pairs, congestion control by name.
+ * A driver adds what is its own (how many queue pairs, from which number on) and makes the machines.
+ *
+ * Configurations lie here because machines keep pointers to them.  Nothing runs here, and no machine is made.
+ */
+#ifndef ROCELAB_PLANT_PLANT_H
+#define ROCELAB_PLANT_PLANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+#include "nic/nic.h"
+#include "switch/switch.h"
+
+struct plant_options {
+    uint64_t seed; /* of this run; the fabric has its own */
+    bool rtt;      /* adapters measure round-trip times, whatever their congestion control */
+};
+
+struct plant_switch {
+    struct sw_config config;
+    struct sw_routes routes; /* the driver may change them: sw_set_routes() */
+    uint16_t *local_port;    /* its own tables, where ports may be forgotten or routes be wrong; NULL: the fabric's */
+    uint32_t *place_of;
+    struct sw_raise *raise; /* NULL: it raises no classes */
+};
+
+struct plant {
+    const struct fabric *fabric;
+    struct plant_options options;
+    struct plant_switch *sw; /* [switches] */
+    struct cc_config *cc;    /* [nics] */
+    struct cc_needs needs;   /* of all adapters together, without rtt */
+    /* Private: what configurations point to. */
+    struct sw_port_config *port_config;       /* [settings] */
+    const struct sw_port_config **port_table; /* [ports] */
+    uint64_t *port_rate;                      /* [ports] */
+    struct sw_pin *pin;                       /* of all switches */
+};
+
+/* 0, -EINVAL with errors, -ENOMEM.  In any case plant_release() follows.  The fabric outlives the plant. */
+int plant_init(struct plant *plant, const struct fabric *fabric, const struct plant_options *options,
+               struct fabric_errors *errors);
+void plant_release(struct plant *plant);
+
+/* An adapter that stands in the fabric: of its queue pairs it says nothing (max_qps, first_qpn), nor of memory. */
+struct nic_config plant_adapter(const struct plant *plant, uint32_t endpoint);
+
+/* What a NIC of the fabric has for congestion control; false with errors. */
+bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors);
+fabric_nic_judge plant_judge_nic; /* for fabric_load_with() */
+
+#endif
