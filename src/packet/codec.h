@@ -5,11 +5,13 @@
  * codec_parse() is total: any bytes give a descriptor (0) or -EBADMSG with the fault named, and
  * reads nothing outside [data, data + captured).  codec_emit() writes a frame that codec_parse()
  * reads back to the same descriptor and cold record; lengths, the IPv4 header checksum and the
- * ICRC are computed, everything else is taken from the record.
+ * ICRC are computed, everything else is taken from the record.  codec_rewrite() writes into a frame that
+ * was read before what a switch has changed in its descriptor.
  */
 #ifndef ROCELAB_PACKET_CODEC_H
 #define ROCELAB_PACKET_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,11 +33,12 @@ struct codec_frame {
 
 /* Where things are in the frame; valid after a parse that answered 0.  Opaque outside packet/. */
 struct codec_layout {
-    uint16_t l3_at;      /* IP header or GRH of the innermost frame */
+    uint16_t l3_at;      /* IP header or GRH of the innermost frame; 0: none */
     uint16_t udp_at;     /* 0 for v1 */
     uint16_t bth_at;     /* 0 when not RoCE */
     uint16_t payload_at; /* after the extended headers */
     uint16_t icrc_at;    /* 0 when the packet is cut */
+    uint16_t tag_at;     /* priority and VLAN id of the innermost tag; 0: untagged */
 };
 
 /* Why a packet is malformed: one list yields the codes and the sentences.
@@ -85,13 +88,37 @@ const char *codec_fault_text(enum codec_fault fault);
 int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
                 struct codec_layout *ret_layout, enum codec_fault *ret_fault);
 
+/* What a switch on the way makes of a whole frame.  As codec_parse(), but VXLAN is UDP like any other, and a frame that
+ * is malformed behind its IP header is PKT_OTHER: it is not the switch's to judge.  PKT_OTHER has priority, TOS, TTL
+ * and the length of the whole frame, so that it can be queued, marked and routed.  -EBADMSG: the IP header is wrong
+ * (checksum or length of a UDP packet that says it is ours); routers drop such a frame. */
+int codec_parse_transit(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
+                        struct codec_layout *ret_layout, enum codec_fault *ret_fault);
+
 /* Writes an Ethernet frame (padding to 60 bytes is the wire's affair).  `payload` has
  * pkt->payload_bytes bytes, or is NULL for zeros.  Returns the length, -ENOBUFS when cap is too
  * small, -EINVAL when the record cannot be a frame (kind, net, field wider than its bits, PKT_CUT).
  * PKT_OTHER cannot be emitted: the descriptor does not hold such a frame. */
 int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap);
+/* What of a descriptor a frame carries: codec_parse() of what codec_emit() wrote gives this.  Cleared is what is in no
+ * header of such a packet: next, in_port, tc, deep, src_node, dst_node; mark (on a wire it is cold.resv7); pcp where
+ * there is no tag; ack.held; and every field of an extended header that the opcode does not have, stale or not.
+ * frame_bytes is taken as it is. */
+struct pkt codec_carried(const struct pkt *pkt);
 /* Length of all headers that codec_emit would write, from the first byte to the payload. */
 int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold);
+
+/* Into a frame that was read or written with this layout: what a switch changes in a descriptor.  TOS or traffic class
+ * (ECN marks, a class that is raised), TTL or hop limit, the IPv4 header checksum (RFC 1624: by the difference, so a
+ * wrong one stays wrong, and one that was left to the adapter stays 0), the priority of the innermost tag.  The ICRC
+ * stays right: it takes all of these as ones.  Nothing else changes.  Not for a packet read through its
+ * tunnel (PKT_TUNNEL): the descriptor is that of the frame inside, and what switches change is outside. */
+void codec_rewrite(uint8_t *frame, const struct codec_layout *layout, const struct pkt *pkt);
+/* A routed frame has the MAC addresses of its next link. */
+void codec_rewrite_macs(uint8_t *frame, const uint8_t dmac[6], const uint8_t smac[6]);
+/* Frames to 01-80-c2-00-00-0x (pause, LLDP, spanning tree) end at the next port: no bridge forwards them (IEEE 802.1Q,
+ * 8.6.3). */
+bool codec_stays_on_link(const uint8_t dmac[6]);
 
 /* The same two for what lies behind the UDP header, where sockets and rings between processes begin: BTH .. ICRC.
  *

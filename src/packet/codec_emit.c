@@ -332,6 +332,42 @@ int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t
     return (int)length;
 }
 
+struct pkt codec_carried(const struct pkt *pkt)
+{
+    struct pkt carried;
+    bool tagged = pkt->flags & PKT_TAGGED, roce = pkt->kind == PKT_ROCE;
+    unsigned headers = roce ? opcode_info(pkt->opcode)->flags & OP_HEADERS & ~(unsigned)pkt->missing : 0;
+    memset(&carried, 0, sizeof carried);
+    carried.kind = pkt->kind;
+    carried.opcode = pkt->kind == PKT_ROCE || pkt->kind == PKT_PFC ? pkt->opcode : 0; /* pfc_enable lies there too */
+    carried.flags = pkt->flags & (uint8_t)(roce ? ~0u : PKT_TAGGED | PKT_TUNNEL | PKT_CUT);
+    carried.pcp = tagged ? pkt->pcp : 0;
+    carried.frame_bytes = pkt->frame_bytes;
+    if (pkt->kind == PKT_PFC) memcpy(carried.quanta, pkt->quanta, sizeof carried.quanta);
+    if (pkt->kind == PKT_PAUSE) carried.quanta[0] = pkt->quanta[0];
+    if (pkt->kind == PKT_PFC || pkt->kind == PKT_PAUSE) return carried;
+    carried.tos = pkt->tos;
+    carried.ttl = pkt->ttl;
+    carried.net = pkt->net;
+    carried.sport = pkt->net == PKT_NET_V1 ? 0 : pkt->sport;
+    if (!roce) return carried;
+    carried.pad = pkt->pad;
+    carried.dest_qp = pkt->dest_qp;
+    carried.psn = pkt->psn;
+    carried.payload_bytes = pkt->payload_bytes;
+    carried.missing = pkt->missing;
+    if (headers & OP_DETH) carried.ud.qkey = pkt->ud.qkey;
+    if (headers & OP_DETH) carried.src_qp = pkt->src_qp;
+    if (headers & (OP_RETH | OP_ATOMICETH)) carried.rdma.va = pkt->rdma.va;
+    if (headers & (OP_RETH | OP_ATOMICETH)) carried.rdma.rkey = pkt->rdma.rkey;
+    if (headers & OP_RETH) carried.rdma.dma_bytes = pkt->rdma.dma_bytes;
+    if (headers & OP_ATOMICACKETH) carried.ack.original = pkt->ack.original;
+    if (headers & OP_AETH) carried.ack.msn = pkt->ack.msn;
+    if (headers & OP_AETH) carried.ack.syndrome = pkt->ack.syndrome;
+    if (headers & (OP_IMMDT | OP_IETH)) carried.imm = pkt->imm;
+    return carried;
+}
+
 int codec_emit_bth(const struct pkt *pkt, const struct pkt_cold *cold, uint8_t *out, size_t cap)
 {
     if (pkt->kind != PKT_ROCE || pkt->flags & PKT_CUT || !bth_valid(pkt, cold)) return -EINVAL;

@@ -41,7 +41,7 @@ struct walk {
     uint32_t end;   /* of the packet, by the lengths read so far */
     uint32_t limit; /* bytes that can be read: min(captured, end) */
     uint32_t captured;
-    uint32_t l3_at, udp_at;
+    uint32_t l3_at, udp_at, tag_at;
     enum codec_fault fault; /* the first one met; counts once the frame is known to be ours */
     uint16_t ethertype, sport;
     uint8_t net, tos, ttl, pcp, proto;
@@ -101,6 +101,7 @@ static inline enum step walk_tags(struct walk *w, struct pkt_vlan vlan[2])
             break;
         if (!walk_has(w, WIRE_VLAN_BYTES)) return walk_lost(w, WIRE_VLAN_BYTES);
         const uint8_t *at = w->data + w->at;
+        w->tag_at = w->at;
         vlan[i].tpid = w->ethertype;
         vlan[i].tci = load_be16(at);
         w->pcp = (uint8_t)(vlan[i].tci >> 13);
@@ -320,6 +321,7 @@ static void walk_into_tunnel(struct walk *w, struct pkt_cold *cold)
     w->at += WIRE_VXLAN_BYTES;
     w->net = w->tos = w->ttl = w->pcp = w->proto = 0;
     w->ethertype = w->sport = 0;
+    w->tag_at = 0;
     w->flags = PKT_TUNNEL;
 }
 
@@ -334,7 +336,7 @@ static void fill_other(const struct walk *w, struct pkt *pkt, struct pkt_cold *c
                         .sport = w->sport};
     cold->ethertype = w->ethertype;
     cold->ip_proto = w->proto;
-    *layout = (struct codec_layout){0};
+    *layout = (struct codec_layout){.l3_at = w->net ? (uint16_t)w->l3_at : 0, .tag_at = (uint16_t)w->tag_at};
 }
 
 static enum step fill_mac_control(struct walk *w, struct pkt *pkt, struct codec_layout *layout)
@@ -360,7 +362,7 @@ static enum step fill_mac_control(struct walk *w, struct pkt *pkt, struct codec_
     } else {
         pkt->quanta[0] = load_be16(at + 2);
     }
-    *layout = (struct codec_layout){0};
+    *layout = (struct codec_layout){.tag_at = (uint16_t)w->tag_at};
     return STEP_IN;
 }
 
@@ -479,11 +481,13 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     layout->bth_at = (uint16_t)w->at;
     layout->payload_at = (uint16_t)(w->at + WIRE_BTH_BYTES + info->header_bytes);
     layout->icrc_at = cut ? 0 : (uint16_t)(w->end - WIRE_ICRC_BYTES);
+    layout->tag_at = (uint16_t)w->tag_at;
     return STEP_IN;
 }
 
-/* From the link to the BTH or the MAC control header, or to where the frame is none of ours. */
-static inline enum step walk_in(struct walk *w, const struct codec_frame *frame, struct pkt_cold *cold)
+/* From the link to the BTH or the MAC control header, or to where the frame is none of ours.  `transit`, a constant:
+ * tunnels are passed by. */
+static inline enum step walk_in(struct walk *w, const struct codec_frame *frame, struct pkt_cold *cold, bool transit)
 {
     enum step step;
     for (enum codec_link link = frame->link;; link = CODEC_ETHERNET) {
@@ -491,6 +495,7 @@ static inline enum step walk_in(struct walk *w, const struct codec_frame *frame,
         if (step == STEP_IN) step = walk_network(w, cold);
         if (step == STEP_UDP) step = walk_udp(w, cold);
         if (step != STEP_VXLAN) return step;
+        if (transit) return STEP_OTHER;
         walk_into_tunnel(w, cold);
     }
 }
@@ -513,7 +518,7 @@ int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_col
     walk_set_end(&w, length);
     cold_clear(ret_cold);
 
-    enum step step = walk_in(&w, frame, ret_cold);
+    enum step step = walk_in(&w, frame, ret_cold, false);
     if (step == STEP_BTH)
         step = fill_roce(&w, ret, ret_cold, ret_layout);
     else if (step == STEP_MAC_CONTROL)
@@ -526,6 +531,30 @@ int codec_parse(const struct codec_frame *frame, struct pkt *ret, struct pkt_col
     return walk_verdict(&w, step, ret_fault);
 }
 
+int codec_parse_transit(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold,
+                        struct codec_layout *ret_layout, enum codec_fault *ret_fault)
+{
+    struct walk w = {.data = frame->data, .captured = frame->captured};
+    walk_set_end(&w, frame->captured);
+    cold_clear(ret_cold);
+
+    enum step step = walk_in(&w, frame, ret_cold, true);
+    if (step == STEP_BTH)
+        step = fill_roce(&w, ret, ret_cold, ret_layout);
+    else if (step == STEP_MAC_CONTROL)
+        step = fill_mac_control(&w, ret, ret_layout);
+
+    bool refused = step == STEP_BAD && w.net != PKT_NET_V1 &&
+                   (w.fault == CODEC_FAULT_IP_CHECKSUM || w.fault == CODEC_FAULT_IP_TOTAL_LENGTH);
+    if (step == STEP_OTHER || (step == STEP_BAD && !refused)) {
+        step = STEP_OTHER;
+        ret_cold->tver = 0;
+        fill_other(&w, ret, ret_cold, ret_layout);
+        ret->frame_bytes = frame->captured < UINT16_MAX ? (uint16_t)frame->captured : UINT16_MAX;
+    }
+    return walk_verdict(&w, step, ret_fault);
+}
+
 int codec_parse_outer(const struct codec_frame *frame, struct pkt *ret, struct pkt_cold *ret_cold, uint32_t *ret_bth_at,
                       uint32_t *ret_bytes, enum codec_fault *ret_fault)
 {
@@ -534,7 +563,7 @@ int codec_parse_outer(const struct codec_frame *frame, struct pkt *ret, struct p
     walk_set_end(&w, frame->length > frame->captured ? frame->length : frame->captured);
     cold_clear(ret_cold);
 
-    enum step step = walk_in(&w, frame, ret_cold);
+    enum step step = walk_in(&w, frame, ret_cold, false);
     if (step == STEP_MAC_CONTROL) step = fill_mac_control(&w, ret, &layout);
     if (step == STEP_OTHER || step == STEP_BTH) fill_other(&w, ret, ret_cold, &layout);
     if (step == STEP_BTH) {
