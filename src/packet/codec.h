@@ -66,7 +66,8 @@ struct codec_layout {
     X(PAD, "pad count larger than what follows the headers")                                                           \
     X(PAYLOAD, "payload on an opcode that has none")                                                                   \
     X(TOO_LONG, "larger than any RoCE packet (4096 bytes of payload): a segmentation-offload aggregate?")              \
-    X(PAUSE_SHORT, "ends inside the pause frame")
+    X(PAUSE_SHORT, "ends inside the pause frame")                                                                      \
+    X(TELEMETRY, "telemetry header cut short, or of more hops than it has room for")
 
 enum codec_fault {
 #define X(id, text) CODEC_FAULT_##id,
@@ -100,6 +101,11 @@ int codec_parse_transit(const struct codec_frame *frame, struct pkt *ret, struct
  * small, -EINVAL when the record cannot be a frame (kind, net, field wider than its bits, PKT_CUT).
  * PKT_OTHER cannot be emitted: the descriptor does not hold such a frame. */
 int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap);
+/* The same, with the telemetry that a packet to port WIRE_PORT_ROCE_TELEMETRY carries (NULL: of no hop), and the
+ * layout that codec_rewrite() wants. */
+struct pkt_int;
+int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
+                     const uint8_t *payload, uint8_t *frame, size_t cap, struct codec_layout *ret_layout);
 /* What of a descriptor a frame carries: codec_parse() of what codec_emit() wrote gives this.  Cleared is what is in no
  * header of such a packet: next, in_port, tc, deep, src_node, dst_node; mark (on a wire it is cold.resv7); pcp where
  * there is no tag; ack.held; and every field of an extended header that the opcode does not have, stale or not.
@@ -119,6 +125,22 @@ void codec_rewrite_macs(uint8_t *frame, const uint8_t dmac[6], const uint8_t sma
 /* Frames to 01-80-c2-00-00-0x (pause, LLDP, spanning tree) end at the next port: no bridge forwards them (IEEE 802.1Q,
  * 8.6.3). */
 bool codec_stays_on_link(const uint8_t dmac[6]);
+
+/* In-band telemetry of HPCC (SIGCOMM 2019, figure 7): CODEC_TELEMETRY_BYTES between UDP and BTH of packets to port
+ * WIRE_PORT_ROCE_TELEMETRY; docs/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the start, so no
+ * length changes on the way; the ICRC does not cover it.
+ * A frame tells times in ns modulo 2^24, bytes sent in units of 128 modulo 2^20, queues in units of 80 up to 65535 of
+ * them, and the rate as one of a list.  codec_telemetry_rounded(): what is read back after a record was written.  What
+ * was read is as short as the frame tells it: telemetry_before() and telemetry_after() make whole numbers of it. */
+#define CODEC_TELEMETRY_BYTES 42u
+#define CODEC_TELEMETRY_HOPS 5u
+static inline bool codec_has_telemetry(const struct codec_layout *layout)
+{
+    return layout->udp_at && layout->bth_at == layout->udp_at + 8u + CODEC_TELEMETRY_BYTES;
+}
+void codec_telemetry_read(const uint8_t *frame, const struct codec_layout *layout, struct pkt_int *ret);
+void codec_telemetry_write(uint8_t *frame, const struct codec_layout *layout, const struct pkt_int *record);
+struct pkt_int codec_telemetry_rounded(const struct pkt_int *record);
 
 /* The same two for what lies behind the UDP header, where sockets and rings between processes begin: BTH .. ICRC.
  *

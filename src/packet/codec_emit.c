@@ -43,7 +43,7 @@ static struct envelope inner_envelope(const struct pkt *pkt, const struct pkt_co
         .ip_id = cold->ip_id,
         .ip_frag = cold->ip_frag,
         .sport = pkt->sport,
-        .dport = WIRE_PORT_ROCE,
+        .dport = cold->dport == WIRE_PORT_ROCE_TELEMETRY ? WIRE_PORT_ROCE_TELEMETRY : WIRE_PORT_ROCE,
         .udp_checksum = cold->udp_checksum,
         .net = pkt->net,
         .tos = pkt->tos,
@@ -82,6 +82,12 @@ static uint32_t network_bytes(uint8_t net)
     return (net == PKT_NET_IPV4 ? WIRE_IPV4_BYTES : WIRE_IPV6_BYTES) + WIRE_UDP_BYTES;
 }
 
+/* In front of the BTH: only where there is a UDP header that can say so. */
+static uint32_t telemetry_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
+{
+    return pkt->net != PKT_NET_V1 && cold->dport == WIRE_PORT_ROCE_TELEMETRY ? CODEC_TELEMETRY_BYTES : 0;
+}
+
 static uint32_t tunnel_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     if (!(pkt->flags & PKT_TUNNEL)) return 0;
@@ -94,7 +100,8 @@ static uint32_t header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
     uint32_t bytes = tunnel_bytes(pkt, cold) + WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan);
     if (pkt->kind == PKT_PFC) return bytes + WIRE_PFC_BYTES;
     if (pkt->kind == PKT_PAUSE) return bytes + WIRE_PAUSE_BYTES;
-    return bytes + network_bytes(pkt->net) + WIRE_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
+    return bytes + network_bytes(pkt->net) + telemetry_bytes(pkt, cold) + WIRE_BTH_BYTES +
+           opcode_info(pkt->opcode)->header_bytes;
 }
 
 static bool tags_valid(const struct pkt_vlan vlan[2])
@@ -134,7 +141,8 @@ static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     struct envelope env = inner_envelope(pkt, cold);
     if (!envelope_valid(&env)) return false;
-    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE) return false;
+    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE && cold->dport != WIRE_PORT_ROCE_TELEMETRY)
+        return false;
     return bth_valid(pkt, cold);
 }
 
@@ -295,41 +303,69 @@ int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
     return record_valid(pkt, cold) ? (int)header_bytes(pkt, cold) : -EINVAL;
 }
 
-int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap)
+/* Payload, pad and ICRC, behind the headers. */
+static void put_body(uint8_t *frame, const struct pkt *pkt, const uint8_t *payload, struct codec_layout *layout)
 {
-    if (!record_valid(pkt, cold)) return -EINVAL;
-    bool roce = pkt->kind == PKT_ROCE;
-    uint32_t length = header_bytes(pkt, cold);
-    if (roce) length += pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
-    if (length > cap) return -ENOBUFS;
-
-    const uint8_t *end = frame + length;
-    uint8_t *at = frame;
-    struct envelope env = inner_envelope(pkt, cold);
-    if (pkt->flags & PKT_TUNNEL) at = put_tunnel(at, &cold->outer, end);
-    if (!roce) {
-        at = put_ethernet(at, &env, WIRE_ETHERTYPE_MAC_CONTROL);
-        put_mac_control(at, pkt);
-        return (int)length;
-    }
-    at = put_ethernet(at, &env, ethertype_of(env.net));
-    struct codec_layout layout = {.l3_at = (uint16_t)(at - frame)};
-    at = put_network(at, &env, end);
-    layout.bth_at = (uint16_t)(at - frame);
-    if (env.net != PKT_NET_V1) layout.udp_at = (uint16_t)(layout.bth_at - WIRE_UDP_BYTES);
-    at = put_extended(put_bth(at, pkt, cold), pkt, cold);
-    layout.payload_at = (uint16_t)(at - frame);
+    uint8_t *at = frame + layout->payload_at;
     if (payload)
         memcpy(at, payload, pkt->payload_bytes);
     else
         memset(at, 0, pkt->payload_bytes);
-    at += pkt->payload_bytes;
-    memset(at, 0, pkt->pad);
-    at += pkt->pad;
-    layout.icrc_at = (uint16_t)(at - frame);
-    store_le32(at, icrc_compute(frame, &layout));
-    CHECK(at + WIRE_ICRC_BYTES == end);
+    memset(at + pkt->payload_bytes, 0, pkt->pad);
+    layout->icrc_at = (uint16_t)(layout->payload_at + pkt->payload_bytes + pkt->pad);
+    store_le32(frame + layout->icrc_at, icrc_compute(frame, layout));
+}
+
+/* From the Ethernet header at `at` to the ICRC. */
+static void put_roce(uint8_t *frame, uint8_t *at, const uint8_t *end, const struct pkt *pkt,
+                     const struct pkt_cold *cold, const struct pkt_int *record, const uint8_t *payload,
+                     struct codec_layout *layout)
+{
+    struct envelope env = inner_envelope(pkt, cold);
+    at = put_ethernet(at, &env, ethertype_of(env.net));
+    layout->l3_at = (uint16_t)(at - frame);
+    at = put_network(at, &env, end);
+    if (env.net != PKT_NET_V1) layout->udp_at = (uint16_t)(at - frame - WIRE_UDP_BYTES);
+    at += telemetry_bytes(pkt, cold);
+    layout->bth_at = (uint16_t)(at - frame);
+    if (codec_has_telemetry(layout)) {
+        memset(at - CODEC_TELEMETRY_BYTES, 0, CODEC_TELEMETRY_BYTES);
+        if (record) codec_telemetry_write(frame, layout, record);
+        store_be16(frame + layout->udp_at + 6, env.udp_checksum); /* the record's, whatever the telemetry is */
+    }
+    at = put_extended(put_bth(at, pkt, cold), pkt, cold);
+    layout->payload_at = (uint16_t)(at - frame);
+    put_body(frame, pkt, payload, layout);
+    CHECK(frame + layout->icrc_at + WIRE_ICRC_BYTES == end);
+}
+
+int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
+                     const uint8_t *payload, uint8_t *frame, size_t cap, struct codec_layout *ret_layout)
+{
+    if (!record_valid(pkt, cold)) return -EINVAL;
+    uint32_t length = header_bytes(pkt, cold);
+    if (pkt->kind == PKT_ROCE) length += pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
+    if (length > cap) return -ENOBUFS;
+
+    const uint8_t *end = frame + length;
+    uint8_t *at = frame;
+    *ret_layout = (struct codec_layout){0};
+    if (pkt->flags & PKT_TUNNEL) at = put_tunnel(at, &cold->outer, end);
+    uint32_t tags = vlan_bytes(cold->vlan);
+    if (tags) ret_layout->tag_at = (uint16_t)(at - frame + 12 + tags - 2);
+    if (pkt->kind == PKT_ROCE) {
+        put_roce(frame, at, end, pkt, cold, record, payload, ret_layout);
+    } else {
+        struct envelope env = inner_envelope(pkt, cold);
+        put_mac_control(put_ethernet(at, &env, WIRE_ETHERTYPE_MAC_CONTROL), pkt);
+    }
     return (int)length;
+}
+
+int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap)
+{
+    struct codec_layout layout;
+    return codec_emit_frame(pkt, cold, NULL, payload, frame, cap, &layout);
 }
 
 struct pkt codec_carried(const struct pkt *pkt)
@@ -382,6 +418,7 @@ int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_
 {
     struct envelope env = inner_envelope(pkt, cold);
     if (pkt->kind != PKT_ROCE || !envelope_valid(&env) || !tags_valid(cold->vlan)) return -EINVAL;
+    if (telemetry_bytes(pkt, cold)) return -EINVAL;
     uint32_t length = WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan) + network_bytes(pkt->net);
     if (bytes > UINT16_MAX - WIRE_IPV6_BYTES - WIRE_UDP_BYTES) return -EINVAL;
     if (length > cap) return -ENOBUFS;

@@ -171,6 +171,21 @@ static inline void addr_from_ipv4(struct pkt_addr *addr, const uint8_t *at)
     store_be64(addr->byte + 8, 0xffff00000000u | load_be32(at));
 }
 
+/* A RoCEv2 packet with telemetry in front of its BTH. */
+static enum step walk_telemetry(struct walk *w, struct pkt_cold *cold)
+{
+    const uint8_t *at = w->data + w->at;
+    if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
+    if (!walk_has(w, WIRE_UDP_BYTES)) return walk_short(w, WIRE_UDP_BYTES, CODEC_FAULT_UDP_SHORT);
+    if (load_be16(at + 4) != w->end - w->at) return walk_bad(w, CODEC_FAULT_UDP_LENGTH);
+    cold->udp_checksum = load_be16(at + 6);
+    w->at += WIRE_UDP_BYTES;
+    if (!walk_has(w, CODEC_TELEMETRY_BYTES)) return walk_short(w, CODEC_TELEMETRY_BYTES, CODEC_FAULT_TELEMETRY);
+    if (w->data[w->at] >> 4 > CODEC_TELEMETRY_HOPS) return walk_bad(w, CODEC_FAULT_TELEMETRY);
+    w->at += CODEC_TELEMETRY_BYTES;
+    return STEP_BTH;
+}
+
 static enum step walk_udp(struct walk *w, struct pkt_cold *cold)
 {
     if (!walk_has(w, 4)) return walk_lost(w, 4);
@@ -187,6 +202,7 @@ static enum step walk_udp(struct walk *w, struct pkt_cold *cold)
         w->at += WIRE_UDP_BYTES;
         return STEP_BTH;
     }
+    if (dport == WIRE_PORT_ROCE_TELEMETRY) return walk_telemetry(w, cold);
     if (dport != WIRE_PORT_VXLAN) return STEP_OTHER;
     if (!walk_has(w, WIRE_UDP_BYTES + WIRE_VXLAN_BYTES)) return walk_lost(w, WIRE_UDP_BYTES + WIRE_VXLAN_BYTES);
     if (load_be16(at + 4) != w->end - w->at) walk_note(w, CODEC_FAULT_UDP_LENGTH);

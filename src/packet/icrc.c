@@ -82,6 +82,14 @@ uint32_t icrc_compute(const uint8_t *frame, const struct codec_layout *layout)
     uint32_t rest_at = layout->bth_at + WIRE_BTH_BYTES;
     uint32_t headers = rest_at - layout->l3_at;
     uint32_t rest = layout->icrc_at - rest_at;
+    uint8_t joined[COPIED_HEADERS_MAX];
+    if (__builtin_expect(codec_has_telemetry(layout), 0)) { /* telemetry changes on the way: what is around it counts */
+        headers -= CODEC_TELEMETRY_BYTES;
+        CHECK(headers <= COPIED_HEADERS_MAX);
+        memcpy(joined, l3, headers - WIRE_BTH_BYTES);
+        memcpy(joined + headers - WIRE_BTH_BYTES, frame + layout->bth_at, WIRE_BTH_BYTES);
+        l3 = joined;
+    }
     CHECK(layout->bth_at && layout->icrc_at >= rest_at && headers <= COPIED_HEADERS_MAX);
     CHECK(headers >= IPV4_HEADERS && (layout->udp_at || headers == V1_HEADERS));
 

@@ -5,7 +5,7 @@
  * CRC-32 (IEEE) over eight 0xff bytes (a masked LRH), then the network header, UDP, BTH and all
  * that follows up to the ICRC, with what routers may change taken as ones: IPv4 TOS, TTL,
  * checksum; IPv6 and GRH traffic class, flow label, hop limit; UDP checksum; BTH resv8a (where
- * FECN and BECN are).  Stored little-endian.
+ * FECN and BECN are).  In-band telemetry, which switches write between UDP and BTH, is left out.  Stored little-endian.
  */
 #ifndef ROCELAB_PACKET_ICRC_H
 #define ROCELAB_PACKET_ICRC_H

@@ -5,8 +5,7 @@
  * A parallel array of the pool, there only when a fabric's congestion control asks for it.  Each
  * switch adds a hop when the packet leaves it; the receiving adapter copies the record into the ACK and sets `echo`,
  * so that switches on the way back leave it alone.  The paper packs a hop into 64 bits with
- * coarse units; here the numbers are whole, and what the bytes cost on the line is the adapter's
- * header size.
+ * coarse units, and so does a frame (codec_telemetry.c); here the numbers are whole.
  */
 #ifndef ROCELAB_PACKET_TELEMETRY_H
 #define ROCELAB_PACKET_TELEMETRY_H
@@ -17,6 +16,12 @@
 #include "base/time.h"
 
 #define PKT_INT_HOPS 6
+
+/* What a frame tells of a hop: times in ns and bytes in units, both counted round and round; see telemetry_after(). */
+#define TELEMETRY_TIME_WRAP (PS_NS << 24)
+#define TELEMETRY_TX_UNIT 128u
+#define TELEMETRY_TX_WRAP (UINT64_C(128) << 20)
+#define TELEMETRY_QUEUE_UNIT 80u
 
 struct pkt_hop {
     ps_t at;           /* when the packet left */
@@ -37,6 +42,22 @@ static inline void pkt_int_add(struct pkt_int *record, ps_t at, uint64_t tx_byte
     if (record->echo || record->hops >= PKT_INT_HOPS) return;
     record->hop[record->hops++] =
         (struct pkt_hop){.at = at, .tx_bytes = tx_bytes, .rate_bps = rate_bps, .queue_bytes = queue_bytes};
+}
+
+/* The least number not below `known` that is `low` modulo `wrap`: a count that a frame told, when it was at least
+ * `known` and has not gone round since. */
+static inline uint64_t telemetry_after(uint64_t known, uint64_t low, uint64_t wrap)
+{
+    uint64_t ahead = (low % wrap + wrap - known % wrap) % wrap;
+    return known + ahead;
+}
+
+/* A time that a frame told, seen at `now`: the last one that was not later. */
+static inline ps_t telemetry_before(ps_t now, ps_t low)
+{
+    uint64_t behind =
+        (now % TELEMETRY_TIME_WRAP + TELEMETRY_TIME_WRAP - low % TELEMETRY_TIME_WRAP) % TELEMETRY_TIME_WRAP;
+    return now >= behind ? now - behind : low;
 }
 
 #endif

@@ -17,6 +17,8 @@
 #define WIRE_GRH_NEXT_BTH 0x1bu
 #define WIRE_PORT_VXLAN 4789u
 #define WIRE_PORT_ROCE 4791u
+#define WIRE_PORT_ROCE_TELEMETRY                                                                                       \
+    53943u /* RoCEv2 with telemetry in front of the BTH: 4791 in the range for private use */
 
 #define WIRE_MAC_CONTROL_PAUSE 0x0001u
 #define WIRE_MAC_CONTROL_PFC 0x0101u
@@ -34,6 +36,8 @@
 
 #define WIRE_VXLAN_FLAG_VNI 0x08u
 #define WIRE_FRAG_MASK 0x3fffu /* more fragments, offset */
+#define WIRE_IPV4_DF 0x4000u   /* do not fragment: what RoCE adapters set */
+#define WIRE_PKEY_DEFAULT 0xffffu
 
 #define WIRE_PAYLOAD_MAX 4096u
 /* An opcode we do not dissect has its extended headers counted as payload: RDETH, DETH, RETH, ImmDt. */
