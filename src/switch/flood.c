@@ -78,6 +78,7 @@ static uint32_t flood_all(struct sw *sw, struct sw_crossing *crossing, pkt_t id,
         if (!flood_takes(sw, crossing, port)) continue;
         pkt_t copy = copies ? pktpool_get(io->pool) : id;
         CHECK(copy != PKT_NONE);
+        pktpool_copy(io->pool, copy, id);
         io->pool->hot[copy] = routes->wired_port && port == routes->wired_port[whole.dst_node] ? whole : stray;
         flood_to(sw, crossing, port, copies == 0, copy, now, io);
         copies++;
