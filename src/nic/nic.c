@@ -171,12 +171,12 @@ void control_push(struct nic *nic, pkt_t id, unsigned prio, struct nic_io *io)
     else
         io->pool->hot[list->tail].next = id;
     list->tail = id;
-    nic->control_mask |= (uint8_t)(1u << prio);
+    nic->control_mask |= (uint16_t)(1u << prio);
     nic->control_count++;
     io->kick = true;
 }
 
-static pkt_t control_pop(struct nic *nic, uint8_t mask, struct nic_io *io)
+static pkt_t control_pop(struct nic *nic, uint16_t mask, struct nic_io *io)
 {
     unsigned prio = 31u - (unsigned)__builtin_clz(mask);
     struct packet_list *list = &nic->control[prio];
@@ -184,7 +184,7 @@ static pkt_t control_pop(struct nic *nic, uint8_t mask, struct nic_io *io)
     struct pkt *p = &io->pool->hot[id];
 
     list->head = p->next;
-    if (list->head == PKT_NONE) nic->control_mask &= (uint8_t) ~(1u << prio);
+    if (list->head == PKT_NONE) nic->control_mask &= (uint16_t) ~(1u << prio);
     nic->control_count--;
     if (p->answers) { /* later answers could be merged into it: not any more */
         struct nic_qp *qp = qp_find(nic, p->answers);
@@ -235,7 +235,7 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
 {
     io->gather.bytes = 0;
     if (__builtin_expect(nic->pause_next <= now, 0)) pause_expire(nic, now);
-    uint8_t control = nic->control_mask & (uint8_t)~nic->paused;
+    uint16_t control = nic->control_mask & (uint16_t)~nic->paused;
     if (control) {
         nic->starved = false;
         pkt_t id = control_pop(nic, control, io);
@@ -244,15 +244,15 @@ pkt_t nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
     }
     if (heap_first(nic, HEAP_PACE) <= now) pace_release(nic, now);
     for (;;) {
-        unsigned mask = nic->ready_mask & (uint8_t)~nic->paused;
+        unsigned mask = nic->ready_mask & (uint16_t)~nic->paused;
         if (mask == 0) break;
-        unsigned later = mask & (0xfeu << nic->last_prio);
+        unsigned later = mask & (0xfffeu << nic->last_prio);
         unsigned prio = (unsigned)__builtin_ctz(later ? later : mask);
         nic->last_prio = (uint8_t)prio;
         if (io->pool->free_count == 0) break; /* the pool is refilled by its owner, who asks again */
         pkt_t id = qp_tx(nic, ready_pop(nic, prio), now, io);
         if (id == PKT_NONE) {
-            control = nic->control_mask & (uint8_t)~nic->paused; /* a response refused is a NAK now */
+            control = nic->control_mask & (uint16_t)~nic->paused; /* a response refused is a NAK now */
             if (control == 0) continue;
             id = control_pop(nic, control, io);
         }
@@ -409,7 +409,7 @@ void nic_tick(struct nic *nic, ps_t now, struct nic_io *io)
 
 bool nic_ready(const struct nic *nic, ps_t now)
 {
-    return nic->ready_mask & (uint8_t)~nic->paused || heap_first(nic, HEAP_PACE) <= now;
+    return nic->ready_mask & (uint16_t)~nic->paused || heap_first(nic, HEAP_PACE) <= now;
 }
 
 bool nic_idle(const struct nic *nic)
@@ -420,7 +420,7 @@ bool nic_idle(const struct nic *nic)
     return true;
 }
 
-uint8_t nic_paused(const struct nic *nic)
+uint16_t nic_paused(const struct nic *nic)
 {
     return nic->paused;
 }

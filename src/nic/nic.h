@@ -440,7 +440,7 @@ uint64_t nic_qp_acked_bytes(const struct nic_qp *qp); /* request payload acknowl
 uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not completed */
 /* Counts what has passed of pauses that still last. */
 void nic_settle(struct nic *nic, ps_t now);
-uint8_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */
+uint16_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */
 ps_t nic_deadline(const struct nic *nic);
 /* More than acknowledgements may go now: requests, or answers to READs. */
 bool nic_ready(const struct nic *nic, ps_t now);

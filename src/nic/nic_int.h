@@ -214,7 +214,8 @@ struct qp_list { /* linked by nic_qp.ready_next */
 
 struct nic {
     struct nic_qp *qp;
-    uint8_t paused, control_mask, ready_mask, last_prio;
+    uint16_t paused, control_mask, ready_mask; /* a bit for each priority */
+    uint8_t last_prio;
     bool starved;           /* nic_tx had nothing to give: pacing times are deadlines now */
     uint8_t extension_mask; /* 0 when extended headers take no room */
     ps_t pause_next;        /* earliest end of a pause */
@@ -234,7 +235,7 @@ struct nic {
     struct rate rx_rate;
     uint64_t rx_level;
     ps_t rx_level_at, rx_resume_at, rx_refresh_at;
-    uint8_t rx_paused;
+    uint16_t rx_paused;
     uint32_t mrs, mr_mask;
     struct nic_mr *mr;  /* open addressing; a slot that is not live is empty */
     uint32_t *qpn_hash; /* index + 1 of QPs whose number is not first_qpn + index */

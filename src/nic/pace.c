@@ -82,7 +82,7 @@ void ready_push(struct nic *nic, struct nic_qp *qp)
     else
         list->head = qp->index;
     list->tail = qp->index;
-    nic->ready_mask |= (uint8_t)(1u << qp->prio);
+    nic->ready_mask |= (uint16_t)(1u << qp->prio);
 }
 
 struct nic_qp *ready_pop(struct nic *nic, unsigned prio)
@@ -91,7 +91,7 @@ struct nic_qp *ready_pop(struct nic *nic, unsigned prio)
     struct nic_qp *qp = &nic->qp[list->head];
 
     list->head = qp->ready_next;
-    if (list->head == QP_NONE) nic->ready_mask &= (uint8_t) ~(1u << prio);
+    if (list->head == QP_NONE) nic->ready_mask &= (uint16_t) ~(1u << prio);
     qp->sched = SCHED_IDLE;
     return qp;
 }
@@ -111,7 +111,7 @@ void ready_remove(struct nic *nic, struct nic_qp *qp)
     else
         nic->qp[before_it].ready_next = qp->ready_next;
     if (list->tail == qp->index) list->tail = before_it;
-    if (list->head == QP_NONE) nic->ready_mask &= (uint8_t) ~(1u << qp->prio);
+    if (list->head == QP_NONE) nic->ready_mask &= (uint16_t) ~(1u << qp->prio);
     qp->sched = SCHED_IDLE;
 }
 

@@ -35,7 +35,7 @@ static void find_next_end(struct nic *nic)
 }
 
 /* Whose timers ran because they could not send: they can, or (the link is down) none can. */
-static void tell_held(struct nic *nic, uint8_t prios, ps_t now)
+static void tell_held(struct nic *nic, uint16_t prios, ps_t now)
 {
     for (uint32_t i = 0; i < nic->config.max_qps; i++)
         if (nic->qp[i].qpn && prios >> nic->qp[i].prio & 1) requester_held(nic, &nic->qp[i], !nic->link_down, now);
@@ -44,9 +44,9 @@ static void tell_held(struct nic *nic, uint8_t prios, ps_t now)
 static void end_pause(struct nic *nic, unsigned prio, ps_t at)
 {
     if (!(nic->paused & 1u << prio)) return;
-    nic->paused &= (uint8_t) ~(1u << prio);
+    nic->paused &= (uint16_t) ~(1u << prio);
     nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
-    if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint8_t)(1u << prio), at);
+    if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint16_t)(1u << prio), at);
 }
 
 void nic_settle(struct nic *nic, ps_t now)
@@ -75,7 +75,7 @@ void nic_link_changed(struct nic *nic, bool up, ps_t now, struct nic_io *io)
     nic->rx_paused = 0;
     nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
     find_next_end(nic);
-    tell_held(nic, UINT8_MAX, now);
+    tell_held(nic, UINT16_MAX, now);
     io->kick = true;
     io->deadline = nic_deadline(nic);
 }
@@ -96,7 +96,7 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
         if (!(nic->paused & 1u << p)) {
             counters->rx_pause_transition++;
             nic->paused_since[p] = now;
-            nic->paused |= (uint8_t)(1u << p);
+            nic->paused |= (uint16_t)(1u << p);
         }
         nic->paused_until[p] = nic->config.pause_forever ? PS_NEVER : ps_add(now, quanta_ps(nic, quanta[p]));
     }
@@ -113,10 +113,10 @@ static void drain(struct nic *nic, ps_t now)
     nic->rx_level_at = now;
 }
 
-static void say(struct nic *nic, uint8_t enable, uint16_t quanta, struct nic_io *io)
+static void say(struct nic *nic, uint16_t enable, uint16_t quanta, struct nic_io *io)
 {
     io->pauses = 1;
-    io->pause_enable = enable;
+    io->pause_enable = (uint8_t)enable; /* PFC has eight */
     io->pause_quanta = quanta;
     for (unsigned p = 0; p < NIC_PRIOS; p++) {
         if (!(enable & 1u << p)) continue;
@@ -143,7 +143,7 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     nic->rx_level += p->frame_bytes;
     if (nic->rx_level > nic->counters.rx_buffer_max_bytes) nic->counters.rx_buffer_max_bytes = nic->rx_level;
     if (nic->rx_level > config->rx_xoff_bytes && !(nic->rx_paused & 1u << prio)) {
-        nic->rx_paused |= (uint8_t)(1u << prio);
+        nic->rx_paused |= (uint16_t)(1u << prio);
         say(nic, nic->rx_paused, config->rx_pause_quanta, io);
         nic->rx_refresh_at = now + quanta_ps(nic, config->rx_pause_quanta) / 2;
     }

@@ -57,7 +57,7 @@ void sim_deadlock_free(struct sim *sim)
 }
 
 /* Priorities for which this queue's peer, a switch, holds it. */
-static uint8_t held_for(const struct sim *sim, uint32_t port, uint8_t queue)
+static uint16_t held_for(const struct sim *sim, uint32_t port, uint8_t queue)
 {
     const struct fabric_port *own = &sim->fabric->port[port], *peer = &sim->fabric->port[own->peer];
 
@@ -65,7 +65,7 @@ static uint8_t held_for(const struct sim *sim, uint32_t port, uint8_t queue)
            sw_pausing(switch_at(sim, own->peer), peer->index);
 }
 
-static bool held_since(const struct sim *sim, uint32_t port, uint8_t prios, ps_t before)
+static bool held_since(const struct sim *sim, uint32_t port, uint16_t prios, ps_t before)
 {
     for (uint32_t mask = prios; mask; mask &= mask - 1) {
         uint8_t prio = (uint8_t)__builtin_ctz(mask);
@@ -84,9 +84,10 @@ static uint32_t find_suspects(struct sim *sim, ps_t before)
         sim->watch.stuck[p] = 0;
         if (port->peer == FABRIC_NONE || fabric->port[port->peer].node < fabric->hosts) continue;
         for (uint32_t mask = sw_waiting(switch_at(sim, p), port->index); mask; mask &= mask - 1) {
-            uint8_t queue = (uint8_t)__builtin_ctz(mask), prios = held_for(sim, p, queue);
+            uint8_t queue = (uint8_t)__builtin_ctz(mask);
+            uint16_t prios = held_for(sim, p, queue);
             if (!held_since(sim, p, prios, before)) continue;
-            sim->watch.stuck[p] |= (uint8_t)(1u << queue);
+            sim->watch.stuck[p] |= (uint16_t)(1u << queue);
             count++;
         }
     }
@@ -133,7 +134,7 @@ static uint32_t acquit(struct sim *sim, uint32_t count)
             for (uint32_t mask = watch->stuck[p]; mask; mask &= mask - 1) {
                 uint8_t queue = (uint8_t)__builtin_ctz(mask);
                 if (stuck_for(sim, p, queue) != SW_PRIOS) continue;
-                watch->stuck[p] &= (uint8_t) ~(1u << queue);
+                watch->stuck[p] &= (uint16_t) ~(1u << queue);
                 watch->fresh[fabric->port[p].node - fabric->hosts] = true;
                 count--;
             }

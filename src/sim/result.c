@@ -277,7 +277,7 @@ static void read_stall(const struct sim *sim, struct sim_result *ret)
         uint32_t requests = nic_qp_queued(sim->connection[i].qp);
         if (requests == 0) continue;
         bool down = endpoint_down(sim, connection->src);
-        uint8_t paused = nic_paused(sim->adapter[connection->src].nic);
+        uint16_t paused = nic_paused(sim->adapter[connection->src].nic);
         if (stall->pairs++ > 0 && (stall->down || !down)) continue;
         *stall = (struct sim_stall){.pairs = stall->pairs,
                                     .src = connection->src,

@@ -108,7 +108,7 @@ struct deadlock_watch { /* deadlock.c */
     uint64_t windows;   /* run when it was looked last */
     struct sim_deadlock *found;
     uint32_t count, room;
-    uint8_t *stuck;  /* [ports] bit q */
+    uint16_t *stuck; /* [ports] bit q */
     uint32_t *cells; /* [ports * 8] */
     bool *fresh;     /* [switches] cells are to be counted anew */
 };

@@ -166,7 +166,7 @@ struct sim_result {
 struct sim_sample {
     uint64_t queue_bytes, line_bytes;
     ps_t paused_ps;
-    uint8_t paused; /* bit p */
+    uint16_t paused; /* bit p */
 };
 struct sim_connection_sample {
     uint32_t src, dst; /* endpoints */

@@ -81,14 +81,14 @@ uint64_t sw_shared_used(const struct sw *sw)
     return (uint64_t)sw->shared_used * sw->cell_bytes;
 }
 
-uint8_t sw_paused(const struct sw *sw, uint16_t port)
+uint16_t sw_paused(const struct sw *sw, uint16_t port)
 {
     CHECK(port < sw->ports);
-    return sw->port[port].paused_prio;
+    return sw->slow[port].paused_prio;
 }
 
-uint8_t sw_pausing(const struct sw *sw, uint16_t port)
+uint16_t sw_pausing(const struct sw *sw, uint16_t port)
 {
     CHECK(port < sw->ports);
-    return sw->port[port].told;
+    return sw->slow[port].told;
 }

@@ -65,7 +65,7 @@ SW_INLINE bool sw_cross_find(struct sw *sw, uint32_t in, pkt_t id, bool simple, 
     if (sw_unlikely(bytes > from->mtu_bytes || bytes > onto->mtu_bytes))
         return sw_cross_drop(sw, in, pg_index, SW_DROP_mtu, id, io);
     if (sw_unlikely(to->refuse >> index & 1))
-        return sw_cross_drop(sw, out, index, to->down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
+        return sw_cross_drop(sw, out, index, sw->slow[out].down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
     *crossing = (struct sw_crossing){pkt, from, onto, to, pg, in, out, pg_index, index, bytes, sw_cells(sw, bytes)};
     return true;
 }
@@ -129,7 +129,7 @@ SW_INLINE bool sw_cross_queue(struct sw *sw, const struct sw_crossing *crossing,
     else
         queue->head = id;
     queue->tail = id;
-    to->filled |= (uint8_t)(1u << index);
+    to->filled |= (uint16_t)(1u << index);
     queue->cells += crossing->cells;
     queue->bytes = length + crossing->bytes;
     if (length + crossing->bytes > queue->bytes_max) queue->bytes_max = length + crossing->bytes;

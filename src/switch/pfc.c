@@ -31,11 +31,11 @@ void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps)
     slow->quantum_frac = (uint32_t)(((512 * PS_S % rate_bps) << 16) / rate_bps);
 }
 
-static bool emit(struct sw *sw, uint32_t port, uint8_t enable, uint16_t quanta, struct sw_io *io)
+static bool emit(struct sw *sw, uint32_t port, uint16_t enable, uint16_t quanta, struct sw_io *io)
 {
     if (io->pauses == SW_PAUSES_MAX) return false;
     io->pause[io->pauses++] = (struct sw_pause_out){.port = (uint16_t)port,
-                                                    .enable = enable,
+                                                    .enable = (uint8_t)enable, /* PFC has eight */
                                                     .quanta = quanta,
                                                     .cause = quanta ? sw->blamed : SW_NO_CAUSE,
                                                     .passed_on = sw->blamed_paused};
@@ -45,15 +45,15 @@ static bool emit(struct sw *sw, uint32_t port, uint8_t enable, uint16_t quanta, 
 }
 
 /* Priorities the peer ought to hold back. */
-static uint8_t wanted(const struct sw_port *port)
+static uint16_t wanted(const struct sw_port *port)
 {
-    uint8_t prios = 0;
+    uint16_t prios = 0;
     for (uint32_t mask = port->xoff; mask; mask &= mask - 1)
         prios |= port->profile->pg[__builtin_ctz(mask)].prios;
     return prios;
 }
 
-static void tell_xoff(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, struct sw_io *io)
+static void tell_xoff(struct sw *sw, uint32_t port, uint16_t prios, ps_t now, struct sw_io *io)
 {
     struct sw_port *state = &sw->port[port];
     struct sw_port_slow *slow = &sw->slow[port];
@@ -66,14 +66,14 @@ static void tell_xoff(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, str
         slow->told_since[prio] = now;
         sw->counters[port].prio[prio].tx_xoff++;
     }
-    if (sw->config->refresh_pauses && !state->told) {
+    if (sw->config->refresh_pauses && !slow->told) {
         slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
         sw_due(sw, port, slow->refresh_at);
     }
-    state->told |= prios;
+    slow->told |= prios;
 }
 
-static void tell_xon(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, struct sw_io *io)
+static void tell_xon(struct sw *sw, uint32_t port, uint16_t prios, ps_t now, struct sw_io *io)
 {
     if (!emit(sw, port, prios, 0, io)) {
         sw_due(sw, port, now);
@@ -84,28 +84,28 @@ static void tell_xon(struct sw *sw, uint32_t port, uint8_t prios, ps_t now, stru
         count->tx_pause_ps += now - sw->slow[port].told_since[__builtin_ctz(mask)];
         count->tx_xon++;
     }
-    sw->port[port].told &= (uint8_t)~prios;
+    sw->slow[port].told &= (uint16_t)~prios;
 }
 
 static void tell(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 {
-    struct sw_port *state = &sw->port[port];
-    uint8_t want = wanted(state);
-    uint8_t stop = want & (uint8_t)~state->told, go = state->told & (uint8_t)~want;
+    const struct sw_port_slow *slow = &sw->slow[port];
+    uint16_t want = wanted(&sw->port[port]);
+    uint16_t stop = want & (uint16_t)~slow->told, go = slow->told & (uint16_t)~want;
     if (go) tell_xon(sw, port, go, now, io);
     if (stop) tell_xoff(sw, port, stop, now, io);
 }
 
 void pfc_xoff(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io)
 {
-    if (sw->port[port].down) return;
-    sw->port[port].xoff |= (uint8_t)(1u << pg);
+    if (sw->slow[port].down) return;
+    sw->port[port].xoff |= (uint16_t)(1u << pg);
     tell(sw, port, now, io);
 }
 
 void pfc_xon(struct sw *sw, uint32_t port, uint32_t pg, ps_t now, struct sw_io *io)
 {
-    sw->port[port].xoff &= (uint8_t) ~(1u << pg);
+    sw->port[port].xoff &= (uint16_t) ~(1u << pg);
     tell(sw, port, now, io);
 }
 
@@ -114,7 +114,7 @@ void pfc_renew(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     struct sw_port *state = &sw->port[port];
     for (uint32_t pg = 0; pg < SW_PRIOS; pg++) {
         const struct sw_pg_rule *rule = &state->profile->pg[pg];
-        if (rule->lossless && mmu_must_pause(sw, sw_pg_at(sw, port, pg), rule)) state->xoff |= (uint8_t)(1u << pg);
+        if (rule->lossless && mmu_must_pause(sw, sw_pg_at(sw, port, pg), rule)) state->xoff |= (uint16_t)(1u << pg);
     }
     if (state->xoff) tell(sw, port, now, io);
 }
@@ -126,9 +126,9 @@ void pfc_review(struct sw *sw, ps_t now, struct sw_io *io)
         for (uint32_t mask = state->xoff; mask; mask &= mask - 1) {
             uint32_t pg = (uint32_t)__builtin_ctz(mask);
             if (mmu_may_resume(sw, sw_pg_at(sw, port, pg), &state->profile->pg[pg]))
-                state->xoff &= (uint8_t) ~(1u << pg);
+                state->xoff &= (uint16_t) ~(1u << pg);
         }
-        if (state->told) tell(sw, port, now, io);
+        if (sw->slow[port].told) tell(sw, port, now, io);
     }
 }
 
@@ -143,11 +143,11 @@ void sw_kick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     }
 }
 
-static uint8_t queues_of(const struct sw_profile *profile, uint8_t prios)
+static uint16_t queues_of(const struct sw_profile *profile, uint16_t prios)
 {
-    uint8_t queues = 0;
+    uint16_t queues = 0;
     for (uint32_t mask = prios; mask; mask &= mask - 1)
-        queues |= (uint8_t)(1u << profile->queue_of[__builtin_ctz(mask)]);
+        queues |= (uint16_t)(1u << profile->queue_of[__builtin_ctz(mask)]);
     return queues;
 }
 
@@ -155,9 +155,9 @@ void pfc_apply(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 {
     struct sw_port *state = &sw->port[port];
     struct sw_port_slow *slow = &sw->slow[port];
-    uint8_t queues = queues_of(state->profile, state->paused_prio);
-    if (!sw->config->watchdog.drop) queues &= (uint8_t)~slow->storm;
-    uint8_t released = state->paused & (uint8_t)~queues;
+    uint16_t queues = queues_of(state->profile, slow->paused_prio);
+    if (!sw->config->watchdog.drop) queues &= (uint16_t)~slow->storm;
+    uint16_t released = state->paused & (uint16_t)~queues;
     state->paused = queues;
     for (uint32_t mask = released; mask; mask &= mask - 1)
         slow->stuck_since[__builtin_ctz(mask)] = PS_NEVER;
@@ -167,42 +167,42 @@ void pfc_apply(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 static void pause_ended(struct sw *sw, uint32_t port, uint32_t prio, ps_t now)
 {
     sw->counters[port].prio[prio].rx_pause_ps += now - sw->slow[port].paused_since[prio];
-    sw->port[port].paused_prio &= (uint8_t) ~(1u << prio);
+    sw->slow[port].paused_prio &= (uint16_t) ~(1u << prio);
 }
 
 static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t quanta, ps_t now)
 {
-    struct sw_port *state = &sw->port[port];
     struct sw_port_slow *slow = &sw->slow[port];
     slow->pause_seen[prio] = now;
     slow->paused_until[prio] = sw->config->refresh_pauses ? ps_add(now, quanta_ps(slow, quanta)) : PS_NEVER;
     sw_due(sw, port, slow->paused_until[prio]);
-    if (state->paused_prio >> prio & 1) return;
-    state->paused_prio |= (uint8_t)(1u << prio);
+    if (slow->paused_prio >> prio & 1) return;
+    slow->paused_prio |= (uint16_t)(1u << prio);
     slow->paused_since[prio] = slow->paused_from[prio] = now;
 }
 
 void sw_pause(struct sw *sw, uint16_t port, uint8_t enable, const uint16_t quanta[8], ps_t now, struct sw_io *io)
 {
     CHECK(port < sw->ports);
-    struct sw_port *state = &sw->port[port];
+    const struct sw_port *state = &sw->port[port];
+    const struct sw_port_slow *slow = &sw->slow[port];
     struct sw_port_counters *count = &sw->counters[port];
     count->rx_pfc_frames++;
-    uint8_t before = state->paused_prio;
+    uint16_t before = slow->paused_prio;
     for (uint32_t mask = enable; mask; mask &= mask - 1) {
         uint32_t prio = (uint32_t)__builtin_ctz(mask);
         if (quanta[prio])
             count->prio[prio].rx_xoff++;
         else
             count->prio[prio].rx_xon++;
-        if (state->down || !(state->profile->pfc_rx >> prio & 1)) continue;
+        if (slow->down || !(state->profile->pfc_rx >> prio & 1)) continue;
         if (quanta[prio])
             pause_began(sw, port, prio, quanta[prio], now);
-        else if (state->paused_prio >> prio & 1)
+        else if (slow->paused_prio >> prio & 1)
             pause_ended(sw, port, prio, now);
     }
-    if (state->paused_prio != before) pfc_apply(sw, port, now, io);
-    if (state->paused_prio) watchdog_arm(sw, port, now);
+    if (slow->paused_prio != before) pfc_apply(sw, port, now, io);
+    if (slow->paused_prio) watchdog_arm(sw, port, now);
     io->deadline = sw->deadline;
 }
 
@@ -211,30 +211,30 @@ static void refresh(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     struct sw_port *state = &sw->port[port];
     struct sw_port_slow *slow = &sw->slow[port];
     slow->refresh_at = PS_NEVER;
-    if (!state->told) return;
-    if (!emit(sw, port, state->told, state->profile->pause_quanta, io)) {
+    if (!slow->told) return;
+    if (!emit(sw, port, slow->told, state->profile->pause_quanta, io)) {
         slow->refresh_at = now;
         return;
     }
-    for (uint32_t mask = state->told; mask; mask &= mask - 1)
+    for (uint32_t mask = slow->told; mask; mask &= mask - 1)
         sw->counters[port].prio[__builtin_ctz(mask)].tx_xoff_refresh++;
     slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
 }
 
 static ps_t expire(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 {
-    struct sw_port *state = &sw->port[port];
-    uint8_t before = state->paused_prio;
+    struct sw_port_slow *slow = &sw->slow[port];
+    uint16_t before = slow->paused_prio;
     ps_t next = PS_NEVER;
     for (uint32_t mask = before; mask; mask &= mask - 1) {
         uint32_t prio = (uint32_t)__builtin_ctz(mask);
-        ps_t until = sw->slow[port].paused_until[prio];
+        ps_t until = slow->paused_until[prio];
         if (until <= now)
             pause_ended(sw, port, prio, now);
         else if (until < next)
             next = until;
     }
-    if (state->paused_prio != before) pfc_apply(sw, port, now, io);
+    if (slow->paused_prio != before) pfc_apply(sw, port, now, io);
     return next;
 }
 
@@ -251,16 +251,17 @@ ps_t pfc_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
 void pfc_forget(struct sw *sw, uint32_t port, ps_t now)
 {
     struct sw_port *state = &sw->port[port];
+    struct sw_port_slow *slow = &sw->slow[port];
     for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
-        if (state->paused_prio >> prio & 1) pause_ended(sw, port, prio, now);
-        if (state->told >> prio & 1) sw->counters[port].prio[prio].tx_pause_ps += now - sw->slow[port].told_since[prio];
-        sw->slow[port].stuck_since[prio] = PS_NEVER;
+        if (slow->paused_prio >> prio & 1) pause_ended(sw, port, prio, now);
+        if (slow->told >> prio & 1) sw->counters[port].prio[prio].tx_pause_ps += now - slow->told_since[prio];
+        slow->stuck_since[prio] = PS_NEVER;
     }
-    state->told = 0;
+    slow->told = 0;
     state->xoff = 0;
     state->paused = 0;
-    sw->slow[port].refresh_at = PS_NEVER;
-    sw->slow[port].kick_owed = 0;
+    slow->refresh_at = PS_NEVER;
+    slow->kick_owed = 0;
 }
 
 void sw_settle(struct sw *sw, ps_t now)
@@ -269,7 +270,7 @@ void sw_settle(struct sw *sw, ps_t now)
         struct sw_port_slow *slow = &sw->slow[port];
         for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
             struct sw_prio_counters *count = &sw->counters[port].prio[prio];
-            if (sw->port[port].told >> prio & 1 && slow->told_since[prio] < now) {
+            if (sw->slow[port].told >> prio & 1 && slow->told_since[prio] < now) {
                 count->tx_pause_ps += now - slow->told_since[prio];
                 slow->told_since[prio] = now;
             }
@@ -278,7 +279,7 @@ void sw_settle(struct sw *sw, ps_t now)
                 count->watchdog_ps += now - slow->storm_since[prio];
                 slow->storm_since[prio] = now;
             }
-            if (sw->port[port].paused_prio >> prio & 1 && slow->paused_since[prio] < now) {
+            if (sw->slow[port].paused_prio >> prio & 1 && slow->paused_since[prio] < now) {
                 count->rx_pause_ps += now - slow->paused_since[prio];
                 slow->paused_since[prio] = now;
             }

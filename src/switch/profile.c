@@ -163,14 +163,14 @@ static void compile(struct sw_profile *profile, const struct sw_port_config *por
     for (uint32_t i = 0; i < SW_PRIOS; i++) {
         compile_pg(&profile->pg[i], &port->pg[i], config->cell_bytes);
         compile_queue(&profile->queue[i], &port->queue[i], config);
-        if (port->queue[i].strict) profile->strict |= (uint8_t)(1u << i);
+        if (port->queue[i].strict) profile->strict |= (uint16_t)(1u << i);
         if (profile->queue[i].limit != UINT32_MAX || profile->queue[i].limit_alpha)
-            profile->limited |= (uint8_t)(1u << i);
+            profile->limited |= (uint16_t)(1u << i);
     }
     for (uint32_t prio = 0; prio < SW_PRIOS; prio++)
-        if (!(port->unwatched >> prio & 1)) profile->watched |= (uint8_t)(1u << port->tc_to_queue[prio]);
+        if (!(port->unwatched >> prio & 1)) profile->watched |= (uint16_t)(1u << port->tc_to_queue[prio]);
     for (uint32_t prio = 0; prio < SW_PRIOS; prio++)
-        if (port->pfc_tx >> prio & 1) profile->pg[port->tc_to_pg[prio]].prios |= (uint8_t)(1u << prio);
+        if (port->pfc_tx >> prio & 1) profile->pg[port->tc_to_pg[prio]].prios |= (uint16_t)(1u << prio);
     if (!port->pause_all) return;
     for (uint32_t pg = 0; pg < SW_PRIOS; pg++)
         if (profile->pg[pg].prios) profile->pg[pg].prios = UINT8_MAX;

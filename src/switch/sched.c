@@ -20,13 +20,12 @@ static uint32_t next_after(uint32_t mask, uint32_t from)
     return (uint32_t)__builtin_ctz(above ? above : mask);
 }
 
-uint32_t sched_pick(struct sw_port *port, struct sw_queue *queue, uint32_t ready)
+uint32_t sched_pick(const struct sw_profile *profile, struct sw_queue *queue, uint32_t ready, uint8_t *ret_turn)
 {
-    const struct sw_profile *profile = port->profile;
     uint32_t strict = ready & profile->strict;
     if (strict) return 31 - (uint32_t)__builtin_clz(strict);
 
-    uint32_t turn = port->turn;
+    uint32_t turn = *ret_turn;
     if (!(ready >> turn & 1) || queue[turn].deficit <= 0) {
         /* Weights are at least a small packet (profile.c), so this ends within a few rounds. */
         do {
@@ -35,7 +34,7 @@ uint32_t sched_pick(struct sw_port *port, struct sw_queue *queue, uint32_t ready
             int32_t balance = queue[turn].deficit;
             queue[turn].deficit = balance < weight ? balance + weight : 2 * weight;
         } while (queue[turn].deficit <= 0);
-        port->turn = (uint8_t)turn;
+        *ret_turn = (uint8_t)turn;
     }
     return turn;
 }

@@ -143,7 +143,7 @@ SW_INLINE pkt_t pop(struct sw *sw, struct sw_port *port, struct sw_queue *queue,
     if (!simple && next == SW_MORE) {
         voq_refill(sw, queue, hot, now);
     } else if (next == PKT_NONE) {
-        port->filled &= (uint8_t) ~(1u << index);
+        port->filled &= (uint16_t) ~(1u << index);
         if (queue->deficit > 0) queue->deficit = 0;
     }
     mmu_release(sw, sw_pg_at(sw, in, pg), &from->pg[pg], cells);
@@ -182,7 +182,8 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
     struct pkt *hot = io->pool->hot;
     struct sw_queue *queues = sw_queue_at(sw, port, 0);
     bool alone = (ready & (ready - 1)) == 0;
-    uint32_t index = alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to, queues, ready);
+    uint32_t index =
+        alone ? (uint32_t)__builtin_ctz(ready) : sched_pick(to->profile, queues, ready, &sw->slow[port].turn);
     struct sw_queue *queue = &queues[index];
     if (!alone) sched_sent(to, queue, ready, hot[queue->head].frame_bytes);
     pkt_t id = pop(sw, to, queue, index, hot, simple, now);
@@ -243,14 +244,15 @@ void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io
 {
     CHECK(port < sw->ports);
     struct sw_port *state = &sw->port[port];
-    if (state->down != up) { /* already so */
+    struct sw_port_slow *slow = &sw->slow[port];
+    if (slow->down != up) { /* already so */
         io->deadline = sw->deadline;
         return;
     }
     pfc_forget(sw, port, now);
     watchdog_forget(sw, port, now);
-    state->down = !up;
-    state->refuse = up ? 0 : UINT8_MAX;
+    slow->down = !up;
+    state->refuse = up ? 0 : UINT16_MAX;
     if (up) {
         pfc_set_rate(sw, port, sw->config->rate_bps[port]);
         pfc_renew(sw, port, now, io);

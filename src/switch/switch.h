@@ -225,18 +225,18 @@ uint64_t sw_pg_bytes(const struct sw *sw, uint16_t port, uint8_t pg);
 uint64_t sw_pg_headroom_bytes(const struct sw *sw, uint16_t port, uint8_t pg);
 uint64_t sw_shared_bytes(const struct sw *sw); /* size of the shared pool */
 uint64_t sw_shared_used(const struct sw *sw);
-uint8_t sw_paused(const struct sw *sw, uint16_t port);  /* bit p: the peer paused priority p */
-uint8_t sw_pausing(const struct sw *sw, uint16_t port); /* bit p: the peer was told to pause priority p */
+uint16_t sw_paused(const struct sw *sw, uint16_t port);  /* bit p: the peer paused priority p */
+uint16_t sw_pausing(const struct sw *sw, uint16_t port); /* bit p: the peer was told to pause priority p */
 
 /*
  * waits.c: for whoever looks for deadlocks, over all switches at one moment.  `stuck` is [ports], bit q: queue q of
  * that port.  sw_stuck_cells() counts what stuck queues hold by the group it came in by, [ports * SW_PRIOS], in
  * cells.
  */
-uint8_t sw_waiting(const struct sw *sw, uint16_t port); /* bit q: queue q holds packets and may not send */
-uint8_t sw_waiting_prios(const struct sw *sw, uint16_t port, uint8_t queue); /* bit p: priority p holds queue up */
-ps_t sw_paused_from(const struct sw *sw, uint16_t port, uint8_t prio);       /* when the pause that holds began */
-void sw_stuck_cells(const struct sw *sw, const struct pkt *hot, const uint8_t *stuck, uint32_t *ret_cells);
+uint16_t sw_waiting(const struct sw *sw, uint16_t port); /* bit q: queue q holds packets and may not send */
+uint16_t sw_waiting_prios(const struct sw *sw, uint16_t port, uint8_t queue); /* bit p: priority p holds queue up */
+ps_t sw_paused_from(const struct sw *sw, uint16_t port, uint8_t prio);        /* when the pause that holds began */
+void sw_stuck_cells(const struct sw *sw, const struct pkt *hot, const uint16_t *stuck, uint32_t *ret_cells);
 /* Would the peer of port `in` be let go on with `prio` if all that is not stuck had left? */
 bool sw_would_resume(const struct sw *sw, uint16_t in, uint8_t prio, const uint32_t *cells);
 /* Does the queue hold packets that came in by that port and priority's group? */

@@ -28,8 +28,9 @@ struct sw_pg_rule {
     uint32_t reserved, fixed, alpha;
     uint32_t xon_offset, headroom;
     uint8_t lossless;
-    uint8_t prios; /* bit p: priority p is in this group and PFC is sent for it */
-    uint8_t spare[10];
+    uint8_t spare;
+    uint16_t prios; /* bit p: priority p is in this group and PFC is sent for it */
+    uint8_t spares[8];
 };
 
 /* The compiled form of sw_queue_config. */
@@ -48,27 +49,25 @@ struct sw_profile { /* a port configuration, compiled */
     uint8_t queue_of[SW_PRIOS], pg_of[SW_PRIOS]; /* by tc, which is also the priority */
     uint32_t mtu_bytes;                          /* UINT32_MAX: any */
     uint8_t trust_pcp;
-    uint8_t strict;  /* bit q */
-    uint8_t limited; /* bit q: some egress limit */
-    uint8_t pfc_rx;
-    uint8_t watched; /* bit q: the watchdog looks at it */
+    uint16_t strict;  /* bit q */
+    uint16_t limited; /* bit q: some egress limit */
+    uint16_t pfc_rx;
+    uint16_t watched; /* bit q: the watchdog looks at it */
     uint16_t pause_quanta;
     struct sw_pg_rule pg[SW_PRIOS];
     struct sw_queue_rule queue[SW_PRIOS];
     const struct sw_port_config *config; /* what it was compiled from */
 };
 
-struct sw_port { /* masks of queues, of priority groups or of priorities */
+struct sw_port { /* what each packet meets: masks of queues or of priority groups */
     const struct sw_profile *profile;
-    uint8_t filled; /* queues that hold packets */
-    uint8_t paused; /* queues that may not send */
-    uint8_t refuse; /* queues that take no arrivals (watchdog, port down) */
-    uint8_t xoff;   /* priority groups in XOFF */
-    uint8_t turn;   /* the weighted queue whose turn it is */
-    uint8_t down;
-    uint8_t told;        /* priorities the peer was told to pause */
-    uint8_t paused_prio; /* priorities the peer paused */
+    uint16_t filled; /* queues that hold packets */
+    uint16_t paused; /* queues that may not send */
+    uint16_t refuse; /* queues that take no arrivals (watchdog, port down) */
+    uint16_t xoff;   /* priority groups in XOFF */
 };
+_Static_assert(sizeof(struct sw_port) == 16, "found with a shift");
+_Static_assert(SW_PRIOS <= 16, "masks have a bit for each");
 
 struct sw_pg { /* ledger of an ingress priority group, in cells */
     uint32_t held, headroom;
@@ -90,8 +89,12 @@ struct sw_queue {
 struct sw_port_slow {
     ps_t quantum_ps;       /* 512 bit times, whole part ... */
     uint32_t quantum_frac; /* ... and the rest in 2^-16 ps */
-    uint8_t storm;         /* queues the watchdog acts on */
-    uint8_t kick_owed;
+    uint16_t storm;        /* queues the watchdog acts on */
+    uint16_t told;         /* priorities the peer was told to pause */
+    uint16_t paused_prio;  /* priorities the peer paused */
+    uint8_t turn;          /* the weighted queue whose turn it is */
+    bool down;
+    bool kick_owed;
     uint64_t line_bytes; /* sent so far, with all that a frame takes of the line; telemetry.c */
     ps_t refresh_at, poll_at;
     ps_t told_since[SW_PRIOS];
@@ -235,7 +238,7 @@ void sw_kick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 bool ecn_mark(struct sw *sw, const struct sw_queue_rule *rule, uint64_t bytes);
 
 /* sched.c: which of the queues in `ready` (two or more), and what to note when `bytes` of it were taken off */
-uint32_t sched_pick(struct sw_port *port, struct sw_queue *queue, uint32_t ready);
+uint32_t sched_pick(const struct sw_profile *profile, struct sw_queue *queue, uint32_t ready, uint8_t *ret_turn);
 static inline void sched_sent(const struct sw_port *port, struct sw_queue *queue, uint32_t ready, uint32_t bytes)
 {
     if (!(port->profile->strict & ready)) queue->deficit -= (int32_t)bytes;

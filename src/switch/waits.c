@@ -9,20 +9,20 @@
  */
 #include "switch/switch_int.h"
 
-uint8_t sw_waiting(const struct sw *sw, uint16_t port)
+uint16_t sw_waiting(const struct sw *sw, uint16_t port)
 {
     CHECK(port < sw->ports);
     return sw->port[port].paused & sw->port[port].filled;
 }
 
-uint8_t sw_waiting_prios(const struct sw *sw, uint16_t port, uint8_t queue)
+uint16_t sw_waiting_prios(const struct sw *sw, uint16_t port, uint8_t queue)
 {
     const struct sw_port *state = &sw->port[port];
-    uint8_t prios = 0;
+    uint16_t prios = 0;
 
-    for (uint32_t mask = state->paused_prio; mask; mask &= mask - 1) {
+    for (uint32_t mask = sw->slow[port].paused_prio; mask; mask &= mask - 1) {
         uint32_t prio = (uint32_t)__builtin_ctz(mask);
-        if (state->profile->queue_of[prio] == queue) prios |= (uint8_t)(1u << prio);
+        if (state->profile->queue_of[prio] == queue) prios |= (uint16_t)(1u << prio);
     }
     return prios;
 }
@@ -37,7 +37,7 @@ static uint32_t group_of(const struct sw *sw, const struct pkt *pkt)
     return sw->port[pkt->in_port].profile->pg_of[pkt->tc];
 }
 
-void sw_stuck_cells(const struct sw *sw, const struct pkt *hot, const uint8_t *stuck, uint32_t *ret_cells)
+void sw_stuck_cells(const struct sw *sw, const struct pkt *hot, const uint16_t *stuck, uint32_t *ret_cells)
 {
     for (uint32_t i = 0; i < (uint32_t)sw->ports * SW_PRIOS; i++)
         ret_cells[i] = 0;

@@ -29,10 +29,10 @@ static void detected(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, str
     sw->counters[port].prio[queue].watchdog_detected++;
     sw->counters[port].prio[queue].watchdog_acted_at_ps = now;
     sw->slow[port].storm_since[queue] = now;
-    sw->slow[port].storm |= (uint8_t)(1u << queue);
+    sw->slow[port].storm |= (uint16_t)(1u << queue);
     sw->slow[port].stuck_since[queue] = PS_NEVER;
     if (sw->config->watchdog.drop) {
-        sw->port[port].refuse |= (uint8_t)(1u << queue);
+        sw->port[port].refuse |= (uint16_t)(1u << queue);
         sw_flush(sw, port, queue, SW_DROP_watchdog, io);
         pfc_review(sw, now, io);
     } else {
@@ -46,8 +46,8 @@ static void restored(struct sw *sw, uint32_t port, uint32_t queue, ps_t now)
     count->watchdog_restored++;
     count->watchdog_restored_at_ps = now;
     if (now > sw->slow[port].storm_since[queue]) count->watchdog_ps += now - sw->slow[port].storm_since[queue];
-    sw->slow[port].storm &= (uint8_t) ~(1u << queue);
-    sw->port[port].refuse &= (uint8_t) ~(1u << queue);
+    sw->slow[port].storm &= (uint16_t) ~(1u << queue);
+    sw->port[port].refuse &= (uint16_t) ~(1u << queue);
 }
 
 void watchdog_forget(struct sw *sw, uint32_t port, ps_t now)
@@ -66,7 +66,7 @@ static void poll_queue(struct sw *sw, uint32_t port, uint32_t queue, ps_t now, s
         bool quiet = true;
         for (uint32_t prio = 0; prio < SW_PRIOS; prio++) {
             if (profile->queue_of[prio] != queue) continue;
-            if (sw->port[port].paused_prio >> prio & 1 || now - slow->pause_seen[prio] < config->restore_ps)
+            if (sw->slow[port].paused_prio >> prio & 1 || now - slow->pause_seen[prio] < config->restore_ps)
                 quiet = false;
         }
         if (quiet) restored(sw, port, queue, now);
@@ -86,7 +86,7 @@ ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     if (slow->poll_at > now) return slow->poll_at;
     for (uint32_t mask = sw->port[port].profile->watched; mask; mask &= mask - 1)
         poll_queue(sw, port, (uint32_t)__builtin_ctz(mask), now, io);
-    bool busy = slow->storm || sw->port[port].paused_prio;
+    bool busy = slow->storm || slow->paused_prio;
     slow->poll_at = busy ? ps_add(now, sw->config->watchdog.poll_ps) : PS_NEVER;
     return slow->poll_at;
 }

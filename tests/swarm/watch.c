@@ -193,7 +193,7 @@ static void check_buffers(const struct watch *watch)
         const struct sw *sw = watch->sim->sw[i].sw;
         uint64_t shared = 0, pool = watch->sw[i].config->headroom_pool_bytes, headroom = 0;
         for (uint16_t p = 0; p < watch->sw[i].config->ports; p++) {
-            HOLDS(sw->port[p].down || (sw->port[p].refuse & ~sw->slow[p].storm) == 0,
+            HOLDS(sw->slow[p].down || (sw->port[p].refuse & ~sw->slow[p].storm) == 0,
                   "only a queue that the watchdog acts on refuses", "switch %u port %u", i, p);
             for (uint8_t g = 0; g < 8; g++) {
                 HOLDS(sw_pg_bytes(sw, p, g) == watch->sw[i].port[p].pg_bytes[g],

@@ -363,7 +363,7 @@ static void check_request(struct watch *watch, uint32_t index, uint32_t psn, ps_
 pkt_t __wrap_nic_tx(struct nic *nic, ps_t now, struct nic_io *io)
 {
     struct watch *watch = watching;
-    uint8_t control = nic->control_mask;
+    uint16_t control = nic->control_mask;
     pkt_t id = __real_nic_tx(nic, now, io);
     uint32_t endpoint = nic->config.endpoint;
 

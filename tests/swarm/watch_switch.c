@@ -143,7 +143,7 @@ static void check_told(const struct watch *watch, uint32_t index, const struct s
     uint64_t cell = s->config->cell_bytes;
     struct account account = account_of(sw, port, pg);
     uint64_t shared = shared_of(&account, rule, cell), threshold = pg_threshold(rule, account.free, cell);
-    uint8_t prios = prios_of(config, pg), told = sw_pausing(sw, port) & prios;
+    uint16_t prios = prios_of(config, pg), told = sw_pausing(sw, port) & prios;
     uint64_t offset = rule->xon_offset_bytes ? up(rule->xon_offset_bytes, cell) : cell;
     char name[FABRIC_NAME];
 

@@ -127,7 +127,7 @@ static void test_down(void **state)
         lab_rx(&lab, (uint16_t)(i % 3), 3, 3, 1000);
     assert_true(sw_queue_holds(lab.sw, lab.pool.hot, 3, 3, 2, 3));
     assert_false(sw_queue_holds(lab.sw, lab.pool.hot, 3, 3, 3, 3));
-    uint8_t stuck[4] = {0, 0, 0, 1 << 3};
+    uint16_t stuck[4] = {0, 0, 0, 1 << 3};
     uint32_t cells[4 * SW_PRIOS];
     sw_stuck_cells(lab.sw, lab.pool.hot, stuck, cells);
     for (int in = 0; in < 3; in++)
