@@ -155,9 +155,10 @@ void counters_fork(struct live *live)
     if (live->page) close(live->page_fd);
 }
 
-void counters_export(struct live *live)
+void counters_export(struct live *live, ps_t now)
 {
     if (live->page == NULL) return;
+    nic_settle(live->nic, now);
     live->page->nic = *nic_counters(live->nic);
     live->page->wire = live->wire->counters;
     live->page->own = live->own;
@@ -175,7 +176,11 @@ _Static_assert(sizeof(struct nic_counters) % sizeof(uint64_t) == 0 &&
 
 const struct nic_counters *live_counters(struct live *live)
 {
+    ps_t now = live_now();
+
     if (shard_enter_all(live) == 0) {
+        for (unsigned i = 0; i < live->shards; i++)
+            if (live->shard[i]) nic_settle(live->shard[i]->nic, now);
         live->told = *nic_counters(live->nic);
         for (unsigned i = 1; i < live->shards; i++)
             if (live->shard[i]) sum(&live->told, nic_counters(live->shard[i]->nic), sizeof live->told);
@@ -197,8 +202,24 @@ const struct wire_counters *live_wire_counters(struct live *live)
 
 static void add(struct live_counter_set *set, const char *name, const char *help, uint64_t value)
 {
-    if (set->counters < LIVE_COUNTERS_MAX)
-        set->counter[set->counters++] = (struct live_counter){.name = name, .help = help, .value = value};
+    if (set->counters == LIVE_COUNTERS_MAX) return;
+    struct live_counter *counter = &set->counter[set->counters++];
+    *counter = (struct live_counter){.help = help, .value = value};
+    snprintf(counter->name, sizeof counter->name, "%s", name);
+}
+
+/* As ethtool has them for mlx5: rx_prio3_pause. */
+static void add_priority(struct live_counter_set *set, const struct nic_prio_counters *prio, unsigned number)
+{
+    char name[LIVE_COUNTER_NAME];
+    uint64_t value;
+
+    for (const struct nic_counter *c = nic_prio_counter_list; c->name; c++) {
+        int direction = (int)strcspn(c->name, "_");
+        snprintf(name, sizeof name, "%.*s_prio%u%s", direction, c->name, number, c->name + direction);
+        memcpy(&value, (const char *)prio + c->offset, sizeof value);
+        add(set, name, c->help, value);
+    }
 }
 
 static void convert(const struct live_export *page, struct live_counter_set *set)
@@ -212,6 +233,8 @@ static void convert(const struct live_export *page, struct live_counter_set *set
         memcpy(&value, (const char *)&page->nic + c->offset, sizeof value);
         add(set, c->name, c->help, value);
     }
+    for (unsigned p = 0; p < NIC_PRIOS; p++)
+        add_priority(set, &page->nic.prio[p], p);
 #define X(name) add(set, "wire_" #name, NULL, page->wire.name);
     WIRE_COUNTER_LIST(X)
 #undef X

@@ -10,10 +10,12 @@
 
 #include "live/live.h"
 
-#define LIVE_COUNTERS_MAX 160
+#define LIVE_COUNTERS_MAX 256
+#define LIVE_COUNTER_NAME 40
 
 struct live_counter {
-    const char *name, *help; /* help: may be NULL */
+    char name[LIVE_COUNTER_NAME];
+    const char *help; /* may be NULL */
     uint64_t value;
 };
 
@@ -26,7 +28,7 @@ struct live_counter_set { /* of one opened device of one process */
 };
 
 /* Every adapter of this user that runs now; free() the answer.  Names are those of nic/counters.def (mlx5's where it
- * has one), wire_* for the wire's, and the loop's own. */
+ * has one; those of a priority with its number, rx_prio3_pause), wire_* for the wire's, and the loop's own. */
 int live_counters_read(struct live_counter_set **ret, unsigned *ret_count);
 
 #endif

@@ -451,7 +451,7 @@ void events_forget(struct live *live, const void *app);
 void counters_open(struct live *live);
 void counters_close(struct live *live);
 void counters_fork(struct live *live); /* in the child: lets go of the lock that says who lives */
-void counters_export(struct live *live);
+void counters_export(struct live *live, ps_t now);
 
 /* thread.c */
 void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */

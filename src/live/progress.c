@@ -67,7 +67,7 @@ void progress_tick(struct live *live, ps_t now)
     if (live->tx_retry <= now) live->tx_wanted = true;
     if (live->export_at <= now) {
         live->export_at = now + EXPORT_EVERY_PS;
-        counters_export(live);
+        counters_export(live, now);
         if (!live->thread_runs) netlink_look(live); /* else the thread is told */
     }
 }

@@ -161,7 +161,7 @@ static ps_t work(struct live *live, bool hand_over)
         more = true;
     }
     ps_t deadline = more || streams ? 0 : progress_deadline(live);
-    if (deadline == PS_NEVER) counters_export(live);
+    if (deadline == PS_NEVER) counters_export(live, now);
     ps_t owed = live->rings ? OWED_WOKEN_PS : OWED_PS;
     if (owes && deadline > now + owed) deadline = now + owed;
     live->sleep_until = deadline;

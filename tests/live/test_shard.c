@@ -531,7 +531,7 @@ static void test_counters(void **state)
         uint64_t sent = nic_counters(side[0].live->shard[i]->nic)->tx_packets;
         assert_true(sent > 0);
         sum += sent;
-        counters_export(side[0].live->shard[i]);
+        counters_export(side[0].live->shard[i], live_now());
     }
     shard_leave_all(side[0].live);
     assert_true(live_counters(side[0].live)->tx_packets >= sum);
