@@ -135,7 +135,7 @@ void build_end(struct live *live, const struct build *built, const struct pkt *p
                               .net = path->net,
                               .tos = path->net == PKT_NET_V1 ? p->tos & (uint8_t)~PKT_ECN_MASK : p->tos,
                               .ttl = path->key.hop_limit ? path->key.hop_limit : TTL_DEFAULT,
-                              .pcp = p->pcp};
+                              .pcp = live->wire->port && live->env.vlan == LIVE_NO_VLAN ? 0 : p->pcp};
     memcpy(w->dmac, path->key.dmac, 6);
     memcpy(w->smac, live->device.mac, 6);
     if (built->placed) {

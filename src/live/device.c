@@ -21,7 +21,8 @@
 #include "base/check.h"
 #include "live/live_int.h"
 
-#define FREE_NAKS 64 /* without progress: copies and latecomers, on networks that make them */
+#define RECEIVE_BUFFER_BYTES (1u << 20) /* of a slow host; those of the simulator have the same */
+#define FREE_NAKS 64                    /* without progress: copies and latecomers, on networks that make them */
 #define LAST_WORD_PS (20 * PS_MS)
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -158,6 +159,10 @@ static int nic_make(struct live *live)
     config.nak_repeat_ps = live->env.nak_repeat_ps;
     config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
     config.free_naks = FREE_NAKS;
+    config.rx_bps = live->env.receive_bps;
+    config.rx_buffer_bytes = RECEIVE_BUFFER_BYTES;
+    config.rx_xoff_bytes = RECEIVE_BUFFER_BYTES / 2;
+    config.rx_xon_bytes = RECEIVE_BUFFER_BYTES / 4;
     return memory_take(live, &config);
 }
 
@@ -265,6 +270,7 @@ static int assemble(struct live *live, char *why, size_t why_bytes)
     if (error == 0) error = nic_make(live);
     if (error == 0) error = wire_make(live, why, why_bytes);
     if (error < 0) return error;
+    port_link(live, live_now());
     live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     live->owed_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (live->wake_fd < 0 || live->owed_fd < 0) return -ENOMEM;

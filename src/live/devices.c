@@ -326,6 +326,8 @@ void netlink_look(struct live *live)
         bool gids = follow_gids(live, &before);
         for (unsigned i = 1; i < live->shards; i++)
             if (live->shard[i]) follow_first(live->shard[i]);
+        for (unsigned i = 0; i < live->shards; i++)
+            if (live->shard[i]) port_link(live->shard[i], live_now());
         if (before.up != live->device.up)
             events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
         if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);

@@ -26,8 +26,9 @@ struct live_environment {
     bool has_fault;
     uint16_t port;
     uint16_t source_ports;
-    uint16_t vlan;   /* LIVE_NO_VLAN: no tags */
-    uint16_t shards; /* 0: auto */
+    uint16_t vlan;        /* LIVE_NO_VLAN: no tags */
+    uint16_t shards;      /* 0: auto */
+    uint64_t receive_bps; /* 0: as fast as it comes */
     uint64_t rate_bps;
     uint64_t window_bytes;
     uint64_t nak_repeat_ps, adaptive_ps; /* adaptive_ps 0: off */

@@ -259,6 +259,7 @@ struct live {
     bool yielded;               /* atomic: the core was offered and taken; did it help? */
     bool rx_more;               /* the last burst was full */
     ps_t tx_retry;              /* the wire took nothing; PS_NEVER */
+    bool link_down;             /* of a wire that is a port: the adapter is not asked for packets */
     ps_t polled_at;             /* atomic: the application last polled in vain */
     ps_t posted_at;             /* atomic: the application last posted */
     ps_t sleep_until;           /* the thread sleeps so long */
@@ -431,6 +432,13 @@ struct build {
 int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
                 struct build *ret);
 void build_end(struct live *live, const struct build *b, const struct pkt *p, const struct path *path);
+
+/* port.c */
+uint8_t port_priority(const struct live *live, uint8_t sl, uint8_t tos);      /* of what travels so */
+void port_pause(struct live *live, const struct wire_pause *pause, ps_t now); /* one has come */
+bool port_paused(const struct live *live, uint8_t priority);                  /* for what does not come from nic_tx() */
+void port_link(struct live *live, ps_t now);                                  /* device.up may have changed */
+void port_tell(struct live *live, ps_t now); /* sends the pause that the adapter asks for, if any */
 
 /* receive.c */
 void receive_packet(struct live *live, const struct wire_packet *packet, bool forwarded, ps_t now);

@@ -136,7 +136,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
     struct build built;
     ps_t now = live_now();
     build_flush(live, now);
-    if (!build_room(live)) {
+    if (!build_room(live) || port_paused(live, port_priority(live, 0, to->tos))) {
         error = -EAGAIN;
     } else {
         error = build_begin(live, &p, &cold, &path, &built);

@@ -33,7 +33,7 @@ ps_t live_now(void)
 
 void progress_settle(struct live *live)
 {
-    if (live->io.kick) live->tx_wanted = true;
+    if (live->io.kick || live->io.pauses) live->tx_wanted = true;
     live->io.kick = false;
     if (live->io.completed && (live->armed || shard_many(live))) cq_settle(live);
     live->io.completed = false;
@@ -97,6 +97,10 @@ static void receive_one(struct live *live, const struct wire_packet *packet, ps_
 {
     uint64_t naks = nic_counters(live->nic)->tx_nak_sequence;
 
+    if (__builtin_expect(packet->pause != NULL, 0)) {
+        port_pause(live, packet->pause, now);
+        return;
+    }
     receive_packet(live, packet, false, now);
     if (live->io.completed && live->armed) { /* events of several queues in the order of what they tell */
         cq_settle(live);
@@ -272,9 +276,11 @@ static bool build_burst(struct live *live, ps_t now)
 void progress_tx(struct live *live, ps_t now)
 {
     const bool few = shard_many(live) && !live->lets_in;
-    const unsigned most = few ? 1 : TX_PACKETS;
+    const unsigned most = live->link_down ? 0 : few ? 1 : TX_PACKETS;
 
     build_flush(live, now);
+    port_tell(live, now);
+    if (live->link_down) live->tx_wanted = false; /* until it is up */
     for (unsigned packets = 0; packets < most && build_room(live);) {
         unsigned before = live->out.total;
         live->tx_wanted = build_burst(live, now);

@@ -282,7 +282,7 @@ static int change_path(struct live_qp *qp, const struct live_path *path)
     if (qp->path) qp->live->path[qp->path].users--;
     qp->path = qp->config.remote = number;
     qp->config.tos = path->tos;
-    qp->config.prio = path->sl & 7;
+    qp->config.prio = port_priority(qp->live, path->sl, path->tos);
     return 0;
 }
 

@@ -44,7 +44,7 @@ unsigned shard_count(const struct live_environment *env)
 {
     cpu_set_t cores;
 
-    if (!env->thread || env->rate_bps || env->pcap[0] || env->wire == LIVE_WIRE_PACKET) return 1;
+    if (!env->thread || env->rate_bps || env->receive_bps || env->pcap[0] || env->wire == LIVE_WIRE_PACKET) return 1;
     if (env->shards) return env->shards;
     if (sched_getaffinity(0, sizeof cores, &cores) < 0) return 1;
     int count = CPU_COUNT(&cores) / CORES_A_SHARD;

@@ -105,7 +105,7 @@ static void note_miss(struct live *live, bool missed, ps_t now)
 /* Is all that is to be sent acknowledgements, as far as the wire takes it? */
 static bool acks_alone(const struct live *live, ps_t now)
 {
-    return live->tx_retry == PS_NEVER && !nic_ready(live->nic, now);
+    return live->tx_retry == PS_NEVER && !live->io.pauses && !nic_ready(live->nic, now);
 }
 
 /* A burst in, what is due, a burst out.  An application that has just posted or polled will likely do so again when it

@@ -183,6 +183,7 @@ static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigne
 {
     struct fault_wire *wire = fault_of(base);
     unsigned taken = 0;
+    if (packet->pause) return conclude(wire, wire_tx(wire->wrap.inner, packet, count));
     ps_t now = now_ps();
     int rc = release(wire, now);
     while (rc >= 0 && taken < count) {

@@ -4,8 +4,8 @@
  *
  * Here every header is ours: the ICRC is exact whatever the IP identification, RoCEv1 works (annex A16: Ethertype
  * 0x8915 and a GRH; its GIDs are the addresses of the interface, as Linux makes them), frames can carry an
- * 802.1Q tag with the packet's priority, and PFC frames, where the interface hands them up, stop the priorities that
- * they name (IEEE 802.1Qbb: a quantum is 512 bit times of the link).
+ * 802.1Q tag with the packet's priority, and pause frames, where the interface hands them up, are handed to the loop in
+ * order with the packets.  What a pause stops, and for how long, is the adapter's business.
  *
  * The kernel sees the same frames.  A UDP socket for each address, whose filter drops everything, keeps it from
  * answering "port unreachable", reserves the port and joins multicast groups.
@@ -19,8 +19,6 @@
  * The kernel may hand over rows of segments that nobody has cut yet (a veth whose other end sends with
  * UDP_SEGMENT); the virtio header tells the segment size, and they are cut here.
  *
- * Without a tag a packet's priority is the upper half of its DSCP (tos >> 5), as switches map it by default.  A paused
- * packet at the front holds up those behind it, of whatever priority.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -54,7 +52,7 @@
 #define SELF_QUEUE 128u
 #define RETRY_PS (500 * PS_US)
 #define FULL_PS (50 * PS_US)
-#define SPEED_DEFAULT_MBPS 10000u
+#define PAUSE_FRAME_BYTES 60u
 #define ADDRESSES_MAX 64u
 #define ROCE_PORT 4791u
 #define MULTICAST_QPN 0xffffffu
@@ -70,6 +68,8 @@ struct frame { /* received; what is left of it */
     uint32_t at, end, segment; /* BTH of the next packet, end of the last ICRC */
     uint16_t ip_frag;
     struct wire_packet head; /* what its packets have in common; ip_id: of the next */
+    bool paused;             /* no packets, but this: */
+    struct wire_pause pause;
 };
 
 struct wire_packet_port {
@@ -82,8 +82,6 @@ struct wire_packet_port {
     unsigned ifindex;
     int in, out;
     struct neighbours neighbours;
-    uint64_t line_bps;
-    ps_t paused_until[8];
     ps_t retry_at;
     unsigned addresses, frames, frame;
     unsigned self_head, self_tail, self_held; /* put, handed up, and the first that its reader may still look at */
@@ -108,11 +106,6 @@ static bool own_address(const struct wire_packet_port *port, const struct pkt_ad
 }
 
 /* --- sending --- */
-
-static unsigned priority_of(const struct wire_packet_port *port, const struct wire_packet *packet)
-{
-    return port->tag ? packet->pcp & 7u : packet->tos >> 5;
-}
 
 /* To ourselves: no packet socket is shown what it sent itself. */
 static bool to_self(struct wire_packet_port *port, const struct wire_packet *packet)
@@ -146,6 +139,25 @@ static unsigned self_take(struct wire_packet_port *port, struct wire_packet *ret
     return count;
 }
 
+/* What sendmsg() answers, as send_frame(). */
+static int hand_over(struct wire_packet_port *port, struct iovec *iov, unsigned pieces, uint64_t now)
+{
+    struct msghdr message = {.msg_iov = iov, .msg_iovlen = pieces};
+    port->wire.counters.tx_calls++;
+    if (sendmsg(port->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 1;
+    if (errno != EAGAIN && errno != ENOBUFS) return -errno;
+    port->retry_at = now * PS_NS + FULL_PS;
+    return 0;
+}
+
+static int send_pause(struct wire_packet_port *port, const struct wire_pause *pause, uint64_t now)
+{
+    uint8_t frame[PAUSE_FRAME_BYTES] = {0};
+    if (wire_pause_emit(pause, port->neighbours.own_mac, frame, sizeof frame) < 0) return -EINVAL;
+    struct iovec iov = {frame, sizeof frame};
+    return hand_over(port, &iov, 1, now);
+}
+
 /* 1: taken; 0: not now; -errno: refused. */
 static int send_frame(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
 {
@@ -155,8 +167,7 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     wire_envelope(packet, &pkt, &cold);
     memcpy(cold.smac, port->neighbours.own_mac, 6);
     memcpy(cold.dmac, packet->dmac, 6);
-    if (port->tag)
-        cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(priority_of(port, packet) << 13 | port->vlan_id)};
+    if (port->tag) cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)((packet->pcp & 7u) << 13 | port->vlan_id)};
     if (!addr_is_multicast(&packet->dst) && own_address(port, &packet->dst)) /* another process of this port */
         memcpy(cold.dmac, port->neighbours.own_mac, 6);
     if (!port->loopback && memcmp(cold.dmac, unknown, 6) == 0) {
@@ -171,12 +182,7 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     int length = codec_emit_outer(&pkt, &cold, packet->bytes, outer, sizeof outer);
     if (length < 0) return length;
     struct iovec iov[2] = {{outer, (size_t)length}, {packet->data, packet->bytes}};
-    struct msghdr message = {.msg_iov = iov, .msg_iovlen = 2};
-    port->wire.counters.tx_calls++;
-    if (sendmsg(port->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 1;
-    if (errno != EAGAIN && errno != ENOBUFS) return -errno;
-    port->retry_at = now * PS_NS + FULL_PS;
-    return 0;
+    return hand_over(port, iov, 2, now);
 }
 
 /* As send_frame().  A queue to ourselves that is full makes the sender wait: whoever sends also receives. */
@@ -200,16 +206,15 @@ static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsign
     unsigned taken = 0;
     port->retry_at = PS_NEVER;
     for (; taken < count; taken++) {
-        ps_t until = port->paused_until[priority_of(port, &packet[taken])];
-        if (until > now * PS_NS) {
-            wire->counters.tx_paused++;
-            port->retry_at = until;
-            break;
-        }
-        int rc = send_one(port, &packet[taken], now);
+        const struct wire_pause *pause = packet[taken].pause;
+        int rc = pause ? send_pause(port, pause, now) : send_one(port, &packet[taken], now);
         if (rc == 0) break;
         if (rc < 0) {
             wire->counters.tx_refused++;
+            continue;
+        }
+        if (pause) {
+            wire->counters.tx_pauses++;
             continue;
         }
         wire->counters.tx_packets++;
@@ -220,16 +225,13 @@ static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsign
 
 /* --- receiving --- */
 
-static void pause_received(struct wire_packet_port *port, const struct pkt *pkt)
+static struct wire_pause pause_of(const struct pkt *pkt)
 {
-    uint64_t now = wire_now_ns() * PS_NS;
-    port->wire.counters.rx_pauses++;
-    for (unsigned priority = 0; priority < 8; priority++) {
-        bool all = pkt->kind == PKT_PAUSE;
-        if (!all && !(pkt->pfc_enable >> priority & 1)) continue;
-        uint64_t quanta = pkt->quanta[all ? 0 : priority];
-        port->paused_until[priority] = now + quanta * 512 * (PS_S / 1000000) / (port->line_bps / 1000000);
-    }
+    bool all = pkt->kind == PKT_PAUSE;
+    struct wire_pause pause = {.enable = all ? UINT8_MAX : pkt->pfc_enable};
+    for (unsigned priority = 0; priority < 8; priority++)
+        pause.quanta[priority] = pkt->quanta[all ? 0 : priority];
+    return pause;
 }
 
 /* Whether a frame of this kind is meant for us at all. */
@@ -250,12 +252,15 @@ static bool frame_open(struct wire_packet_port *port, struct frame *frame, uint3
     uint32_t bth_at, packet_bytes;
     enum codec_fault fault;
     frame->at = frame->end = 0;
+    frame->paused = false;
     if (codec_parse_outer(&whole, &pkt, &cold, &bth_at, &packet_bytes, &fault) < 0) {
         port->wire.counters.rx_malformed++;
         return false;
     }
     if (pkt.kind == PKT_PFC || pkt.kind == PKT_PAUSE) {
-        if (from->sll_pkttype != PACKET_OUTGOING) pause_received(port, &pkt);
+        frame->paused = from->sll_pkttype != PACKET_OUTGOING;
+        frame->pause = pause_of(&pkt);
+        memcpy(frame->head.smac, cold.smac, 6);
         return false;
     }
     if (pkt.kind != PKT_ROCE) return false;
@@ -294,6 +299,12 @@ static unsigned hand_up(struct wire_packet_port *port, struct wire_packet *ret, 
     unsigned count = 0;
     for (; port->frame < port->frames; port->frame++) {
         struct frame *frame = &port->buf[port->frame];
+        if (frame->paused) {
+            if (count == max) return count;
+            ret[count] = (struct wire_packet){.pause = &frame->pause};
+            memcpy(ret[count++].smac, frame->head.smac, 6);
+            port->wire.counters.rx_pauses++;
+        }
         while (frame->at < frame->end) {
             if (count == max) return count;
             uint32_t left = frame->end - frame->at;
@@ -349,6 +360,7 @@ static bool receive_frames(struct wire_packet_port *port)
         struct frame *frame = &port->buf[i];
         uint16_t segment = virtio[i].gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 ? virtio[i].gso_size : 0;
         frame->at = frame->end = 0;
+        frame->paused = false;
         if (message[i].msg_len < sizeof virtio[i] || message[i].msg_hdr.msg_flags & MSG_TRUNC) continue;
         if (!frame_open(port, frame, message[i].msg_len - (uint32_t)sizeof virtio[i], segment, &from[i])) continue;
         for (struct cmsghdr *at = CMSG_FIRSTHDR(&message[i].msg_hdr); at; at = CMSG_NXTHDR(&message[i].msg_hdr, at)) {
@@ -500,19 +512,6 @@ static const struct wire_ops packet_ops = {
     .close = packet_close,
 };
 
-static uint64_t line_rate(const char *ifname)
-{
-    char path[64];
-    unsigned mbps = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%.15s/speed", ifname);
-    FILE *file = fopen(path, "re");
-    if (file) {
-        if (fscanf(file, "%u", &mbps) != 1 || mbps == 0 || mbps > 10000000) mbps = SPEED_DEFAULT_MBPS;
-        fclose(file);
-    }
-    return (uint64_t)(mbps ? mbps : SPEED_DEFAULT_MBPS) * 1000000;
-}
-
 static int sockets_open(struct wire_packet_port *port, const char *ifname)
 {
     struct wire *wire = &port->wire;
@@ -549,7 +548,7 @@ int wire_packet_open(const struct wire_config *config, struct wire **ret)
         free(memory);
         return -ENOMEM;
     }
-    port->wire = (struct wire){.ops = &packet_ops, .run_max = 1, .run_bytes = WIRE_PACKET_MAX};
+    port->wire = (struct wire){.ops = &packet_ops, .run_max = 1, .run_bytes = WIRE_PACKET_MAX, .port = true};
     port->registry = config->registry;
     port->slot = config->slot;
     port->tag = config->tag;
@@ -571,7 +570,6 @@ int wire_packet_open(const struct wire_config *config, struct wire **ret)
         rc = sockets_open(port, config->ifname);
     if (rc < 0) return wire_open_failed(&port->wire, config, rc);
     port->loopback = strcmp(config->ifname, "lo") == 0;
-    port->line_bps = line_rate(config->ifname);
     *ret = &port->wire;
     return 0;
 }

@@ -88,8 +88,20 @@ static void settle_icrc(const struct wire_packet *packet, bool sent, struct pkt_
     }
 }
 
+static void record_pause(struct pcap_wire *wire, const struct wire_packet *packet, uint64_t time_ns)
+{
+    uint8_t frame[60] = {0};
+    if (wire_pause_emit(packet->pause, packet->smac, frame, sizeof frame) < 0) return;
+    capwriter_write(wire->writer, time_ns, frame, sizeof frame, sizeof frame);
+    wire->pending = true;
+}
+
 static void record(struct pcap_wire *wire, const struct wire_packet *packet, bool sent, uint64_t time_ns)
 {
+    if (packet->pause) {
+        record_pause(wire, packet, time_ns);
+        return;
+    }
     struct pkt pkt;
     struct pkt_cold cold;
     wire_envelope(packet, &pkt, &cold);

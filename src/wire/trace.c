@@ -5,8 +5,8 @@
  *   12.000345 > 127.0.0.1.49152 127.0.0.1 RC SEND Only qp 0x004011 psn 17 ack? 64 B
  *
  * Seconds since the wire was opened, direction, addresses and source port, opcode, destination QP, PSN, what the
- * extended headers say, payload.  A malformed packet is told with its fault.  Lines are written one by one,
- * unbuffered: a trace is for the moments before something dies.
+ * extended headers say, payload.  A malformed packet is told with its fault, a pause with its quanta.  Lines are
+ * written one by one, unbuffered: a trace is for the moments before something dies.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -69,29 +69,44 @@ static void say_headers(struct line *line, const struct pkt *pkt, const struct p
     if (pkt->payload_bytes) say(line, " %u B", pkt->payload_bytes);
 }
 
-static void trace(struct trace_wire *wire, const struct wire_packet *packet, char direction)
+static void say_pause(struct line *line, const struct wire_pause *pause)
 {
-    struct line line = {.used = 0};
+    say(line, "pause");
+    for (unsigned priority = 0; priority < 8; priority++)
+        if (pause->enable >> priority & 1) say(line, " %u:%u", priority, pause->quanta[priority]);
+}
+
+static void say_packet(struct line *line, const struct wire_packet *packet)
+{
     struct pkt pkt;
     struct pkt_cold cold;
     uint32_t payload_at;
     enum codec_fault fault;
     char src[PKT_ADDR_TEXT], dst[PKT_ADDR_TEXT];
-    uint64_t time_ns = wire_now_ns() - wire->opened_ns;
-    say(&line, "%" PRIu64 ".%06" PRIu64 " %c %s.%u %s ", time_ns / 1000000000, time_ns / 1000 % 1000000, direction,
-        pkt_addr_format(&packet->src, src), packet->sport, pkt_addr_format(&packet->dst, dst));
+    say(line, "%s.%u %s ", pkt_addr_format(&packet->src, src), packet->sport, pkt_addr_format(&packet->dst, dst));
     if (codec_parse_bth(packet->data, packet->bytes, &pkt, &cold, &payload_at, &fault) < 0) {
-        say(&line, "malformed: %s (%u bytes)", codec_fault_text(fault), packet->bytes);
+        say(line, "malformed: %s (%u bytes)", codec_fault_text(fault), packet->bytes);
     } else {
         const char *name = opcode_info(pkt.opcode)->name;
         if (name)
-            say(&line, "%s", name);
+            say(line, "%s", name);
         else
-            say(&line, "opcode 0x%02x", pkt.opcode);
-        say(&line, " qp 0x%06x psn %u", pkt.dest_qp, pkt.psn);
-        say_headers(&line, &pkt, &cold);
+            say(line, "opcode 0x%02x", pkt.opcode);
+        say(line, " qp 0x%06x psn %u", pkt.dest_qp, pkt.psn);
+        say_headers(line, &pkt, &cold);
     }
-    if ((packet->tos & PKT_ECN_MASK) == PKT_ECN_CE) say(&line, " CE");
+    if ((packet->tos & PKT_ECN_MASK) == PKT_ECN_CE) say(line, " CE");
+}
+
+static void trace(struct trace_wire *wire, const struct wire_packet *packet, char direction)
+{
+    struct line line = {.used = 0};
+    uint64_t time_ns = wire_now_ns() - wire->opened_ns;
+    say(&line, "%" PRIu64 ".%06" PRIu64 " %c ", time_ns / 1000000000, time_ns / 1000 % 1000000, direction);
+    if (packet->pause)
+        say_pause(&line, packet->pause);
+    else
+        say_packet(&line, packet);
     line.text[line.used] = '\n';
     if (write(wire->fd, line.text, line.used + 1) < 0) return; /* nobody reads: not our trouble */
 }

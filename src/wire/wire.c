@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/check.h"
+#include "packet/codec.h"
 #include "packet/icrc.h"
 #include "wire/wire_int.h"
 
@@ -60,6 +61,15 @@ void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt
                                   .ip_id = packet->ip_id,
                                   .ip_frag = ICRC_DF,
                                   .dport = ROCE_PORT};
+}
+
+int wire_pause_emit(const struct wire_pause *pause, const uint8_t smac[6], uint8_t *frame, size_t bytes)
+{
+    struct pkt pkt = {.kind = PKT_PFC, .pfc_enable = pause->enable};
+    struct pkt_cold cold = {.dmac = {0x01, 0x80, 0xc2, 0, 0, 0x01}};
+    memcpy(pkt.quanta, pause->quanta, sizeof pkt.quanta);
+    memcpy(cold.smac, smac, 6);
+    return codec_emit(&pkt, &cold, NULL, frame, bytes);
 }
 
 int wire_attach(int fd, int option, struct sock_filter *code, unsigned length)

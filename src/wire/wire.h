@@ -12,6 +12,9 @@
  * addresses, source port and TOS, destination QPs of one process, adjacent in memory, all of the same
  * length but for the last, which may be shorter.  In a run the IP identification counts from 0.
  *
+ * A wire that is a port of the machine also carries PFC frames, in order with the packets; who obeys and who sends them
+ * is the adapter behind the loop.
+ *
  * Wires that wrap a wire (fault, pcap, trace) have the same face.
  */
 #ifndef ROCELAB_WIRE_WIRE_H
@@ -28,6 +31,11 @@
 #define WIRE_BURST 64         /* packets a call at most */
 #define WIRE_PACKET_MAX 4352u /* BTH .. ICRC with 4096 bytes of payload and every header: room for one */
 
+struct wire_pause { /* IEEE 802.1Qbb; an 802.3x frame is one that names every priority */
+    uint8_t enable; /* bit p: quanta[p] counts */
+    uint16_t quanta[8];
+};
+
 struct wire_packet {
     uint8_t *data; /* BTH .. ICRC; rx: valid until the next rx of this wire */
     uint32_t bytes;
@@ -42,6 +50,8 @@ struct wire_packet {
     bool memory;              /* rx: it came through a ring, from a process of our own user */
     bool unchecked;           /* carries no ICRC: it goes or came through memory; rx: or the wire has checked it */
     uint8_t dmac[6], smac[6]; /* packet wire only; 0: the wire finds it out */
+    const struct wire_pause *pause; /* not NULL: no packet but this, from smac; tx: the only one of its call; rx: valid
+                                     * as `data` */
 };
 
 struct wire;
@@ -98,7 +108,7 @@ struct wire_ops {
     X(rx_icrc_errors)                                                                                                  \
     X(rx_malformed)                                                                                                    \
     X(rx_pauses)                                                                                                       \
-    X(tx_paused)
+    X(tx_pauses)
 
 struct wire_counters {
 #define X(name) uint64_t name;
@@ -111,6 +121,7 @@ struct wire { /* at the start of each wire's own struct */
     unsigned run_max;   /* packets in a run; 1: no runs (and every IP identification is 0) */
     uint32_t run_bytes; /* bytes in a run */
     bool no_icrc;       /* the ICRC may be left out (its four bytes are there all the same) */
+    bool port;          /* a port of the machine: PFC frames travel, and nothing does while its link is down */
     unsigned source_ports;
     uint16_t source_port[WIRE_SOURCE_PORTS_MAX];
     struct wire_counters counters;

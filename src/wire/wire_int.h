@@ -14,6 +14,8 @@ uint64_t wire_now_ns(void); /* CLOCK_MONOTONIC */
 socklen_t wire_sockaddr(const struct pkt_addr *addr, uint16_t port, unsigned ifindex, struct sockaddr_storage *ret);
 /* What codec_emit_outer() needs to write the headers around a packet; MAC addresses and tags are the caller's. */
 void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt_cold *ret_cold);
+/* A PFC frame; its length, or -errno. */
+int wire_pause_emit(const struct wire_pause *pause, const uint8_t smac[6], uint8_t *frame, size_t bytes);
 
 /* Writes the reason and answers rc. */
 __attribute__((format(printf, 3, 4))) int wire_fail(struct wire *wire, int rc, const char *format, ...);

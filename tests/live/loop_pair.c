@@ -32,9 +32,9 @@ static struct live_device device_named(const char *ifname)
     return found;
 }
 
-static void open_end(struct loop_end *end, const struct loop_options *o, uint32_t pd)
+static void open_end(struct loop_end *end, const struct loop_options *o, const char *ifname, uint32_t pd)
 {
-    struct live_device device = device_named(o->ifname);
+    struct live_device device = device_named(ifname);
     char why[200];
 
     if (device_open_alone(&device, &end->live, why, sizeof why) < 0) fail_msg("open: %s", why);
@@ -70,7 +70,7 @@ static struct live_path path_between(const struct loop_end *from, const struct l
     return (struct live_path){.gid_index = 0, .remote = live_device_of(to->live)->gid[0].addr, .hop_limit = 64};
 }
 
-void pair_connect(struct loop_pair *pair, int e)
+static void connect_qp(struct loop_pair *pair, int e, uint8_t tos, struct live_qp *qp, const struct live_qp *far)
 {
     struct loop_end *end = &pair->end[e], *other = &pair->end[!e];
     struct live_qp_attr init = {.mask = LIVE_ATTR_STATE | LIVE_ATTR_ACCESS | LIVE_ATTR_QKEY,
@@ -82,7 +82,7 @@ void pair_connect(struct loop_pair *pair, int e)
                                .state = NIC_RTR,
                                .mtu = pair->mtu,
                                .path = path_between(end, other),
-                               .remote_qp = live_qp_number(other->qp),
+                               .remote_qp = live_qp_number(far),
                                .expect_psn = 0xfffff0u + (uint32_t)!e,
                                .min_rnr_timer = 1,
                                .max_read_accept = 16};
@@ -94,14 +94,39 @@ void pair_connect(struct loop_pair *pair, int e)
                                .retry = 7,
                                .rnr_retry = 7,
                                .max_read = 16};
+    rtr.path.tos = tos;
     if (pair->transport == NIC_UD) {
         rtr.mask = LIVE_ATTR_STATE;
         rts.mask = LIVE_ATTR_STATE | LIVE_ATTR_SEND_PSN;
     }
-    assert_int_equal(live_qp_modify(end->qp, &init), 0);
-    assert_int_equal(live_qp_modify(end->qp, &rtr), 0);
-    assert_int_equal(live_qp_modify(end->qp, &rts), 0);
-    assert_int_equal(live_qp_state(end->qp), NIC_RTS);
+    assert_int_equal(live_qp_modify(qp, &init), 0);
+    assert_int_equal(live_qp_modify(qp, &rtr), 0);
+    assert_int_equal(live_qp_modify(qp, &rts), 0);
+    assert_int_equal(live_qp_state(qp), NIC_RTS);
+}
+
+void pair_connect(struct loop_pair *pair, int e)
+{
+    connect_qp(pair, e, 0, pair->end[e].qp, pair->end[!e].qp);
+}
+
+void pair_more(struct loop_pair *pair, uint8_t tos, struct live_qp *ret[2])
+{
+    for (int e = 0; e < 2; e++) {
+        struct loop_end *end = &pair->end[e];
+        struct live_qp_init init = {.transport = NIC_RC,
+                                    .pd = end->pd,
+                                    .send_entries = 128,
+                                    .recv_entries = 128,
+                                    .send_sges = 4,
+                                    .recv_sges = 4,
+                                    .send_cq = end->cq,
+                                    .recv_cq = end->recv_cq,
+                                    .app = end};
+        assert_int_equal(live_qp_create(end->live, &init, &ret[e]), 0);
+    }
+    for (int e = 0; e < 2; e++)
+        connect_qp(pair, e, tos, ret[e], ret[!e]);
 }
 
 void pair_open(struct loop_pair *pair, const struct loop_options *options)
@@ -113,7 +138,8 @@ void pair_open(struct loop_pair *pair, const struct loop_options *options)
         .mtu = o.mtu ? o.mtu : 1024, .transport = o.transport, .timeout = o.timeout ? o.timeout : LOOP_PATIENT};
     for (int e = 0; e < 2; e++) {
         if (o.recovery[e]) setenv("ROCELAB_RECOVERY", o.recovery[e], 1);
-        open_end(&pair->end[e], &o, 7u + (uint32_t)e);
+        if (o.enter) o.enter(e);
+        open_end(&pair->end[e], &o, e && o.far_ifname ? o.far_ifname : o.ifname, 7u + (uint32_t)e);
         if (o.recovery[e]) unsetenv("ROCELAB_RECOVERY");
     }
     for (int e = 0; e < 2; e++) {

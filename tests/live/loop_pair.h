@@ -39,12 +39,16 @@ struct loop_options {
     bool two_queues;         /* a completion queue for receives */
     uint64_t bytes;          /* of each end's memory */
     const char *ifname;      /* NULL: the loopback */
+    const char *far_ifname;  /* of the second end; NULL: the same */
+    void (*enter)(int end);  /* called before an end is opened; NULL: nothing */
     const char *recovery[2]; /* ROCELAB_RECOVERY of each; NULL: as it is */
     uint8_t timeout;         /* 4.096 us * 2^n; 0: LOOP_PATIENT */
 };
 
 void pair_open(struct loop_pair *pair, const struct loop_options *options);
 void pair_close(struct loop_pair *pair);
+/* A further queue pair at each end (RC, the same completion queue), connected, in this traffic class. */
+void pair_more(struct loop_pair *pair, uint8_t tos, struct live_qp *ret[2]);
 /* Moves a queue pair to RTS, connected to the other end's. */
 void pair_connect(struct loop_pair *pair, int end);
 
