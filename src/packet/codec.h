@@ -107,9 +107,9 @@ struct pkt_int;
 int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
                      const uint8_t *payload, uint8_t *frame, size_t cap, struct codec_layout *ret_layout);
 /* What of a descriptor a frame carries: codec_parse() of what codec_emit() wrote gives this.  Cleared is what is in no
- * header of such a packet: next, in_port, tc, deep, src_node, dst_node; mark (on a wire it is cold.resv7); pcp where
- * there is no tag; ack.held; and every field of an extended header that the opcode does not have, stale or not.
- * frame_bytes is taken as it is. */
+ * header of such a packet: next and the owner's word, src_node, dst_node; PKT_STRAY (a receiver knows its own MAC
+ * address); mark (on a wire it is cold.resv7); pcp where there is no tag; ack.held; and every field of an extended
+ * header that the opcode does not have, stale or not.  frame_bytes is taken as it is. */
 struct pkt codec_carried(const struct pkt *pkt);
 /* Length of all headers that codec_emit would write, from the first byte to the payload. */
 int codec_header_bytes(const struct pkt *pkt, const struct pkt_cold *cold);

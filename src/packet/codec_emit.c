@@ -372,11 +372,13 @@ struct pkt codec_carried(const struct pkt *pkt)
 {
     struct pkt carried;
     bool tagged = pkt->flags & PKT_TAGGED, roce = pkt->kind == PKT_ROCE;
-    unsigned headers = roce ? opcode_info(pkt->opcode)->flags & OP_HEADERS & ~(unsigned)pkt->missing : 0;
+    uint32_t missing = pkt->flags & PKT_CUT ? pkt->missing : 0; /* else it is somebody's word */
+    unsigned headers = roce ? opcode_info(pkt->opcode)->flags & OP_HEADERS & ~missing : 0;
     memset(&carried, 0, sizeof carried);
     carried.kind = pkt->kind;
     carried.opcode = pkt->kind == PKT_ROCE || pkt->kind == PKT_PFC ? pkt->opcode : 0; /* pfc_enable lies there too */
-    carried.flags = pkt->flags & (uint8_t)(roce ? ~0u : PKT_TAGGED | PKT_TUNNEL | PKT_CUT);
+    carried.flags = pkt->flags & (uint16_t)~PKT_STRAY;
+    if (!roce) carried.flags &= PKT_TAGGED | PKT_TUNNEL | PKT_CUT;
     carried.pcp = tagged ? pkt->pcp : 0;
     carried.frame_bytes = pkt->frame_bytes;
     if (pkt->kind == PKT_PFC) memcpy(carried.quanta, pkt->quanta, sizeof carried.quanta);
@@ -391,7 +393,7 @@ struct pkt codec_carried(const struct pkt *pkt)
     carried.dest_qp = pkt->dest_qp;
     carried.psn = pkt->psn;
     carried.payload_bytes = pkt->payload_bytes;
-    carried.missing = pkt->missing;
+    carried.missing = missing;
     if (headers & OP_DETH) carried.ud.qkey = pkt->ud.qkey;
     if (headers & OP_DETH) carried.src_qp = pkt->src_qp;
     if (headers & (OP_RETH | OP_ATOMICETH)) carried.rdma.va = pkt->rdma.va;

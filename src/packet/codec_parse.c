@@ -352,7 +352,10 @@ static void fill_other(const struct walk *w, struct pkt *pkt, struct pkt_cold *c
                         .sport = w->sport};
     cold->ethertype = w->ethertype;
     cold->ip_proto = w->proto;
-    *layout = (struct codec_layout){.l3_at = w->net ? (uint16_t)w->l3_at : 0, .tag_at = (uint16_t)w->tag_at};
+    /* A header that says it is longer than the frame: not one that could be written to. */
+    bool whole =
+        w->net != PKT_NET_NONE && (w->net != PKT_NET_IPV4 || (w->data[w->l3_at] & 15u) * 4 <= w->captured - w->l3_at);
+    *layout = (struct codec_layout){.l3_at = whole ? (uint16_t)w->l3_at : 0, .tag_at = (uint16_t)w->tag_at};
 }
 
 static enum step fill_mac_control(struct walk *w, struct pkt *pkt, struct codec_layout *layout)

@@ -22,24 +22,25 @@ static uint32_t fold(uint32_t sum)
     return (sum >> 16) + (sum & 0xffff);
 }
 
-static bool checksum_left_out(const uint8_t *ip)
+static bool adds_up(const uint8_t *ip)
 {
     uint32_t sum = 0;
-    if (load_be16(ip + 10) != 0) return false;
     for (uint32_t at = 0; at < (ip[0] & 15u) * 4; at += 2)
         sum += load_be16(ip + at);
-    return fold(sum) != 0xffff;
+    return fold(sum) == 0xffff;
 }
 
 static void rewrite_ipv4(uint8_t *ip, const struct pkt *pkt)
 {
-    uint16_t tos_word = load_be16(ip), ttl_word = load_be16(ip + 8);
-    bool left_out = checksum_left_out(ip);
+    uint16_t tos_word = load_be16(ip), ttl_word = load_be16(ip + 8), checksum = load_be16(ip + 10);
+    bool left_out = checksum == 0 && !adds_up(ip);
     ip[1] = pkt->tos;
     ip[8] = pkt->ttl;
-    uint32_t sum = (uint16_t)~load_be16(ip + 10) + (uint32_t)(uint16_t)~tos_word + load_be16(ip) +
-                   (uint32_t)(uint16_t)~ttl_word + load_be16(ip + 8);
-    if (!left_out) store_be16(ip + 10, (uint16_t)~fold(sum));
+    if (left_out) return;
+    uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~tos_word + load_be16(ip) + (uint32_t)(uint16_t)~ttl_word +
+                   load_be16(ip + 8);
+    store_be16(ip + 10, (uint16_t)~fold(sum));
+    if (load_be16(ip + 10) == 0 && !adds_up(ip)) store_be16(ip + 10, 0xffff); /* as wrong, but not left out */
 }
 
 static void rewrite_ipv6(uint8_t *ip, const struct pkt *pkt)

@@ -74,8 +74,7 @@ static void random_packet(struct rng *rng, uint8_t kind, uint8_t opcode, uint8_t
     for (size_t i = 0; i < sizeof *pkt; i++)
         raw[i] = (uint8_t)rng_u32(rng);
     pkt->kind = kind;
-    pkt->missing = 0;
-    pkt->flags &= PKT_SOLICITED | PKT_MIGRATED | PKT_ACK_REQUEST | PKT_FECN | PKT_BECN | PKT_TAGGED;
+    pkt->flags &= PKT_STRAY | PKT_SOLICITED | PKT_MIGRATED | PKT_ACK_REQUEST | PKT_FECN | PKT_BECN | PKT_TAGGED;
     pkt->pcp &= 7;
     if (kind != PKT_ROCE) return;
     pkt->opcode = opcode;
