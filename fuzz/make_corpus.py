@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,cm,cmflow,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
 frame: a byte that the target makes lengths of, then the frame: the shortest one of every encapsulation and of every
        opcode, and one of every other link type.  cm: the 256-byte MADs, one of every attribute and source.
+rewrite: TOS, TTL and priority that a switch sets, then a frame as above, one with telemetry, ARP and TCP.
 capfile: small captures in every format that editcap and mergecap write.
 capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
 nic, naks, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
@@ -93,6 +94,28 @@ def frame_seeds(picked):
     seeds.append(b"\0" + bytes([0, 0, 0, 1, 0, 6]) + ip[6:12] + b"\0\0" + ip[12:])
     seeds.append(b"\0" + ip6[12:14] + bytes([0, 0, 0, 0, 0, 2, 0, 1, 0, 6]) + ip6[6:12] + b"\0\0" + ip6[14:])
     seeds += [b"\0" + ip[14:], b"\0" + ip6[14:]]
+    return seeds
+
+
+def checksummed(header):
+    """An IPv4 header with its checksum."""
+    words = struct.unpack(">10H", header[:10] + b"\0\0" + header[12:20])
+    total = sum(words)
+    total = (total >> 16) + (total & 0xFFFF)
+    return header[:10] + struct.pack(">H", ~((total >> 16) + total) & 0xFFFF) + header[12:20]
+
+
+def rewrite_seeds(picked):
+    choice = b"\x6b\x3f\x05"
+    seeds = [choice + frame for frame in picked]
+    ip = min((f for f in picked if f[12:14] == b"\x08\x00" and f[36:38] == b"\x12\xb7"), key=len)
+    longer = lambda at: struct.pack(">H", int.from_bytes(ip[at : at + 2], "big") + 42)
+    header = checksummed(ip[14:16] + longer(16) + ip[18:34])
+    hops = b"\x20\0" + struct.pack(">QQ", 0xA123456ABCDEFEDC, 0xC000001000010001) + bytes(24)
+    seeds.append(choice + ip[:14] + header + ip[34:36] + struct.pack(">H", 53943) + longer(38) + ip[40:42] + hops + ip[42:])
+    tcp = checksummed(b"\x45\x02" + struct.pack(">H", 40) + ip[18:23] + b"\x06" + ip[24:34])
+    seeds.append(choice + ip[:12] + b"\x81\0\x60\x07\x08\0" + tcp + bytes(20))
+    seeds.append(choice + b"\xff" * 6 + ip[6:12] + b"\x08\x06\0\1\x08\0\6\4\0\1" + bytes(38))
     return seeds
 
 
@@ -204,6 +227,7 @@ def main():
                 opcodes.add(opcode)
                 wraps.add(wrap)
         store("frame", frame_seeds(picked))
+        store("rewrite", rewrite_seeds(picked))
         store("cm", (mads + made_mads)[:100])
         store("capfile", capture_seeds(picked, tmp))
         store("capture", analysis_seeds(sources))
