@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our dissection against tshark's: every packet of every recorded capture, and of a generated one
-with IPv6, RoCEv1, tags, VXLAN, pause frames and all CM messages.
+"""Our dissection against tshark's: every packet of every recorded capture, of a generated one with IPv6, RoCEv1,
+tags, VXLAN, pause frames and all CM messages, and of one with frames that have passed a switch.
 
 usage: test_tshark.py DISSECT GEN_FRAMES PCAP_DIR
 """
@@ -56,7 +56,7 @@ NET = {
 }
 TAG_IDS = ["vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid"]
 TAG_PRIORITIES = ["vlan.priority", "ieee8021ad.priority"]
-OTHER = ["frame.number", "vxlan.vni", "eth.src", "eth.dst", "infiniband.mad.transactionid",
+OTHER = ["frame.number", "ip.checksum.status", "vxlan.vni", "eth.src", "eth.dst", "infiniband.mad.transactionid",
          "infiniband.mad.attributeid"] + TAG_IDS + TAG_PRIORITIES
 
 # tshark 4.0 has no fields for MRA and the SIDR messages.
@@ -97,7 +97,7 @@ def run_tshark(path):
         OTHER + list(ROCE.values()) + list(PAUSE.values()) + [f for net in NET.values() for f in net.values()]
         + [f for kind in CM_FIELDS.values() for f in kind.values()] + CM_SPECIAL))
     command = ["tshark", "-n", "-r", path, "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a",
-               "-E", "aggregator=,", "-o", "ip.defragment:FALSE"]
+               "-E", "aggregator=,", "-o", "ip.defragment:FALSE", "-o", "ip.check_checksum:TRUE"]
     for name in names:
         command += ["-e", name]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
@@ -148,6 +148,9 @@ class Dissection(unittest.TestCase):
         cls.files = join_captures(PCAP_DIR, recorded)
         subprocess.run([GEN_FRAMES, generated], check=True)
         cls.recorded = (run_dissect(recorded), run_tshark(recorded))
+        rewritten = os.path.join(cls.directory.name, "rewritten.pcap")
+        subprocess.run([GEN_FRAMES, rewritten, "rewritten"], check=True)
+        cls.rewritten = (run_dissect(rewritten), run_tshark(rewritten))
         cls.generated = (run_dissect(generated), run_tshark(generated))
 
     @classmethod
@@ -275,6 +278,19 @@ class Dissection(unittest.TestCase):
         # 38 opcodes and one unknown, 3 networks, 3 tunnels, 3 tag depths; 9 messages, 3 networks
         counts = self.compare_packets(*self.generated)
         self.assertEqual(counts, {"other": 0, "roce": 39 * 27 + 27, "pfc": 3, "pause": 3})
+
+    def test_rewritten(self):
+        # 38 opcodes, 3 networks, 3 tag depths; TCP and ARP.  The ICRC is looked at by compare_packets().
+        ours, theirs = self.rewritten
+        counts = self.compare_packets(ours, theirs)
+        self.assertEqual(counts, {"other": 2, "roce": 38 * 9, "pfc": 0, "pause": 0})
+        sums = [status for packet in theirs for status in packet.get("ip.checksum.status", [])]
+        self.assertEqual(sums, ["1"] * (38 * 3 + 1), "1: tshark finds the IPv4 checksum right")
+        for packet in theirs:
+            self.assertEqual((packet["eth.dst"][0], packet["eth.src"][0]), ("02:01:02:03:04:05", "02:06:07:08:09:0a"))
+            for field in ("ip.dsfield", "ipv6.tclass", "infiniband.grh.tclass"):
+                for text in packet.get(field, []):
+                    self.assertEqual(number(text) & 3, 3)
 
     def test_recorded_messages(self):
         counts = self.compare_messages(*self.recorded)
