@@ -105,7 +105,7 @@ static void audit_heap(const struct nic *nic, enum heap_kind kind)
         const struct nic_qp *qp = &nic->qp[heap->entry[i].qp];
         CHECK(qp->qpn && qp->heap_slot[kind] == i + 1);
         CHECK(i == 0 || heap->entry[(i - 1) / 2].at <= heap->entry[i].at);
-        if (kind == HEAP_PACE) CHECK(qp->sched == SCHED_PACED && qp->next_tx == heap->entry[i].at);
+        if (kind == HEAP_PACE) CHECK(qp->sched == QP_PACED && qp->next_tx == heap->entry[i].at);
     }
 }
 
@@ -113,9 +113,9 @@ static void audit_qp(const struct nic *nic, const struct nic_qp *qp)
 {
     ps_t timer = qp->heap_slot[HEAP_TIMER] ? nic->heap[HEAP_TIMER].entry[qp->heap_slot[HEAP_TIMER] - 1].at : PS_NEVER;
 
-    CHECK(qp->sched <= SCHED_PACED);
-    CHECK((qp->sched == SCHED_PACED) == (qp->heap_slot[HEAP_PACE] != 0));
-    CHECK(qp->sched != SCHED_IDLE || !qp_has_work(qp));
+    CHECK(qp->sched <= QP_PACED);
+    CHECK((qp->sched == QP_PACED) == (qp->heap_slot[HEAP_PACE] != 0));
+    CHECK(qp->sched != QP_IDLE || !qp_has_work(qp));
     CHECK(qp->sq_tail - qp->sq_head <= qp->sq_size && qp->sq_cur - qp->sq_head <= qp->sq_tail - qp->sq_head);
     CHECK(qp->rq_tail - qp->rq_head <= qp->rq_size);
     CHECK(psn_diff(qp->nxt, qp->una) >= 0 && psn_diff(qp->post, qp->nxt) >= 0 && psn_diff(qp->post, qp->high) >= 0);
@@ -124,7 +124,7 @@ static void audit_qp(const struct nic *nic, const struct nic_qp *qp)
     CHECK(!qp->trail || responder_has_work(qp));
     if (qp->state == NIC_ERROR) CHECK(qp->sq_head == qp->sq_tail && qp->rq_head == qp->rq_tail);
     /* whoever has sent and hears nothing has a timer, if any was asked for */
-    if (qp->transport == NIC_RC && qp->rto_ps && qp->una != qp->nxt && qp->sched == SCHED_IDLE)
+    if (qp->transport == NIC_RC && qp->rto_ps && qp->una != qp->nxt && qp->sched == QP_IDLE)
         CHECK(qp->rto_at != PS_NEVER || qp->rnr_wait);
     uint32_t reads = 0;
     for (uint32_t i = qp->sq_head; i != qp->sq_cur; i++) {
@@ -152,7 +152,7 @@ void nic_audit(const struct nic *nic, const struct pktpool *pool)
     for (uint32_t i = 0; i < nic->config.max_qps; i++) {
         if (nic->qp[i].qpn == 0) continue;
         qps++;
-        ready += nic->qp[i].sched == SCHED_READY;
+        ready += nic->qp[i].sched == QP_READY;
         audit_qp(nic, &nic->qp[i]);
     }
     CHECK(qps == nic->qps);
@@ -161,7 +161,7 @@ void nic_audit(const struct nic *nic, const struct pktpool *pool)
     for (unsigned p = 0; p < NIC_PRIOS; p++) {
         bool any = nic->ready_mask >> p & 1;
         for (uint32_t at = any ? nic->ready[p].head : QP_NONE; at != QP_NONE; at = nic->qp[at].ready_next) {
-            CHECK(nic->qp[at].sched == SCHED_READY && nic->qp[at].prio == p);
+            CHECK(nic->qp[at].sched == QP_READY && nic->qp[at].prio == p);
             CHECK(++in_ready <= ready);
         }
         CHECK((nic->control[p].head != PKT_NONE) == (nic->control_mask >> p & 1));

@@ -210,10 +210,10 @@ static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         response = qp->response_turn;
         qp->response_turn = !qp->response_turn;
     }
-    qp->sched = SCHED_SERVED;
+    qp->sched = QP_SERVED;
     id = response ? responder_tx(nic, qp, now, io) : requester_can_send(qp) ? requester_tx(nic, qp, now, io) : PKT_NONE;
     if (id == PKT_NONE) {
-        qp->sched = SCHED_IDLE;
+        qp->sched = QP_IDLE;
         qp_settle(nic, io);
         nic_wake(nic, qp, now, io);
         return PKT_NONE;

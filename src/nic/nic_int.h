@@ -34,7 +34,7 @@ __extension__ typedef unsigned __int128 nic_u128;
 #define CC_RATE_MIN 10000u /* bits a second: below it a byte's time does not fit its fixed point */
 #define UD_GRH_BYTES 40u   /* a UD receive begins with room for the GRH (volume 1, chapter 11) */
 
-enum sched { SCHED_IDLE, SCHED_READY, SCHED_PACED, SCHED_SERVED /* nic_tx is at it */ };
+enum sched { QP_IDLE, QP_READY, QP_PACED, QP_SERVED /* nic_tx is at it */ };
 enum heap_kind { HEAP_PACE, HEAP_TIMER };
 enum rx_verb { RX_NONE, RX_SEND, RX_WRITE };
 /* what became of a request packet that was next in order */

@@ -75,7 +75,7 @@ void ready_push(struct nic *nic, struct nic_qp *qp)
 {
     struct qp_list *list = &nic->ready[qp->prio];
 
-    qp->sched = SCHED_READY;
+    qp->sched = QP_READY;
     qp->ready_next = QP_NONE;
     if (nic->ready_mask & 1u << qp->prio)
         nic->qp[list->tail].ready_next = qp->index;
@@ -92,7 +92,7 @@ struct nic_qp *ready_pop(struct nic *nic, unsigned prio)
 
     list->head = qp->ready_next;
     if (list->head == QP_NONE) nic->ready_mask &= (uint16_t) ~(1u << prio);
-    qp->sched = SCHED_IDLE;
+    qp->sched = QP_IDLE;
     return qp;
 }
 
@@ -101,7 +101,7 @@ void ready_remove(struct nic *nic, struct nic_qp *qp)
     struct qp_list *list = &nic->ready[qp->prio];
     uint32_t before_it = QP_NONE;
 
-    CHECK(qp->sched == SCHED_READY && nic->ready_mask & 1u << qp->prio);
+    CHECK(qp->sched == QP_READY && nic->ready_mask & 1u << qp->prio);
     for (uint32_t at = list->head; at != qp->index; at = nic->qp[at].ready_next) {
         CHECK(at != QP_NONE);
         before_it = at;
@@ -112,14 +112,14 @@ void ready_remove(struct nic *nic, struct nic_qp *qp)
         nic->qp[before_it].ready_next = qp->ready_next;
     if (list->tail == qp->index) list->tail = before_it;
     if (list->head == QP_NONE) nic->ready_mask &= (uint16_t) ~(1u << qp->prio);
-    qp->sched = SCHED_IDLE;
+    qp->sched = QP_IDLE;
 }
 
 void nic_wake(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
-    if (qp->sched != SCHED_IDLE || !qp_has_work(qp)) return;
+    if (qp->sched != QP_IDLE || !qp_has_work(qp)) return;
     if (qp->next_tx > now) {
-        qp->sched = SCHED_PACED;
+        qp->sched = QP_PACED;
         heap_set(nic, HEAP_PACE, qp, qp->next_tx);
         return;
     }
@@ -155,9 +155,9 @@ void pace_sent(struct nic *nic, struct nic_qp *qp, uint32_t frame_bytes, ps_t no
     qp->last_bytes = bytes;
     qp->next_tx = qp->ps_per_byte ? now + span_of(nic, qp, bytes) : now;
     if (!qp_has_work(qp)) {
-        qp->sched = SCHED_IDLE;
+        qp->sched = QP_IDLE;
     } else if (qp->next_tx > now) {
-        qp->sched = SCHED_PACED;
+        qp->sched = QP_PACED;
         heap_set(nic, HEAP_PACE, qp, qp->next_tx);
     } else {
         ready_push(nic, qp);
@@ -179,21 +179,21 @@ static void rate_changed_hpcc_ns3(struct nic *nic, struct nic_qp *qp, ps_t now, 
 {
     if (!qp->cc.algorithm->moves_waiting) return;
     qp->next_tx = qp->ps_per_byte ? qp->last_start + span_of(nic, qp, qp->last_bytes) : now;
-    if (qp->sched == SCHED_READY && qp->next_tx > now) {
+    if (qp->sched == QP_READY && qp->next_tx > now) {
         ready_remove(nic, qp);
-        qp->sched = SCHED_PACED;
+        qp->sched = QP_PACED;
     }
-    if (qp->sched != SCHED_PACED) return;
+    if (qp->sched != QP_PACED) return;
     heap_set(nic, HEAP_PACE, qp, qp->next_tx);
     if (qp->next_tx <= now) io->kick = true;
 }
 
 static void rate_changed(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
-    if (qp->next_tx <= now && qp->sched != SCHED_PACED) return;
+    if (qp->next_tx <= now && qp->sched != QP_PACED) return;
     ps_t due = qp->ps_per_byte ? qp->last_start + span_of(nic, qp, qp->last_bytes) : now;
     qp->next_tx = due > now ? due : now;
-    if (qp->sched != SCHED_PACED) return;
+    if (qp->sched != QP_PACED) return;
     heap_set(nic, HEAP_PACE, qp, qp->next_tx);
     if (qp->next_tx <= now) io->kick = true;
 }
@@ -210,7 +210,7 @@ void pace_rate(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
         else
             rate_changed(nic, qp, now, io);
     }
-    if (qp->sched == SCHED_IDLE) nic_wake(nic, qp, now, io);
+    if (qp->sched == QP_IDLE) nic_wake(nic, qp, now, io);
 }
 
 static void timer_fire(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)

@@ -316,10 +316,10 @@ int nic_qp_connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_confi
 /* Out of every list; packets that selective repeat kept go back to the pool. */
 static void quiet(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 {
-    if (qp->sched == SCHED_READY) ready_remove(nic, qp);
+    if (qp->sched == QP_READY) ready_remove(nic, qp);
     heap_remove(nic, HEAP_PACE, qp);
     heap_remove(nic, HEAP_TIMER, qp);
-    qp->sched = SCHED_IDLE;
+    qp->sched = QP_IDLE;
     qp->rto_at = qp->rnr_at = qp->cc.deadline = qp->cnp_due = qp->patience_at = qp->patience_until = PS_NEVER;
     nic->helds -= qp->held;
     qp->rnr_wait = qp->held = false;
@@ -501,7 +501,7 @@ void nic_qp_destroy(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
 /* Another class: out of its ready ring and into the other. */
 static void set_path(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config)
 {
-    bool ready = qp->sched == SCHED_READY;
+    bool ready = qp->sched == QP_READY;
 
     if (ready) ready_remove(nic, qp);
     path_take(nic, qp, config);

@@ -18,17 +18,15 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "engine/tap.h"
 #include "packet/capfile/capfile.h"
 #include "packet/codec.h"
-#include "sim/engine_int.h"
 #include "sim/sim_int.h"
-#include "sim/tap.h"
 
 #define LINK_ETHERNET 1
 #define FRAME_LEAST 60
 #define PAYLOAD_MOST 4096               /* of what the codec calls a RoCE packet */
 #define FRAME_MOST (PAYLOAD_MOST + 512) /* and every header there is */
-#define FIRST_RECORDS 1024
 #define TPID_8021Q 0x8100
 #define DO_NOT_FRAGMENT 0x4000
 #define PKEY_DEFAULT 0xffff
@@ -40,39 +38,6 @@ struct sim_capture {
     struct tap tap[2]; /* what the port sends, what it gets */
     int error;         /* the first, as -errno */
 };
-
-static struct pkt *tap_next(struct tap *tap, ps_t at)
-{
-    if (tap->count == tap->capacity) {
-        uint32_t capacity = tap->capacity ? tap->capacity * 2 : FIRST_RECORDS;
-        struct tap_record *record = realloc(tap->record, capacity * sizeof(*record));
-        if (record == NULL) {
-            tap->forgotten++;
-            return NULL;
-        }
-        tap->record = record;
-        tap->capacity = capacity;
-    }
-    tap->record[tap->count].at = at + tap->behind;
-    return &tap->record[tap->count++].pkt;
-}
-
-void tap_packet(struct tap *tap, const struct pkt *pkt, ps_t sent, bool lost)
-{
-    struct pkt *to = lost && tap->receives ? NULL : tap_next(tap, sent);
-
-    if (to) *to = *pkt;
-}
-
-void tap_pause(struct tap *tap, uint8_t enable, uint16_t quanta, ps_t sent)
-{
-    struct pkt *to = tap_next(tap, sent);
-
-    if (to == NULL) return;
-    *to = (struct pkt){.kind = PKT_PFC, .pfc_enable = enable};
-    for (int i = 0; i < 8; i++)
-        if (enable >> i & 1) to->quanta[i] = quanta;
-}
 
 /* Locally administered, the port's number in it. */
 static void port_mac(uint32_t port, uint8_t mac[6])

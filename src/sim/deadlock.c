@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "sim/engine_int.h"
 #include "sim/sim_int.h"
 
 static struct sw *switch_at(const struct sim *sim, uint32_t port)
@@ -255,13 +254,11 @@ bool sim_deadlock_look(struct sim *sim, ps_t now, ps_t held)
 /* Idle time is jumped over, but not before it was looked at what the last events left. */
 ps_t sim_deadlock_next(struct sim *sim, ps_t now)
 {
-    ps_t next = sim->engine->wake_min;
+    ps_t next = engine_next(sim->engine);
     uint64_t windows = sim->watch.windows;
 
-    sim->watch.windows = sim->engine->windows;
-    if (windows != sim->engine->windows) return now - now % DEADLOCK_HELD + DEADLOCK_HELD;
-    for (uint32_t i = 0; i < sim->engine->threads; i++)
-        if (sim->engine->worker[i].next < next) next = sim->engine->worker[i].next;
+    sim->watch.windows = engine_windows(sim->engine);
+    if (windows != sim->watch.windows) return now - now % DEADLOCK_HELD + DEADLOCK_HELD;
     if (next == PS_NEVER || next < now) next = now;
     return next - next % DEADLOCK_HELD + DEADLOCK_HELD;
 }

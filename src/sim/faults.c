@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
+#include "engine/visit.h"
 #include "sim/sim_int.h"
-#include "sim/visit.h"
 
 #define STORM_QUANTA 65535
 #define LEAST_BPS 1000 /* as in fabric files: a line is slow, never still */
@@ -179,7 +179,7 @@ static void set_rate(struct sim *sim, struct worker *worker, struct node *node, 
     const struct fabric_fault *fault = fault_on(list, FABRIC_FAULT_SLOW, index, now);
     uint64_t rate = fault ? slow_rate(port->rate_bps, fault->ppm) : port->rate_bps;
 
-    node_port_rate(node, index, rate, &worker->engine->model);
+    node_port_rate(node, index, rate, engine_model(worker->engine));
 }
 
 static void set_receive(struct sim *sim, struct worker *worker, struct node *node, const struct fabric_fault *fault,

@@ -5,9 +5,9 @@
  * Port p of the node is adapter p.  Completions are drained as they come, the workload is told, and what it
  * answers is posted at once, unless the file says what software takes (software.c, docs/model.md).
  */
+#include "engine/visit.h"
 #include "packet/opcode.h"
 #include "sim/sim_int.h"
-#include "sim/visit.h"
 
 static inline struct sim_scratch *scratch_of(const struct worker *worker)
 {

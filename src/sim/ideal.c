@@ -12,7 +12,6 @@
  * train, and each packet one of them.  That is a bound, which a flow may miss (ways that meet again are counted as
  * often as they parted) and cannot beat by more than its last packet, if that is shorter and overtakes the others.
  */
-#include "sim/engine_int.h"
 #include "sim/sim_int.h"
 
 #define HOPS_MAX 32
@@ -122,7 +121,7 @@ static uint64_t on_line(const struct wire_model *model, uint64_t frame)
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
 {
     const struct fabric *fabric = sim->fabric;
-    const struct wire_model *model = &sim->engine->model;
+    const struct wire_model *model = engine_model(sim->engine);
     const struct nic_config from = sim_adapter_config(sim, src), to = sim_adapter_config(sim, dst);
     uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes, header = from.header_bytes;
     uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "sim/engine_int.h"
 #include "sim/sim_int.h"
 #include "workload/coll.h"
 #include "workload/train.h"
@@ -363,10 +362,10 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
     const struct fabric_port *from = &sim->fabric->port[index];
     const struct node *node = engine_node(sim->engine, from->node);
 
-    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, sim->engine->now)};
+    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, engine_now(sim->engine))};
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH) {
         struct sw *sw = sim->sw[from->node - sim->fabric->hosts].sw;
-        sw_settle(sw, sim->engine->now);
+        sw_settle(sw, engine_now(sim->engine));
         const struct sw_port_counters *counters = sw_port_counters(sw, from->index);
         for (uint8_t q = 0; q < SW_PRIOS; q++) {
             ret->queue_bytes += sw_queue_bytes(sw, from->index, q);
@@ -375,7 +374,7 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
         ret->paused = sw_paused(sw, from->index);
     } else {
         struct nic *nic = sim->adapter[sim->fabric->first_endpoint[from->node] + from->index].nic;
-        nic_settle(nic, sim->engine->now);
+        nic_settle(nic, engine_now(sim->engine));
         const struct nic_counters *counters = nic_counters(nic);
         for (int p = 0; p < NIC_PRIOS; p++)
             ret->paused_ps += counters->prio[p].rx_pause_ps;

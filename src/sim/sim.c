@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
-#include "sim/engine_int.h"
+#include "engine/pages.h"
 #include "sim/sim_int.h"
 
 #define SYNC_LATENCY (2 * PS_US)
@@ -195,9 +195,9 @@ static enum sim_state finish(struct sim *sim)
     }
     end += sim->sync_latency;
     if (end > sim->until) end = sim->until;
-    if (end < sim->engine->now) end = sim->engine->now; /* no job had anything to do */
+    if (end < engine_now(sim->engine)) end = engine_now(sim->engine); /* no job had anything to do */
     engine_run(sim->engine, UINT64_MAX, end, NULL, NULL);
-    sim->engine->now = end;
+    engine_pass_to(sim->engine, end);
     sim_deadlock_look(sim, end, 0);
     return state;
 }
@@ -209,14 +209,14 @@ static enum engine_state run_watched(struct sim *sim, uint64_t windows, ps_t unt
 
     for (;;) {
         ps_t stop = watch->next < until ? watch->next : until;
-        uint64_t before = sim->engine->windows;
+        uint64_t before = engine_windows(sim->engine);
         enum engine_state state = engine_run(sim->engine, windows, stop, coordinate, sim);
         if (state != ENGINE_UNTIL || watch->next > until) return state;
         bool found = sim_deadlock_look(sim, stop, DEADLOCK_HELD);
         watch->next = sim_deadlock_next(sim, stop);
         *ret_deadlock = found && !sim->options.keep_going;
         if (*ret_deadlock || stop == until) return ENGINE_UNTIL;
-        uint64_t ran = sim->engine->windows - before;
+        uint64_t ran = engine_windows(sim->engine) - before;
         if (ran >= windows) return ENGINE_RUNNING;
         windows -= ran;
     }
@@ -229,23 +229,23 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
     if (sim->state != SIM_RUNNING && sim->state != SIM_UNTIL) return sim->state;
     if (until > sim->until) until = sim->until;
     /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
-    if (sim->engine->now == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
+    if (engine_now(sim->engine) == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
     switch (run_watched(sim, windows, until, &deadlock)) {
     case ENGINE_STOPPED:
         sim->state = finish(sim);
         break;
     case ENGINE_UNTIL:
-        if (until == sim->until && sim->engine->now >= until) sim_deadlock_look(sim, until, 0);
-        sim->state = deadlock                                                              ? SIM_DEADLOCK
-                     : sim->storm_ends && until == sim->until && sim->engine->now >= until ? SIM_STUCK
-                                                                                           : SIM_UNTIL;
+        if (until == sim->until && engine_now(sim->engine) >= until) sim_deadlock_look(sim, until, 0);
+        sim->state = deadlock                                                                     ? SIM_DEADLOCK
+                     : sim->storm_ends && until == sim->until && engine_now(sim->engine) >= until ? SIM_STUCK
+                                                                                                  : SIM_UNTIL;
         break;
     case ENGINE_IDLE:
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
         sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
         if (sim->state != SIM_STUCK) break;
         sim->idle = true;
-        sim_deadlock_look(sim, sim->engine->now, 0);
+        sim_deadlock_look(sim, engine_now(sim->engine), 0);
         if (sim->watch.holds) sim->state = SIM_DEADLOCK;
         break;
     case ENGINE_RUNNING:
@@ -257,7 +257,7 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 
 struct sim_progress sim_progress(const struct sim *sim)
 {
-    struct sim_progress progress = {.now = sim->engine->now, .jobs = workload_instances(sim->workload)};
+    struct sim_progress progress = {.now = engine_now(sim->engine), .jobs = workload_instances(sim->workload)};
 
     for (uint32_t i = 0; i < engine_workers(sim->engine); i++)
         progress.packet_hops += engine_worker(sim->engine, i)->hops;

@@ -5,9 +5,9 @@
 #ifndef ROCELAB_SIM_SIM_INT_H
 #define ROCELAB_SIM_SIM_INT_H
 
+#include "engine/engine.h"
 #include "nic/nic.h"
 #include "plant/plant.h"
-#include "sim/engine.h"
 #include "sim/sim.h"
 #include "switch/switch.h"
 #include "workload/workload.h"

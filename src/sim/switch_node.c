@@ -2,8 +2,8 @@
 /*
  * A switch as a node: the engine's events become calls of src/switch, its answers become transmissions.
  */
+#include "engine/visit.h"
 #include "sim/sim_int.h"
-#include "sim/visit.h"
 #include "switch/crossing.h"
 
 void sim_switch_schedule(struct sim_switch *sw, struct node *node, ps_t now)

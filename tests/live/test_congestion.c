@@ -5,7 +5,7 @@
  * that the rest is quick.  A slow machine makes round trips longer, never shorter.
  */
 #include "nic/cc/algorithm.h"
-#include "nic/nic_int.h" /* first: its SCHED_IDLE is a macro of the system elsewhere */
+#include "nic/nic_int.h" /* first: its QP_IDLE is a macro of the system elsewhere */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#undef SCHED_IDLE /* the system's, which nobody here needs, and the adapter's */
+#undef QP_IDLE /* the system's, which nobody here needs, and the adapter's */
 #include "nic/nic_int.h"
 
 struct end end[2];

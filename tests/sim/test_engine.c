@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "sim/engine_int.h"
+#include "engine/engine_int.h"
 #include "toy.h"
 
 static struct toy_config small(void)

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "sim/visit.h"
+#include "engine/visit.h"
 
 #define ACK 0x11
 #define DATA 0x07

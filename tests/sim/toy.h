@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/engine.h"
+#include "engine/engine.h"
 
 struct toy_config {
     uint32_t k; /* of the fat tree: k^3/4 hosts */

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/rng.h"
+#include "engine/engine_int.h"
 #include "nic/nic_int.h"
-#include "sim/engine_int.h"
 #include "sim/sim_int.h"
 #include "switch/switch_int.h"
 

@@ -22,7 +22,8 @@ MAY_INCLUDE = {
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
     "capture": {"packet", "base"},
-    "sim": {"plant", "nic", "switch", "workload", "fabric", "packet", "base"},
+    "engine": {"packet", "base"},
+    "sim": {"engine", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
     "live": {"plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
@@ -34,7 +35,7 @@ MAY_INCLUDE = {
 CORE = ("nic", "switch")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch")
-NO_CLOCK = ("base", "packet", "nic", "switch", "fabric", "workload", "capture", "report", "check", "config")
+NO_CLOCK = ("base", "packet", "nic", "switch", "engine", "fabric", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|packet/(codec|icrc|cm|opcode|addr)[^/]*$)")
 

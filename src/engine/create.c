@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "engine/engine_int.h"
+#include "engine/run_int.h"
 #include "packet/telemetry.h"
-#include "sim/engine_int.h"
-#include "sim/engine_run.h"
 
 #define LIST_CAPACITY 1024
 

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
-#include "sim/engine_int.h"
+#include "engine/engine_int.h"
 
 #define BLOCK_BATCH 64
 #define BLOCK_CHUNK_BYTES ((size_t)1 << 20)

@@ -14,7 +14,7 @@
  * chooses the next window, whichever thread it is.  Who waits spins for some microseconds (windows of equal work end
  * about together), then yields, then sleeps; where there are more threads than processors it does not spin.
  */
-#include "sim/engine.h"
+#include "engine/engine.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "sim/engine_int.h"
-#include "sim/engine_run.h"
+#include "engine/engine_int.h"
+#include "engine/run_int.h"
 
 #define YIELDS 50
 
@@ -219,4 +219,34 @@ void engine_wake(struct engine *engine, uint32_t id, ps_t at)
     CHECK(at >= engine->now);
     if (at < engine->next[index]) engine->next[index] = at;
     if (at < engine->wake_min) engine->wake_min = at;
+}
+
+ps_t engine_now(const struct engine *engine)
+{
+    return engine->now;
+}
+
+uint64_t engine_windows(const struct engine *engine)
+{
+    return engine->windows;
+}
+
+ps_t engine_next(const struct engine *engine)
+{
+    ps_t next = engine->wake_min;
+
+    for (uint32_t i = 0; i < engine->threads; i++)
+        if (engine->worker[i].next < next) next = engine->worker[i].next;
+    return next;
+}
+
+void engine_pass_to(struct engine *engine, ps_t at)
+{
+    CHECK(at >= engine->now && at <= engine_next(engine));
+    engine->now = at;
+}
+
+const struct wire_model *engine_model(const struct engine *engine)
+{
+    return &engine->model;
 }

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "sim/tap.h"
-#include "sim/visit.h"
+#include "engine/tap.h"
+#include "engine/visit.h"
 
 static ps_t cut(ps_t span, const struct wire_model *model)
 {

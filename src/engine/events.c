@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "sim/engine_int.h"
+#include "engine/engine_int.h"
 
 #define FEW 20
 #define BUCKETS_MAX 1024

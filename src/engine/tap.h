@@ -4,8 +4,8 @@
  * its peer's.  Only the sending node's visit writes to a tap, so two threads never meet in one; between windows,
  * when no node runs, the capture takes out what is complete.
  */
-#ifndef ROCELAB_SIM_TAP_H
-#define ROCELAB_SIM_TAP_H
+#ifndef ROCELAB_ENGINE_TAP_H
+#define ROCELAB_ENGINE_TAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

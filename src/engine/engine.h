@@ -15,8 +15,8 @@
  * window: the smallest latency between tiles.  Its state stays in cache meanwhile.  A tile runs on one
  * thread; between great windows all threads meet, and one of them does what concerns all.
  */
-#ifndef ROCELAB_SIM_ENGINE_H
-#define ROCELAB_SIM_ENGINE_H
+#ifndef ROCELAB_ENGINE_ENGINE_H
+#define ROCELAB_ENGINE_ENGINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@
 
 #include "base/rng.h"
 #include "base/time.h"
+#include "engine/link.h"
 #include "packet/pktpool.h"
-#include "sim/wire.h"
 
 /*
  * Events of a node are ordered by one key: time << 12 | kind << 10 | port.  52 bits of picoseconds
@@ -224,6 +224,16 @@ uint32_t engine_workers(const struct engine *engine);
 void engine_wake(struct engine *engine, uint32_t id, ps_t at);
 /* The port at both ends of a link goes down or comes up at once; to be called from the end's own visit. */
 void node_port_down(struct node *node, uint16_t port, bool down);
+/* The port's line rate from now on. */
+void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
+
+/* Between windows: everything before has been run; windows run so far; the earliest event that is known. */
+ps_t engine_now(const struct engine *engine);
+uint64_t engine_windows(const struct engine *engine);
+ps_t engine_next(const struct engine *engine);
+/* Nothing was left to run before `at`: the time is now that. */
+void engine_pass_to(struct engine *engine, ps_t at);
+const struct wire_model *engine_model(const struct engine *engine);
 
 struct engine_totals {
     uint64_t hops, digest, windows;

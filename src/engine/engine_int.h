@@ -2,14 +2,15 @@
 /*
  * The engine's own state; for the files that make up the engine and for the visit template.
  */
-#ifndef ROCELAB_SIM_ENGINE_INT_H
-#define ROCELAB_SIM_ENGINE_INT_H
+#ifndef ROCELAB_ENGINE_ENGINE_INT_H
+#define ROCELAB_ENGINE_ENGINE_INT_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/engine.h"
+#include "engine/engine.h"
+#include "engine/pages.h"
 
 /* What workers draw on when their own store is empty, and give back to when it is too full. */
 struct reserve {
@@ -33,16 +34,9 @@ void reserve_packets(struct reserve *reserve, struct pktpool *pool, uint32_t lea
 /* Takes what the worker holds beyond `most`. */
 void reserve_give_back(struct reserve *reserve, struct pktpool *pool, uint32_t most);
 
-/* Zeroed, page aligned, backed by huge pages where the kernel has them; only touched pages cost. */
-void *pages_map(size_t bytes);
-void pages_unmap(void *at, size_t bytes);
-
 /* Sorts by key, all of them in [low, high); `other` has room for as many.  Answers where the sorted list is, one of
  * the two. */
 struct event *events_sort(struct event *list, struct event *other, uint32_t count, uint64_t low, uint64_t high);
-
-/* The port's line rate from now on. */
-void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
 
 /* Lines of their own, two each: processors fetch them in pairs, and who waits must not slow down who works. */
 #define APART 128

@@ -11,15 +11,15 @@
  * transmission on an idle port: it is entered as a port-free event of this very moment, so that everything that
  * arrives at one time is in its queue before any port chooses.
  */
-#ifndef ROCELAB_SIM_VISIT_H
-#define ROCELAB_SIM_VISIT_H
+#ifndef ROCELAB_ENGINE_VISIT_H
+#define ROCELAB_ENGINE_VISIT_H
 
 #include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/wide.h"
-#include "sim/engine_int.h"
+#include "engine/engine_int.h"
 
 struct node_calls {
     /* Answers the port that now has something to send, PORT_NONE: none has.  `next`: the node has nothing to do with a

@@ -15,8 +15,8 @@
  * In one window both may be at work on one wire: what is pushed in a window arrives after its end,
  * so the reader, which stops at the end, gives the same answer whether it sees the new entry or not.
  */
-#ifndef ROCELAB_SIM_WIRE_H
-#define ROCELAB_SIM_WIRE_H
+#ifndef ROCELAB_ENGINE_LINK_H
+#define ROCELAB_ENGINE_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
