@@ -15,50 +15,13 @@ import tempfile
 import time
 import unittest
 
+from cable import ADDRESS, MAC, Cable, main
 from support import LIMIT, PROGRAM, environment
 
-INSIDE = "ROCELAB_TEST_INSIDE"  # set: this process is in a namespace of its own
-ADDRESS = ("10.73.0.1", "10.73.0.2")
-MAC = ("02:00:00:73:00:01", "02:00:00:73:00:02")
 PORT = 18515
 V1, V1_LINK_LOCAL = 4, 5  # behind IPv4, link-local IPv6 and the two addresses of the loopback, all of v2
 OURS = re.compile("(ethertype|ip|ipv6|udp|infiniband)(:data)?$")  # the last protocol that tshark saw
 RETRY = "transport retry counter exceeded"
-
-
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=LIMIT)
-
-
-class Cable:
-    """The client's end is this process's namespace, the server's is held by a sleeping process."""
-
-    def __init__(self):
-        own = os.readlink("/proc/self/ns/net")
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "600"])
-        while os.readlink(f"/proc/{self.holder.pid}/ns/net") == own:
-            time.sleep(0.01)
-        ip("link", "add", "rl0", "address", MAC[0], "type", "veth", "peer", "name", "rl1", "address", MAC[1])
-        ip("link", "set", "rl1", "netns", str(self.holder.pid))
-        for end in range(2):
-            self.ip(end, "link", "set", "lo", "up")
-            # the address that the kernel would make of the MAC, without waiting until it is known to be the only one
-            self.ip(end, "link", "set", f"rl{end}", "addrgenmode", "none")
-            self.ip(end, "link", "set", f"rl{end}", "up")
-            self.ip(end, "addr", "add", f"{ADDRESS[end]}/24", "dev", f"rl{end}")
-            self.ip(end, "addr", "add", f"fe80::ff:fe73:{end + 1}/64", "dev", f"rl{end}", "nodad")
-
-    def command(self, end, command):
-        return ["nsenter", "-t", str(self.holder.pid), "-n", *command] if end else list(command)
-
-    def ip(self, end, *arguments):
-        subprocess.run(self.command(end, ["ip", *arguments]), check=True, capture_output=True, timeout=LIMIT)
-
-    def listens(self, end):
-        """Whether somebody listens on the TCP port that the programs meet on."""
-        process = self.holder.pid if end else "self"
-        text = "".join(pathlib.Path(f"/proc/{process}/net/{name}").read_text("ascii") for name in ("tcp", "tcp6"))
-        return re.search(rf":{PORT:04X} [0-9A-F]+:0000 0A", text) is not None
 
 
 class Ended:
@@ -96,7 +59,7 @@ class RoceV1(unittest.TestCase):
         started = [self.start(far, server, options, **more)]
         try:
             until = time.monotonic() + LIMIT
-            while not self.cable.listens(far):
+            while not self.cable.listens(far, PORT):
                 self.assertIsNone(started[0].poll(), server)
                 self.assertLess(time.monotonic(), until)
                 time.sleep(0.01)
@@ -293,22 +256,6 @@ print(index(v1), index(v2), index(v1[:36] + them), index(v1[:24] + b"\\xff\\x0e"
 """
         process = self.start(0, [sys.executable, "-c", script], ())
         self.assertEqual(process.communicate(timeout=LIMIT)[0], f"{V1} 0 -1 {V1} 0\n")
-
-
-def main():
-    if os.environ.get("ROCELAB_SANITIZED"):
-        print("skipped: a library with a sanitizer cannot be put before a program without one")
-        return 77
-    if INSIDE in os.environ:
-        unittest.main()
-    try:
-        subprocess.run(["unshare", "-rn", "ip", "link", "add", "rl0", "type", "veth"], check=True, capture_output=True,
-                       text=True, timeout=LIMIT)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"skipped: no network namespace can be made here: {error}")
-        return 77
-    command = ["unshare", "-rn", sys.executable, *sys.argv]
-    return subprocess.run(command, env=dict(os.environ, **{INSIDE: "1"}), check=False).returncode
 
 
 if __name__ == "__main__":

@@ -48,6 +48,13 @@ bool rdmacm_any(const struct sockaddr *address)
     return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return be32toh(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+}
+
 static bool is_group(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET)
@@ -206,24 +213,42 @@ static bool bind_v6_only(void)
     return first == '1';
 }
 
+/* The device of an address.  A loopback address has one too, the first where it is nobody's, but to the program it
+ * names none, as with a kernel: libfabric tells its peers the address of what 127.0.0.1 names.  A loopback interface
+ * that is a device itself is named. */
+static int attach_bound(struct rid *id, const struct sockaddr *address)
+{
+    struct pkt_addr local = rdmacm_address(address);
+    struct rdevice *device = NULL;
+    uint8_t gid = 0;
+
+    if (rdmacm_any(address)) {
+        id->any = true;
+        return rdmacm_open_all();
+    }
+    int error = rdmacm_device_of(&local, &device, &gid);
+    if (error == -ENODEV && is_loopback(address)) {
+        error = rdmacm_open_all();
+        device = rdmacm.devices;
+    }
+    if (error < 0) return error;
+    rdmacm_attach(id, device, gid);
+    if (is_loopback(address) && !live_device_of(device->live)->loopback) {
+        id->pub.verbs = NULL;
+        id->pub.pd = NULL;
+    }
+    return 0;
+}
+
 static int bind_locked(struct rid *id, const struct sockaddr *address)
 {
     struct rdma_addr *addr = &id->pub.route.addr;
-    struct pkt_addr local = rdmacm_address(address);
     int error = rdmacm_start();
 
     if (error < 0) return error;
     if (id->bound) return -EINVAL;
     if (!id->v6_only_set) id->v6_only = bind_v6_only();
-    if (rdmacm_any(address)) {
-        error = rdmacm_open_all();
-        id->any = true;
-    } else {
-        struct rdevice *device = NULL;
-        uint8_t gid = 0;
-        error = rdmacm_device_of(&local, &device, &gid);
-        if (error == 0) rdmacm_attach(id, device, gid);
-    }
+    error = attach_bound(id, address);
     if (error < 0) return error == -ENODEV ? -EADDRNOTAVAIL : error;
     memcpy(&addr->src_storage, address, rdmacm_sockaddr_bytes(address));
     error = choose_port(id, rdmacm_port(address));
