@@ -8,8 +8,7 @@
 
 #include "base/check.h"
 
-#define ADAPTIVE_PS PS_MS /* where `adaptive-retransmission` says no more */
-#define ADAPTIVE_EACH 2u
+#define ADAPTIVE_PS PS_MS     /* where `adaptive-retransmission` says no more */
 #define REORDER_PACKETS 1024u /* where `reorder` says no more */
 #define REORDER_PS (200 * PS_US)
 
@@ -261,7 +260,6 @@ static void read_adaptive(struct loader *loader, const struct tree *value, void 
     } else if (read_map(loader, value, "adaptive-retransmission", &set, 1)) {
         if (!nic->adaptive_ps) nic->adaptive_ps = ADAPTIVE_PS;
     }
-    if (!nic->adaptive_each) nic->adaptive_each = ADAPTIVE_EACH;
 }
 
 void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct tree *map)
@@ -320,25 +318,16 @@ const uint32_t nic_field_count = COUNT_OF(nic_fields);
 void nic_defaults(struct loader *loader, struct fabric_nic *nic)
 {
     const struct fabric *fabric = loader->fabric;
-    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
 
-    *nic = (struct fabric_nic){
-        .mtu_bytes = hpcc ? 1000 : 4096,
-        .congestion = hpcc ? "dcqcn/hpcc-sim" : "dcqcn/connectx",
-        .ack_every = hpcc ? 1 : 8,
-        .ack_request_every = hpcc ? 1 : 64,
-        .timeout = hpcc ? 0 : 14,
-        .retry = 7,
-        .rnr_retry = 7,
-        .min_rnr_timer = 12,
-        .recovery = FABRIC_GO_BACK_N,
-        .nak_repeat_ps = hpcc ? 500 * PS_US : 0,
-        .max_read = 16,
-        .latency_ps = hpcc ? 0 : 600 * PS_NS,
-        .cnp_class = FABRIC_NONE,
-        .ack_class = FABRIC_NONE,
-    };
-    nic_operation_defaults(nic);
+    *nic = fabric_nic_default();
+    if (fabric->behaviour == FABRIC_HPCC_NS3) {
+        nic->mtu_bytes = 1000;
+        nic->congestion = "dcqcn/hpcc-sim";
+        nic->ack_every = nic->ack_request_every = 1;
+        nic->timeout = 0;
+        nic->nak_repeat_ps = 500 * PS_US;
+        nic->latency_ps = 0;
+    }
     for (uint32_t c = 0; c < fabric->class_count; c++)
         if (strcmp(fabric->classes[c].name, "cnp") == 0) nic->cnp_class = c;
 }

@@ -251,6 +251,8 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint32_t nccls;
 };
 
+struct fabric_nic fabric_nic_default(void); /* nic.c: as where a file says nothing */
+
 struct fabric_group { /* next hops of equal cost; a port more than once where weighted */
     uint32_t first;   /* into route_port[] */
     uint16_t count;

@@ -22,11 +22,6 @@ const char *const fabric_part_names[FABRIC_PARTS + 1] = {
         NULL,
 };
 
-void nic_operation_defaults(struct fabric_nic *nic)
-{
-    nic->cnp_dscp = nic->dcqcn_rp = nic->dcqcn_np = nic->dcbx_willing = nic->dcbx_mode = FABRIC_UNSAID;
-}
-
 static void read_dcqcn(struct loader *loader, const struct tree *value, void *into)
 {
     static const struct field fields[] = {

@@ -101,7 +101,6 @@ void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct
 /* operations.c: keys of NICs, ports and devices that operators need */
 extern const struct field nic_operation_fields[]; /* of struct fabric_nic */
 extern const uint32_t nic_operation_field_count;
-void nic_operation_defaults(struct fabric_nic *nic);
 void operations_port_name(struct loader *loader, uint32_t port, const char *name);
 void operations_load(struct loader *loader);
 

@@ -149,15 +149,16 @@ static int nic_make(struct live *live)
 {
     /* Nobody says what a peer runs.  CNPs are the way of RoCEv2, and only who goes by marks lets packets be marked. */
     static const struct cc_needs anybody = {.cnp = true};
-    uint64_t line = live->env.rate_bps ? live->env.rate_bps : live->device.line_bps;
-    struct nic_config config = nic_config_default(line, 0);
+    struct plant_nic from = {.line_bps = live->env.rate_bps ? live->env.rate_bps : live->device.line_bps,
+                             .nic = &live->env.nic,
+                             .cc = &live->env.cc,
+                             .peers = &anybody};
+    struct nic_config config = plant_nic_config(&from);
 
     config.max_qps = LIVE_QPS;
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
-    nic_config_cc(&config, &live->env.cc, &anybody);
-    config.nak_repeat_ps = live->env.nak_repeat_ps;
-    config.keeps_payload = live->env.recovery == NIC_SELECTIVE;
+    config.keeps_payload = live->env.nic.recovery == NIC_SELECTIVE;
     config.free_naks = FREE_NAKS;
     config.rx_bps = live->env.receive_bps;
     config.rx_buffer_bytes = RECEIVE_BUFFER_BYTES;

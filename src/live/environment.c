@@ -209,7 +209,7 @@ bool live_environment_verbose(void)
 
 int live_environment_read(struct live_environment *ret, char *why, size_t why_bytes)
 {
-    struct live_environment env = {.device = ""};
+    struct live_environment env = {.device = "", .nic = fabric_nic_default()};
 
 #define VARIABLE(variable, parser, field, fallback, help)                                                              \
     {                                                                                                                  \

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fabric/fabric.h"
 #include "nic/cc/cc.h"
 #include "wire/wire.h"
 
@@ -21,7 +22,6 @@ enum live_wire { LIVE_WIRE_AUTO, LIVE_WIRE_UDP, LIVE_WIRE_SHM, LIVE_WIRE_PACKET 
 struct live_environment {
     const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
     uint8_t wire;                                 /* enum live_wire */
-    uint8_t recovery;                             /* enum nic_recovery */
     bool thread, verbose;
     bool has_fault;
     uint16_t port;
@@ -31,8 +31,8 @@ struct live_environment {
     uint64_t receive_bps; /* 0: as fast as it comes */
     uint64_t rate_bps;
     uint64_t window_bytes;
-    uint64_t nak_repeat_ps, adaptive_ps; /* adaptive_ps 0: off */
     uint64_t seed;
+    struct fabric_nic nic; /* fabric_nic_default(), and what the variables say of an adapter */
     struct cc_config cc;
     struct wire_fault fault;
 };

@@ -30,6 +30,7 @@
 #include "nic/nic.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
+#include "plant/plant.h"
 #include "wire/registry.h"
 #include "wire/wire.h"
 

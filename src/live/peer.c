@@ -40,7 +40,7 @@ uint8_t peer_mark_out(const struct live *live, struct path *path, const struct p
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
-    if (live->env.recovery != NIC_SELECTIVE || info->transport != OP_RC || path->peer == PEER_FOREIGN) return 0;
+    if (live->env.nic.recovery != NIC_SELECTIVE || info->transport != OP_RC || path->peer == PEER_FOREIGN) return 0;
     if (info->flags & OP_RESPONSE) {
         if (path->peer != PEER_OURS && !path->offered) return 0;
         return p->mark ? p->mark : NIC_MARK_OURS;
@@ -81,7 +81,7 @@ void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t
     bool agreed = (mark & ~NIC_MARK_REQUEST_BITS) == NIC_MARK_REQUEST;
 
     p->mark = 0;
-    if (live->env.recovery != NIC_SELECTIVE || qp->config.transport != NIC_RC) return;
+    if (live->env.nic.recovery != NIC_SELECTIVE || qp->config.transport != NIC_RC) return;
     if (path->peer == PEER_UNKNOWN && qp->foreign) path->peer = PEER_FOREIGN;
     if (opcode_info(p->opcode)->flags & OP_RESPONSE) {
         response_in(path, qp, p, mark);

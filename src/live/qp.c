@@ -27,7 +27,6 @@
 /* Selective repeat asks for a gap again after one to two of these, as long as it is there: the NAK, or what it asked
  * for, was lost too.  It costs the peer a packet and no retry, so it may be early where processes have to be woken. */
 #define ASK_AGAIN_PS (4 * PS_MS)
-#define ADAPTIVE_EACH 2 /* timeouts of one length, where retransmission is adaptive */
 
 /* In whole runs, with an acknowledgement asked for at the end of each: the sender never waits for less than a run. */
 static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
@@ -36,7 +35,7 @@ static void window_set(const struct live_qp *qp, struct nic_qp_config *config)
     uint32_t run = live->wire->run_bytes / (config->mtu + RUN_HEADERS);
     uint64_t packets = live->env.window_bytes / config->mtu;
 
-    config->recovery = config->transport == NIC_RC ? live->env.recovery : NIC_GO_BACK_N;
+    config->recovery = config->transport == NIC_RC ? live->env.nic.recovery : NIC_GO_BACK_N;
     config->reorder_window = 0;
     if (qp->path && wire_memory(live->wire, &live->path[qp->path].key.remote, config->remote_qp)) {
         if (config->recovery == NIC_SELECTIVE)
@@ -137,14 +136,11 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->app = init->app;
     qp->signal_all = init->signal_all;
     qp->srq = init->srq;
-    qp->config = nic_qp_config_default();
+    qp->config = plant_qp_config(&live->env.nic, &live->env.cc);
     qp->config.transport = init->transport;
     qp->config.mtu = init->transport == NIC_UD ? MTU_UD : 1024;
     qp->config.access = 0;
     qp->config.pd = init->pd;
-    qp->config.cc = &live->env.cc;
-    qp->config.adaptive_ps = live->env.adaptive_ps;
-    qp->config.adaptive_each = ADAPTIVE_EACH;
     qp->config.srq = init->srq ? &init->srq->nic : NULL;
     qp->config.born_reset = true;
     qp->config.app = qp;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adapters from the fabric's arrays.
+ * Adapters where they stand in a fabric: what the switch beside one, its classes and its peers ask of it.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "plant/plant_int.h"
-
-#define SLOW_BUFFER_BYTES (1u << 20)
-#define TAG_BYTES 4
-#define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
 
 static int read_congestion(struct plant *plant, uint32_t index, struct fabric_errors *errors)
 {
@@ -36,55 +32,37 @@ static bool tags(const struct fabric *fabric, uint32_t endpoint)
 {
     uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
 
-    if (peer == FABRIC_NONE || fabric->behaviour == FABRIC_HPCC_NS3) return false;
+    if (peer == FABRIC_NONE) return false;
     return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
+}
+
+static const struct fabric_class *class_of(const struct fabric *fabric, uint32_t index)
+{
+    return index == FABRIC_NONE ? NULL : &fabric->classes[index];
 }
 
 /* Any adapter may be the receiver of any other.  All data may be marked, whoever listens: reports tell of marks under
  * any congestion control. */
-static void adapter_congestion(const struct plant *plant, const struct cc_config *cc, struct nic_config *config)
-{
-    nic_config_cc(config, cc, &plant->needs);
-    config->ecn = true;
-    config->rtt |= plant->options.rtt;
-    if (plant->fabric->behaviour == FABRIC_HPCC_NS3)
-        config->cnp_off = config->echo_ce = true; /* marks travel in ACKs */
-}
-
 struct nic_config plant_adapter(const struct plant *plant, uint32_t endpoint)
 {
     const struct fabric *fabric = plant->fabric;
-    const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[endpoint].nic];
-    const struct cc_config *cc = &plant->cc[fabric->endpoint[endpoint].nic];
-    uint64_t rate = fabric->port[fabric->endpoint[endpoint].port].rate_bps;
-    bool hpcc = fabric->behaviour == FABRIC_HPCC_NS3;
-    struct nic_config config =
-        hpcc ? nic_config_hpcc_ns3(rate, endpoint, plant->needs.telemetry) : nic_config_default(rate, endpoint);
+    uint32_t index = fabric->endpoint[endpoint].nic;
+    const struct fabric_nic *nic = &fabric->nic[index];
+    bool hpcc_ns3 = fabric->behaviour == FABRIC_HPCC_NS3;
+    struct plant_nic from = {.line_bps = fabric->port[fabric->endpoint[endpoint].port].rate_bps,
+                             .endpoint = endpoint,
+                             .hpcc_ns3 = hpcc_ns3,
+                             .tagged = tags(fabric, endpoint),
+                             .nic = nic,
+                             .cc = &plant->cc[index],
+                             .peers = &plant->needs,
+                             .ack_class = class_of(fabric, nic->ack_class),
+                             .cnp_class = class_of(fabric, nic->cnp_class)};
+    struct nic_config config = plant_nic_config(&from);
 
-    adapter_congestion(plant, cc, &config);
-    config.nak_repeat_ps = nic->nak_repeat_ps;
-    config.rx_bps = nic->rx_rate_bps;
-    config.rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
-    config.rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
-    config.rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
-    if (config.rx_buffer_bytes == 0) { /* of no matter unless a fault makes the host slow */
-        config.rx_buffer_bytes = SLOW_BUFFER_BYTES;
-        config.rx_xoff_bytes = SLOW_BUFFER_BYTES / 2;
-        config.rx_xon_bytes = SLOW_BUFFER_BYTES / 4;
-    }
-    if (nic->ack_class != FABRIC_NONE) {
-        config.ack_tos = (uint8_t)(fabric->classes[nic->ack_class].dscp << 2);
-        config.ack_prio = fabric->classes[nic->ack_class].priority;
-    }
-    if (hpcc) return config;
-    if (config.telemetry) config.header_bytes = (uint16_t)(config.header_bytes + INT_HEADER_BYTES);
-    config.tagged = tags(fabric, endpoint);
-    if (config.tagged) config.header_bytes = (uint16_t)(config.header_bytes + TAG_BYTES);
-    config.pause_forever = !pauses_expire(fabric, endpoint);
-    if (nic->cnp_class != FABRIC_NONE) {
-        config.cnp_tos = (uint8_t)(fabric->classes[nic->cnp_class].dscp << 2);
-        config.cnp_prio = fabric->classes[nic->cnp_class].priority;
-    }
+    config.ecn = true;
+    config.rtt |= plant->options.rtt;
+    if (!hpcc_ns3) config.pause_forever = !pauses_expire(fabric, endpoint);
     return config;
 }
 

@@ -49,8 +49,27 @@ int plant_init(struct plant *plant, const struct fabric *fabric, const struct pl
                struct fabric_errors *errors);
 void plant_release(struct plant *plant);
 
-/* An adapter that stands in the fabric: of its queue pairs it says nothing (max_qps, first_qpn), nor of memory. */
+/*
+ * An adapter, by what it is itself and what is around it.  A host that no fabric file describes has
+ * fabric_nic_default() and nothing around it that anybody knows of.  docs/plant.md lists who decides each field of
+ * nic_config.
+ */
+struct plant_nic {
+    uint64_t line_bps;
+    uint32_t endpoint; /* 0 where packets have addresses instead */
+    bool hpcc_ns3;     /* the model of the HPCC authors' simulator */
+    bool tagged;       /* the port at the other end goes by the 802.1Q tag */
+    const struct fabric_nic *nic;
+    const struct cc_config *cc;
+    const struct cc_needs *peers;                     /* of all who may send to it, together */
+    const struct fabric_class *ack_class, *cnp_class; /* NULL: that of the data; DSCP 48, priority 6 */
+};
+/* Of queue pairs (max_qps, first_qpn) and memory it says nothing: they are the driver's. */
+struct nic_config plant_nic_config(const struct plant_nic *from);
+/* The adapter of an endpoint of the fabric. */
 struct nic_config plant_adapter(const struct plant *plant, uint32_t endpoint);
+/* A queue pair of such an adapter, without its peer, class, rings and queues. */
+struct nic_qp_config plant_qp_config(const struct fabric_nic *nic, const struct cc_config *cc);
 
 /* What a NIC of the fabric has for congestion control; false with errors. */
 bool plant_congestion(const struct fabric_nic *nic, struct cc_config *ret, struct fabric_errors *errors);

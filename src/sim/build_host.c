@@ -147,28 +147,14 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[self].nic];
     const struct fabric_class *job_class = &fabric->classes[from->job_class];
     struct sim_adapter *adapter = &sim->adapter[self];
-    struct nic_qp_config config = nic_qp_config_default();
+    struct nic_qp_config config = plant_qp_config(nic, &sim->plant.cc[fabric->endpoint[self].nic]);
     struct nic_io io = {0};
 
-    config.mtu = (uint16_t)nic->mtu_bytes;
-    config.recovery = nic->recovery;
     config.remote = other;
     config.remote_qp = receives ? connection->qpn : connection->peer_qpn;
     config.sport = source_port(sim, from);
     config.tos = (uint8_t)(job_class->dscp << 2);
     config.prio = job_class->priority;
-    config.timeout = nic->timeout;
-    config.adaptive_ps = nic->adaptive_ps;
-    config.adaptive_each = (uint8_t)nic->adaptive_each;
-    config.retry = nic->retry;
-    config.rnr_retry = nic->rnr_retry;
-    config.min_rnr_timer = nic->min_rnr_timer;
-    config.max_read = (uint8_t)nic->max_read;
-    config.access = NIC_REMOTE_ALL;
-    config.ack_every = (uint16_t)nic->ack_every;
-    config.ack_request_every = (uint16_t)nic->ack_request_every;
-    config.window_packets = nic->window_packets;
-    config.cc = &sim->plant.cc[fabric->endpoint[self].nic];
     config.send_cq = config.recv_cq = &adapter->cq;
     if (!receives) {
         config.sq = sim_take(sim, WORKLOAD_DEPTH * sizeof(struct nic_wr));
@@ -178,8 +164,6 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
         config.rq = sim_take(sim, config.rq_size * sizeof(struct nic_recv));
     }
     if (nic->recovery == FABRIC_SELECTIVE) {
-        config.reorder_window = nic->reorder_packets;
-        config.reorder_ps = nic->reorder_packets ? nic->reorder_ps : 0;
         config.selective = sim_take(sim, nic_selective_bytes(SELECTIVE_PACKETS));
         config.selective_size = SELECTIVE_PACKETS;
     }

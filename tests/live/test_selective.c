@@ -94,7 +94,7 @@ static void test_marks(void **state)
 
     (void)state;
     nak.mark = NIC_MARK_NOT_KEPT;
-    live.env.recovery = NIC_SELECTIVE;
+    live.env.nic.recovery = NIC_SELECTIVE;
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0); /* nobody has asked */
     for (unsigned i = 0; i < 2 * OFFERS; i++)
         assert_int_equal(peer_mark_out(&live, &path, &request), i < OFFERS ? OFFER : 0);
@@ -109,7 +109,7 @@ static void test_marks(void **state)
     path = (struct path){.peer = PEER_FOREIGN, .offered = true};
     assert_int_equal(peer_mark_out(&live, &path, &request), 0);
     assert_int_equal(peer_mark_out(&live, &path, &nak), 0);
-    live.env.recovery = NIC_GO_BACK_N;
+    live.env.nic.recovery = NIC_GO_BACK_N;
     path.peer = PEER_OURS;
     assert_int_equal(peer_mark_out(&live, &path, &ack), 0);
 }
@@ -156,7 +156,7 @@ static void test_marks_in(void **state)
     struct pkt hot[1];
 
     (void)state;
-    live.env.recovery = NIC_SELECTIVE;
+    live.env.nic.recovery = NIC_SELECTIVE;
     live.path = &path;
     live.pool = (struct pktpool){.hot = hot, .free_count = LIVE_POOL};
     for (unsigned mark = 0; mark < 128; mark++)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An adapter and its queue pairs from what a fabric says of a NIC: the one way to nic_config and nic_qp_config, in a
+ * fabric (adapters.c) or without one (src/live).  It needs no loaded fabric, so a program's library has it without the
+ * loader.
+ */
+#include "plant/plant.h"
+
+#define SLOW_BUFFER_BYTES (1u << 20)
+#define TAG_BYTES 4
+#define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
+
+static void receive_buffer(struct nic_config *config, const struct fabric_nic *nic)
+{
+    config->rx_bps = nic->rx_rate_bps;
+    config->rx_buffer_bytes = (uint32_t)nic->rx_buffer_bytes;
+    config->rx_xoff_bytes = (uint32_t)nic->rx_xoff_bytes;
+    config->rx_xon_bytes = (uint32_t)nic->rx_xon_bytes;
+    if (config->rx_buffer_bytes) return;
+    /* of no matter unless something makes the host slow */
+    config->rx_buffer_bytes = SLOW_BUFFER_BYTES;
+    config->rx_xoff_bytes = SLOW_BUFFER_BYTES / 2;
+    config->rx_xon_bytes = SLOW_BUFFER_BYTES / 4;
+}
+
+static void frame_headers(struct nic_config *config, bool tagged)
+{
+    config->tagged = tagged;
+    if (config->tagged) config->header_bytes = (uint16_t)(config->header_bytes + TAG_BYTES);
+    if (config->telemetry) config->header_bytes = (uint16_t)(config->header_bytes + INT_HEADER_BYTES);
+}
+
+struct nic_config plant_nic_config(const struct plant_nic *from)
+{
+    struct nic_config config = from->hpcc_ns3
+                                   ? nic_config_hpcc_ns3(from->line_bps, from->endpoint, from->peers->telemetry)
+                                   : nic_config_default(from->line_bps, from->endpoint);
+
+    nic_config_cc(&config, from->cc, from->peers);
+    config.nak_repeat_ps = from->nic->nak_repeat_ps;
+    receive_buffer(&config, from->nic);
+    if (from->ack_class) {
+        config.ack_tos = (uint8_t)(from->ack_class->dscp << 2);
+        config.ack_prio = from->ack_class->priority;
+    }
+    if (from->hpcc_ns3) {
+        config.cnp_off = config.echo_ce = true; /* marks travel in ACKs */
+        return config;
+    }
+    frame_headers(&config, from->tagged);
+    if (from->cnp_class) {
+        config.cnp_tos = (uint8_t)(from->cnp_class->dscp << 2);
+        config.cnp_prio = from->cnp_class->priority;
+    }
+    return config;
+}
+
+struct nic_qp_config plant_qp_config(const struct fabric_nic *nic, const struct cc_config *cc)
+{
+    struct nic_qp_config config = nic_qp_config_default();
+
+    config.cc = cc;
+    config.mtu = (uint16_t)nic->mtu_bytes;
+    config.recovery = nic->recovery;
+    config.timeout = nic->timeout;
+    config.adaptive_ps = nic->adaptive_ps;
+    config.adaptive_each = (uint8_t)nic->adaptive_each;
+    config.retry = nic->retry;
+    config.rnr_retry = nic->rnr_retry;
+    config.min_rnr_timer = nic->min_rnr_timer;
+    config.max_read = (uint8_t)nic->max_read;
+    config.ack_every = (uint16_t)nic->ack_every;
+    config.ack_request_every = (uint16_t)nic->ack_request_every;
+    config.window_packets = nic->window_packets;
+    if (nic->recovery == FABRIC_SELECTIVE) {
+        config.reorder_window = nic->reorder_packets;
+        config.reorder_ps = nic->reorder_packets ? nic->reorder_ps : 0;
+    }
+    return config;
+}
