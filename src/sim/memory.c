@@ -69,10 +69,12 @@ int sim_check_memory(struct sim *sim, size_t machines, struct fabric_errors *err
     for (uint32_t i = 0; i < fabric->ports; i++)
         flying +=
             rate_bytes_in(fabric->port[i].rate_bps, fabric->port[i].propagation_ps + 2 * sim->sync_latency) / 1024 + 2;
-    u128 total = (u128)machines + (u128)fabric->ports * (2 * PORT_ENGINE_BYTES + sizeof(struct sim_port)) +
-                 (u128)flying * (64 + 16) + fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload) +
-                 (u128)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
-                 (u128)workload_instances(sim->workload) * sizeof(struct sim_job);
+    u128 total =
+        (u128)machines +
+        (u128)fabric->ports * (2 * PORT_ENGINE_BYTES + sizeof(struct sim_port) + sizeof(struct sw_port_counters)) +
+        (u128)flying * (64 + 16) + fabric_memory_bytes(fabric) + workload_memory_bytes(sim->workload) +
+        (u128)workload_transfers(sim->workload) * sizeof(struct sim_flow) +
+        (u128)workload_instances(sim->workload) * sizeof(struct sim_job);
     if (sim->plant.needs.telemetry) each += sizeof(struct pkt_int);
     sim->memory_most_bytes = clamp(total + (u128)packets_most(sim) * each + software_most_bytes(sim));
     if (sim->options.memory_max_bytes == 0 || total <= sim->options.memory_max_bytes) return 0;

@@ -132,13 +132,14 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
     return 0;
 }
 
-static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *port)
+static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *port, struct sw_port_counters *copy)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
     const struct sw_port_counters *counters =
         sw_port_counters(sim->sw[from->node - sim->fabric->hosts].sw, from->index);
 
-    port->sw = counters;
+    *copy = *counters;
+    port->sw = copy;
     port->pauses_received = counters->rx_pfc_frames;
     for (int p = 0; p < SW_PRIOS; p++) {
         port->paused_ps += counters->prio[p].rx_pause_ps;
@@ -174,7 +175,8 @@ static uint64_t bytes_gone(const struct node *node, uint16_t port, ps_t now)
     return out->sent_bytes - (ahead < out->sent_bytes ? ahead : out->sent_bytes);
 }
 
-static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port *port)
+/* A switch's counters go to `copy`. */
+static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port *port, struct sw_port_counters *copy)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
     const struct node *node = engine_node(sim->engine, from->node);
@@ -189,28 +191,58 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
     uint64_t rate = rate_measure(bytes_gone(node, from->index, now), now);
     if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
-        read_switch_port(sim, index, port);
+        read_switch_port(sim, index, port, copy);
     else
         read_host_port(sim, index, port);
+}
+
+static uint32_t switch_ports(const struct fabric *fabric)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fabric->ports; i++)
+        count += fabric->port[i].peer != FABRIC_NONE && fabric->node[fabric->port[i].node].kind == FABRIC_SWITCH;
+    return count;
 }
 
 static int read_ports(struct sim *sim, struct sim_result *ret)
 {
     const struct fabric *fabric = sim->fabric;
+    uint32_t copies = 0;
 
     ret->port = calloc(fabric->ports + 1u, sizeof(*ret->port));
-    ret->nic = calloc(fabric->endpoints + 1u, sizeof(*ret->nic));
-    if (ret->port == NULL || ret->nic == NULL) return -ENOMEM;
+    ret->sw_counters = calloc(switch_ports(fabric) + 1u, sizeof(*ret->sw_counters));
+    if (ret->port == NULL || ret->sw_counters == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < fabric->switches; i++)
         sw_settle(sim->sw[i].sw, ret->virtual_ps);
     for (uint32_t i = 0; i < fabric->endpoints; i++)
         nic_settle(sim->adapter[i].nic, ret->virtual_ps);
-    for (uint32_t i = 0; i < fabric->ports; i++)
-        if (fabric->port[i].peer != FABRIC_NONE) read_port(sim, i, ret->virtual_ps, &ret->port[ret->ports++]);
-    for (uint32_t i = 0; i < fabric->endpoints; i++)
-        ret->nic[ret->nics++] = (struct sim_nic){.endpoint = i,
-                                                 .counters = nic_counters(sim->adapter[i].nic),
-                                                 .rtt_ns = sim->rtt_ns ? &sim->rtt_ns[i] : NULL};
+    for (uint32_t i = 0; i < fabric->ports; i++) {
+        struct sim_port *port = &ret->port[ret->ports];
+        if (fabric->port[i].peer == FABRIC_NONE) continue;
+        read_port(sim, i, ret->virtual_ps, port, &ret->sw_counters[copies]);
+        copies += port->sw != NULL;
+        ret->ports++;
+    }
+    return 0;
+}
+
+static int read_adapters(struct sim *sim, struct sim_result *ret)
+{
+    uint32_t count = sim->fabric->endpoints;
+
+    ret->nic = calloc(count + 1u, sizeof(*ret->nic));
+    ret->nic_counters = calloc(count + 1u, sizeof(*ret->nic_counters));
+    if (sim->rtt_ns) ret->rtt_ns = calloc(count + 1u, sizeof(*ret->rtt_ns));
+    if (ret->nic == NULL || ret->nic_counters == NULL || (sim->rtt_ns && ret->rtt_ns == NULL)) return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        ret->nic_counters[i] = *nic_counters(sim->adapter[i].nic);
+        ret->nic[i] = (struct sim_nic){.endpoint = i, .counters = &ret->nic_counters[i]};
+        if (ret->rtt_ns == NULL) continue;
+        ret->rtt_ns[i] = sim->rtt_ns[i];
+        ret->nic[i].rtt_ns = &ret->rtt_ns[i];
+    }
+    ret->nics = count;
     return 0;
 }
 
@@ -314,6 +346,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     if (!error) error = read_trainings(sim, &result);
     if (!error) error = read_flows(sim, &result);
     if (!error) error = read_ports(sim, &result);
+    if (!error) error = read_adapters(sim, &result);
     if (!error) error = sim_pauses_read(sim, &result);
     if (!error) error = sim_deadlock_read(sim, &result);
     if (error) {
@@ -341,6 +374,9 @@ void sim_result_free(struct sim_result *result)
     free(result->flow);
     free(result->port);
     free(result->nic);
+    free(result->sw_counters);
+    free(result->nic_counters);
+    free(result->rtt_ns);
     free(result->pause);
     free(result->tier);
     for (uint32_t i = 0; i < result->deadlocks; i++)

@@ -46,7 +46,7 @@ struct sim_progress {
 };
 struct sim_progress sim_progress(const struct sim *sim);
 
-/* Everything but counters (which stay the machines') is the caller's to free with sim_result_free(). */
+/* As of now; the caller's to free with sim_result_free(), before or after the simulation. */
 int sim_result(struct sim *sim, struct sim_result *ret);
 void sim_result_free(struct sim_result *result);
 /* Adds how evenly parallel links were used (imbalance.c).  0 or -ENOMEM. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run of the simulator leaves behind, as plain data: filled in by src/sim, printed by src/report.
+ *
+ * A result is a picture of one moment and holds all it shows: no pointer leads into a machine, and the simulation may
+ * run on or be gone.  Names alone are the fabric's.
  */
 #ifndef ROCELAB_SIM_SIM_RESULT_H
 #define ROCELAB_SIM_SIM_RESULT_H
@@ -77,13 +80,13 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t drops;                    /* all reasons; a host's are its adapter's */
     uint64_t lost_bytes;               /* of what was lost */
     uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
-    const struct sw_port_counters *sw; /* NULL: a host's */
+    const struct sw_port_counters *sw; /* into sim_result.sw_counters; NULL: a host's */
 };
 
 struct sim_nic {
     uint32_t endpoint;
-    const struct nic_counters *counters;
-    const struct histo *rtt_ns; /* of its packets; NULL: not asked for */
+    const struct nic_counters *counters; /* into sim_result.nic_counters */
+    const struct histo *rtt_ns;          /* of its packets, into sim_result.rtt_ns; NULL: not asked for */
 };
 
 struct sim_failure {         /* the first work request that was completed with an error */
@@ -152,7 +155,11 @@ struct sim_result {
     struct sim_flow *flow;
     struct sim_port *port;
     struct sim_nic *nic;
-    uint64_t work_failed; /* work requests completed with an error */
+    /* The machines' counters when the result was read. */
+    struct sw_port_counters *sw_counters; /* of switches' ports, in the order of `port` */
+    struct nic_counters *nic_counters;    /* [nics] */
+    struct histo *rtt_ns;                 /* [nics]; NULL: not asked for */
+    uint64_t work_failed;                 /* work requests completed with an error */
     struct sim_failure failure;
     struct sim_stall stall;
     uint32_t deadlocks, pauses, trainings;

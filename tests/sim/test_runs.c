@@ -705,6 +705,47 @@ static void test_software_threads(void **state)
     }
 }
 
+/* A result is a picture: it says the same when the simulation has run on, and when it is gone. */
+static void test_result_outlives_the_run(void **state)
+{
+    (void)state;
+    struct sim_options options = options_of(1, 1);
+    struct fabric_errors errors = {0};
+    struct sim_result early, late;
+    struct fabric *fabric;
+    struct sim *sim;
+
+    options.rtt = true;
+    assert_int_equal(
+        fabric_load("picture",
+                    "rocelab: 1\nfabric: picture\ntopology: {leaf-spine: {leaves: 1, spines: 0, hosts: 3}}\n"
+                    "links: {host: {rate: 100G, cable: 3m}}\n" CLASSES "jobs: [{incast: 2, to: h2, size: 1MB}]\n",
+                    &fabric, &errors),
+        0);
+    assert_int_equal(sim_create(fabric, &options, &sim, &errors), 0);
+    sim_advance(sim, UINT64_MAX, 80 * PS_US);
+    assert_int_equal(sim_result(sim, &early), 0);
+    uint64_t sent = early.nic[0].counters->tx_packets, crossed = 0;
+    for (uint32_t i = 0; i < early.ports; i++)
+        crossed += early.port[i].sw ? early.port[i].sw->tx_packets : 0;
+    uint64_t measured = early.nic[0].rtt_ns->count;
+    assert_true(sent > 0 && crossed > 0 && measured > 0);
+
+    while (sim_advance(sim, UINT64_MAX, PS_NEVER) == SIM_RUNNING)
+        continue;
+    assert_int_equal(sim_result(sim, &late), 0);
+    sim_free(sim);
+    assert_int_equal(early.nic[0].counters->tx_packets, sent);
+    assert_int_equal(early.nic[0].rtt_ns->count, measured);
+    assert_true(late.nic[0].counters->tx_packets > sent && late.nic[0].rtt_ns->count > measured);
+    for (uint32_t i = 0; i < early.ports; i++)
+        crossed -= early.port[i].sw ? early.port[i].sw->tx_packets : 0;
+    assert_int_equal(crossed, 0);
+    sim_result_free(&early);
+    sim_result_free(&late);
+    fabric_free(fabric);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -734,6 +775,7 @@ int main(void)
         cmocka_unit_test(test_software),
         cmocka_unit_test(test_software_is_estimated),
         cmocka_unit_test(test_software_threads),
+        cmocka_unit_test(test_result_outlives_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
