@@ -16,14 +16,15 @@ MAY_INCLUDE = {
     "packet": {"base"},
     "nic": {"packet", "base"},
     "switch": {"packet", "base"},
+    "node": {"nic", "switch", "packet", "base"},
     "fabric": {"base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
-    "workload": {"nic", "fabric", "packet", "base"},
+    "workload": {"node", "nic", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
     "capture": {"packet", "base"},
-    "engine": {"packet", "base"},
-    "sim": {"engine", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
+    "engine": {"node", "nic", "switch", "packet", "base"},
+    "sim": {"node", "engine", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
     "live": {"plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
@@ -32,12 +33,12 @@ MAY_INCLUDE = {
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
-CORE = ("nic", "switch")
+CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
-NO_FLOAT = ("base", "packet", "nic", "switch")
-NO_CLOCK = ("base", "packet", "nic", "switch", "engine", "fabric", "workload", "capture", "report", "check", "config")
+NO_FLOAT = ("base", "packet", "nic", "switch", "node")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
-NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|packet/(codec|icrc|cm|opcode|addr)[^/]*$)")
+NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr)[^/]*$)")
 
 BANNED = {
     "strcpy": "snprintf or memcpy with a length",
