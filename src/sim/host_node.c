@@ -31,7 +31,7 @@ static void ask_port(struct node *node, uint32_t port, ps_t now)
     node_kick(node, port, now);
 }
 
-static void post_one(struct worker *worker, struct node *node, struct sim_host *host, const struct workload_post *post,
+static void post_one(struct worker *worker, struct node *node, struct sim_host *host, const struct app_post *post,
                      ps_t now)
 {
     struct nic_io *io = &scratch_of(worker)->nic_io;
@@ -54,12 +54,12 @@ static void post_one(struct worker *worker, struct node *node, struct sim_host *
 /* Posts what the workload answered, until it has nothing more. */
 static void post_all(struct worker *worker, struct node *node, struct sim_host *host, ps_t now)
 {
-    struct workload_out *out = &scratch_of(worker)->out;
+    struct app_out *out = &scratch_of(worker)->out;
     struct sim *sim = host->sim;
 
     for (;;) {
         for (uint32_t i = 0; i < out->posts; i++) {
-            const struct workload_post *post = &out->post[i];
+            const struct app_post *post = &out->post[i];
             uint16_t adapter = sim->connection[post->connection].adapter;
             if (host->software && host->software[adapter].post.delay_ps)
                 software_push(&host->software[adapter].post, (struct software_item){.post = *post}, now);
@@ -78,7 +78,7 @@ static void tell(struct worker *worker, struct node *node, struct sim_host *host
                  bool receive, bool good, ps_t now)
 {
     struct workload *workload = host->sim->workload;
-    struct workload_out *out = &scratch_of(worker)->out;
+    struct app_out *out = &scratch_of(worker)->out;
 
     if (receive)
         workload_received(workload, host->host, connection, word, now, out);

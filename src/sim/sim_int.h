@@ -49,7 +49,7 @@ struct sim_adapter {
 /* software.c: what waits for a host's software. */
 struct software_item {
     ps_t at;
-    struct workload_post post; /* to be posted; of a completion connection, tag (or imm) alone */
+    struct app_post post; /* to be posted; of a completion connection, tag (or imm) alone */
     bool receive, good;
 };
 struct software_queue { /* a ring in order of time */
@@ -94,7 +94,7 @@ struct sim_connection { /* the sending end's queue pair */
 struct sim_scratch { /* a worker's */
     struct sw_io sw_io;
     struct nic_io nic_io;
-    struct workload_out out;
+    struct app_out out;
 };
 
 struct sim_memory { /* machines' memory: one range */

@@ -25,8 +25,8 @@
 /* Who is told.  One object for each kind of program (a plain job is one, a training job another); calls for
  * different hosts come from different threads.  Either may start operations and set alarms, and adds posts to out. */
 struct coll_program {
-    void (*done)(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out);
-    void (*alarm)(struct workload *workload, uint32_t host, uint32_t token, ps_t now, struct workload_out *out);
+    void (*done)(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out);
+    void (*alarm)(struct workload *workload, uint32_t host, uint32_t token, ps_t now, struct app_out *out);
 };
 
 struct comm_config {
@@ -61,8 +61,7 @@ int coll_create(struct workload *workload, uint32_t comm, const struct coll_conf
                 struct fabric_errors *errors);
 
 /* Rank `rank` of the communicator is there; called on its host.  CHECKs that no more than `depth` are started. */
-void coll_start(struct workload *workload, uint32_t coll, uint32_t rank, uint64_t token, ps_t now,
-                struct workload_out *out);
+void coll_start(struct workload *workload, uint32_t coll, uint32_t rank, uint64_t token, ps_t now, struct app_out *out);
 /* The program's `alarm` is called on this host at that time (now or later), with the token; set-up and run alike.  The
  * program has been named before: by a communicator of it, or by coll_register(), at set-up. */
 void coll_alarm(struct workload *workload, uint32_t host, const struct coll_program *program, uint32_t token, ps_t at);

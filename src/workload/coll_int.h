@@ -192,33 +192,33 @@ void graph_free(struct coll_graph *graph);
 void collectives_free(struct workload *workload);
 size_t collectives_bytes(const struct workload *workload);
 /* A lane, or a rank's place in a segment, is over. */
-void comm_part_done(struct workload *workload, uint32_t comm, uint32_t pos, ps_t now, struct workload_out *out);
+void comm_part_done(struct workload *workload, uint32_t comm, uint32_t pos, ps_t now, struct app_out *out);
 void comm_start_at(struct workload *workload, uint32_t coll, uint32_t pos, uint64_t token, ps_t now,
-                   struct workload_out *out);
+                   struct app_out *out);
 
 /* lanes.c */
 void lane_begin(struct workload *workload, uint32_t lane, uint32_t coll, uint64_t steps);
-void lane_advance(struct workload *workload, uint32_t host, uint32_t lane, ps_t now, struct workload_out *out);
-void lanes_settle(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out);
-void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t now, struct workload_out *out);
+void lane_advance(struct workload *workload, uint32_t host, uint32_t lane, ps_t now, struct app_out *out);
+void lanes_settle(struct workload *workload, uint32_t host, ps_t now, struct app_out *out);
+void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t now, struct app_out *out);
 
 /* segment.c */
-void segment_begin(struct workload *workload, uint32_t segment, uint32_t coll, ps_t now, struct workload_out *out);
-void segment_wake(struct workload *workload, uint32_t segment, ps_t now, struct workload_out *out);
-void segment_done(struct workload *workload, uint32_t segment, uint32_t p, ps_t now, struct workload_out *out);
-void segment_leaves(struct workload *workload, uint32_t segment, ps_t now, struct workload_out *out);
+void segment_begin(struct workload *workload, uint32_t segment, uint32_t coll, ps_t now, struct app_out *out);
+void segment_wake(struct workload *workload, uint32_t segment, ps_t now, struct app_out *out);
+void segment_done(struct workload *workload, uint32_t segment, uint32_t p, ps_t now, struct app_out *out);
+void segment_leaves(struct workload *workload, uint32_t segment, ps_t now, struct app_out *out);
 
 /* pipe.c */
 void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, const struct coll_plan *plan,
-                  ps_t now, struct workload_out *out);
-void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct workload_out *out);
+                  ps_t now, struct app_out *out);
+void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct app_out *out);
 void pipe_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t pipe, ps_t now,
-               struct workload_out *out);
+               struct app_out *out);
 /* A message of it, or what clears one, was completed with an error: its job is broken. */
 void pipe_failed(struct workload *workload, uint32_t connection, uint32_t pipe, ps_t now);
 void pipe_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                   struct workload_out *out);
-void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct workload_out *out);
-void pipes_resume(struct workload *workload, uint32_t host, struct workload_out *out);
+                   struct app_out *out);
+void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct app_out *out);
+void pipes_resume(struct workload *workload, uint32_t host, struct app_out *out);
 
 #endif

@@ -348,7 +348,7 @@ struct coll_config coll_config(const struct workload *workload, uint32_t coll)
 
 /* All lanes of the rank.  They are all set before any moves: one that ends at once must not end the whole. */
 static void begin_lanes(struct workload *workload, const struct coll_op *op, uint32_t coll_index, uint32_t pos,
-                        ps_t now, struct workload_out *out)
+                        ps_t now, struct app_out *out)
 {
     const struct coll_graph *graph = workload->coll.graph[op->graph];
     struct comm *comm = workload->coll.comm[op->comm];
@@ -368,7 +368,7 @@ static void begin_lanes(struct workload *workload, const struct coll_op *op, uin
 }
 
 static void begin_segments(struct workload *workload, const struct coll_op *op, uint32_t coll_index, uint32_t pos,
-                           ps_t now, struct workload_out *out)
+                           ps_t now, struct app_out *out)
 {
     const struct coll_graph *graph = workload->coll.graph[op->graph];
     struct comm *comm = workload->coll.comm[op->comm];
@@ -381,7 +381,7 @@ static void begin_segments(struct workload *workload, const struct coll_op *op, 
         segment_begin(workload, graph->first_segment + h * channels + c, coll_index, now, out);
 }
 
-static void rank_begin(struct workload *workload, uint32_t comm_index, uint32_t pos, ps_t now, struct workload_out *out)
+static void rank_begin(struct workload *workload, uint32_t comm_index, uint32_t pos, ps_t now, struct app_out *out)
 {
     const struct comm *comm = workload->coll.comm[comm_index];
     uint32_t coll = comm->start[pos * comm->config.depth + comm->rank[pos].head % comm->config.depth].coll;
@@ -393,7 +393,7 @@ static void rank_begin(struct workload *workload, uint32_t comm_index, uint32_t 
         begin_lanes(workload, op, coll, pos, now, out);
 }
 
-void comm_part_done(struct workload *workload, uint32_t comm_index, uint32_t pos, ps_t now, struct workload_out *out)
+void comm_part_done(struct workload *workload, uint32_t comm_index, uint32_t pos, ps_t now, struct app_out *out)
 {
     struct comm *comm = workload->coll.comm[comm_index];
     struct comm_rank *rank = &comm->rank[pos];
@@ -407,7 +407,7 @@ void comm_part_done(struct workload *workload, uint32_t comm_index, uint32_t pos
 }
 
 void comm_start_at(struct workload *workload, uint32_t coll, uint32_t pos, uint64_t token, ps_t now,
-                   struct workload_out *out)
+                   struct app_out *out)
 {
     uint32_t comm_index = workload->coll.op[coll].comm;
     struct comm *comm = workload->coll.comm[comm_index];
@@ -419,8 +419,7 @@ void comm_start_at(struct workload *workload, uint32_t coll, uint32_t pos, uint6
     if (rank->tail++ == rank->head) rank_begin(workload, comm_index, pos, now, out);
 }
 
-void coll_start(struct workload *workload, uint32_t coll, uint32_t rank, uint64_t token, ps_t now,
-                struct workload_out *out)
+void coll_start(struct workload *workload, uint32_t coll, uint32_t rank, uint64_t token, ps_t now, struct app_out *out)
 {
     comm_start_at(workload, coll, workload->coll.comm[workload->coll.op[coll].comm]->pos_of[rank], token, now, out);
 }

@@ -5,7 +5,7 @@
  */
 #include "workload/workload_int.h"
 
-static void job_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
+static void job_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {
     (void)host;
     (void)out;

@@ -27,7 +27,7 @@ static uint32_t seat_of(const struct coll_graph *graph, const struct coll_lane *
 }
 
 static void clear_ahead(struct workload *workload, uint32_t host, struct coll_lane *lane, const struct coll_op *op,
-                        const struct coll_graph *graph, struct workload_out *out)
+                        const struct coll_graph *graph, struct app_out *out)
 {
     const uint32_t *in = &graph->in[graph->in_first[seat_of(graph, lane)]];
     struct program_step step;
@@ -73,7 +73,7 @@ static void take(struct workload *workload, uint32_t host, uint32_t pipe)
 }
 
 static void do_step(struct workload *workload, uint32_t host, const struct coll_lane *lane, const struct coll_op *op,
-                    const struct coll_graph *graph, ps_t now, struct workload_out *out)
+                    const struct coll_graph *graph, ps_t now, struct app_out *out)
 {
     const struct program_step *step = &lane->next;
     const uint32_t *in = &graph->in[graph->in_first[seat_of(graph, lane)]];
@@ -86,7 +86,7 @@ static void do_step(struct workload *workload, uint32_t host, const struct coll_
         pipe_produce(workload, host, to[i], bytes, &op->plan, now, out);
 }
 
-void lane_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t now, struct workload_out *out)
+void lane_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t now, struct app_out *out)
 {
     struct coll_lane *lane = &workload->coll.lane[index];
 
@@ -112,7 +112,7 @@ void lane_advance(struct workload *workload, uint32_t host, uint32_t index, ps_t
     comm_part_done(workload, graph->comm, lane->pos, now, out);
 }
 
-void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t now, struct workload_out *out)
+void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t now, struct app_out *out)
 {
     uint32_t count = workload->coll.graph[workload->coll.lane[first].graph]->lanes;
 
@@ -121,7 +121,7 @@ void lanes_wake(struct workload *workload, uint32_t host, uint32_t first, ps_t n
 }
 
 /* Slots that were given back within the host: their senders go on, which may give back more. */
-void lanes_settle(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+void lanes_settle(struct workload *workload, uint32_t host, ps_t now, struct app_out *out)
 {
     struct workload_host *own = &workload->host[host];
 

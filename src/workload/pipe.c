@@ -15,10 +15,10 @@
 #include "workload/workload_int.h"
 
 #define BYTES_MASK 0x3fffffffu
-_Static_assert(FABRIC_QPS_MAX <= WORKLOAD_POSTS, "a message's posts, one a queue pair, have room together");
+_Static_assert(FABRIC_QPS_MAX <= APP_POSTS, "a message's posts, one a queue pair, have room together");
 
 static void stall(struct workload *workload, uint32_t host, uint32_t id, uint32_t *next, bool *queued,
-                  struct workload_out *out)
+                  struct app_out *out)
 {
     *next = workload->host[host].stalled;
     workload->host[host].stalled = id;
@@ -47,15 +47,15 @@ static bool queue_full(const struct workload_connection *connection)
 }
 
 static void post(struct workload *workload, uint32_t connection, uint64_t bytes, uint32_t pipe, uint32_t protocol,
-                 struct workload_out *out)
+                 struct app_out *out)
 {
     workload->connection[connection].posted++;
-    out->post[out->posts++] = (struct workload_post){
+    out->post[out->posts++] = (struct app_post){
         .connection = connection, .bytes = bytes ? bytes : 1, .tag = pipe, .imm = pipe << 2 | protocol};
 }
 
 /* Posts messages while there are any that may go. */
-static void pump(struct workload *workload, uint32_t host, uint32_t pipe, struct workload_out *out)
+static void pump(struct workload *workload, uint32_t host, uint32_t pipe, struct app_out *out)
 {
     struct pipe_out *to = &workload->coll.out[pipe];
 
@@ -65,7 +65,7 @@ static void pump(struct workload *workload, uint32_t host, uint32_t pipe, struct
             wait_for(workload, &workload->connection[to->connection + q], pipe, false);
             return;
         }
-        if (out->posts + to->qps > WORKLOAD_POSTS) {
+        if (out->posts + to->qps > APP_POSTS) {
             stall(workload, host, pipe << 1, &to->next, &to->queued, out);
             return;
         }
@@ -76,7 +76,7 @@ static void pump(struct workload *workload, uint32_t host, uint32_t pipe, struct
     }
 }
 
-void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct workload_out *out)
+void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct app_out *out)
 {
     struct pipe_in *in = &workload->coll.in[pipe];
 
@@ -85,7 +85,7 @@ void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct 
             wait_for(workload, &workload->connection[in->cts], pipe, true);
             return;
         }
-        if (out->posts == WORKLOAD_POSTS) {
+        if (out->posts == APP_POSTS) {
             stall(workload, host, pipe << 1 | 1, &in->next, &in->queued, out);
             return;
         }
@@ -94,7 +94,7 @@ void pipe_clear(struct workload *workload, uint32_t host, uint32_t pipe, struct 
     }
 }
 
-void pipes_resume(struct workload *workload, uint32_t host, struct workload_out *out)
+void pipes_resume(struct workload *workload, uint32_t host, struct app_out *out)
 {
     uint32_t list = workload->host[host].stalled;
 
@@ -149,7 +149,7 @@ static void link_next(struct workload *workload, uint32_t host, uint32_t pipe, p
 }
 
 void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint32_t bytes, const struct coll_plan *plan,
-                  ps_t now, struct workload_out *out)
+                  ps_t now, struct app_out *out)
 {
     struct pipe_out *to = &workload->coll.out[pipe];
 
@@ -164,7 +164,7 @@ void pipe_produce(struct workload *workload, uint32_t host, uint32_t pipe, uint3
     pump(workload, host, pipe, out);
 }
 
-static void wake(struct workload *workload, uint32_t host, uint32_t owner, ps_t now, struct workload_out *out)
+static void wake(struct workload *workload, uint32_t host, uint32_t owner, ps_t now, struct app_out *out)
 {
     if (owner & OWNER_SEGMENT)
         segment_wake(workload, owner & ~OWNER_SEGMENT, now, out);
@@ -183,8 +183,7 @@ static bool part_through(struct workload *workload, uint32_t first, uint32_t qps
     return true;
 }
 
-void pipe_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_t pipe, ps_t now,
-               struct workload_out *out)
+void pipe_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_t pipe, ps_t now, struct app_out *out)
 {
     struct workload_connection *connection = &workload->connection[index];
     bool clears = connection->kind == WORKLOAD_CLEARS;
@@ -256,14 +255,14 @@ uint32_t workload_expect(const struct workload *workload, uint32_t imm)
     return in->flags & PIPE_ADMITTED ? in->cts : WORKLOAD_NONE;
 }
 
-static void arrived(struct workload *workload, uint32_t host, uint32_t pipe, ps_t now, struct workload_out *out)
+static void arrived(struct workload *workload, uint32_t host, uint32_t pipe, ps_t now, struct app_out *out)
 {
     workload->coll.in[pipe].arrived++;
     wake(workload, host, workload->coll.in[pipe].owner, now, out);
 }
 
 void pipe_received(struct workload *workload, uint32_t host, uint32_t index, uint32_t imm, ps_t now,
-                   struct workload_out *out)
+                   struct app_out *out)
 {
     const struct workload_connection *connection = &workload->connection[index];
     uint32_t pipe = imm >> 2;
@@ -282,7 +281,7 @@ void pipe_received(struct workload *workload, uint32_t host, uint32_t index, uin
         host_event(workload, host, now + coll_net_ps(imm & 3, in->flags & PIPE_TREE), EVENT_ID(EVENT_ARRIVED, 0, pipe));
 }
 
-void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct workload_out *out)
+void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now, struct app_out *out)
 {
     uint32_t low = (uint32_t)id, high = (uint32_t)(id >> 32) & 0xfffffff;
 

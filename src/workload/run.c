@@ -51,7 +51,7 @@ void host_tell(struct workload *workload, uint32_t host, const struct coll_progr
 }
 
 /* Before a call for a host returns: slots given back within it, and programs that wait to be told. */
-static void host_settle(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+static void host_settle(struct workload *workload, uint32_t host, ps_t now, struct app_out *out)
 {
     struct workload_host *own = &workload->host[host];
 
@@ -65,19 +65,18 @@ static void host_settle(struct workload *workload, uint32_t host, ps_t now, stru
 }
 
 /* Posts parts of the transfer while the connection takes any; false: some are left. */
-static bool transfer_post(struct workload *workload, uint32_t index, struct workload_out *out)
+static bool transfer_post(struct workload *workload, uint32_t index, struct app_out *out)
 {
     struct workload_transfer *transfer = &workload->transfer[index];
     struct workload_connection *connection = &workload->connection[transfer->connection];
 
     while (transfer->unposted && connection->posted - connection->done < WORKLOAD_DEPTH) {
-        if (out->posts == WORKLOAD_POSTS) {
+        if (out->posts == APP_POSTS) {
             out->more = true;
             return false;
         }
         uint64_t part = transfer->unposted < PART_BYTES ? transfer->unposted : PART_BYTES;
-        out->post[out->posts++] =
-            (struct workload_post){.connection = transfer->connection, .bytes = part, .tag = index};
+        out->post[out->posts++] = (struct app_post){.connection = transfer->connection, .bytes = part, .tag = index};
         transfer->unposted -= part;
         transfer->parts++;
         connection->posted++;
@@ -85,7 +84,7 @@ static bool transfer_post(struct workload *workload, uint32_t index, struct work
     return transfer->unposted == 0;
 }
 
-static void transfer_start(struct workload *workload, uint32_t index, ps_t at, struct workload_out *out)
+static void transfer_start(struct workload *workload, uint32_t index, ps_t at, struct app_out *out)
 {
     struct workload_transfer *transfer = &workload->transfer[index];
     struct workload_connection *connection = &workload->connection[transfer->connection];
@@ -100,14 +99,14 @@ static void transfer_start(struct workload *workload, uint32_t index, ps_t at, s
     connection->last_waiting = index;
 }
 
-void transfer_begin(struct workload *workload, uint32_t index, ps_t now, struct workload_out *out)
+void transfer_begin(struct workload *workload, uint32_t index, ps_t now, struct app_out *out)
 {
-    CHECK(out->posts < WORKLOAD_POSTS);
+    CHECK(out->posts < APP_POSTS);
     transfer_start(workload, index, now, out);
 }
 
 static void connection_post_waiting(struct workload *workload, struct workload_connection *connection,
-                                    struct workload_out *out)
+                                    struct app_out *out)
 {
     while (connection->first_waiting != WORKLOAD_NONE) {
         uint32_t index = connection->first_waiting;
@@ -140,8 +139,7 @@ ps_t workload_next(const struct workload *workload, uint32_t host)
     return next;
 }
 
-static void task_run(struct workload *workload, struct host_task *task, uint32_t host, ps_t now,
-                     struct workload_out *out)
+static void task_run(struct workload *workload, struct host_task *task, uint32_t host, ps_t now, struct app_out *out)
 {
     uint32_t coll = workload->instance[task->instance].coll, train = workload->instance[task->instance].train;
 
@@ -154,7 +152,7 @@ static void task_run(struct workload *workload, struct host_task *task, uint32_t
         return;
     }
     while (task_next(workload, task) <= now && !out->more) {
-        if (out->posts == WORKLOAD_POSTS) {
+        if (out->posts == APP_POSTS) {
             out->more = true;
             return;
         }
@@ -162,7 +160,7 @@ static void task_run(struct workload *workload, struct host_task *task, uint32_t
     }
 }
 
-void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out)
+void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct app_out *out)
 {
     struct workload_host *own = &workload->host[host];
 
@@ -187,7 +185,7 @@ void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct w
 }
 
 void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uint32_t tag, bool good, ps_t now,
-                   struct workload_out *out)
+                   struct app_out *out)
 {
     struct workload_connection *connection = &workload->connection[index];
 
@@ -214,7 +212,7 @@ void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uin
 }
 
 void workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                       struct workload_out *out)
+                       struct app_out *out)
 {
     if (workload->connection[connection].kind == WORKLOAD_TRANSFERS) return;
     pipe_received(workload, host, connection, imm, now, out);

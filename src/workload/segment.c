@@ -65,7 +65,7 @@ static bool chain_full(const struct segment *segment)
 }
 
 static void enter(struct workload *workload, struct segment *segment, uint32_t index, const struct coll_op *op,
-                  ps_t now, struct workload_out *out)
+                  ps_t now, struct app_out *out)
 {
     struct pipe_in *in = &workload->coll.in[segment->in];
 
@@ -82,7 +82,7 @@ static void enter(struct workload *workload, struct segment *segment, uint32_t i
 
 /* What is due leaves while the pipe has room. */
 static void leave(struct workload *workload, struct segment *segment, const struct coll_op *op, ps_t now,
-                  struct workload_out *out)
+                  struct app_out *out)
 {
     struct pipe_out *to = &workload->coll.out[segment->out];
     uint32_t last, slice;
@@ -99,7 +99,7 @@ static void leave(struct workload *workload, struct segment *segment, const stru
     if (to->produced - to->completed >= op->plan.slots) to->slots = op->plan.slots;
 }
 
-void segment_begin(struct workload *workload, uint32_t index, uint32_t coll, ps_t now, struct workload_out *out)
+void segment_begin(struct workload *workload, uint32_t index, uint32_t coll, ps_t now, struct app_out *out)
 {
     struct segment *segment = &workload->coll.segment[index];
     const struct coll_op *op = &workload->coll.op[coll];
@@ -121,7 +121,7 @@ void segment_begin(struct workload *workload, uint32_t index, uint32_t coll, ps_
     segment_wake(workload, index, now, out);
 }
 
-void segment_wake(struct workload *workload, uint32_t index, ps_t now, struct workload_out *out)
+void segment_wake(struct workload *workload, uint32_t index, ps_t now, struct app_out *out)
 {
     struct segment *segment = &workload->coll.segment[index];
 
@@ -138,13 +138,13 @@ void segment_wake(struct workload *workload, uint32_t index, ps_t now, struct wo
         schedule(workload, segment, index);
 }
 
-void segment_leaves(struct workload *workload, uint32_t index, ps_t now, struct workload_out *out)
+void segment_leaves(struct workload *workload, uint32_t index, ps_t now, struct app_out *out)
 {
     workload->coll.segment[index].scheduled = PS_NEVER;
     segment_wake(workload, index, now, out);
 }
 
-void segment_done(struct workload *workload, uint32_t index, uint32_t p, ps_t now, struct workload_out *out)
+void segment_done(struct workload *workload, uint32_t index, uint32_t p, ps_t now, struct app_out *out)
 {
     struct segment *segment = &workload->coll.segment[index];
     const struct coll_graph *graph = workload->coll.graph[segment->graph];

@@ -144,7 +144,7 @@ uint32_t train_stage_layers(const struct fabric_training *from, uint32_t stage);
 int train_checkpoint_build(struct workload *workload, struct train *train);
 void train_checkpoint_due(struct workload *workload, const struct train *train, uint32_t number, ps_t now);
 void train_checkpoint_write(struct workload *workload, struct train *train, uint32_t number, ps_t now,
-                            struct workload_out *out);
+                            struct app_out *out);
 
 /* train_pairs.c: the pair of a rank's send or receive; the collectives of all, or errors; whether one is over */
 int train_pair_find(struct train *train, uint32_t rank, const struct fabric_op *op, uint32_t *ret);
@@ -162,7 +162,7 @@ _Static_assert(TRAIN_WAYS <= 16, "a way has four bits");
 
 /* train_run.c */
 extern const struct coll_program train_program;
-void train_start(struct workload *workload, uint32_t train, uint32_t at, ps_t now, struct workload_out *out);
+void train_start(struct workload *workload, uint32_t train, uint32_t at, ps_t now, struct app_out *out);
 
 /* The books of a job, for whoever reports: of a step, sums over its ranks.  While a rank has ended none, what it has
  * done so far. */

@@ -48,12 +48,12 @@ void train_checkpoint_due(struct workload *workload, const struct train *train, 
 }
 
 void train_checkpoint_write(struct workload *workload, struct train *train, uint32_t number, ps_t now,
-                            struct workload_out *out)
+                            struct app_out *out)
 {
     const struct fabric_checkpoint *from = &train->from->checkpoint;
     struct train_rank *rank = &train->rank[number];
 
-    if (out->posts == WORKLOAD_POSTS) {
+    if (out->posts == APP_POSTS) {
         out->more = true;
         coll_alarm(workload, rank->host, &train_program, TRAIN_WRITES << TRAIN_RANK_BITS | (train->first_rank + number),
                    now);

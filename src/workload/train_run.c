@@ -254,7 +254,7 @@ static uint64_t token_of(const struct train *train, uint32_t rank, uint32_t way,
 
 /* True: the rank goes on at once. */
 static bool start_op(struct workload *workload, struct train *train, uint32_t number, const struct train_op *op,
-                     ps_t now, struct workload_out *out)
+                     ps_t now, struct app_out *out)
 {
     struct train_rank *rank = &train->rank[number];
     uint32_t group, index, way = op->way;
@@ -302,7 +302,7 @@ static void end_step(struct workload *workload, struct train *train, uint32_t nu
 }
 
 /* Goes on until there is something to wait for. */
-static void advance(struct workload *workload, struct train *train, uint32_t number, ps_t now, struct workload_out *out)
+static void advance(struct workload *workload, struct train *train, uint32_t number, ps_t now, struct app_out *out)
 {
     struct train_rank *rank = &train->rank[number];
     struct train_op op;
@@ -353,7 +353,7 @@ static struct train *train_of(const struct workload *workload, uint32_t rank)
     return trains->train[low];
 }
 
-static void train_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
+static void train_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {
     uint32_t all = (uint32_t)(token >> WAY_BITS) & ((1u << TRAIN_RANK_BITS) - 1), way = token & ((1u << WAY_BITS) - 1);
     struct train *train = train_of(workload, all);
@@ -369,7 +369,7 @@ static void train_done(struct workload *workload, uint32_t host, uint64_t token,
     advance(workload, train, number, now, out);
 }
 
-static void train_alarm(struct workload *workload, uint32_t host, uint32_t token, ps_t now, struct workload_out *out)
+static void train_alarm(struct workload *workload, uint32_t host, uint32_t token, ps_t now, struct app_out *out)
 {
     uint32_t number = token & ((1u << TRAIN_RANK_BITS) - 1), way = token >> TRAIN_RANK_BITS;
     struct train *train = train_of(workload, number);
@@ -385,7 +385,7 @@ static void train_alarm(struct workload *workload, uint32_t host, uint32_t token
 
 const struct coll_program train_program = {.done = train_done, .alarm = train_alarm};
 
-void train_start(struct workload *workload, uint32_t index, uint32_t at, ps_t now, struct workload_out *out)
+void train_start(struct workload *workload, uint32_t index, uint32_t at, ps_t now, struct app_out *out)
 {
     struct train *train = workload->trains.train[index];
 

@@ -4,8 +4,8 @@
  *
  * The jobs of a fabric become plain arrays: connections (a queue pair at each end, made at set-up), transfers (a
  * message on a connection at a time) and collectives (coll.h).  What happens then is a
- * state machine of each host, driven by three calls: a time it named has come, a work request was completed, a
- * message arrived.  Each answers what to post.  Nothing is called back.
+ * state machine of each host, driven as the application of a node (node/app.h): a time it named has come, a work
+ * request was completed, a message arrived.
  *
  * A host's state is touched only by calls for that host, so hosts may run on different threads.  What concerns
  * all, the end of one job and the start of the next, happens in workload_coordinate(), which is called alone,
@@ -19,6 +19,7 @@
 
 #include "base/time.h"
 #include "fabric/fabric.h"
+#include "node/app.h"
 
 #define WORKLOAD_NONE UINT32_MAX
 #define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most */
@@ -70,20 +71,6 @@ struct workload_instance { /* a job, the how-manieth time */
     ps_t last;          /* latest completion so far; atomic */
 };
 
-struct workload_post {
-    uint32_t connection;
-    uint64_t bytes;
-    uint32_t tag; /* comes back in workload_sent() */
-    uint32_t imm; /* comes out in workload_received() */
-};
-
-#define WORKLOAD_POSTS 64
-struct workload_out { /* the caller empties posts */
-    uint32_t posts;
-    struct workload_post post[WORKLOAD_POSTS];
-    bool more; /* no room for all: post these and call workload_timer() again, at the same time */
-};
-
 struct workload;
 
 struct workload_options {
@@ -102,13 +89,13 @@ const struct workload_connection *workload_connection(const struct workload *wor
 
 /* When the host wants workload_timer(); PS_NEVER: not. */
 ps_t workload_next(const struct workload *workload, uint32_t host);
-void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct workload_out *out);
+void workload_timer(struct workload *workload, uint32_t host, ps_t now, struct app_out *out);
 /* A work request of this host was completed, successfully or not. */
 void workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good, ps_t now,
-                   struct workload_out *out);
+                   struct app_out *out);
 /* A message arrived at this host, on a connection that notifies. */
 void workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                       struct workload_out *out);
+                       struct app_out *out);
 /* A message with this immediate data is about to be told to its host: what that touches is brought near.  Answers the
  * connection that will most likely be posted on; WORKLOAD_NONE: none. */
 uint32_t workload_expect(const struct workload *workload, uint32_t imm);

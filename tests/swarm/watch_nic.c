@@ -25,13 +25,13 @@ void __wrap_nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[8],
 int __real_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
 int __wrap_nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io);
 void __real_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
-                          ps_t now, struct workload_out *out);
+                          ps_t now, struct app_out *out);
 void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
-                          ps_t now, struct workload_out *out);
+                          ps_t now, struct app_out *out);
 void __real_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                              struct workload_out *out);
+                              struct app_out *out);
 void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                              struct workload_out *out);
+                              struct app_out *out);
 
 void __real_nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
 void __wrap_nic_tick(struct nic *nic, ps_t now, struct nic_io *io);
@@ -448,7 +448,7 @@ void request_completed(struct watch *watch, uint32_t connection, uint32_t tag, b
 }
 
 void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t connection, uint32_t tag, bool good,
-                          ps_t now, struct workload_out *out)
+                          ps_t now, struct app_out *out)
 {
     if (watching && !software_sent(watching, connection, tag, now))
         request_completed(watching, connection, tag, good, now);
@@ -456,7 +456,7 @@ void __wrap_workload_sent(struct workload *workload, uint32_t host, uint32_t con
 }
 
 void __wrap_workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
-                              struct workload_out *out)
+                              struct app_out *out)
 {
     if (watching) software_came(watching, connection, imm, now);
     if (watching && watching->plan->shared && !workload_connection(workload, connection)->notifies) {

@@ -46,7 +46,7 @@ void bench_free(struct bench *bench)
     free(bench->under_way);
 }
 
-static void take_posts(struct bench *bench, uint32_t host, struct workload_out *out)
+static void take_posts(struct bench *bench, uint32_t host, struct app_out *out)
 {
     for (;;) {
         for (uint32_t i = 0; i < out->posts; i++) {
@@ -87,7 +87,7 @@ static ps_t earliest_host(const struct bench *bench, uint32_t *ret_host)
 
 bool bench_run(struct bench *bench)
 {
-    struct workload_out out = {0};
+    struct app_out out = {0};
     uint32_t wake[64], host = 0;
     struct heap_item item;
 
@@ -105,7 +105,7 @@ bool bench_run(struct bench *bench)
         }
         heap_pop(&bench->heap, &item);
         bench->now = item.at;
-        const struct workload_post *post = &bench->post[item.id];
+        const struct app_post *post = &bench->post[item.id];
         const struct workload_connection *c = workload_connection(bench->workload, post->connection);
         uint32_t src = bench->fabric->endpoint[c->src].host, dst = bench->fabric->endpoint[c->dst].host;
         if (c->kind != WORKLOAD_CLEARS) bench->under_way[c->dst]--;

@@ -32,7 +32,7 @@ struct bench {
     struct workload *workload;
     struct heap heap;
     struct heap_item *item;
-    struct workload_post *post; /* [sequence] what was posted */
+    struct app_post *post; /* [sequence] what was posted */
     uint64_t posts, capacity;
     uint64_t *sent_to;                   /* bytes of data, [src * endpoints + dst] */
     uint64_t clears;                     /* posts that clear senders */

@@ -379,7 +379,7 @@ static struct {
     ps_t end[3][16];
 } seen;
 
-static void program_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
+static void program_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {
     (void)out;
     uint32_t op = (uint32_t)token / 16, rank = (uint32_t)token % 16;
@@ -388,7 +388,7 @@ static void program_done(struct workload *workload, uint32_t host, uint64_t toke
     seen.end[op][rank] = now;
 }
 
-static void program_alarm(struct workload *workload, uint32_t host, uint32_t rank, ps_t now, struct workload_out *out)
+static void program_alarm(struct workload *workload, uint32_t host, uint32_t rank, ps_t now, struct app_out *out)
 {
     assert_int_equal(comm_host(workload, 0, rank), host);
     assert_int_equal(now, rank * 100 * PS_US);
@@ -454,13 +454,13 @@ static struct {
     uint64_t sent; /* by the last rank, when the one before it is through with the first operation */
 } mixed;
 
-static void mixed_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct workload_out *out)
+static void mixed_done(struct workload *workload, uint32_t host, uint64_t token, ps_t now, struct app_out *out)
 {
     (void)workload, (void)host, (void)now, (void)out;
     if (token == 14) mixed.sent = bench_sent(mixed.bench, 15, 0);
 }
 
-static void mixed_alarm(struct workload *workload, uint32_t host, uint32_t rank, ps_t now, struct workload_out *out)
+static void mixed_alarm(struct workload *workload, uint32_t host, uint32_t rank, ps_t now, struct app_out *out)
 {
     (void)host;
     coll_start(workload, mixed.coll[0], rank, rank, now, out);
