@@ -42,7 +42,7 @@ static size_t align64(size_t bytes)
 
 static size_t node_bytes(uint32_t ports)
 {
-    return align64(ports * sizeof(struct port)) + ports * sizeof(struct wire) +
+    return align64(ports * sizeof(struct port)) + ports * sizeof(struct link) +
            align64(2 * leaves_for(ports) * sizeof(uint64_t)) + align64(ports * sizeof(uint32_t));
 }
 
@@ -74,7 +74,7 @@ static int make_nodes(struct engine *engine, const struct engine_config *config)
     size_t bytes = 0, extras = 0;
 
     for (uint32_t i = 0; i < config->nodes; i++) {
-        if (config->node[i].ports > ENGINE_PORTS_MAX) return -EINVAL;
+        if (config->node[i].ports > NODE_PORTS_MAX) return -EINVAL;
         bytes += node_bytes(config->node[i].ports);
         extras += config->node[i].ports;
     }
@@ -100,7 +100,7 @@ static int make_nodes(struct engine *engine, const struct engine_config *config)
         node->extra = extra;
         extra += from->ports;
         node->port = (struct port *)(void *)at;
-        node->in = (struct wire *)(void *)(at + align64(from->ports * sizeof(struct port)));
+        node->in = (struct link *)(void *)(at + align64(from->ports * sizeof(struct port)));
         node->tree = (uint64_t *)(void *)(node->in + from->ports);
         node->link_in = (uint32_t *)(void *)((uint8_t *)node->tree + align64(2 * node->leaves * sizeof(uint64_t)));
         at += node_bytes(from->ports);
@@ -119,17 +119,17 @@ static int make_direction(struct engine *engine, const struct engine_config *con
 
     if (a->node >= config->nodes || b->node >= config->nodes || link->rate_bps == 0) return -EINVAL;
     struct node *node = &engine->node[engine->index_of[a->node]], *peer = &engine->node[engine->index_of[b->node]];
-    if (a->port >= node->ports || b->port >= peer->ports || node->port[a->port].wire) return -EINVAL;
+    if (a->port >= node->ports || b->port >= peer->ports || node->port[a->port].link) return -EINVAL;
     if (link->propagation + b->latency == 0 || link->propagation + b->reaction == 0) return -EINVAL;
 
     struct port *port = &node->port[a->port];
     struct port_extra *extra = &node->extra[a->port];
     *extra = (struct port_extra){.rate = rate_of(link->rate_bps),
                                  .latency = link->propagation + b->latency,
-                                 .pause_latency = link->propagation + b->reaction,
+                                 .control_latency = link->propagation + b->reaction,
                                  .loss_ppm = b->loss_ppm};
     rng_init(&extra->rng, config->seed, 0x10000000000ULL | (uint64_t)number << 1 | (uint64_t)from);
-    *port = (struct port){.wire = &peer->in[b->port], .peer_next = &engine->next[peer->index], .peer = peer->index};
+    *port = (struct port){.link = &peer->in[b->port], .peer_next = &engine->next[peer->index], .peer = peer->index};
     node_port_rate(node, a->port, link->rate_bps, &config->model);
     if (b->loss_ppm) port->flags |= PORT_CORRUPT;
     if (b->cut_through) port->flags |= PORT_CUT;
@@ -263,13 +263,14 @@ static int make_workers(struct engine *engine, const struct engine_config *confi
         worker->list_capacity = LIST_CAPACITY;
         worker->list = malloc(LIST_CAPACITY * sizeof(struct event));
         worker->list_other = malloc(LIST_CAPACITY * sizeof(struct event));
-        worker->scratch = aligned_alloc(64, align64(config->scratch_bytes + 1));
+        worker->io = aligned_alloc(64, align64(sizeof(*worker->io)));
         worker->pool = (struct pktpool){.hot = engine->hot,
                                         .cold = engine->cold,
                                         .telemetry = engine->telemetry,
                                         .free_capacity = config->packets_max};
         worker->pool.free = pages_map((size_t)config->packets_max * sizeof(uint32_t));
-        if (!worker->list || !worker->list_other || !worker->scratch || !worker->pool.free) return -ENOMEM;
+        if (!worker->list || !worker->list_other || !worker->io || !worker->pool.free) return -ENOMEM;
+        node_io_init(worker->io, &worker->pool);
     }
     return 0;
 }
@@ -339,7 +340,7 @@ void engine_free(struct engine *engine)
         struct worker *worker = &engine->worker[i];
         free(worker->list);
         free(worker->list_other);
-        free(worker->scratch);
+        free(worker->io);
         pages_unmap(worker->pool.free, (size_t)engine->packets_max * sizeof(uint32_t));
     }
     free(engine->worker);

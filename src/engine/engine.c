@@ -197,7 +197,7 @@ enum engine_state engine_run(struct engine *engine, uint64_t windows, ps_t until
 {
     if (windows == 0) return ENGINE_RUNNING;
     engine->budget = windows;
-    engine->until = until > ENGINE_TIME_MAX ? ENGINE_TIME_MAX : until;
+    engine->until = until > NODE_TIME_MAX ? NODE_TIME_MAX : until;
     engine->coordinate = coordinate;
     engine->context = context;
     if (!engine_choose(engine)) return engine->state;
@@ -246,7 +246,7 @@ void engine_pass_to(struct engine *engine, ps_t at)
     engine->now = at;
 }
 
-const struct wire_model *engine_model(const struct engine *engine)
+const struct line_model *engine_model(const struct engine *engine)
 {
     return &engine->model;
 }

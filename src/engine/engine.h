@@ -8,8 +8,8 @@
  * order of (time, kind, port).  Where windows begin and end, which node runs first and on which thread
  * cannot be seen in the result.
  *
- * The engine knows neither switches nor adapters: a node brings a visit function, made from the template in
- * visit.h with the machine's calls inlined, and a machine.  The tests bring toys.
+ * What a node is, it does not look at: a node brings a visit function, made from the template in visit.h with the
+ * calls of node/node.h inlined, and a machine.  The tests bring toys.
  *
  * Tiles.  Nodes are grouped (a pod).  A tile runs alone, in its own small windows, through a great
  * window: the smallest latency between tiles.  Its state stays in cache meanwhile.  A tile runs on one
@@ -22,89 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rng.h"
 #include "base/time.h"
 #include "engine/link.h"
+#include "node/node.h"
 #include "packet/pktpool.h"
-
-/*
- * Events of a node are ordered by one key: time << 12 | kind << 10 | port.  52 bits of picoseconds
- * are 75 minutes of virtual time; longer runs are refused when they are set up.
- */
-#define EVENT_BITS 12
-#define EVENT_PORT_BITS 10
-#define ENGINE_PORTS_MAX (1u << EVENT_PORT_BITS)
-#define ENGINE_TIME_MAX (PS_NEVER >> EVENT_BITS)
-#define EVENT_NEVER UINT64_MAX
-enum event_kind { EVENT_PAUSE, EVENT_ARRIVAL, EVENT_FREE, EVENT_TICK };
-
-static inline uint64_t event_key(ps_t at, enum event_kind kind, uint32_t port)
-{
-    return at >= ENGINE_TIME_MAX ? EVENT_NEVER : at << EVENT_BITS | (uint64_t)kind << EVENT_PORT_BITS | port;
-}
-
-/* Where `at` is known to be a time of the run. */
-static inline uint64_t event_key_near(ps_t at, enum event_kind kind, uint32_t port)
-{
-    return at << EVENT_BITS | (uint64_t)kind << EVENT_PORT_BITS | port;
-}
-
-static inline ps_t event_time(uint64_t key)
-{
-    ps_t at = key >> EVENT_BITS;
-    return at >= ENGINE_TIME_MAX ? PS_NEVER : at;
-}
-
-/* What a frame occupies; the same for the whole run. */
-struct wire_model {
-    uint16_t min_bytes;   /* frames are padded to this, without FCS */
-    uint16_t before;      /* preamble */
-    uint16_t after;       /* FCS: still part of the frame */
-    uint16_t gap;         /* until the next may start */
-    uint16_t pause_bytes; /* all that a PFC frame occupies, gap included */
-    bool whole_ns;        /* times on the line are cut to nanoseconds, as some simulators do */
-};
-#define WIRE_MODEL_ETHERNET                                                                                            \
-    {                                                                                                                  \
-        .min_bytes = 60, .before = 8, .after = 4, .gap = 12, .pause_bytes = 84                                         \
-    }
-
-#define PORT_NONE UINT32_MAX
-#define PORT_FAR 1u     /* the other end is in another tile */
-#define PORT_DOWN 2u    /* nothing goes out */
-#define PORT_CORRUPT 4u /* loses packets: see port_extra */
-#define PORT_CUT 8u     /* the other end begins with the header, before the last byte is there */
-#define PORT_DIVIDED 16u
-#define PORT_TAP 32u /* somebody listens: port_extra.tap */
-
-struct port {                  /* the sending half, owned by its node */
-    _Alignas(64) ps_t free_at; /* ENGINE_TIME_MAX: the port is down */
-    struct wire *wire;         /* NULL: nothing plugged in */
-    ps_t *peer_next;           /* the other end's earliest event, where that is in the same tile */
-    ps_t behind; /* from when the port is free again to the other end's call; wraps where that is before */
-    uint32_t ps_per_byte;
-    uint32_t queued; /* packets the machine holds for this port, as far as the engine knows: 0 saves asking */
-    uint32_t peer;   /* node */
-    uint16_t flags;
-    uint16_t spare;
-    uint64_t sent_bytes;  /* of line, gaps included: utilisation */
-    uint64_t sent_frames; /* data and pauses */
-};
-_Static_assert(sizeof(struct port) == 64, "a port's sending half fits a cache line");
-
-struct port_extra { /* what the common case does not read */
-    struct rate rate;
-    ps_t latency; /* from the last bit sent to the machine's call at the other end */
-    ps_t pause_latency;
-    uint32_t loss_ppm;
-    uint64_t keeps;                  /* of bytes: the probability that one arrives unharmed, 2^64 is 1; 0: all do */
-    uint32_t drop_every, until_drop; /* each so-manieth packet; 0: none */
-    uint64_t lost;                   /* packets: by corruption, or arrived while the link was down */
-    uint64_t lost_bytes;             /* of their frames */
-    uint64_t pauses_sent;
-    struct rng rng;
-    struct tap *tap; /* tap.h */
-};
 
 struct event { /* an arrival in a worker's list */
     uint64_t key;
@@ -121,7 +42,7 @@ struct node {
     void *machine;
     struct port *port;
     struct port_extra *extra;
-    struct wire *in;   /* [ports] by receiving port */
+    struct link *in;   /* [ports] by receiving port */
     uint64_t *tree;    /* winner tree of port-free events; [1] is the earliest */
     uint64_t tick;     /* key of the machine's deadline */
     uint32_t *link_in; /* [ports] the link's number, for the digest */
@@ -154,7 +75,7 @@ struct worker {
     ps_t next;
     const uint32_t *tile; /* [tiles] what it runs */
     uint32_t tiles;
-    void *scratch; /* the machines' */
+    struct node_io *io; /* for the machines' calls */
 };
 
 struct engine_node {
@@ -165,14 +86,13 @@ struct engine_node {
     uint32_t tile;
 };
 
-#define WIRE_CUT_BYTES 64u /* of a frame, without preamble */
 struct engine_end {
     uint32_t node;
     uint16_t port;
     ps_t latency;      /* of this end, when it receives: forwarding, or the adapter's */
     ps_t reaction;     /* of this end to a pause */
     uint32_t loss_ppm; /* frames corrupted on their way to this end */
-    bool cut_through;  /* has a packet when WIRE_CUT_BYTES of it are there */
+    bool cut_through;  /* has a packet when PORT_CUT_BYTES of it are there */
 };
 
 struct engine_link {
@@ -194,8 +114,7 @@ struct engine_config {
     uint32_t burst; /* packets a visit may take at most */
     bool cold;      /* packets have their cold record */
     bool telemetry; /* packets have room for in-band telemetry */
-    struct wire_model model;
-    size_t scratch_bytes; /* for each worker */
+    struct line_model model;
 };
 
 struct engine;
@@ -225,7 +144,7 @@ void engine_wake(struct engine *engine, uint32_t id, ps_t at);
 /* The port at both ends of a link goes down or comes up at once; to be called from the end's own visit. */
 void node_port_down(struct node *node, uint16_t port, bool down);
 /* The port's line rate from now on. */
-void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
+void node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct line_model *model);
 
 /* Between windows: everything before has been run; windows run so far; the earliest event that is known. */
 ps_t engine_now(const struct engine *engine);
@@ -233,7 +152,7 @@ uint64_t engine_windows(const struct engine *engine);
 ps_t engine_next(const struct engine *engine);
 /* Nothing was left to run before `at`: the time is now that. */
 void engine_pass_to(struct engine *engine, ps_t at);
-const struct wire_model *engine_model(const struct engine *engine);
+const struct line_model *engine_model(const struct engine *engine);
 
 struct engine_totals {
     uint64_t hops, digest, windows;

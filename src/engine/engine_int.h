@@ -49,7 +49,7 @@ struct barrier {
 };
 
 struct engine {
-    struct wire_model model;
+    struct line_model model;
     struct node *node;  /* by index */
     ps_t *next;         /* [index] earliest event of the node; its tile's worker writes it */
     ps_t *far_next[2];  /* [index] earliest arrival from other tiles, by parity of the window that sent it; atomic */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wire: what travels from one port to the port at its other end, in order of arrival.
+ * A link: what travels from one port to the port at its other end, in order of arrival.
  *
  * Two FIFOs, because the two kinds of traffic take different paths through the receiver: frames
- * arrive after propagation and the receiver's forwarding latency, pause frames after propagation and
+ * arrive after propagation and the receiver's forwarding latency, control frames (pauses) after propagation and
  * its reaction time.  Each alone is monotonic, together they are not.
  *
  * A FIFO is a chain of blocks.  A block comes from the worker that writes and goes to the worker that
@@ -26,7 +26,7 @@
 
 struct wire_entry {
     ps_t at;
-    uint32_t what; /* data: the packet; pause: enable | quanta << 8 */
+    uint32_t what; /* data: the packet; control: the word */
     uint32_t spare;
 };
 
@@ -45,11 +45,11 @@ struct fifo {
     struct wire_entry *read;
 };
 
-struct wire {
+struct link {
     _Alignas(64) struct fifo data;
-    struct fifo pause;
+    struct fifo control;
 };
-_Static_assert(sizeof(struct wire) == 64, "a wire is one cache line, which no other wire's sender writes");
+_Static_assert(sizeof(struct link) == 64, "a wire is one cache line, which no other wire's sender writes");
 
 /* Free blocks of one worker. */
 struct wire_store {

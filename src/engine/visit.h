@@ -2,9 +2,9 @@
 /*
  * One visit: a node runs through its events before `end`.
  *
- * This is a template.  A kind of node defines its machine's calls as static inline functions, names them in a
- * constant struct node_calls and wraps node_visit(); the compiler then inlines all of it, and no call goes
- * through a pointer.
+ * This is a template.  A kind of node has its calls (node/node.h) as static inline functions, names them in a
+ * constant struct visit_calls and wraps node_visit(); the compiler then inlines all of it, and no call goes
+ * through a pointer.  The order of events is that of node/order.h.
  *
  * Three sources, merged by key: what arrives (gathered from the input wires, then sorted), ports that become
  * free (a winner tree, whose root is the earliest), and the machine's deadline.  An arrival may start a
@@ -21,13 +21,13 @@
 #include "base/wide.h"
 #include "engine/engine_int.h"
 
-struct node_calls {
-    /* Answers the port that now has something to send, PORT_NONE: none has.  `next`: the node has nothing to do with a
-     * key below it; a free port that has a lower one may be sent to at once. */
-    uint32_t (*rx)(struct worker *, struct node *, uint32_t port, pkt_t, ps_t now, uint64_t next);
-    pkt_t (*tx)(struct worker *, struct node *, uint32_t port, ps_t now);
-    void (*pause)(struct worker *, struct node *, uint32_t port, uint8_t enable, uint16_t quanta, ps_t now);
-    void (*tick)(struct worker *, struct node *, ps_t now);
+struct visit_calls {
+    struct node_ops node; /* constants, so inlined; `link` and `observe` are not the visit's */
+    bool multiplies;      /* an arrival may become a packet for each port */
+    /* Before a tick: what is no concern of the machine.  NULL: nothing. */
+    void (*before_tick)(struct worker *, struct node *, ps_t now);
+    /* Sees to what a call answered (worker->io): node_settle(), and whatever else wants to know. */
+    void (*settle)(struct worker *, struct node *, ps_t now);
     /* What arrives in this visit, sorted: its state may be brought near.  NULL: nothing is. */
     void (*expect)(struct worker *, struct node *, const struct event *, uint32_t count);
 };
@@ -88,7 +88,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the digest reads fiel
 
 static inline uint64_t pause_mix(uint32_t link, ps_t at, uint32_t what)
 {
-    return fold(((uint64_t)link << 32 | what) ^ 0x9e3779b97f4a7c15ULL, at ^ 0xd1342543de82ef95ULL);
+    return fold(((uint64_t)link << 32 | (what & 0xffffff)) ^ 0x9e3779b97f4a7c15ULL, at ^ 0xd1342543de82ef95ULL);
 }
 
 /* The other end has an event at `at`. */
@@ -105,8 +105,7 @@ static inline __attribute__((always_inline)) void node_tell(struct worker *worke
     }
 }
 
-/* node_send() on a line where a byte is no whole number of picoseconds, that corrupts or is listened to, or into a
- * cut-through switch; `line`: bytes with all that is added to them. */
+/* node_send() on a line of PORT_SLOWLY; `line`: bytes with all that is added to them. */
 void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, pkt_t id, uint32_t line, ps_t now);
 
 /* Puts a packet on the line at `now`; the port is free. */
@@ -114,24 +113,23 @@ static inline __attribute__((always_inline)) void node_send(struct worker *worke
                                                             pkt_t id, ps_t now)
 {
     struct port *out = &node->port[port];
-    uint32_t frame = worker->pool.hot[id].frame_bytes;
-    uint32_t line = (frame < worker->min_bytes ? worker->min_bytes : frame) + worker->line_bytes;
+    uint32_t line = port_line_bytes(worker->pool.hot[id].frame_bytes, worker->min_bytes, worker->line_bytes);
 
-    out->sent_bytes += line;
-    out->sent_frames++;
-    if (__builtin_expect(out->flags & (PORT_CUT | PORT_CORRUPT | PORT_DIVIDED | PORT_TAP), 0)) {
+    if (__builtin_expect(out->flags & PORT_SLOWLY, 0)) {
         node_send_slowly(worker, node, port, id, line, now);
         return;
     }
-    ps_t free_at = now + (uint64_t)line * out->ps_per_byte, arrival = free_at + out->behind;
-    out->free_at = free_at;
-    fifo_push(&out->wire->data, &worker->store, arrival, id);
+    ps_t arrival = port_send(out, line, now);
+    fifo_push(&out->link->data, &worker->store, arrival, id);
     node_tell(worker, out, arrival);
 }
 
-/* A PFC frame: after the frame that is being sent, before anything queued. */
-void node_send_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable, uint16_t quanta,
-                     ps_t now);
+/* A control word: after the frame that is being sent, before anything queued. */
+void node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
+
+/* Sends the words, asks the ports and keeps the deadline that the machine's last call answered; `other`: an earlier
+ * deadline that is not the machine's. */
+void node_settle(struct worker *worker, struct node *node, ps_t other, ps_t now);
 
 void worker_grow_list(struct worker *worker, uint32_t least);
 
@@ -177,8 +175,8 @@ static inline __attribute__((always_inline)) uint32_t fifo_gather(struct worker 
 static inline __attribute__((always_inline)) void node_bring_near(const struct node *node, uint32_t port)
 {
     if (port + 2 < node->ports) __builtin_prefetch(__atomic_load_n(&node->in[port + 2].data.read, __ATOMIC_RELAXED), 0);
-    if (port + 4 < node->ports) __builtin_prefetch(node->port[port + 4].wire, 1);
-    const struct wire *out = node->port[port].wire;
+    if (port + 4 < node->ports) __builtin_prefetch(node->port[port + 4].link, 1);
+    const struct link *out = node->port[port].link;
     if (out) __builtin_prefetch(out->data.write, 1);
 }
 
@@ -191,20 +189,20 @@ static inline uint32_t node_gather(struct worker *worker, struct node *node, ps_
     ps_t next = PS_NEVER;
 
     for (uint32_t p = 0; p < node->ports; p++) {
-        struct wire *wire = &node->in[p];
-        const struct wire_entry *written = fifo_written(&wire->data);
+        struct link *link = &node->in[p];
+        const struct wire_entry *written = fifo_written(&link->data);
         node_bring_near(node, p);
         uint32_t before = count;
-        if (written && written != wire->data.read) {
-            count = fifo_gather(worker, &wire->data, written, (uint64_t)EVENT_ARRIVAL << EVENT_PORT_BITS | p, count,
+        if (written && written != link->data.read) {
+            count = fifo_gather(worker, &link->data, written, (uint64_t)EVENT_ARRIVAL << EVENT_PORT_BITS | p, count,
                                 end, &next);
             runs += count != before;
         }
-        written = fifo_written(&wire->pause);
-        if (__builtin_expect(written && written != wire->pause.read, 0)) {
+        written = fifo_written(&link->control);
+        if (__builtin_expect(written && written != link->control.read, 0)) {
             before = count;
-            count = fifo_gather(worker, &wire->pause, written, (uint64_t)EVENT_PAUSE << EVENT_PORT_BITS | p, count, end,
-                                &next);
+            count = fifo_gather(worker, &link->control, written, (uint64_t)EVENT_CONTROL << EVENT_PORT_BITS | p, count,
+                                end, &next);
             runs += count != before;
         }
     }
@@ -213,57 +211,73 @@ static inline uint32_t node_gather(struct worker *worker, struct node *node, ps_
     return count;
 }
 
+/* After a call of the machine: most answer nothing beside their value. */
+static inline __attribute__((always_inline)) void node_answered(struct worker *worker, struct node *node, ps_t now,
+                                                                const struct visit_calls *calls)
+{
+    if (__builtin_expect(worker->io->answers, 0)) calls->settle(worker, node, now);
+}
+
 static inline __attribute__((always_inline)) void
-node_port_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now, const struct node_calls *calls)
+node_port_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now, const struct visit_calls *calls)
 {
     struct port *out = &node->port[port];
 
-    if (__builtin_expect(out->free_at > now, 0)) { /* a pause frame went first */
+    if (__builtin_expect(out->free_at > now, 0)) { /* a control frame went first */
         tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
         return;
     }
-    pkt_t id = calls->tx(worker, node, port, now);
+    pkt_t id = calls->node.tx(node->machine, port, now, worker->io);
     uint64_t key = EVENT_NEVER;
     if (id != PKT_NONE) {
         node_send(worker, node, port, id, now);
-        if (out->queued) key = event_key_near(out->free_at, EVENT_FREE, port);
+        if (calls->node.more(node->machine, port)) key = event_key_near(out->free_at, EVENT_FREE, port);
     }
     tree_set(node, port, key);
+    node_answered(worker, node, now, calls);
+}
+
+/* A packet, to the machine; answers as node_ops.rx. */
+static inline __attribute__((always_inline)) uint32_t node_receive(struct worker *worker, struct node *node,
+                                                                   const struct event *event, ps_t now, uint64_t next,
+                                                                   const struct visit_calls *calls)
+{
+    uint32_t port = event_port(event->key);
+    struct node_turn turn = {.port = node->port, .next = next};
+
+    if (calls->multiplies && worker->pool.free_count < node->ports)
+        reserve_packets(&worker->engine->reserve, &worker->pool, worker->engine->burst + node->ports);
+    worker->digest += delivery_mix(node->link_in[port], now, &worker->pool.hot[event->what]);
+    return calls->node.rx(node->machine, port, event->what, &turn, now, worker->io);
 }
 
 /* What is no packet, or comes to a node with a port that is down. */
 static __attribute__((noinline)) uint32_t node_odd_arrival(struct worker *worker, struct node *node,
                                                            const struct event *event, uint64_t next,
-                                                           const struct node_calls *calls)
+                                                           const struct visit_calls *calls)
 {
     ps_t now = event->key >> EVENT_BITS;
-    uint32_t port = (uint32_t)event->key & (ENGINE_PORTS_MAX - 1);
-    bool packet = (event->key >> EVENT_PORT_BITS & 3) == EVENT_ARRIVAL;
+    uint32_t port = event_port(event->key);
+    bool packet = event_kind(event->key) == EVENT_ARRIVAL;
 
     if (node->port[port].flags & PORT_DOWN) {
         worker->hops--;
         node_lose(worker, node, port, event->what, packet);
-        return PORT_NONE;
+        return NODE_NO_PORT;
     }
-    if (packet) {
-        worker->digest += delivery_mix(node->link_in[port], now, &worker->pool.hot[event->what]);
-        return calls->rx(worker, node, port, event->what, now, next);
-    }
+    if (packet) return node_receive(worker, node, event, now, next, calls);
     worker->digest += pause_mix(node->link_in[port], now, event->what);
-    calls->pause(worker, node, port, (uint8_t)event->what, (uint16_t)(event->what >> 8), now);
-    return PORT_NONE;
+    calls->node.control(node->machine, port, event->what, now, worker->io);
+    return NODE_NO_PORT;
 }
 
 static inline __attribute__((always_inline)) uint32_t node_arrival(struct worker *worker, struct node *node,
                                                                    const struct event *event, ps_t now, uint64_t next,
-                                                                   const struct node_calls *calls)
+                                                                   const struct visit_calls *calls)
 {
-    uint32_t port = (uint32_t)event->key & (ENGINE_PORTS_MAX - 1);
-
     if (__builtin_expect(!(event->key & (uint64_t)EVENT_ARRIVAL << EVENT_PORT_BITS) || node->lost_arrivals, 0))
         return node_odd_arrival(worker, node, event, next, calls);
-    worker->digest += delivery_mix(node->link_in[port], now, &worker->pool.hot[event->what]);
-    return calls->rx(worker, node, port, event->what, now, next);
+    return node_receive(worker, node, event, now, next, calls);
 }
 
 static inline uint64_t node_own(const struct node *node)
@@ -278,7 +292,7 @@ static inline uint64_t node_own(const struct node *node)
  */
 static inline __attribute__((always_inline)) void node_given(struct worker *worker, struct node *node, uint32_t port,
                                                              ps_t now, uint64_t next_arrival,
-                                                             const struct node_calls *calls)
+                                                             const struct visit_calls *calls)
 {
     struct port *out = &node->port[port];
     uint64_t key = event_key_near(now, EVENT_FREE, port);
@@ -287,22 +301,51 @@ static inline __attribute__((always_inline)) void node_given(struct worker *work
         node_kick(node, port, now);
         return;
     }
-    pkt_t id = calls->tx(worker, node, port, now);
-    if (id == PKT_NONE) return;
-    node_send(worker, node, port, id, now);
-    if (out->queued) tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
+    pkt_t id = calls->node.tx(node->machine, port, now, worker->io);
+    if (id != PKT_NONE) {
+        node_send(worker, node, port, id, now);
+        if (calls->node.more(node->machine, port)) tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
+    }
+    node_answered(worker, node, now, calls);
+}
+
+/* What was flooded: every port that has a link. */
+static __attribute__((noinline)) void node_kick_all(struct node *node, ps_t now)
+{
+    for (uint32_t p = 0; p < node->ports; p++)
+        if (node->port[p].link != NULL && !(node->port[p].flags & PORT_DOWN)) node_kick(node, p, now);
+}
+
+/* An arrival, and what follows from it at once. */
+static inline __attribute__((always_inline)) void node_take(struct worker *worker, struct node *node,
+                                                            const struct event *event, uint64_t own,
+                                                            const struct visit_calls *calls)
+{
+    ps_t now = event->key >> EVENT_BITS;
+    uint64_t after = (event + 1)->key;
+    uint32_t to = node_arrival(worker, node, event, now, after < own ? after : own, calls);
+
+    if (to & NODE_AT_ONCE) {
+        node_send(worker, node, to & ~NODE_AT_ONCE, event->what, now);
+        return;
+    }
+    node_answered(worker, node, now, calls);
+    if (calls->multiplies && to == NODE_ALL_PORTS)
+        node_kick_all(node, now);
+    else if (to != NODE_NO_PORT)
+        node_given(worker, node, to, now, after, calls);
 }
 
 static inline __attribute__((always_inline)) void node_visit(struct worker *worker, struct node *node, ps_t end,
-                                                             const struct node_calls *calls)
+                                                             const struct visit_calls *calls)
 {
-    uint64_t end_key = event_key(end, EVENT_PAUSE, 0);
+    uint64_t end_key = event_key(end, EVENT_CONTROL, 0);
     ps_t next;
     uint32_t runs, count = node_gather(worker, node, end, &next, &runs);
     struct event *event = worker->list;
 
     if (runs > 1)
-        event = events_sort(event, worker->list_other, count, event_key(worker->from, EVENT_PAUSE, 0), end_key);
+        event = events_sort(event, worker->list_other, count, event_key(worker->from, EVENT_CONTROL, 0), end_key);
     const struct event *last = event + count;
     event[count].key = EVENT_NEVER;
     worker->hops += count;
@@ -310,17 +353,17 @@ static inline __attribute__((always_inline)) void node_visit(struct worker *work
     for (;;) {
         uint64_t arrival = event->key, own = node_own(node);
         if (arrival < own) {
-            ps_t now = arrival >> EVENT_BITS;
-            uint64_t after = (event + 1)->key;
-            uint32_t port = node_arrival(worker, node, event, now, after < own ? after : own, calls);
+            node_take(worker, node, event, own, calls);
             event++;
-            if (port != PORT_NONE) node_given(worker, node, port, now, event->key, calls);
         } else if (own >= end_key) {
             break;
         } else if (own == node->tick) {
-            calls->tick(worker, node, own >> EVENT_BITS);
+            ps_t now = own >> EVENT_BITS;
+            if (calls->before_tick) calls->before_tick(worker, node, now);
+            calls->node.tick(node->machine, now, worker->io);
+            calls->settle(worker, node, now);
         } else {
-            node_port_turn(worker, node, (uint32_t)own & (ENGINE_PORTS_MAX - 1), own >> EVENT_BITS, calls);
+            node_port_turn(worker, node, event_port(own), own >> EVENT_BITS, calls);
         }
     }
     CHECK(event == last);

@@ -123,19 +123,19 @@ static uint32_t largest_burst(const struct sim *sim)
     return (uint32_t)(2 * most + 64);
 }
 
-struct wire_model sim_wire_model(const struct fabric *fabric)
+struct line_model sim_wire_model(const struct fabric *fabric)
 {
-    static const struct wire_model ethernet = WIRE_MODEL_ETHERNET;
+    static const struct line_model ethernet = LINE_MODEL_ETHERNET;
 
-    return fabric->behaviour == FABRIC_HPCC_NS3 ? (struct wire_model){.pause_bytes = 43, .whole_ns = true} : ethernet;
+    return fabric->behaviour == FABRIC_HPCC_NS3 ? (struct line_model){.pause_bytes = 43, .whole_ns = true} : ethernet;
 }
 
 static int check_ports(const struct fabric *fabric, struct fabric_errors *errors)
 {
     for (uint32_t i = 0; i < fabric->nodes; i++) {
-        if (fabric->node[i].ports <= ENGINE_PORTS_MAX) continue;
+        if (fabric->node[i].ports <= NODE_PORTS_MAX) continue;
         fabric_errors_add(errors, (struct fabric_at){0}, "'%s' has %u ports; the most that can be simulated is %u",
-                          fabric->node[i].name, fabric->node[i].ports, ENGINE_PORTS_MAX);
+                          fabric->node[i].name, fabric->node[i].ports, NODE_PORTS_MAX);
         return -EINVAL;
     }
     return 0;
@@ -178,8 +178,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
                                        .telemetry = sim->plant.needs.telemetry,
-                                       .model = sim_wire_model(fabric),
-                                       .scratch_bytes = sizeof(struct sim_scratch)};
+                                       .model = sim_wire_model(fabric)};
         error = engine_create(&config, &sim->engine);
         if (error == -EINVAL) /* ports and rates were checked */
             fabric_errors_add(errors, (struct fabric_at){0},

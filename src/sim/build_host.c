@@ -112,21 +112,25 @@ int sim_make_host(struct sim *sim, uint32_t index)
     uint32_t first = fabric->first_endpoint[index], count = fabric->first_endpoint[index + 1] - first;
     struct sim_host *host = &sim->host[index];
 
-    *host = (struct sim_host){.sim = sim,
-                              .adapter = &sim->adapter[first],
-                              .adapters = count,
-                              .host = index,
-                              .work_at = PS_NEVER,
-                              .failure = {.at = PS_NEVER},
-                              .faults = host->faults};
+    *host = (struct sim_host){.sim = sim, .faults = host->faults};
     for (uint32_t i = 0; i < count; i++) {
         struct nic_config config = sim_adapter_config(sim, first + i);
-        struct sim_adapter *adapter = &host->adapter[i];
+        struct node_adapter *adapter = &sim->adapter[first + i];
         adapter->nic = nic_init(sim_take(sim, nic_memory_bytes(&config)), &config);
         adapter->deadline = PS_NEVER;
         nic_cq_init(&adapter->cq, sim_take(sim, CQ_SIZE * sizeof(struct nic_cqe)), CQ_SIZE);
     }
-    return software_build(sim, host);
+    host->node = (struct node_host){.adapter = &sim->adapter[first],
+                                    .adapters = count,
+                                    .number = index,
+                                    .app_state = host,
+                                    .connection = sim->connection,
+                                    .app_at = PS_NEVER,
+                                    .deadline = PS_NEVER,
+                                    .failure = {.at = PS_NEVER}};
+    int error = software_build(sim, host);
+    host->node.app = host->software ? &sim_app_delayed : &sim_app_straight;
+    return error;
 }
 
 static uint16_t source_port(const struct sim *sim, const struct workload_connection *connection)
@@ -143,10 +147,10 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     const struct fabric *fabric = sim->fabric;
     const struct workload_connection *from = workload_connection(sim->workload, index);
     uint32_t self = receives ? from->dst : from->src, other = receives ? from->src : from->dst;
-    struct sim_connection *connection = &sim->connection[index];
+    struct node_connection *connection = &sim->connection[index];
     const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[self].nic];
     const struct fabric_class *job_class = &fabric->classes[from->job_class];
-    struct sim_adapter *adapter = &sim->adapter[self];
+    struct node_adapter *adapter = &sim->adapter[self];
     struct nic_qp_config config = plant_qp_config(nic, &sim->plant.cc[fabric->endpoint[self].nic]);
     struct nic_io io = {0};
 
@@ -181,6 +185,7 @@ int sim_make_pairs(struct sim *sim, struct fabric_errors *errors)
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
         const struct workload_connection *from = workload_connection(sim->workload, i);
         sim->connection[i].adapter = sim->fabric->endpoint[from->src].index;
+        sim->connection[i].notifies = from->notifies;
         int error = make_pair(sim, i, false);
         if (!error) error = make_pair(sim, i, true);
         if (error) {

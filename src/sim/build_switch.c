@@ -15,7 +15,6 @@ int sim_plan_switches(struct sim *sim, size_t *ret_bytes)
     if (sim->sw == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < sim->fabric->switches; i++) {
         sim->sw[i].plant = &sim->plant.sw[i];
-        sim->sw[i].deadline = PS_NEVER;
         bytes += sw_memory_bytes(&sim->plant.sw[i].config);
     }
     *ret_bytes = bytes;
@@ -26,12 +25,13 @@ void sim_make_switch(struct sim *sim, uint32_t index)
 {
     struct sim_switch *sw = &sim->sw[index];
     struct plant_switch *plant = sw->plant;
-    struct wire_model model = sim_wire_model(sim->fabric);
+    struct line_model model = sim_wire_model(sim->fabric);
 
     plant->config.line = (struct sw_line){.least_bytes = model.min_bytes,
                                           .added_bytes = (uint16_t)(model.before + model.after + model.gap),
                                           .pause_bytes = model.pause_bytes};
     sw->sw = sw_init(sim_take(sim, sw_memory_bytes(&plant->config)), &plant->config, &plant->routes);
+    node_switch_init(&sw->node, sw->sw, &plant->config);
     if (plant->local_port == NULL) return;
     /* What is flooded goes to every port that is up: those without a cable are not. */
     const struct fabric_node *node = &sim->fabric->node[sim->fabric->hosts + index];

@@ -123,17 +123,10 @@ static void set_corrupt(struct node *node, uint16_t port)
 
 static void port_state(struct sim *sim, struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now)
 {
-    if (node->id >= sim->fabric->hosts) {
-        sim_switch_port_state(worker, node, port, up, now);
-    } else {
-        struct sim_adapter *adapter = &sim->host[node->id].adapter[port];
-        struct nic_io *io = &((struct sim_scratch *)worker->scratch)->nic_io;
-        node_port_down(node, port, !up);
-        nic_link_changed(adapter->nic, up, now, io);
-        io->kick = false; /* asked below, when there is a link */
-        adapter->deadline = io->deadline;
-        node->port[port].queued = 1;
-    }
+    if (node->id >= sim->fabric->hosts)
+        sim_switch_link(worker, node, port, up, now);
+    else
+        sim_host_link(worker, node, port, up, now);
     if (up) node_kick(node, port, now);
 }
 
@@ -185,15 +178,10 @@ static void set_rate(struct sim *sim, struct worker *worker, struct node *node, 
 static void set_receive(struct sim *sim, struct worker *worker, struct node *node, const struct fabric_fault *fault,
                         uint16_t port, ps_t now)
 {
-    struct sim_adapter *adapter = &sim->host[node->id].adapter[port];
-    struct nic_io *io = &((struct sim_scratch *)worker->scratch)->nic_io;
     uint32_t endpoint = sim->fabric->first_endpoint[node->id] + port;
     uint64_t usual = sim->fabric->nic[sim->fabric->endpoint[endpoint].nic].rx_rate_bps;
 
-    nic_receive_rate(adapter->nic, fault ? fault->rate_bps : usual, now, io);
-    if (io->pauses) node_send_pause(worker, node, port, io->pause_enable, io->pause_quanta, now);
-    io->pauses = 0;
-    adapter->deadline = io->deadline;
+    sim_host_receive_rate(worker, node, port, fault ? fault->rate_bps : usual, now);
 }
 
 /* The edge has forgotten, or learnt again, the port of the endpoint at the other end. */
@@ -287,7 +275,7 @@ static void storm_run(struct fault_list *list, struct worker *worker, struct nod
 {
     const struct fabric *fabric = list->fault[0].sim->fabric;
     uint32_t first_port = fabric->node[node->id].first_port;
-    uint8_t enable[ENGINE_PORTS_MAX] = {0};
+    uint8_t enable[NODE_PORTS_MAX] = {0};
     uint64_t fastest = 0;
 
     for (uint32_t i = 0; i < list->next; i++) {
@@ -298,7 +286,7 @@ static void storm_run(struct fault_list *list, struct worker *worker, struct nod
     }
     for (uint16_t p = 0; p < node->ports; p++) {
         if (enable[p] == 0) continue;
-        node_send_pause(worker, node, p, enable[p], STORM_QUANTA, now);
+        node_send_control(worker, node, p, control_pause(enable[p], STORM_QUANTA), now);
         uint64_t rate = fabric->port[first_port + p].rate_bps;
         if (rate > fastest) fastest = rate;
     }

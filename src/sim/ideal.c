@@ -34,7 +34,7 @@ static ps_t span(uint64_t rate_bps, uint64_t bytes)
 }
 
 /* `count` frames of that length, one after the other. */
-static ps_t spans(const struct wire_model *model, uint64_t rate_bps, uint64_t bytes, uint64_t count)
+static ps_t spans(const struct line_model *model, uint64_t rate_bps, uint64_t bytes, uint64_t count)
 {
     ps_t one = span(rate_bps, bytes);
 
@@ -89,14 +89,14 @@ struct train {                    /* packets back to back, each with all that is
 };
 
 /* From a frame's first bit on the line until the next node has it, without what is behind the line. */
-static ps_t handed(const struct wire_model *model, const struct hop *hop, uint64_t on_line)
+static ps_t handed(const struct line_model *model, const struct hop *hop, uint64_t on_line)
 {
-    uint64_t bytes = on_line - model->gap, header = WIRE_CUT_BYTES + model->before;
+    uint64_t bytes = on_line - model->gap, header = PORT_CUT_BYTES + model->before;
 
     return spans(model, hop->rate_bps, hop->cut && bytes > header ? header : bytes, 1);
 }
 
-static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *train, const struct wire_model *model)
+static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *train, const struct line_model *model)
 {
     ps_t first = 0, end = 0;
 
@@ -112,7 +112,7 @@ static ps_t send_all(const struct hop *hop, uint32_t hops, const struct train *t
     return end;
 }
 
-static uint64_t on_line(const struct wire_model *model, uint64_t frame)
+static uint64_t on_line(const struct line_model *model, uint64_t frame)
 {
     if (frame < model->min_bytes) frame = model->min_bytes;
     return frame + model->before + model->after + model->gap;
@@ -121,7 +121,7 @@ static uint64_t on_line(const struct wire_model *model, uint64_t frame)
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
 {
     const struct fabric *fabric = sim->fabric;
-    const struct wire_model *model = engine_model(sim->engine);
+    const struct line_model *model = engine_model(sim->engine);
     const struct nic_config from = sim_adapter_config(sim, src), to = sim_adapter_config(sim, dst);
     uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes, header = from.header_bytes;
     uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;

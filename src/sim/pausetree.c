@@ -83,7 +83,7 @@ static void end_one(struct pause_log *log, struct pause_open *open, ps_t now)
     open->edge = 0;
 }
 
-static void begin_one(struct pause_log *log, const struct sw_pause_out *pause, uint8_t prio, ps_t now)
+static void begin_one(struct pause_log *log, const struct node_control *pause, uint8_t prio, ps_t now)
 {
     struct pause_open *open = &log->open[pause->port * SW_PRIOS + prio];
 
@@ -98,16 +98,18 @@ static void begin_one(struct pause_log *log, const struct sw_pause_out *pause, u
     log->edge[open->edge - 1].count++;
 }
 
-void pauses_note(struct sim_switch *sw, const struct sw_pause_out *pause, ps_t now)
+void pauses_note(struct sim_switch *sw, const struct node_control *control, ps_t now)
 {
-    if (pause->quanta && pause->cause == SW_NO_CAUSE) return; /* again, before it expires */
+    bool stops = control_quanta(control->word) != 0;
+
+    if (stops && control->cause == SW_NO_CAUSE) return; /* again, before it expires */
     struct pause_log *log = log_of(sw);
-    for (uint32_t mask = pause->enable; mask; mask &= mask - 1) {
+    for (uint32_t mask = control_enable(control->word); mask; mask &= mask - 1) {
         uint8_t prio = (uint8_t)__builtin_ctz(mask);
-        if (pause->quanta)
-            begin_one(log, pause, prio, now);
+        if (stops)
+            begin_one(log, control, prio, now);
         else
-            end_one(log, &log->open[pause->port * SW_PRIOS + prio], now);
+            end_one(log, &log->open[control->port * SW_PRIOS + prio], now);
     }
 }
 

@@ -287,10 +287,20 @@ static bool endpoint_down(const struct sim *sim, uint32_t endpoint)
 /* Of the first of all hosts; of equals the first host's. */
 static void read_failure(const struct sim *sim, struct sim_result *ret)
 {
-    ret->failure.at = PS_NEVER;
+    static const struct node_failure none = {.at = PS_NEVER};
+    const struct node_failure *first = &none;
+
     for (uint32_t i = 0; i < sim->fabric->hosts; i++)
-        if (sim->host[i].failure.at < ret->failure.at) ret->failure = sim->host[i].failure;
-    if (ret->failure.at == PS_NEVER) return;
+        if (sim->host[i].node.failure.at < first->at) first = &sim->host[i].node.failure;
+    ret->failure.at = first->at;
+    if (first->at == PS_NEVER) return;
+    const struct workload_connection *connection = workload_connection(sim->workload, first->connection);
+    ret->failure = (struct sim_failure){.at = first->at,
+                                        .src = connection->src,
+                                        .dst = connection->dst,
+                                        .qpn = sim->connection[first->connection].qpn,
+                                        .retries = first->retries,
+                                        .acked_bytes = first->acked_bytes};
     ret->failure.reachable = sim_reaches(sim, ret->failure.src, ret->failure.dst);
     ret->failure.src_down = endpoint_down(sim, ret->failure.src);
     ret->failure.dst_down = endpoint_down(sim, ret->failure.dst);
@@ -340,7 +350,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
         read_stall(sim, &result);
     }
     for (uint32_t i = 0; i < sim->fabric->hosts; i++)
-        result.work_failed += sim->host[i].failed;
+        result.work_failed += sim->host[i].node.failed;
     read_failure(sim, &result);
     int error = read_jobs(sim, &result);
     if (!error) error = read_trainings(sim, &result);
@@ -397,25 +407,17 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
     const struct node *node = engine_node(sim->engine, from->node);
+    struct node_view view;
 
-    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, engine_now(sim->engine))};
-    if (sim->fabric->node[from->node].kind == FABRIC_SWITCH) {
-        struct sw *sw = sim->sw[from->node - sim->fabric->hosts].sw;
-        sw_settle(sw, engine_now(sim->engine));
-        const struct sw_port_counters *counters = sw_port_counters(sw, from->index);
-        for (uint8_t q = 0; q < SW_PRIOS; q++) {
-            ret->queue_bytes += sw_queue_bytes(sw, from->index, q);
-            ret->paused_ps += counters->prio[q].rx_pause_ps;
-        }
-        ret->paused = sw_paused(sw, from->index);
-    } else {
-        struct nic *nic = sim->adapter[sim->fabric->first_endpoint[from->node] + from->index].nic;
-        nic_settle(nic, engine_now(sim->engine));
-        const struct nic_counters *counters = nic_counters(nic);
-        for (int p = 0; p < NIC_PRIOS; p++)
-            ret->paused_ps += counters->prio[p].rx_pause_ps;
-        ret->paused = nic_paused(nic);
-    }
+    if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
+        node_switch_observe(&sim->sw[from->node - sim->fabric->hosts].node, from->index, engine_now(sim->engine),
+                            &view);
+    else
+        node_host_observe(&sim->host[from->node].node, from->index, engine_now(sim->engine), &view);
+    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, engine_now(sim->engine)),
+                               .queue_bytes = view.queue_bytes,
+                               .paused_ps = view.paused_ps,
+                               .paused = view.paused};
 }
 
 uint32_t sim_connections(const struct sim *sim)

@@ -69,16 +69,12 @@ static void wake_all(struct sim *sim)
 
     for (uint32_t i = 0; i < fabric->nodes; i++) {
         struct node *node = engine_node(sim->engine, i);
-        if (i < fabric->hosts) {
-            sim->host[i].work_at = workload_next(sim->workload, i);
-            sim_host_schedule(&sim->host[i], node, 0);
-        } else {
-            sim_switch_schedule(&sim->sw[i - fabric->hosts], node, 0);
-        }
+        if (i < fabric->hosts)
+            sim_host_wake(&sim->host[i], node, 0);
+        else
+            sim_switch_wake(&sim->sw[i - fabric->hosts], node, 0);
         if (node->tick != EVENT_NEVER) engine_wake(sim->engine, i, event_time(node->tick));
     }
-    for (uint32_t i = 0; i < engine_workers(sim->engine); i++)
-        memset(engine_worker(sim->engine, i)->scratch, 0, sizeof(struct sim_scratch));
 }
 
 /* A port that pauses without end keeps time going without end: where the file names no end, here is one. */
@@ -166,11 +162,10 @@ static bool coordinate(void *context, ps_t now)
     while ((count = workload_coordinate(sim->workload, now, sim->wake, sim->fabric->hosts)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
             struct sim_host *host = &sim->host[sim->wake[i]];
-            struct node *node = engine_node(sim->engine, host->host);
-            host->work_at = workload_next(sim->workload, host->host);
-            if (host->work_at == PS_NEVER) continue;
-            sim_host_schedule(host, node, now);
-            engine_wake(sim->engine, host->host, host->work_at < now ? now : host->work_at);
+            ps_t at = workload_next(sim->workload, host->node.number);
+            if (at == PS_NEVER) continue;
+            sim_host_wake(host, engine_node(sim->engine, host->node.number), now);
+            engine_wake(sim->engine, host->node.number, at < now ? now : at);
         }
     }
     if (sim->captures) sim_captures_write(sim, now);

@@ -7,6 +7,8 @@
 
 #include "engine/engine.h"
 #include "nic/nic.h"
+#include "node/host.h"
+#include "node/switch.h"
 #include "plant/plant.h"
 #include "sim/sim.h"
 #include "switch/switch.h"
@@ -32,18 +34,12 @@ struct fault_list { /* a node's, in order of time */
 };
 
 struct sim_switch {
-    struct sw *sw;
-    ps_t deadline; /* as the switch named it */
+    struct node_switch node; /* first: what the engine calls */
+    struct sw *sw;           /* the node's */
     struct fault_list faults;
     struct plant_switch *plant; /* its configuration, and its routes of now */
     uint32_t epoch;             /* of its routes */
     struct pause_log *log;      /* pausetree.c; NULL: it has paused nobody */
-};
-
-struct sim_adapter {
-    struct nic *nic;
-    ps_t deadline;
-    struct nic_cq cq;
 };
 
 /* software.c: what waits for a host's software. */
@@ -62,16 +58,12 @@ struct software { /* of an adapter */
 };
 
 struct sim_host {
+    struct node_host node; /* first: what the engine calls */
     struct sim *sim;
-    struct sim_adapter *adapter;
-    uint32_t adapters;
-    uint32_t host;
-    ps_t work_at; /* when the workload wants to be asked */
-    uint64_t failed;
-    struct sim_failure failure; /* the first */
     struct fault_list faults;
     struct software *software; /* [adapters]; NULL: software takes no time */
 };
+extern const struct app_ops sim_app_straight, sim_app_delayed; /* app.c; with software that takes time */
 
 static inline ps_t software_queue_next(const struct software_queue *queue)
 {
@@ -84,18 +76,6 @@ bool software_pop(struct software_queue *queue, ps_t now, struct software_item *
 ps_t software_next(const struct sim_host *host);
 uint64_t software_most_bytes(const struct sim *sim); /* what all queues may grow to */
 uint64_t software_bytes(const struct sim *sim);      /* and have */
-
-struct sim_connection { /* the sending end's queue pair */
-    struct nic_qp *qp, *peer_qp;
-    uint32_t qpn, peer_qpn;
-    uint16_t adapter; /* of the sending end, within its host */
-};
-
-struct sim_scratch { /* a worker's */
-    struct sw_io sw_io;
-    struct nic_io nic_io;
-    struct app_out out;
-};
 
 struct sim_memory { /* machines' memory: one range */
     uint8_t *at;
@@ -121,8 +101,8 @@ struct sim {
     struct workload *workload;
     struct sim_switch *sw;
     struct sim_host *host;
-    struct sim_adapter *adapter;
-    struct sim_connection *connection;
+    struct node_adapter *adapter;
+    struct node_connection *connection;
     struct sim_fault *fault;
     uint32_t faults, fault_room;
     struct fabric_routing **routing; /* of sets of links that are avoided at some time */
@@ -142,14 +122,18 @@ struct sim {
     uint32_t captures;
 };
 
-/* switch_node.c, host_node.c: the visit functions; of a switch by its sw_form() */
+/* visit_switch.c, visit_host.c: the visit functions; of a switch by its sw_form() */
 void sim_visit_switch_simple(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
-/* The host's next time, from its adapters, the workload and its faults. */
-void sim_host_schedule(struct sim_host *host, struct node *node, ps_t now);
-void sim_switch_schedule(struct sim_switch *sw, struct node *node, ps_t now);
+/* Between visits: the node's next deadline; of a host the application has something new to wait for. */
+void sim_switch_wake(struct sim_switch *sw, struct node *node, ps_t now);
+void sim_host_wake(struct sim_host *host, struct node *node, ps_t now);
+/* For faults, in the node's own visit: a link fails or comes back, an adapter's receive side slows down. */
+void sim_switch_link(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now);
+void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now);
+void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t port, uint64_t bps, ps_t now);
 
 /* faults.c */
 int sim_faults_build(struct sim *sim);
@@ -162,7 +146,7 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw);
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst);
 
 /* pausetree.c: who paused whom, and because of whom; called where a switch sends a pause, or loses a link */
-void pauses_note(struct sim_switch *sw, const struct sw_pause_out *pause, ps_t now);
+void pauses_note(struct sim_switch *sw, const struct node_control *control, ps_t now);
 void pauses_forget(struct sim_switch *sw, uint16_t port, ps_t now);
 int sim_pauses_read(struct sim *sim, struct sim_result *ret); /* -ENOMEM */
 void pauses_free(struct sim_switch *sw);
@@ -182,7 +166,6 @@ static inline ps_t faults_next(const struct fault_list *list)
 }
 /* Applies what is due. */
 void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now);
-void sim_switch_port_state(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now);
 
 /* sim.c */
 void *sim_take(struct sim *sim, size_t bytes); /* of the machines' memory, zeroed */
@@ -203,7 +186,7 @@ int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 void sim_captures_write(struct sim *sim, ps_t now);
 
 /* build_engine.c */
-struct wire_model sim_wire_model(const struct fabric *fabric);
+struct line_model sim_wire_model(const struct fabric *fabric);
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
 /* Whether what arrives by this port may be sent on while it still arrives. */
 bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);

@@ -23,15 +23,17 @@ int software_build(struct sim *sim, struct sim_host *host)
     const struct fabric *fabric = sim->fabric;
     bool any = false;
 
-    for (uint32_t i = 0; i < host->adapters; i++) {
-        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[fabric->first_endpoint[host->host] + i].nic];
+    for (uint32_t i = 0; i < host->node.adapters; i++) {
+        const struct fabric_nic *nic =
+            &fabric->nic[fabric->endpoint[fabric->first_endpoint[host->node.number] + i].nic];
         any = any || nic->software.post_ps || nic->software.poll_ps;
     }
     if (!any) return 0;
-    host->software = calloc(host->adapters, sizeof(*host->software));
+    host->software = calloc(host->node.adapters, sizeof(*host->software));
     if (host->software == NULL) return -ENOMEM;
-    for (uint32_t i = 0; i < host->adapters; i++) {
-        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[fabric->first_endpoint[host->host] + i].nic];
+    for (uint32_t i = 0; i < host->node.adapters; i++) {
+        const struct fabric_nic *nic =
+            &fabric->nic[fabric->endpoint[fabric->first_endpoint[host->node.number] + i].nic];
         host->software[i].post.delay_ps = nic->software.post_ps;
         host->software[i].poll.delay_ps = nic->software.poll_ps;
     }
@@ -40,7 +42,7 @@ int software_build(struct sim *sim, struct sim_host *host)
 
 void software_release(struct sim_host *host)
 {
-    for (uint32_t i = 0; host->software && i < host->adapters; i++) {
+    for (uint32_t i = 0; host->software && i < host->node.adapters; i++) {
         free(host->software[i].post.item);
         free(host->software[i].poll.item);
     }
@@ -77,7 +79,7 @@ ps_t software_next(const struct sim_host *host)
 {
     ps_t next = PS_NEVER;
 
-    for (uint32_t i = 0; i < host->adapters; i++) {
+    for (uint32_t i = 0; i < host->node.adapters; i++) {
         ps_t post = software_queue_next(&host->software[i].post), poll = software_queue_next(&host->software[i].poll);
         if (post < next) next = post;
         if (poll < next) next = poll;
@@ -113,7 +115,7 @@ uint64_t software_bytes(const struct sim *sim)
     uint64_t items = 0;
 
     for (uint32_t h = 0; h < sim->fabric->hosts; h++)
-        for (uint32_t i = 0; sim->host[h].software && i < sim->host[h].adapters; i++)
+        for (uint32_t i = 0; sim->host[h].software && i < sim->host[h].node.adapters; i++)
             items += sim->host[h].software[i].post.room + sim->host[h].software[i].poll.room;
     return items * sizeof(struct software_item);
 }

@@ -158,7 +158,7 @@ static void test_links_without_latency_are_refused(void **state)
                                    .sync_latency = PS_US,
                                    .packets_max = 64,
                                    .burst = 8,
-                                   .model = WIRE_MODEL_ETHERNET};
+                                   .model = LINE_MODEL_ETHERNET};
     struct engine *engine = NULL;
 
     (void)state;

@@ -60,81 +60,89 @@ static uint32_t out_port(const struct toy_switch *sw, const struct pkt *pkt)
     return half + hash % half;
 }
 
-static inline uint32_t toy_sw_rx(struct worker *worker, struct node *node, uint32_t port, pkt_t id, ps_t now,
-                                 uint64_t next)
+static inline void tell(struct node_io *io, uint32_t port, uint16_t quanta)
 {
-    (void)next;
-    struct toy_switch *sw = node->machine;
-    struct pkt *pkt = &worker->pool.hot[id];
+    io->control[io->controls++] = (struct node_control){.word = control_pause(8, quanta), .port = (uint16_t)port};
+    io->answers |= NODE_CONTROLS;
+}
+
+static inline uint32_t toy_sw_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                 struct node_io *io)
+{
+    (void)turn;
+    struct toy_switch *sw = node;
+    struct pkt *pkt = &io->pool->hot[id];
     uint32_t out = out_port(sw, pkt), pause_at = sw->toy->config.pause_at;
     struct toy_queue *queue = &sw->queue[out];
 
     pkt->in_port = (uint16_t)port;
     pkt->next = PKT_NONE;
     if (queue->count++)
-        worker->pool.hot[queue->tail].next = id;
+        io->pool->hot[queue->tail].next = id;
     else
         queue->head = id;
     queue->tail = id;
-    node->port[out].queued++;
     if (pause_at && queue->count >= pause_at && !(sw->pausing >> port & 1)) {
         sw->pausing |= 1ULL << port;
         sw->pauses++;
-        node_send_pause(worker, node, port, 8, 65535, now);
-        node_deadline(node, now + 5 * PS_US, now); /* lets go again, whatever the queues are */
+        tell(io, port, 65535);
+        node_io_deadline(io, now + 5 * PS_US); /* lets go again, whatever the queues are */
     }
-    return sw->paused >> out & 1 ? PORT_NONE : out;
+    return sw->paused >> out & 1 ? NODE_NO_PORT : out;
 }
 
-static inline pkt_t toy_sw_tx(struct worker *worker, struct node *node, uint32_t port, ps_t now)
+static inline pkt_t toy_sw_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
 {
-    struct toy_switch *sw = node->machine;
+    struct toy_switch *sw = node;
     struct toy_queue *queue = &sw->queue[port];
 
     (void)now;
     if (queue->count == 0 || sw->paused >> port & 1) return PKT_NONE;
     pkt_t id = queue->head;
-    queue->head = worker->pool.hot[id].next;
+    queue->head = io->pool->hot[id].next;
     queue->count--;
-    node->port[port].queued--;
     return id;
 }
 
-static inline void toy_sw_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable,
-                                uint16_t quanta, ps_t now)
+static inline bool toy_sw_more(const void *node, uint32_t port)
 {
-    struct toy_switch *sw = node->machine;
+    return ((const struct toy_switch *)node)->queue[port].count != 0;
+}
 
-    (void)worker;
-    (void)enable;
-    if (quanta) {
+static inline void toy_sw_control(void *node, uint32_t port, uint32_t word, ps_t now, struct node_io *io)
+{
+    struct toy_switch *sw = node;
+
+    (void)now;
+    if (control_quanta(word)) {
         sw->paused |= 1ULL << port;
     } else {
         sw->paused &= ~(1ULL << port);
-        node_kick(node, port, now);
+        node_io_kick(io, port);
     }
 }
 
-static inline void toy_sw_tick(struct worker *worker, struct node *node, ps_t now)
+static inline void toy_sw_tick(void *node, ps_t now, struct node_io *io)
 {
-    struct toy_switch *sw = node->machine;
+    struct toy_switch *sw = node;
 
-    for (uint32_t p = 0; p < node->ports; p++)
-        if (sw->pausing >> p & 1) node_send_pause(worker, node, p, 8, 0, now);
+    (void)now;
+    for (uint32_t p = 0; p < sw->toy->config.k; p++)
+        if (sw->pausing >> p & 1) tell(io, p, 0);
     sw->pausing = 0;
-    node_deadline(node, PS_NEVER, now);
+    node_io_deadline(io, PS_NEVER);
 }
 
-static inline uint32_t toy_host_rx(struct worker *worker, struct node *node, uint32_t port, pkt_t id, ps_t now,
-                                   uint64_t next)
+static inline uint32_t toy_host_rx(void *node, uint32_t port, pkt_t id, const struct node_turn *turn, ps_t now,
+                                   struct node_io *io)
 {
-    (void)next;
-    struct toy_host *host = node->machine;
-    struct pkt *pkt = &worker->pool.hot[id];
+    (void)turn;
+    struct toy_host *host = node;
+    struct pkt *pkt = &io->pool->hot[id];
 
     if (pkt->opcode == ACK) {
         host->answered++;
-        pktpool_put(&worker->pool, id);
+        pktpool_put(io->pool, id);
     } else { /* the packet itself becomes its answer */
         uint32_t from = pkt->src_node;
         pkt->opcode = ACK;
@@ -145,74 +153,83 @@ static inline uint32_t toy_host_rx(struct worker *worker, struct node *node, uin
         if (host->answer_head == PKT_NONE)
             host->answer_head = id;
         else
-            worker->pool.hot[host->answer_tail].next = id;
+            io->pool->hot[host->answer_tail].next = id;
         host->answer_tail = id;
     }
     (void)now;
-    node->port[port].queued = 1;
     return port;
 }
 
-static inline pkt_t toy_host_tx(struct worker *worker, struct node *node, uint32_t port, ps_t now)
+static inline pkt_t toy_host_tx(void *node, uint32_t port, ps_t now, struct node_io *io)
 {
-    struct toy_host *host = node->machine;
+    struct toy_host *host = node;
     const struct toy_config *config = &host->toy->config;
 
     (void)now;
+    (void)port;
     if (host->answer_head != PKT_NONE) {
         pkt_t id = host->answer_head;
-        host->answer_head = worker->pool.hot[id].next;
+        host->answer_head = io->pool->hot[id].next;
         return id;
     }
     if (!host->started || host->paused || host->sent == config->packets ||
-        host->sent - host->answered >= config->window) {
-        node->port[port].queued = 0;
+        host->sent - host->answered >= config->window)
         return PKT_NONE;
-    }
-    pkt_t id = pktpool_get(&worker->pool);
+    pkt_t id = pktpool_get(io->pool);
     CHECK(id != PKT_NONE);
-    worker->pool.hot[id] = (struct pkt){.kind = PKT_ROCE,
-                                        .opcode = DATA,
-                                        .psn = host->sent++,
-                                        .src_node = host->self,
-                                        .dst_node = host->peer,
-                                        .payload_bytes = (uint16_t)config->payload,
-                                        .frame_bytes = (uint16_t)(config->payload + 58)};
+    io->pool->hot[id] = (struct pkt){.kind = PKT_ROCE,
+                                     .opcode = DATA,
+                                     .psn = host->sent++,
+                                     .src_node = host->self,
+                                     .dst_node = host->peer,
+                                     .payload_bytes = (uint16_t)config->payload,
+                                     .frame_bytes = (uint16_t)(config->payload + 58)};
     return id;
 }
 
-static inline void toy_host_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable,
-                                  uint16_t quanta, ps_t now)
+static inline bool toy_host_more(const void *node, uint32_t port)
 {
-    struct toy_host *host = node->machine;
-
-    (void)worker;
-    (void)enable;
-    host->paused = quanta != 0;
-    node->port[port].queued = 1;
-    node_kick(node, port, now);
+    (void)node;
+    (void)port;
+    return true;
 }
 
-static inline void toy_host_tick(struct worker *worker, struct node *node, ps_t now)
+static inline void toy_host_control(void *node, uint32_t port, uint32_t word, ps_t now, struct node_io *io)
 {
-    struct toy_host *host = node->machine;
+    struct toy_host *host = node;
 
-    (void)worker;
+    (void)now;
+    host->paused = control_quanta(word) != 0;
+    node_io_kick(io, port);
+}
+
+static inline void toy_host_tick(void *node, ps_t now, struct node_io *io)
+{
+    struct toy_host *host = node;
+
+    (void)now;
     host->started = true;
-    node->port[0].queued = 1;
-    node_deadline(node, PS_NEVER, now);
-    node_kick(node, 0, now);
+    node_io_deadline(io, PS_NEVER);
+    node_io_kick(io, 0);
+}
+
+static void settle(struct worker *worker, struct node *node, ps_t now)
+{
+    node_settle(worker, node, PS_NEVER, now);
 }
 
 static void visit_switch(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct node_calls calls = {toy_sw_rx, toy_sw_tx, toy_sw_pause, toy_sw_tick, NULL};
+    static const struct visit_calls calls = {
+        .node = {toy_sw_rx, toy_sw_tx, toy_sw_more, toy_sw_control, toy_sw_tick, NULL, NULL}, .settle = settle};
     node_visit(worker, node, end, &calls);
 }
 
 static void visit_host(struct worker *worker, struct node *node, ps_t end)
 {
-    static const struct node_calls calls = {toy_host_rx, toy_host_tx, toy_host_pause, toy_host_tick, NULL};
+    static const struct visit_calls calls = {
+        .node = {toy_host_rx, toy_host_tx, toy_host_more, toy_host_control, toy_host_tick, NULL, NULL},
+        .settle = settle};
     node_visit(worker, node, end, &calls);
 }
 
@@ -325,7 +342,7 @@ struct toy *toy_create(const struct toy_config *config)
                                    .seed = config->seed,
                                    .packets_max = 1u << 24,
                                    .burst = 4096,
-                                   .model = WIRE_MODEL_ETHERNET};
+                                   .model = LINE_MODEL_ETHERNET};
     CHECK(engine_create(&engine, &toy->engine) == 0);
     for (uint32_t i = 0; i < hosts; i++) {
         node_deadline(engine_node(toy->engine, i), i * config->start_gap, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read before src/sim/switch_node.c when it is compiled for the swarm: the inlined way into a switch, with the
+ * Read before src/sim/visit_switch.c when it is compiled for the swarm: the inlined way into a switch, with the
  * watch at each step.  The code is the product's; only who is asked on the way differs.  The glue's `now` is used where
  * the step itself has no time.
  */

@@ -40,7 +40,7 @@ struct late_list {
     uint32_t count, room;
 };
 
-struct link { /* a connection */
+struct verbs_link { /* a connection */
     uint8_t transport;
     uint16_t mtu;
     uint32_t remote, remote_qp;
@@ -50,7 +50,7 @@ static const struct plan *plan;
 static uint32_t created, endpoints;
 static uint32_t *ordinal; /* [connection] requests so far */
 static struct late_list *late;
-static struct link *links;
+static struct verbs_link *links;
 static uint32_t link_room;
 static struct nic_srq *shared; /* [endpoint] */
 static struct {                /* the sending end of the connection being made */
@@ -122,7 +122,7 @@ uint8_t verbs_transport(uint32_t connection)
     return links[connection].transport;
 }
 
-static void link_set(uint32_t connection, const struct link *link)
+static void link_set(uint32_t connection, const struct verbs_link *link)
 {
     if (connection >= link_room) {
         link_room = 2 * connection + 64;
@@ -185,7 +185,7 @@ int __wrap_nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_conf
     if (transport != NIC_RC) make_unreliable(&config, transport);
     if (receives)
         link_set(connection,
-                 &(struct link){
+                 &(struct verbs_link){
                      .transport = transport, .mtu = config.mtu, .remote = nic->config.endpoint, .remote_qp = qpn});
     if (plan->verbs && receives && transport == NIC_RC) {
         config.resource = bring(RESOURCES * sizeof(*config.resource));
@@ -222,7 +222,7 @@ void verbs_rewrite(struct nic_wr *wr)
     uint64_t h = mix(plan->seed ^ connection, ordinal[connection]++);
     bool names = wr->verb == NIC_WRITE_IMM;
     wr->verb = names ? told[h % 3] : plain[h % sizeof(plain)];
-    const struct link *link = &links[connection];
+    const struct verbs_link *link = &links[connection];
     if (link->transport == NIC_UC) wr->verb = uc[h % sizeof(uc)];
     if (link->transport == NIC_UD) {
         wr->verb = h & 1 ? NIC_SEND : NIC_SEND_IMM;

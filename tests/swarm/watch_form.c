@@ -71,7 +71,7 @@ static uint64_t requester_timeouts(const struct watch *watch, uint32_t endpoint)
 {
     const struct fabric_port *port = &watch->fabric->port[watch->fabric->endpoint[endpoint].port];
 
-    return watch->sim->host[port->node].adapter[port->index].nic->counters.local_ack_timeout_err;
+    return watch->sim->host[port->node].node.adapter[port->index].nic->counters.local_ack_timeout_err;
 }
 
 static void request_form(struct watch *watch, uint32_t index, const struct pkt *pkt, uint32_t psn)

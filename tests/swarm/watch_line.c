@@ -17,14 +17,12 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-void __real_node_send_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable, uint16_t quanta,
-                            ps_t now);
-void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable, uint16_t quanta,
-                            ps_t now);
+void __real_node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
+void __wrap_node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
 void __real_node_port_down(struct node *node, uint16_t port, bool down);
 void __wrap_node_port_down(struct node *node, uint16_t port, bool down);
-void __real_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
-void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model);
+void __real_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct line_model *model);
+void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct line_model *model);
 void __real_pktpool_put(struct pktpool *pool, pkt_t id);
 void __wrap_pktpool_put(struct pktpool *pool, pkt_t id);
 
@@ -177,10 +175,11 @@ void line_pause_arrives(struct watch *watch, uint32_t to, uint8_t enable, uint16
     line->pause.head++;
 }
 
-void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t port, uint8_t enable, uint16_t quanta,
-                            ps_t now)
+void __wrap_node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now)
 {
     if (watching) {
+        uint8_t enable = control_enable(word);
+        uint16_t quanta = control_quanta(word);
         struct line *line = &watching->line[watching->fabric->node[node->id].first_port + port];
         pfc_told(watching, node->id, port, enable, quanta, now);
         if (!line->down) {
@@ -194,7 +193,7 @@ void __wrap_node_send_pause(struct worker *worker, struct node *node, uint32_t p
                       start + span(watching, line, bare ? bytes : bytes - GAP_BYTES) + line->reaction);
         }
     }
-    __real_node_send_pause(worker, node, port, enable, quanta, now);
+    __real_node_send_control(worker, node, port, word, now);
 }
 
 void __wrap_node_port_down(struct node *node, uint16_t port, bool down)
@@ -215,7 +214,7 @@ void __wrap_node_port_down(struct node *node, uint16_t port, bool down)
     __real_node_port_down(node, port, down);
 }
 
-void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct wire_model *model)
+void __wrap_node_port_rate(struct node *node, uint16_t port, uint64_t rate_bps, const struct line_model *model)
 {
     if (watching) line_rate(watching, &watching->line[watching->fabric->node[node->id].first_port + port], rate_bps);
     __real_node_port_rate(node, port, rate_bps, model);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts in the engine: the node's calls inlined into a visit.
+ *
+ * What the simulator adds: faults, and bringing near what a visit will touch.
+ */
+#include "engine/visit.h"
+#include "node/host_inline.h"
+#include "packet/opcode.h"
+#include "sim/sim_int.h"
+
+static void host_settle(struct worker *worker, struct node *node, ps_t now)
+{
+    const struct sim_host *host = node->machine;
+
+    node_settle(worker, node, faults_next(&host->faults), now);
+}
+
+void sim_host_wake(struct sim_host *host, struct node *node, ps_t now)
+{
+    ps_t faults = faults_next(&host->faults);
+
+    node_host_wake(&host->node);
+    node_deadline(node, host->node.deadline < faults ? host->node.deadline : faults, now);
+}
+
+static void host_before_tick(struct worker *worker, struct node *node, ps_t now)
+{
+    struct sim_host *host = node->machine;
+
+    if (faults_next(&host->faults) <= now) faults_run(&host->faults, worker, node, now);
+}
+
+void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now)
+{
+    struct sim_host *host = node->machine;
+
+    node_port_down(node, port, !up);
+    node_host_link(&host->node, port, up, now, worker->io);
+    host_settle(worker, node, now);
+}
+
+void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t port, uint64_t bps, ps_t now)
+{
+    struct sim_host *host = node->machine;
+
+    node_host_receive_rate(&host->node, port, bps, now, worker->io);
+    host_settle(worker, node, now);
+}
+
+/* In a large fabric a queue pair is in far memory whenever it is looked at.  Here what a visit needs is fetched at
+ * once, instead of one after the other. */
+static inline void host_expect(struct worker *worker, struct node *node, const struct event *event, uint32_t count)
+{
+    const struct sim_host *host = node->machine;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (event_kind(event[i].key) != EVENT_ARRIVAL) continue;
+        const struct pkt *p = &worker->pool.hot[event[i].what];
+        nic_expect(host->node.adapter[event_port(event[i].key)].nic, p);
+        if (p->opcode != OPCODE_RC_WRITE_ONLY_IMM) continue;
+        uint32_t connection = workload_expect(host->sim->workload, p->imm);
+        if (connection != WORKLOAD_NONE) nic_expect_post(host->sim->connection[connection].qp);
+    }
+}
+
+void sim_visit_host(struct worker *worker, struct node *node, ps_t end)
+{
+    static const struct visit_calls calls = {.node = {.rx = node_host_rx,
+                                                      .tx = node_host_tx,
+                                                      .more = node_host_more,
+                                                      .control = node_host_control,
+                                                      .tick = node_host_tick},
+                                             .before_tick = host_before_tick,
+                                             .settle = host_settle,
+                                             .expect = host_expect};
+
+    node_visit(worker, node, end, &calls);
+}
