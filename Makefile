@@ -27,8 +27,9 @@ bench: build-gcc/build.ninja
 	@$(NINJA) -C build-gcc
 	@bench/run build-gcc
 
-# What is too long for `test`: millions of random frames and captures.
-soak: build-clang/build.ninja
+# What is too long for `test`: millions of random frames and captures; all that has threads, with ThreadSanitizer.
+soak: build-clang/build.ninja build-tsan/build.ninja
+	@meson test -C build-tsan --suite sim --suite live --suite swarm --print-errorlogs --timeout-multiplier 20
 	@$(NINJA) -C build-clang
 	@tests/soak build-clang
 
@@ -43,7 +44,7 @@ format:
 	@find src tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean:
-	@rm -rf build build-gcc build-clang build-fuzz
+	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz
 
 build/build.ninja:
 	@CC=$${CC:-gcc} meson setup build --prefix=$(abspath $(PREFIX)) $(QUIET)
@@ -55,3 +56,7 @@ build-gcc/build.ninja:
 # The same tests with clang, AddressSanitizer and UndefinedBehaviorSanitizer.
 build-clang/build.ninja:
 	@CC=clang meson setup build-clang -Dtests=true -Db_sanitize=address,undefined -Db_lundef=false $(QUIET)
+
+# Those with threads again, with ThreadSanitizer.
+build-tsan/build.ninja:
+	@CC=clang meson setup build-tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false -Doptimization=1 $(QUIET)
