@@ -46,6 +46,9 @@ static const struct cli_option options[] = {
 struct settings {
     struct cli_common common;
     bool fast, list;
+    struct cache cache;
+    struct cache_count rows;
+    struct experiment_options run;
 };
 
 struct tally {
@@ -287,7 +290,7 @@ static int run_one(const struct settings *settings, struct experiment *experimen
         return CLI_DONE;
     }
     struct study_error error = {0};
-    if (experiment_execute(experiment, &cli_stopped, &error) != 0 || experiment_judge(experiment, &error) != 0) {
+    if (experiment_execute(experiment, &settings->run, &error) != 0 || experiment_judge(experiment, &error) != 0) {
         cli_study_error(&error);
         return CLI_WRONG;
     }
@@ -364,6 +367,8 @@ int verb_experiments(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
+    settings.run = (struct experiment_options){
+        .quiet = settings.common.quiet, .stopped = &cli_stopped, .cache = &settings.cache, .rows = &settings.rows};
     if (!find_folder(folder)) {
         cli_error("experiments: no folder '%s'; ROCELAB_EXPERIMENTS names another", folder);
         return CLI_WRONG;

@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "fabric/fabric.h"
 #include "sim/sim.h"
+#include "study/cache.h"
 #include "study/error.h"
 
 #define EXPERIMENT_SEEDS 64
@@ -119,8 +120,16 @@ struct experiment {
 /* 0, or -errno with an error. */
 int experiment_load(const char *path, struct experiment **ret, struct study_error *error);
 void experiment_free(struct experiment *experiment);
+struct experiment_options {
+    uint32_t jobs; /* runs at once; 0: as many as processors */
+    bool quiet;    /* no progress line */
+    const volatile sig_atomic_t *stopped;
+    const struct cache *cache;
+    struct cache_count *rows; /* where they come from is added */
+};
 /* Every run with each of its seeds.  0; -errno with an error; -EINTR when *stopped. */
-int experiment_execute(struct experiment *experiment, const volatile sig_atomic_t *stopped, struct study_error *error);
+int experiment_execute(struct experiment *experiment, const struct experiment_options *options,
+                       struct study_error *error);
 /* Fills in measured and verdict; the runs are over.  0, or -errno with an error. */
 int experiment_judge(struct experiment *experiment, struct study_error *error);
 /* The tolerance, for tables. */

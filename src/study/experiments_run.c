@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running an experiment: each run with each of its seeds, with stops at the moments its probes want to see something.
+ * Each of these, and each number that is calculated and not simulated, is a point of the pool.
  *
- * Stopping changes nothing in a run: the engine ends a window at the moment asked for and goes on from there.  The
- * clock is read for wall_us alone.
+ * Stopping changes nothing in a run: the engine ends a window at the moment asked for and goes on from there.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "plant/plant.h"
 #include "study/experiments.h"
+#include "study/pool.h"
 
-#define WINDOWS 4096 /* between two looks whether somebody wants to stop */
-
+#define WINDOWS 65536
 #define FILL_DEPTH 4 /* parameters within parameters; a circle ends here */
 
 struct watch { /* of a probe during a run */
-    struct probe *probe;
+    const struct probe *probe;
     ps_t next;     /* when it wants to look; PS_NEVER: not any more */
     uint32_t port; /* of its queue */
     double *sample;
@@ -34,21 +34,12 @@ struct session {
     const struct experiment *experiment;
     const struct experiment_run *run;
     const struct fabric *fabric;
-    const volatile sig_atomic_t *stopped;
     struct study_error *error;
     struct sim *sim;
     struct watch *watch;
     uint32_t watches;
     ps_t end; /* no stop at or after it */
 };
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static const struct parameter *find_parameter(const struct parameter *parameter, uint32_t count, const char *name,
                                               size_t length)
@@ -102,7 +93,7 @@ static char *fabric_text(const struct experiment *experiment, const struct exper
     return NULL;
 }
 
-static bool watch_begin(const struct session *session, struct watch *watch, struct probe *probe)
+static bool watch_begin(const struct session *session, struct watch *watch, const struct probe *probe)
 {
     uint32_t connections = sim_connections(session->sim);
 
@@ -170,8 +161,7 @@ static void look(struct session *session, ps_t now)
     }
 }
 
-/* False: it was stopped. */
-static bool run_through(struct session *session)
+static void run_through(struct session *session)
 {
     for (;;) {
         ps_t next = PS_NEVER;
@@ -179,38 +169,44 @@ static bool run_through(struct session *session)
             if (session->watch[i].next < next) next = session->watch[i].next;
         if (next >= session->end) next = PS_NEVER;
         enum sim_state state = sim_advance(session->sim, WINDOWS, next);
-        if (*session->stopped) return false;
         if (state == SIM_RUNNING) continue;
         if (state != SIM_UNTIL || next == PS_NEVER) break;
         look(session, next);
     }
     /* What was to be seen at the end or after it is as it is at the end. */
     look(session, PS_NEVER - 1);
-    return true;
 }
 
-static void read_off(struct session *session, const struct sim_result *result)
+struct reading { /* what a run showed a probe: a part of its row */
+    uint64_t probe;
+    double value;
+};
+
+static void read_off(struct session *session, const struct sim_result *result, FILE *to)
 {
     for (uint32_t i = 0; i < session->watches; i++) {
         struct watch *watch = &session->watch[i];
-        struct probe *probe = watch->probe;
+        const struct probe *probe = watch->probe;
         const struct probe_seen seen = {.fabric = session->fabric,
                                         .result = result,
                                         .sample = watch->sample,
                                         .samples = watch->samples,
                                         .goodput = watch->goodput,
                                         .goodputs = watch->goodputs};
-        CHECK(probe->values < EXPERIMENT_SEEDS);
-        probe->value[probe->values++] = probe->kind->read(probe, &seen);
+        const struct reading reading = {(uint64_t)(probe - session->experiment->probe),
+                                        probe->kind->read(probe, &seen)};
+        fwrite(&reading, sizeof reading, 1, to);
     }
 }
 
-static int begin_watches(struct experiment *experiment, struct session *session)
+static int begin_watches(struct session *session)
 {
+    const struct experiment *experiment = session->experiment;
+
     session->watch = calloc(experiment->probes + 1u, sizeof(*session->watch));
     if (session->watch == NULL) return -ENOMEM;
     for (uint32_t i = 0; i < experiment->probes; i++) {
-        struct probe *probe = &experiment->probe[i];
+        const struct probe *probe = &experiment->probe[i];
         if (probe->kind->calculate || &experiment->run[probe->run] != session->run) continue;
         const char *why = probe_bind(probe, session->fabric);
         if (why) {
@@ -223,83 +219,243 @@ static int begin_watches(struct experiment *experiment, struct session *session)
     return 0;
 }
 
-static int simulate(struct experiment *experiment, struct session *session, uint64_t seed)
-{
-    const struct experiment_run *run = session->run;
-    const struct fabric *fabric = session->fabric;
-    struct sim_options options = {.seed = seed, .threads = 1, .until = PS_NEVER, .keep_going = true};
-    struct fabric_errors *errors = &session->error->loader;
-    struct sim_result result;
+/* A row is packet-hops and then what probes read, as they are in memory: it is read by this very program, which the
+ * cache sees to.  A letter before it tells it from an error. */
+#define ROW 'r'
+#define WRONG 'w'
 
-    for (uint32_t i = 0; i < experiment->probes; i++) {
-        const struct probe *probe = &experiment->probe[i];
-        options.rtt |= probe->kind->rtt && &experiment->run[probe->run] == run;
-    }
-    int error = sim_create(fabric, &options, &session->sim, errors);
-    if (error) {
-        if (errors->count == 0) study_fail(session->error, "%s: %s", errors->path, strerror(-error));
-        return error;
-    }
-    error = begin_watches(experiment, session);
-    if (!error && !run_through(session)) error = -EINTR;
-    if (!error) error = sim_result(session->sim, &result);
-    if (!error) {
-        read_off(session, &result);
-        experiment->packet_hops += result.packet_hops;
-        sim_result_free(&result);
-    }
-    if (error == -ENOMEM) study_fail(session->error, "%s: not enough memory for what is to be measured", errors->path);
+static void end_watches(struct session *session)
+{
     for (uint32_t i = 0; i < session->watches; i++) {
         free(session->watch[i].sample);
         free(session->watch[i].before);
         free(session->watch[i].goodput);
     }
     free(session->watch);
-    sim_free(session->sim);
-    return error;
 }
 
-static int run_seeds(struct experiment *experiment, const struct experiment_run *run,
-                     const volatile sig_atomic_t *stopped, struct study_error *error_of)
+/* Writes the row of a run; false after an error. */
+static bool simulate(struct session *session, uint64_t seed, FILE *to)
+{
+    const struct experiment *experiment = session->experiment;
+    struct sim_options options = {.seed = seed, .threads = 1, .until = PS_NEVER, .keep_going = true};
+    struct fabric_errors *errors = &session->error->loader;
+    struct sim_result result;
+
+    for (uint32_t i = 0; i < experiment->probes; i++) {
+        const struct probe *probe = &experiment->probe[i];
+        options.rtt |= probe->kind->rtt && &experiment->run[probe->run] == session->run;
+    }
+    int error = sim_create(session->fabric, &options, &session->sim, errors);
+    if (error && errors->count == 0) study_fail(session->error, "%s: %s", session->fabric->path, strerror(-error));
+    if (error) return false;
+    error = begin_watches(session);
+    if (!error) {
+        run_through(session);
+        error = sim_result(session->sim, &result);
+    }
+    if (!error) {
+        fputc(ROW, to);
+        fwrite(&result.packet_hops, sizeof result.packet_hops, 1, to);
+        read_off(session, &result, to);
+        sim_result_free(&result);
+    }
+    if (error == -ENOMEM)
+        study_fail(session->error, "%s: not enough memory for what is to be measured", session->fabric->path);
+    end_watches(session);
+    sim_free(session->sim);
+    return error == 0;
+}
+
+struct point {                        /* a run with a seed, or a probe that is calculated */
+    const struct experiment_run *run; /* NULL: calculated */
+    uint32_t probe;
+    uint64_t seed;
+};
+
+struct execution {
+    struct experiment *experiment;
+    const struct experiment_options *options;
+    struct point *point;
+    uint32_t points;
+    uint32_t wrong; /* the first point that has an error; UINT32_MAX: none */
+    struct study_error *error;
+};
+
+struct making { /* of a row, in a process of its own */
+    const struct experiment *experiment;
+    const struct point *point;
+    const struct fabric *fabric;
+};
+
+static bool make_row(const void *context, FILE *to)
+{
+    const struct making *making = context;
+    const struct experiment *experiment = making->experiment;
+    const struct point *point = making->point;
+    struct study_error error = {0};
+
+    if (point->run == NULL) {
+        const struct probe *probe = &experiment->probe[point->probe];
+        const uint64_t no_hops = 0;
+        const struct reading reading = {point->probe, probe->kind->calculate(probe->count)};
+        fputc(ROW, to);
+        fwrite(&no_hops, sizeof no_hops, 1, to);
+        fwrite(&reading, sizeof reading, 1, to);
+        return true;
+    }
+    struct session session = {.experiment = experiment,
+                              .run = point->run,
+                              .fabric = making->fabric,
+                              .error = &error,
+                              .end = making->fabric->stop};
+    if (simulate(&session, point->seed, to)) return true;
+    fputc(WRONG, to);
+    fwrite(&error, sizeof error, 1, to);
+    return false;
+}
+
+/* Of all that is looked at in a point: with the fabric and the seed it is what makes its row. */
+static uint64_t questions_hash(const struct experiment *experiment, const struct point *point)
+{
+    uint64_t hash = hash_bytes(HASH_BEGIN, "experiment", 11);
+
+    hash = hash_bytes(hash, &experiment->sample, sizeof experiment->sample);
+    for (uint32_t i = 0; i < experiment->probes; i++) {
+        const struct probe *probe = &experiment->probe[i];
+        bool asked =
+            point->run ? !probe->kind->calculate && &experiment->run[probe->run] == point->run : i == point->probe;
+        if (!asked) continue;
+        hash = hash_bytes(hash, &i, sizeof i);
+        hash = hash_bytes(hash, probe->text, strlen(probe->text) + 1);
+    }
+    return hash;
+}
+
+/* NULL after an error. */
+static struct fabric *load(const struct experiment *experiment, const struct experiment_run *run,
+                           struct study_error *error)
 {
     const struct fabric_with with = {.judge = plant_judge_nic};
     struct fabric *fabric = NULL;
     char name[128];
-    char *text = fabric_text(experiment, run, error_of);
-    int error = 0;
+    char *text = fabric_text(experiment, run, error);
 
-    if (text == NULL) return -EINVAL;
     snprintf(name, sizeof name, "%s, run %s", experiment->id, run->name);
-    error = fabric_load_with(name, text, &with, &fabric, &error_of->loader);
-    error_of->loader.path = arena_strndup(&experiment->arena, name, strlen(name)); /* outlives the fabric */
-    for (uint64_t seed = 1; !error && seed <= run->seeds; seed++) {
-        struct session session = {.experiment = experiment,
-                                  .run = run,
-                                  .fabric = fabric,
-                                  .stopped = stopped,
-                                  .error = error_of,
-                                  .end = fabric->stop};
-        error = simulate(experiment, &session, seed);
-    }
-    fabric_free(fabric);
+    if (text && fabric_load_with(name, text, &with, &fabric, &error->loader) != 0) fabric = NULL;
     free(text);
-    return error;
+    return fabric;
 }
 
-int experiment_execute(struct experiment *experiment, const volatile sig_atomic_t *stopped,
-                       struct study_error *error_of)
+static void run_point(const void *context, uint32_t index, FILE *to)
 {
-    uint64_t begun = now_us();
-    int error = 0;
+    const struct execution *execution = context;
+    const struct experiment *experiment = execution->experiment;
+    const struct point *point = &execution->point[index];
+    struct study_error error = {0};
+    struct fabric *fabric = point->run ? load(experiment, point->run, &error) : NULL;
 
+    if (point->run && fabric == NULL) {
+        fprintf(to, "%d%c", CACHE_MADE, WRONG);
+        fwrite(&error, sizeof error, 1, to);
+        return;
+    }
+    const struct making making = {experiment, point, fabric};
+    const struct cache_key key = {
+        .fabric = fabric ? fabric->source_hash : 0, .seed = point->seed, .options = questions_hash(experiment, point)};
+    cache_row(execution->options->cache, &key, make_row, &making, to);
+    fabric_free(fabric);
+}
+
+/* The error of the first point that has one is the experiment's. */
+static void take_error(struct execution *execution, uint32_t index, const struct study_error *error, const char *why)
+{
+    const struct point *point = &execution->point[index];
+    struct experiment *experiment = execution->experiment;
+    char name[128];
+
+    if (index >= execution->wrong) return;
+    execution->wrong = index;
+    *execution->error = error ? *error : (struct study_error){0};
+    snprintf(name, sizeof name, "%s, run %s", experiment->id, point->run ? point->run->name : "");
+    /* the path it had was the other process's */
+    execution->error->loader.path = arena_strndup(&experiment->arena, name, strlen(name));
+    if (error == NULL)
+        study_fail(execution->error, "%s: %s", point->run ? name : experiment->probe[point->probe].text, why);
+}
+
+static bool take_row(void *context, uint32_t index, const struct pool_row *got)
+{
+    struct execution *execution = context;
+    struct experiment *experiment = execution->experiment;
+    const char *row = got->bytes;
+    size_t length = got->length;
+    struct reading reading;
+    struct study_error error;
+    uint64_t hops;
+
+    if (got->why) {
+        take_error(execution, index, NULL, got->why);
+        return false;
+    }
+    enum cache_origin origin = cache_origin(&row, &length);
+    execution->options->rows->of[origin]++;
+    if (length == 1 + sizeof error && row[0] == WRONG) {
+        memcpy(&error, row + 1, sizeof error);
+        take_error(execution, index, &error, NULL);
+        return false;
+    }
+    CHECK(length >= 1 + sizeof hops && row[0] == ROW);
+    memcpy(&hops, row + 1, sizeof hops);
+    experiment->packet_hops += hops;
+    for (size_t at = 1 + sizeof hops; at + sizeof reading <= length; at += sizeof reading) {
+        memcpy(&reading, row + at, sizeof reading);
+        CHECK(reading.probe < experiment->probes);
+        experiment->probe[reading.probe].value[execution->point[index].seed - 1] = reading.value;
+    }
+    return origin == CACHE_FOUND;
+}
+
+static bool list_points(struct execution *execution)
+{
+    struct experiment *experiment = execution->experiment;
+    uint32_t most = experiment->probes;
+
+    for (uint32_t i = 0; i < experiment->runs; i++)
+        most += experiment->run[i].seeds;
+    execution->point = calloc(most + 1u, sizeof *execution->point);
+    if (execution->point == NULL) return study_fail(execution->error, "%s: not enough memory", experiment->path);
     for (uint32_t i = 0; i < experiment->probes; i++) {
         struct probe *probe = &experiment->probe[i];
-        if (probe->kind->calculate == NULL) continue;
-        probe->value[0] = probe->kind->calculate(probe->count);
-        probe->values = 1;
+        probe->values = probe->kind->calculate ? 1 : experiment->run[probe->run].seeds;
+        if (probe->kind->calculate) execution->point[execution->points++] = (struct point){.probe = i, .seed = 1};
     }
-    for (uint32_t i = 0; !error && i < experiment->runs; i++)
-        error = run_seeds(experiment, &experiment->run[i], stopped, error_of);
-    experiment->wall_us = now_us() - begun;
-    return error;
+    for (uint32_t i = 0; i < experiment->runs; i++)
+        for (uint32_t seed = 1; seed <= experiment->run[i].seeds; seed++)
+            execution->point[execution->points++] = (struct point){.run = &experiment->run[i], .seed = seed};
+    return true;
+}
+
+int experiment_execute(struct experiment *experiment, const struct experiment_options *options,
+                       struct study_error *error)
+{
+    struct execution execution = {.experiment = experiment, .options = options, .wrong = UINT32_MAX, .error = error};
+    uint64_t begun_ns = pool_now_ns();
+    struct pool_done done;
+
+    if (!list_points(&execution)) return -ENOMEM;
+    const struct pool_work work = {.points = execution.points,
+                                   .at_once = options->jobs,
+                                   .noun = "runs",
+                                   .quiet = options->quiet,
+                                   .stopped = options->stopped,
+                                   .context = &execution,
+                                   .run = run_point,
+                                   .take = take_row,
+                                   .error = error};
+    bool good = pool_run(&work, &done);
+    free(execution.point);
+    experiment->wall_us = (pool_now_ns() - begun_ns) / 1000;
+    if (good && execution.wrong == UINT32_MAX) return 0;
+    return *options->stopped ? -EINTR : -EINVAL;
 }
