@@ -299,7 +299,7 @@ class Installed(Case):
             self.assertAlmostEqual(dcqcn_process.fluid_queue_bytes(senders) / 1000, published, delta=0.005 * published)
 
     def test_documented(self):
-        table = (SOURCE / "src" / "cli" / "experiments_probe.c").read_text()
+        table = (SOURCE / "src" / "study" / "experiments_probe.c").read_text()
         calls = re.findall(r'(?m)^    \{"(\w+)",', table)
         page = (SOURCE / "docs" / "experiments.md").read_text()
         self.assertGreater(len(calls), 20)
