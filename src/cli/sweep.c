@@ -213,7 +213,8 @@ static int run(struct settings *settings, FILE *out)
 
 int verb_sweep(int argc, char **argv, FILE *out)
 {
-    struct settings settings = {.sweep = {.stopped = &cli_stopped, .error = &settings.error}};
+    struct settings settings = {
+        .sweep = {.sim = {.until = PS_NEVER}, .seeds = 1, .stopped = &cli_stopped, .error = &settings.error}};
     struct sweep *sweep = &settings.sweep;
     struct cli_common common;
     int first, answer;

@@ -13,8 +13,8 @@
 
 #define WINDOWS (1u << 16)
 
-static const char *const names[MEASURES] = {
-#define MEASURE(id, name, key, kind, shown, help) name,
+const struct measure_info measure_infos[MEASURES] = {
+#define MEASURE(id, name, key, kind, shown, help) {name, key, MEASURE_KIND_##kind, shown, help},
 #include "study/measures.def"
 #undef MEASURE
 };
@@ -171,7 +171,7 @@ static bool print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
                 value[MEASURE_IMBALANCE] = result.tier[i].mean_milli;
         fprintf(to, "state %d\nfailed %" PRIu64 "\n", (int)result.state, result.work_failed);
         for (int i = 0; i < MEASURES; i++)
-            if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", names[i], value[i]);
+            if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
         print_jobs(to, fabric, &result);
         fputs("end\n", to);
     }
@@ -190,6 +190,7 @@ bool row_simulate(const struct fabric *fabric, const struct sim_options *options
     }
     while (sim_advance(sim, WINDOWS, PS_NEVER) == SIM_RUNNING)
         ;
+    fprintf(to, "seed %" PRIu64 "\n", options->seed);
     bool good = print_result(to, fabric, sim);
     if (!good) fputs("error not enough memory for the results\nend\n", to);
     sim_free(sim);
@@ -220,7 +221,7 @@ static bool parse_value(const char *line, struct row *row)
 
     if (sscanf(line, "value %31s %" SCNu64, name, &value) != 2) return false;
     for (int i = 0; i < MEASURES; i++) {
-        if (strcmp(names[i], name) != 0) continue;
+        if (strcmp(measure_infos[i].name, name) != 0) continue;
         row->value[i] = value;
         return true;
     }
@@ -238,6 +239,7 @@ static int parse_line(char *line, struct row *row)
     }
     if (strncmp(line, "job ", 4) == 0) return parse_job(line, row) ? 0 : -1;
     if (strncmp(line, "value ", 6) == 0) return parse_value(line, row) ? 0 : -1;
+    if (sscanf(line, "seed %" SCNu64, &row->seed) == 1) return 0;
     if (sscanf(line, "state %" SCNu32, &row->state) == 1) return 0;
     return sscanf(line, "failed %" SCNu64, &row->failed) == 1 ? 0 : -1;
 }
@@ -268,4 +270,9 @@ void row_release(struct row *row)
     free(row->error);
     free(row->job);
     *row = (struct row){0};
+}
+
+bool row_ended(const struct row *row)
+{
+    return !row->error && row->failed == 0 && (row->state == SIM_DONE || row->state == SIM_UNTIL);
 }

@@ -20,6 +20,21 @@ enum measure {
 };
 #define MEASURE_NOTHING UINT64_MAX
 
+enum measure_kind { /* its unit: picoseconds, kB/s, thousandths, one, bytes */
+                    MEASURE_KIND_TIME,
+                    MEASURE_KIND_GBPS,
+                    MEASURE_KIND_MILLI,
+                    MEASURE_KIND_COUNT,
+                    MEASURE_KIND_BYTES,
+};
+struct measure_info {
+    const char *name, *key; /* in tables; in JSON and CSV */
+    enum measure_kind kind;
+    bool shown; /* where nobody says which are */
+    const char *help;
+};
+extern const struct measure_info measure_infos[MEASURES];
+
 struct row_job { /* a job of the file, its repetitions together */
     char name[FABRIC_NAME];
     uint32_t runs, ended;
@@ -29,6 +44,7 @@ struct row_job { /* a job of the file, its repetitions together */
 struct row {
     bool there;      /* its run is over */
     char *error;     /* why there are no values; NULL: there are */
+    uint64_t seed;   /* it was run with */
     uint32_t state;  /* enum sim_state */
     uint64_t failed; /* work requests */
     uint64_t value[MEASURES];
@@ -45,5 +61,7 @@ void row_print_line(FILE *to, const char *text);
 /* Reads that text; false: it is not whole. */
 bool row_parse(const char *text, struct row *ret);
 void row_release(struct row *row);
+/* Its jobs all ended well, or reached the time to stop. */
+bool row_ended(const struct row *row);
 
 #endif

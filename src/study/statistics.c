@@ -31,6 +31,28 @@ double student_t95(uint32_t freedom)
            (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
 }
 
+/* From the sum of squared deviations from the mean. */
+static double half_of(double squares, uint32_t count)
+{
+    return student_t95(count - 1) * sqrt(squares / (count - 1)) / sqrt(count);
+}
+
+double interval_half(const double *value, uint32_t count)
+{
+    double sum = 0, squares = 0;
+    bool same = true;
+
+    if (count < 2) return NAN;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += value[i];
+        same &= value[i] == value[0];
+    }
+    if (same) return 0;
+    for (uint32_t i = 0; i < count; i++)
+        squares += (value[i] - sum / count) * (value[i] - sum / count);
+    return half_of(squares, count);
+}
+
 static uint64_t rounded(double value)
 {
     return value < 18e18 ? (uint64_t)(value + 0.5) : SUMMARY_NOTHING - 1;
@@ -56,7 +78,6 @@ struct summary summary_of(const uint64_t *value, uint32_t count, uint32_t scale)
     double middle = (double)sum / count, squares = 0;
     for (uint32_t i = 0; i < count; i++)
         squares += ((double)value[i] - middle) * ((double)value[i] - middle);
-    double deviation = sqrt(squares / (count - 1));
-    summary.half = rounded(student_t95(count - 1) * deviation / sqrt(count) * scale);
+    summary.half = rounded(half_of(squares, count) * scale);
     return summary;
 }

@@ -19,6 +19,9 @@ struct summary {
 /* Of values that were drawn independently.  `scale`: mean and half are in 1/scale of the values' unit, rounded. */
 struct summary summary_of(const uint64_t *value, uint32_t count, uint32_t scale);
 
+/* Half the width of the interval about the mean of values that are not whole numbers; NAN: of less than two. */
+double interval_half(const double *value, uint32_t count);
+
 /* Student's t that 2.5 % of the distribution are above, for so many degrees of freedom (1 and more). */
 double student_t95(uint32_t freedom);
 

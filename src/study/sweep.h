@@ -45,14 +45,17 @@ const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t p
 
 struct sweep {
     struct sweep_grid grid;
-    const char *path; /* of the fabric file, for messages */
-    char *text;       /* what is in it */
+    const char *path;       /* of the fabric file, for messages */
+    char *text;             /* what is in it */
+    struct sim_options sim; /* of each run; seed: where own_seed is, else the file's */
+    bool own_seed;
+    uint32_t seeds; /* runs of each point, with this seed and those that follow; 1 at least */
     struct cache cache;
-    uint32_t jobs; /* points at once; 0: as many as processors */
+    uint32_t jobs; /* runs at once; 0: as many as processors */
     bool quiet;    /* no progress line */
     const volatile sig_atomic_t *stopped;
     uint32_t points;
-    struct row *row;
+    struct row *row; /* [points][seeds] */
     struct pool_done done;
     struct cache_count rows; /* where they come from */
     struct study_error *error;

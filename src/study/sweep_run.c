@@ -49,10 +49,10 @@ static bool make_row(const void *context, FILE *to)
     return row_simulate(making->fabric, &making->options, to);
 }
 
-static void run_point(const void *context, uint32_t point, FILE *to)
+static void run_point(const void *context, uint32_t index, FILE *to)
 {
-    static const char kind[] = "row";
     const struct sweep *sweep = context;
+    uint32_t point = index / sweep->seeds;
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
 
@@ -61,18 +61,20 @@ static void run_point(const void *context, uint32_t point, FILE *to)
         row_print_error(to, &errors);
         return;
     }
-    struct making making = {sweep, fabric, point, {.seed = fabric->seed, .until = PS_NEVER}};
+    struct making making = {sweep, fabric, point, sweep->sim};
+    making.options.seed = (sweep->own_seed ? sweep->sim.seed : fabric->seed) + index % sweep->seeds;
+    const uint64_t parts[] = {sweep->sim.until, sweep->sim.keep_going};
     const struct cache_key key = {.fabric = fabric->source_hash,
                                   .seed = making.options.seed,
-                                  .options = hash_bytes(HASH_BEGIN, kind, sizeof kind)};
+                                  .options = hash_bytes(hash_bytes(HASH_BEGIN, "row", 4), parts, sizeof parts)};
     cache_row(&sweep->cache, &key, make_row, &making, to);
     fabric_free(fabric);
 }
 
-static bool take_row(void *context, uint32_t point, const struct pool_row *got)
+static bool take_row(void *context, uint32_t index, const struct pool_row *got)
 {
     struct sweep *sweep = context;
-    struct row *row = &sweep->row[point];
+    struct row *row = &sweep->row[index];
     const char *why = got->why ? got->why : "the run ended without a result", *text = got->bytes;
     size_t length = got->length;
     enum cache_origin origin = got->why ? CACHE_MADE : cache_origin(&text, &length);
@@ -84,9 +86,9 @@ static bool take_row(void *context, uint32_t point, const struct pool_row *got)
 
 bool sweep_run(struct sweep *sweep)
 {
-    const struct pool_work work = {.points = sweep->points,
+    const struct pool_work work = {.points = sweep->points * sweep->seeds,
                                    .at_once = sweep->jobs,
-                                   .noun = "points",
+                                   .noun = sweep->seeds > 1 ? "runs" : "points",
                                    .quiet = sweep->quiet,
                                    .stopped = sweep->stopped,
                                    .context = sweep,
@@ -94,14 +96,15 @@ bool sweep_run(struct sweep *sweep)
                                    .take = take_row,
                                    .error = sweep->error};
 
-    sweep->row = calloc(sweep->points, sizeof *sweep->row);
+    CHECK(sweep->seeds > 0);
+    sweep->row = calloc((size_t)sweep->points * sweep->seeds, sizeof *sweep->row);
     if (sweep->row == NULL) return study_fail(sweep->error, "not enough memory");
     return pool_run(&work, &sweep->done);
 }
 
 void sweep_release(struct sweep *sweep)
 {
-    for (uint32_t i = 0; sweep->row && i < sweep->points; i++)
+    for (uint32_t i = 0; sweep->row && i < sweep->points * sweep->seeds; i++)
         row_release(&sweep->row[i]);
     free(sweep->row);
     sweep->row = NULL;
