@@ -24,7 +24,7 @@ _rocelab()
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
     diff) own='--from= --links=' ;;
-    sweep) own='--vary= --with= --show= --out= --jobs= --csv' ;;
+    sweep) own='--vary= --with= --show= --out= --force --seeds= --jobs= --csv' ;;
     experiments) own='--quick --list' ;;
     run) own='--device= --wire= --fault= --pcap= --trace' ;;
     devices | counters | help | version) own='' ;;

@@ -54,6 +54,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l vary -d 'a valu
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l with -d 'another that changes together with the one before'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l show -d 'columns of the table'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l force -d 'run every point again'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l seeds -d 'run each point with so many seeds'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l jobs -d 'points run at once'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the table as CSV'
 

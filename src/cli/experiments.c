@@ -20,7 +20,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
-#include "cli/source.h"
+#include "cli/study.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 

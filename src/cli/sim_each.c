@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/source.h"
+#include "cli/study.h"
 #include "report/table.h"
 
 bool each_parse(const char *text, struct each_options *ret)

@@ -67,13 +67,6 @@ bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_l
     return true;
 }
 
-void cli_study_error(const struct study_error *error)
-{
-    if (error->loader.count) fabric_errors_print(&error->loader, stderr);
-    for (uint32_t i = 0; i < error->count; i++)
-        cli_error("%s", error->text[i]);
-}
-
 bool cli_is_fabric(const char *text)
 {
     for (;;) {

@@ -11,7 +11,6 @@
 
 #include "config/config.h"
 #include "fabric/fabric.h"
-#include "study/error.h"
 
 struct cli_source {
     struct fabric *fabric;
@@ -47,8 +46,6 @@ int cli_fabric_load(const char *path, const char *text, const struct fabric_over
 bool cli_readable(const char *path);
 /* Reads all of a file ("-": standard input), at most `most` bytes; false after a message. */
 bool cli_read_file(const char *path, size_t most, char **ret_text, size_t *ret_length);
-/* Prints what went wrong in a study; nothing where nothing did. */
-void cli_study_error(const struct study_error *error);
 /* Does this text say of itself that it is a fabric file? */
 bool cli_is_fabric(const char *text);
 /* Reads configurations into source->set and writes source->text; no fabric is loaded.  False after a message. */

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "cli/cli.h"
 #include "cli/source.h"
+#include "cli/study.h"
 #include "cli/sweep_print.h"
 
 #define FILE_BYTES (256u << 20)
@@ -39,6 +40,7 @@ struct settings {
     struct sweep sweep;
     struct sweep_view view;
     const char *out; /* NULL: nothing is kept */
+    bool many;       /* --seeds was given */
     struct study_error error;
 };
 
@@ -58,11 +60,14 @@ static bool set_option(void *into, int id, const char *argument)
     case SWEEP_OPTION_OUT:
         settings->out = argument;
         return true;
+    case SWEEP_OPTION_FORCE:
+        sweep->cache.force = true;
+        return true;
+    case SWEEP_OPTION_SEEDS:
+        settings->many = true;
+        return cli_seeds(argument, &sweep->seeds);
     case SWEEP_OPTION_JOBS:
-        if (!cli_number("jobs", argument, &sweep->jobs)) return false;
-        if (sweep->jobs > 0 && sweep->jobs <= 1024) return true;
-        cli_error("--jobs '%s': 1 to 1024", argument);
-        return false;
+        return cli_jobs(argument, &sweep->jobs);
     case SWEEP_OPTION_CSV:
         settings->view.csv = true;
         return true;
@@ -134,26 +139,32 @@ static char *read_all(const char *path)
     return text;
 }
 
-static bool write_file(const struct settings *settings, const char *name, bool json)
+static bool write_csv(const void *context, FILE *out)
+{
+    const struct settings *settings = context;
+
+    sweep_csv(&settings->sweep, &settings->view, out);
+    return true;
+}
+
+static bool write_json(const void *context, FILE *out)
+{
+    const struct settings *settings = context;
+
+    return sweep_json(&settings->sweep, &settings->view, out);
+}
+
+/* Of each point; false after a message. */
+static bool summarise(struct settings *settings)
 {
     const struct sweep *sweep = &settings->sweep;
-    char path[4096];
-    FILE *file = NULL;
+    struct row_summary *summary = calloc(sweep->points, sizeof *summary);
 
-    if (snprintf(path, sizeof path, "%s/%s", settings->out, name) < (int)sizeof path) file = fopen(path, "w");
-    if (file == NULL) {
-        cli_error("%s/%s: %s", settings->out, name, strerror(errno));
-        return false;
-    }
-    bool good = true;
-    if (json)
-        good = sweep_json(sweep, file);
-    else
-        sweep_csv(sweep, file);
-    if (ferror(file)) good = false;
-    if (fclose(file) != 0) good = false;
-    if (!good) cli_error("%s/%s: not all of it could be written", settings->out, name);
-    return good;
+    settings->view.summary = summary;
+    for (uint32_t p = 0; summary && p < sweep->points; p++)
+        if (!row_summarise(&sweep->row[p * sweep->seeds], sweep->seeds, &summary[p])) summary = NULL;
+    if (summary == NULL) cli_error("not enough memory");
+    return summary != NULL;
 }
 
 static int report(const struct settings *settings, FILE *out)
@@ -162,26 +173,28 @@ static int report(const struct settings *settings, FILE *out)
     const struct sweep_view *view = &settings->view;
     int status = CLI_DONE;
 
-    for (uint32_t i = 0; i < sweep->points; i++)
+    for (uint32_t i = 0; i < sweep->points * sweep->seeds; i++)
         if (sweep_note(&sweep->row[i])[0]) status = CLI_PROBLEMS;
-    if (settings->out && (!write_file(settings, "sweep.csv", false) || !write_file(settings, "sweep.json", true)))
+    if (settings->out && (!cli_write_in(settings->out, "sweep.csv", write_csv, settings) ||
+                          !cli_write_in(settings->out, "sweep.json", write_json, settings)))
         status = CLI_WRONG;
-    if (view->json && !sweep_json(sweep, out)) status = CLI_WRONG;
-    if (view->csv) sweep_csv(sweep, out);
+    if (view->json && !sweep_json(sweep, view, out)) status = CLI_WRONG;
+    if (view->csv) sweep_csv(sweep, view, out);
     if (!view->json && !view->csv) sweep_print(sweep, view, out);
     return status;
 }
 
-static void say_stopped(const struct settings *settings)
+/* Seeds that are varied, and varied again by --seeds, would be in several points. */
+static bool seeds_fit(const struct settings *settings)
 {
-    const struct sweep *sweep = &settings->sweep;
+    const struct sweep_grid *grid = &settings->sweep.grid;
 
-    if (settings->out)
-        cli_error("interrupted: %u of %u points are done and kept in %s; the same command goes on from there",
-                  sweep->done.done, sweep->points, settings->out);
-    else
-        cli_error("interrupted: %u of %u points were done; with --out they would have been kept", sweep->done.done,
-                  sweep->points);
+    for (uint32_t i = 0; settings->many && i < grid->axes; i++) {
+        if (strcmp(grid->axis[i].path, "seed") != 0) continue;
+        cli_error("sweep: --seeds and --vary seed: say one of them");
+        return false;
+    }
+    return true;
 }
 
 static int run(struct settings *settings, FILE *out)
@@ -190,8 +203,8 @@ static int run(struct settings *settings, FILE *out)
     uint64_t points = sweep_points(&sweep->grid);
     int status = CLI_WRONG;
 
-    if (points > SWEEP_POINTS) {
-        cli_error("sweep: more than %u points", SWEEP_POINTS);
+    if (points > SWEEP_POINTS || points * sweep->seeds > SWEEP_POINTS) {
+        cli_error("sweep: more than %u %s", SWEEP_POINTS, points > SWEEP_POINTS ? "points" : "runs");
         return CLI_WRONG;
     }
     sweep->points = (uint32_t)points;
@@ -200,12 +213,18 @@ static int run(struct settings *settings, FILE *out)
     if (sweep->text && sweep_check(sweep) &&
         (settings->out == NULL || cache_open(&sweep->cache, settings->out, &settings->error))) {
         cli_catch_stop(1);
-        if (sweep_run(sweep))
-            status = report(settings, out);
-        else if (cli_stopped)
-            say_stopped(settings);
+        const char *noun = settings->many ? "runs" : "points";
+        if (sweep_run(sweep)) {
+            if (!settings->many || summarise(settings)) status = report(settings, out);
+            if (settings->out && !sweep->quiet) cli_study_rows(&sweep->rows, settings->out, noun);
+        } else if (cli_stopped) {
+            cli_study_stopped(&sweep->done, sweep->points * sweep->seeds, settings->out, noun);
+        }
     }
     cli_study_error(&settings->error);
+    for (uint32_t p = 0; settings->view.summary && p < sweep->points; p++)
+        row_summary_release(&settings->view.summary[p]);
+    free(settings->view.summary);
     sweep_release(sweep);
     free(sweep->text);
     return status;
@@ -232,7 +251,9 @@ int verb_sweep(int argc, char **argv, FILE *out)
             cli_error("sweep: what is to be varied? --vary classes.rdma.ecn.min=100KB..2MB, for instance");
         } else if (settings.view.json && settings.view.csv) {
             cli_error("sweep: --json and --csv both want standard output");
-        } else {
+        } else if (sweep->cache.force && settings.out == NULL) {
+            cli_error("sweep: --force runs again what --out DIR has kept; say where");
+        } else if (seeds_fit(&settings)) {
             sweep->path = argv[first];
             answer = run(&settings, out);
         }

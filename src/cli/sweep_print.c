@@ -1,41 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of a sweep: as text, CSV and JSON.
- *
- * Text shows the columns chosen; CSV and JSON have all of them, with the keys of measures.def and whole numbers or
- * exact fractions.  A point without values has its sentence under the table, because it does not fit into it.
+ * The table of a sweep, as text: the columns chosen, of one run of each point or the mean of several with its interval.
+ * A point without values has its sentence under the table, because it does not fit into it.
  */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/seeds_print.h"
 #include "cli/sweep_print.h"
-#include "report/json_out.h"
 #include "report/table.h"
 
 #define SENTENCES 20
 #define PLAIN 96
-
-enum kind { TIME, GBPS, MILLI, COUNT, BYTES };
-
-static const struct {
-    const char *name, *key;
-    enum kind kind;
-    bool shown;
-    const char *help;
-} columns[MEASURES] = {
-#define MEASURE(id, name, key, kind, shown, help) {name, key, kind, shown, help},
-#include "study/measures.def"
-#undef MEASURE
-};
-
-static const char *const states[] = {
-    [SIM_RUNNING] = "running", [SIM_DONE] = "done",         [SIM_UNTIL] = "until",
-    [SIM_STUCK] = "stuck",     [SIM_DEADLOCK] = "deadlock", [SIM_FAILED] = "failed",
-};
 
 void sweep_list_columns(FILE *out)
 {
@@ -43,8 +21,8 @@ void sweep_list_columns(FILE *out)
 
     text_wrap(out, &style, 0, 2, "Columns (* where --show does not say; those that are empty are left out):");
     for (int i = 0; i < MEASURES; i++) {
-        int width = fprintf(out, "  %c %-10s ", columns[i].shown ? '*' : ' ', columns[i].name);
-        text_wrap(out, &style, (unsigned)width, (unsigned)width, columns[i].help);
+        int width = fprintf(out, "  %c %-10s ", measure_infos[i].shown ? '*' : ' ', measure_infos[i].name);
+        text_wrap(out, &style, (unsigned)width, (unsigned)width, measure_infos[i].help);
     }
     fputs("    time:JOB, busbw:JOB  of one job, the mean of its runs\n", out);
 }
@@ -61,8 +39,8 @@ static bool show_one(struct sweep_view *view, const char *word)
     }
     nearest_init(&nearest, word);
     for (int i = 0; i < MEASURES; i++) {
-        nearest_try(&nearest, columns[i].name);
-        if (strlen(columns[i].name) != length || strncmp(columns[i].name, word, length) != 0) continue;
+        nearest_try(&nearest, measure_infos[i].name);
+        if (strlen(measure_infos[i].name) != length || strncmp(measure_infos[i].name, word, length) != 0) continue;
         if (colon && i != MEASURE_TIME && i != MEASURE_BUSBW) break;
         struct sweep_shown *shown = &view->shown[view->showns++];
         shown->column = (uint8_t)i;
@@ -93,7 +71,7 @@ bool sweep_show(struct sweep_view *view, const char *argument)
 const char *sweep_note(const struct row *row)
 {
     if (row->error) return "no values";
-    if (row->state == SIM_STUCK || row->state == SIM_DEADLOCK) return states[row->state];
+    if (row->state == SIM_STUCK || row->state == SIM_DEADLOCK) return state_names[row->state];
     return row->failed ? "failed" : "";
 }
 
@@ -109,22 +87,14 @@ static uint64_t cell_value(const struct row *row, const struct sweep_shown *show
     return MEASURE_NOTHING;
 }
 
-static const char *cell_text(uint64_t value, enum kind kind, char buf[TEXT_COUNT])
+/* What several seeds say of it. */
+static struct summary cell_summary(const struct row_summary *summary, const struct sweep_shown *shown)
 {
-    if (value == MEASURE_NOTHING) return "-";
-    switch (kind) {
-    case TIME:
-        return text_ps(value, buf);
-    case GBPS:
-        return text_fixed(value, 1000000, 2, buf);
-    case MILLI:
-        return text_fixed(value, 1000, 2, buf);
-    case BYTES:
-        return text_bytes(value, buf);
-    case COUNT:
-        break;
-    }
-    return text_count_short(value, buf);
+    if (shown->job[0] == '\0') return summary->measure[shown->column];
+    for (uint32_t i = 0; i < summary->jobs; i++)
+        if (strcmp(summary->job[i].name, shown->job) == 0)
+            return shown->column == MEASURE_TIME ? summary->job[i].time : summary->job[i].busbw;
+    return summary_of(NULL, 0, 1);
 }
 
 /* The last word of the path where that is clear. */
@@ -149,10 +119,10 @@ static uint32_t choose(const struct sweep *sweep, const struct sweep_view *view,
         memcpy(shown, view->shown, sizeof view->shown);
         return view->showns;
     }
-    for (uint32_t i = 0; i < sweep->points && first == NULL; i++)
+    for (uint32_t i = 0; i < sweep->points * sweep->seeds && first == NULL; i++)
         if (sweep->row[i].error == NULL) first = &sweep->row[i];
     for (int i = 0; i < MEASURES; i++) {
-        if (columns[i].shown) shown[count++] = (struct sweep_shown){.column = (uint8_t)i};
+        if (measure_infos[i].shown) shown[count++] = (struct sweep_shown){.column = (uint8_t)i};
         for (uint32_t j = 0; i == MEASURE_TIME && first && first->jobs > 1 && first->jobs <= 4 && j < first->jobs;
              j++) {
             shown[count] = (struct sweep_shown){.column = MEASURE_TIME};
@@ -201,21 +171,27 @@ static const char *plain(const char *text, char buf[PLAIN])
     return buf;
 }
 
-static void print_row(const struct sweep *sweep, uint32_t point, const struct sweep_shown *shown, uint32_t count,
-                      struct sentences *sentences, struct table *table)
+static void print_row(const struct sweep *sweep, const struct sweep_view *view, uint32_t point,
+                      const struct sweep_shown *shown, uint32_t count, struct sentences *sentences, struct table *table)
 {
-    const struct row *row = &sweep->row[point];
-    const char *cell[SWEEP_AXES + SWEEP_SHOWN + 1];
-    char value[SWEEP_AXES][PLAIN], text[SWEEP_SHOWN][TEXT_COUNT], note[TEXT_COUNT];
-    uint32_t axes = sweep->grid.axes, number = row->error ? number_of(sentences, row->error) : 0;
+    const struct row *row = &sweep->row[point * sweep->seeds];
+    const struct row_summary *summary = view->summary ? &view->summary[point] : NULL;
+    const char *cell[SWEEP_AXES + SWEEP_SHOWN + 1], *error = summary ? summary->error : row->error;
+    char value[SWEEP_AXES][PLAIN], text[SWEEP_SHOWN][MEASURE_TEXT], ended[SEEDS_NOTE], note[SEEDS_NOTE + 16];
+    uint32_t axes = sweep->grid.axes, number = error ? number_of(sentences, error) : 0;
 
     for (uint32_t i = 0; i < axes; i++)
         cell[i] = plain(sweep_value(&sweep->grid, i, point), value[i]);
-    for (uint32_t i = 0; i < count; i++)
-        cell[axes + i] = cell_text(cell_value(row, &shown[i]), columns[shown[i].column].kind, text[i]);
-    cell[axes + count] = sweep_note(row);
-    snprintf(note, sizeof note, "(%u)", number);
-    if (number) cell[axes + count] = note;
+    for (uint32_t i = 0; i < count; i++) {
+        enum measure_kind kind = measure_infos[shown[i].column].kind;
+        struct summary of = summary ? cell_summary(summary, &shown[i]) : (struct summary){0};
+        cell[axes + i] =
+            summary ? summary_text(&of, kind, text[i]) : measure_text(cell_value(row, &shown[i]), kind, text[i]);
+    }
+    const char *words = summary ? seeds_note(summary, ended) : sweep_note(row);
+    bool none = summary == NULL || summary->ended == 0;
+    snprintf(note, sizeof note, "%s%s(%u)", none ? "" : words, none ? "" : " ", number);
+    cell[axes + count] = number ? note : words;
     table_row(table, cell);
 }
 
@@ -234,198 +210,20 @@ void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE 
         column[i] =
             (struct table_column){.title = plain(title_of(&sweep->grid, i), name[i]), .right = true, .min_width = 8};
     for (uint32_t i = 0; i < count; i++) {
-        snprintf(title[i], sizeof title[i], "%s%s%s", columns[shown[i].column].name, shown[i].job[0] ? ":" : "",
+        snprintf(title[i], sizeof title[i], "%s%s%s", measure_infos[shown[i].column].name, shown[i].job[0] ? ":" : "",
                  plain(shown[i].job, job));
         column[axes + i] =
             (struct table_column){.title = title[i], .right = true, .optional = view->showns == 0, .min_width = 8};
+        if (view->summary == NULL) continue;
+        /* half a mean is no mean: columns that nobody asked for are left out instead, jobs first */
+        column[axes + i].min_width = 0;
+        if (view->showns == 0) column[axes + i].drop = (uint8_t)(i + (shown[i].job[0] ? 2 * SWEEP_SHOWN : 1));
     }
     column[axes + count] = (struct table_column){.title = "note", .optional = true};
     table_init(&table, column, axes + count + 1);
     for (uint32_t p = 0; p < sweep->points; p++)
-        print_row(sweep, p, shown, count, &sentences, &table);
+        print_row(sweep, view, p, shown, count, &sentences, &table);
     table_print(&table, out, &style, 0);
     table_release(&table);
     print_sentences(&sentences, out, &style);
-}
-
-static void json_value(struct jout *jout, const char *key, uint64_t value, enum kind kind)
-{
-    if (value == MEASURE_NOTHING)
-        jout_null(jout, key);
-    else if (kind == GBPS || kind == MILLI)
-        jout_fixed(jout, key, value, kind == GBPS ? 6 : 3);
-    else
-        jout_u64(jout, key, value);
-}
-
-static void json_row(struct jout *jout, const struct sweep *sweep, uint32_t point)
-{
-    const struct row *row = &sweep->row[point];
-
-    jout_open_line(jout, NULL, '{');
-    jout_open(jout, "set", '[');
-    for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        jout_text(jout, NULL, sweep_value(&sweep->grid, i, point));
-    jout_close(jout);
-    jout_text(jout, "error", row->error);
-    jout_text(jout, "state", row->error ? NULL : states[row->state]);
-    jout_u64(jout, "failed", row->failed);
-    for (int i = 0; i < MEASURES; i++)
-        json_value(jout, columns[i].key, row->error ? MEASURE_NOTHING : row->value[i], columns[i].kind);
-    jout_open(jout, "jobs", '[');
-    for (uint32_t i = 0; i < row->jobs; i++) {
-        const struct row_job *job = &row->job[i];
-        jout_open(jout, NULL, '{');
-        jout_text(jout, "name", job->name);
-        jout_u64(jout, "runs", job->runs);
-        jout_u64(jout, "ended", job->ended);
-        json_value(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, TIME);
-        json_value(jout, "busbw_GBps", job->ended ? job->busbw_kBps : MEASURE_NOTHING, GBPS);
-        jout_close(jout);
-    }
-    jout_close(jout);
-    jout_close(jout);
-}
-
-bool sweep_json(const struct sweep *sweep, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
-    jout_init(jout, out);
-    jout_open(jout, NULL, '{');
-    jout_u64(jout, "version", 1);
-    jout_text(jout, "kind", "sweep");
-    jout_text(jout, "file", sweep->path);
-    jout_open_line(jout, "vary", '[');
-    for (uint32_t i = 0; i < sweep->grid.axes; i++)
-        jout_text(jout, NULL, sweep->grid.axis[i].path);
-    jout_close(jout);
-    jout_open(jout, "points", '[');
-    for (uint32_t i = 0; i < sweep->points; i++)
-        json_row(jout, sweep, i);
-    jout_close(jout);
-    jout_close(jout);
-    free(jout);
-    return true;
-}
-
-/* RFC 4180: in quotes where it must be. */
-static void csv_text(FILE *out, const char *text)
-{
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-static void csv_value(FILE *out, uint64_t value, enum kind kind)
-{
-    fputc(',', out);
-    if (value == MEASURE_NOTHING) return;
-    if (kind == GBPS)
-        fprintf(out, "%" PRIu64 ".%06" PRIu64, value / 1000000, value % 1000000);
-    else if (kind == MILLI)
-        fprintf(out, "%" PRIu64 ".%03" PRIu64, value / 1000, value % 1000);
-    else
-        fprintf(out, "%" PRIu64, value);
-}
-
-struct names {
-    const char **name;
-    uint32_t count, room;
-};
-
-static bool names_have(const struct names *names, const char *name)
-{
-    for (uint32_t i = 0; i < names->count; i++)
-        if (strcmp(names->name[i], name) == 0) return true;
-    return false;
-}
-
-/* The jobs of all points, each once: a sweep may vary them.  Without memory, those that fit. */
-static struct names job_names(const struct sweep *sweep)
-{
-    struct names names = {0};
-
-    for (uint32_t p = 0; p < sweep->points; p++) {
-        for (uint32_t j = 0; j < sweep->row[p].jobs; j++) {
-            const char *name = sweep->row[p].job[j].name;
-            if (names_have(&names, name)) continue;
-            if (names.count == names.room) {
-                uint32_t room = names.room ? names.room * 2 : 16;
-                const char **grown = realloc(names.name, room * sizeof *grown);
-                if (grown == NULL) return names;
-                names.name = grown;
-                names.room = room;
-            }
-            names.name[names.count++] = name;
-        }
-    }
-    return names;
-}
-
-static void csv_jobs(FILE *out, const struct row *row, const struct names *names)
-{
-    for (uint32_t n = 0; n < names->count; n++) {
-        const struct row_job *job = NULL;
-        for (uint32_t j = 0; j < row->jobs && job == NULL; j++)
-            if (strcmp(row->job[j].name, names->name[n]) == 0 && row->job[j].ended) job = &row->job[j];
-        csv_value(out, job ? job->time_ps : MEASURE_NOTHING, TIME);
-        csv_value(out, job ? job->busbw_kBps : MEASURE_NOTHING, GBPS);
-    }
-}
-
-static void csv_head(const struct sweep *sweep, const struct names *jobs, FILE *out)
-{
-    char name[FABRIC_NAME + 16];
-
-    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
-        csv_text(out, sweep->grid.axis[i].path);
-        fputc(',', out);
-    }
-    fputs("state", out);
-    for (int i = 0; i < MEASURES; i++)
-        fprintf(out, ",%s", columns[i].key);
-    fputs(",failed,error", out);
-    for (uint32_t j = 0; j < jobs->count; j++) {
-        snprintf(name, sizeof name, "time_ps:%s", jobs->name[j]);
-        fputc(',', out);
-        csv_text(out, name);
-        snprintf(name, sizeof name, "busbw_GBps:%s", jobs->name[j]);
-        fputc(',', out);
-        csv_text(out, name);
-    }
-    fputc('\n', out);
-}
-
-void sweep_csv(const struct sweep *sweep, FILE *out)
-{
-    struct names jobs = job_names(sweep);
-
-    csv_head(sweep, &jobs, out);
-    for (uint32_t p = 0; p < sweep->points; p++) {
-        const struct row *row = &sweep->row[p];
-        for (uint32_t i = 0; i < sweep->grid.axes; i++) {
-            csv_text(out, sweep_value(&sweep->grid, i, p));
-            fputc(',', out);
-        }
-        fputs(row->error ? "" : states[row->state], out);
-        for (int i = 0; i < MEASURES; i++)
-            csv_value(out, row->error ? MEASURE_NOTHING : row->value[i], columns[i].kind);
-        fprintf(out, ",%" PRIu64 ",", row->failed);
-        csv_text(out, row->error ? row->error : "");
-        csv_jobs(out, row, &jobs);
-        fputc('\n', out);
-    }
-    free(jobs.name);
 }

@@ -5,6 +5,7 @@
 #ifndef ROCELAB_CLI_SWEEP_PRINT_H
 #define ROCELAB_CLI_SWEEP_PRINT_H
 
+#include "study/summary.h"
 #include "study/sweep.h"
 
 #define SWEEP_SHOWN 14
@@ -16,14 +17,15 @@ struct sweep_view {
         char job[FABRIC_NAME]; /* "": of all */
     } shown[SWEEP_SHOWN];
     uint32_t showns;
+    struct row_summary *summary; /* [points], with --seeds; NULL: of each the only row */
 };
 
 /* The value of --show; false after a message. */
 bool sweep_show(struct sweep_view *view, const char *argument);
 void sweep_list_columns(FILE *out);
 void sweep_print(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
-bool sweep_json(const struct sweep *sweep, FILE *out);
-void sweep_csv(const struct sweep *sweep, FILE *out);
+bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
+void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *out);
 /* "" where every job ended well. */
 const char *sweep_note(const struct row *row);
 

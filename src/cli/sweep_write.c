@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of a sweep, for programs: CSV and JSON have all columns, with the keys of measures.def and whole numbers or
+ * exact fractions.  With --seeds they have means and intervals.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/seeds_print.h"
+#include "cli/sweep_print.h"
+
+static void json_jobs(struct jout *jout, const struct row *row)
+{
+    jout_open(jout, "jobs", '[');
+    for (uint32_t i = 0; i < row->jobs; i++) {
+        const struct row_job *job = &row->job[i];
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "name", job->name);
+        jout_u64(jout, "runs", job->runs);
+        jout_u64(jout, "ended", job->ended);
+        measure_json(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
+        measure_json(jout, "busbw_GBps", job->ended ? job->busbw_kBps : MEASURE_NOTHING, MEASURE_KIND_GBPS);
+        jout_close(jout);
+    }
+    jout_close(jout);
+}
+
+static void json_point(struct jout *jout, const struct sweep *sweep, const struct sweep_view *view, uint32_t point)
+{
+    const struct row *row = &sweep->row[point * sweep->seeds];
+
+    jout_open_line(jout, NULL, '{');
+    jout_open(jout, "set", '[');
+    for (uint32_t i = 0; i < sweep->grid.axes; i++)
+        jout_text(jout, NULL, sweep_value(&sweep->grid, i, point));
+    jout_close(jout);
+    if (view->summary) {
+        seeds_json(jout, row, &view->summary[point]);
+    } else {
+        row_json(jout, row);
+        json_jobs(jout, row);
+    }
+    jout_close(jout);
+}
+
+bool sweep_json(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) {
+        cli_error("not enough memory for the report");
+        return false;
+    }
+    jout_init(jout, out);
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", "sweep");
+    jout_text(jout, "file", sweep->path);
+    jout_open_line(jout, "vary", '[');
+    for (uint32_t i = 0; i < sweep->grid.axes; i++)
+        jout_text(jout, NULL, sweep->grid.axis[i].path);
+    jout_close(jout);
+    jout_open(jout, "points", '[');
+    for (uint32_t i = 0; i < sweep->points; i++)
+        json_point(jout, sweep, view, i);
+    jout_close(jout);
+    jout_close(jout);
+    free(jout);
+    return true;
+}
+
+struct names {
+    const char **name;
+    uint32_t count, room;
+};
+
+static bool names_have(const struct names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0) return true;
+    return false;
+}
+
+/* The jobs of all points, each once: a sweep may vary them.  Without memory, those that fit. */
+static struct names job_names(const struct sweep *sweep)
+{
+    struct names names = {0};
+
+    for (uint32_t p = 0; p < sweep->points * sweep->seeds; p++) {
+        for (uint32_t j = 0; j < sweep->row[p].jobs; j++) {
+            const char *name = sweep->row[p].job[j].name;
+            if (names_have(&names, name)) continue;
+            if (names.count == names.room) {
+                uint32_t room = names.room ? names.room * 2 : 16;
+                const char **grown = realloc(names.name, room * sizeof *grown);
+                if (grown == NULL) return names;
+                names.name = grown;
+                names.room = room;
+            }
+            names.name[names.count++] = name;
+        }
+    }
+    return names;
+}
+
+static void csv_jobs(FILE *out, const struct row *row, const struct names *names)
+{
+    for (uint32_t n = 0; n < names->count; n++) {
+        const struct row_job *job = NULL;
+        for (uint32_t j = 0; j < row->jobs && job == NULL; j++)
+            if (strcmp(row->job[j].name, names->name[n]) == 0 && row->job[j].ended) job = &row->job[j];
+        measure_csv(out, job ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
+        measure_csv(out, job ? job->busbw_kBps : MEASURE_NOTHING, MEASURE_KIND_GBPS);
+    }
+}
+
+static void csv_jobs_of_seeds(FILE *out, const struct row_summary *summary, const struct names *names)
+{
+    const struct summary nothing = summary_of(NULL, 0, 1);
+
+    for (uint32_t n = 0; n < names->count; n++) {
+        const struct summary_job *job = NULL;
+        for (uint32_t j = 0; j < summary->jobs && job == NULL; j++)
+            if (strcmp(summary->job[j].name, names->name[n]) == 0) job = &summary->job[j];
+        summary_csv(out, job ? &job->time : &nothing, MEASURE_KIND_TIME);
+        summary_csv(out, job ? &job->busbw : &nothing, MEASURE_KIND_GBPS);
+    }
+}
+
+static void csv_head(const struct sweep *sweep, const struct sweep_view *view, const struct names *jobs, FILE *out)
+{
+    static const char *const keys[] = {"time_ps", "time_ps_ci95", "busbw_GBps", "busbw_GBps_ci95"};
+    char name[FABRIC_NAME + 32];
+
+    for (uint32_t i = 0; i < sweep->grid.axes; i++) {
+        csv_text(out, sweep->grid.axis[i].path);
+        fputc(',', out);
+    }
+    if (view->summary)
+        seeds_csv_head(out);
+    else
+        row_csv_head(out);
+    for (uint32_t j = 0; j < jobs->count; j++) {
+        for (uint32_t k = 0; k < 4; k += view->summary ? 1 : 2) {
+            snprintf(name, sizeof name, "%s:%s", keys[k], jobs->name[j]);
+            fputc(',', out);
+            csv_text(out, name);
+        }
+    }
+    fputc('\n', out);
+}
+
+void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
+{
+    struct names jobs = job_names(sweep);
+
+    csv_head(sweep, view, &jobs, out);
+    for (uint32_t p = 0; p < sweep->points; p++) {
+        const struct row *row = &sweep->row[p * sweep->seeds];
+        for (uint32_t i = 0; i < sweep->grid.axes; i++) {
+            csv_text(out, sweep_value(&sweep->grid, i, p));
+            fputc(',', out);
+        }
+        if (view->summary) {
+            seeds_csv(out, &view->summary[p]);
+            csv_jobs_of_seeds(out, &view->summary[p], &jobs);
+        } else {
+            row_csv(out, row);
+            csv_jobs(out, row, &jobs);
+        }
+        fputc('\n', out);
+    }
+    free(jobs.name);
+}
