@@ -529,7 +529,8 @@ static int each(struct settings *settings, const struct fabric *fabric, FILE *ou
     settings->each.sim = settings->sim;
     settings->each.quiet = settings->common.quiet;
     settings->each.stopped = &cli_stopped;
-    return each_report(&settings->each, fabric, settings->common.json, out);
+    const struct each_settings all = {.run = settings->each, .json = settings->common.json};
+    return each_report(&all, fabric, out);
 }
 
 #define VERBS_MTU 4096 /* the largest of ibv_mtu */

@@ -9,7 +9,6 @@
 
 #include "cli/cli.h"
 #include "cli/study.h"
-#include "report/table.h"
 
 bool each_parse(const char *text, struct each_options *ret)
 {
@@ -54,7 +53,7 @@ static void print_row(struct table *table, const struct each *each, const struct
     table_row(table, cell);
 }
 
-static void print_text(const struct each *each, FILE *out)
+static bool print_text(const struct each *each, bool seeds, FILE *out)
 {
     static const struct table_column columns[] = {
         {.title = "down"},
@@ -71,21 +70,25 @@ static void print_text(const struct each *each, FILE *out)
     struct text_style style = cli_style();
     uint32_t good = 0, ended = 0;
 
+    if (seeds) fprintf(out, "%u seeds from %llu on; ", each->seeds, (unsigned long long)each->options->sim.seed);
     fprintf(out, "each %s down at %s, %s%s; routes follow after %s, and %s a hop%s\n", each_names[each->options->what],
-            text_ps(at_of(each), at), each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
+            seeds && each->options->at == PS_NEVER ? "a quarter of the way" : text_ps(at_of(each), at),
+            each->options->lasts_ps == PS_NEVER ? "to the end" : "for ",
             each->options->lasts_ps == PS_NEVER ? "" : text_ps(each->options->lasts_ps, lasts),
             text_ps(each->converge.detect_ps, detect), text_ps(each->converge.step_ps, step),
             each->fabric->converge.on ? "" : " (the file has no 'converge')");
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
-    for (uint32_t i = 0; i < each->count; i++) {
+    for (uint32_t i = 0; !seeds && i < each->count; i++) {
         print_row(&table, each, &each->one[i]);
         good += each->one[i].predictable;
         ended += i > 0 && each->one[i].completed;
     }
+    bool enough = !seeds || each_seeds_table(each, &table, &good, &ended);
     table_print(&table, out, &style, 0);
     table_release(&table);
     fprintf(out, "%u failures: %u degrade predictably, %u do not, %u of those do not complete\n", each->count - 1, good,
             each->count - 1 - good, each->count - 1 - ended);
+    return enough;
 }
 
 static void json_time(struct jout *jout, const char *key, ps_t at)
@@ -118,61 +121,83 @@ static void json_one(struct jout *jout, const struct each_one *one, bool base)
     jout_close(jout);
 }
 
-static bool print_json(const struct each *each, FILE *out)
+static bool print_json(const struct each *each, bool seeds, FILE *out)
 {
     struct jout *jout = malloc(sizeof(*jout));
+    bool enough = jout != NULL;
 
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
+    if (jout == NULL) return false;
     jout_init(jout, out);
     jout_open(jout, NULL, '{');
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "sim-each");
     jout_text(jout, "fabric", each->fabric->name);
     jout_text(jout, "each", each_names[each->options->what]);
-    jout_u64(jout, "at_ps", at_of(each));
+    json_time(jout, "at_ps", seeds ? each->options->at : at_of(each)); /* else each seed has its own */
     json_time(jout, "for_ps", each->options->lasts_ps);
     jout_u64(jout, "detect_ps", each->converge.detect_ps);
     jout_u64(jout, "step_ps", each->converge.step_ps);
     jout_fixed(jout, "margin", EACH_MARGIN_NUM * 10 / EACH_MARGIN_DEN, 1);
-    json_one(jout, &each->one[0], true);
-    jout_open(jout, "runs", '[');
-    for (uint32_t i = 1; i < each->count; i++)
-        json_one(jout, &each->one[i], false);
+    for (uint32_t i = 0; i < each->count; i++) {
+        if (i == 1) jout_open(jout, "runs", '[');
+        if (seeds)
+            enough &= each_seeds_json(jout, each, i);
+        else
+            json_one(jout, &each->one[i], i == 0);
+    }
     jout_close(jout);
     jout_close(jout);
     free(jout);
-    return true;
+    return enough;
 }
 
-static int report(const struct each *each, bool json, FILE *out)
+static int report(const struct each *each, const struct each_settings *settings, FILE *out)
 {
-    bool good = true;
+    bool good = true, seeds = settings->seeds > 0;
 
-    for (uint32_t i = 1; i < each->count; i++)
+    for (uint32_t i = each->seeds; i < each->count * each->seeds; i++)
         good &= each->one[i].predictable;
-    if (json && !print_json(each, out)) return CLI_WRONG;
-    if (!json) print_text(each, out);
+    if (!(settings->json ? print_json : print_text)(each, seeds, out)) {
+        cli_error("not enough memory for the report");
+        return CLI_WRONG;
+    }
     return good ? CLI_DONE : CLI_PROBLEMS;
 }
 
-int each_report(const struct each_options *options, const struct fabric *fabric, bool json, FILE *out)
+/* The jobs do not complete without a failure. */
+static void say_base(const struct each *each)
 {
-    const struct cache cache = {0};
+    for (uint32_t k = 0; k < each->seeds; k++) {
+        if (each->one[k].completed) continue;
+        cli_error("--each: the jobs do not complete without a failure: %s", each->one[k].why);
+        return;
+    }
+}
+
+int each_report(const struct each_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    struct cache cache = {.force = settings->force};
     struct study_error error = {0};
-    struct each each = {.options = options, .fabric = fabric, .error = &error, .cache = &cache, .seeds = 1};
+    struct each each = {.options = &settings->run,
+                        .fabric = fabric,
+                        .error = &error,
+                        .cache = &cache,
+                        .seeds = settings->seeds ? settings->seeds : 1};
     int status = CLI_WRONG;
 
+    if (settings->out && !cache_open(&cache, settings->out, &error)) {
+        cli_study_error(&error);
+        return CLI_WRONG;
+    }
     if (each_run(&each)) {
-        status = report(&each, json, out);
+        status = report(&each, settings, out);
     } else if (error.count || error.loader.count) {
         cli_study_error(&error);
     } else {
-        cli_error("--each: the jobs do not complete without a failure: %s", each.one[0].why);
+        say_base(&each);
         status = CLI_PROBLEMS;
     }
+    if (settings->out && !settings->run.quiet) cli_study_rows(&each.rows, settings->out, "runs");
     each_release(&each);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "sim/sim.h"
 #include "study/cache.h"
 #include "study/error.h"
+#include "study/summary.h"
 
 /* A failure degrades predictably when the jobs take at most this many times what it explains. */
 #define EACH_MARGIN_NUM 3
@@ -60,5 +61,37 @@ struct each {
  * complete without a failure, and a `why` of the first runs says why. */
 bool each_run(struct each *each);
 void each_release(struct each *each);
+
+/* Of a target with all its seeds. */
+enum each_value {
+    EACH_TIME,
+    EACH_SLOWDOWN,       /* over the run without a failure that has the same seed */
+    EACH_EXPLAINED_TIME, /* what the failure explains */
+    EACH_EXPLAINED,      /* the same, over the run without */
+    EACH_RECOVERED,
+    EACH_LOST_PACKETS,
+    EACH_LOST_BYTES,
+    EACH_AGAIN_PACKETS,
+    EACH_AGAIN_BYTES,
+    EACH_TIMEOUTS,
+    EACH_DELIVERED,
+    EACH_VALUES
+};
+struct each_value_info {
+    const char *key; /* in JSON */
+    enum measure_kind kind;
+};
+extern const struct each_value_info each_values[EACH_VALUES];
+
+struct each_summary {
+    const char *name;
+    uint32_t runs, ran, completed, predictable;
+    bool cut_off;
+    uint32_t whys;   /* runs that say why */
+    const char *why; /* of the first of them; NULL: none does */
+    struct summary value[EACH_VALUES];
+};
+/* False: no memory. */
+bool each_summarise(const struct each *each, uint32_t target, struct each_summary *ret);
 
 #endif
