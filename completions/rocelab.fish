@@ -35,7 +35,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l interval -d '
 
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -F
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l seed -d 'seed of everything drawn at random'
-complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l threads -d 'threads to run on'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l seeds -d 'run it with so many seeds'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l threads -d 'threads to run on, or runs at once'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l until -d 'stop at this virtual time, as in 10ms'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l rows -d 'rows of the tables'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l csv -a '(__fish_complete_directories)' -d 'write CSV files there'
@@ -47,6 +48,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -l keep-going -d 'run o
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l each -a 'link leaf spine core switch' -d 'a run with each single failure'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l at -d 'with --each: when it fails'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l for -d 'with --each: how long it is down'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -l force -d 'run everything again'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows of the smallest latency everywhere'
 
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -F

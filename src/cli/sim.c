@@ -17,7 +17,9 @@
 
 #include "base/check.h"
 #include "cli/sim_each.h"
+#include "cli/sim_seeds.h"
 #include "cli/source.h"
+#include "cli/study.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -55,6 +57,9 @@ struct settings {
     struct cli_common common;
     struct sim_options sim;
     bool seed_given;
+    uint32_t seeds;  /* 0: one run, with a report of its own */
+    const char *out; /* NULL: nothing is kept */
+    bool force;
     uint32_t rows;
     const char *csv;
     ps_t series;
@@ -127,6 +132,14 @@ static bool set_option(void *into, int id, const char *argument)
     case SIM_OPTION_SEED:
         settings->seed_given = true;
         return cli_quantity(UNIT_COUNT, "seed", argument, &settings->sim.seed);
+    case SIM_OPTION_SEEDS:
+        return cli_seeds(argument, &settings->seeds);
+    case SIM_OPTION_OUT:
+        settings->out = argument;
+        return true;
+    case SIM_OPTION_FORCE:
+        settings->force = true;
+        return true;
     case SIM_OPTION_THREADS:
         if (!cli_number("threads", argument, &settings->sim.threads)) return false;
         if (settings->sim.threads > 0 && settings->sim.threads <= 1024) return true;
@@ -182,6 +195,7 @@ static void more_help(FILE *out)
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
           "  rocelab sim --each link pod64.yaml\n"
+          "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
           "\nExit status: 0 every job ended, or the time asked for was reached; 1 a job failed, the run is\n"
           "stuck or deadlocked, work requests failed, or (--each) a failure costs more than it explains; 2 wrong use, "
           "unreadable input, or interrupted.\n",
@@ -519,6 +533,37 @@ static bool one_for_stdout(const struct settings *settings)
     return false;
 }
 
+static bool many_runs_fit(const struct settings *settings)
+{
+    if (settings->out && !settings->seeds && !settings->each.what)
+        cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
+    else if (settings->force && !settings->out)
+        cli_error("sim: --force runs again what --out DIR has kept; say where");
+    else if (settings->seeds && (settings->series || settings->pcaps))
+        cli_error("sim: --series and --pcap are for one run; --seeds makes several");
+    else
+        return true;
+    return false;
+}
+
+static int with_seeds(struct settings *settings, const char *path, FILE *out)
+{
+    if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
+    const struct sim_seeds seeds = {.path = path,
+                                    .seeds = settings->seeds,
+                                    .sim = settings->sim,
+                                    .own_seed = settings->seed_given,
+                                    .out = settings->out,
+                                    .csv = settings->csv,
+                                    .force = settings->force,
+                                    .json = settings->common.json,
+                                    .quiet = settings->common.quiet,
+                                    .counters = settings->counters,
+                                    .counters_file = settings->counters_file};
+
+    return sim_seeds(&seeds, out);
+}
+
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
     if (settings->csv || settings->series || settings->pcaps || settings->counters) {
@@ -529,7 +574,11 @@ static int each(struct settings *settings, const struct fabric *fabric, FILE *ou
     settings->each.sim = settings->sim;
     settings->each.quiet = settings->common.quiet;
     settings->each.stopped = &cli_stopped;
-    const struct each_settings all = {.run = settings->each, .json = settings->common.json};
+    const struct each_settings all = {.run = settings->each,
+                                      .seeds = settings->seeds,
+                                      .out = settings->out,
+                                      .force = settings->force,
+                                      .json = settings->common.json};
     return each_report(&all, fabric, out);
 }
 
@@ -567,8 +616,9 @@ int verb_sim(int argc, char **argv, FILE *out)
         cli_error("sim: --at and --for say when something fails, and go with --each");
         return CLI_WRONG;
     }
-    if (!one_for_stdout(&settings)) return CLI_WRONG;
+    if (!one_for_stdout(&settings) || !many_runs_fit(&settings)) return CLI_WRONG;
     if (!cli_readable(argv[first])) return CLI_WRONG;
+    if (settings.seeds && !settings.each.what) return with_seeds(&settings, argv[first], out);
     uint64_t begun = now_ns();
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);

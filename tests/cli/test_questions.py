@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/questions and docs/sweep.md: every command of every page is run again, and prints what the page quotes.
+"""docs/questions, docs/sweep.md and docs/seeds.md: every command of every page is run again, and prints what the page quotes.
 
 UPDATE=1 in the environment writes the pages anew; then read the words around the numbers again."""
 import os
@@ -10,7 +10,7 @@ import unittest
 from support import SOURCE, Case, rocelab
 
 PAGES = sorted((SOURCE / "docs" / "questions").glob("*.md"))
-OTHERS = [SOURCE / "docs" / "sweep.md"]
+OTHERS = [SOURCE / "docs" / "sweep.md", SOURCE / "docs" / "seeds.md"]
 BLOCK = re.compile(r"(?m)(?:^    .*\n)+")
 
 
