@@ -25,7 +25,7 @@ _rocelab()
     config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
     diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --show= --out= --force --seeds= --jobs= --csv' ;;
-    experiments) own='--quick --list' ;;
+    experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     run) own='--device= --wire= --fault= --pcap= --trace' ;;
     devices | counters | help | version) own='' ;;
     *) return ;;

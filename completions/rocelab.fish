@@ -70,6 +70,10 @@ complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a s
 
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l quick -d 'only those that take a second or so'
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l list -d 'say which there are, and run none'
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l seeds -d 'run everything with so many seeds'
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l force -d 'run everything again'
+complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l jobs -d 'runs at once'
 
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'

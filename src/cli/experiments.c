@@ -46,6 +46,8 @@ static const struct cli_option options[] = {
 struct settings {
     struct cli_common common;
     bool fast, list;
+    uint32_t seeds, jobs; /* 0: as the file says; as many as processors */
+    const char *out;      /* NULL: nothing is kept */
     struct cache cache;
     struct cache_count rows;
     struct experiment_options run;
@@ -61,14 +63,29 @@ static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
 
-    (void)argument;
-    if (id == EXPERIMENTS_OPTION_FAST)
+    switch (id) {
+    case EXPERIMENTS_OPTION_FAST:
         settings->fast = true;
-    else if (id == EXPERIMENTS_OPTION_LIST)
+        return true;
+    case EXPERIMENTS_OPTION_LIST:
         settings->list = true;
-    else
+        return true;
+    case EXPERIMENTS_OPTION_SEEDS:
+        if (!cli_number("seeds", argument, &settings->seeds)) return false;
+        if (settings->seeds > 0 && settings->seeds <= EXPERIMENT_SEEDS) return true;
+        cli_error("--seeds '%s': 1 to %d", argument, EXPERIMENT_SEEDS);
+        return false;
+    case EXPERIMENTS_OPTION_OUT:
+        settings->out = argument;
+        return true;
+    case EXPERIMENTS_OPTION_FORCE:
+        settings->cache.force = true;
+        return true;
+    case EXPERIMENTS_OPTION_JOBS:
+        return cli_jobs(argument, &settings->jobs);
+    default:
         CHECK(false);
-    return true;
+    }
 }
 
 static void more_help(FILE *out)
@@ -205,15 +222,13 @@ static void print_because(FILE *out, const struct text_style *style, const struc
 static void print_experiment(FILE *out, const struct settings *settings, const struct experiment *experiment)
 {
     static const struct table_column columns[] = {
-        {.title = "what", .min_width = 24},
-        {.title = "published", .right = true},
-        {.title = "measured", .right = true},
-        {.title = "tolerance", .right = true},
-        {.title = "verdict"},
+        {.title = "what", .min_width = 24},    {.title = "published", .right = true},
+        {.title = "measured", .right = true},  {.title = "+-95%", .right = true, .optional = true},
+        {.title = "tolerance", .right = true}, {.title = "verdict"},
     };
     const struct text_style style = cli_style();
     struct table table;
-    char measured[CELL], limit[48];
+    char measured[CELL], half[CELL], limit[48];
 
     text_colour(out, &style, TEXT_BOLD);
     fprintf(out, "%s  %s\n", experiment->id, experiment->title);
@@ -221,8 +236,12 @@ static void print_experiment(FILE *out, const struct settings *settings, const s
     table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (uint32_t i = 0; i < experiment->measures; i++) {
         const struct experiment_measure *measure = &experiment->measure[i];
-        const char *cell[] = {measure->what, measure->published, number_text(measure->measured, measured),
-                              limit_text(&measure->limit, limit), verdict_names[measure->verdict]};
+        const char *cell[] = {measure->what,
+                              measure->published,
+                              number_text(measure->measured, measured),
+                              isnan(measure->half) ? "" : number_text(measure->half, half),
+                              limit_text(&measure->limit, limit),
+                              verdict_names[measure->verdict]};
         table_row(&table, cell);
     }
     table_print(&table, out, &style, 2);
@@ -240,7 +259,7 @@ static void json_number(struct jout *jout, const char *key, double value)
         jout_null(jout, key);
 }
 
-static void json_experiment(struct jout *jout, const struct experiment *experiment)
+static void json_experiment(struct jout *jout, const struct experiment *experiment, bool seeds)
 {
     char limit[48];
 
@@ -259,6 +278,7 @@ static void json_experiment(struct jout *jout, const struct experiment *experime
         jout_text(jout, "what", measure->what);
         jout_text(jout, "published", measure->published);
         json_number(jout, "measured", measure->measured);
+        if (seeds) json_number(jout, "measured_ci95", measure->half);
         jout_text(jout, "tolerance", limit_text(&measure->limit, limit));
         jout_text(jout, "verdict", verdict_names[measure->verdict]);
         jout_text(jout, "explanation", measure->verdict == VERDICT_EXPLAINED ? measure->because : NULL);
@@ -290,17 +310,32 @@ static int run_one(const struct settings *settings, struct experiment *experimen
         return CLI_DONE;
     }
     struct study_error error = {0};
-    if (experiment_execute(experiment, &settings->run, &error) != 0 || experiment_judge(experiment, &error) != 0) {
+    if (experiment_execute(experiment, &settings->run, &error) != 0 ||
+        experiment_judge(experiment, &settings->run, &error) != 0) {
         cli_study_error(&error);
         return CLI_WRONG;
     }
     for (uint32_t i = 0; i < experiment->measures; i++)
         tally->verdict[experiment->measure[i].verdict]++;
     if (jout)
-        json_experiment(jout, experiment);
+        json_experiment(jout, experiment, settings->seeds > 0);
     else
         print_experiment(out, settings, experiment);
     return CLI_DONE;
+}
+
+/* The folder of --out is there; false after a message. */
+static bool ready(struct settings *settings)
+{
+    struct study_error error = {0};
+
+    if (settings->cache.force && settings->out == NULL) {
+        cli_error("experiments: --force runs again what --out DIR has kept; say where");
+        return false;
+    }
+    if (settings->out == NULL || settings->list || cache_open(&settings->cache, settings->out, &error)) return true;
+    cli_study_error(&error);
+    return false;
 }
 
 static int run_all(const struct settings *settings, const char *folder, const struct found *found, char **argv,
@@ -350,6 +385,7 @@ static int run_all(const struct settings *settings, const char *folder, const st
         fprintf(out, "%" PRIu32 " pass, %" PRIu32 " explained, %" PRIu32 " miss\n", tally.verdict[VERDICT_PASS],
                 tally.verdict[VERDICT_EXPLAINED], tally.verdict[VERDICT_MISS]);
     }
+    if (settings->out && !settings->common.quiet) cli_study_rows(&settings->rows, settings->out, "runs");
     if (cli_stopped) {
         cli_error("interrupted: %d experiment%s done", done, done == 1 ? " was" : "s were");
         return CLI_WRONG;
@@ -367,8 +403,12 @@ int verb_experiments(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
-    settings.run = (struct experiment_options){
-        .quiet = settings.common.quiet, .stopped = &cli_stopped, .cache = &settings.cache, .rows = &settings.rows};
+    settings.run = (struct experiment_options){.seeds = settings.seeds,
+                                               .jobs = settings.jobs,
+                                               .quiet = settings.common.quiet,
+                                               .stopped = &cli_stopped,
+                                               .cache = &settings.cache,
+                                               .rows = &settings.rows};
     if (!find_folder(folder)) {
         cli_error("experiments: no folder '%s'; ROCELAB_EXPERIMENTS names another", folder);
         return CLI_WRONG;
@@ -379,7 +419,7 @@ int verb_experiments(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     int status = CLI_WRONG;
-    if (all_there(&found, argv + first, argc - first))
+    if (ready(&settings) && all_there(&found, argv + first, argc - first))
         status = run_all(&settings, folder, &found, argv + first, argc - first, out);
     for (int i = 0; i < found.count; i++)
         free(found.entry[i]);

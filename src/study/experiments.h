@@ -97,6 +97,7 @@ struct experiment_measure {
     const char *because; /* NULL: no explanation */
     struct fabric_at at;
     double measured;
+    double half; /* of the 95 % confidence interval about it; NAN: none was asked for, or of its kind there is none */
     enum verdict verdict;
 };
 
@@ -121,8 +122,9 @@ struct experiment {
 int experiment_load(const char *path, struct experiment **ret, struct study_error *error);
 void experiment_free(struct experiment *experiment);
 struct experiment_options {
-    uint32_t jobs; /* runs at once; 0: as many as processors */
-    bool quiet;    /* no progress line */
+    uint32_t seeds; /* of every run; 0: as many as the file says, and no intervals */
+    uint32_t jobs;  /* runs at once; 0: as many as processors */
+    bool quiet;     /* no progress line */
     const volatile sig_atomic_t *stopped;
     const struct cache *cache;
     struct cache_count *rows; /* where they come from is added */
@@ -130,8 +132,9 @@ struct experiment_options {
 /* Every run with each of its seeds.  0; -errno with an error; -EINTR when *stopped. */
 int experiment_execute(struct experiment *experiment, const struct experiment_options *options,
                        struct study_error *error);
-/* Fills in measured and verdict; the runs are over.  0, or -errno with an error. */
-int experiment_judge(struct experiment *experiment, struct study_error *error);
+/* Fills in measured, half and verdict; the runs are over.  0, or -errno with an error. */
+int experiment_judge(struct experiment *experiment, const struct experiment_options *options,
+                     struct study_error *error);
 /* The tolerance, for tables. */
 const char *limit_text(const struct limit *limit, char buf[48]);
 
@@ -139,6 +142,10 @@ const char *limit_text(const struct limit *limit, char buf[48]);
 int value_plan(struct experiment *experiment, const char *text, const char **why);
 int value_evaluate(const struct experiment *experiment, const char *text, enum over over, double *ret,
                    const char **why);
+
+/* With what the seed of this number, from 0, showed. */
+int value_evaluate_seed(const struct experiment *experiment, const char *text, uint32_t seed, double *ret,
+                        const char **why);
 
 /* What a run showed a probe; the arrays may be put in another order. */
 struct probe_seen {

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "study/experiments.h"
+#include "study/statistics.h"
 
 static bool within(const struct limit *limit, double value)
 {
@@ -22,7 +23,19 @@ static bool within(const struct limit *limit, double value)
     return !(limit->has_least && value < limit->least) && !(limit->has_most && value > limit->most);
 }
 
-int experiment_judge(struct experiment *experiment, struct study_error *error)
+/* The mean of an expression over seeds has an interval, a median or an extreme has none of this kind. */
+static double half_of(const struct experiment *experiment, const struct experiment_measure *measure, uint32_t seeds)
+{
+    double value[EXPERIMENT_SEEDS];
+    const char *why = NULL;
+
+    if (measure->over != OVER_MEAN) return NAN;
+    for (uint32_t k = 0; k < seeds; k++)
+        if (value_evaluate_seed(experiment, measure->value, k, &value[k], &why) != 0 || !isfinite(value[k])) return NAN;
+    return interval_half(value, seeds);
+}
+
+int experiment_judge(struct experiment *experiment, const struct experiment_options *options, struct study_error *error)
 {
     for (uint32_t i = 0; i < experiment->measures; i++) {
         struct experiment_measure *measure = &experiment->measure[i];
@@ -31,6 +44,7 @@ int experiment_judge(struct experiment *experiment, struct study_error *error)
             study_fail(error, "%s: %s: %s", experiment->path, measure->value, why);
             return -EINVAL;
         }
+        measure->half = half_of(experiment, measure, options->seeds);
         if (within(&measure->limit, measure->measured))
             measure->verdict = VERDICT_PASS;
         else if (measure->because && within(&measure->explained, measure->measured))

@@ -419,8 +419,11 @@ static bool take_row(void *context, uint32_t index, const struct pool_row *got)
 static bool list_points(struct execution *execution)
 {
     struct experiment *experiment = execution->experiment;
-    uint32_t most = experiment->probes;
+    uint32_t most = experiment->probes, seeds = execution->options->seeds;
 
+    CHECK(seeds <= EXPERIMENT_SEEDS);
+    for (uint32_t i = 0; seeds && i < experiment->runs; i++)
+        experiment->run[i].seeds = seeds;
     for (uint32_t i = 0; i < experiment->runs; i++)
         most += experiment->run[i].seeds;
     execution->point = calloc(most + 1u, sizeof *execution->point);

@@ -16,6 +16,7 @@
 #include "study/experiments.h"
 
 #define DEPTH_MAX 32
+#define ALL_SEEDS UINT32_MAX
 #define CALCULATED UINT32_MAX /* a probe of no run */
 
 struct walk {
@@ -24,6 +25,7 @@ struct walk {
     const char *at;
     const char *why; /* NULL: nothing wrong so far */
     enum over over;
+    uint32_t seed; /* of the one that is asked for, from 0; ALL_SEEDS: all, put together */
     int depth;
 };
 
@@ -183,7 +185,8 @@ static double call(struct walk *walk, const char *name, size_t length)
     if (walk->plan == NULL) {
         const struct probe *found = find_probe(walk->experiment, probe.text);
         CHECK(found != NULL);
-        return put_together(found, walk->over);
+        if (walk->seed == ALL_SEEDS) return put_together(found, walk->over);
+        return found->value[found->values > 1 ? walk->seed : 0];
     }
     for (int i = 0; i < words; i++) {
         const char *why = read_word(walk->experiment, &probe, i);
@@ -298,6 +301,13 @@ int value_plan(struct experiment *experiment, const char *text, const char **why
 
 int value_evaluate(const struct experiment *experiment, const char *text, enum over over, double *ret, const char **why)
 {
-    struct walk walk = {.experiment = experiment, .at = text, .over = over};
+    struct walk walk = {.experiment = experiment, .at = text, .over = over, .seed = ALL_SEEDS};
+    return walk_all(&walk, ret, why);
+}
+
+int value_evaluate_seed(const struct experiment *experiment, const char *text, uint32_t seed, double *ret,
+                        const char **why)
+{
+    struct walk walk = {.experiment = experiment, .at = text, .seed = seed};
     return walk_all(&walk, ret, why);
 }
