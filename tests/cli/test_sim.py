@@ -201,7 +201,7 @@ class Json(Sim):
 
     def test_the_documentation_names_every_key_of_experiments(self):
         env = environment(ROCELAB_EXPERIMENTS=str(SOURCE / "experiments"))
-        run = json.loads(rocelab("experiments", "--json", "E01", env=env).stdout)
+        run = json.loads(rocelab("experiments", "--json", "--seeds", "1", "E01", env=env).stdout)
         listed = json.loads(rocelab("experiments", "--json", "--list", "E01", env=env).stdout)
         self.assertEqual((run["version"], run["kind"], run["pass"] + run["explained"] + run["miss"]),
                          (1, "experiments", len(run["experiments"][0]["measures"])))
