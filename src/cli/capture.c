@@ -24,6 +24,7 @@
 #include "cli/watch.h"
 #include "packet/capfile/capfile.h"
 #include "report/capture_report.h"
+#include "study/clock.h"
 
 #define PROGRAM_BYTES (32ull << 20) /* all but the analysis: the reader's 17 MiB at most, libraries, report, output */
 #define LOOK_EVERY 4096             /* records of a regular file between two looks at the clock: some 100 us */
@@ -173,10 +174,10 @@ static bool stop_now(struct reading *reading)
 {
     if (!reading->pipe || cli_stopped > 1) return true;
     if (reading->last_look_ns == 0) {
-        reading->last_look_ns = watch_now_ns() + 1000000000;
+        reading->last_look_ns = clock_now_ns() + 1000000000;
         set_alarm(true, 100000000);
     }
-    return watch_now_ns() >= reading->last_look_ns;
+    return clock_now_ns() >= reading->last_look_ns;
 }
 
 /* 0: to the end, or until stopped; otherwise the sentence is in error. */

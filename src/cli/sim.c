@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -23,6 +22,7 @@
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
+#include "study/clock.h"
 
 #define NS 1000000000ULL
 #define FIRST_WINDOWS 16
@@ -70,14 +70,6 @@ struct settings {
     struct each_options each; /* --each, --at, --for */
     bool pcap_stdout;         /* one of them goes to standard output, instead of the report */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
-}
 
 static bool to_stdout(const struct sim_pcap *pcap)
 {
@@ -301,13 +293,13 @@ static uint64_t run(const struct settings *settings, const struct fabric *fabric
                     struct series *series)
 {
     bool progress = !settings->common.quiet && isatty(STDERR_FILENO);
-    uint64_t begun = now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
+    uint64_t begun = clock_now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
     ps_t end = settings->sim.until != PS_NEVER ? settings->sim.until : fabric->stop;
     bool any = false;
 
     while (!cli_stopped) {
         enum sim_state state = sim_advance(sim, windows, series->next);
-        uint64_t now = now_ns();
+        uint64_t now = clock_now_ns();
         bool sampled = state == SIM_UNTIL && series->file && series->next < end;
         if (sampled)
             series_sample(settings, fabric, sim, series);
@@ -323,7 +315,7 @@ static uint64_t run(const struct settings *settings, const struct fabric *fabric
         }
     }
     if (any) fputs("\r\033[K", stderr);
-    return now_ns() - begun;
+    return clock_now_ns() - begun;
 }
 
 static int write_csvs(const struct settings *settings, const struct sim_report *report)
@@ -510,7 +502,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
         struct sim_report report = {.fabric = fabric,
                                     .seed = settings->sim.seed,
                                     .threads = settings->sim.threads ? settings->sim.threads : 1,
-                                    .setup_us = (now_ns() - begun) / 1000};
+                                    .setup_us = (clock_now_ns() - begun) / 1000};
         warn_of_memory(settings, sim);
         status = run_and_report(settings, fabric, sim, &series, &report, out);
         sim_free(sim);
@@ -619,7 +611,7 @@ int verb_sim(int argc, char **argv, FILE *out)
     if (!one_for_stdout(&settings) || !many_runs_fit(&settings)) return CLI_WRONG;
     if (!cli_readable(argv[first])) return CLI_WRONG;
     if (settings.seeds && !settings.each.what) return with_seeds(&settings, argv[first], out);
-    uint64_t begun = now_ns();
+    uint64_t begun = clock_now_ns();
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         return CLI_WRONG;

@@ -7,24 +7,16 @@
  */
 #include "cli/watch.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "report/text.h"
+#include "study/clock.h"
 
 #define NS 1000000000ULL
 #define PROGRESS_LEAST_BYTES (64ULL << 20) /* below that a file is read before a line could be read */
 #define PROGRESS_FIRST_NS (NS / 2)
 #define PROGRESS_EVERY_NS (NS / 5)
 #define HEADER_EVERY 20
-
-uint64_t watch_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
-}
 
 void watch_begin(struct watch *watch, enum watch_kind kind, FILE *out, uint64_t interval_ns, const struct capfile *file)
 {
@@ -34,7 +26,7 @@ void watch_begin(struct watch *watch, enum watch_kind kind, FILE *out, uint64_t 
     if (kind == WATCH_PROGRESS && (size < PROGRESS_LEAST_BYTES || !isatty(STDERR_FILENO))) kind = WATCH_NOTHING;
     *watch = (struct watch){.kind = kind, .out = out, .interval_ns = interval_ns};
     if (kind == WATCH_NOTHING) return;
-    watch->begun_ns = watch_now_ns();
+    watch->begun_ns = clock_now_ns();
     watch->due_ns = watch->begun_ns + (kind == WATCH_STATUS ? interval_ns : PROGRESS_FIRST_NS);
 }
 
@@ -82,7 +74,7 @@ void watch_look(struct watch *watch, const struct capfile *file, const struct ca
     uint64_t now;
 
     if (watch->kind == WATCH_NOTHING || totals->packets == watch->packets) return;
-    now = watch_now_ns();
+    now = clock_now_ns();
     if (now < watch->due_ns) return;
     if (watch->kind == WATCH_STATUS) {
         status_line(watch, totals);

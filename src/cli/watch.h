@@ -34,6 +34,5 @@ void watch_begin(struct watch *watch, enum watch_kind kind, FILE *out, uint64_t 
                  const struct capfile *file);
 void watch_look(struct watch *watch, const struct capfile *file, const struct capture_totals *totals);
 void watch_end(struct watch *watch);
-uint64_t watch_now_ns(void); /* the monotonic clock */
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "plant/plant.h"
+#include "study/clock.h"
 #include "study/experiments.h"
 #include "study/pool.h"
 
@@ -443,7 +444,7 @@ int experiment_execute(struct experiment *experiment, const struct experiment_op
                        struct study_error *error)
 {
     struct execution execution = {.experiment = experiment, .options = options, .wrong = UINT32_MAX, .error = error};
-    uint64_t begun_ns = pool_now_ns();
+    uint64_t begun_ns = clock_now_ns();
     struct pool_done done;
 
     if (!list_points(&execution)) return -ENOMEM;
@@ -458,7 +459,7 @@ int experiment_execute(struct experiment *experiment, const struct experiment_op
                                    .error = error};
     bool good = pool_run(&work, &done);
     free(execution.point);
-    experiment->wall_us = (pool_now_ns() - begun_ns) / 1000;
+    experiment->wall_us = (clock_now_ns() - begun_ns) / 1000;
     if (good && execution.wrong == UINT32_MAX) return 0;
     return *options->stopped ? -EINTR : -EINVAL;
 }

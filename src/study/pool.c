@@ -17,14 +17,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "report/text.h"
+#include "study/clock.h"
 
 #define LOOK_MS 200
-#define NS 1000000000ULL
 
 struct slot { /* a process */
     pid_t pid;
@@ -43,14 +42,6 @@ struct pool {
     uint64_t begun_ns;
     bool drawn;
 };
-
-uint64_t pool_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
-}
 
 static _Noreturn void be_child(const struct pool_work *work, uint32_t point, int to, pid_t parent)
 {
@@ -138,7 +129,7 @@ static void draw(struct pool *pool)
     if (work->quiet || !isatty(STDERR_FILENO)) return;
     fprintf(stderr, "\r%u of %u %s", done->done, work->points, work->noun);
     if (done->reused) fprintf(stderr, ", %u kept from before", done->reused);
-    if (ran && left) fprintf(stderr, ", about %s left", text_ns((pool_now_ns() - pool->begun_ns) / ran * left, text));
+    if (ran && left) fprintf(stderr, ", about %s left", text_ns((clock_now_ns() - pool->begun_ns) / ran * left, text));
     fputs("\033[K", stderr);
     pool->drawn = true;
 }
@@ -185,7 +176,7 @@ static uint32_t slots_for(const struct pool_work *work)
 
 bool pool_run(const struct pool_work *work, struct pool_done *ret)
 {
-    struct pool pool = {.work = work, .slots = slots_for(work), .begun_ns = pool_now_ns()};
+    struct pool pool = {.work = work, .slots = slots_for(work), .begun_ns = clock_now_ns()};
     bool good = false;
 
     CHECK(work->run && work->take && work->stopped && work->error);

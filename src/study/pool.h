@@ -42,6 +42,4 @@ struct pool_done {
 /* Every point once.  False after an error, or when *stopped: what was under way is ended and not taken. */
 bool pool_run(const struct pool_work *work, struct pool_done *ret);
 
-uint64_t pool_now_ns(void); /* of the monotonic clock, which only goes into what is shown of progress and wall time */
-
 #endif
