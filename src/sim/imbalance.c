@@ -23,6 +23,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "sim/link_loads.h"
 #include "sim/sim_int.h"
 
 #define TRIALS_MOST 32u
@@ -94,26 +95,22 @@ struct spread { /* of a tier, summed over its switches */
 static void spread_switch(const struct fabric *fabric, uint32_t node, const double *load, struct spread *spread)
 {
     const struct fabric_node *as = &fabric->node[node];
-    double sum[FABRIC_ROLES] = {0}, most[FABRIC_ROLES] = {0};
-    uint32_t links[FABRIC_ROLES] = {0};
+    struct link_loads loads[FABRIC_ROLES] = {{0}};
 
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
         uint32_t tier = tier_of(fabric, p);
         if (tier == FABRIC_NONE) continue;
-        uint32_t to = tier % FABRIC_ROLES;
-        sum[to] += load[p];
-        links[to]++;
-        if (load[p] > most[to]) most[to] = load[p];
+        link_loads_add(&loads[tier % FABRIC_ROLES], load[p]);
     }
     for (uint32_t to = 0; to < FABRIC_ROLES; to++) {
         struct spread *of = &spread[as->role * FABRIC_ROLES + to];
-        double mean = links[to] ? sum[to] / links[to] : 0;
+        double mean = link_loads_mean(&loads[to]);
         if (mean <= 0) continue;
-        double ratio = most[to] / mean;
+        double ratio = link_loads_max_mean(&loads[to]);
         of->ratio += ratio;
         if (ratio > of->worst) of->worst = ratio;
         of->switches++;
-        of->links += links[to];
+        of->links += loads[to].links;
         for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
             of->used += tier_of(fabric, p) == as->role * FABRIC_ROLES + to && load[p] * 10 >= mean;
     }

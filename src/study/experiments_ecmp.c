@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "sim/link_loads.h"
 #include "study/experiments.h"
 
 #define SEED 18
@@ -31,24 +32,24 @@ bool ecmp_can(const uint64_t *count)
 static struct placed place(uint64_t flows, uint64_t links, uint64_t trials)
 {
     uint32_t *on = calloc(links, sizeof(*on));
-    double mean = (double)flows / (double)links;
     struct placed total = {0};
     struct rng rng;
 
     if (on == NULL) return (struct placed){NAN, NAN, NAN};
     rng_init(&rng, SEED, links);
     for (uint64_t t = 0; t < trials; t++) {
-        uint32_t most = 0, used = 0;
+        struct link_loads loads = {0};
+        uint32_t used = 0;
         for (uint64_t i = 0; i < links; i++)
             on[i] = 0;
         for (uint64_t i = 0; i < flows; i++)
             on[rng_below(&rng, links)]++;
         for (uint64_t i = 0; i < links; i++) {
-            if (on[i] > most) most = on[i];
+            link_loads_add(&loads, on[i]);
             used += on[i] > 0;
         }
-        total.max_mean += most / mean;
-        total.mean_max += mean / most;
+        total.max_mean += link_loads_max_mean(&loads);
+        total.mean_max += link_loads_mean(&loads) / loads.most;
         total.used += (double)used / (double)links;
     }
     free(on);
