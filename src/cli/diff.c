@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/source.h"
 #include "report/json_out.h"
 
 enum diff_option {
@@ -73,52 +74,66 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-static void place(FILE *out, const struct cli_place *at)
+struct printing {
+    const struct cli_source *approved, *running;
+    FILE *out;
+    struct jout *jout;
+};
+
+static void place(FILE *out, const struct cli_source *source, struct fabric_at where)
 {
-    fprintf(out, "%s:%u", at->path, at->line);
-    if (at->column) fprintf(out, ":%u", at->column);
+    struct cli_place at = cli_source_place(source, where);
+
+    fprintf(out, "%s:%u", at.path, at.line);
+    if (at.column) fprintf(out, ":%u", at.column);
 }
 
 static void print_drift(void *to, const struct drift *drift)
 {
-    FILE *out = to;
+    const struct printing *printing = to;
+    FILE *out = printing->out;
 
-    place(out, &drift->running_at);
+    place(out, printing->running, drift->running_at);
     fprintf(out, ": %s: %s is %s, approved is %s (", drift->port ? drift->port : drift->device, drift->key,
             drift->running, drift->approved);
-    place(out, &drift->approved_at);
+    place(out, printing->approved, drift->approved_at);
     fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
 }
 
-static void json_place(struct jout *jout, const char *key, const char *value, const struct cli_place *at)
+static void json_place(struct jout *jout, const char *key, const char *value, struct cli_place at)
 {
     jout_open_line(jout, key, '{');
     jout_text(jout, "value", value);
-    jout_text(jout, "file", at->path);
-    jout_u64(jout, "line", at->line);
-    jout_u64(jout, "column", at->column);
+    jout_text(jout, "file", at.path);
+    jout_u64(jout, "line", at.line);
+    jout_u64(jout, "column", at.column);
     jout_close(jout);
 }
 
 static void json_drift(void *to, const struct drift *drift)
 {
-    struct jout *jout = to;
+    const struct printing *printing = to;
+    struct jout *jout = printing->jout;
 
     jout_open(jout, NULL, '{');
     jout_text(jout, "device", drift->device);
     jout_text(jout, "port", drift->port);
     jout_text(jout, "key", drift->key);
     jout_text(jout, "owner", drift->owner);
-    json_place(jout, "approved", drift->approved, &drift->approved_at);
-    json_place(jout, "running", drift->running, &drift->running_at);
+    json_place(jout, "approved", drift->approved, cli_source_place(printing->approved, drift->approved_at));
+    json_place(jout, "running", drift->running, cli_source_place(printing->running, drift->running_at));
     jout_close(jout);
 }
 
 static int compare(const struct settings *settings, const struct cli_source *approved, const struct cli_source *running,
                    FILE *out)
 {
-    struct diff diff = {.approved = approved, .running = running, .each = print_drift, .to = out};
     struct jout jout;
+    struct printing printing = {approved, running, out, &jout};
+    struct diff diff = {.approved = {approved->fabric, approved->places, approved->imported},
+                        .running = {running->fabric, running->places, running->imported},
+                        .each = print_drift,
+                        .to = &printing};
 
     if (settings->common.json) {
         jout_init(&jout, out);
@@ -127,7 +142,6 @@ static int compare(const struct settings *settings, const struct cli_source *app
         jout_text(&jout, "kind", "diff");
         jout_open(&jout, "drifts", '[');
         diff.each = json_drift;
-        diff.to = &jout;
     }
     bool whole = diff_run(&diff);
     if (settings->common.json) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift: what a running fabric says otherwise than the approved one.  Private to diff*.c.
+ * Drift: what a running fabric says otherwise than the approved one.
  */
 #ifndef ROCELAB_CLI_DIFF_H
 #define ROCELAB_CLI_DIFF_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/source.h"
+#include "fabric/fabric.h"
 
 #define DIFF_VALUE 64
 struct drift {
@@ -17,11 +17,17 @@ struct drift {
     const char *key;   /* `classes.rdma.ecn.min` */
     const char *owner; /* NULL: nobody is named */
     char approved[DIFF_VALUE], running[DIFF_VALUE];
-    struct cli_place approved_at, running_at;
+    struct fabric_at approved_at, running_at; /* in the texts of the two fabrics */
+};
+
+struct diff_side {
+    const struct fabric *fabric;
+    const struct fabric_places *places;
+    bool imported; /* from configurations, which are silent about much */
 };
 
 struct diff {
-    const struct cli_source *approved, *running;
+    struct diff_side approved, running;
     void (*each)(void *to, const struct drift *drift);
     void *to;
     uint64_t drifts, ports, devices; /* found; compared */

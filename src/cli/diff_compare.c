@@ -82,7 +82,7 @@ static void report(const struct pair *pair, const char *key, const char *running
                    const char *running)
 {
     struct diff *diff = pair->diff;
-    const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
+    const struct fabric *one = diff->approved.fabric, *two = diff->running.fabric;
     bool extra = pair->node[0] == FABRIC_NONE;
     struct drift drift = {.device = extra ? two->node[pair->node[1]].name : one->node[pair->node[0]].name,
                           .port = pair->port[0] == FABRIC_NONE && pair->port[1] == FABRIC_NONE ? NULL : pair->name,
@@ -91,11 +91,9 @@ static void report(const struct pair *pair, const char *key, const char *running
 
     snprintf(drift.approved, sizeof drift.approved, "%s", approved);
     snprintf(drift.running, sizeof drift.running, "%s", running);
-    drift.approved_at = cli_source_place(
-        diff->approved, fabric_where(diff->approved->places, pair->node[0], pair->port[0], extra ? "topology" : key));
-    drift.running_at =
-        cli_source_place(diff->running, fabric_where(diff->running->places, pair->node[1], pair->port[1],
-                                                     pair->node[1] == FABRIC_NONE ? "topology" : running_key));
+    drift.approved_at = fabric_where(diff->approved.places, pair->node[0], pair->port[0], extra ? "topology" : key);
+    drift.running_at = fabric_where(diff->running.places, pair->node[1], pair->port[1],
+                                    pair->node[1] == FABRIC_NONE ? "topology" : running_key);
     diff->drifts++;
     diff->each(diff->to, &drift);
 }
@@ -103,7 +101,7 @@ static void report(const struct pair *pair, const char *key, const char *running
 /* Does the running side say it, or is it a whole fabric file? */
 static bool told(const struct pair *pair, const char *key)
 {
-    const struct cli_source *running = pair->diff->running;
+    const struct diff_side *running = &pair->diff->running;
 
     return !running->imported || fabric_says(running->places, pair->node[1], pair->port[1], key) ||
            fabric_says(running->places, pair->node[1], FABRIC_NONE, key);
@@ -166,8 +164,8 @@ struct class_keys {
 static const struct class_keys *keys(const struct pair *pair, unsigned priority, const char *leaf,
                                      struct class_keys *buf)
 {
-    const struct fabric_class *a = class_of(pair->diff->approved->fabric, priority);
-    const struct fabric_class *b = class_of(pair->diff->running->fabric, priority);
+    const struct fabric_class *a = class_of(pair->diff->approved.fabric, priority);
+    const struct fabric_class *b = class_of(pair->diff->running.fabric, priority);
 
     snprintf(buf->approved, sizeof buf->approved, "classes.%.48s.%s", a ? a->name : b->name, leaf);
     snprintf(buf->running, sizeof buf->running, "classes.%.48s.%s", b ? b->name : a->name, leaf);
@@ -188,7 +186,7 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
     k = keys(pair, priority, "share", &buf);
     if (!x->strict && !y->strict && told(pair, k->running))
         units(pair, k->approved, k->running, UNIT_SHARE, x->share_ppm, y->share_ppm);
-    if (pair->node[0] < pair->diff->approved->fabric->hosts) return; /* adapters mark nothing and have no groups */
+    if (pair->node[0] < pair->diff->approved.fabric->hosts) return; /* adapters mark nothing and have no groups */
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, x->ecn.on, y->ecn.on);
     if (x->ecn.on && y->ecn.on) {
@@ -207,7 +205,7 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
         units(pair, k->approved, k->running, UNIT_SIZE, g->xon_offset_bytes, h->xon_offset_bytes);
     k = keys(pair, priority, "headroom", &buf);
     if (told(pair, k->running)) units(pair, k->approved, k->running, UNIT_SIZE, g->headroom_bytes, h->headroom_bytes);
-    if (pair->diff->running->imported) return; /* systems round these, or keep them to themselves */
+    if (pair->diff->running.imported) return; /* systems round these, or keep them to themselves */
     k = keys(pair, priority, "reserved", &buf);
     units(pair, k->approved, k->running, UNIT_SIZE, g->reserved_bytes, h->reserved_bytes);
     k = keys(pair, priority, "limit", &buf);
@@ -228,7 +226,7 @@ static void compare_extra_class(const struct pair *pair, unsigned priority, cons
     const struct class_keys *k = keys(pair, priority, "lossless", &buf);
 
     truth(pair, k->approved, k->running, false, b->lossless >> priority & 1);
-    if (pair->node[0] < pair->diff->approved->fabric->hosts) return;
+    if (pair->node[0] < pair->diff->approved.fabric->hosts) return;
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, false, b->queue[b->tc_to_queue[priority]].ecn.on);
 }
@@ -236,9 +234,9 @@ static void compare_extra_class(const struct pair *pair, unsigned priority, cons
 /* What a link is: of a configuration, where it says who the peer is. */
 static void compare_link(const struct pair *pair)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_port *p = &one->port[pair->port[0]], *q = &two->port[pair->port[1]];
-    bool imported = pair->diff->running->imported;
+    bool imported = pair->diff->running.imported;
     char a[FABRIC_NAME], b[FABRIC_NAME];
 
     if (told(pair, "rate")) units(pair, "rate", "rate", UNIT_RATE, p->rate_bps, q->rate_bps);
@@ -257,7 +255,7 @@ static void compare_link(const struct pair *pair)
 
 static void compare_port(struct pair *pair)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_port *p = &one->port[pair->port[0]], *q = &two->port[pair->port[1]];
     const struct fabric_settings *a = &one->settings[p->settings], *b = &two->settings[q->settings];
 
@@ -296,11 +294,11 @@ static void compare_port(struct pair *pair)
 /* What the running switch's system can say; NULL: not known, or all of it is said. */
 static const struct config_can *can_of(const struct pair *pair)
 {
-    const struct fabric *two = pair->diff->running->fabric;
+    const struct fabric *two = pair->diff->running.fabric;
     uint8_t nos = two->sw[pair->node[1] - two->hosts].nos;
     const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
 
-    return pair->diff->running->imported && format ? format->can : NULL;
+    return pair->diff->running.imported && format ? format->can : NULL;
 }
 
 static void texts(const struct pair *pair, const char *key, const char *a, const char *b)
@@ -327,11 +325,11 @@ static const char *hash_text(uint8_t fields, char text[DIFF_VALUE])
 /* The switch itself, between two fabric files: a configuration knows little of it. */
 static void compare_chip(const struct pair *pair)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_switch *a = &one->sw[pair->node[0] - one->hosts], *b = &two->sw[pair->node[1] - two->hosts];
     char x[DIFF_VALUE], y[DIFF_VALUE];
 
-    if (pair->diff->running->imported) return;
+    if (pair->diff->running.imported) return;
     texts(pair, "model", a->model, b->model);
     units(pair, "buffer", "buffer", UNIT_SIZE, a->buffer_bytes, b->buffer_bytes);
     units(pair, "headroom-pool", "headroom-pool", UNIT_SIZE, a->headroom_pool_bytes, b->headroom_pool_bytes);
@@ -345,7 +343,7 @@ static void compare_chip(const struct pair *pair)
 /* A setting of an adapter that may be unsaid; of a configuration only what both say. */
 static void choice(const struct pair *pair, const char *key, const char *const *names, uint8_t a, uint8_t b)
 {
-    if (pair->diff->running->imported && (a == FABRIC_UNSAID || b == FABRIC_UNSAID)) return;
+    if (pair->diff->running.imported && (a == FABRIC_UNSAID || b == FABRIC_UNSAID)) return;
     texts(pair, key, a == FABRIC_UNSAID ? NULL : names[a], b == FABRIC_UNSAID ? NULL : names[b]);
 }
 
@@ -358,7 +356,7 @@ static const char *nccl_value(const struct fabric_nic *nic, const char *name)
 
 static void compare_nccl(const struct pair *pair, const struct fabric_nic *a, const struct fabric_nic *b)
 {
-    bool imported = pair->diff->running->imported;
+    bool imported = pair->diff->running.imported;
     char key[96];
 
     for (uint32_t i = 0; i < a->nccls; i++) {
@@ -376,7 +374,7 @@ static void compare_nccl(const struct pair *pair, const struct fabric_nic *a, co
 static void compare_nic(const struct pair *pair)
 {
     static const char *const truths[] = {"false", "true"};
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_nic *a = &one->nic[one->endpoint[pair->port[0]].nic];
     const struct fabric_nic *b = &two->nic[two->endpoint[pair->port[1]].nic];
     char x[8], y[8];
@@ -388,15 +386,15 @@ static void compare_nic(const struct pair *pair)
     snprintf(x, sizeof x, "%u", a->cnp_dscp);
     snprintf(y, sizeof y, "%u", b->cnp_dscp);
     if (a->cnp_dscp != b->cnp_dscp &&
-        !(pair->diff->running->imported && (a->cnp_dscp == FABRIC_UNSAID || b->cnp_dscp == FABRIC_UNSAID)))
+        !(pair->diff->running.imported && (a->cnp_dscp == FABRIC_UNSAID || b->cnp_dscp == FABRIC_UNSAID)))
         texts(pair, "cnp-dscp", a->cnp_dscp == FABRIC_UNSAID ? NULL : x, b->cnp_dscp == FABRIC_UNSAID ? NULL : y);
     compare_nccl(pair, a, b);
-    if (!pair->diff->running->imported) texts(pair, "congestion", a->congestion, b->congestion);
+    if (!pair->diff->running.imported) texts(pair, "congestion", a->congestion, b->congestion);
 }
 
 static void compare_switch(struct pair *pair)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_watchdog *a = &one->sw[pair->node[0] - one->hosts].watchdog;
     const struct fabric_watchdog *b = &two->sw[pair->node[1] - two->hosts].watchdog;
     const struct config_can *can = can_of(pair);
@@ -427,7 +425,7 @@ static const char *name_of(const struct fabric *fabric, uint32_t port)
 /* The running port that is this one: by the name its system has for it, else by number. */
 static uint32_t same_port(const struct pair *pair, uint32_t port)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_node *node = &two->node[pair->node[1]];
     const char *name = name_of(one, port);
     char label[FABRIC_NAME] = "";
@@ -451,7 +449,7 @@ static uint32_t same_port(const struct pair *pair, uint32_t port)
 /* Ports of a device that both have; those of the running side that are approved nowhere. */
 static bool compare_ports(struct pair *pair)
 {
-    const struct fabric *one = pair->diff->approved->fabric, *two = pair->diff->running->fabric;
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_node *node = &one->node[pair->node[0]], *other = &two->node[pair->node[1]];
     bool *met = calloc(other->ports + 1u, sizeof(*met));
 
@@ -485,7 +483,7 @@ static bool compare_ports(struct pair *pair)
 /* Devices that run and are approved nowhere. */
 static void extra_devices(struct diff *diff)
 {
-    const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
+    const struct fabric *one = diff->approved.fabric, *two = diff->running.fabric;
 
     for (uint32_t n = 0; n < two->nodes; n++) {
         struct pair pair = {.diff = diff, .node = {FABRIC_NONE, n}, .port = {FABRIC_NONE, FABRIC_NONE}};
@@ -496,7 +494,7 @@ static void extra_devices(struct diff *diff)
 
 bool diff_run(struct diff *diff)
 {
-    const struct fabric *one = diff->approved->fabric, *two = diff->running->fabric;
+    const struct fabric *one = diff->approved.fabric, *two = diff->running.fabric;
 
     for (uint32_t n = 0; n < one->nodes; n++) {
         struct pair pair = {.diff = diff, .node = {n, fabric_find_node(two, one->node[n].name)}};
@@ -506,7 +504,7 @@ bool diff_run(struct diff *diff)
         pair.port[0] = pair.port[1] = FABRIC_NONE;
         if (pair.node[1] == FABRIC_NONE || two->node[pair.node[1]].kind != node->kind) {
             /* of configurations only those that were given are there */
-            if (!diff->running->imported) report(&pair, "devices", "devices", node->name, "missing");
+            if (!diff->running.imported) report(&pair, "devices", "devices", node->name, "missing");
             continue;
         }
         diff->devices++;
