@@ -5,7 +5,7 @@
  * APPROVED is a fabric file; RUNNING is one too, or configurations, which are imported in memory.  A drift names the
  * device, the port, the key, both values, and the places of both.
  */
-#include "cli/diff.h"
+#include "config/diff.h"
 
 #include <string.h>
 

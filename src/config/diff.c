@@ -8,7 +8,7 @@
  * defaults would fill (shares, headroom, timers) is not compared, nor what its system has no words for; on and off
  * always are.
  */
-#include "cli/diff.h"
+#include "config/diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>

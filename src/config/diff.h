@@ -2,8 +2,8 @@
 /*
  * Drift: what a running fabric says otherwise than the approved one.
  */
-#ifndef ROCELAB_CLI_DIFF_H
-#define ROCELAB_CLI_DIFF_H
+#ifndef ROCELAB_CONFIG_DIFF_H
+#define ROCELAB_CONFIG_DIFF_H
 
 #include <stdbool.h>
 #include <stdint.h>
