@@ -101,7 +101,7 @@ int codec_parse_transit(const struct codec_frame *frame, struct pkt *ret, struct
  * small, -EINVAL when the record cannot be a frame (kind, net, field wider than its bits, PKT_CUT).
  * PKT_OTHER cannot be emitted: the descriptor does not hold such a frame. */
 int codec_emit(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload, uint8_t *frame, size_t cap);
-/* The same, with the telemetry that a packet to port WIRE_PORT_ROCE_TELEMETRY carries (NULL: of no hop), and the
+/* The same, with the telemetry that a packet to port PROTO_PORT_ROCE_TELEMETRY carries (NULL: of no hop), and the
  * layout that codec_rewrite() wants. */
 struct pkt_int;
 int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
@@ -127,7 +127,7 @@ void codec_rewrite_macs(uint8_t *frame, const uint8_t dmac[6], const uint8_t sma
 bool codec_stays_on_link(const uint8_t dmac[6]);
 
 /* In-band telemetry of HPCC (SIGCOMM 2019, figure 7): CODEC_TELEMETRY_BYTES between UDP and BTH of packets to port
- * WIRE_PORT_ROCE_TELEMETRY; docs/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the start, so no
+ * PROTO_PORT_ROCE_TELEMETRY; docs/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the start, so no
  * length changes on the way; the ICRC does not cover it.
  * A frame tells times in ns modulo 2^24, bytes sent in units of 128 modulo 2^20, queues in units of 80 up to 65535 of
  * them, and the rate as one of a list.  codec_telemetry_rounded(): what is read back after a record was written.  What

@@ -16,7 +16,7 @@
 #include "packet/codec.h"
 #include "packet/icrc.h"
 #include "packet/opcode.h"
-#include "packet/wire.h"
+#include "packet/protocol.h"
 
 #define BITS_24 0xffffffu
 #define BITS_20 0xfffffu
@@ -43,7 +43,7 @@ static struct envelope inner_envelope(const struct pkt *pkt, const struct pkt_co
         .ip_id = cold->ip_id,
         .ip_frag = cold->ip_frag,
         .sport = pkt->sport,
-        .dport = cold->dport == WIRE_PORT_ROCE_TELEMETRY ? WIRE_PORT_ROCE_TELEMETRY : WIRE_PORT_ROCE,
+        .dport = cold->dport == PROTO_PORT_ROCE_TELEMETRY ? PROTO_PORT_ROCE_TELEMETRY : PROTO_PORT_ROCE,
         .udp_checksum = cold->udp_checksum,
         .net = pkt->net,
         .tos = pkt->tos,
@@ -63,7 +63,7 @@ static struct envelope outer_envelope(const struct pkt_outer *outer)
         .ip_id = outer->ip_id,
         .ip_frag = outer->ip_frag,
         .sport = outer->sport,
-        .dport = WIRE_PORT_VXLAN,
+        .dport = PROTO_PORT_VXLAN,
         .udp_checksum = outer->udp_checksum,
         .net = outer->net,
         .tos = outer->tos,
@@ -73,42 +73,42 @@ static struct envelope outer_envelope(const struct pkt_outer *outer)
 
 static uint32_t vlan_bytes(const struct pkt_vlan vlan[2])
 {
-    return (vlan[0].tpid ? WIRE_VLAN_BYTES : 0) + (vlan[1].tpid ? WIRE_VLAN_BYTES : 0);
+    return (vlan[0].tpid ? PROTO_VLAN_BYTES : 0) + (vlan[1].tpid ? PROTO_VLAN_BYTES : 0);
 }
 
 static uint32_t network_bytes(uint8_t net)
 {
-    if (net == PKT_NET_V1) return WIRE_IPV6_BYTES;
-    return (net == PKT_NET_IPV4 ? WIRE_IPV4_BYTES : WIRE_IPV6_BYTES) + WIRE_UDP_BYTES;
+    if (net == PKT_NET_V1) return PROTO_IPV6_BYTES;
+    return (net == PKT_NET_IPV4 ? PROTO_IPV4_BYTES : PROTO_IPV6_BYTES) + PROTO_UDP_BYTES;
 }
 
 /* In front of the BTH: only where there is a UDP header that can say so. */
 static uint32_t telemetry_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
 {
-    return pkt->net != PKT_NET_V1 && cold->dport == WIRE_PORT_ROCE_TELEMETRY ? CODEC_TELEMETRY_BYTES : 0;
+    return pkt->net != PKT_NET_V1 && cold->dport == PROTO_PORT_ROCE_TELEMETRY ? CODEC_TELEMETRY_BYTES : 0;
 }
 
 static uint32_t tunnel_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     if (!(pkt->flags & PKT_TUNNEL)) return 0;
-    return WIRE_ETHERNET_BYTES + vlan_bytes(cold->outer.vlan) + network_bytes(cold->outer.net) + WIRE_VXLAN_BYTES;
+    return PROTO_ETHERNET_BYTES + vlan_bytes(cold->outer.vlan) + network_bytes(cold->outer.net) + PROTO_VXLAN_BYTES;
 }
 
 /* From the first byte of the frame to the payload; the record was checked. */
 static uint32_t header_bytes(const struct pkt *pkt, const struct pkt_cold *cold)
 {
-    uint32_t bytes = tunnel_bytes(pkt, cold) + WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan);
-    if (pkt->kind == PKT_PFC) return bytes + WIRE_PFC_BYTES;
-    if (pkt->kind == PKT_PAUSE) return bytes + WIRE_PAUSE_BYTES;
-    return bytes + network_bytes(pkt->net) + telemetry_bytes(pkt, cold) + WIRE_BTH_BYTES +
+    uint32_t bytes = tunnel_bytes(pkt, cold) + PROTO_ETHERNET_BYTES + vlan_bytes(cold->vlan);
+    if (pkt->kind == PKT_PFC) return bytes + PROTO_PFC_BYTES;
+    if (pkt->kind == PKT_PAUSE) return bytes + PROTO_PAUSE_BYTES;
+    return bytes + network_bytes(pkt->net) + telemetry_bytes(pkt, cold) + PROTO_BTH_BYTES +
            opcode_info(pkt->opcode)->header_bytes;
 }
 
 static bool tags_valid(const struct pkt_vlan vlan[2])
 {
     for (int i = 0; i < 2; i++)
-        if (vlan[i].tpid && vlan[i].tpid != WIRE_ETHERTYPE_VLAN && vlan[i].tpid != WIRE_ETHERTYPE_QINQ &&
-            vlan[i].tpid != WIRE_ETHERTYPE_QINQ_OLD)
+        if (vlan[i].tpid && vlan[i].tpid != PROTO_ETHERTYPE_VLAN && vlan[i].tpid != PROTO_ETHERTYPE_QINQ &&
+            vlan[i].tpid != PROTO_ETHERTYPE_QINQ_OLD)
             return false;
     return vlan[0].tpid || !vlan[1].tpid;
 }
@@ -121,7 +121,7 @@ static bool addr_is_ipv4(const struct pkt_addr *addr)
 static bool envelope_valid(const struct envelope *env)
 {
     if (env->net == PKT_NET_IPV4)
-        return addr_is_ipv4(env->src) && addr_is_ipv4(env->dst) && !(env->ip_frag & WIRE_FRAG_MASK);
+        return addr_is_ipv4(env->src) && addr_is_ipv4(env->dst) && !(env->ip_frag & PROTO_FRAG_MASK);
     return (env->net == PKT_NET_IPV6 || env->net == PKT_NET_V1) && env->flow_label <= BITS_20;
 }
 
@@ -132,16 +132,16 @@ static bool bth_valid(const struct pkt *pkt, const struct pkt_cold *cold)
     if (cold->tver != 0 || cold->resv8a > 0x3f || cold->resv7 > 0x7f) return false;
     if ((info->flags & OP_DETH) && pkt->src_qp > BITS_24) return false;
     if ((info->flags & OP_AETH) && pkt->ack.msn > BITS_24) return false;
-    if (!info->name) return pkt->payload_bytes <= WIRE_UNKNOWN_PAYLOAD_MAX;
+    if (!info->name) return pkt->payload_bytes <= PROTO_UNKNOWN_PAYLOAD_MAX;
     if (!(info->flags & OP_PAYLOAD)) return pkt->payload_bytes == 0 && pkt->pad == 0;
-    return pkt->payload_bytes <= WIRE_PAYLOAD_MAX;
+    return pkt->payload_bytes <= PROTO_PAYLOAD_MAX;
 }
 
 static bool roce_valid(const struct pkt *pkt, const struct pkt_cold *cold)
 {
     struct envelope env = inner_envelope(pkt, cold);
     if (!envelope_valid(&env)) return false;
-    if (pkt->net != PKT_NET_V1 && cold->dport != WIRE_PORT_ROCE && cold->dport != WIRE_PORT_ROCE_TELEMETRY)
+    if (pkt->net != PKT_NET_V1 && cold->dport != PROTO_PORT_ROCE && cold->dport != PROTO_PORT_ROCE_TELEMETRY)
         return false;
     return bth_valid(pkt, cold);
 }
@@ -170,7 +170,7 @@ static uint8_t *put_ethernet(uint8_t *at, const struct envelope *env, uint32_t e
     for (int i = 0; i < 2 && env->vlan[i].tpid; i++) {
         store_be16(at, env->vlan[i].tpid);
         store_be16(at + 2, env->vlan[i].tci);
-        at += WIRE_VLAN_BYTES;
+        at += PROTO_VLAN_BYTES;
     }
     store_be16(at, (uint16_t)ethertype);
     return at + 2;
@@ -179,7 +179,7 @@ static uint8_t *put_ethernet(uint8_t *at, const struct envelope *env, uint32_t e
 static void put_ipv4_checksum(uint8_t *header)
 {
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < WIRE_IPV4_BYTES; i += 2)
+    for (uint32_t i = 0; i < PROTO_IPV4_BYTES; i += 2)
         sum += load_be16(header + i);
     sum = (sum >> 16) + (sum & 0xffff);
     sum = (sum >> 16) + (sum & 0xffff);
@@ -188,8 +188,8 @@ static void put_ipv4_checksum(uint8_t *header)
 
 static uint32_t ethertype_of(uint8_t net)
 {
-    if (net == PKT_NET_V1) return WIRE_ETHERTYPE_ROCE_V1;
-    return net == PKT_NET_IPV4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6;
+    if (net == PKT_NET_V1) return PROTO_ETHERTYPE_ROCE_V1;
+    return net == PKT_NET_IPV4 ? PROTO_ETHERTYPE_IPV4 : PROTO_ETHERTYPE_IPV6;
 }
 
 /* IP or GRH, and UDP; `end` is the byte after the packet. */
@@ -202,27 +202,27 @@ static uint8_t *put_network(uint8_t *at, const struct envelope *env, const uint8
         store_be16(at + 4, env->ip_id);
         store_be16(at + 6, env->ip_frag);
         at[8] = env->ttl;
-        at[9] = WIRE_PROTO_UDP;
+        at[9] = PROTO_IP_UDP;
         store_be16(at + 10, 0);
         memcpy(at + 12, env->src->byte + 12, 4);
         memcpy(at + 16, env->dst->byte + 12, 4);
         put_ipv4_checksum(at);
-        at += WIRE_IPV4_BYTES;
+        at += PROTO_IPV4_BYTES;
     } else {
         store_be32(at, 6u << 28 | (uint32_t)env->tos << 20 | env->flow_label);
-        store_be16(at + 4, (uint16_t)(end - at - WIRE_IPV6_BYTES));
-        at[6] = env->net == PKT_NET_V1 ? WIRE_GRH_NEXT_BTH : WIRE_PROTO_UDP;
+        store_be16(at + 4, (uint16_t)(end - at - PROTO_IPV6_BYTES));
+        at[6] = env->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
         at[7] = env->ttl;
         memcpy(at + 8, env->src->byte, 16);
         memcpy(at + 24, env->dst->byte, 16);
-        at += WIRE_IPV6_BYTES;
+        at += PROTO_IPV6_BYTES;
     }
     if (env->net == PKT_NET_V1) return at;
     store_be16(at, env->sport);
     store_be16(at + 2, env->dport);
     store_be16(at + 4, (uint16_t)(end - at));
     store_be16(at + 6, env->udp_checksum);
-    return at + WIRE_UDP_BYTES;
+    return at + PROTO_UDP_BYTES;
 }
 
 static uint8_t *put_tunnel(uint8_t *at, const struct pkt_outer *outer, const uint8_t *end)
@@ -230,9 +230,9 @@ static uint8_t *put_tunnel(uint8_t *at, const struct pkt_outer *outer, const uin
     struct envelope env = outer_envelope(outer);
     at = put_ethernet(at, &env, ethertype_of(env.net));
     at = put_network(at, &env, end);
-    store_be32(at, (uint32_t)WIRE_VXLAN_FLAG_VNI << 24);
+    store_be32(at, (uint32_t)PROTO_VXLAN_FLAG_VNI << 24);
     store_be32(at + 4, outer->vni << 8);
-    return at + WIRE_VXLAN_BYTES;
+    return at + PROTO_VXLAN_BYTES;
 }
 
 static uint8_t *put_bth(uint8_t *at, const struct pkt *pkt, const struct pkt_cold *cold)
@@ -245,7 +245,7 @@ static uint8_t *put_bth(uint8_t *at, const struct pkt *pkt, const struct pkt_col
     store_be24(at + 5, pkt->dest_qp);
     at[8] = (uint8_t)((flags & PKT_ACK_REQUEST ? 0x80 : 0) | cold->resv7);
     store_be24(at + 9, pkt->psn);
-    return at + WIRE_BTH_BYTES;
+    return at + PROTO_BTH_BYTES;
 }
 
 static uint8_t *put_extended(uint8_t *at, const struct pkt *pkt, const struct pkt_cold *cold)
@@ -288,11 +288,11 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *pkt, const struct pk
 static void put_mac_control(uint8_t *at, const struct pkt *pkt)
 {
     if (pkt->kind == PKT_PAUSE) {
-        store_be16(at, WIRE_MAC_CONTROL_PAUSE);
+        store_be16(at, PROTO_MAC_CONTROL_PAUSE);
         store_be16(at + 2, pkt->quanta[0]);
         return;
     }
-    store_be16(at, WIRE_MAC_CONTROL_PFC);
+    store_be16(at, PROTO_MAC_CONTROL_PFC);
     store_be16(at + 2, pkt->pfc_enable);
     for (int i = 0; i < 8; i++)
         store_be16(at + 4 + 2 * i, pkt->quanta[i]);
@@ -325,7 +325,7 @@ static void put_roce(uint8_t *frame, uint8_t *at, const uint8_t *end, const stru
     at = put_ethernet(at, &env, ethertype_of(env.net));
     layout->l3_at = (uint16_t)(at - frame);
     at = put_network(at, &env, end);
-    if (env.net != PKT_NET_V1) layout->udp_at = (uint16_t)(at - frame - WIRE_UDP_BYTES);
+    if (env.net != PKT_NET_V1) layout->udp_at = (uint16_t)(at - frame - PROTO_UDP_BYTES);
     at += telemetry_bytes(pkt, cold);
     layout->bth_at = (uint16_t)(at - frame);
     if (codec_has_telemetry(layout)) {
@@ -336,7 +336,7 @@ static void put_roce(uint8_t *frame, uint8_t *at, const uint8_t *end, const stru
     at = put_extended(put_bth(at, pkt, cold), pkt, cold);
     layout->payload_at = (uint16_t)(at - frame);
     put_body(frame, pkt, payload, layout);
-    CHECK(frame + layout->icrc_at + WIRE_ICRC_BYTES == end);
+    CHECK(frame + layout->icrc_at + PROTO_ICRC_BYTES == end);
 }
 
 int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
@@ -344,7 +344,7 @@ int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const s
 {
     if (!record_valid(pkt, cold)) return -EINVAL;
     uint32_t length = header_bytes(pkt, cold);
-    if (pkt->kind == PKT_ROCE) length += pkt->payload_bytes + pkt->pad + WIRE_ICRC_BYTES;
+    if (pkt->kind == PKT_ROCE) length += pkt->payload_bytes + pkt->pad + PROTO_ICRC_BYTES;
     if (length > cap) return -ENOBUFS;
 
     const uint8_t *end = frame + length;
@@ -357,7 +357,7 @@ int codec_emit_frame(const struct pkt *pkt, const struct pkt_cold *cold, const s
         put_roce(frame, at, end, pkt, cold, record, payload, ret_layout);
     } else {
         struct envelope env = inner_envelope(pkt, cold);
-        put_mac_control(put_ethernet(at, &env, WIRE_ETHERTYPE_MAC_CONTROL), pkt);
+        put_mac_control(put_ethernet(at, &env, PROTO_ETHERTYPE_MAC_CONTROL), pkt);
     }
     return (int)length;
 }
@@ -409,7 +409,7 @@ struct pkt codec_carried(const struct pkt *pkt)
 int codec_emit_bth(const struct pkt *pkt, const struct pkt_cold *cold, uint8_t *out, size_t cap)
 {
     if (pkt->kind != PKT_ROCE || pkt->flags & PKT_CUT || !bth_valid(pkt, cold)) return -EINVAL;
-    uint32_t bytes = WIRE_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
+    uint32_t bytes = PROTO_BTH_BYTES + opcode_info(pkt->opcode)->header_bytes;
     if (bytes > cap) return -ENOBUFS;
     uint8_t *end = put_extended(put_bth(out, pkt, cold), pkt, cold);
     CHECK(end == out + bytes);
@@ -421,8 +421,8 @@ int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_
     struct envelope env = inner_envelope(pkt, cold);
     if (pkt->kind != PKT_ROCE || !envelope_valid(&env) || !tags_valid(cold->vlan)) return -EINVAL;
     if (telemetry_bytes(pkt, cold)) return -EINVAL;
-    uint32_t length = WIRE_ETHERNET_BYTES + vlan_bytes(cold->vlan) + network_bytes(pkt->net);
-    if (bytes > UINT16_MAX - WIRE_IPV6_BYTES - WIRE_UDP_BYTES) return -EINVAL;
+    uint32_t length = PROTO_ETHERNET_BYTES + vlan_bytes(cold->vlan) + network_bytes(pkt->net);
+    if (bytes > UINT16_MAX - PROTO_IPV6_BYTES - PROTO_UDP_BYTES) return -EINVAL;
     if (length > cap) return -ENOBUFS;
     uint8_t *at = put_ethernet(out, &env, ethertype_of(env.net));
     at = put_network(at, &env, out + length + bytes);

@@ -22,7 +22,7 @@
 #include "base/bytes.h"
 #include "packet/codec.h"
 #include "packet/opcode.h"
-#include "packet/wire.h"
+#include "packet/protocol.h"
 
 enum step {
     STEP_OTHER, /* none of ours: stop looking */
@@ -96,10 +96,10 @@ static enum step walk_short(struct walk *w, uint32_t bytes, enum codec_fault fau
 static inline enum step walk_tags(struct walk *w, struct pkt_vlan vlan[2])
 {
     for (unsigned i = 0; i < 2; i++) {
-        if (w->ethertype != WIRE_ETHERTYPE_VLAN && w->ethertype != WIRE_ETHERTYPE_QINQ &&
-            w->ethertype != WIRE_ETHERTYPE_QINQ_OLD)
+        if (w->ethertype != PROTO_ETHERTYPE_VLAN && w->ethertype != PROTO_ETHERTYPE_QINQ &&
+            w->ethertype != PROTO_ETHERTYPE_QINQ_OLD)
             break;
-        if (!walk_has(w, WIRE_VLAN_BYTES)) return walk_lost(w, WIRE_VLAN_BYTES);
+        if (!walk_has(w, PROTO_VLAN_BYTES)) return walk_lost(w, PROTO_VLAN_BYTES);
         const uint8_t *at = w->data + w->at;
         w->tag_at = w->at;
         vlan[i].tpid = w->ethertype;
@@ -107,19 +107,19 @@ static inline enum step walk_tags(struct walk *w, struct pkt_vlan vlan[2])
         w->pcp = (uint8_t)(vlan[i].tci >> 13);
         w->flags |= PKT_TAGGED;
         w->ethertype = load_be16(at + 2);
-        w->at += WIRE_VLAN_BYTES;
+        w->at += PROTO_VLAN_BYTES;
     }
     return STEP_IN;
 }
 
 static inline enum step walk_ethernet(struct walk *w, struct pkt_cold *cold)
 {
-    if (!walk_has(w, WIRE_ETHERNET_BYTES)) return walk_lost(w, WIRE_ETHERNET_BYTES);
+    if (!walk_has(w, PROTO_ETHERNET_BYTES)) return walk_lost(w, PROTO_ETHERNET_BYTES);
     const uint8_t *at = w->data + w->at;
     memcpy(cold->dmac, at, 6);
     memcpy(cold->smac, at + 6, 6);
     w->ethertype = load_be16(at + 12);
-    w->at += WIRE_ETHERNET_BYTES;
+    w->at += PROTO_ETHERNET_BYTES;
     return walk_tags(w, cold->vlan);
 }
 
@@ -141,7 +141,7 @@ static enum step walk_raw(struct walk *w)
     if (!walk_has(w, 1)) return walk_lost(w, 1);
     unsigned version = w->data[w->at] >> 4;
     if (version != 4 && version != 6) return STEP_OTHER;
-    w->ethertype = version == 4 ? WIRE_ETHERTYPE_IPV4 : WIRE_ETHERTYPE_IPV6;
+    w->ethertype = version == 4 ? PROTO_ETHERTYPE_IPV4 : PROTO_ETHERTYPE_IPV6;
     return STEP_IN;
 }
 
@@ -176,10 +176,10 @@ static enum step walk_telemetry(struct walk *w, struct pkt_cold *cold)
 {
     const uint8_t *at = w->data + w->at;
     if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
-    if (!walk_has(w, WIRE_UDP_BYTES)) return walk_short(w, WIRE_UDP_BYTES, CODEC_FAULT_UDP_SHORT);
+    if (!walk_has(w, PROTO_UDP_BYTES)) return walk_short(w, PROTO_UDP_BYTES, CODEC_FAULT_UDP_SHORT);
     if (load_be16(at + 4) != w->end - w->at) return walk_bad(w, CODEC_FAULT_UDP_LENGTH);
     cold->udp_checksum = load_be16(at + 6);
-    w->at += WIRE_UDP_BYTES;
+    w->at += PROTO_UDP_BYTES;
     if (!walk_has(w, CODEC_TELEMETRY_BYTES)) return walk_short(w, CODEC_TELEMETRY_BYTES, CODEC_FAULT_TELEMETRY);
     if (w->data[w->at] >> 4 > CODEC_TELEMETRY_HOPS) return walk_bad(w, CODEC_FAULT_TELEMETRY);
     w->at += CODEC_TELEMETRY_BYTES;
@@ -194,20 +194,20 @@ static enum step walk_udp(struct walk *w, struct pkt_cold *cold)
     w->sport = load_be16(at);
     w->udp_at = w->at;
     cold->dport = dport;
-    if (dport == WIRE_PORT_ROCE) {
+    if (dport == PROTO_PORT_ROCE) {
         if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
-        if (!walk_has(w, WIRE_UDP_BYTES)) return walk_short(w, WIRE_UDP_BYTES, CODEC_FAULT_UDP_SHORT);
+        if (!walk_has(w, PROTO_UDP_BYTES)) return walk_short(w, PROTO_UDP_BYTES, CODEC_FAULT_UDP_SHORT);
         if (load_be16(at + 4) != w->end - w->at) return walk_bad(w, CODEC_FAULT_UDP_LENGTH);
         cold->udp_checksum = load_be16(at + 6);
-        w->at += WIRE_UDP_BYTES;
+        w->at += PROTO_UDP_BYTES;
         return STEP_BTH;
     }
-    if (dport == WIRE_PORT_ROCE_TELEMETRY) return walk_telemetry(w, cold);
-    if (dport != WIRE_PORT_VXLAN) return STEP_OTHER;
-    if (!walk_has(w, WIRE_UDP_BYTES + WIRE_VXLAN_BYTES)) return walk_lost(w, WIRE_UDP_BYTES + WIRE_VXLAN_BYTES);
+    if (dport == PROTO_PORT_ROCE_TELEMETRY) return walk_telemetry(w, cold);
+    if (dport != PROTO_PORT_VXLAN) return STEP_OTHER;
+    if (!walk_has(w, PROTO_UDP_BYTES + PROTO_VXLAN_BYTES)) return walk_lost(w, PROTO_UDP_BYTES + PROTO_VXLAN_BYTES);
     if (load_be16(at + 4) != w->end - w->at) walk_note(w, CODEC_FAULT_UDP_LENGTH);
     cold->udp_checksum = load_be16(at + 6);
-    w->at += WIRE_UDP_BYTES;
+    w->at += PROTO_UDP_BYTES;
     return STEP_VXLAN;
 }
 
@@ -223,11 +223,11 @@ static inline void walk_ip_length(struct walk *w, uint32_t bytes)
 
 static inline enum step walk_ipv4(struct walk *w, struct pkt_cold *cold)
 {
-    if (!walk_has(w, WIRE_IPV4_BYTES)) return walk_lost(w, WIRE_IPV4_BYTES);
+    if (!walk_has(w, PROTO_IPV4_BYTES)) return walk_lost(w, PROTO_IPV4_BYTES);
     const uint8_t *at = w->data + w->at;
     uint32_t header_bytes = (at[0] & 15u) * 4;
     uint32_t total_bytes = load_be16(at + 2);
-    if (at[0] >> 4 != 4 || header_bytes < WIRE_IPV4_BYTES) return STEP_OTHER;
+    if (at[0] >> 4 != 4 || header_bytes < PROTO_IPV4_BYTES) return STEP_OTHER;
     w->l3_at = w->at;
     w->net = PKT_NET_IPV4;
     w->tos = at[1];
@@ -237,11 +237,11 @@ static inline enum step walk_ipv4(struct walk *w, struct pkt_cold *cold)
     cold->ip_frag = load_be16(at + 6);
     addr_from_ipv4(&cold->src, at + 12);
     addr_from_ipv4(&cold->dst, at + 16);
-    if (w->proto != WIRE_PROTO_UDP || (cold->ip_frag & 0x1fff) || total_bytes < header_bytes) return STEP_OTHER;
+    if (w->proto != PROTO_IP_UDP || (cold->ip_frag & 0x1fff) || total_bytes < header_bytes) return STEP_OTHER;
     if (!walk_has(w, header_bytes)) return walk_lost(w, header_bytes);
 
     walk_ip_length(w, total_bytes);
-    if (cold->ip_frag & WIRE_FRAG_MASK) walk_note(w, CODEC_FAULT_IP_FRAGMENT);
+    if (cold->ip_frag & PROTO_FRAG_MASK) walk_note(w, CODEC_FAULT_IP_FRAGMENT);
     /* 0: left to the adapter, as captures of outgoing packets show it */
     if (load_be16(at + 10) != 0 && ipv4_sum(at, header_bytes) != 0xffff) walk_note(w, CODEC_FAULT_IP_CHECKSUM);
     w->at += header_bytes;
@@ -261,40 +261,40 @@ static inline void walk_ipv6_fields(struct walk *w, struct pkt_cold *cold, enum 
     cold->flow_label = first & 0xfffff;
     memcpy(cold->src.byte, at + 8, 16);
     memcpy(cold->dst.byte, at + 24, 16);
-    walk_ip_length(w, WIRE_IPV6_BYTES + load_be16(at + 4));
+    walk_ip_length(w, PROTO_IPV6_BYTES + load_be16(at + 4));
 }
 
 static enum step walk_ipv6(struct walk *w, struct pkt_cold *cold)
 {
-    if (!walk_has(w, WIRE_IPV6_BYTES)) return walk_lost(w, WIRE_IPV6_BYTES);
+    if (!walk_has(w, PROTO_IPV6_BYTES)) return walk_lost(w, PROTO_IPV6_BYTES);
     if (w->data[w->at] >> 4 != 6) return STEP_OTHER;
     walk_ipv6_fields(w, cold, PKT_NET_IPV6);
-    w->at += WIRE_IPV6_BYTES;
-    return w->proto == WIRE_PROTO_UDP ? STEP_UDP : STEP_OTHER;
+    w->at += PROTO_IPV6_BYTES;
+    return w->proto == PROTO_IP_UDP ? STEP_UDP : STEP_OTHER;
 }
 
 static enum step walk_grh(struct walk *w, struct pkt_cold *cold)
 {
     if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
-    if (!walk_has(w, WIRE_IPV6_BYTES)) return walk_short(w, WIRE_IPV6_BYTES, CODEC_FAULT_IP_SHORT);
+    if (!walk_has(w, PROTO_IPV6_BYTES)) return walk_short(w, PROTO_IPV6_BYTES, CODEC_FAULT_IP_SHORT);
     if (w->data[w->at] >> 4 != 6) return walk_bad(w, CODEC_FAULT_IP_VERSION);
     walk_ipv6_fields(w, cold, PKT_NET_V1);
     if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
-    if (w->proto != WIRE_GRH_NEXT_BTH) return walk_bad(w, CODEC_FAULT_GRH_NEXT);
-    w->at += WIRE_IPV6_BYTES;
+    if (w->proto != PROTO_GRH_NEXT_BTH) return walk_bad(w, CODEC_FAULT_GRH_NEXT);
+    w->at += PROTO_IPV6_BYTES;
     return STEP_BTH;
 }
 
 static inline enum step walk_network(struct walk *w, struct pkt_cold *cold)
 {
     switch (w->ethertype) {
-    case WIRE_ETHERTYPE_IPV4:
+    case PROTO_ETHERTYPE_IPV4:
         return walk_ipv4(w, cold);
-    case WIRE_ETHERTYPE_IPV6:
+    case PROTO_ETHERTYPE_IPV6:
         return walk_ipv6(w, cold);
-    case WIRE_ETHERTYPE_ROCE_V1:
+    case PROTO_ETHERTYPE_ROCE_V1:
         return walk_grh(w, cold);
-    case WIRE_ETHERTYPE_MAC_CONTROL:
+    case PROTO_ETHERTYPE_MAC_CONTROL:
         return STEP_MAC_CONTROL;
     default:
         return STEP_OTHER;
@@ -331,10 +331,10 @@ static void walk_into_tunnel(struct walk *w, struct pkt_cold *cold)
     outer.net = w->net;
     outer.tos = w->tos;
     outer.ttl = w->ttl;
-    if (!(at[0] & WIRE_VXLAN_FLAG_VNI) || (w->flags & PKT_TUNNEL)) walk_note(w, CODEC_FAULT_VXLAN);
+    if (!(at[0] & PROTO_VXLAN_FLAG_VNI) || (w->flags & PKT_TUNNEL)) walk_note(w, CODEC_FAULT_VXLAN);
     cold_clear(cold);
     memcpy(&cold->outer, &outer, sizeof outer);
-    w->at += WIRE_VXLAN_BYTES;
+    w->at += PROTO_VXLAN_BYTES;
     w->net = w->tos = w->ttl = w->pcp = w->proto = 0;
     w->ethertype = w->sport = 0;
     w->tag_at = 0;
@@ -363,18 +363,18 @@ static enum step fill_mac_control(struct walk *w, struct pkt *pkt, struct codec_
     if (!walk_has(w, 2)) return walk_lost(w, 2);
     const uint8_t *at = w->data + w->at;
     uint16_t opcode = load_be16(at);
-    if (opcode != WIRE_MAC_CONTROL_PAUSE && opcode != WIRE_MAC_CONTROL_PFC) return STEP_OTHER;
+    if (opcode != PROTO_MAC_CONTROL_PAUSE && opcode != PROTO_MAC_CONTROL_PFC) return STEP_OTHER;
     if (w->fault != CODEC_FAULT_NONE) return STEP_BAD;
-    uint32_t bytes = opcode == WIRE_MAC_CONTROL_PFC ? WIRE_PFC_BYTES : WIRE_PAUSE_BYTES;
+    uint32_t bytes = opcode == PROTO_MAC_CONTROL_PFC ? PROTO_PFC_BYTES : PROTO_PAUSE_BYTES;
     if (!walk_has(w, bytes)) return walk_short(w, bytes, CODEC_FAULT_PAUSE_SHORT);
 
     *pkt = (struct pkt){
-        .kind = opcode == WIRE_MAC_CONTROL_PFC ? PKT_PFC : PKT_PAUSE,
+        .kind = opcode == PROTO_MAC_CONTROL_PFC ? PKT_PFC : PKT_PAUSE,
         .flags = w->flags,
         .pcp = w->pcp,
         .frame_bytes = (uint16_t)(w->at + bytes),
     };
-    if (opcode == WIRE_MAC_CONTROL_PFC) {
+    if (opcode == PROTO_MAC_CONTROL_PFC) {
         pkt->pfc_enable = at[3];
         for (unsigned i = 0; i < 8; i++)
             pkt->quanta[i] = load_be16(at + 4 + 2 * i);
@@ -434,17 +434,17 @@ static inline void fill_extended(const uint8_t *at, unsigned flags, struct pkt *
 static inline enum step check_bth(struct walk *w, const uint8_t *at, const struct opcode_info *info,
                                   uint32_t *ret_body_bytes)
 {
-    uint32_t header_bytes = WIRE_BTH_BYTES + info->header_bytes;
+    uint32_t header_bytes = PROTO_BTH_BYTES + info->header_bytes;
     uint32_t bytes = w->end - w->at;
     uint32_t pad = at[1] >> 4 & 3u;
     if (at[1] & 15u) return walk_bad(w, CODEC_FAULT_BTH_VERSION);
     if (bytes < header_bytes) return walk_bad(w, CODEC_FAULT_HEADERS_SHORT);
-    if (bytes < header_bytes + WIRE_ICRC_BYTES) return walk_bad(w, CODEC_FAULT_ICRC_SHORT);
-    uint32_t body = bytes - header_bytes - WIRE_ICRC_BYTES;
+    if (bytes < header_bytes + PROTO_ICRC_BYTES) return walk_bad(w, CODEC_FAULT_ICRC_SHORT);
+    uint32_t body = bytes - header_bytes - PROTO_ICRC_BYTES;
     bool carries = !info->name || (info->flags & OP_PAYLOAD);
     if (body && !carries) return walk_bad(w, CODEC_FAULT_PAYLOAD);
     if (pad > body) return walk_bad(w, CODEC_FAULT_PAD);
-    if (body - pad > (info->name ? WIRE_PAYLOAD_MAX : WIRE_UNKNOWN_PAYLOAD_MAX))
+    if (body - pad > (info->name ? PROTO_PAYLOAD_MAX : PROTO_UNKNOWN_PAYLOAD_MAX))
         return walk_bad(w, CODEC_FAULT_TOO_LONG);
     *ret_body_bytes = body;
     return STEP_IN;
@@ -452,9 +452,9 @@ static inline enum step check_bth(struct walk *w, const uint8_t *at, const struc
 
 static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_cold *cold, struct codec_layout *layout)
 {
-    if (!walk_has(w, WIRE_BTH_BYTES)) return walk_short(w, WIRE_BTH_BYTES, CODEC_FAULT_BTH_SHORT);
+    if (!walk_has(w, PROTO_BTH_BYTES)) return walk_short(w, PROTO_BTH_BYTES, CODEC_FAULT_BTH_SHORT);
     /* A packet may lie in memory that its sender can still write: what was checked must be what is used. */
-    uint8_t at[WIRE_BTH_BYTES];
+    uint8_t at[PROTO_BTH_BYTES];
     memcpy(at, w->data + w->at, sizeof at);
     __asm__ volatile("" : "+m"(at));
     const struct opcode_info *info = opcode_info(at[0]);
@@ -487,19 +487,19 @@ static inline enum step fill_roce(struct walk *w, struct pkt *pkt, struct pkt_co
     cold->resv8a = at[4] & 0x3f;
     cold->resv7 = at[8] & 0x7f;
     unsigned headers = info->flags & OP_HEADERS;
-    if (headers && !walk_has(w, WIRE_BTH_BYTES + info->header_bytes)) {
+    if (headers && !walk_has(w, PROTO_BTH_BYTES + info->header_bytes)) {
         /* wire order: what is there is in front of what is not */
-        pkt->missing = headers_missing(headers, w->limit - w->at - WIRE_BTH_BYTES);
+        pkt->missing = headers_missing(headers, w->limit - w->at - PROTO_BTH_BYTES);
         headers &= ~pkt->missing;
     }
-    if (headers) fill_extended(w->data + w->at + WIRE_BTH_BYTES, headers, pkt, cold);
-    if (!cut) cold->icrc = load_le32(w->data + w->end - WIRE_ICRC_BYTES);
+    if (headers) fill_extended(w->data + w->at + PROTO_BTH_BYTES, headers, pkt, cold);
+    if (!cut) cold->icrc = load_le32(w->data + w->end - PROTO_ICRC_BYTES);
 
     layout->l3_at = (uint16_t)w->l3_at;
     layout->udp_at = w->net == PKT_NET_V1 ? 0 : (uint16_t)w->udp_at;
     layout->bth_at = (uint16_t)w->at;
-    layout->payload_at = (uint16_t)(w->at + WIRE_BTH_BYTES + info->header_bytes);
-    layout->icrc_at = cut ? 0 : (uint16_t)(w->end - WIRE_ICRC_BYTES);
+    layout->payload_at = (uint16_t)(w->at + PROTO_BTH_BYTES + info->header_bytes);
+    layout->icrc_at = cut ? 0 : (uint16_t)(w->end - PROTO_ICRC_BYTES);
     layout->tag_at = (uint16_t)w->tag_at;
     return STEP_IN;
 }

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "packet/codec.h"
-#include "packet/wire.h"
+#include "packet/protocol.h"
 
 static uint32_t fold(uint32_t sum)
 {

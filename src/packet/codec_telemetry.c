@@ -20,8 +20,8 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "packet/codec.h"
+#include "packet/protocol.h"
 #include "packet/telemetry.h"
-#include "packet/wire.h"
 
 #define ECHO_BIT 0x0800u
 #define HOPS_SHIFT 12

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "packet/opcode.h"
+#include "packet/protocol.h"
 #include "packet/telemetry.h"
-#include "packet/wire.h"
 
 int frame_in(struct pktpool *pool, pkt_t id, const uint8_t *data, uint32_t bytes, enum codec_fault *ret_fault)
 {
@@ -52,18 +52,18 @@ void frame_address(const struct frame_path *path, const struct pkt *pkt, struct 
     memcpy(cold->dmac, pause ? mac_control : path->dmac, 6);
     memcpy(cold->smac, path->smac, 6);
     if (pkt->flags & PKT_TAGGED) {
-        cold->vlan[0].tpid = WIRE_ETHERTYPE_VLAN;
+        cold->vlan[0].tpid = PROTO_ETHERTYPE_VLAN;
         cold->vlan[0].tci = (uint16_t)(pkt->pcp << 13 | (path->vlan_id & 0xfff));
     }
     if (pkt->kind != PKT_ROCE) return;
     cold->src = path->src;
     cold->dst = path->dst;
     if (pkt->net == PKT_NET_IPV4)
-        cold->ip_frag = WIRE_IPV4_DF;
+        cold->ip_frag = PROTO_IPV4_DF;
     else
         cold->flow_label = path->flow_label;
-    if (pkt->net != PKT_NET_V1) cold->dport = path->telemetry ? WIRE_PORT_ROCE_TELEMETRY : WIRE_PORT_ROCE;
-    cold->pkey = WIRE_PKEY_DEFAULT;
+    if (pkt->net != PKT_NET_V1) cold->dport = path->telemetry ? PROTO_PORT_ROCE_TELEMETRY : PROTO_PORT_ROCE;
+    cold->pkey = PROTO_PKEY_DEFAULT;
     cold->resv7 = pkt->mark;
     cold->swap = swap;
     cold->compare = compare;

@@ -13,15 +13,15 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "packet/wire.h"
+#include "packet/protocol.h"
 
 #define CRC_OF_EIGHT_FF 0x2144df1cu
-#define COPIED_HEADERS_MAX (60u + WIRE_UDP_BYTES + WIRE_BTH_BYTES) /* IPv4 with all its options */
+#define COPIED_HEADERS_MAX (60u + PROTO_UDP_BYTES + PROTO_BTH_BYTES) /* IPv4 with all its options */
 #define COPIED_REST_MAX 64u
 
-#define IPV4_HEADERS (WIRE_IPV4_BYTES + WIRE_UDP_BYTES + WIRE_BTH_BYTES)
-#define IPV6_HEADERS (WIRE_IPV6_BYTES + WIRE_UDP_BYTES + WIRE_BTH_BYTES)
-#define V1_HEADERS (WIRE_IPV6_BYTES + WIRE_BTH_BYTES)
+#define IPV4_HEADERS (PROTO_IPV4_BYTES + PROTO_UDP_BYTES + PROTO_BTH_BYTES)
+#define IPV6_HEADERS (PROTO_IPV6_BYTES + PROTO_UDP_BYTES + PROTO_BTH_BYTES)
+#define V1_HEADERS (PROTO_IPV6_BYTES + PROTO_BTH_BYTES)
 
 /* What routers may change, as ones.  IPv4: TOS, TTL, checksum; IPv6 and GRH: traffic class, flow label, hop
  * limit; UDP: checksum; BTH: resv8a. */
@@ -61,9 +61,9 @@ static inline void copy_masked(uint8_t *to, const uint8_t *from, const uint8_t *
 static void copy_with_options(uint8_t *to, const uint8_t *from, uint32_t headers)
 {
     memcpy(to, from, headers);
-    for (uint32_t i = 0; i < WIRE_IPV4_BYTES; i++)
+    for (uint32_t i = 0; i < PROTO_IPV4_BYTES; i++)
         to[i] |= mask_ipv4[i];
-    for (uint32_t i = WIRE_IPV4_BYTES; i < IPV4_HEADERS; i++)
+    for (uint32_t i = PROTO_IPV4_BYTES; i < IPV4_HEADERS; i++)
         to[headers - IPV4_HEADERS + i] |= mask_ipv4[i];
 }
 
@@ -79,15 +79,15 @@ uint32_t icrc_compute(const uint8_t *frame, const struct codec_layout *layout)
 {
     uint8_t copy[COPIED_HEADERS_MAX + COPIED_REST_MAX];
     const uint8_t *l3 = frame + layout->l3_at;
-    uint32_t rest_at = layout->bth_at + WIRE_BTH_BYTES;
+    uint32_t rest_at = layout->bth_at + PROTO_BTH_BYTES;
     uint32_t headers = rest_at - layout->l3_at;
     uint32_t rest = layout->icrc_at - rest_at;
     uint8_t joined[COPIED_HEADERS_MAX];
     if (__builtin_expect(codec_has_telemetry(layout), 0)) { /* telemetry changes on the way: what is around it counts */
         headers -= CODEC_TELEMETRY_BYTES;
         CHECK(headers <= COPIED_HEADERS_MAX);
-        memcpy(joined, l3, headers - WIRE_BTH_BYTES);
-        memcpy(joined + headers - WIRE_BTH_BYTES, frame + layout->bth_at, WIRE_BTH_BYTES);
+        memcpy(joined, l3, headers - PROTO_BTH_BYTES);
+        memcpy(joined + headers - PROTO_BTH_BYTES, frame + layout->bth_at, PROTO_BTH_BYTES);
         l3 = joined;
     }
     CHECK(layout->bth_at && layout->icrc_at >= rest_at && headers <= COPIED_HEADERS_MAX);

@@ -18,16 +18,16 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "packet/icrc.h"
-#include "packet/wire.h"
+#include "packet/protocol.h"
 
 #define CRC_OF_EIGHT_FF 0x2144df1cu
 #define POLYNOMIAL 0xedb88320u /* reflected: bit 31 is x^0 */
-#define HEADERS_MAX (WIRE_IPV6_BYTES + WIRE_UDP_BYTES + WIRE_BTH_BYTES)
+#define HEADERS_MAX (PROTO_IPV6_BYTES + PROTO_UDP_BYTES + PROTO_BTH_BYTES)
 #define COPIED_REST_MAX 64u
 
 /* From the identification to the ICRC: the rest of the IPv4 header, UDP, and the packet. */
 #define ID_AT 4u
-#define SHIFT_MAX (WIRE_IPV4_BYTES - ID_AT + WIRE_UDP_BYTES + WIRE_BTH_BYTES + 32u + WIRE_UNKNOWN_PAYLOAD_MAX + 4u)
+#define SHIFT_MAX (PROTO_IPV4_BYTES - ID_AT + PROTO_UDP_BYTES + PROTO_BTH_BYTES + 32u + PROTO_UNKNOWN_PAYLOAD_MAX + 4u)
 
 static uint32_t shift_back[SHIFT_MAX]; /* x^-8n; written under shift_once, read-only after */
 static once_flag shift_once = ONCE_FLAG_INIT;
@@ -59,50 +59,50 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 /* IP or GRH and UDP, what routers may change as ones; `bytes` as for icrc_detached(). */
 static uint32_t put_headers(uint8_t *at, const struct icrc_path *path, uint32_t bytes)
 {
-    uint32_t udp_bytes = path->net == PKT_NET_V1 ? bytes : bytes + WIRE_UDP_BYTES;
+    uint32_t udp_bytes = path->net == PKT_NET_V1 ? bytes : bytes + PROTO_UDP_BYTES;
     uint8_t *udp;
     if (path->net == PKT_NET_IPV4) {
         at[0] = 0x45;
         at[1] = 0xff;
-        store_be16(at + 2, (uint16_t)(WIRE_IPV4_BYTES + udp_bytes));
+        store_be16(at + 2, (uint16_t)(PROTO_IPV4_BYTES + udp_bytes));
         store_be16(at + 4, path->ip_id);
         store_be16(at + 6, path->ip_frag);
         at[8] = 0xff;
-        at[9] = WIRE_PROTO_UDP;
+        at[9] = PROTO_IP_UDP;
         store_be16(at + 10, 0xffff);
         memcpy(at + 12, path->src->byte + 12, 4);
         memcpy(at + 16, path->dst->byte + 12, 4);
-        udp = at + WIRE_IPV4_BYTES;
+        udp = at + PROTO_IPV4_BYTES;
     } else {
         store_be32(at, 0x6fffffff);
         store_be16(at + 4, (uint16_t)udp_bytes);
-        at[6] = path->net == PKT_NET_V1 ? WIRE_GRH_NEXT_BTH : WIRE_PROTO_UDP;
+        at[6] = path->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
         at[7] = 0xff;
         memcpy(at + 8, path->src->byte, 16);
         memcpy(at + 24, path->dst->byte, 16);
-        udp = at + WIRE_IPV6_BYTES;
-        if (path->net == PKT_NET_V1) return WIRE_IPV6_BYTES;
+        udp = at + PROTO_IPV6_BYTES;
+        if (path->net == PKT_NET_V1) return PROTO_IPV6_BYTES;
     }
     store_be16(udp, path->sport);
-    store_be16(udp + 2, WIRE_PORT_ROCE);
+    store_be16(udp + 2, PROTO_PORT_ROCE);
     store_be16(udp + 4, (uint16_t)udp_bytes);
     store_be16(udp + 6, 0xffff);
-    return (uint32_t)(udp - at) + WIRE_UDP_BYTES;
+    return (uint32_t)(udp - at) + PROTO_UDP_BYTES;
 }
 
 uint32_t icrc_detached(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes)
 {
     uint8_t copy[HEADERS_MAX + COPIED_REST_MAX];
-    CHECK(bytes >= WIRE_BTH_BYTES + WIRE_ICRC_BYTES && bytes <= UINT16_MAX - HEADERS_MAX);
+    CHECK(bytes >= PROTO_BTH_BYTES + PROTO_ICRC_BYTES && bytes <= UINT16_MAX - HEADERS_MAX);
     CHECK(path->net != PKT_NET_NONE);
 
     uint32_t headers = put_headers(copy, path, bytes);
-    memcpy(copy + headers, bth, WIRE_BTH_BYTES);
+    memcpy(copy + headers, bth, PROTO_BTH_BYTES);
     copy[headers + 4] = 0xff; /* resv8a */
-    headers += WIRE_BTH_BYTES;
+    headers += PROTO_BTH_BYTES;
 
-    const uint8_t *rest = bth + WIRE_BTH_BYTES;
-    uint32_t rest_bytes = bytes - WIRE_BTH_BYTES - WIRE_ICRC_BYTES;
+    const uint8_t *rest = bth + PROTO_BTH_BYTES;
+    uint32_t rest_bytes = bytes - PROTO_BTH_BYTES - PROTO_ICRC_BYTES;
     if (rest_bytes <= COPIED_REST_MAX) { /* a call costs more than the copy */
         memcpy(copy + headers, rest, rest_bytes);
         return crc32_ieee(CRC_OF_EIGHT_FF, copy, headers + rest_bytes);
@@ -118,7 +118,7 @@ bool icrc_fits_some_id(const struct icrc_path *path, const uint8_t *bth, uint32_
     uint32_t difference = icrc ^ icrc_detached(&zero, bth, bytes);
     uint32_t id = 0;
     if (difference != 0) {
-        uint32_t shift = WIRE_IPV4_BYTES - ID_AT + WIRE_UDP_BYTES + bytes - WIRE_ICRC_BYTES;
+        uint32_t shift = PROTO_IPV4_BYTES - ID_AT + PROTO_UDP_BYTES + bytes - PROTO_ICRC_BYTES;
         if (path->net != PKT_NET_IPV4 || shift >= SHIFT_MAX) return false;
         call_once(&shift_once, shift_fill);
         uint32_t back = multiply(difference, shift_back[shift]);
