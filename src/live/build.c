@@ -18,7 +18,6 @@
 #include "packet/codec.h"
 #include "packet/icrc.h"
 
-#define ICRC_BYTES 4u
 #define TTL_DEFAULT 64u
 #define MEMORY_BURST 16u
 
@@ -96,7 +95,7 @@ int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *c
     CHECK(build_room(live));
     if (b->count == 0)
         place = wire_place(live->wire, &path->key.remote, p->dest_qp,
-                           CODEC_BTH_MAX + p->payload_bytes + p->pad + ICRC_BYTES);
+                           CODEC_BTH_MAX + p->payload_bytes + p->pad + PROTO_ICRC_BYTES);
     ret->placed = place != NULL;
     live->out.placing |= ret->placed;
     ret->at = place ? place : b->data + b->used;
@@ -114,7 +113,7 @@ static bool joins(const struct live *live, const struct batch *b, const struct w
         return false;
     return last->sport == w->sport && last->tos == w->tos && last->ttl == w->ttl && last->net == w->net &&
            last->flow_label == w->flow_label && last->pcp == w->pcp &&
-           load_be24(last->data + 5) >> REGISTRY_QPN_BITS == load_be24(w->data + 5) >> REGISTRY_QPN_BITS &&
+           codec_dest_qp(last->data) >> REGISTRY_QPN_BITS == codec_dest_qp(w->data) >> REGISTRY_QPN_BITS &&
            memcmp(&last->src, &w->src, sizeof w->src) == 0 && memcmp(&last->dst, &w->dst, sizeof w->dst) == 0;
 }
 
@@ -127,7 +126,7 @@ void build_end(struct live *live, const struct build *built, const struct pkt *p
     for (uint32_t i = 1; i <= p->pad; i++)
         built->at[icrc_at - i] = 0;
     *w = (struct wire_packet){.data = built->at,
-                              .bytes = icrc_at + ICRC_BYTES,
+                              .bytes = icrc_at + PROTO_ICRC_BYTES,
                               .src = path->src,
                               .dst = path->key.remote,
                               .flow_label = path->key.flow_label,
@@ -154,8 +153,12 @@ void build_end(struct live *live, const struct build *built, const struct pkt *p
         b->run_bytes = b->run_step = w->bytes;
     }
     if (!w->unchecked) {
-        struct icrc_path covered = {
-            .src = &w->src, .dst = &w->dst, .net = w->net, .sport = w->sport, .ip_id = w->ip_id, .ip_frag = ICRC_DF};
+        struct icrc_path covered = {.src = &w->src,
+                                    .dst = &w->dst,
+                                    .net = w->net,
+                                    .sport = w->sport,
+                                    .ip_id = w->ip_id,
+                                    .ip_frag = PROTO_IPV4_DF};
         store_le32(built->at + icrc_at, icrc_detached(&covered, built->at, w->bytes));
     }
     b->used += w->bytes;

@@ -42,7 +42,6 @@
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
 #define LIVE_LANES 8u    /* runs that are built side by side */
 #define LIVE_STREAM 8u   /* packets at a time: more will follow */
-#define LIVE_PKEY 0xffffu
 #define LIVE_QPN_CM 1u
 #define LIVE_QPN_MULTICAST 0xffffffu
 
@@ -443,9 +442,6 @@ void port_tell(struct live *live, ps_t now); /* sends the pause that the adapter
 
 /* receive.c */
 void receive_packet(struct live *live, const struct wire_packet *packet, bool forwarded, ps_t now);
-
-/* grh.c: the 40 bytes before a UD payload */
-void grh_fill(uint8_t grh[40], const struct wire_packet *packet);
 
 /* mad.c */
 void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,

@@ -19,6 +19,7 @@
 #include "live/live_int.h"
 #include "packet/mad.h"
 #include "packet/opcode.h"
+#include "packet/protocol.h"
 
 #define QKEY_CM 0x80010000u
 #define SLOT_SHIFT 22 /* of a communication id */
@@ -132,7 +133,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
                     .payload_bytes = LIVE_MAD_BYTES,
                     .sport = wire_source_port(live->wire, LIVE_QPN_CM, LIVE_QPN_CM),
                     .ud.qkey = QKEY_CM};
-    struct pkt_cold cold = {.pkey = LIVE_PKEY};
+    struct pkt_cold cold = {.pkey = PROTO_PKEY_DEFAULT};
     struct build built;
     ps_t now = live_now();
     build_flush(live, now);

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "live/live_int.h"
 #include "packet/opcode.h"
+#include "packet/protocol.h"
 
 #define TX_PACKETS (2 * WIRE_BURST)
 #define RX_PACKETS 16u /* between two looks for who waits for the lock */
@@ -190,7 +191,7 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
 
     CHECK(p->dst_node < live->paths);
     struct path *path = &live->path[p->dst_node];
-    cold->pkey = LIVE_PKEY;
+    cold->pkey = PROTO_PKEY_DEFAULT;
     cold->tver = cold->resv8a = 0;
     cold->resv7 = peer_mark_out(live, path, p);
     /* an address handle has a traffic class of its own */

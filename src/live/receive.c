@@ -23,12 +23,11 @@
 #include "packet/opcode.h"
 
 #define ICRC_TRUSTED 8u /* packets that fit before the peer is taken for one of us */
-#define GRH_BYTES 40u
 
 static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t icrc)
 {
     struct icrc_path path = {
-        .src = &w->src, .dst = &w->dst, .net = w->net, .sport = w->sport, .ip_id = w->ip_id, .ip_frag = ICRC_DF};
+        .src = &w->src, .dst = &w->dst, .net = w->net, .sport = w->sport, .ip_id = w->ip_id, .ip_frag = PROTO_IPV4_DF};
 
     if (w->unchecked) return true;
     bool known = w->id_known || w->net != PKT_NET_IPV4;
@@ -57,11 +56,12 @@ static bool from_peer(const struct live_qp *qp, const struct wire_packet *w)
 static bool place_recv(struct live *live, bool ud, const struct wire_packet *w, const uint8_t *payload)
 {
     const struct work *work = (const struct work *)(uintptr_t)live->io.place.local;
-    uint8_t grh[GRH_BYTES];
+    uint8_t grh[CODEC_GRH_BYTES];
 
-    if (ud) {
-        grh_fill(grh, w);
-        if (!memory_scatter(live, work, 0, GRH_BYTES, grh)) return false;
+    if (ud) { /* the wire shows addresses and a few fields; programs read from it who sent the datagram */
+        const struct codec_grh fields = {w->src, w->dst, w->flow_label, w->bytes, w->ip_id, w->net, w->tos, w->ttl};
+        codec_grh_emit(&fields, grh);
+        if (!memory_scatter(live, work, 0, sizeof grh, grh)) return false;
     }
     return memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);
 }
@@ -186,7 +186,7 @@ static bool admit(struct live *live, pkt_t id, const struct wire_packet *w, uint
         live->own.rx_icrc_errors++;
         return false;
     }
-    if ((cold->pkey & 0x7fff) != (LIVE_PKEY & 0x7fff)) {
+    if ((cold->pkey & 0x7fff) != (PROTO_PKEY_DEFAULT & 0x7fff)) {
         live->own.rx_pkey++;
         return false;
     }

@@ -10,12 +10,9 @@
 #include "base/check.h"
 #include "packet/codec.h"
 
-static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
 struct pkt_addr pkt_addr_ipv4(uint32_t host_order)
 {
-    struct pkt_addr addr;
-    memcpy(addr.byte, mapped_prefix, sizeof mapped_prefix);
+    struct pkt_addr addr = {.byte = {[10] = 0xff, [11] = 0xff}};
     store_be32(addr.byte + 12, host_order);
     return addr;
 }
@@ -23,7 +20,7 @@ struct pkt_addr pkt_addr_ipv4(uint32_t host_order)
 const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT])
 {
     const char *text;
-    if (memcmp(addr->byte, mapped_prefix, sizeof mapped_prefix) == 0)
+    if (pkt_addr_is_ipv4(addr))
         text = inet_ntop(AF_INET, addr->byte + 12, buf, PKT_ADDR_TEXT);
     else
         text = inet_ntop(AF_INET6, addr->byte, buf, PKT_ADDR_TEXT);
@@ -31,15 +28,10 @@ const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT]
     return text;
 }
 
-static bool mapped(const struct pkt_addr *addr)
-{
-    return memcmp(addr->byte, mapped_prefix, sizeof mapped_prefix) == 0;
-}
-
 unsigned pkt_addr_families(const struct pkt_addr *addr)
 {
     if (addr == NULL) return PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6;
-    return mapped(addr) ? PKT_FAMILY_IPV4 : PKT_FAMILY_IPV6;
+    return pkt_addr_is_ipv4(addr) ? PKT_FAMILY_IPV4 : PKT_FAMILY_IPV6;
 }
 
 bool pkt_addr_unspecified(const struct pkt_addr *addr)
@@ -47,5 +39,5 @@ bool pkt_addr_unspecified(const struct pkt_addr *addr)
     static const uint8_t zero[16];
 
     if (addr == NULL) return true;
-    return mapped(addr) ? memcmp(&addr->byte[12], zero, 4) == 0 : memcmp(addr->byte, zero, 16) == 0;
+    return pkt_addr_is_ipv4(addr) ? memcmp(&addr->byte[12], zero, 4) == 0 : memcmp(addr->byte, zero, 16) == 0;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "packet/pkt.h"
+#include "packet/protocol.h"
 
 enum codec_link {
     CODEC_ETHERNET, /* LINKTYPE_ETHERNET, 1 */
@@ -165,6 +166,25 @@ int codec_parse_outer(const struct codec_frame *frame, struct pkt *ret, struct p
 #define CODEC_OUTER_MAX 70u /* 14 + two tags + IPv6 + UDP */
 #define CODEC_BTH_MAX 44u   /* BTH with the longest extended headers: AtomicETH is 28, DETH and ImmDt 12 */
 
+/* The destination QP of a packet from its BTH on, for who only wants to know whose it is. */
+static inline uint32_t codec_dest_qp(const uint8_t *bth)
+{
+    return (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
+}
+
+/* The 40 bytes in front of every UD payload (volume 1, 11.4.1.2; annex A17.4.5.2): the GRH of a v1 packet, the IPv6
+ * header, or 20 bytes that mean nothing and the IPv4 header.  Parsing is total: programs may hand in anything. */
+#define CODEC_GRH_BYTES 40u
+struct codec_grh {
+    struct pkt_addr src, dst;
+    uint32_t flow_label; /* IPv6 and GRH */
+    uint32_t bytes;      /* of the packet, BTH to ICRC */
+    uint16_t ip_id;      /* IPv4 */
+    uint8_t net, tos, ttl;
+};
+void codec_grh_emit(const struct codec_grh *grh, uint8_t out[CODEC_GRH_BYTES]);
+void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct codec_grh *ret);
+
 /* The payload's first byte; NULL when the packet was cut or is not RoCE. */
 const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec_layout *layout);
 
@@ -172,6 +192,15 @@ const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec
 #define PKT_ADDR_TEXT 46
 const char *pkt_addr_format(const struct pkt_addr *addr, char buf[PKT_ADDR_TEXT]);
 struct pkt_addr pkt_addr_ipv4(uint32_t host_order);
+static inline bool pkt_addr_is_ipv4(const struct pkt_addr *addr)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    return __builtin_memcmp(addr->byte, prefix, sizeof prefix) == 0;
+}
+static inline bool pkt_addr_is_multicast(const struct pkt_addr *addr)
+{
+    return pkt_addr_is_ipv4(addr) ? addr->byte[12] >> 4 == 14 : addr->byte[0] == 0xff;
+}
 /* What a listener's address stands for.  NULL: every address; 0.0.0.0 and ::, every one of their family. */
 #define PKT_FAMILY_IPV4 1u
 #define PKT_FAMILY_IPV6 2u

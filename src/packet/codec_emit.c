@@ -113,15 +113,10 @@ static bool tags_valid(const struct pkt_vlan vlan[2])
     return vlan[0].tpid || !vlan[1].tpid;
 }
 
-static bool addr_is_ipv4(const struct pkt_addr *addr)
-{
-    return load_be64(addr->byte) == 0 && load_be32(addr->byte + 8) == 0xffff;
-}
-
 static bool envelope_valid(const struct envelope *env)
 {
     if (env->net == PKT_NET_IPV4)
-        return addr_is_ipv4(env->src) && addr_is_ipv4(env->dst) && !(env->ip_frag & PROTO_FRAG_MASK);
+        return pkt_addr_is_ipv4(env->src) && pkt_addr_is_ipv4(env->dst) && !(env->ip_frag & PROTO_FRAG_MASK);
     return (env->net == PKT_NET_IPV6 || env->net == PKT_NET_V1) && env->flow_label <= BITS_20;
 }
 
@@ -192,13 +187,13 @@ static uint32_t ethertype_of(uint8_t net)
     return net == PKT_NET_IPV4 ? PROTO_ETHERTYPE_IPV4 : PROTO_ETHERTYPE_IPV6;
 }
 
-/* IP or GRH, and UDP; `end` is the byte after the packet. */
-static uint8_t *put_network(uint8_t *at, const struct envelope *env, const uint8_t *end)
+/* IP or GRH; `bytes` follow it. */
+static uint8_t *put_ip(uint8_t *at, const struct envelope *env, uint32_t bytes)
 {
     if (env->net == PKT_NET_IPV4) {
         at[0] = 0x45;
         at[1] = env->tos;
-        store_be16(at + 2, (uint16_t)(end - at));
+        store_be16(at + 2, (uint16_t)(PROTO_IPV4_BYTES + bytes));
         store_be16(at + 4, env->ip_id);
         store_be16(at + 6, env->ip_frag);
         at[8] = env->ttl;
@@ -207,16 +202,22 @@ static uint8_t *put_network(uint8_t *at, const struct envelope *env, const uint8
         memcpy(at + 12, env->src->byte + 12, 4);
         memcpy(at + 16, env->dst->byte + 12, 4);
         put_ipv4_checksum(at);
-        at += PROTO_IPV4_BYTES;
-    } else {
-        store_be32(at, 6u << 28 | (uint32_t)env->tos << 20 | env->flow_label);
-        store_be16(at + 4, (uint16_t)(end - at - PROTO_IPV6_BYTES));
-        at[6] = env->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
-        at[7] = env->ttl;
-        memcpy(at + 8, env->src->byte, 16);
-        memcpy(at + 24, env->dst->byte, 16);
-        at += PROTO_IPV6_BYTES;
+        return at + PROTO_IPV4_BYTES;
     }
+    store_be32(at, 6u << 28 | (uint32_t)env->tos << 20 | env->flow_label);
+    store_be16(at + 4, (uint16_t)bytes);
+    at[6] = env->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
+    at[7] = env->ttl;
+    memcpy(at + 8, env->src->byte, 16);
+    memcpy(at + 24, env->dst->byte, 16);
+    return at + PROTO_IPV6_BYTES;
+}
+
+/* IP or GRH, and UDP; `end` is the byte after the packet. */
+static uint8_t *put_network(uint8_t *at, const struct envelope *env, const uint8_t *end)
+{
+    uint32_t ip_bytes = env->net == PKT_NET_IPV4 ? PROTO_IPV4_BYTES : PROTO_IPV6_BYTES;
+    at = put_ip(at, env, (uint32_t)(end - at) - ip_bytes);
     if (env->net == PKT_NET_V1) return at;
     store_be16(at, env->sport);
     store_be16(at + 2, env->dport);
@@ -428,4 +429,20 @@ int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_
     at = put_network(at, &env, out + length + bytes);
     CHECK(at == out + length);
     return (int)length;
+}
+
+void codec_grh_emit(const struct codec_grh *grh, uint8_t out[CODEC_GRH_BYTES])
+{
+    struct envelope env = {.src = &grh->src,
+                           .dst = &grh->dst,
+                           .flow_label = grh->flow_label & BITS_20,
+                           .ip_id = grh->ip_id,
+                           .ip_frag = PROTO_IPV4_DF,
+                           .net = grh->net,
+                           .tos = grh->tos,
+                           .ttl = grh->ttl};
+    uint32_t bytes = grh->bytes + (grh->net == PKT_NET_V1 ? 0 : PROTO_UDP_BYTES);
+    uint32_t unused = grh->net == PKT_NET_IPV4 ? CODEC_GRH_BYTES - PROTO_IPV4_BYTES : 0;
+    memset(out, 0, unused);
+    put_ip(out + unused, &env, bytes);
 }

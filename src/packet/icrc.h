@@ -36,9 +36,8 @@ struct icrc_path {
     uint8_t net;      /* enum pkt_net; PKT_NET_V1: no UDP */
     uint16_t sport;   /* UDP; the destination port is 4791 */
     uint16_t ip_id;   /* IPv4 */
-    uint16_t ip_frag; /* IPv4: ICRC_DF for whoever sets "don't fragment", as RoCE adapters and our sockets do */
+    uint16_t ip_frag; /* IPv4: PROTO_IPV4_DF for whoever sets "don't fragment", as RoCE adapters and our sockets do */
 };
-#define ICRC_DF 0x4000u
 
 /* The ICRC of BTH .. ICRC, `bytes` in all; its own last four bytes are not read.  bytes >= 16. */
 uint32_t icrc_detached(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes);

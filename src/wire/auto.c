@@ -69,10 +69,10 @@ static int auto_tx(struct wire *wire, const struct wire_packet *packet, unsigned
     struct wire_auto *both = auto_of(wire);
     unsigned sent = 0;
     while (sent < packets) {
-        bool memory = auto_memory(wire, &packet[sent].dst, wire_dest_qp(packet[sent].data));
+        bool memory = auto_memory(wire, &packet[sent].dst, codec_dest_qp(packet[sent].data));
         unsigned length = 1;
         while (sent + length < packets &&
-               auto_memory(wire, &packet[sent + length].dst, wire_dest_qp(packet[sent + length].data)) == memory)
+               auto_memory(wire, &packet[sent + length].dst, codec_dest_qp(packet[sent + length].data)) == memory)
             length++;
         int taken = wire_tx(memory ? both->shm : both->udp, packet + sent, length);
         if (taken < 0) return count(both, taken);

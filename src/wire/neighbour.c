@@ -103,7 +103,7 @@ static bool visit_neighbour(struct nlmsghdr *header, void *arg)
 
 static void find_gateway(struct neighbours *table, struct hop *hop)
 {
-    bool v4 = addr_is_mapped(&hop->addr);
+    bool v4 = pkt_addr_is_ipv4(&hop->addr);
     struct {
         struct nlmsghdr header;
         struct rtmsg route;
@@ -136,7 +136,8 @@ static void find_mac(struct neighbours *table, struct hop *hop)
         .header = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct ndmsg)),
                    .nlmsg_type = RTM_GETNEIGH,
                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .message = {.ndm_family = addr_is_mapped(&hop->addr) ? AF_INET : AF_INET6, .ndm_ifindex = (int)table->ifindex},
+        .message = {.ndm_family = pkt_addr_is_ipv4(&hop->addr) ? AF_INET : AF_INET6,
+                    .ndm_ifindex = (int)table->ifindex},
     };
     netlink_call(table, &request, sizeof request, visit_neighbour, hop);
 }
@@ -146,7 +147,7 @@ static void provoke(struct neighbours *table, const struct pkt_addr *addr)
 {
     struct sockaddr_storage name;
     socklen_t name_bytes = wire_sockaddr(addr, DISCARD_PORT, table->ifindex, &name);
-    int fd = addr_is_mapped(addr) ? table->probe4 : table->probe6;
+    int fd = pkt_addr_is_ipv4(addr) ? table->probe4 : table->probe6;
     sendto(fd, "", 0, MSG_DONTWAIT, (struct sockaddr *)&name, name_bytes);
 }
 
@@ -174,8 +175,8 @@ void neighbours_close(struct neighbours *table)
 
 static bool well_known(const struct pkt_addr *addr, bool v1, uint8_t mac[6])
 {
-    bool v4 = addr_is_mapped(addr);
-    if (addr_is_multicast(addr)) {
+    bool v4 = pkt_addr_is_ipv4(addr);
+    if (pkt_addr_is_multicast(addr)) {
         static const uint8_t prefix4[3] = {0x01, 0x00, 0x5e}, prefix6[2] = {0x33, 0x33};
         if (v4) {
             memcpy(mac, prefix4, 3);

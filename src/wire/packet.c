@@ -54,9 +54,7 @@
 #define FULL_PS (50 * PS_US)
 #define PAUSE_FRAME_BYTES 60u
 #define ADDRESSES_MAX 64u
-#define ROCE_PORT 4791u
 #define MULTICAST_QPN 0xffffffu
-#define ETHERTYPE_V1 0x8915u
 
 struct port_address {
     struct pkt_addr addr;
@@ -111,9 +109,9 @@ static bool own_address(const struct wire_packet_port *port, const struct pkt_ad
 static bool to_self(struct wire_packet_port *port, const struct wire_packet *packet)
 {
     if (port->loopback || !own_address(port, &packet->dst)) return false;
-    if (addr_is_multicast(&packet->dst)) return true;
-    uint32_t slot = registry_slot_of(wire_dest_qp(packet->data));
-    if (slot == 0) slot = registry_owner(port->registry, &packet->dst, ROCE_PORT);
+    if (pkt_addr_is_multicast(&packet->dst)) return true;
+    uint32_t slot = registry_slot_of(codec_dest_qp(packet->data));
+    if (slot == 0) slot = registry_owner(port->registry, &packet->dst, PROTO_PORT_ROCE);
     return slot == port->slot;
 }
 
@@ -167,8 +165,9 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     wire_envelope(packet, &pkt, &cold);
     memcpy(cold.smac, port->neighbours.own_mac, 6);
     memcpy(cold.dmac, packet->dmac, 6);
-    if (port->tag) cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)((packet->pcp & 7u) << 13 | port->vlan_id)};
-    if (!addr_is_multicast(&packet->dst) && own_address(port, &packet->dst)) /* another process of this port */
+    if (port->tag)
+        cold.vlan[0] = (struct pkt_vlan){PROTO_ETHERTYPE_VLAN, (uint16_t)((packet->pcp & 7u) << 13 | port->vlan_id)};
+    if (!pkt_addr_is_multicast(&packet->dst) && own_address(port, &packet->dst)) /* another process of this port */
         memcpy(cold.dmac, port->neighbours.own_mac, 6);
     if (!port->loopback && memcmp(cold.dmac, unknown, 6) == 0) {
         int rc = neighbour_find(&port->neighbours, &packet->dst, packet->net == PKT_NET_V1, now, cold.dmac);
@@ -194,7 +193,7 @@ static int send_one(struct wire_packet_port *port, const struct wire_packet *pac
         port->retry_at = now * PS_NS + FULL_PS;
         return 0;
     }
-    if (!self || addr_is_multicast(&packet->dst)) rc = send_frame(port, packet, now);
+    if (!self || pkt_addr_is_multicast(&packet->dst)) rc = send_frame(port, packet, now);
     if (self && rc != 0) self_put(port, packet);
     return self && rc != 0 ? 1 : rc;
 }
@@ -288,10 +287,10 @@ static bool frame_open(struct wire_packet_port *port, struct frame *frame, uint3
 
 static bool ours(const struct wire_packet_port *port, const struct wire_packet *packet)
 {
-    uint32_t qpn = wire_dest_qp(packet->data), slot = registry_slot_of(qpn);
+    uint32_t qpn = codec_dest_qp(packet->data), slot = registry_slot_of(qpn);
     if (slot == port->slot || qpn == MULTICAST_QPN) return true;
     if (slot != 0) return false;
-    return registry_owner(port->registry, &packet->dst, ROCE_PORT) == port->slot;
+    return registry_owner(port->registry, &packet->dst, PROTO_PORT_ROCE) == port->slot;
 }
 
 static unsigned hand_up(struct wire_packet_port *port, struct wire_packet *ret, unsigned max)
@@ -404,19 +403,19 @@ static int filter_attach(int fd)
 {
     static struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x8808, 14, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_V1, 13, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 0, 5),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_ETHERTYPE_MAC_CONTROL, 14, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_ETHERTYPE_ROCE_V1, 13, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_ETHERTYPE_IPV4, 0, 5),
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 9),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_IP_UDP, 0, 9),
         BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
         BPF_STMT(BPF_LD | BPF_H | BPF_IND, 16),
         BPF_JUMP(BPF_JMP | BPF_JA, 4, 0, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x86dd, 0, 5),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_ETHERTYPE_IPV6, 0, 5),
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_IP_UDP, 0, 3),
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 2, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROTO_PORT_ROCE, 2, 1),
         BPF_STMT(BPF_RET | BPF_K, 0),
         BPF_STMT(BPF_RET | BPF_K, 0),
         BPF_STMT(BPF_RET | BPF_K, 0x40000),
@@ -429,9 +428,9 @@ static int sink_open(struct wire_packet_port *port, const struct pkt_addr *local
 {
     static struct sock_filter drop_all[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     static const struct sock_fprog program = {1, drop_all};
-    bool v4 = addr_is_mapped(local), multicast = addr_is_multicast(local);
+    bool v4 = pkt_addr_is_ipv4(local), multicast = pkt_addr_is_multicast(local);
     struct sockaddr_storage name;
-    socklen_t name_bytes = wire_sockaddr(local, ROCE_PORT, port->ifindex, &name);
+    socklen_t name_bytes = wire_sockaddr(local, PROTO_PORT_ROCE, port->ifindex, &name);
     int on = 1, rc = 0, fd = system_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
@@ -458,10 +457,10 @@ static int packet_add_address(struct wire *wire, const struct pkt_addr *local)
     if (port->addresses == ADDRESSES_MAX) return wire_fail(wire, -ENOSPC, "too many addresses");
     int sink = sink_open(port, local);
     if (sink < 0)
-        return wire_fail(wire, sink, "cannot have UDP port %u of this address: %s", ROCE_PORT, strerror(-sink));
+        return wire_fail(wire, sink, "cannot have UDP port %u of this address: %s", PROTO_PORT_ROCE, strerror(-sink));
     int rc = registry_lock(port->registry, true);
     if (rc == 0) {
-        struct registry_group *group = registry_group_find(port->registry, local, ROCE_PORT, true);
+        struct registry_group *group = registry_group_find(port->registry, local, PROTO_PORT_ROCE, true);
         if (group) registry_group_sweep(port->registry, group);
         rc = group ? registry_group_add(port->registry, group) : -ENOSPC;
         registry_unlock(port->registry);
@@ -483,7 +482,7 @@ static void packet_remove_address(struct wire *wire, const struct pkt_addr *loca
         close(port->address[i].sink);
         port->address[i] = port->address[--port->addresses];
         if (port->pid != getpid() || registry_lock(port->registry, true) < 0) return;
-        struct registry_group *group = registry_group_find(port->registry, &addr, ROCE_PORT, false);
+        struct registry_group *group = registry_group_find(port->registry, &addr, PROTO_PORT_ROCE, false);
         if (group) registry_group_remove(group, port->slot);
         registry_unlock(port->registry);
         return;
@@ -563,9 +562,9 @@ int wire_packet_open(const struct wire_config *config, struct wire **ret)
     int rc = 0;
     if (!config->ifname)
         rc = wire_fail(&port->wire, -EINVAL, "the packet wire needs an interface");
-    else if (config->port != ROCE_PORT) /* frames are told by it */
-        rc =
-            wire_fail(&port->wire, -EINVAL, "the packet wire knows UDP port %u alone, not %u", ROCE_PORT, config->port);
+    else if (config->port != PROTO_PORT_ROCE) /* frames are told by it */
+        rc = wire_fail(&port->wire, -EINVAL, "the packet wire knows UDP port %u alone, not %u", PROTO_PORT_ROCE,
+                       config->port);
     else
         rc = sockets_open(port, config->ifname);
     if (rc < 0) return wire_open_failed(&port->wire, config, rc);

@@ -77,7 +77,7 @@ static bool mac_known(const uint8_t mac[6])
 /* The identification and the ICRC of the record; a wrong ICRC is left wrong. */
 static void settle_icrc(const struct wire_packet *packet, bool sent, struct pkt_cold *cold, uint8_t *bth)
 {
-    struct icrc_path path = {&packet->src, &packet->dst, packet->net, packet->sport, packet->ip_id, ICRC_DF};
+    struct icrc_path path = {&packet->src, &packet->dst, packet->net, packet->sport, packet->ip_id, PROTO_IPV4_DF};
     uint32_t stored = load_le32(bth + packet->bytes - 4);
     uint16_t id;
     if (packet->unchecked) {
@@ -106,7 +106,7 @@ static void record(struct pcap_wire *wire, const struct wire_packet *packet, boo
     struct pkt_cold cold;
     wire_envelope(packet, &pkt, &cold);
     if (packet->bytes < 16 || packet->bytes > WIRE_PACKET_MAX) return;
-    if (packet->pcp) cold.vlan[0] = (struct pkt_vlan){0x8100, (uint16_t)(packet->pcp << 13)};
+    if (packet->pcp) cold.vlan[0] = (struct pkt_vlan){PROTO_ETHERTYPE_VLAN, (uint16_t)(packet->pcp << 13)};
     memcpy(cold.dmac, packet->dmac, 6);
     memcpy(cold.smac, packet->smac, 6);
     if (!mac_known(cold.dmac)) make_mac(cold.dmac, &packet->dst);

@@ -453,7 +453,7 @@ bool wire_shm_reaches(struct wire *wire, const struct pkt_addr *dst, uint32_t qp
 {
     struct wire_shm *shm = shm_of(wire);
     uint32_t slot = registry_slot_of(qpn);
-    if (slot == 0 || slot >= SLOT_COUNT || addr_is_multicast(dst)) return false;
+    if (slot == 0 || slot >= SLOT_COUNT || pkt_addr_is_multicast(dst)) return false;
     notice_epoch(shm);
     return destination(shm, dst, qpn) != 0 && registry_bell(shm->registry, slot) != 0;
 }
@@ -472,11 +472,11 @@ static int shm_tx(struct wire *wire, const struct wire_packet *packet, unsigned 
     notice_epoch(shm);
     for (; taken < count; taken++) {
         CHECK(packet[taken].bytes <= WIRE_PACKET_MAX);
-        if (addr_is_multicast(&packet[taken].dst)) {
+        if (pkt_addr_is_multicast(&packet[taken].dst)) {
             send_multicast(shm, &packet[taken]);
             continue;
         }
-        uint32_t to = destination(shm, &packet[taken].dst, wire_dest_qp(packet[taken].data));
+        uint32_t to = destination(shm, &packet[taken].dst, codec_dest_qp(packet[taken].data));
         if (last && to != last) outgoing_publish(shm, last);
         last = to;
         if (send_to(shm, to, &packet[taken]) == 0) {

@@ -50,7 +50,6 @@
 #define TOS_OTHERS 16u      /* in a row, and the socket changes */
 #define SEGMENT_OTHERS 16u
 #define RETRY_PS (50 * PS_US)
-#define BTH_BYTES 12u
 #define MULTICAST_QPN 0xffffffu
 
 static struct wire_udp *udp_of(struct wire *wire)
@@ -329,7 +328,7 @@ static bool receive_from(struct wire_udp *udp, struct udp_address *address)
 /* What is not for the loop above: probes, and packets of other processes. */
 static bool divert(struct wire_udp *udp, struct udp_address *address, const struct wire_packet *packet)
 {
-    uint32_t qpn = wire_dest_qp(packet->data), slot = registry_slot_of(qpn);
+    uint32_t qpn = codec_dest_qp(packet->data), slot = registry_slot_of(qpn);
     if (slot == udp->slot || slot == 0 || qpn == MULTICAST_QPN) return false;
     if (slot > REGISTRY_SLOTS) return udp_group_probe(udp, address, packet->data, packet->bytes);
     if (address->multicast) return true; /* each member has its own copy */
@@ -361,7 +360,7 @@ static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned 
                 .id_known = true,
             };
             buffer->at += packet->bytes;
-            if (packet->bytes < BTH_BYTES || divert(udp, buffer->address, packet)) continue;
+            if (packet->bytes < PROTO_BTH_BYTES || divert(udp, buffer->address, packet)) continue;
             udp->wire.counters.rx_packets++;
             udp->wire.counters.rx_bytes += packet->bytes;
             udp->wire.counters.rx_udp_packets++;
@@ -515,8 +514,8 @@ static int udp_add_address(struct wire *wire, const struct pkt_addr *local)
         if (memcmp(&udp->address[i].addr, local, sizeof *local) == 0) return 0;
     if (udp->addresses == UDP_ADDRESSES_MAX) return wire_fail(wire, -ENOSPC, "too many addresses");
     struct udp_address *address = &udp->address[udp->addresses];
-    *address = (struct udp_address){.addr = *local, .multicast = addr_is_multicast(local)};
-    address->net = addr_is_mapped(local) ? PKT_NET_IPV4 : PKT_NET_IPV6;
+    *address = (struct udp_address){.addr = *local, .multicast = pkt_addr_is_multicast(local)};
+    address->net = pkt_addr_is_ipv4(local) ? PKT_NET_IPV4 : PKT_NET_IPV6;
     int rc = receiver_open(udp, address);
     if (rc < 0) return rc;
     rc = address->multicast ? multicast_join(udp, address) : udp_group_join(udp, address);

@@ -19,7 +19,6 @@
 #include "packet/icrc.h"
 #include "wire/wire_int.h"
 
-#define ROCE_PORT 4791u
 #define TTL_DEFAULT 64u
 
 uint64_t wire_now_ns(void)
@@ -31,7 +30,7 @@ uint64_t wire_now_ns(void)
 
 socklen_t wire_sockaddr(const struct pkt_addr *addr, uint16_t port, unsigned ifindex, struct sockaddr_storage *ret)
 {
-    if (addr_is_mapped(addr)) {
+    if (pkt_addr_is_ipv4(addr)) {
         struct sockaddr_in *in = (struct sockaddr_in *)ret;
         memset(in, 0, sizeof *in);
         in->sin_family = AF_INET;
@@ -59,8 +58,8 @@ void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt
                                   .dst = packet->dst,
                                   .flow_label = packet->flow_label & 0xfffff,
                                   .ip_id = packet->ip_id,
-                                  .ip_frag = ICRC_DF,
-                                  .dport = ROCE_PORT};
+                                  .ip_frag = PROTO_IPV4_DF,
+                                  .dport = PROTO_PORT_ROCE};
 }
 
 int wire_pause_emit(const struct wire_pause *pause, const uint8_t smac[6], uint8_t *frame, size_t bytes)

@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include "packet/codec.h"
 #include "wire/wire.h"
 
 #define WIRE_SOURCE_PORTS_DEFAULT 16u
@@ -46,22 +47,5 @@ void wire_shm_forget(struct wire *wire);
 uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes);
 void wire_shm_placed(struct wire *wire, const struct wire_packet *packet);
 void wire_shm_publish(struct wire *wire);
-
-/* Offsets of the BTH that a wire looks at to find the owner of a packet. */
-static inline uint32_t wire_dest_qp(const uint8_t *bth)
-{
-    return (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
-}
-
-static inline bool addr_is_mapped(const struct pkt_addr *addr)
-{
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-    return __builtin_memcmp(addr->byte, prefix, sizeof prefix) == 0;
-}
-
-static inline bool addr_is_multicast(const struct pkt_addr *addr)
-{
-    return addr_is_mapped(addr) ? addr->byte[12] >> 4 == 14 : addr->byte[0] == 0xff;
-}
 
 #endif

@@ -427,6 +427,41 @@ static void test_emit_refuses(void **state)
     assert_int_equal(codec_header_bytes(&f.pkt, &f.cold), 70);
 }
 
+/* The header before a UD payload: what was written is read, whatever the network; any bytes are read. */
+static void test_grh(void **state)
+{
+    struct rng rng;
+    uint8_t raw[CODEC_GRH_BYTES];
+    (void)state;
+    rng_init(&rng, 40, 1);
+    for (unsigned turn = 0; turn < 3000; turn++) {
+        struct codec_grh grh, read;
+        memset(&grh, 0, sizeof grh);
+        grh.net = (uint8_t)(PKT_NET_V1 + turn % 3);
+        grh.tos = (uint8_t)rng_u32(&rng);
+        grh.ttl = (uint8_t)rng_u32(&rng);
+        grh.bytes = (uint32_t)rng_below(&rng, 4200);
+        for (size_t i = 0; i < sizeof grh.src.byte; i++)
+            grh.src.byte[i] = (uint8_t)rng_u32(&rng);
+        grh.dst = grh.src;
+        grh.dst.byte[15] ^= 1;
+        if (grh.net == PKT_NET_IPV4) {
+            grh.src = pkt_addr_ipv4(rng_u32(&rng));
+            grh.dst = pkt_addr_ipv4(rng_u32(&rng));
+            grh.ip_id = (uint16_t)rng_u32(&rng);
+        } else {
+            grh.flow_label = rng_u32(&rng) & 0xfffff;
+        }
+        codec_grh_emit(&grh, raw);
+        codec_grh_parse(raw, &read);
+        assert_memory_equal(&read, &grh, sizeof read);
+        for (size_t i = 0; i < sizeof raw; i++)
+            raw[i] = (uint8_t)rng_u32(&rng);
+        codec_grh_parse(raw, &read);
+        assert_true(read.net >= PKT_NET_V1 && read.net <= PKT_NET_IPV6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_three_tags),   cmocka_unit_test(test_ip_faults),    cmocka_unit_test(test_bth_faults),
         cmocka_unit_test(test_v1_faults),    cmocka_unit_test(test_pause_faults), cmocka_unit_test(test_pfc_bytes),
         cmocka_unit_test(test_vxlan_faults), cmocka_unit_test(test_cnp),          cmocka_unit_test(test_emit_refuses),
+        cmocka_unit_test(test_grh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

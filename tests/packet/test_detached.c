@@ -140,7 +140,7 @@ static void test_damage(void **state)
 {
     (void)state;
     struct pkt_addr src = pkt_addr_ipv4(0x0a000001), dst = pkt_addr_ipv4(0x0a000002);
-    struct icrc_path path = {&src, &dst, PKT_NET_IPV4, 49152, 0, ICRC_DF};
+    struct icrc_path path = {&src, &dst, PKT_NET_IPV4, 49152, 0, PROTO_IPV4_DF};
     uint8_t packet[64];
     struct rng rng;
     rng_init(&rng, SEED, 2);

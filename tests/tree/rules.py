@@ -38,7 +38,10 @@ CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "p
 NO_FLOAT = ("base", "packet", "nic", "switch", "node")
 NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
-NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr)[^/]*$)")
+NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
+# Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.
+WIRE_NUMBERS = re.compile(r"\b(4791|4789|0x8915|0x8808|0x86dd)u?\b")
+WIRE_NUMBERS_AT = "src/packet/protocol.h"
 
 BANNED = {
     "strcpy": "snprintf or memcpy with a length",
@@ -200,6 +203,17 @@ def rule_no_allocation(root):
         if NO_ALLOCATION.match(name(root, path)):
             for number, call in calls(path, ALLOCATORS):
                 yield f"{name(root, path)}:{number}: {call}() allocates"
+
+
+def rule_wire_numbers(root):
+    """Who needs a number of the wire takes it from the one header that has them."""
+    for path in c_files(root, "src"):
+        if name(root, path) == WIRE_NUMBERS_AT:
+            continue
+        for number, line in enumerate(code(path).splitlines(), 1):
+            match = WIRE_NUMBERS.search(line)
+            if match:
+                yield f"{name(root, path)}:{number}: {match.group(1)} is in {WIRE_NUMBERS_AT}, by name"
 
 
 def rule_built(root):

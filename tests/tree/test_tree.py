@@ -32,6 +32,7 @@ BROKEN = {
         {"src/nic/a.c": SPDX + "void *f(void)\n{\n    return malloc(1);\n}\n"},
         {"src/packet/codec_x.c": SPDX + "void *f(void)\n{\n    return calloc(1, 1);\n}\n"},
     ],
+    "wire_numbers": [{"src/live/a.c": SPDX + "int port = 4791;\n"}],
     "built": [
         {"src/base/a.c": SPDX, "src/base/meson.build": "x = ['b.c']\n"},
         {"tests/base/test_a.py": "# SPDX-License-Identifier: Apache-2.0\n"},

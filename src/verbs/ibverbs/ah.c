@@ -5,6 +5,7 @@
  * RoCE addresses by GID alone: an address vector without a global route is refused.  The 40 bytes before a
  * datagram hold an IPv6 or v1 header, or, in their last 20, an IPv4 header (RoCEv2 annex, A17.4.5.1).
  */
+#include "packet/codec.h"
 #include "verbs/ibverbs/verbs_int.h"
 
 #include <endian.h>
@@ -61,56 +62,15 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
     return 0;
 }
 
-#define NEXT_BTH 0x1b /* next header: no UDP, the GRH of v1 */
-
-struct sent { /* from whom a datagram came, to which of our addresses */
-    union ibv_gid from, to;
-    uint32_t flow_label;
-    uint8_t traffic_class, hop_limit;
-    uint8_t net; /* enum pkt_net: the header it came with */
-};
-
-static void mapped(union ibv_gid *gid, const uint8_t ip[4])
-{
-    memset(gid->raw, 0, 10);
-    gid->raw[10] = gid->raw[11] = 0xff;
-    memcpy(&gid->raw[12], ip, 4);
-}
-
-static void read_header(const struct ibv_grh *grh, struct sent *ret)
-{
-    uint8_t raw[40];
-    uint32_t word;
-
-    memcpy(raw, grh, sizeof raw);
-    if (raw[0] >> 4 != 6 && raw[20] == 0x45) {
-        ret->traffic_class = raw[21];
-        ret->hop_limit = raw[28];
-        ret->flow_label = 0;
-        ret->net = PKT_NET_IPV4;
-        mapped(&ret->from, &raw[32]);
-        mapped(&ret->to, &raw[36]);
-        return;
-    }
-    memcpy(&word, raw, 4);
-    word = be32toh(word);
-    ret->traffic_class = (uint8_t)(word >> 20);
-    ret->flow_label = word & 0xfffffu;
-    ret->hop_limit = raw[7];
-    ret->net = raw[6] == NEXT_BTH ? PKT_NET_V1 : PKT_NET_IPV6;
-    memcpy(ret->from.raw, &raw[8], 16);
-    memcpy(ret->to.raw, &raw[24], 16);
-}
-
 /* The first GID of the kind that the datagram came by, and of this address (NULL: any); device->gids: none. */
-static unsigned gid_of(const struct live_device *device, const struct sent *sent, const union ibv_gid *address)
+static unsigned gid_of(const struct live_device *device, uint8_t net, const struct pkt_addr *address)
 {
     unsigned at = 0;
 
     for (; at < device->gids; at++) {
         const struct live_gid *gid = &device->gid[at];
-        if (gid->net != sent->net || !gid->usable) continue;
-        if (address == NULL || memcmp(gid->addr.byte, address->raw, 16) == 0) break;
+        if (gid->net != net || !gid->usable) continue;
+        if (address == NULL || memcmp(&gid->addr, address, sizeof *address) == 0) break;
     }
     return at;
 }
@@ -119,7 +79,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
                         struct ibv_ah_attr *attr)
 {
     struct live_device device = *live_device_of(live_of(context));
-    struct sent sent;
+    struct codec_grh sent; /* from whom the datagram came, to which of our addresses */
+    uint8_t raw[CODEC_GRH_BYTES];
     unsigned index;
 
     memset(attr, 0, sizeof *attr);
@@ -129,21 +90,21 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     attr->port_num = port;
     if (!(wc->wc_flags & IBV_WC_GRH)) return 0;
     (void)live_device_refresh(&device);
-    read_header(grh, &sent);
-    index = gid_of(&device, &sent, &sent.to);
+    memcpy(raw, grh, sizeof raw);
+    codec_grh_parse(raw, &sent);
+    index = gid_of(&device, sent.net, &sent.dst);
     /* came by multicast: any of ours of that kind may answer */
-    if (index == device.gids && (sent.to.raw[0] == 0xff || (sent.to.raw[12] & 0xf0) == 0xe0))
-        index = gid_of(&device, &sent, NULL);
+    if (index == device.gids && pkt_addr_is_multicast(&sent.dst)) index = gid_of(&device, sent.net, NULL);
     if (index == device.gids) {
         errno = ENOENT;
         return -1;
     }
     attr->is_global = 1;
-    attr->grh.dgid = sent.from;
+    memcpy(attr->grh.dgid.raw, sent.src.byte, sizeof attr->grh.dgid.raw);
     attr->grh.sgid_index = (uint8_t)index;
     attr->grh.flow_label = sent.flow_label;
     attr->grh.hop_limit = 64;
-    attr->grh.traffic_class = (uint8_t)(sent.traffic_class & 0xfc); /* the marks of the way here are not ours to send */
+    attr->grh.traffic_class = (uint8_t)(sent.tos & ~PKT_ECN_MASK); /* the marks of the way here are not ours to send */
     return 0;
 }
 

@@ -5,6 +5,7 @@
  * Addresses and port state are read anew on each query, since they come and go with the interface.  Which of the
  * limits are enforced, verbs_int.h says.  One P_Key, the default; LIDs are 0, as on any Ethernet port.
  */
+#include "packet/protocol.h"
 #include "verbs/ibverbs/verbs_int.h"
 
 #include <endian.h>
@@ -259,14 +260,14 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
         errno = EINVAL;
         return -1;
     }
-    *pkey = htobe16(VERBS_PKEY);
+    *pkey = htobe16(PROTO_PKEY_DEFAULT);
     return 0;
 }
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
     (void)context;
-    if (port == 1 && (be16toh(pkey) & 0x7fff) == (VERBS_PKEY & 0x7fff)) return 0;
+    if (port == 1 && (be16toh(pkey) & 0x7fff) == (PROTO_PKEY_DEFAULT & 0x7fff)) return 0;
     errno = EINVAL;
     return -1;
 }

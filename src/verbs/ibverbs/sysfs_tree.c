@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "live/runtime.h"
+#include "packet/protocol.h"
 #include "verbs/ibverbs/verbs_int.h"
 
 #define DEV "dev" /* in the tree: what lists as /dev/infiniband */
@@ -132,7 +133,7 @@ static void put_port(struct tree *tree, const struct live_device *device)
     PUT("sm_lid", "0x%x", 0);
     PUT("sm_sl", "%d", 0);
     PUT("cap_mask", "0x%08x", attr.port_cap_flags);
-    PUT("pkeys/0", "0x%04x", VERBS_PKEY);
+    PUT("pkeys/0", "0x%04x", PROTO_PKEY_DEFAULT);
 #undef PUT
     for (unsigned i = 0; sysfs_counter_file(i, rate, sizeof rate) != NULL; i++) {
         snprintf(name, sizeof name, "%s/%s", port, rate);

@@ -46,7 +46,6 @@ enum {
 };
 #define LIMIT_MR_BYTES (1ULL << 46)
 #define LIMIT_DM_BYTES ((size_t)256 << 10) /* of all contexts of a process */
-#define VERBS_PKEY 0xffffu
 
 struct vdevice {
     struct ibv_device ibv;

@@ -106,7 +106,7 @@ void rdmacm_path(struct rid *id)
 
     memcpy(addr->addr.ibaddr.sgid.raw, local.byte, 16);
     memcpy(addr->addr.ibaddr.dgid.raw, remote.byte, 16);
-    addr->addr.ibaddr.pkey = htobe16(0xffff);
+    addr->addr.ibaddr.pkey = htobe16(PROTO_PKEY_DEFAULT);
     memset(path, 0, sizeof *path);
     path->sgid = addr->addr.ibaddr.sgid;
     path->dgid = addr->addr.ibaddr.dgid;
@@ -114,7 +114,7 @@ void rdmacm_path(struct rid *id)
     path->traffic_class = id->tos;
     path->reversible = 1;
     path->numb_path = 1;
-    path->pkey = htobe16(0xffff);
+    path->pkey = htobe16(PROTO_PKEY_DEFAULT);
     path->mtu_selector = path->rate_selector = path->packet_life_time_selector = 2; /* exactly */
     path->mtu = id->mtu;
     path->rate = IBV_RATE_100_GBPS;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "packet/protocol.h"
 #include "verbs/rdmacm/rdmacm_int.h"
 
 #define CM_RESPONSE_TIMEOUT 20
@@ -55,7 +56,7 @@ static void fill_request(struct rid *id, const struct rdma_conn_param *param, st
     msg->qpn = id->pub.qp != NULL ? id->pub.qp->qp_num : param->qp_num;
     msg->srq = id->pub.qp != NULL ? id->pub.qp->srq != NULL : param->srq != 0;
     msg->starting_psn = id->psn;
-    msg->pkey = 0xffff;
+    msg->pkey = PROTO_PKEY_DEFAULT;
     msg->responder_resources = id->responder_resources;
     msg->initiator_depth = id->initiator_depth;
     msg->remote_cm_timeout = msg->local_cm_timeout = CM_RESPONSE_TIMEOUT;
@@ -134,7 +135,7 @@ int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *given)
     if (sidr) {
         msg.mad.attribute = CM_SIDR_REQ;
         msg.service_id = rdmacm_service(id, rdmacm_port(&id->pub.route.addr.dst_addr));
-        msg.pkey = 0xffff;
+        msg.pkey = PROTO_PKEY_DEFAULT;
     } else {
         error = fill_depths(id, param, false);
         id->retry_count = param->retry_count < 7 ? param->retry_count : 7;
