@@ -21,16 +21,13 @@
 #include "engine/tap.h"
 #include "packet/capfile/capfile.h"
 #include "packet/codec.h"
+#include "packet/frame.h"
 #include "sim/sim_int.h"
 
 #define LINK_ETHERNET 1
 #define FRAME_LEAST 60
-#define PAYLOAD_MOST 4096               /* of what the codec calls a RoCE packet */
+#define PAYLOAD_MOST PROTO_PAYLOAD_MAX
 #define FRAME_MOST (PAYLOAD_MOST + 512) /* and every header there is */
-#define TPID_8021Q 0x8100
-#define DO_NOT_FRAGMENT 0x4000
-#define PKEY_DEFAULT 0xffff
-#define PORT_ROCE 4791
 #define DUE_ALL PS_NEVER
 
 struct sim_capture {
@@ -47,34 +44,29 @@ static void port_mac(uint32_t port, uint8_t mac[6])
     store_be32(mac + 2, port);
 }
 
-static void frame_addresses(const struct fabric *fabric, const struct tap *tap, const struct pkt *pkt,
-                            struct pkt_cold *cold)
+static struct frame_path path_of(const struct fabric *fabric, const struct tap *tap, const struct pkt *pkt)
 {
-    static const uint8_t mac_control[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
+    struct frame_path path = {.vlan_id = 0};
 
-    *cold = (struct pkt_cold){.ip_frag = DO_NOT_FRAGMENT, .dport = PORT_ROCE, .pkey = PKEY_DEFAULT};
-    port_mac(tap->from, cold->smac);
-    if (pkt->kind == PKT_PFC) {
-        memcpy(cold->dmac, mac_control, sizeof(mac_control));
-        return;
-    }
-    port_mac(tap->to, cold->dmac);
+    port_mac(tap->from, path.smac);
+    port_mac(tap->to, path.dmac);
+    if (pkt->kind != PKT_ROCE) return path;
     CHECK(pkt->src_node < fabric->endpoints && pkt->dst_node < fabric->endpoints);
-    cold->src = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->src_node].address));
-    cold->dst = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->dst_node].address));
-    if (pkt->flags & PKT_TAGGED)
-        cold->vlan[0] = (struct pkt_vlan){.tpid = TPID_8021Q, .tci = (uint16_t)(pkt->pcp << 13)};
+    path.src = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->src_node].address));
+    path.dst = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->dst_node].address));
+    return path;
 }
 
 static void write_record(const struct fabric *fabric, struct sim_capture *capture, const struct tap *tap,
                          const struct tap_record *record)
 {
     struct pkt pkt = record->pkt;
-    struct pkt_cold cold;
+    struct frame_path path = path_of(fabric, tap, &pkt);
+    struct pkt_cold cold = {.swap = 0}; /* the simulation keeps no operands of atomics */
     uint8_t frame[FRAME_MOST];
 
     if (!(pkt.flags & PKT_TAGGED)) pkt.pcp = 0; /* the adapter's own note of the priority: no tag carries it */
-    frame_addresses(fabric, tap, &pkt, &cold);
+    frame_address(&path, &pkt, &cold);
     int length = codec_emit(&pkt, &cold, NULL, frame, sizeof(frame));
     if (length >= 0 && length < FRAME_LEAST) {
         memset(frame + length, 0, FRAME_LEAST - (size_t)length);
