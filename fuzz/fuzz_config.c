@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "config/config.h"
 #include "fabric/fabric.h"
+#include "load/load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "fabric/training_int.h"
+#include "jobs/training_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);

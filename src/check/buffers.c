@@ -2,13 +2,13 @@
 /*
  * Headroom and thresholds: the proofs that nothing lossless is dropped.
  *
- * Each link's headroom is held against fabric/headroom.h for its model, rate, cable, frame and cell; the sum of a
+ * Each link's headroom is held against fabric/qos/headroom.h for its model, rate, cable, frame and cell; the sum of a
  * switch's against its buffer, dedicated or as a pool.  The loader refuses a buffer that cannot be built at all; HR003
  * asks besides that something is left to share, and that a pool is not smaller than what one port needs.
  */
 #include "base/units.h"
 #include "check/rule.h"
-#include "fabric/headroom.h"
+#include "fabric/qos/headroom.h"
 
 #define POOL_MOST 4 /* the sum of the headrooms over a pool that is still taken for a decision */
 

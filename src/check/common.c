@@ -7,7 +7,7 @@
 
 #include "base/wide.h"
 #include "check/rule.h"
-#include "fabric/headroom.h"
+#include "fabric/qos/headroom.h"
 
 #define FAN_IN_USUAL 8
 

@@ -6,7 +6,7 @@
 
 #include "base/wide.h"
 #include "check/rule.h"
-#include "fabric/headroom.h"
+#include "fabric/qos/headroom.h"
 
 static const char *size(uint64_t bytes, char buf[UNIT_TEXT])
 {

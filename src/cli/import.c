@@ -3,10 +3,10 @@
  * rocelab import --from FORMAT FILE...: configurations of switches and hosts, and inputs of other simulators, as a
  * fabric file on standard output.
  *
- * Configurations are read in src/config, simulators' inputs in src/fabric; here are the command line and the promise
- * that nothing is printed unless all of the input could be read: the file is written to memory first.  What is not
- * carried over of a simulator's input stands in it as comments with the original's line; of a configuration it is
- * listed on standard error.  With --json it is a list besides.
+ * Both are read in src/config; here are the command line and the promise that nothing is printed unless all of the
+ * input could be read: the file is written to memory first.  What is not carried over of a simulator's input stands in
+ * it as comments with the original's line; of a configuration it is listed on standard error.  With --json it is a
+ * list besides.
  */
 #include "cli/cli.h"
 
@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "cli/source.h"
 #include "config/config.h"
+#include "config/foreign/foreign.h"
 #include "fabric/fabric.h"
 #include "report/json_out.h"
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "load/load.h"
 #include "plant/plant.h"
 
 #define FABRIC_MAX_BYTES ((size_t)1 << 30)

@@ -11,6 +11,7 @@
 
 #include "config/config.h"
 #include "fabric/fabric.h"
+#include "load/load.h"
 
 struct cli_source {
     struct fabric *fabric;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "config/links.h"
-#include "fabric/tree.h"
+#include "fabric/file/tree.h"
 
 struct end {
     char node[80];

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "fabric/models.h"
+#include "fabric/qos/models.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
 #define PORTS_MAX 4096u /* of a device: as many as a fabric file can number */

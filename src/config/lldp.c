@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/links.h"
-#include "fabric/tree.h"
+#include "fabric/file/tree.h"
 
 static const char *text_of(const struct tree *value)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "config/host/host_int.h"
-#include "fabric/models.h"
+#include "fabric/qos/models.h"
 
 #define QUANTA_USUAL 65535u
 #define ALPHA_EXPONENT_MAX 7

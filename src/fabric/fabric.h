@@ -536,22 +536,11 @@ void fabric_errors_print(const struct fabric_errors *errors, FILE *to); /* `file
 __attribute__((format(printf, 3, 4))) void fabric_errors_add(struct fabric_errors *errors, struct fabric_at at,
                                                              const char *format, ...);
 
-/* Reads `path` ("-": standard input), or `text` under that name when it is not NULL.  0; -EINVAL with errors;
- * -ENOMEM; or what opening the file answered.  Every failure has at least one error with its sentence. */
-int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors);
 /* Judges a NIC's congestion control, whose names belong to src/nic: called for each layer of NICs that is read. */
 typedef void fabric_nic_judge(const struct fabric_nic *nic, struct fabric_errors *errors);
 struct fabric_override { /* a value of the file replaced, by its path: `classes.rdma.ecn.min`, `jobs.0.size` */
     const char *path, *value;
 };
-struct fabric_with {
-    const struct fabric_override *override;
-    uint32_t overrides;
-    fabric_nic_judge *judge; /* NULL: names are taken as they are */
-};
-/* The same with values replaced; errors keep the places that the file has.  -ENOENT with an error: no such path. */
-int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,
-                     struct fabric_errors *errors);
 void fabric_free(struct fabric *fabric);
 /* What the arrays hold now. */
 size_t fabric_memory_bytes(const struct fabric *fabric);
@@ -598,15 +587,5 @@ struct fabric_routing {
 };
 int fabric_reroute(const struct fabric *fabric, const uint8_t *down, struct fabric_routing **ret);
 void fabric_routing_free(struct fabric_routing *routing);
-
-/* Foreign formats, printed as a fabric file (import_*.c). */
-struct fabric_import_hpcc {
-    const char *topology_path, *flows_path;
-    const char *topology, *flows; /* their text */
-    const char *congestion;       /* dcqcn or hpcc */
-    uint64_t buffer_bytes;        /* 0: 32 MB */
-};
-int fabric_import_hpcc(const struct fabric_import_hpcc *from, FILE *to, struct fabric_errors *errors);
-int fabric_import_htsim(const char *path, const char *text, FILE *to, struct fabric_errors *errors);
 
 #endif

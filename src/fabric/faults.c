@@ -12,7 +12,7 @@
  * lanes a slow line, a drain a withdrawal of routes and then a down.  A fault that is repeated becomes as many
  * entries, so whoever runs them knows nothing of repetition.
  */
-#include "fabric/jobs.h"
+#include "fabric/faults.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "fabric/settings.h"
-#include "fabric/topology.h"
+#include "fabric/qos/settings.h"
+#include "fabric/topology/topology.h"
 
 const char *const fabric_nos_names[FABRIC_NOSES + 1] = {"unsaid", "nxos", "eos", "sonic", "nvue", NULL};
 const char *const fabric_fec_names[FABRIC_FEC_RS + 2] = {"unsaid", "none", "fc", "rs", NULL};

@@ -9,7 +9,7 @@
  */
 #include <inttypes.h>
 
-#include "fabric/training.h"
+#include "jobs/training.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 

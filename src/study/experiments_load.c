@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/jobs.h"
-#include "fabric/read.h"
+#include "fabric/file/read.h"
+#include "jobs/jobs.h"
 #include "study/experiments.h"
 
 #define DEFAULT_SAMPLE (5 * PS_US)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "load/load.h"
 #include "plant/plant.h"
 #include "sim/sim.h"
 #include "study/sweep.h"

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "load/load.h"
 #include "plant/plant.h"
 #include "study/sweep.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Training steps: each rank runs a program of compute, collectives and sends (fabric/training.h), made as it goes.
+ * Training steps: each rank runs a program of compute, collectives and sends (jobs/training.h), made as it goes.
  *
  * A rank has a place in its program, what it waits for, and its books; all of it is its host's.  Collectives are
  * coll.h's, computing is an alarm.  Ranks of a host share nothing here, and ranks of different hosts meet in
@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "base/wide.h"
-#include "fabric/training.h"
+#include "jobs/training.h"
 #include "workload/coll.h"
 
 /* What a rank may have under way, each in a communicator of its own: the groups, and the four ways between stages. */

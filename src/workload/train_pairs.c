@@ -2,7 +2,7 @@
 /*
  * Programs that are each one rank's: sends and receives from any rank to any, and whether ranks agree on collectives.
  *
- * A message from one rank to another goes by a communicator of two, one for each lane (fabric/training.h), since those
+ * A message from one rank to another goes by a communicator of two, one for each lane (jobs/training.h), since those
  * of a communicator run in the order of their starts.  Unlike collectives of a group, sends and receives of a rank end
  * in any order, so each has a number, and a bit that says it is over.  They are run message by message, within a host
  * too.

@@ -3,6 +3,7 @@
  * The fabric that tests break: two tiers, every side of it described, nothing to complain about.
  */
 #include "base.h"
+#include "load/load.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -27,6 +27,7 @@
 #include "base/rng.h"
 #include "check/deadlock.h"
 #include "irregular.h"
+#include "load/load.h"
 #include "sim/sim.h"
 
 #define HOSTS 3  /* of each switch that has any */

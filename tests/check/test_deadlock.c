@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "check/deadlock.h"
 #include "irregular.h"
+#include "load/load.h"
 
 struct tally {
     uint32_t fabrics, whole, states, circles, only_after, fabrics_only_after;

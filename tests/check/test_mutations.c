@@ -18,6 +18,7 @@
 #include "../seed.h"
 #include "base.h"
 #include "base/rng.h"
+#include "load/load.h"
 
 #define MUTATIONS 1000
 

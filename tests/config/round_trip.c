@@ -12,6 +12,7 @@
 #include "config/losses.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "load/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "config/config.h"
+#include "load/load.h"
 #include "seed.h"
 
 /* Random shares of random queues, some of them strict, in sum below, at and above everything. */

@@ -14,6 +14,7 @@
 #include "config/losses.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "load/load.h"
 
 static const struct random_limits limits = {.host = true, .lossless_most = 2};
 

@@ -16,6 +16,7 @@
 #include "config/cabling.h"
 #include "config/lines.h"
 #include "config/testing.h"
+#include "load/load.h"
 
 static void read_text(struct config_set *set, const char *path, const char *text)
 {

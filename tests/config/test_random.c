@@ -15,6 +15,7 @@
 
 #include "config/losses.h"
 #include "config/random_fabric.h"
+#include "load/load.h"
 
 #define FABRICS 300
 

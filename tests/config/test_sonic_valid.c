@@ -21,7 +21,8 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
-#include "fabric/tree.h"
+#include "fabric/file/tree.h"
+#include "load/load.h"
 
 enum value { NUMBER, WORD, PRIORITIES, REFERENCE, LENGTH, TEXT };
 

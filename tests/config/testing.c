@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "config/testing.h"
+#include "load/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fabric/fabric.h"
+#include "load/load.h"
 
 /* ROCELAB_SEED runs the properties on other values. */
 static inline uint64_t test_seed(void)

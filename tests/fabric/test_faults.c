@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "support.h"
 
 #define GOOD "rocelab: 1\ntopology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}\nlinks: {host: {rate: 100G}}\n"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "fabric/headroom.h"
+#include "fabric/qos/headroom.h"
 #include "support.h"
 
 #define GBPS 1000000000ull

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <glob.h>
 
+#include "config/foreign/foreign.h"
 #include "support.h"
 
 static char *import_hpcc(const struct fabric_import_hpcc *from, int expected, struct fabric_errors *errors)

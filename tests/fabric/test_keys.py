@@ -8,11 +8,12 @@ import sys
 import unittest
 
 SOURCE, PAGE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+ROOMS = ("fabric", "jobs", "load")
 FIELD = re.compile(r'\b(?:F_VALUE|F_CALL|F_CHOICE|F_IGNORE|RAW|SW|NIC|JOB|SHAPE)\(\s*"([a-z][a-z0-9-]*)"')
 
 
 def keys():
-    return {key for path in SOURCE.glob("*.c") for key in FIELD.findall(path.read_text(encoding="utf-8"))}
+    return {key for room in ROOMS for path in (SOURCE / room).rglob("*.c") for key in FIELD.findall(path.read_text(encoding="utf-8"))}
 
 
 class Keys(unittest.TestCase):

@@ -13,6 +13,8 @@
 #include <errno.h>
 
 #include "base/rng.h"
+#include "config/foreign/foreign.h"
+#include "load/load.h"
 #include "support.h"
 
 static const char *const seeds[] = {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "support.h"
 
 #include <unistd.h>

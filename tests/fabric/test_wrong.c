@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "fabric/fabric.h"
+#include "load/load.h"
 
 #define FIRST "rocelab: 1\n"
 #define LINKS "links: {host: {rate: 100G, cable: 3m}}\n"

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "plant/plant.h"
 
 #define TWO_HOSTS                                                                                                      \

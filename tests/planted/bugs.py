@@ -218,11 +218,11 @@ FRESH = [
         "        if (good && transfer->then != WORKLOAD_NONE) transfer_start(",
         "after a failed transfer those that wait for it never begin"),
     # the fabric
-    bug("ecmp-wrong-group", "src/fabric/routes.c",
+    bug("ecmp-wrong-group", "src/fabric/topology/routes.c",
         "        if (group->count == count && memcmp(router->port + group->first, router->one, count * sizeof(uint16_t)) == 0)",
         "        if (group->count == count)",
         "two groups of ports with one hash slot and length are taken for the same"),
-    bug("headroom-quanta-unit", "src/fabric/headroom.c",
+    bug("headroom-quanta-unit", "src/fabric/qos/headroom.c",
         "HEADROOM_PFC_BYTES + flight + 64 * quanta + local;", "HEADROOM_PFC_BYTES + flight + quanta + local;",
         "headroom takes the response time's quanta for bytes"),
 ]

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOMS = ("base", "packet", "fabric", "switch", "node", "nic", "plant", "workload", "engine", "sim")
+ROOMS = ("base", "packet", "fabric", "jobs", "load", "switch", "node", "nic", "plant", "workload", "engine", "sim")
 CLASSES = """classes:
   - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 50KB, max: 200KB, probability: 10%}, share: 90%}
   - {name: cnp, dscp: 48, priority: 6, strict: true}

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "fabric/fabric.h"
+#include "load/load.h"
 #include "sim/sim.h"
 
 static double seconds(void)

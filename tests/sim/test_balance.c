@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "support.h"
 
 #define TEXT 2048

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "support.h"
 
 #define FRAME (1024 + 58 + 24) /* of a full packet, on the line */

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "load/load.h"
 #include "support.h"
 
 #define CLASSES                                                                                                        \

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/headroom.h"
+#include "fabric/qos/headroom.h"
 #include "plan.h"
 
 #define PLAN_STREAM 77

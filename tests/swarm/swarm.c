@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load/load.h"
 #include "swarm.h"
 #include "verbs.h"
 

@@ -19,24 +19,26 @@ MAY_INCLUDE = {
     "node": {"nic", "switch", "packet", "base"},
     "fabric": {"base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
-    "workload": {"node", "nic", "fabric", "packet", "base"},
+    "jobs": {"fabric", "base"},
+    "load": {"jobs", "fabric", "base"},
+    "workload": {"node", "nic", "jobs", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
     "capture": {"packet", "base"},
     "engine": {"node", "nic", "switch", "packet", "base"},
-    "sim": {"node", "engine", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
+    "sim": {"node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
     "live": {"plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
-    "report": {"sim", "capture", "fabric", "packet", "base"},
-    "study": {"sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
+    "report": {"sim", "capture", "jobs", "fabric", "packet", "base"},
+    "study": {"load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
 CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch", "node")
-NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "workload", "capture", "report", "check", "config")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "jobs", "load", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "load/load.h"
 #include "workload/coll_int.h"
 #include "workload/workload_int.h"
 

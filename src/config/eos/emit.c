@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "config/eos/eos_int.h"
-#include "fabric/models.h"
+#include "fabric/qos/models.h"
 
 #define CAGE_LANES 8u /* of a port at the chip's own rate */
 

@@ -16,7 +16,7 @@
 
 #include "config/eos/eos_int.h"
 #include "config/lines_rest.h"
-#include "fabric/models.h"
+#include "fabric/qos/models.h"
 
 #define PORTS_MAX 4096u
 #define REFERENCES_MAX 256u

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "config/nvue/nvue_int.h"
-#include "fabric/tree.h"
+#include "fabric/file/tree.h"
 
 static int add_fact(struct nvue_facts *facts, const struct nvue_fact *fact)
 {

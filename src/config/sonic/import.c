@@ -23,7 +23,7 @@
 #include "config/sonic/rows.h"
 #include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
-#include "fabric/models.h"
+#include "fabric/qos/models.h"
 
 /* Tables that carry something for RoCE and are read. */
 static const char *const known_tables[] = {

@@ -6,7 +6,7 @@
 #define ROCELAB_CONFIG_SONIC_ROWS_H
 
 #include "config/config.h"
-#include "fabric/tree.h"
+#include "fabric/file/tree.h"
 
 struct sonic_row {
     const char *table, *key;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of switch models, out of models.def.
+ */
+#include "fabric/qos/models.h"
+
+#include <string.h>
+
+#define S false
+#define A true
+#define MODEL(name_, buffer_, buffer_from, cell_, cell_from, ports_, rate_, most_, most_from, latency_, latency_from,  \
+              source_)                                                                                                 \
+    {                                                                                                                  \
+        .name = name_,                                                                                                 \
+        .buffer_bytes = buffer_,                                                                                       \
+        .cell_bytes = cell_,                                                                                           \
+        .ports = ports_,                                                                                               \
+        .rate_gbps = rate_,                                                                                            \
+        .ports_most = most_,                                                                                           \
+        .latency_ns = latency_,                                                                                        \
+        .buffer_assumed = buffer_from,                                                                                 \
+        .cell_assumed = cell_from,                                                                                     \
+        .ports_assumed = most_from,                                                                                    \
+        .latency_assumed = latency_from,                                                                               \
+        .source = source_,                                                                                             \
+    },
+const struct switch_model switch_models[] = {
+#include "fabric/qos/models.def"
+};
+#undef MODEL
+#undef A
+#undef S
+
+const uint32_t switch_model_count = sizeof(switch_models) / sizeof(switch_models[0]);
+
+const struct switch_model *switch_model_find(const char *name)
+{
+    for (uint32_t i = 0; i < switch_model_count; i++)
+        if (strcmp(switch_models[i].name, name) == 0) return &switch_models[i];
+    return NULL;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a fabric file to the arrays: the order of things.
+ *
+ * Text, tree, top level (version, name, model), topology, settings, routes, jobs, faults.  Every step is taken even
+ * if one before it failed, so that a file's errors are told in one round; what would only follow from an error before
+ * is not.  Without a topology jobs and faults are read blindly: keys, units and words, not names of hosts.
+ */
+#include "load/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "fabric/faults.h"
+#include "fabric/file/override.h"
+#include "fabric/file/read.h"
+#include "fabric/qos/settings.h"
+#include "fabric/topology/topology.h"
+#include "jobs/jobs.h"
+#include "load/run_hash_int.h"
+
+#define VERSION 1
+
+static void read_version(struct loader *loader, const struct tree *value, void *into)
+{
+    uint64_t version = 0;
+
+    (void)into;
+    if (!read_unit(loader, value, UNIT_COUNT, 0, 0, &version)) return;
+    if (version != VERSION)
+        read_error(loader, value->at, "rocelab: version %llu of the format; this program reads version %d",
+                   (unsigned long long)version, VERSION);
+}
+
+static void read_converge(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("detect", FIELD_TIME, struct fabric_converge, detect_ps, 0, PS_S * 100),
+        F_VALUE("step", FIELD_TIME, struct fabric_converge, step_ps, 0, PS_S * 100),
+    };
+    struct fabric_converge *converge = &((struct fabric *)into)->converge;
+    struct field_set set = {fields, COUNT_OF(fields), converge};
+
+    *converge = (struct fabric_converge)FABRIC_CONVERGE_USUAL;
+    if (value->type == TREE_SCALAR)
+        read_bool(loader, value, &converge->on);
+    else if (read_map(loader, value, "converge", &set, 1))
+        converge->on = true;
+}
+
+static const char *const behaviours[] = {"native", "hpcc-ns3", NULL};
+static const struct field top_fields[] = {
+    F_CALL("rocelab", read_version),
+    F_VALUE("fabric", FIELD_TEXT, struct fabric, name, 0, 0),
+    F_CHOICE("model", struct fabric, behaviour, behaviours),
+    F_VALUE("seed", FIELD_COUNT, struct fabric, seed, 0, 0),
+    F_VALUE("stop", FIELD_TIME, struct fabric, stop, 1, 0),
+    F_CALL("converge", read_converge),
+    F_IGNORE("topology"),
+    F_IGNORE("links"),
+    F_IGNORE("switches"),
+    F_IGNORE("classes"),
+    F_IGNORE("nics"),
+    F_IGNORE("roles"),
+    F_IGNORE("devices"),
+    F_IGNORE("jobs"),
+    F_IGNORE("faults"),
+    F_IGNORE("owners"),
+    F_IGNORE("routing"),
+    F_IGNORE("check"),
+};
+
+static bool top_level(struct loader *loader)
+{
+    const struct tree *root = loader->root;
+    struct field_set set = {top_fields, COUNT_OF(top_fields), loader->fabric};
+
+    if (root->type != TREE_MAP || root->count == 0 || strcmp(root->first->key, "rocelab") != 0) {
+        read_error(loader, root->at, "the first line of a fabric file is 'rocelab: 1'");
+        return false;
+    }
+    return read_map(loader, root, "a fabric file", &set, 1);
+}
+
+static void load_parts(struct loader *loader)
+{
+    top_level(loader);
+    if (loader->root->type != TREE_MAP) return;
+    loader->blind = !topology_load(loader);
+    if (loader->blind) loader->fabric->port = NULL;
+    settings_load(loader);
+    operations_load(loader);
+    if (!loader->blind && !routes_build(loader)) return;
+    if (loader->errors->count == 0) balance_check(loader);
+    jobs_load(loader);
+    faults_load(loader);
+}
+
+/* The outcome, after everything was said. */
+static int verdict(const struct loader *loader)
+{
+    char limit[UNIT_TEXT];
+
+    if (loader->errors->count) return -EINVAL;
+    if (!loader->no_memory) return 0;
+    fabric_errors_add(loader->errors, (struct fabric_at){0, 0}, "memory for this fabric ran out (the limit is %s)",
+                      unit_format_short(UNIT_SIZE, FABRIC_MEMORY_MAX, 3, limit));
+    return -ENOMEM;
+}
+
+/* pcap in either order of bytes and of either resolution, or pcapng. */
+static bool is_capture(const char *text, size_t length)
+{
+    static const uint32_t begins[] = {0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a};
+    uint32_t begin;
+
+    if (length < sizeof(begin)) return false;
+    memcpy(&begin, text, sizeof(begin));
+    for (uint32_t i = 0; i < COUNT_OF(begins); i++)
+        if (begin == begins[i]) return true;
+    return false;
+}
+
+static int load(struct loader *loader, const char *path, const char *text, const struct fabric_with *with)
+{
+    size_t length = text ? strlen(text) : 0;
+    struct tree *root = NULL;
+
+    loader->fabric->path = arena_strndup(loader->keep, path, strlen(path));
+    if (!loader->fabric->path) return -ENOMEM;
+    loader->fabric->name = "fabric";
+    loader->fabric->seed = 1;
+    loader->fabric->stop = PS_NEVER;
+    gpu_links_default(loader->fabric);
+    if (!text) {
+        errno = 0;
+        text = file_read(loader, path, (struct fabric_at){0, 0}, &length);
+        if (!text) return errno > 0 ? -errno : -EIO;
+    }
+    if (is_capture(text, length)) {
+        read_error(loader, (struct fabric_at){0, 0},
+                   "a packet capture, which 'rocelab capture' reads; a fabric file is YAML");
+        return verdict(loader);
+    }
+    int result = tree_parse(text, length, &loader->scratch, &root, loader->errors);
+    if (result == 0) result = tree_override(root, with->override, with->overrides, &loader->scratch, loader->errors);
+    if (result == -ENOENT) return result;
+    if (result == -ENOMEM) loader->no_memory = true;
+    if (result == 0) {
+        loader->root = root;
+        loader->files_hash = tree_hash(HASH_BEGIN, root);
+        load_parts(loader);
+        loader->fabric->source_hash = loader->files_hash;
+        if (with->overrides && !loader->errors->count && !loader->no_memory)
+            loader->fabric->run_hash = run_hash(loader);
+    }
+    return verdict(loader);
+}
+
+int fabric_load(const char *path, const char *text, struct fabric **ret, struct fabric_errors *errors)
+{
+    return fabric_load_with(path, text, &(struct fabric_with){0}, ret, errors);
+}
+
+int fabric_load_with(const char *path, const char *text, const struct fabric_with *with, struct fabric **ret,
+                     struct fabric_errors *errors)
+{
+    struct fabric *fabric = calloc(1, sizeof(*fabric));
+    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors, .judge = with->judge};
+
+    if (!fabric) return -ENOMEM;
+    if (!text && strcmp(path, "-") == 0) path = FILE_STDIN;
+    errors->path = path;
+    arena_init(&fabric->arena, (size_t)FABRIC_MEMORY_MAX);
+    arena_init(&loader.scratch, (size_t)FABRIC_MEMORY_MAX);
+    int result = load(&loader, path, text, with);
+    arena_release(&loader.scratch);
+    if (result < 0) {
+        fabric_free(fabric);
+        return result;
+    }
+    *ret = fabric;
+    return 0;
+}
