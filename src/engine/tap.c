@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "packet/frame.h"
+
 #define FIRST_RECORDS 1024
 
 static struct pkt *tap_next(struct tap *tap, ps_t at)
@@ -36,7 +38,6 @@ void tap_pause(struct tap *tap, uint8_t enable, uint16_t quanta, ps_t sent)
     struct pkt *to = tap_next(tap, sent);
 
     if (to == NULL) return;
-    *to = (struct pkt){.kind = PKT_PFC, .pfc_enable = enable};
-    for (int i = 0; i < 8; i++)
-        if (enable >> i & 1) to->quanta[i] = quanta;
+    const uint16_t each[8] = {quanta, quanta, quanta, quanta, quanta, quanta, quanta, quanta};
+    *to = frame_pfc(enable, each);
 }

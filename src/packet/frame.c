@@ -81,3 +81,31 @@ int frame_build(const struct pktpool *pool, pkt_t id, const uint8_t *payload)
     frame->bytes = bytes < 0 ? 0 : (uint16_t)bytes;
     return bytes;
 }
+
+struct pkt frame_pfc(uint8_t enable, const uint16_t quanta[8])
+{
+    struct pkt pkt = {.kind = PKT_PFC, .pfc_enable = enable};
+
+    for (unsigned priority = 0; priority < 8; priority++)
+        pkt.quanta[priority] = enable >> priority & 1 ? quanta[priority] : 0;
+    return pkt;
+}
+
+struct pkt frame_pause(uint16_t quanta)
+{
+    struct pkt pkt = {.kind = PKT_PAUSE};
+
+    pkt.quanta[0] = quanta;
+    return pkt;
+}
+
+bool frame_pauses(const struct pkt *pkt, uint8_t *ret_enable, uint16_t ret_quanta[8])
+{
+    bool all = pkt->kind == PKT_PAUSE;
+
+    if (!all && pkt->kind != PKT_PFC) return false;
+    *ret_enable = all ? UINT8_MAX : pkt->pfc_enable;
+    for (unsigned priority = 0; priority < 8; priority++)
+        ret_quanta[priority] = pkt->quanta[all ? 0 : priority];
+    return true;
+}

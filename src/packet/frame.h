@@ -61,4 +61,11 @@ void frame_address(const struct frame_path *path, const struct pkt *pkt, struct 
  * so.  `payload`: NULL for zeros.  Answers its length, or codec_emit()'s error; then it has no bytes. */
 int frame_build(const struct pktpool *pool, pkt_t id, const uint8_t *payload);
 
+/* The packet that tells the other end of a line to pause: PFC, the quanta of each priority that `enable` names (0: go
+ * on), or an 802.3x frame, which knows no priorities. */
+struct pkt frame_pfc(uint8_t enable, const uint16_t quanta[8]);
+struct pkt frame_pause(uint16_t quanta);
+/* What either of them tells: an 802.3x frame is for all priorities.  False: `pkt` is no pause. */
+bool frame_pauses(const struct pkt *pkt, uint8_t *ret_enable, uint16_t ret_quanta[8]);
+
 #endif

@@ -36,6 +36,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "packet/codec.h"
+#include "packet/frame.h"
 #include "packet/icrc.h"
 #include "wire/neighbour.h"
 #include "wire/registry.h"
@@ -224,15 +225,6 @@ static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsign
 
 /* --- receiving --- */
 
-static struct wire_pause pause_of(const struct pkt *pkt)
-{
-    bool all = pkt->kind == PKT_PAUSE;
-    struct wire_pause pause = {.enable = all ? UINT8_MAX : pkt->pfc_enable};
-    for (unsigned priority = 0; priority < 8; priority++)
-        pause.quanta[priority] = pkt->quanta[all ? 0 : priority];
-    return pause;
-}
-
 /* Whether a frame of this kind is meant for us at all. */
 static bool frame_wanted(const struct wire_packet_port *port, const struct sockaddr_ll *from,
                          const struct wire_packet *head)
@@ -256,9 +248,8 @@ static bool frame_open(struct wire_packet_port *port, struct frame *frame, uint3
         port->wire.counters.rx_malformed++;
         return false;
     }
-    if (pkt.kind == PKT_PFC || pkt.kind == PKT_PAUSE) {
+    if (frame_pauses(&pkt, &frame->pause.enable, frame->pause.quanta)) {
         frame->paused = from->sll_pkttype != PACKET_OUTGOING;
-        frame->pause = pause_of(&pkt);
         memcpy(frame->head.smac, cold.smac, 6);
         return false;
     }

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "packet/codec.h"
+#include "packet/frame.h"
 #include "packet/icrc.h"
 #include "wire/wire_int.h"
 
@@ -64,10 +65,11 @@ void wire_envelope(const struct wire_packet *packet, struct pkt *ret, struct pkt
 
 int wire_pause_emit(const struct wire_pause *pause, const uint8_t smac[6], uint8_t *frame, size_t bytes)
 {
-    struct pkt pkt = {.kind = PKT_PFC, .pfc_enable = pause->enable};
-    struct pkt_cold cold = {.dmac = {0x01, 0x80, 0xc2, 0, 0, 0x01}};
-    memcpy(pkt.quanta, pause->quanta, sizeof pkt.quanta);
-    memcpy(cold.smac, smac, 6);
+    struct pkt pkt = frame_pfc(pause->enable, pause->quanta);
+    struct pkt_cold cold;
+    struct frame_path path = {.vlan_id = 0};
+    memcpy(path.smac, smac, 6);
+    frame_address(&path, &pkt, &cold);
     return codec_emit(&pkt, &cold, NULL, frame, bytes);
 }
 

@@ -180,6 +180,32 @@ static void test_way(void **state)
     pool.telemetry = NULL;
 }
 
+/* Pauses of each priority and of all, made, sent and understood. */
+static void test_pauses(void **state)
+{
+    enum codec_fault fault;
+    uint16_t quanta[8], read[8];
+    uint8_t enable;
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        quanta[i] = (uint16_t)(1000 + i);
+    for (unsigned mask = 0; mask <= 256; mask++) {
+        hot[0] = mask < 256 ? frame_pfc((uint8_t)mask, quanta) : frame_pause(0xffff);
+        frame_address(&path, &hot[0], &cold[0]);
+        int length = frame_build(&pool, 0, NULL);
+        assert_int_equal(length, mask < 256 ? 34 : 18);
+        assert_true(codec_stays_on_link(frame_data(&pool, 0)));
+        memset(frame_data(&pool, 0) + length, 0, (size_t)(60 - length)); /* as a line pads it */
+        assert_int_equal(frame_in(&pool, 1, frame_data(&pool, 0), 60, &fault), 0);
+        assert_true(frame_pauses(&hot[1], &enable, read));
+        assert_int_equal(enable, mask < 256 ? mask : 255);
+        for (unsigned i = 0; i < 8; i++)
+            assert_int_equal(read[i], mask == 256 ? 0xffff : mask >> i & 1 ? quanta[i] : 0);
+    }
+    hot[0] = (struct pkt){.kind = PKT_ROCE};
+    assert_false(frame_pauses(&hot[0], &enable, read));
+}
+
 static void test_refused(void **state)
 {
     enum codec_fault fault;
@@ -197,10 +223,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_carried),
-        cmocka_unit_test(test_way),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_copy),   cmocka_unit_test(test_carried), cmocka_unit_test(test_way),
+        cmocka_unit_test(test_pauses), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
