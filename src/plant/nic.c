@@ -4,11 +4,10 @@
  * fabric (adapters.c) or without one (src/live).  It needs no loaded fabric, so a program's library has it without the
  * loader.
  */
+#include "packet/codec.h"
 #include "plant/plant.h"
 
 #define SLOW_BUFFER_BYTES (1u << 20)
-#define TAG_BYTES 4
-#define INT_HEADER_BYTES 42 /* HPCC's telemetry in a data packet */
 
 static void receive_buffer(struct nic_config *config, const struct fabric_nic *nic)
 {
@@ -26,8 +25,8 @@ static void receive_buffer(struct nic_config *config, const struct fabric_nic *n
 static void frame_headers(struct nic_config *config, bool tagged)
 {
     config->tagged = tagged;
-    if (config->tagged) config->header_bytes = (uint16_t)(config->header_bytes + TAG_BYTES);
-    if (config->telemetry) config->header_bytes = (uint16_t)(config->header_bytes + INT_HEADER_BYTES);
+    if (config->tagged) config->header_bytes = (uint16_t)(config->header_bytes + PROTO_VLAN_BYTES);
+    if (config->telemetry) config->header_bytes = (uint16_t)(config->header_bytes + CODEC_TELEMETRY_BYTES);
 }
 
 struct nic_config plant_nic_config(const struct plant_nic *from)
