@@ -6,12 +6,18 @@
 #include <string.h>
 
 #include "lab.h"
+#include "packet/frame.h"
 #include "packet/telemetry.h"
 
 #define PORTS 4
 #define ADDED 24 /* preamble, FCS, gap */
 
+#define ROOM 64u /* for the bytes of a frame */
+
 static struct lab lab;
+static struct pkt_cold cold[LAB_PACKETS];
+static struct pkt_frame frame[LAB_PACKETS];
+static uint8_t bytes[LAB_PACKETS * ROOM];
 static struct pkt_int record[LAB_PACKETS];
 
 static void test_floods(void **state)
@@ -29,13 +35,23 @@ static void test_floods(void **state)
     assert_int_equal(sw_form(&lab.config), SW_WHOLE);
     assert_int_equal(lab_rx(&lab, 0, 1, 3, 1000), 1); /* a port that is known */
     assert_int_equal(lab_tx(&lab, 1), 3);
+    lab.pool.cold = cold;
+    lab.pool.frame = frame;
+    lab.pool.bytes = bytes;
+    lab.pool.bytes_each = ROOM;
     pkt_t id = lab_packet(&lab, 2, 3, 1000);
+    cold[id].pkey = 77;
+    frame[id].bytes = ROOM;
+    memset(frame_data(&lab.pool, id), 0xab, ROOM);
     assert_int_equal(lab_rx_id(&lab, 0, id), SW_FLOODED);
     assert_int_equal(lab_tx(&lab, 0), -1); /* not back to where it came from */
     for (uint16_t port = 1; port < PORTS; port++) {
         pkt_t copy = lab_tx_id(&lab, port);
         assert_int_not_equal(copy, PKT_NONE);
         assert_int_equal((lab_pkt(&lab, copy)->flags & PKT_STRAY) == 0, port == 2); /* others go no further */
+        assert_int_equal(cold[copy].pkey, 77); /* each has all that the packet had */
+        assert_int_equal(frame[copy].bytes, ROOM);
+        assert_int_equal(frame_data(&lab.pool, copy)[ROOM - 1], 0xab);
         pktpool_put(&lab.pool, copy);
     }
     lab_port(&lab, 1, false);
