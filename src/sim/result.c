@@ -7,8 +7,8 @@
 
 #include "base/check.h"
 #include "sim/sim_int.h"
-#include "workload/coll.h"
-#include "workload/train.h"
+#include "workload/collective/coll.h"
+#include "workload/training/train.h"
 
 _Static_assert(SIM_GROUPS == FABRIC_GROUPS, "a result has a row for each kind of group");
 

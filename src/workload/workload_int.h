@@ -7,8 +7,8 @@
 
 #include "base/heap.h"
 #include "base/rng.h"
-#include "workload/coll_int.h"
-#include "workload/train.h"
+#include "workload/collective/coll_int.h"
+#include "workload/training/train.h"
 #include "workload/workload.h"
 
 struct host_task { /* a host's part in an instance */

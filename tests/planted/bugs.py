@@ -210,7 +210,7 @@ FRESH = [
         "        engine->next[node] = at;\n        __atomic_store_n(",
         "what another tile announces replaces an earlier event of the node's own"),
     # the workload
-    bug("share-remainder", "src/workload/pipe.c",
+    bug("share-remainder", "src/workload/collective/pipe.c",
         "bytes / to->qps + (q < bytes % to->qps)", "bytes / to->qps",
         "what does not divide by a ring's queue pairs is not sent"),
     bug("then-only-good", "src/workload/run.c",

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 #include "load/load.h"
-#include "workload/coll_int.h"
+#include "workload/collective/coll_int.h"
 #include "workload/workload_int.h"
 
 #define SIMPLE ", protocol: simple"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "workload/program.h"
+#include "workload/collective/program.h"
 
 #define SLOTS_MOST 8
 

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "load/load.h"
 #include "seed.h"
-#include "workload/tuner.h"
+#include "workload/collective/tuner.h"
 
 #define H100 3600000000000ull
 #define A100 2400000000000ull

@@ -6,13 +6,13 @@
  * coll.h's, computing is an alarm.  Ranks of a host share nothing here, and ranks of different hosts meet in
  * collectives alone.
  */
-#ifndef ROCELAB_WORKLOAD_TRAIN_H
-#define ROCELAB_WORKLOAD_TRAIN_H
+#ifndef ROCELAB_WORKLOAD_TRAINING_TRAIN_H
+#define ROCELAB_WORKLOAD_TRAINING_TRAIN_H
 
 #include "base/rng.h"
 #include "base/wide.h"
 #include "jobs/training.h"
-#include "workload/coll.h"
+#include "workload/collective/coll.h"
 
 /* What a rank may have under way, each in a communicator of its own: the groups, and the four ways between stages. */
 enum { TRAIN_TO_NEXT = FABRIC_GROUPS, TRAIN_FROM_PREV, TRAIN_TO_PREV, TRAIN_FROM_NEXT, TRAIN_WAYS };
@@ -140,13 +140,13 @@ uint32_t train_group_size(const struct fabric_training *from, uint32_t way);
 /* Of all chunks of a stage. */
 uint32_t train_stage_layers(const struct fabric_training *from, uint32_t stage);
 
-/* train_checkpoint.c: -ENOMEM; the rank is done with a step; the alarm for it */
+/* checkpoint.c: -ENOMEM; the rank is done with a step; the alarm for it */
 int train_checkpoint_build(struct workload *workload, struct train *train);
 void train_checkpoint_due(struct workload *workload, const struct train *train, uint32_t number, ps_t now);
 void train_checkpoint_write(struct workload *workload, struct train *train, uint32_t number, ps_t now,
                             struct app_out *out);
 
-/* train_pairs.c: the pair of a rank's send or receive; the collectives of all, or errors; whether one is over */
+/* pairs.c: the pair of a rank's send or receive; the collectives of all, or errors; whether one is over */
 int train_pair_find(struct train *train, uint32_t rank, const struct fabric_op *op, uint32_t *ret);
 int train_pairs_build(struct workload *workload, struct train *train, struct fabric_errors *errors);
 void train_pairs_free(struct train *train);
@@ -160,7 +160,7 @@ static inline uint64_t train_owner(uint32_t job, uint32_t way, uint32_t lane)
 }
 _Static_assert(TRAIN_WAYS <= 16, "a way has four bits");
 
-/* train_run.c */
+/* run.c */
 extern const struct coll_program train_program;
 void train_start(struct workload *workload, uint32_t train, uint32_t at, ps_t now, struct app_out *out);
 

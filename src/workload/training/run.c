@@ -15,7 +15,7 @@
  * How long a group is busy is counted while any of its operations is under way, not summed over them.
  */
 #include "base/check.h"
-#include "workload/train.h"
+#include "workload/training/train.h"
 #include "workload/workload_int.h"
 
 /* A token of an operation: way, rank, number of a send or receive. */

@@ -11,7 +11,7 @@
  * sends go one after the other, and so do its receives.  Gather and SendRecv (each rank to the next) are some of the
  * same pairs.  Pairs go by rank, everything else by position: a pipeline's order is the caller's.
  */
-#include "workload/program.h"
+#include "workload/collective/program.h"
 
 #include "base/check.h"
 

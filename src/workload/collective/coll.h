@@ -12,8 +12,8 @@
  * those of different communicators run side by side.  When a rank's part is over, its program is told on that
  * host (coll_program.done), never from within coll_start().  A host's state is touched by its own calls alone.
  */
-#ifndef ROCELAB_WORKLOAD_COLL_H
-#define ROCELAB_WORKLOAD_COLL_H
+#ifndef ROCELAB_WORKLOAD_COLLECTIVE_COLL_H
+#define ROCELAB_WORKLOAD_COLLECTIVE_COLL_H
 
 #include <stdbool.h>
 #include <stdint.h>

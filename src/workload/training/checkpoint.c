@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "workload/train.h"
+#include "workload/training/train.h"
 #include "workload/workload_int.h"
 
 int train_checkpoint_build(struct workload *workload, struct train *train)

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "workload/train.h"
-#include "workload/tuner.h"
+#include "workload/collective/tuner.h"
+#include "workload/training/train.h"
 #include "workload/workload_int.h"
 
 #define DEPTH_LEAST 8

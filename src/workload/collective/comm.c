@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "workload/tuner.h"
+#include "workload/collective/tuner.h"
 #include "workload/workload_int.h"
 
 #define DEPTH 8

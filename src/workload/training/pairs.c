@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/train.h"
+#include "workload/training/train.h"
 #include "workload/workload_int.h"
 
 int train_pair_find(struct train *train, uint32_t rank, const struct fabric_op *op, uint32_t *ret)

@@ -9,8 +9,8 @@
  *
  * The runtime (lanes.c, segment.c) moves bytes by it; the checker in the tests moves sums by it.
  */
-#ifndef ROCELAB_WORKLOAD_PROGRAM_H
-#define ROCELAB_WORKLOAD_PROGRAM_H
+#ifndef ROCELAB_WORKLOAD_COLLECTIVE_PROGRAM_H
+#define ROCELAB_WORKLOAD_COLLECTIVE_PROGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>

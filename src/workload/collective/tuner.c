@@ -12,7 +12,7 @@
  * GPUs is told by the rate between them; CPUs are Intel's.  CollNet and PAT are not there.  The model chooses, and does
  * nothing else: how long a collective takes is for the simulation to tell.
  */
-#include "workload/tuner.h"
+#include "workload/collective/tuner.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 /*
  * Which algorithm and protocol NCCL would take for a collective of a size: its cost model, in whole numbers.
  */
-#ifndef ROCELAB_WORKLOAD_TUNER_H
-#define ROCELAB_WORKLOAD_TUNER_H
+#ifndef ROCELAB_WORKLOAD_COLLECTIVE_TUNER_H
+#define ROCELAB_WORKLOAD_COLLECTIVE_TUNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,12 +7,12 @@
  * hosts it goes over a connection, within a host over the GPUs' links.  It has an end at either host, kept apart, so
  * that each is touched by its own host alone.
  */
-#ifndef ROCELAB_WORKLOAD_COLL_INT_H
-#define ROCELAB_WORKLOAD_COLL_INT_H
+#ifndef ROCELAB_WORKLOAD_COLLECTIVE_COLL_INT_H
+#define ROCELAB_WORKLOAD_COLLECTIVE_COLL_INT_H
 
 #include "base/heap.h"
-#include "workload/coll.h"
-#include "workload/program.h"
+#include "workload/collective/coll.h"
+#include "workload/collective/program.h"
 
 #define COLL_SLOTS 8 /* messages a pipe holds at most: NCCL's steps */
 #define COLL_SLICES 2
