@@ -10,26 +10,33 @@ import re
 import shutil
 import subprocess
 
-# Which rooms a room may include from, besides itself.  None: everything.
+# Which rooms a room may include from, besides itself.  None: everything.  A folder of a room that is named here sees
+# itself and what stands here alone: folders and headers, by their path.
 MAY_INCLUDE = {
     "base": set(),
     "packet": {"base"},
+    "packet/capfile": {"base"},
     "nic": {"packet", "base"},
+    "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
     "switch": {"packet", "base"},
     "node": {"nic", "switch", "packet", "base"},
     "fabric": {"base"},
+    "fabric/file": {"fabric/fabric.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
     "jobs": {"fabric", "base"},
     "load": {"jobs", "fabric", "base"},
     "workload": {"node", "nic", "jobs", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
+    **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "nvue", "nxos", "sonic")},
     "capture": {"packet", "base"},
     "engine": {"node", "nic", "switch", "packet", "base"},
     "sim": {"node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
     "live": {"plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
+    "verbs/ibverbs": {"live", "wire", "nic", "packet", "base"},
+    "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
     "report": {"sim", "capture", "jobs", "fabric", "packet", "base"},
     "study": {"load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
@@ -67,6 +74,7 @@ CLOCKS = ("clock_gettime", "gettimeofday", "time", "clock", "nanosleep", "usleep
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "mmap", "arena_alloc", "strdup")
 FUNCTION_LINES = 80
 FILE_LINES = 800
+FOLDER_SOURCES = 25
 COLUMNS = 120
 CODE_SUFFIXES = {".c", ".h", ".py", ".def", ".build", ".sh"}
 FOREIGN = re.compile(
@@ -115,8 +123,31 @@ def code(path):
     return pattern.sub(blank, text)
 
 
+def includes(path):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if match:
+            yield number, match.group(1)
+
+
+def may_include(folder):
+    """What a folder of src/ may include from, as paths: its own and those named for it or for the room around it."""
+    own = folder
+    while own not in MAY_INCLUDE and "/" in own:
+        own = own.rsplit("/", 1)[0]
+    allowed = MAY_INCLUDE[own]
+    return None if allowed is None else {own} | allowed
+
+
+def is_below(header, allowed):
+    """Whether a header is in the folder `allowed`, is the header `allowed`, or is right in its folder (`config/*.h`)."""
+    if allowed.endswith("/*.h"):
+        return header.rsplit("/", 1)[0] == allowed[:-4]
+    return header == allowed or header.startswith(allowed + "/")
+
+
 def rule_includes(root):
-    """A room includes only from rooms below it; the core sees only the descriptor of packet/."""
+    """A folder includes only from those below it; the core sees only the descriptor of packet/."""
     for path in c_files(root, "src"):
         own = room(root, path)
         if own is None:
@@ -124,18 +155,36 @@ def rule_includes(root):
         if own not in MAY_INCLUDE:
             yield f"{name(root, path)}: src/{own} is not a room of the design"
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-            if not match:
-                continue
-            other = match.group(1).split("/")[0]
-            allowed = MAY_INCLUDE[own]
-            if "/" not in match.group(1):
-                yield f"{name(root, path)}:{number}: write the room in front: {match.group(1)}"
-            elif allowed is not None and other != own and other not in allowed:
-                yield f"{name(root, path)}:{number}: {own} may not include {other}"
-            elif own in CORE and other == "packet" and match.group(1) not in CORE_PACKET_HEADERS:
-                yield f"{name(root, path)}:{number}: the core sees only the descriptor, not {match.group(1)}"
+        folder = path.parent.relative_to(root / "src").as_posix()
+        allowed = may_include(folder)
+        for number, header in includes(path):
+            if "/" not in header:
+                yield f"{name(root, path)}:{number}: write the room in front: {header}"
+            elif allowed is not None and not any(is_below(header, one) for one in allowed):
+                yield f"{name(root, path)}:{number}: {folder} may not include {header}"
+            elif own in CORE and header.startswith("packet/") and header not in CORE_PACKET_HEADERS:
+                yield f"{name(root, path)}:{number}: the core sees only the descriptor, not {header}"
+
+
+def rule_private(root):
+    """A header NAME_int.h is seen in its folder, in those inside it and in those around it, up to the room."""
+    for path in c_files(root, "src"):
+        if re.search(r"_(priv|private|internal)\.h$", path.name):
+            yield f"{name(root, path)}: a private header is called NAME_int.h"
+        folder = path.parent.relative_to(root / "src").parts
+        for number, header in includes(path):
+            home = tuple(header.split("/")[:-1])
+            shared = min(len(home), len(folder))
+            if header.endswith("_int.h") and home[:shared] != folder[:shared]:
+                yield f"{name(root, path)}:{number}: {header} is private to src/{'/'.join(home)}"
+
+
+def rule_folder_size(root):
+    """A folder can be looked through: cli, a file or two a verb, excepted."""
+    for folder in sorted({path.parent for path in c_files(root, "src")}):
+        sources = len(list(folder.glob("*.c")))
+        if sources > FOLDER_SOURCES and folder.name != "cli":
+            yield f"{name(root, folder)}: {sources} .c files, {FOLDER_SOURCES} at most: make folders by meaning"
 
 
 def rule_function_length(root):

@@ -6,6 +6,7 @@
  * like the kernel's, because programs open files beneath them: sysfs.c answers those.  A context that is
  * closed with objects left keeps the adapter open, as a kernel would until the process ends.
  */
+#include "verbs/ibverbs/behind.h"
 #include "verbs/ibverbs/verbs_int.h"
 
 #include <endian.h>
@@ -175,4 +176,14 @@ int ibv_fork_init(void)
 enum ibv_fork_status ibv_is_fork_initialized(void)
 {
     return IBV_FORK_UNNEEDED;
+}
+
+struct live *live_behind(const struct ibv_context *context)
+{
+    return live_of(context);
+}
+
+const struct live_device *live_device_behind(const struct ibv_device *device)
+{
+    return &vdevice_of(device)->live;
 }

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "verbs/ibverbs/verbs_int.h"
+#include "verbs/ibverbs/behind.h"
 #include "verbs/rdmacm/rdmacm_int.h"
 #include "wire/system.h"
 
@@ -95,7 +95,7 @@ static struct rdevice *open_device(struct ibv_device *ibv)
         return NULL;
     }
     device->pd = ibv_alloc_pd(device->verbs);
-    device->live = live_of(device->verbs);
+    device->live = live_behind(device->verbs);
     device->mad_fd = live_mad_fd(device->live);
     while (*end != NULL)
         end = &(*end)->next;
@@ -119,7 +119,7 @@ static int open_some(const struct pkt_addr *address)
 
     if (list == NULL) return -errno;
     for (unsigned i = 0; list[i] != NULL && i < RDMACM_DEVICES_MAX; i++) {
-        const struct live_device *found = &vdevice_of(list[i])->live;
+        const struct live_device *found = live_device_behind(list[i]);
         if (address != NULL && !has_address(found, address)) continue;
         errno = ENODEV;
         if (find_opened(found->ifname) != NULL || open_device(list[i]) != NULL)

@@ -16,6 +16,7 @@
 
 #include "live/live.h"
 #include "packet/pkt.h"
+#include "verbs/rdmacm/clock.h"
 #include "verbs/rdmacm/cm_engine.h"
 #include "wire/registry.h"
 
@@ -112,10 +113,9 @@ static inline struct rchannel *rchannel_of(struct rdma_event_channel *channel)
 
 /* core.c.  "locked": the caller holds the lock. */
 int rdmacm_fail(int error); /* errno; -1 */
-uint64_t rdmacm_now_ns(void);
-int rdmacm_start(void);    /* locked; 0 or -errno */
-void rdmacm_flush(void);   /* locked: sends and tells what the machine answered */
-int rdmacm_open_all(void); /* locked: how many devices are open, or -errno */
+int rdmacm_start(void);     /* locked; 0 or -errno */
+void rdmacm_flush(void);    /* locked: sends and tells what the machine answered */
+int rdmacm_open_all(void);  /* locked: how many devices are open, or -errno */
 int rdmacm_device_of(const struct pkt_addr *address, struct rdevice **ret, uint8_t *ret_gid); /* locked */
 bool rdmacm_gid_of(const struct rdevice *device, const struct pkt_addr *address, uint8_t *ret);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/rdmacm/rdmacm_int.h"
+#include "verbs/rdmacm/clock.h"
 #include "verbs/rsocket/rsocket_int.h"
 
 #define SPIN_NS 20000u
