@@ -14,12 +14,9 @@
 #ifndef ROCELAB_ENGINE_VISIT_H
 #define ROCELAB_ENGINE_VISIT_H
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/check.h"
-#include "base/wide.h"
 #include "engine/engine_int.h"
+#include "node/digest.h"
 
 struct visit_calls {
     struct node_ops node; /* constants, so inlined; `link` and `observe` are not the visit's */
@@ -57,38 +54,6 @@ static inline __attribute__((always_inline)) void node_kick(struct node *node, u
 static inline void node_deadline(struct node *node, ps_t at, ps_t now)
 {
     node->tick = event_key(at > now ? at : now, EVENT_TICK, 0);
-}
-
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-    u128 product = (u128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/*
- * A delivery as a number; the digest of a run is the sum over all of them, so their order does not matter.  Covers
- * link, time, opcode, tos, length, queue pair, PSN and both endpoints.
- */
-static inline uint64_t delivery_mix(uint32_t link, ps_t at, const struct pkt *pkt)
-{
-    uint32_t first;
-    uint64_t whose, path;
-
-    memcpy(&first, &pkt->kind, sizeof(first)); /* kind, opcode, pad, tos */
-    memcpy(&whose, &pkt->dest_qp, sizeof(whose));
-    memcpy(&path, &pkt->src_node, sizeof(path));
-    first &= 0xff00ff00u;
-    uint64_t one = ((uint64_t)link << 32 | first) + at * 0x2d358dccaa6c78a5ULL;
-    uint64_t other = (whose + pkt->frame_bytes) * 0x8bb84b93962eacc9ULL + path;
-    return fold(one ^ 0x4b33a62ed433d4a3ULL, other ^ 0x9e3779b97f4a7c15ULL);
-}
-_Static_assert(offsetof(struct pkt, psn) == offsetof(struct pkt, dest_qp) + 4, "read as one");
-_Static_assert(offsetof(struct pkt, dst_node) == offsetof(struct pkt, src_node) + 4, "read as one");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the digest reads fields in memory order");
-
-static inline uint64_t pause_mix(uint32_t link, ps_t at, uint32_t what)
-{
-    return fold(((uint64_t)link << 32 | (what & 0xffffff)) ^ 0x9e3779b97f4a7c15ULL, at ^ 0xd1342543de82ef95ULL);
 }
 
 /* The other end has an event at `at`. */
@@ -266,7 +231,7 @@ static __attribute__((noinline)) uint32_t node_odd_arrival(struct worker *worker
         return NODE_NO_PORT;
     }
     if (packet) return node_receive(worker, node, event, now, next, calls);
-    worker->digest += pause_mix(node->link_in[port], now, event->what);
+    worker->digest += control_mix(node->link_in[port], now, event->what);
     calls->node.control(node->machine, port, event->what, now, worker->io);
     return NODE_NO_PORT;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run as a number: the sum, modulo 2^64, over all that was delivered on every link.
+ *
+ * A sum does not depend on the order, so drivers, threads and tiles cannot be seen in it; every link, time and packet
+ * can.
+ */
+#ifndef ROCELAB_NODE_DIGEST_H
+#define ROCELAB_NODE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "base/wide.h"
+#include "packet/pkt.h"
+
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+    u128 product = (u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/*
+ * A frame: covers link, time, opcode, tos, length, queue pair, PSN and both endpoints.
+ */
+static inline uint64_t delivery_mix(uint32_t link, ps_t at, const struct pkt *pkt)
+{
+    uint32_t first;
+    uint64_t whose, path;
+
+    memcpy(&first, &pkt->kind, sizeof(first)); /* kind, opcode, pad, tos */
+    memcpy(&whose, &pkt->dest_qp, sizeof(whose));
+    memcpy(&path, &pkt->src_node, sizeof(path));
+    first &= 0xff00ff00u;
+    uint64_t one = ((uint64_t)link << 32 | first) + at * 0x2d358dccaa6c78a5ULL;
+    uint64_t other = (whose + pkt->frame_bytes) * 0x8bb84b93962eacc9ULL + path;
+    return fold(one ^ 0x4b33a62ed433d4a3ULL, other ^ 0x9e3779b97f4a7c15ULL);
+}
+_Static_assert(offsetof(struct pkt, psn) == offsetof(struct pkt, dest_qp) + 4, "read as one");
+_Static_assert(offsetof(struct pkt, dst_node) == offsetof(struct pkt, src_node) + 4, "read as one");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the digest reads fields in memory order");
+
+/* A control word: priorities, quanta. */
+static inline uint64_t control_mix(uint32_t link, ps_t at, uint32_t word)
+{
+    return fold(((uint64_t)link << 32 | (word & 0xffffff)) ^ 0x9e3779b97f4a7c15ULL, at ^ 0xd1342543de82ef95ULL);
+}
+
+#endif
