@@ -14,6 +14,7 @@
     X(done, 1, "runs whose jobs all ended")                                                                            \
     X(failed, 0, "runs with failed work requests")                                                                     \
     X(threads, 1, "runs repeated with 3 threads")                                                                      \
+    X(by_loop, 1, "runs repeated by the plain loop, over real bytes")                                                  \
     X(tiles, 1, "runs repeated without tiles")                                                                         \
     X(xoff, 1, "PFC: XOFF by switches")                                                                                \
     X(refresh, 1, "PFC: XOFF repeated before it expires")                                                              \
@@ -284,6 +285,11 @@ void cover_run(bool threads, bool tiles)
 {
     covered.threads += threads;
     covered.tiles += tiles;
+}
+
+void cover_loop(void)
+{
+    covered.by_loop++;
 }
 
 unsigned cover_print(void)

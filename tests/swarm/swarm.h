@@ -310,6 +310,7 @@ void counts_check(struct watch *watch, const struct sim_result *result);
 void cover_add(const struct sim *sim, const struct sim_result *result, const struct plan *plan,
                const struct watch *watch);
 void cover_run(bool threads, bool tiles);
+void cover_loop(void);
 void cover_unwatched(const struct sim *sim, const struct sim_result *result, const struct plan *plan);
 void cover_routes(void);
 /* Prints the table; the number of required lines that are 0. */
