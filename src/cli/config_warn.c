@@ -7,19 +7,19 @@
 
 #include <string.h>
 
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 /* A loss of one system: how many devices have it, and where it is met first. */
 static unsigned warn_loss(const struct fabric *fabric, const struct config_file *file, uint32_t count,
-                          const struct config_format *format, enum config_loss loss, bool quiet)
+                          const struct config_format *format, enum config_unsupported loss, bool quiet)
 {
-    struct config_losses losses;
+    struct config_unsupported_list losses;
     uint32_t devices = 0, first = FABRIC_NONE;
     char port[FABRIC_NAME];
 
     for (uint32_t f = 0; f < count; f++) {
         if (file[f].format != format) continue;
-        config_losses(format, fabric, file[f].node, &losses);
+        config_unsupported_list(format, fabric, file[f].node, &losses);
         if (!losses.ports[loss]) continue;
         if (!devices++) first = losses.first[loss];
     }
@@ -27,7 +27,8 @@ static unsigned warn_loss(const struct fabric *fabric, const struct config_file 
     fabric_port_name(fabric, first, port);
     if (!quiet)
         cli_error("warning: not in %s: %s (%u device%s, the first port is %s): %s", format->name,
-                  config_loss_what(loss), devices, devices == 1 ? "" : "s", port, config_loss_instead(loss));
+                  config_unsupported_what(loss), devices, devices == 1 ? "" : "s", port,
+                  config_unsupported_instead(loss));
     return 1;
 }
 
@@ -67,7 +68,7 @@ unsigned config_warn(const struct fabric *fabric, const struct config_file *file
 
     for (int i = 0; config_formats[i]; i++) {
         warnings += warn_chip(fabric, file, count, config_formats[i], quiet);
-        for (int loss = 0; loss < CONFIG_LOSSES; loss++)
+        for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++)
             warnings += warn_loss(fabric, file, count, config_formats[i], loss, quiet);
     }
     return warnings;
@@ -75,15 +76,15 @@ unsigned config_warn(const struct fabric *fabric, const struct config_file *file
 
 void config_json_losses(struct jout *jout, const struct fabric *fabric, const struct config_file *file)
 {
-    struct config_losses losses;
+    struct config_unsupported_list losses;
 
-    config_losses(file->format, fabric, file->node, &losses);
+    config_unsupported_list(file->format, fabric, file->node, &losses);
     jout_open(jout, "not_written", '[');
-    for (int loss = 0; loss < CONFIG_LOSSES; loss++) {
+    for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++) {
         if (!losses.ports[loss]) continue;
         jout_open(jout, NULL, '{');
-        jout_text(jout, "what", config_loss_what(loss));
-        jout_text(jout, "instead", config_loss_instead(loss));
+        jout_text(jout, "what", config_unsupported_what(loss));
+        jout_text(jout, "instead", config_unsupported_instead(loss));
         jout_u64(jout, "ports", losses.ports[loss]);
         jout_close(jout);
     }

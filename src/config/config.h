@@ -121,7 +121,7 @@ struct config_emit {
     bool comments; /* say which rule each block satisfies */
 };
 
-struct config_can; /* losses.h: what a system has words for */
+struct config_can; /* unsupported.h: what a system has words for */
 
 struct config_format {
     const char *name;             /* of --nos and --from */
@@ -156,7 +156,7 @@ int config_read(struct config_set *set, const struct config_format *format, cons
 /* The fabric file and its map; both live as long as the set.  0 or -ENOMEM. */
 int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
 
-/* --- for importers (gather.c); none of them fails: memory that ran out is in set->no_memory --- */
+/* --- for importers (set.c); none of them fails: memory that ran out is in set->no_memory --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
@@ -197,7 +197,7 @@ struct origin config_said_at(const struct config_set *set, uint32_t device, uint
  * its own line also where config_write() wrote it once for all ports.  Line 0: nowhere. */
 struct origin config_where(const struct config_set *set, const char *device, uint32_t port, const char *path);
 
-/* --- between gather.c, judge.c and write.c --- */
+/* --- between set.c, judge.c and write.c --- */
 void config_judge(struct config_set *set); /* after all texts: links of neighbours, notes that hold for any system */
 
 /* --- for emitters (emit.c) --- */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 struct pair { /* what is being compared */
     struct diff *diff;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port)
 {
@@ -172,7 +172,7 @@ void config_head(const struct config_emit *emit, const struct config_format *for
 {
     const struct fabric *fabric = emit->fabric;
     const struct fabric_node *node = &fabric->node[emit->node];
-    struct config_losses losses;
+    struct config_unsupported_list losses;
     bool any = false;
 
     if (!emit->comments) return;
@@ -181,13 +181,13 @@ void config_head(const struct config_emit *emit, const struct config_format *for
     else
         config_comment(emit, format, "device: %s (%s); written by rocelab from the fabric '%s'", node->name,
                        fabric->sw[emit->node - fabric->hosts].model, fabric->name);
-    config_losses(format, fabric, emit->node, &losses);
-    for (int loss = 0; loss < CONFIG_LOSSES; loss++) {
+    config_unsupported_list(format, fabric, emit->node, &losses);
+    for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++) {
         if (!losses.ports[loss]) continue;
         if (!any) config_comment(emit, format, "Of the fabric, what this system has no words for:");
         any = true;
-        config_comment(emit, format, "  %s (%u of %u ports): %s", config_loss_what(loss), losses.ports[loss],
-                       node->ports, config_loss_instead(loss));
+        config_comment(emit, format, "  %s (%u of %u ports): %s", config_unsupported_what(loss), losses.ports[loss],
+                       node->ports, config_unsupported_instead(loss));
     }
 }
 

@@ -391,7 +391,7 @@ struct fabric_fault {
     uint32_t node;         /* the target */
     uint32_t port;         /* into port[]; FABRIC_NONE: the whole node */
     uint32_t ppm;          /* corrupt: of frames; slow: of the line rate that is left */
-    uint32_t every;        /* drop: each so-manieth data packet */
+    uint32_t every;        /* drop: every Nth data packet */
     uint8_t way;           /* corrupt, drop: enum fabric_way */
     uint8_t priority;      /* pause */
     uint64_t ber;          /* corrupt: of bits, 2^64 is all; 0: of frames, by ppm */
@@ -566,7 +566,7 @@ uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst);
  * ports of a dual-port adapter), else several GPUs share one.  0 where the host has none. */
 uint32_t fabric_gpu_nics(const struct fabric *fabric, uint32_t gpu);
 
-/* Where the file says a thing (where.c).  `text` is what was loaded and must outlive the places. */
+/* Where the file says a thing (places.c).  `text` is what was loaded and must outlive the places. */
 struct fabric_places;
 int fabric_places_open(const struct fabric *fabric, const char *text, struct fabric_places **ret); /* 0, -ENOMEM */
 void fabric_places_free(struct fabric_places *places);

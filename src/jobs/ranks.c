@@ -227,7 +227,7 @@ static bool spread_hosts(struct loader *loader, uint32_t *host, uint32_t hosts)
     uint32_t *number = SCRATCH_NEW(loader, uint32_t, hosts);
 
     if (!turn || !round || !out || !number) return false;
-    for (uint32_t i = 0; i < hosts; i++) { /* number: the how-manieth of its edge, which is the round it goes in */
+    for (uint32_t i = 0; i < hosts; i++) { /* number: within its edge, which is the round it goes in */
         uint32_t edge = edge_of(fabric, host[i]);
         number[i] = turn[edge == FABRIC_NONE ? fabric->places : edge]++;
         round[number[i] + 1]++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong, when the fabric file says: links that go down and come back, corruption, every so-manieth
+ * What goes wrong, when the fabric file says: links that go down and come back, corruption, every Nth
  * packet lost, a port that sends pauses without end, a slow link, a slow receiver, a forgotten port.
  *
  * A fault of a link is an event at each of its two ends, at the same time, and each end changes only its own

@@ -21,7 +21,7 @@ struct sim_fault { /* something that happens to one node's end of a link, or sto
     struct sim *sim;
     uint32_t fault; /* into fabric.fault; FAULT_ROUTES: it has new routes */
     uint32_t node;
-    uint32_t table, epoch; /* FAULT_ROUTES: which (reroute.c), and the how-manieth change it is */
+    uint32_t table, epoch; /* FAULT_ROUTES: which (reroute.c), and the number of the change */
     uint16_t port;
     bool begins;
 };

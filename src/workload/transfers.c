@@ -34,7 +34,7 @@ static uint32_t send(struct workload *workload, uint32_t instance, uint32_t src,
     return workload_add_transfer(workload, instance, connection, bytes, offset);
 }
 
-/* Each listed flow has a queue pair of its own: the how-manieth it is between the two is its number. */
+/* Each listed flow has a queue pair of its own: counted between the two, which is its number. */
 struct flow_order {
     uint64_t pair;
     uint32_t flow;

@@ -32,7 +32,7 @@ enum workload_kind { /* of a connection */
 
 struct workload_connection { /* from src to dst; what flows back are acknowledgements */
     uint32_t src, dst;       /* endpoints */
-    uint32_t number;         /* of its kind: the how-manieth between the two */
+    uint32_t number;         /* of its kind, counted between the two */
     uint16_t copy;           /* how many equal ones were there before, of users that this one's may overlap with */
     uint8_t job_class;       /* into fabric.classes */
     uint8_t kind;            /* enum workload_kind */
@@ -56,7 +56,7 @@ struct workload_transfer {
     bool failed;       /* a work request of it was completed with an error */
 };
 
-struct workload_instance { /* a job, the how-manieth time */
+struct workload_instance { /* one run of a job */
     uint32_t job, repetition;
     uint32_t ranks;
     uint64_t bytes;  /* for bandwidths: a rank's buffer, or all transfers together */

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "config/losses.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "config/unsupported.h"
 #include "load/load.h"
 
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #include <string.h>
 
 /* Losses that excuse a difference, one bit each. */
-#define OF(loss) (UINT64_C(1) << CONFIG_LOSS_##loss)
+#define OF(loss) (UINT64_C(1) << CONFIG_UNSUPPORTED_##loss)
 #define OF_PFC (OF(PFC_SET) | OF(PFC_WAYS) | OF(PORT_LOSSLESS) | OF(PAUSE_ALL))
 #define OF_QUEUE (OF(QUEUE_MAP) | OF(PORT_MAPS))
 #define OF_GROUP (OF(GROUP_MAP) | OF(PORT_LOSSLESS) | OF(PFC_SET))
 #define OF_THRESHOLD (OF_GROUP | OF(ALPHA) | OF(XOFF) | OF(XOFF_CLASSES))
-_Static_assert(CONFIG_LOSSES <= 64, "a loss is a bit");
+_Static_assert(CONFIG_UNSUPPORTED_COUNT <= 64, "a loss is a bit");
 
 struct trip {
     uint64_t seed;
@@ -213,11 +213,11 @@ static void compare_cable(const struct trip *trip, const struct fabric *a, const
 
 static uint64_t named_losses(const struct config_format *format, const struct fabric *fabric, uint32_t node)
 {
-    struct config_losses losses;
+    struct config_unsupported_list losses;
     uint64_t named = 0;
 
-    config_losses(format, fabric, node, &losses);
-    for (unsigned loss = 0; loss < CONFIG_LOSSES; loss++)
+    config_unsupported_list(format, fabric, node, &losses);
+    for (unsigned loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++)
         if (losses.ports[loss]) named |= UINT64_C(1) << loss;
     return named;
 }

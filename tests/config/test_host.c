@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-#include "config/losses.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "config/unsupported.h"
 #include "load/load.h"
 
 static const struct random_limits limits = {.host = true, .lossless_most = 2};
@@ -124,7 +124,7 @@ static void test_losses(void **state)
                                "  h1: {congestion: hpcc/paper}\n"
                                "  h2: {cable-length: 2.5m, ports: {0: {pfc: {rx: [3], tx: false}}}}\n";
     struct fabric_errors errors = {0};
-    struct config_losses losses[3];
+    struct config_unsupported_list losses[3];
     struct fabric *fabric = NULL;
 
     (void)state;
@@ -133,13 +133,13 @@ static void test_losses(void **state)
         fail_msg("the fabric does not load");
     }
     for (uint32_t h = 0; h < 3; h++)
-        config_losses(&config_host, fabric, h, &losses[h]);
-    for (unsigned loss = 0; loss < CONFIG_LOSSES; loss++)
+        config_unsupported_list(&config_host, fabric, h, &losses[h]);
+    for (unsigned loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++)
         assert_int_equal(losses[0].ports[loss], 0);
-    assert_int_equal(losses[1].ports[CONFIG_LOSS_CONGESTION], 1);
-    assert_int_equal(losses[2].ports[CONFIG_LOSS_CONGESTION], 0);
-    assert_int_equal(losses[2].ports[CONFIG_LOSS_PFC_WAYS], 1);
-    assert_int_equal(losses[2].ports[CONFIG_LOSS_CABLE_ROUNDED], 1);
+    assert_int_equal(losses[1].ports[CONFIG_UNSUPPORTED_CONGESTION], 1);
+    assert_int_equal(losses[2].ports[CONFIG_UNSUPPORTED_CONGESTION], 0);
+    assert_int_equal(losses[2].ports[CONFIG_UNSUPPORTED_PFC_WAYS], 1);
+    assert_int_equal(losses[2].ports[CONFIG_UNSUPPORTED_CABLE_ROUNDED], 1);
     fabric_free(fabric);
 }
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/losses.h"
 #include "config/random_fabric.h"
+#include "config/unsupported.h"
 #include "load/load.h"
 
 #define FABRICS 300
@@ -136,15 +136,15 @@ static void look_at_fabric(const struct fabric *fabric)
 }
 
 static const struct config_format *const systems[] = {&config_nxos, &config_eos, &config_sonic, &config_nvue};
-static uint32_t devices_with[CONFIG_LOSSES]; /* of all systems */
+static uint32_t devices_with[CONFIG_UNSUPPORTED_COUNT]; /* of all systems */
 
 static void look_for_losses(const struct fabric *fabric)
 {
     for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
         for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
-            struct config_losses losses;
-            config_losses(systems[i], fabric, n, &losses);
-            for (unsigned loss = 0; loss < CONFIG_LOSSES; loss++)
+            struct config_unsupported_list losses;
+            config_unsupported_list(systems[i], fabric, n, &losses);
+            for (unsigned loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++)
                 devices_with[loss] += losses.ports[loss] != 0;
         }
     }
@@ -174,9 +174,10 @@ static void test_every_field_is_drawn(void **state)
         print_message("never drawn: %s\n", fields[f].name);
         missing++;
     }
-    for (int loss = 0; loss < CONFIG_LOSSES; loss++) {
-        if (devices_with[loss] || loss == CONFIG_LOSS_PARAMS || loss == CONFIG_LOSS_CONGESTION) continue; /* of hosts */
-        print_message("never lost: %s\n", config_loss_what(loss));
+    for (int loss = 0; loss < CONFIG_UNSUPPORTED_COUNT; loss++) {
+        if (devices_with[loss] || loss == CONFIG_UNSUPPORTED_PARAMS || loss == CONFIG_UNSUPPORTED_CONGESTION)
+            continue; /* of hosts */
+        print_message("never lost: %s\n", config_unsupported_what(loss));
         missing++;
     }
     assert_int_equal(missing, 0);

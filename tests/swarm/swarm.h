@@ -33,7 +33,7 @@ struct plan { /* what a seed stands for */
     bool late_receives;                   /* receives are posted again only after a while */
     bool psn_wraps;                       /* PSNs begin shortly before they wrap */
     bool loses;                           /* some link loses packets */
-    bool periodic;                        /* each so-manieth packet */
+    bool periodic;                        /* every Nth packet */
     bool goes_down;                       /* some link is down for a while */
     bool storm;                           /* somebody pauses without end, for a while */
     bool watched;                         /* a watchdog may drop: only a timer brings that back */

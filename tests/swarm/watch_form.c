@@ -99,8 +99,7 @@ static void request_form(struct watch *watch, uint32_t index, const struct pkt *
     pair->timeouts = timeouts;
     pair->since_ask = psn == pair->last_psn + 1 ? pair->since_ask + 1 : 1;
     HOLDS(asks || !nic->ack_request_every || pair->since_ask < nic->ack_request_every || watch->selective,
-          "every so-manieth packet asks for an acknowledgement", "connection %u PSN %u: %u", index, psn,
-          pair->since_ask);
+          "every Nth packet asks for an acknowledgement", "connection %u PSN %u: %u", index, psn, pair->since_ask);
     if (asks) pair->since_ask = 0;
     pair->last_psn = psn;
 }

@@ -6,7 +6,7 @@
 
 #include "config/eos/eos_int.h"
 #include "config/lines_rest.h"
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 static int guess(const char *text, size_t length)
 {

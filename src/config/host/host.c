@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "config/host/host_int.h"
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 const struct host_param host_params[] = {
     {"RPG_TIME_RESET", "rpg_time_reset", "us", UNIT_TIME, PS_US},

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/losses.h"
 #include "config/nvue/nvue_int.h"
+#include "config/unsupported.h"
 
 static bool line_begins(const char *text, const char *with)
 {

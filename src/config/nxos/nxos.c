@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "config/lines_rest.h"
-#include "config/losses.h"
 #include "config/nxos/nxos_int.h"
+#include "config/unsupported.h"
 
 static int guess(const char *text, size_t length)
 {

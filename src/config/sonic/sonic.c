@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 const struct sonic_sku sonic_skus[] = {
     {"spectrum1", "SN2700"},

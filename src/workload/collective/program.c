@@ -113,7 +113,7 @@ static void ring_step(const struct program *program, uint32_t pos, uint32_t chan
 
 const struct program_algorithm program_ring = {ring_ports, ring_peer, ring_steps, ring_step};
 
-/* The how-manieth rounds a channel has: channel, channel + channels, … below n, without 0 (oneself). */
+/* Which rounds a channel has: channel, channel + channels, … below n, without 0 (oneself). */
 static uint32_t rounds_of(const struct program_shape *shape, uint32_t channel)
 {
     uint32_t first = channel ? channel : shape->channels;

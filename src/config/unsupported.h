@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a fabric a system's configuration cannot say (losses.def).
+ * What of a fabric a system's configuration cannot say (unsupported.def).
  */
-#ifndef ROCELAB_CONFIG_LOSSES_H
-#define ROCELAB_CONFIG_LOSSES_H
+#ifndef ROCELAB_CONFIG_UNSUPPORTED_H
+#define ROCELAB_CONFIG_UNSUPPORTED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "config/config.h"
 
-enum config_loss {
-#define LOSS(id, what, instead) CONFIG_LOSS_##id,
-#include "config/losses.def"
-#undef LOSS
-    CONFIG_LOSSES
+enum config_unsupported {
+#define UNSUPPORTED(id, what, instead) CONFIG_UNSUPPORTED_##id,
+#include "config/unsupported.def"
+#undef UNSUPPORTED
+    CONFIG_UNSUPPORTED_COUNT
 };
 
 struct config_can { /* what the system has words for */
@@ -41,15 +41,15 @@ struct config_can { /* what the system has words for */
     uint64_t rate_step_bps;
 };
 
-struct config_losses {
-    uint32_t ports[CONFIG_LOSSES]; /* that are concerned; 0: it is not lost */
-    uint32_t first[CONFIG_LOSSES]; /* of them, into the fabric's */
+struct config_unsupported_list {
+    uint32_t ports[CONFIG_UNSUPPORTED_COUNT]; /* that are concerned; 0: it is not lost */
+    uint32_t first[CONFIG_UNSUPPORTED_COUNT]; /* of them, into the fabric's */
 };
 
 /* What is lost of a switch or a host. */
-void config_losses(const struct config_format *format, const struct fabric *fabric, uint32_t node,
-                   struct config_losses *ret);
-const char *config_loss_what(enum config_loss loss);
-const char *config_loss_instead(enum config_loss loss);
+void config_unsupported_list(const struct config_format *format, const struct fabric *fabric, uint32_t node,
+                             struct config_unsupported_list *ret);
+const char *config_unsupported_what(enum config_unsupported loss);
+const char *config_unsupported_instead(enum config_unsupported loss);
 
 #endif

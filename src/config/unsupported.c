@@ -9,7 +9,7 @@
  *
  * Not looked at, for no configuration of QoS is about it: routing and hashing, latencies, what a simulated switch does.
  */
-#include "config/losses.h"
+#include "config/unsupported.h"
 
 #include <string.h>
 
@@ -19,22 +19,22 @@
 #define QUANTA_USUAL 65535u
 #define ALPHA_EXPONENT_MAX 7
 
-static const char *const whats[CONFIG_LOSSES] = {
-#define LOSS(id, what, instead) what,
-#include "config/losses.def"
-#undef LOSS
+static const char *const whats[CONFIG_UNSUPPORTED_COUNT] = {
+#define UNSUPPORTED(id, what, instead) what,
+#include "config/unsupported.def"
+#undef UNSUPPORTED
 };
-static const char *const insteads[CONFIG_LOSSES] = {
-#define LOSS(id, what, instead) instead,
-#include "config/losses.def"
-#undef LOSS
+static const char *const insteads[CONFIG_UNSUPPORTED_COUNT] = {
+#define UNSUPPORTED(id, what, instead) instead,
+#include "config/unsupported.def"
+#undef UNSUPPORTED
 };
 
-const char *config_loss_what(enum config_loss loss)
+const char *config_unsupported_what(enum config_unsupported loss)
 {
     return whats[loss];
 }
-const char *config_loss_instead(enum config_loss loss)
+const char *config_unsupported_instead(enum config_unsupported loss)
 {
     return insteads[loss];
 }
@@ -46,11 +46,11 @@ struct judge {
     const struct fabric_settings *settings; /* of the port that is looked at */
     uint32_t port;
     uint8_t lossless; /* of any port of the switch */
-    struct config_losses *losses;
-    uint32_t last[CONFIG_LOSSES]; /* port that was counted last */
+    struct config_unsupported_list *losses;
+    uint32_t last[CONFIG_UNSUPPORTED_COUNT]; /* port that was counted last */
 };
 
-static void lose(struct judge *judge, enum config_loss loss, bool lost)
+static void lose(struct judge *judge, enum config_unsupported loss, bool lost)
 {
     if (!lost || (judge->losses->ports[loss] && judge->last[loss] == judge->port)) return;
     if (!judge->losses->ports[loss]++) judge->losses->first[loss] = judge->port;
@@ -64,16 +64,16 @@ static void judge_pauses(struct judge *judge)
     uint8_t rx = settings->pfc_rx, tx = settings->pfc_tx, paused = rx | tx;
     uint8_t lossless = can->port_lossless ? settings->lossless : judge->lossless;
 
-    lose(judge, CONFIG_LOSS_PORT_LOSSLESS, settings->lossless != lossless);
-    lose(judge, CONFIG_LOSS_PFC_SET, !can->pfc_any && paused != lossless && !(can->pfc_none && paused == 0));
-    lose(judge, CONFIG_LOSS_PFC_WAYS,
+    lose(judge, CONFIG_UNSUPPORTED_PORT_LOSSLESS, settings->lossless != lossless);
+    lose(judge, CONFIG_UNSUPPORTED_PFC_SET, !can->pfc_any && paused != lossless && !(can->pfc_none && paused == 0));
+    lose(judge, CONFIG_UNSUPPORTED_PFC_WAYS,
          rx != tx && !(can->pfc_one_way && (rx == 0 || tx == 0)) && !(can->pfc_obey_all && rx == 0xff));
-    lose(judge, CONFIG_LOSS_PFC_AUTO, settings->pfc_auto && paused && !can->pfc_auto);
-    lose(judge, CONFIG_LOSS_PAUSE_ALL, settings->pause_all && (paused || !can->pause_all));
-    lose(judge, CONFIG_LOSS_QUANTA, settings->pause_quanta != QUANTA_USUAL);
+    lose(judge, CONFIG_UNSUPPORTED_PFC_AUTO, settings->pfc_auto && paused && !can->pfc_auto);
+    lose(judge, CONFIG_UNSUPPORTED_PAUSE_ALL, settings->pause_all && (paused || !can->pause_all));
+    lose(judge, CONFIG_UNSUPPORTED_QUANTA, settings->pause_quanta != QUANTA_USUAL);
     if (!judge->sw->watchdog.on || !paused) return;
     uint8_t watched = settings->watched & paused;
-    lose(judge, CONFIG_LOSS_WATCHED, !can->watched && watched && watched != paused);
+    lose(judge, CONFIG_UNSUPPORTED_WATCHED, !can->watched && watched && watched != paused);
 }
 
 static bool power_of_two(uint32_t num, uint32_t den)
@@ -88,13 +88,13 @@ static void judge_group(struct judge *judge, const struct fabric_pg *pg, const s
     const struct config_can *can = judge->can;
     bool rounded = can->alpha && pg->dynamic && !power_of_two(pg->alpha_num, pg->alpha_den);
 
-    lose(judge, CONFIG_LOSS_RESERVED, pg->reserved_bytes && !can->reserved);
+    lose(judge, CONFIG_UNSUPPORTED_RESERVED, pg->reserved_bytes && !can->reserved);
     if (!pg->lossless) return;
-    lose(judge, CONFIG_LOSS_ALPHA, pg->dynamic && !can->alpha);
-    lose(judge, CONFIG_LOSS_ALPHA_ROUNDED, rounded);
-    lose(judge, CONFIG_LOSS_XOFF, !pg->dynamic && !can->xoff);
+    lose(judge, CONFIG_UNSUPPORTED_ALPHA, pg->dynamic && !can->alpha);
+    lose(judge, CONFIG_UNSUPPORTED_ALPHA_ROUNDED, rounded);
+    lose(judge, CONFIG_UNSUPPORTED_XOFF, !pg->dynamic && !can->xoff);
     if (can->class_xoff || !can->xoff || !first) return;
-    lose(judge, CONFIG_LOSS_XOFF_CLASSES,
+    lose(judge, CONFIG_UNSUPPORTED_XOFF_CLASSES,
          pg->dynamic != first->dynamic ||
              (!pg->dynamic && (pg->static_bytes != first->static_bytes || pg->headroom_bytes != first->headroom_bytes ||
                                pg->xon_offset_bytes != first->xon_offset_bytes)));
@@ -105,9 +105,10 @@ static void judge_queue(struct judge *judge, const struct fabric_queue *queue)
     const struct config_can *can = judge->can;
     bool limited = queue->limit_bytes != FABRIC_UNLIMITED, follows = !limited && queue->alpha_num;
 
-    lose(judge, CONFIG_LOSS_LIMIT, (limited || follows) && !can->limit);
-    lose(judge, CONFIG_LOSS_ALPHA_ROUNDED, follows && can->limit && !power_of_two(queue->alpha_num, queue->alpha_den));
-    lose(judge, CONFIG_LOSS_PROBABILITY,
+    lose(judge, CONFIG_UNSUPPORTED_LIMIT, (limited || follows) && !can->limit);
+    lose(judge, CONFIG_UNSUPPORTED_ALPHA_ROUNDED,
+         follows && can->limit && !power_of_two(queue->alpha_num, queue->alpha_den));
+    lose(judge, CONFIG_UNSUPPORTED_PROBABILITY,
          queue->ecn.on && config_percent(queue->ecn.probability_ppm) * 10000 != queue->ecn.probability_ppm);
 }
 
@@ -120,14 +121,14 @@ static void judge_shares(struct judge *judge, uint8_t queues)
     config_percents(judge->settings, queues, judge->sw == NULL, percent);
     for (unsigned q = FABRIC_PRIOS; q-- > 0;) {
         if (!(queues >> q & 1)) continue;
-        lose(judge, CONFIG_LOSS_STRICT, queue[q].strict && sharing && !judge->can->strict_below);
+        lose(judge, CONFIG_UNSUPPORTED_STRICT, queue[q].strict && sharing && !judge->can->strict_below);
         if (queue[q].strict) continue;
         sharing |= 1u << q;
         sum += queue[q].share_ppm;
         sum_percent += percent[q];
     }
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
-        lose(judge, CONFIG_LOSS_SHARES,
+        lose(judge, CONFIG_UNSUPPORTED_SHARES,
              (sharing >> q & 1) && queue[q].share_ppm * sum_percent != (uint64_t)percent[q] * sum);
 }
 
@@ -142,8 +143,8 @@ static void judge_classes(struct judge *judge)
         unsigned tc = judge->fabric->classes[c].priority;
         judge_group(judge, &settings->pg[settings->tc_to_pg[tc]], first);
         judge_queue(judge, &settings->queue[settings->tc_to_queue[tc]]);
-        lose(judge, CONFIG_LOSS_QUEUE_MAP, settings->tc_to_queue[tc] != tc && !judge->can->queue_map);
-        lose(judge, CONFIG_LOSS_GROUP_MAP, settings->tc_to_pg[tc] != tc && !judge->can->group_map);
+        lose(judge, CONFIG_UNSUPPORTED_QUEUE_MAP, settings->tc_to_queue[tc] != tc && !judge->can->queue_map);
+        lose(judge, CONFIG_UNSUPPORTED_GROUP_MAP, settings->tc_to_pg[tc] != tc && !judge->can->group_map);
     }
     judge_shares(judge, config_queues(judge->fabric, settings));
 }
@@ -154,12 +155,12 @@ static void judge_link(struct judge *judge)
     const struct fabric_port *port = &judge->fabric->port[judge->port];
     uint32_t mtu = judge->settings->mtu_bytes;
 
-    lose(judge, CONFIG_LOSS_MTU,
+    lose(judge, CONFIG_UNSUPPORTED_MTU,
          mtu < can->mtu_least || mtu > can->mtu_most || (mtu >= can->mtu_hole[0] && mtu < can->mtu_hole[1]));
     if (port->peer == FABRIC_NONE) return;
-    lose(judge, CONFIG_LOSS_RATE, port->rate_bps % can->rate_step_bps != 0);
-    lose(judge, CONFIG_LOSS_CABLE, port->cable_known && !can->cable);
-    lose(judge, CONFIG_LOSS_CABLE_ROUNDED, can->cable && port->cable_mm % 1000 != 0);
+    lose(judge, CONFIG_UNSUPPORTED_RATE, port->rate_bps % can->rate_step_bps != 0);
+    lose(judge, CONFIG_UNSUPPORTED_CABLE, port->cable_known && !can->cable);
+    lose(judge, CONFIG_UNSUPPORTED_CABLE_ROUNDED, can->cable && port->cable_mm % 1000 != 0);
 }
 
 static bool sayable(ps_t time, uint64_t step_ms, const uint32_t range_ms[2])
@@ -175,19 +176,19 @@ static void judge_watchdog(struct judge *judge)
     const struct fabric_watchdog *watchdog = &judge->sw->watchdog;
 
     if (!watchdog->on || !(judge->settings->pfc_rx | judge->settings->pfc_tx)) return;
-    lose(judge, CONFIG_LOSS_TIMES, !can->times);
-    lose(judge, CONFIG_LOSS_RESTORE, can->times && !can->restore);
-    lose(judge, CONFIG_LOSS_ACTION,
+    lose(judge, CONFIG_UNSUPPORTED_TIMES, !can->times);
+    lose(judge, CONFIG_UNSUPPORTED_RESTORE, can->times && !can->restore);
+    lose(judge, CONFIG_UNSUPPORTED_ACTION,
          can->action ? watchdog->shutdown && !can->shutdown : !watchdog->drop || watchdog->shutdown);
     if (!can->times) return;
     uint64_t step_ms = can->step_ms;
     if (!step_ms) step_ms = watchdog->poll_ps < PS_MS ? 1 : watchdog->poll_ps / PS_MS;
-    lose(judge, CONFIG_LOSS_TIMES_ROUNDED,
+    lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED,
          !sayable(watchdog->poll_ps, 1, can->poll_ms) || !sayable(watchdog->detect_ps, step_ms, can->detect_ms));
     if (!can->restore) return;
-    lose(judge, CONFIG_LOSS_TIMES_ROUNDED, !sayable(watchdog->restore_ps, step_ms, can->restore_ms));
+    lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, !sayable(watchdog->restore_ps, step_ms, can->restore_ms));
     ps_t least = watchdog->detect_ps < watchdog->restore_ps ? watchdog->detect_ps : watchdog->restore_ps;
-    lose(judge, CONFIG_LOSS_TIMES_ROUNDED, watchdog->poll_ps * can->polls_least > least);
+    lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, watchdog->poll_ps * can->polls_least > least);
 }
 
 /* Maps that hold for the switch: those of most ports. */
@@ -202,7 +203,7 @@ static void judge_maps(struct judge *judge, uint32_t node)
     if (config_alike(&emit, &arena, config_same_maps, &alike) == 0) {
         for (uint32_t p = 0; p < judge->fabric->node[node].ports; p++) {
             judge->port = judge->fabric->node[node].first_port + p;
-            lose(judge, CONFIG_LOSS_PORT_MAPS, alike.of[p] != 0);
+            lose(judge, CONFIG_UNSUPPORTED_PORT_MAPS, alike.of[p] != 0);
         }
     }
     arena_release(&arena);
@@ -213,20 +214,20 @@ static void judge_adapter(struct judge *judge)
 {
     const struct fabric_nic *nic = &judge->fabric->nic[judge->fabric->endpoint[judge->port].nic];
 
-    lose(judge, CONFIG_LOSS_PFC_WAYS, judge->settings->pfc_rx != judge->settings->pfc_tx);
-    lose(judge, CONFIG_LOSS_CABLE_ROUNDED, nic->cable_mm % 1000 != 0);
-    lose(judge, CONFIG_LOSS_CONGESTION, strncmp(nic->congestion, "dcqcn", 5) != 0);
+    lose(judge, CONFIG_UNSUPPORTED_PFC_WAYS, judge->settings->pfc_rx != judge->settings->pfc_tx);
+    lose(judge, CONFIG_UNSUPPORTED_CABLE_ROUNDED, nic->cable_mm % 1000 != 0);
+    lose(judge, CONFIG_UNSUPPORTED_CONGESTION, strncmp(nic->congestion, "dcqcn", 5) != 0);
     judge_shares(judge, config_queues(judge->fabric, judge->settings));
     for (uint32_t i = 0; i < nic->params; i++) {
         const struct host_param *known = host_params;
         while (known->key && strcmp(known->name, nic->param[i].name) != 0)
             known++;
-        lose(judge, CONFIG_LOSS_PARAMS, !known->key);
+        lose(judge, CONFIG_UNSUPPORTED_PARAMS, !known->key);
     }
 }
 
-void config_losses(const struct config_format *format, const struct fabric *fabric, uint32_t node,
-                   struct config_losses *ret)
+void config_unsupported_list(const struct config_format *format, const struct fabric *fabric, uint32_t node,
+                             struct config_unsupported_list *ret)
 {
     struct judge judge = {.can = format->can, .fabric = fabric, .losses = ret};
     const struct fabric_node *as = &fabric->node[node];
@@ -252,7 +253,7 @@ void config_losses(const struct config_format *format, const struct fabric *fabr
         judge_classes(&judge);
         judge_link(&judge);
         judge_watchdog(&judge);
-        lose(&judge, CONFIG_LOSS_BUFFER, own_buffer && !format->can->buffer);
-        lose(&judge, CONFIG_LOSS_POOL, judge.sw->headroom_pool_bytes && !format->can->pool);
+        lose(&judge, CONFIG_UNSUPPORTED_BUFFER, own_buffer && !format->can->buffer);
+        lose(&judge, CONFIG_UNSUPPORTED_POOL, judge.sw->headroom_pool_bytes && !format->can->pool);
     }
 }
