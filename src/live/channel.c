@@ -33,6 +33,7 @@ int live_channel_create(struct live *live, struct live_channel **ret)
     }
     pthread_mutex_init(&channel->lock, NULL);
     pthread_cond_init(&channel->acked, NULL);
+    wait_add(channel);
     *ret = channel;
     return 0;
 }
@@ -51,6 +52,7 @@ int live_channel_destroy(struct live_channel *channel)
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
     while (!live_inert(channel->live) && about_to_ring(channel))
         sched_yield();
+    wait_remove(channel);
     close(channel->fd);
     pthread_cond_destroy(&channel->acked);
     pthread_mutex_destroy(&channel->lock);
@@ -127,7 +129,7 @@ void channel_forget(struct live_cq *cq)
 static const int fault_signal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT};
 
 /* Would a wait sleep, and may it do the thread's work meanwhile?  One at a time. */
-static bool may_drive(struct live_channel *channel)
+bool channel_begin_drive(struct live_channel *channel)
 {
     struct live *live = channel->live;
     bool expected = false;
@@ -135,7 +137,7 @@ static bool may_drive(struct live_channel *channel)
     pthread_mutex_lock(&channel->lock);
     bool there = channel->head != NULL;
     pthread_mutex_unlock(&channel->lock);
-    if (there || !live->thread_runs || shard_many(live) || fcntl(channel->fd, F_GETFL) & O_NONBLOCK) return false;
+    if (there || !live->thread_runs || shard_many(live) || live_inert(live)) return false;
     return __atomic_compare_exchange_n(&live->driven, &expected, true, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -163,7 +165,7 @@ static bool read_goes_on(void)
 }
 
 /* Takes what the wire brings.  A program may cancel the thread that waits: not while it has the lock. */
-static bool help(struct live *live)
+bool channel_help(struct live *live)
 {
     int before;
 
@@ -191,7 +193,7 @@ static int drive(struct live_channel *channel)
     while (error == 0) {
         if (poll(fd, 2, -1) < 0)
             error = errno == EINTR && read_goes_on() ? 0 : -errno;
-        else if (fd[0].revents || fd[1].revents != POLLIN || !help(live))
+        else if (fd[0].revents || fd[1].revents != POLLIN || !channel_help(live))
             break;
     }
     pthread_cleanup_pop(1);
@@ -203,7 +205,8 @@ int live_channel_wait(struct live_channel *channel, struct live_cq **ret, void *
     for (;;) {
         eventfd_t value;
         if (live_inert(channel->live)) return -ENODEV; /* before an event is taken that is the parent's */
-        int error = may_drive(channel) ? drive(channel) : 0;
+        bool sleeps = !(fcntl(channel->fd, F_GETFL) & O_NONBLOCK);
+        int error = sleeps && channel_begin_drive(channel) ? drive(channel) : 0;
         if (error < 0) return error;
         if (eventfd_read(channel->fd, &value) < 0) return -errno;
         if (live_inert(channel->live)) return -ENODEV;

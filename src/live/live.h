@@ -16,9 +16,12 @@
 #ifndef ROCELAB_LIVE_LIVE_H
 #define ROCELAB_LIVE_LIVE_H
 
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "nic/nic.h"
 #include "wire/wire.h"
@@ -111,6 +114,15 @@ int live_cq_arm(struct live_cq *, bool solicited_only);
 /* Blocks for the next event (as the descriptor's flags say): its queue's `app`. */
 int live_channel_wait(struct live_channel *, struct live_cq **ret, void **ret_app);
 void live_cq_ack_events(struct live_cq *, unsigned events);
+
+/* For who stands before poll() and epoll: is a descriptor a channel's?  Needs no lock. */
+bool live_channel_has(int fd);
+#define LIVE_WAIT_FDS 64u
+typedef int live_ppoll(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+/* ppoll() of at most LIVE_WAIT_FDS descriptors for who waits for that of a channel, among them or in an epoll set of
+ * them; what the wire brings meanwhile is taken in.  real: the ppoll() to wait with. */
+int live_wait_poll(live_ppoll *real, int fd, struct pollfd *fds, unsigned count, const struct timespec *limit,
+                   const sigset_t *mask);
 
 /* --- paths, queue pairs --- */
 

@@ -122,6 +122,7 @@ struct live_channel {
     int fd;
     uint32_t users; /* atomic */
     uint32_t rings; /* under the lock: events told that the descriptor does not show yet */
+    bool waits;     /* atomic: a program that waits for the descriptor does the thread's work (wait.c) */
     pthread_mutex_t lock;
     pthread_cond_t acked; /* an event was acknowledged */
     struct live_cq *head, *tail;
@@ -402,8 +403,12 @@ void cq_keep(struct cq_part *part, uint32_t qpn);   /* of one that goes: they ne
 /* channel.c */
 /* An event, if the queue has a channel; `by` is locked, and its completion made it. */
 void channel_tell(struct live *by, struct live_cq *cq);
-void channel_ring(struct live_channel *channel); /* what channel_tell() left for later; no lock is held */
-void channel_forget(struct live_cq *cq);         /* it goes; waits until its events are acknowledged */
+void channel_ring(struct live_channel *channel);        /* what channel_tell() left for later; no lock is held */
+void channel_forget(struct live_cq *cq);                /* it goes; waits until its events are acknowledged */
+bool channel_begin_drive(struct live_channel *channel); /* until `driven` is false again */
+bool channel_help(struct live *live);                   /* false: nothing may be touched any more */
+void wait_add(struct live_channel *channel);
+void wait_remove(struct live_channel *channel);
 
 /* srq.c */
 void srq_release(struct live_srq *srq, uint64_t index);

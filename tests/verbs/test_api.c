@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -464,6 +466,38 @@ static void test_datagrams_and_answers(void **state)
     lab_close(&lab);
 }
 
+/* By each of the functions that the library stands before (waits.c). */
+static void await_readable(int fd, int way)
+{
+    const struct timespec guard = {.tv_sec = POLL_SECONDS};
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd}, told = {.data.fd = -1};
+    int set = epoll_create1(EPOLL_CLOEXEC);
+
+    assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
+    if (way == 0) assert_int_equal(poll(&wanted, 1, -1), 1);
+    if (way == 1) assert_int_equal(ppoll(&wanted, 1, &guard, NULL), 1);
+    if (way == 2) assert_int_equal(epoll_wait(set, &told, 1, 1000 * POLL_SECONDS), 1);
+    if (way == 3) assert_int_equal(epoll_pwait(set, &told, 1, -1, NULL), 1);
+    assert_int_equal(way < 2 ? (uint32_t)wanted.revents : told.events, POLLIN);
+    assert_int_equal(told.data.fd, way < 2 ? -1 : fd);
+    close(set);
+}
+
+static void await_nothing(int fd)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct epoll_event event = {.events = EPOLLIN};
+    int set = epoll_create1(EPOLL_CLOEXEC);
+
+    assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
+    for (int ms = 0; ms < 2; ms++) {
+        assert_int_equal(poll(&wanted, 1, ms), 0);
+        assert_int_equal(epoll_wait(set, &event, 1, ms), 0);
+    }
+    close(set);
+}
+
 static void test_events_and_cq_ex(void **state)
 {
     struct lab lab;
@@ -498,7 +532,6 @@ static void test_events_and_cq_ex(void **state)
     to_rts(&lab, lab.a, lab.b->qp_num);
     to_rts(&lab, lab.b, lab.a->qp_num);
     assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
-    assert_int_equal(ibv_req_notify_cq(plain, 0), 0);
     sge = sge_of(&lab, 0, 100);
     wr = (struct ibv_send_wr){.wr_id = 9,
                               .sg_list = &sge,
@@ -506,13 +539,19 @@ static void test_events_and_cq_ex(void **state)
                               .opcode = IBV_WR_RDMA_WRITE,
                               .send_flags = IBV_SEND_SIGNALED,
                               .wr = {.rdma = {(uintptr_t)lab.memory + 32768, lab.mr->rkey}}};
-    assert_int_equal(ibv_post_send(lab.a, &wr, &bad), 0);
-    assert_int_equal(ibv_get_cq_event(channel, &got, &context), 0);
-    assert_ptr_equal(got, plain);
-    assert_ptr_equal(context, &lab);
-    ibv_ack_cq_events(got, 1);
-    assert_int_equal(ibv_start_poll(cq, &none), 0);
-    assert_int_equal(cq->wr_id, 9);
+    for (int way = 0; way < 5; way++) {
+        assert_int_equal(ibv_req_notify_cq(plain, 0), 0);
+        await_nothing(channel->fd);
+        assert_int_equal(ibv_post_send(lab.a, &wr, &bad), 0);
+        if (way < 4) await_readable(channel->fd, way);
+        assert_int_equal(ibv_get_cq_event(channel, &got, &context), 0);
+        assert_ptr_equal(got, plain);
+        assert_ptr_equal(context, &lab);
+        ibv_ack_cq_events(got, 1);
+        assert_int_equal(ibv_start_poll(cq, &none), 0);
+        assert_int_equal(cq->wr_id, 9);
+        if (way < 4) ibv_end_poll(cq);
+    }
     assert_int_equal(cq->status, IBV_WC_SUCCESS);
     assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RDMA_WRITE);
     assert_int_equal(ibv_wc_read_qp_num(cq), lab.a->qp_num);

@@ -13,7 +13,8 @@ MAP = pathlib.Path(os.environ["ROCELAB_SOURCE"]) / "src" / "verbs" / "ibverbs" /
 IN_FRONT = set("open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 fopen fopen64 stat stat64 "
                "lstat lstat64 __xstat __xstat64 __lxstat __lxstat64 fstatat fstatat64 __fxstatat __fxstatat64 statx "
                "access eaccess euidaccess faccessat readlink readlinkat __readlink_chk realpath __realpath_chk "
-               "opendir chdir getxattr lgetxattr scandir scandir64".split())
+               "opendir chdir getxattr lgetxattr scandir scandir64 "
+               "poll ppoll __poll_chk __ppoll_chk epoll_ctl epoll_wait epoll_pwait".split())
 # The interface of before 2007: every function whose structures changed then.
 OLD = set("ack_async_event ack_cq_events alloc_pd attach_mcast close_device create_ah create_cq "
           "create_qp create_srq dealloc_pd dereg_mr destroy_ah destroy_cq destroy_qp destroy_srq "
