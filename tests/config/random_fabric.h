@@ -58,7 +58,7 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits);
 /* config -> import -> load, for every switch (or host, as the format is) of the fabric.  Compares what `limits` allow;
  * fails the test with seed, device, port and field. */
 void round_trip(const struct config_format *format, uint64_t seed, const struct random_limits *limits, bool comments);
-/* The same with a fabric of random_all.  What comes back otherwise must have been named as a loss (config/unsupported.h). */
+/* The same with a fabric of random_all.  What comes back otherwise must have been named (config/unsupported.h). */
 void round_trip_losses(const struct config_format *format, uint64_t seed);
 /* Both, trips() times each. */
 void round_trips(const struct config_format *format, const struct random_limits *limits);
