@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
@@ -85,7 +86,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size, size_t align)
 {
     size_t bytes, rounded, used;
 
-    CHECK(align > 0 && (align & (align - 1)) == 0 && align <= ALIGN_MAX);
+    CHECK(is_power_of_two(align) && align <= ALIGN_MAX);
     if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
     if (bytes == 0) bytes = 1;
     if (__builtin_add_overflow(bytes, align - 1, &rounded)) return NULL;

@@ -6,5 +6,6 @@
 #define ROCELAB_BASE_WIDE_H
 
 __extension__ typedef unsigned __int128 u128;
+__extension__ typedef __int128 i128;
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/histo.h"
 #include "base/pool.h"
+#include "base/wide.h"
 #include "capture/capture.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
@@ -390,11 +391,9 @@ static inline uint32_t direction_index(const struct capture *capture, const stru
     return (uint32_t)(direction - capture->direction);
 }
 
-__extension__ typedef unsigned __int128 uint128;
-
 static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 {
-    uint128 product = (uint128)a * b;
+    u128 product = (u128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 

@@ -26,8 +26,8 @@ static uint64_t since_begin_ps(const struct capture *capture, uint64_t time_ns)
 
 static uint64_t quanta_ps(uint16_t quanta, uint64_t bps)
 {
-    uint128 bits = (uint128)quanta * 512 * PS_S;
-    uint128 ps = bits / bps;
+    u128 bits = (u128)quanta * 512 * PS_S;
+    u128 ps = bits / bps;
     return ps < UINT64_MAX / 4 ? (uint64_t)ps : UINT64_MAX / 4;
 }
 

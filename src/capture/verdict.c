@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct capture_finding *fi
 
 static void say_share(struct capture_finding *finding, uint64_t value, uint64_t of)
 {
-    uint64_t permille = of ? (uint64_t)(((uint128)value * 1000 + of / 2) / of) : 0;
+    uint64_t permille = of ? (uint64_t)(((u128)value * 1000 + of / 2) / of) : 0;
     say(finding, " (%llu.%llu%%)", (unsigned long long)(permille / 10), (unsigned long long)(permille % 10));
 }
 

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "engine/engine_int.h"
 #include "engine/run_int.h"
@@ -35,15 +36,10 @@ static uint32_t leaves_for(uint32_t ports)
     return leaves;
 }
 
-static size_t align64(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 static size_t node_bytes(uint32_t ports)
 {
-    return align64(ports * sizeof(struct port)) + ports * sizeof(struct link) +
-           align64(2 * leaves_for(ports) * sizeof(uint64_t)) + align64(ports * sizeof(uint32_t));
+    return lines_up(ports * sizeof(struct port)) + ports * sizeof(struct link) +
+           lines_up(2 * leaves_for(ports) * sizeof(uint64_t)) + lines_up(ports * sizeof(uint32_t));
 }
 
 /* Nodes by tile, in the order the caller gave them within one. */
@@ -100,9 +96,9 @@ static int make_nodes(struct engine *engine, const struct engine_config *config)
         node->extra = extra;
         extra += from->ports;
         node->port = (struct port *)(void *)at;
-        node->in = (struct link *)(void *)(at + align64(from->ports * sizeof(struct port)));
+        node->in = (struct link *)(void *)(at + lines_up(from->ports * sizeof(struct port)));
         node->tree = (uint64_t *)(void *)(node->in + from->ports);
-        node->link_in = (uint32_t *)(void *)((uint8_t *)node->tree + align64(2 * node->leaves * sizeof(uint64_t)));
+        node->link_in = (uint32_t *)(void *)((uint8_t *)node->tree + lines_up(2 * node->leaves * sizeof(uint64_t)));
         at += node_bytes(from->ports);
         for (uint32_t i = 0; i < 2 * node->leaves; i++)
             node->tree[i] = EVENT_NEVER;
@@ -263,7 +259,7 @@ static int make_workers(struct engine *engine, const struct engine_config *confi
         worker->list_capacity = LIST_CAPACITY;
         worker->list = malloc(LIST_CAPACITY * sizeof(struct event));
         worker->list_other = malloc(LIST_CAPACITY * sizeof(struct event));
-        worker->io = aligned_alloc(64, align64(sizeof(*worker->io)));
+        worker->io = aligned_alloc(64, lines_up(sizeof(*worker->io)));
         worker->pool = (struct pktpool){.hot = engine->hot,
                                         .cold = engine->cold,
                                         .telemetry = engine->telemetry,

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "engine/engine_int.h"
 #include "engine/run_int.h"
@@ -55,7 +56,7 @@ static void engine_meet(struct engine *engine)
     }
     for (uint32_t i = 0; __atomic_load_n(&barrier->turn, __ATOMIC_ACQUIRE) == turn; i++) {
         if (i < barrier->spins)
-            __builtin_ia32_pause();
+            cpu_relax();
         else if (i < barrier->spins + YIELDS)
             sched_yield();
         else

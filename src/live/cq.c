@@ -109,7 +109,7 @@ int live_cq_create(struct live *live, uint32_t entries, struct live_channel *cha
 {
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     struct live_cq *cq = calloc(1, sizeof *cq);
-    struct nic_cqe *slot = calloc(power_of_two(entries), sizeof *slot);
+    struct nic_cqe *slot = calloc(power_of_two_up(entries), sizeof *slot);
     int error = cq && slot ? live_enter(live) : -ENOMEM;
     if (error < 0) {
         free(cq);
@@ -117,7 +117,7 @@ int live_cq_create(struct live *live, uint32_t entries, struct live_channel *cha
         return error;
     }
     pthread_mutex_init(&cq->lock, NULL);
-    nic_cq_init(&cq->own, slot, power_of_two(entries));
+    nic_cq_init(&cq->own, slot, power_of_two_up(entries));
     cq->live = live;
     cq->ready = &cq->own;
     cq->channel = channel;
@@ -158,13 +158,13 @@ int live_cq_resize(struct live_cq *cq, uint32_t entries)
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     int error = cq_enter(cq);
     if (error < 0) return error;
-    error = move_ring(cq->ready, power_of_two(entries));
+    error = move_ring(cq->ready, power_of_two_up(entries));
     cq_leave(cq);
     if (error < 0 || !shard_many(cq->live)) return error;
     for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
         struct cq_part *part = part_of(cq, i);
         if (part == NULL || live_enter(part->live) < 0) continue;
-        (void)move_ring(&part->nic, power_of_two(entries)); /* one that stays larger does no harm */
+        (void)move_ring(&part->nic, power_of_two_up(entries)); /* one that stays larger does no harm */
         live_leave(part->live);
     }
     return 0;

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/bits.h"
 #include "base/time.h"
 #include "live/environment.h"
 #include "live/live.h"
@@ -313,14 +314,6 @@ struct live {
     ps_t owed_until; /* it is set so far */
     int wake_fd, netlink_fd;
 };
-
-static inline uint32_t power_of_two(uint32_t n) /* the least that is not less */
-{
-    uint32_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
 
 ps_t live_now(void);
 bool live_inert(const struct live *live); /* this process is a fork of the one that opened; needs no lock */

@@ -92,7 +92,7 @@ static void release(struct live_qp *qp)
 
 static int send_ring(struct live_qp *qp, const struct live_qp_init *init)
 {
-    uint32_t size = init->send_entries ? power_of_two(init->send_entries) : 0;
+    uint32_t size = init->send_entries ? power_of_two_up(init->send_entries) : 0;
     uint32_t sges = init->send_sges ? init->send_sges : 1;
 
     qp->send_sges = init->send_sges;
@@ -112,7 +112,7 @@ static int send_ring(struct live_qp *qp, const struct live_qp_init *init)
 /* One receive may be held by the adapter beside those in its ring: the records have room for it. */
 static int recv_ring(struct live_qp *qp, const struct live_qp_init *init)
 {
-    uint32_t size = init->recv_entries && !init->srq ? power_of_two(init->recv_entries) : 0;
+    uint32_t size = init->recv_entries && !init->srq ? power_of_two_up(init->recv_entries) : 0;
     uint32_t records = 2 * size < 4 ? 4 : 2 * size;
     uint32_t sges = init->recv_sges ? init->recv_sges : 1;
 

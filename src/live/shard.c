@@ -25,6 +25,7 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "live/live_int.h"
 
@@ -32,13 +33,6 @@
 #define LOCK_SPINS 4000 /* tries for a lock that is let go of every few microseconds, before sleeping for it */
 #define YIELD_EVERY 64
 #define LET_IN_SPINS 400 /* looks for those let in to have the lock */
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 unsigned shard_count(const struct live_environment *env)
 {
@@ -56,7 +50,7 @@ static void lock_soon(struct live *live)
 {
     for (int i = 1; i <= LOCK_SPINS; i++) {
         if (pthread_mutex_trylock(&live->lock) == 0) return;
-        relax();
+        cpu_relax();
         if (i % YIELD_EVERY == 0) sched_yield();
     }
     pthread_mutex_lock(&live->lock);
@@ -107,7 +101,7 @@ void shard_let_in(struct live *live, bool bursting)
     live->lets_in = false;
     pthread_mutex_unlock(&live->lock);
     for (int i = 0; i < LET_IN_SPINS && somebody_waits(live, bursting); i++)
-        relax();
+        cpu_relax();
     if (somebody_waits(live, bursting)) sched_yield(); /* it has no core */
     lock_soon(live);
     live->lets_in = true;

@@ -67,7 +67,7 @@ int live_srq_create(struct live *live, uint32_t pd, uint32_t entries, uint32_t s
     srq->sges = sges;
     srq->app = app;
     srq->free = NONE;
-    int error = grow(srq, power_of_two(entries));
+    int error = grow(srq, power_of_two_up(entries));
     if (error == 0) error = live_enter(live);
     if (error < 0) {
         free(srq->work);
@@ -103,7 +103,7 @@ int live_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
     if ((resize && entries > LIVE_SRQ_MAX) || (arm && limit > room))
         error = -EINVAL;
     else if (room > srq->entries)
-        error = held(srq) ? -EBUSY : grow(srq, power_of_two(entries));
+        error = held(srq) ? -EBUSY : grow(srq, power_of_two_up(entries));
     if (error == 0 && arm) srq->nic.limit = limit;
     live_leave(srq->live);
     return error;

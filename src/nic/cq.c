@@ -6,12 +6,13 @@
  * makes that an error of the queue (volume 1, chapter 11), and an event tells of it.  A successful send is
  * reported only when its work request asked for it; failures always are.
  */
+#include "base/bits.h"
 #include "base/check.h"
 #include "nic/nic_int.h"
 
 void nic_cq_init(struct nic_cq *cq, struct nic_cqe *slot, uint32_t size)
 {
-    CHECK(size > 0 && (size & (size - 1)) == 0);
+    CHECK(is_power_of_two(size));
     *cq = (struct nic_cq){.slot = slot, .mask = size - 1};
 }
 

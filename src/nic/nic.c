@@ -15,23 +15,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "nic/nic_int.h"
 #include "packet/opcode.h"
 #include "packet/telemetry.h"
-
-#define ROUND_UP(n) (((n) + 63) & ~(size_t)63)
-
-static uint32_t power_of_two(uint32_t n)
-{
-    uint32_t p = 1;
-
-    CHECK(n <= 1u << 31);
-    while (p < n)
-        p *= 2;
-    return p;
-}
 
 struct layout {
     size_t qp, heap[2], mr, qpn_hash, path, stamps, total;
@@ -41,24 +30,24 @@ struct layout {
 static struct layout layout_of(const struct nic_config *config)
 {
     CHECK(config->max_mrs <= 1u << 30 && config->max_qps <= 1u << 23);
-    struct layout l = {.mr_size = config->max_mrs ? power_of_two(2 * config->max_mrs) : 0,
-                       .hash_size = power_of_two(2 * config->max_qps)};
-    size_t at = ROUND_UP(sizeof(struct nic));
+    struct layout l = {.mr_size = config->max_mrs ? power_of_two_up(2 * config->max_mrs) : 0,
+                       .hash_size = power_of_two_up(2 * config->max_qps)};
+    size_t at = lines_up(sizeof(struct nic));
 
     l.qp = at;
-    at += ROUND_UP(config->max_qps * sizeof(struct nic_qp));
+    at += lines_up(config->max_qps * sizeof(struct nic_qp));
     for (int i = 0; i < 2; i++) {
         l.heap[i] = at;
-        at += ROUND_UP(config->max_qps * sizeof(struct heap_entry));
+        at += lines_up(config->max_qps * sizeof(struct heap_entry));
     }
     l.mr = at;
-    at += ROUND_UP(l.mr_size * sizeof(struct nic_mr));
+    at += lines_up(l.mr_size * sizeof(struct nic_mr));
     l.qpn_hash = at;
-    at += ROUND_UP(l.hash_size * sizeof(uint32_t));
+    at += lines_up(l.hash_size * sizeof(uint32_t));
     l.path = at;
-    at += config->telemetry ? ROUND_UP(config->max_qps * sizeof(struct cc_path)) : 0;
+    at += config->telemetry ? lines_up(config->max_qps * sizeof(struct cc_path)) : 0;
     l.stamps = at;
-    at += config->rtt ? ROUND_UP(config->max_qps * sizeof(struct rtt_stamps)) : 0;
+    at += config->rtt ? lines_up(config->max_qps * sizeof(struct rtt_stamps)) : 0;
     l.total = at;
     return l;
 }

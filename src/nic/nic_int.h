@@ -19,13 +19,12 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "base/wide.h"
 #include "nic/cc/cc.h"
 #include "nic/nic.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
-
-__extension__ typedef unsigned __int128 nic_u128;
 
 #define PSN_MASK 0xffffffu
 #define PSN_SPAN (1u << 23)       /* PSNs of 24 bits that can be told before from after */

@@ -139,7 +139,7 @@ void pace_release(struct nic *nic, ps_t now)
 /* How long `bytes` take at the QP's rate, and the fraction carried on. */
 static ps_t span_of(const struct nic *nic, struct nic_qp *qp, uint32_t bytes)
 {
-    nic_u128 span = (nic_u128)bytes * qp->ps_per_byte + qp->fraction;
+    u128 span = (u128)bytes * qp->ps_per_byte + qp->fraction;
     ps_t whole = (ps_t)(span >> 32);
 
     if (__builtin_expect(nic->config.pace_ns, 0)) return whole - whole % PS_NS;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "nic/nic_int.h"
@@ -22,9 +23,10 @@
 #define HEADERS_MAX 48u     /* extended headers and pad of any operation */
 #define POST_MAX (1u << 30) /* PSNs given out and not acknowledged: those of 32 bits stay comparable */
 
-static bool power_of_two(uint32_t n)
+/* Of a ring; 0: there is none. */
+static bool size_fits(uint32_t n)
 {
-    return (n & (n - 1)) == 0;
+    return n == 0 || is_power_of_two(n);
 }
 
 struct nic_qp_config nic_qp_config_default(void)
@@ -133,12 +135,11 @@ static int invalid(const struct nic *nic, const struct nic_qp_config *config)
     if (config->transport > NIC_UD || config->recovery > NIC_SELECTIVE || config->prio >= NIC_PRIOS) return -EINVAL;
     if (config->mtu == 0 || config->window_packets > NIC_WINDOW_MAX) return -EINVAL;
     if (nic->config.header_bytes + HEADERS_MAX + config->mtu > UINT16_MAX) return -EINVAL; /* pkt.frame_bytes */
-    if (!power_of_two(config->sq_size) || !power_of_two(config->rq_size) || !power_of_two(config->resource_size))
-        return -EINVAL;
+    if (!size_fits(config->sq_size) || !size_fits(config->rq_size) || !size_fits(config->resource_size)) return -EINVAL;
     if ((config->sq_size && !config->sq) || (config->rq_size && !config->rq)) return -EINVAL;
     if (config->resource_size && (!config->resource || config->transport != NIC_RC)) return -EINVAL;
     if (config->recovery == NIC_SELECTIVE && (config->transport != NIC_RC || !config->selective ||
-                                              config->selective_size < 64 || !power_of_two(config->selective_size)))
+                                              config->selective_size < 64 || !is_power_of_two(config->selective_size)))
         return -EINVAL;
     if (config->reorder_window &&
         (config->recovery != NIC_SELECTIVE || config->reorder_window >= config->selective_size || !config->reorder_ps))

@@ -8,12 +8,13 @@
  */
 #include <errno.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "nic/nic_int.h"
 
 void nic_srq_init(struct nic_srq *srq, struct nic_recv *slot, uint32_t size)
 {
-    CHECK(size > 0 && (size & (size - 1)) == 0);
+    CHECK(is_power_of_two(size));
     *srq = (struct nic_srq){.slot = slot, .mask = size - 1};
 }
 

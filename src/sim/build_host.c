@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "sim/sim_int.h"
 
@@ -30,11 +31,6 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     config.any_key = true;
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
     return config;
-}
-
-static size_t lines(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
 }
 
 /* The file's reader has looked after flows; whom a collective's ranks talk to is known only now. */
@@ -79,9 +75,9 @@ static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receive
     const struct fabric_nic *nic = &sim->fabric->nic[sim->fabric->endpoint[receives ? from->dst : from->src].nic];
     size_t bytes = 0;
 
-    if (!receives) bytes += lines(WORKLOAD_DEPTH * sizeof(struct nic_wr));
-    if (receives && from->notifies) bytes += lines(receives_of(nic) * sizeof(struct nic_recv));
-    if (nic->recovery == FABRIC_SELECTIVE) bytes += lines(nic_selective_bytes(SELECTIVE_PACKETS));
+    if (!receives) bytes += lines_up(WORKLOAD_DEPTH * sizeof(struct nic_wr));
+    if (receives && from->notifies) bytes += lines_up(receives_of(nic) * sizeof(struct nic_recv));
+    if (nic->recovery == FABRIC_SELECTIVE) bytes += lines_up(nic_selective_bytes(SELECTIVE_PACKETS));
     return bytes;
 }
 
@@ -98,7 +94,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     if (error) return error;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         struct nic_config config = sim_adapter_config(sim, e);
-        bytes += lines(nic_memory_bytes(&config)) + lines(CQ_SIZE * sizeof(struct nic_cqe));
+        bytes += lines_up(nic_memory_bytes(&config)) + lines_up(CQ_SIZE * sizeof(struct nic_cqe));
     }
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++)
         bytes += end_bytes(sim, i, false) + end_bytes(sim, i, true);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/units.h"
 #include "engine/pages.h"
@@ -24,7 +25,7 @@ void *sim_take(struct sim *sim, size_t bytes)
     size_t at = sim->memory.used;
 
     CHECK(bytes <= sim->memory.bytes - at);
-    sim->memory.used = at + ((bytes + 63) & ~(size_t)63);
+    sim->memory.used = at + lines_up(bytes);
     return sim->memory.at + at;
 }
 

@@ -22,6 +22,7 @@
  *
  * Draws come from a stream of the switch's own: switches that hash alike still spray independently.
  */
+#include "base/bits.h"
 #include "switch/switch_int.h"
 
 #define LEVELS 8u
@@ -70,16 +71,12 @@ const char *balance_problem(const struct sw_balance *rule)
     return NULL;
 }
 
-static size_t lines(size_t bytes)
-{
-    return (bytes + SW_LINE - 1) & ~(size_t)(SW_LINE - 1);
-}
-
 size_t balance_bytes(const struct sw_balance *rule)
 {
     if (rule->kind == SW_ECMP) return 0;
-    return lines(sizeof(struct sw_balancer)) + (has_table(rule) ? lines(rule->table * sizeof(struct sw_flow)) : 0) +
-           (rule->kind == SW_PIN ? lines(pin_slots(rule) * sizeof(struct sw_pin)) : 0);
+    return lines_up(sizeof(struct sw_balancer)) +
+           (has_table(rule) ? lines_up(rule->table * sizeof(struct sw_flow)) : 0) +
+           (rule->kind == SW_PIN ? lines_up(pin_slots(rule) * sizeof(struct sw_pin)) : 0);
 }
 
 static uint32_t pin_hash(uint32_t src, uint32_t dst, uint32_t qp)
@@ -106,11 +103,11 @@ struct sw_balancer *balance_init(void *memory, const struct sw_balance *rule)
     struct sw_balancer *balancer = memory;
     balancer->rule = *rule;
     rng_init(&balancer->rng, rule->seed, 0);
-    at += lines(sizeof *balancer);
+    at += lines_up(sizeof *balancer);
     if (has_table(rule)) {
         balancer->flow = (struct sw_flow *)(void *)at;
         balancer->flow_mask = rule->table - 1;
-        at += lines(rule->table * sizeof(struct sw_flow));
+        at += lines_up(rule->table * sizeof(struct sw_flow));
     }
     if (rule->kind == SW_PIN) {
         balancer->pin = (struct sw_pin *)(void *)at;

@@ -9,31 +9,27 @@
  *
  * TTL is for IP; frames of RoCEv1 and others are bridged without it.  Measured by tests/switch/bench_switch.c.
  */
+#include "base/bits.h"
 #include "switch/crossing.h"
 #include "switch/switch_int.h"
 
 #define MARK_STREAM 1 /* of the switch's seed */
 #define HASH_STREAM 2
 
-static size_t lines(size_t bytes)
-{
-    return (bytes + SW_LINE - 1) & ~(size_t)(SW_LINE - 1);
-}
-
 size_t sw_memory_bytes(const struct sw_config *config)
 {
     size_t ports = config->ports;
-    return lines(sizeof(struct sw)) + lines(ports * sizeof(struct sw_port)) +
-           lines(ports * SW_PRIOS * sizeof(struct sw_pg)) + lines(ports * SW_PRIOS * sizeof(struct sw_queue)) +
-           lines(sw_profiles_count(config) * sizeof(struct sw_profile)) + lines(ports * sizeof(ps_t)) +
-           lines(ports * sizeof(struct sw_port_slow)) + lines(ports * sizeof(struct sw_port_counters)) +
+    return lines_up(sizeof(struct sw)) + lines_up(ports * sizeof(struct sw_port)) +
+           lines_up(ports * SW_PRIOS * sizeof(struct sw_pg)) + lines_up(ports * SW_PRIOS * sizeof(struct sw_queue)) +
+           lines_up(sw_profiles_count(config) * sizeof(struct sw_profile)) + lines_up(ports * sizeof(ps_t)) +
+           lines_up(ports * sizeof(struct sw_port_slow)) + lines_up(ports * sizeof(struct sw_port_counters)) +
            balance_bytes(&config->balance) + voq_bytes(config);
 }
 
 static void *take(uint8_t **at, size_t bytes)
 {
     void *taken = *at;
-    *at += lines(bytes);
+    *at += lines_up(bytes);
     return taken;
 }
 

@@ -19,6 +19,7 @@
  * written is not limited: deep_bps is what the memory gives out while as much goes in.  The time that memory and a
  * credit take on their way is not modelled: both are part of the device's latency.
  */
+#include "base/bits.h"
 #include "switch/crossing.h"
 #include "switch/switch_int.h"
 
@@ -52,18 +53,13 @@ struct sw_voqs {
     bool *waits;    /* [port] it was asked before that */
 };
 
-static size_t lines(size_t bytes)
-{
-    return (bytes + SW_LINE - 1) & ~(size_t)(SW_LINE - 1);
-}
-
 size_t voq_bytes(const struct sw_config *config)
 {
     size_t queues = (size_t)config->ports * SW_PRIOS;
     if (!config->voq.on) return 0;
-    return lines(sizeof(struct sw_voqs)) + lines(queues * config->ports * sizeof(struct sw_voq)) +
-           lines(queues * sizeof(struct sw_ring)) + lines(queues * sizeof(uint16_t)) +
-           lines(config->ports * sizeof(ps_t)) + lines(config->ports * sizeof(bool));
+    return lines_up(sizeof(struct sw_voqs)) + lines_up(queues * config->ports * sizeof(struct sw_voq)) +
+           lines_up(queues * sizeof(struct sw_ring)) + lines_up(queues * sizeof(uint16_t)) +
+           lines_up(config->ports * sizeof(ps_t)) + lines_up(config->ports * sizeof(bool));
 }
 
 struct sw_voqs *voq_init(void *memory, const struct sw_config *config)
@@ -72,15 +68,15 @@ struct sw_voqs *voq_init(void *memory, const struct sw_config *config)
     if (!config->voq.on) return NULL;
     uint8_t *at = memory;
     struct sw_voqs *voqs = memory;
-    at += lines(sizeof *voqs);
+    at += lines_up(sizeof *voqs);
     voqs->voq = (struct sw_voq *)(void *)at;
-    at += lines(queues * config->ports * sizeof(struct sw_voq));
+    at += lines_up(queues * config->ports * sizeof(struct sw_voq));
     voqs->ring = (struct sw_ring *)(void *)at;
-    at += lines(queues * sizeof(struct sw_ring));
+    at += lines_up(queues * sizeof(struct sw_ring));
     voqs->over = (uint16_t *)(void *)at;
-    at += lines(queues * sizeof(uint16_t));
+    at += lines_up(queues * sizeof(uint16_t));
     voqs->ready_at = (ps_t *)(void *)at;
-    at += lines(config->ports * sizeof(ps_t));
+    at += lines_up(config->ports * sizeof(ps_t));
     voqs->waits = (bool *)(void *)at;
     voqs->limited = config->voq.deep_bps != 0;
     if (voqs->limited) voqs->deep_rate = rate_of(config->voq.deep_bps);

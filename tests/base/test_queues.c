@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pool, ring and heap, each driven by random steps beside a model that is too simple to be wrong. */
+/* Pool and heap, each driven by random steps beside a model that is too simple to be wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 
 #include "base/heap.h"
 #include "base/pool.h"
-#include "base/ring.h"
 #include "base/rng.h"
 #include "support.h"
 
@@ -94,44 +93,6 @@ static void test_pool_catches_wrong_frees(void **state)
     ASSERT_ABORTS(put_one, &pool, "POOL_LIVE");
 }
 
-static void test_ring_is_an_array(void **state)
-{
-    (void)state;
-    struct rng rng;
-    rng_init(&rng, test_seed(), 31);
-    for (uint32_t capacity = 1; capacity <= CAPACITY; capacity *= 2) {
-        uint32_t slot[CAPACITY], model[CAPACITY], count = 0;
-        struct ring ring;
-        ring_init(&ring, slot, capacity);
-        ring.head = ring.tail = UINT32_MAX - 100; /* the free-running marks wrap on the way */
-        for (uint64_t step = 0; step < 5000; step++) {
-            uint32_t value = rng_u32(&rng), got = value;
-            if (rng_below(&rng, 100) < (step / 200 % 2 ? 40U : 60U)) {
-                EXPECT(ring_push(&ring, value) == (count < capacity), step);
-                if (count < capacity) model[count++] = value;
-            } else {
-                EXPECT(ring_pop(&ring, &got) == (count > 0), step);
-                EXPECT(got == (count ? model[0] : value), step);
-                if (count) memmove(model, model + 1, --count * sizeof(model[0]));
-            }
-            EXPECT(ring_count(&ring) == count, step);
-        }
-    }
-}
-
-static void ring_of_three(void *arg)
-{
-    uint32_t slot[3];
-    ring_init(arg, slot, 3);
-}
-
-static void test_ring_wants_a_power_of_two(void **state)
-{
-    (void)state;
-    struct ring ring;
-    ASSERT_ABORTS(ring_of_three, &ring, "capacity");
-}
-
 static bool before(struct heap_item a, struct heap_item b)
 {
     return a.at < b.at || (a.at == b.at && a.id < b.id);
@@ -192,8 +153,6 @@ int main(void)
         cmocka_unit_test(test_pool_is_a_set),
         cmocka_unit_test(test_pool_touches_only_what_it_hands_out),
         cmocka_unit_test(test_pool_catches_wrong_frees),
-        cmocka_unit_test(test_ring_is_an_array),
-        cmocka_unit_test(test_ring_wants_a_power_of_two),
         cmocka_unit_test(test_heap_is_a_sorted_array),
         cmocka_unit_test(test_heap_order_is_total),
     };

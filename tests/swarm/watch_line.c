@@ -8,14 +8,13 @@
  */
 #include <stdlib.h>
 
+#include "base/wide.h"
 #include "swarm.h"
 
 #define PAUSE_LINE_BYTES 84u
 #define GAP_BYTES 12u
 #define CUT_BYTES 72u
 #define BARE_PAUSE_BYTES 43u
-
-__extension__ typedef unsigned __int128 wide;
 
 void __real_node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
 void __wrap_node_send_control(struct worker *worker, struct node *node, uint32_t port, uint32_t word, ps_t now);
@@ -45,7 +44,7 @@ void lane_push(struct lane *lane, uint32_t what, ps_t at)
 
 ps_t line_time(uint64_t rate_bps, uint64_t bytes)
 {
-    return (ps_t)((wide)bytes * 8 * PS_S / rate_bps);
+    return (ps_t)((u128)bytes * 8 * PS_S / rate_bps);
 }
 
 /* Of `bytes` on the line; the bare model cuts each to whole nanoseconds. */

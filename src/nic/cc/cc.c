@@ -128,7 +128,7 @@ static void cc_limit_window(struct cc *cc)
     uint64_t window = cc->config->window;
 
     if (window == 0) return;
-    if (cc->config->window_scales) window = (uint64_t)((nic_u128)window * cc->rate_bps / cc->line_bps);
+    if (cc->config->window_scales) window = (uint64_t)((u128)window * cc->rate_bps / cc->line_bps);
     if (window == 0) window = 1;
     if (!cc->owns_window || window < cc->window_bytes) cc->window_bytes = window;
 }

@@ -48,8 +48,8 @@ static uint64_t decay(uint64_t alpha, uint64_t g, uint64_t n)
         return alpha;
     }
     for (uint64_t power = g << 22; n && alpha; n >>= 1) {
-        if (n & 1) alpha = (uint64_t)((nic_u128)alpha * power >> 32);
-        power = (uint64_t)((nic_u128)power * power >> 32);
+        if (n & 1) alpha = (uint64_t)((u128)alpha * power >> 32);
+        power = (uint64_t)((u128)power * power >> 32);
     }
     return alpha;
 }
@@ -88,9 +88,9 @@ static void cut(struct cc *cc, ps_t now)
 
     alpha_catch_up(cc, now);
     if (c->clamp_tgt_rate || raised) d->target_bps = cc->rate_bps;
-    uint64_t less = (uint64_t)((nic_u128)cc->rate_bps * (d->alpha << 10 >> c->rpg_gd) >> 32);
+    uint64_t less = (uint64_t)((u128)cc->rate_bps * (d->alpha << 10 >> c->rpg_gd) >> 32);
     uint64_t rate = cc->rate_bps - less;
-    uint64_t least = (uint64_t)((nic_u128)cc->rate_bps * c->rpg_min_dec_fac / 1000000);
+    uint64_t least = (uint64_t)((u128)cc->rate_bps * c->rpg_min_dec_fac / 1000000);
     if (rate < least) rate = least;
     if (rate < c->rpg_min_rate) rate = c->rpg_min_rate;
     if (rate > max_rate(cc)) rate = max_rate(cc);

@@ -24,7 +24,7 @@
 
 static uint64_t line_window(const struct cc *cc)
 {
-    return (uint64_t)((nic_u128)cc->line_bps * cc->config->dctcp_base_rtt / (8 * PS_S));
+    return (uint64_t)((u128)cc->line_bps * cc->config->dctcp_base_rtt / (8 * PS_S));
 }
 
 static void use_window(struct cc *cc, uint64_t window)
@@ -40,7 +40,7 @@ static void use_window(struct cc *cc, uint64_t window)
     cc->window_bytes = window >> 16;
     cc->rate_bps = cc->line_bps;
     if (c->dctcp_base_rtt == 0) return;
-    uint64_t rate = (uint64_t)((nic_u128)window * 8 * PS_S / c->dctcp_base_rtt >> 16);
+    uint64_t rate = (uint64_t)((u128)window * 8 * PS_S / c->dctcp_base_rtt >> 16);
     if (rate < CC_RATE_MIN) rate = CC_RATE_MIN;
     if (rate < cc->line_bps) cc->rate_bps = rate;
 }
@@ -61,8 +61,8 @@ static void end_round(struct cc *cc, const struct cc_ack *ack)
     uint64_t g = cc->config->dctcp_g;
 
     if (d->started && d->acked) {
-        uint64_t share = (uint64_t)(((nic_u128)d->marked << 32) / d->acked);
-        d->alpha = (uint64_t)(((nic_u128)d->alpha * (MILLION - g) + (nic_u128)share * g) / MILLION);
+        uint64_t share = (uint64_t)(((u128)d->marked << 32) / d->acked);
+        d->alpha = (uint64_t)(((u128)d->alpha * (MILLION - g) + (u128)share * g) / MILLION);
         CHECK(d->alpha <= ONE);
     }
     d->started = true;
@@ -85,7 +85,7 @@ static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
         if (d->reduced) return;
         d->reduced = true;
         d->reduced_psn = ack->next_psn;
-        use_window(cc, d->window - (uint64_t)((nic_u128)d->window * d->alpha >> 33));
+        use_window(cc, d->window - (uint64_t)((u128)d->window * d->alpha >> 33));
     } else if (d->slow_start) {
         use_window(cc, d->window + (ack->acked_bytes << 16));
     } else if (round && !d->reduced) {

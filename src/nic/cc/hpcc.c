@@ -47,7 +47,7 @@ static uint64_t ratio(uint64_t a, uint64_t b)
 /* bytes in a round trip, 16 fraction bits */
 static uint64_t window_of(uint64_t bps, ps_t rtt)
 {
-    return (uint64_t)(((nic_u128)bps * rtt << 16) / (8 * PS_S));
+    return (uint64_t)(((u128)bps * rtt << 16) / (8 * PS_S));
 }
 
 static void use_window(struct cc *cc, uint64_t window)
@@ -56,7 +56,7 @@ static void use_window(struct cc *cc, uint64_t window)
 
     cc->window_bytes = window >> 16;
     if (cc->window_bytes == 0) cc->window_bytes = 1; /* a closed window hears no ACK that could open it */
-    cc->rate_bps = window >= h->window_max ? cc->line_bps : (uint64_t)((nic_u128)window * h->bps_per_byte >> 40);
+    cc->rate_bps = window >= h->window_max ? cc->line_bps : (uint64_t)((u128)window * h->bps_per_byte >> 40);
     if (cc->rate_bps < CC_RATE_MIN) cc->rate_bps = CC_RATE_MIN;
 }
 
@@ -74,7 +74,7 @@ static void init(struct cc *cc)
                                                               : window_of(cc->config->hpcc_ai_rate, rtt),
                           .eta = (cc->config->hpcc_eta << 32) / 1000000,
                           .inverse_rtt = UINT64_MAX / rtt,
-                          .bps_per_byte = (uint64_t)(((nic_u128)8 * PS_S << 24) / rtt)};
+                          .bps_per_byte = (uint64_t)(((u128)8 * PS_S << 24) / rtt)};
     h->window = h->window_max;
     use_window(cc, h->window);
 }
@@ -110,7 +110,7 @@ static bool same_hop(const struct cc_hop *known, const struct pkt_hop *hop)
     if (hop->at <= known->at) return true;
     if (hop->tx_bytes < known->tx_bytes) return false;
     uint64_t bytes = hop->tx_bytes - known->tx_bytes;
-    return bytes <= SLACK_BYTES || (nic_u128)(bytes - SLACK_BYTES) * known->ps_per_byte >> 25 <= hop->at - known->at;
+    return bytes <= SLACK_BYTES || (u128)(bytes - SLACK_BYTES) * known->ps_per_byte >> 25 <= hop->at - known->at;
 }
 
 /* The first ACK of a path only sets the marks. */
@@ -144,10 +144,10 @@ static bool measure(struct cc *cc, const struct cc_ack *ack, uint64_t *ret_use, 
         }
         if (hop->at <= known->at) continue;
         ps_t span = hop->at - known->at;
-        uint64_t busy = (uint64_t)((nic_u128)(hop->tx_bytes - known->tx_bytes) * known->ps_per_byte >> 24);
+        uint64_t busy = (uint64_t)((u128)(hop->tx_bytes - known->tx_bytes) * known->ps_per_byte >> 24);
         uint64_t queue = hop->queue_bytes < known->queue_bytes ? hop->queue_bytes : known->queue_bytes;
-        uint64_t queue_ps = (uint64_t)((nic_u128)queue * known->ps_per_byte >> 24);
-        uint64_t use = ratio(busy, span) + (uint64_t)((nic_u128)queue_ps * h->inverse_rtt >> 32);
+        uint64_t queue_ps = (uint64_t)((u128)queue * known->ps_per_byte >> 24);
+        uint64_t use = ratio(busy, span) + (uint64_t)((u128)queue_ps * h->inverse_rtt >> 32);
         if (use > *ret_use) {
             *ret_use = use;
             *ret_span = span;
@@ -175,12 +175,12 @@ static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)
     }
     if (!measure(cc, ack, &use, &span)) return;
     if (span > c->hpcc_base_rtt) span = c->hpcc_base_rtt;
-    uint64_t weight = (uint64_t)((nic_u128)span * h->inverse_rtt >> 32);
-    h->utilised = (uint64_t)(((nic_u128)h->utilised * (ONE - weight) + (nic_u128)use * weight) >> 32);
+    uint64_t weight = (uint64_t)((u128)span * h->inverse_rtt >> 32);
+    h->utilised = (uint64_t)(((u128)h->utilised * (ONE - weight) + (u128)use * weight) >> 32);
     uint32_t stage = 0;
     if (h->utilised >= h->eta || h->stage >= c->hpcc_max_stage) {
         uint64_t factor = h->utilised ? (h->eta << 28) / h->utilised : UINT64_MAX >> 8; /* 28 fraction bits */
-        nic_u128 scaled = (nic_u128)h->window * factor >> 28;
+        u128 scaled = (u128)h->window * factor >> 28;
         window = (scaled > h->window_max ? h->window_max : (uint64_t)scaled) + h->window_add;
     } else {
         window = h->window + h->window_add;

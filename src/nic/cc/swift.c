@@ -53,7 +53,7 @@ static uint64_t max_window(const struct cc *cc)
     const struct cc_config *c = cc->config;
 
     if (c->swift_max_window) return c->swift_max_window << 16;
-    return (uint64_t)(((nic_u128)cc->line_bps * (c->swift_base_target + c->swift_fs_range) << 17) / (8 * PS_S));
+    return (uint64_t)(((u128)cc->line_bps * (c->swift_base_target + c->swift_fs_range) << 17) / (8 * PS_S));
 }
 
 static uint64_t min_window(const struct cc *cc)
@@ -78,7 +78,7 @@ static void use_windows(struct cc *cc)
     cc->window_bytes = window >> 16 ? window >> 16 : 1; /* a closed window hears no ACK that could open it */
     cc->rate_bps = cc->line_bps;
     if (window >= (uint64_t)cc->packet_bytes << 16 || s->rtt == 0) return;
-    uint64_t rate = (uint64_t)((nic_u128)window * 8 * PS_S / s->rtt >> 16);
+    uint64_t rate = (uint64_t)((u128)window * 8 * PS_S / s->rtt >> 16);
     if (rate < CC_RATE_MIN) rate = CC_RATE_MIN;
     if (rate < cc->line_bps) cc->rate_bps = rate;
 }
@@ -87,15 +87,14 @@ static void init(struct cc *cc)
 {
     struct cc_swift *s = &cc->swift;
     const struct cc_config *c = cc->config;
-    uint64_t first = c->swift_first_window
-                         ? c->swift_first_window << 16
-                         : (uint64_t)(((nic_u128)cc->line_bps * c->swift_base_target << 16) / (8 * PS_S));
+    uint64_t first = c->swift_first_window ? c->swift_first_window << 16
+                                           : (uint64_t)(((u128)cc->line_bps * c->swift_base_target << 16) / (8 * PS_S));
     uint64_t at_min = inverse_root((c->swift_fs_min << 16) / MILLION), at_max = inverse_root(c->swift_fs_max << 16);
 
     *s = (struct cc_swift){.fabric.bytes = within(cc, first), .host.bytes = max_window(cc)};
     CHECK(at_min > at_max);
-    s->scale_ps = (uint64_t)(((nic_u128)c->swift_fs_range << 32) / (at_min - at_max));
-    s->offset_ps = (uint64_t)((nic_u128)s->scale_ps * at_max >> 32);
+    s->scale_ps = (uint64_t)(((u128)c->swift_fs_range << 32) / (at_min - at_max));
+    s->offset_ps = (uint64_t)((u128)s->scale_ps * at_max >> 32);
     use_windows(cc);
 }
 
@@ -105,7 +104,7 @@ static ps_t fabric_target(const struct cc *cc, uint32_t switches)
     const struct cc_config *c = cc->config;
     uint64_t packets = s->fabric.bytes / cc->packet_bytes;
     if (packets >> 32) packets = UINT32_MAX;
-    uint64_t scaled = (uint64_t)((nic_u128)s->scale_ps * inverse_root(packets ? packets : 1) >> 32);
+    uint64_t scaled = (uint64_t)((u128)s->scale_ps * inverse_root(packets ? packets : 1) >> 32);
     uint64_t more = scaled > s->offset_ps ? scaled - s->offset_ps : 0;
 
     if (more > c->swift_fs_range) more = c->swift_fs_range;
@@ -122,7 +121,7 @@ static void cut(struct cc *cc, struct cc_swift_window *window, uint64_t part, ps
     if (!may_decrease(cc, window, now)) return;
     if (part > cc->config->swift_max_mdf) part = cc->config->swift_max_mdf;
     uint64_t before = window->bytes;
-    window->bytes = within(cc, before - (uint64_t)((nic_u128)before * part / MILLION));
+    window->bytes = within(cc, before - (uint64_t)((u128)before * part / MILLION));
     if (window->bytes < before) window->decreased_at = now;
 }
 
@@ -132,10 +131,10 @@ static void hear(struct cc *cc, struct cc_swift_window *window, ps_t delay, ps_t
     const struct cc_config *c = cc->config;
 
     if (delay >= target && delay > 0) {
-        cut(cc, window, (uint64_t)((nic_u128)(delay - target) * c->swift_beta / delay), now);
+        cut(cc, window, (uint64_t)((u128)(delay - target) * c->swift_beta / delay), now);
         return;
     }
-    nic_u128 add = (nic_u128)acked * c->swift_ai / MILLION << 16; /* below a packet: all of it */
+    u128 add = (u128)acked * c->swift_ai / MILLION << 16; /* below a packet: all of it */
     if (window->bytes >= (uint64_t)cc->packet_bytes << 16) add = (add * cc->packet_bytes << 16) / window->bytes;
     window->bytes = within(cc, window->bytes + (uint64_t)add);
 }

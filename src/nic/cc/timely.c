@@ -32,8 +32,6 @@
 #define MILLION 1000000
 #define ASK_BYTES 16384u /* where an update is one a round trip, and nothing says how often ACKs come */
 
-__extension__ typedef __int128 nic_i128;
-
 static uint64_t increase_of(const struct cc *cc)
 {
     return cc->config->timely_ai_rate ? cc->config->timely_ai_rate : cc->line_bps / 1000;
@@ -66,38 +64,38 @@ static void increase(struct cc *cc, bool counts, uint64_t step)
     uint64_t add = increase_of(cc);
 
     if (hyper) add = c->timely_hai_rate ? c->timely_hai_rate : 5 * add;
-    set_rate(cc, cc->rate_bps + (uint64_t)((nic_u128)add * step >> 32));
+    set_rate(cc, cc->rate_bps + (uint64_t)((u128)add * step >> 32));
     if (counts && t->stage < UINT32_MAX) t->stage++;
 }
 
 /* By `less` of the rate, for as much as this update counts; 1 is 2^32. */
-static uint64_t decreased(const struct cc *cc, nic_u128 less, uint64_t step)
+static uint64_t decreased(const struct cc *cc, u128 less, uint64_t step)
 {
-    uint64_t most = (uint64_t)(((nic_u128)cc->config->timely_max_mdf << 32) / MILLION);
+    uint64_t most = (uint64_t)(((u128)cc->config->timely_max_mdf << 32) / MILLION);
 
-    if (less > (nic_u128)ONE) less = (nic_u128)ONE;
+    if (less > (u128)ONE) less = (u128)ONE;
     less = less * step >> 32;
     uint64_t part = (uint64_t)ONE - (less < most ? (uint64_t)less : most);
-    return (uint64_t)((nic_u128)cc->rate_bps * part >> 32);
+    return (uint64_t)((u128)cc->rate_bps * part >> 32);
 }
 
-static void decrease(struct cc *cc, nic_u128 less, uint64_t step)
+static void decrease(struct cc *cc, u128 less, uint64_t step)
 {
     set_rate(cc, decreased(cc, less, step));
     cc->timely.stage = 0;
 }
 
 /* Zhu et al., CoNEXT 2016, algorithm 2: the weight w rises from 0 to 1 while the gradient goes from -1/4 to 1/4. */
-static void update_patched(struct cc *cc, ps_t rtt, nic_i128 gradient, uint64_t step)
+static void update_patched(struct cc *cc, ps_t rtt, i128 gradient, uint64_t step)
 {
     const struct cc_config *c = cc->config;
-    nic_i128 w = 2 * gradient + ONE / 2;
+    i128 w = 2 * gradient + ONE / 2;
     uint64_t weight = w < 0 ? 0 : w > ONE ? (uint64_t)ONE : (uint64_t)w;
-    nic_u128 error = ((nic_u128)(rtt - c->timely_t_low) << 32) / (c->timely_t_low ? c->timely_t_low : 1);
-    uint64_t add = (uint64_t)((nic_u128)increase_of(cc) * ((uint64_t)ONE - weight) >> 32);
+    u128 error = ((u128)(rtt - c->timely_t_low) << 32) / (c->timely_t_low ? c->timely_t_low : 1);
+    uint64_t add = (uint64_t)((u128)increase_of(cc) * ((uint64_t)ONE - weight) >> 32);
 
     set_rate(cc, decreased(cc, (error * weight >> 32) * c->timely_beta / MILLION, step) +
-                     (uint64_t)((nic_u128)add * step >> 32));
+                     (uint64_t)((u128)add * step >> 32));
 }
 
 static void update(struct cc *cc, ps_t rtt, uint64_t step)
@@ -107,19 +105,19 @@ static void update(struct cc *cc, ps_t rtt, uint64_t step)
     int64_t newest = ((int64_t)rtt - (int64_t)t->previous_rtt) * 256;
     int64_t alpha = (int64_t)c->timely_alpha;
 
-    t->rtt_diff = (int64_t)(((nic_i128)t->rtt_diff * (MILLION - alpha) + (nic_i128)newest * alpha) / MILLION);
-    nic_i128 gradient = (nic_i128)t->rtt_diff * (1 << 24) / (int64_t)c->timely_min_rtt;
+    t->rtt_diff = (int64_t)(((i128)t->rtt_diff * (MILLION - alpha) + (i128)newest * alpha) / MILLION);
+    i128 gradient = (i128)t->rtt_diff * (1 << 24) / (int64_t)c->timely_min_rtt;
     if (rtt < c->timely_t_low) {
         increase(cc, c->timely_hai_low, step);
     } else if (rtt > c->timely_t_high) {
-        uint64_t above = (uint64_t)ONE - (uint64_t)(((nic_u128)c->timely_t_high << 32) / rtt);
-        decrease(cc, (nic_u128)above * c->timely_beta / MILLION, step);
+        uint64_t above = (uint64_t)ONE - (uint64_t)(((u128)c->timely_t_high << 32) / rtt);
+        decrease(cc, (u128)above * c->timely_beta / MILLION, step);
     } else if (c->timely_patched) {
         update_patched(cc, rtt, gradient, step);
     } else if (t->rtt_diff <= 0) {
         increase(cc, true, step);
     } else {
-        decrease(cc, (nic_u128)gradient * c->timely_beta / MILLION, step);
+        decrease(cc, (u128)gradient * c->timely_beta / MILLION, step);
     }
 }
 
@@ -129,7 +127,7 @@ static uint64_t step_of(const struct cc *cc, ps_t now)
     ps_t since = now - cc->timely.updated, whole = cc->config->timely_min_rtt;
 
     if (!cc->config->timely_scaled || since >= whole) return (uint64_t)ONE;
-    return (uint64_t)(((nic_u128)since << 32) / whole);
+    return (uint64_t)(((u128)since << 32) / whole);
 }
 
 static void on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now)

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/wide.h"
 #include "packet/capfile/capfile.h"
 #include "packet/capfile/capfile_int.h"
 
@@ -44,8 +45,6 @@
 #define OPTION_IF_SPEED 8u
 #define OPTION_IF_TSRESOL 9u
 #define OPTION_IF_TSOFFSET 14u
-
-__extension__ typedef unsigned __int128 u128;
 
 static const char *block_name(uint32_t type)
 {
