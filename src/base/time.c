@@ -66,6 +66,13 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
     return wide > UINT64_MAX ? UINT64_MAX : (uint64_t)wide;
 }
 
+ps_t pause_quanta_ps(uint32_t quanta, uint64_t bps)
+{
+    CHECK(bps > 0);
+    u128 span = (u128)quanta * 512 * PS_S / bps;
+    return span < PS_NEVER ? (ps_t)span : PS_NEVER;
+}
+
 uint64_t rate_bytes_in(uint64_t bps, ps_t span)
 {
     return scale(bps, span, PS_BITS_PER_BYTE);

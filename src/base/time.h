@@ -59,6 +59,8 @@ static inline ps_t rate_take(struct rate *rate, uint64_t bytes)
     return rate_take_divided(rate, bytes);
 }
 
+/* How long pause quanta last on a line of that rate: 512 bit times each (IEEE 802.3, annex 31B), rounded down. */
+ps_t pause_quanta_ps(uint32_t quanta, uint64_t bps);
 /* Bytes that fit wholly into `span` at bps; no carry; saturates. */
 uint64_t rate_bytes_in(uint64_t bps, ps_t span);
 /* bytes over span as bits a second, rounded down; 0 when span is 0; saturates. */

@@ -26,9 +26,8 @@ static uint64_t since_begin_ps(const struct capture *capture, uint64_t time_ns)
 
 static uint64_t quanta_ps(uint16_t quanta, uint64_t bps)
 {
-    u128 bits = (u128)quanta * 512 * PS_S;
-    u128 ps = bits / bps;
-    return ps < UINT64_MAX / 4 ? (uint64_t)ps : UINT64_MAX / 4;
+    uint64_t ps = pause_quanta_ps(quanta, bps);
+    return ps < UINT64_MAX / 4 ? ps : UINT64_MAX / 4; /* times are added to it */
 }
 
 static void stretch_end(struct pause_state *state, uint64_t at_ps)

@@ -12,14 +12,6 @@
 #include "base/time.h"
 #include "nic/nic_int.h"
 
-#define QUANTUM_BYTES 64u
-
-static ps_t quanta_ps(const struct nic *nic, uint16_t quanta)
-{
-    struct rate rate = rate_of(nic->config.line_bps);
-    return rate_take(&rate, (uint64_t)quanta * QUANTUM_BYTES);
-}
-
 static void set_deadline(struct nic *nic)
 {
     ps_t at = nic->rx_resume_at < nic->rx_refresh_at ? nic->rx_resume_at : nic->rx_refresh_at;
@@ -98,7 +90,8 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
             nic->paused_since[p] = now;
             nic->paused |= (uint16_t)(1u << p);
         }
-        nic->paused_until[p] = nic->config.pause_forever ? PS_NEVER : ps_add(now, quanta_ps(nic, quanta[p]));
+        nic->paused_until[p] =
+            nic->config.pause_forever ? PS_NEVER : ps_add(now, pause_quanta_ps(quanta[p], nic->config.line_bps));
     }
     find_next_end(nic);
     io->deadline = nic_deadline(nic);
@@ -145,7 +138,7 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     if (nic->rx_level > config->rx_xoff_bytes && !(nic->rx_paused & 1u << prio)) {
         nic->rx_paused |= (uint16_t)(1u << prio);
         say(nic, nic->rx_paused, config->rx_pause_quanta, io);
-        nic->rx_refresh_at = now + quanta_ps(nic, config->rx_pause_quanta) / 2;
+        nic->rx_refresh_at = now + pause_quanta_ps(config->rx_pause_quanta, nic->config.line_bps) / 2;
     }
     if (nic->rx_paused) {
         set_resume(nic, now);
@@ -190,7 +183,7 @@ void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)
     }
     if (nic->rx_refresh_at <= now) {
         say(nic, nic->rx_paused, nic->config.rx_pause_quanta, io);
-        nic->rx_refresh_at = now + quanta_ps(nic, nic->config.rx_pause_quanta) / 2;
+        nic->rx_refresh_at = now + pause_quanta_ps(nic->config.rx_pause_quanta, nic->config.line_bps) / 2;
     }
     set_resume(nic, now);
     set_deadline(nic);

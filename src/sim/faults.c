@@ -291,7 +291,7 @@ static void storm_run(struct fault_list *list, struct worker *worker, struct nod
         if (rate > fastest) fastest = rate;
     }
     /* Quanta are shorter on a faster line; half of the shortest pause is in time for all. */
-    list->storm_at = fastest ? now + (ps_t)STORM_QUANTA * 512 * (PS_S / 1000) / (fastest / 1000) / 2 : PS_NEVER;
+    list->storm_at = fastest ? now + pause_quanta_ps(STORM_QUANTA, fastest) / 2 : PS_NEVER;
 }
 
 void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now)

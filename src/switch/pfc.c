@@ -19,16 +19,9 @@
  */
 #include "switch/switch_int.h"
 
-static ps_t quanta_ps(const struct sw_port_slow *slow, uint16_t quanta)
-{
-    return quanta * slow->quantum_ps + ((uint64_t)quanta * slow->quantum_frac >> 16);
-}
-
 void pfc_set_rate(struct sw *sw, uint32_t port, uint64_t rate_bps)
 {
-    struct sw_port_slow *slow = &sw->slow[port];
-    slow->quantum_ps = 512 * PS_S / rate_bps;
-    slow->quantum_frac = (uint32_t)(((512 * PS_S % rate_bps) << 16) / rate_bps);
+    sw->slow[port].rate_bps = rate_bps;
 }
 
 static bool emit(struct sw *sw, uint32_t port, uint16_t enable, uint16_t quanta, struct sw_io *io)
@@ -67,7 +60,7 @@ static void tell_xoff(struct sw *sw, uint32_t port, uint16_t prios, ps_t now, st
         sw->counters[port].prio[prio].tx_xoff++;
     }
     if (sw->config->refresh_pauses && !slow->told) {
-        slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
+        slow->refresh_at = ps_add(now, pause_quanta_ps(state->profile->pause_quanta, slow->rate_bps) / 2);
         sw_due(sw, port, slow->refresh_at);
     }
     slow->told |= prios;
@@ -174,7 +167,8 @@ static void pause_began(struct sw *sw, uint32_t port, uint32_t prio, uint16_t qu
 {
     struct sw_port_slow *slow = &sw->slow[port];
     slow->pause_seen[prio] = now;
-    slow->paused_until[prio] = sw->config->refresh_pauses ? ps_add(now, quanta_ps(slow, quanta)) : PS_NEVER;
+    slow->paused_until[prio] =
+        sw->config->refresh_pauses ? ps_add(now, pause_quanta_ps(quanta, slow->rate_bps)) : PS_NEVER;
     sw_due(sw, port, slow->paused_until[prio]);
     if (slow->paused_prio >> prio & 1) return;
     slow->paused_prio |= (uint16_t)(1u << prio);
@@ -218,7 +212,7 @@ static void refresh(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)
     }
     for (uint32_t mask = slow->told; mask; mask &= mask - 1)
         sw->counters[port].prio[__builtin_ctz(mask)].tx_xoff_refresh++;
-    slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);
+    slow->refresh_at = ps_add(now, pause_quanta_ps(state->profile->pause_quanta, slow->rate_bps) / 2);
 }
 
 static ps_t expire(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io)

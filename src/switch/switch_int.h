@@ -87,12 +87,11 @@ struct sw_queue {
 };
 
 struct sw_port_slow {
-    ps_t quantum_ps;       /* 512 bit times, whole part ... */
-    uint32_t quantum_frac; /* ... and the rest in 2^-16 ps */
-    uint16_t storm;        /* queues the watchdog acts on */
-    uint16_t told;         /* priorities the peer was told to pause */
-    uint16_t paused_prio;  /* priorities the peer paused */
-    uint8_t turn;          /* the weighted queue whose turn it is */
+    uint64_t rate_bps;    /* that pauses are measured by */
+    uint16_t storm;       /* queues the watchdog acts on */
+    uint16_t told;        /* priorities the peer was told to pause */
+    uint16_t paused_prio; /* priorities the peer paused */
+    uint8_t turn;         /* the weighted queue whose turn it is */
     bool down;
     bool kick_owed;
     uint64_t line_bytes; /* sent so far, with all that a frame takes of the line; telemetry.c */

@@ -156,6 +156,24 @@ static void take_without_rate(void *arg)
     rate_take(arg, 1);
 }
 
+static void test_pause_quanta(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t quanta;
+        uint64_t bps;
+        ps_t span;
+    } cases[] = {{0, 1, 0},
+                 {1, 100000000000, 5120},
+                 {65535, 400000000000, 83884800},
+                 {1, 377000000000, 1358},
+                 {65535, 377000000000, 89002440},
+                 {65535, 10000000, 3355392000000},
+                 {65535, 1, PS_NEVER}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_true(pause_quanta_ps(cases[i].quanta, cases[i].bps) == cases[i].span);
+}
+
 static void test_no_rate_aborts(void **state)
 {
     (void)state;
@@ -172,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_set_rescales_the_carry),
         cmocka_unit_test(test_ends_of_the_range),
         cmocka_unit_test(test_bytes_in_and_measure),
+        cmocka_unit_test(test_pause_quanta),
         cmocka_unit_test(test_no_rate_aborts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
