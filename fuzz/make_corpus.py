@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,trace} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,trace,fabric} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -9,7 +9,9 @@ frame: a byte that the target makes lengths of, then the frame: the shortest one
 rewrite: TOS, TTL and priority that a switch sets, then a frame as above, one with telemetry, ARP and TCP.
 capfile: small captures in every format that editcap and mergecap write.
 capture: a byte that the target makes options of, then the shortest frames of a recorded capture in their order.
-nic, naks, live: scripts of tests/nic/hostile.c and of fuzz_live.c; any bytes are one, so they are a hash's.
+nic, naks, live, switch: scripts of tests/nic/hostile.c, of fuzz_live.c and of fuzz_switch.c; any bytes are one, so they
+       are a hash's, but for switch also of mostly zeros, with a buffer large enough.
+fabric: the examples, and pieces of what they do not say.
 trace: a byte that says the format, then a trace of tests/data/traces, or a graph of three nodes.
 Files are named by their content's hash, so that a second run changes nothing.
 """
@@ -211,6 +213,40 @@ def trace_seeds():
            b'{"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 4096}]}')
 
 
+def switch_seeds():
+    """A configuration takes about 500 bytes: random ones are mostly refused, so most of it is sparse."""
+    for i, seed in enumerate(script_seeds()):
+        sparse = bytes(byte if byte % (2 + i % 8) == 0 else 0 for byte in (seed * 3)[:600])
+        yield sparse + seed
+
+
+def fabric_seeds():
+    examples = os.path.join(HERE, "..", "examples")
+    for folder in (examples, os.path.join(examples, "questions")):
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".yaml"):
+                continue
+            with open(os.path.join(folder, name), "rb") as file:
+                lines = [line for line in file if not line.startswith(b"#")]
+            yield b"".join(lines)
+    head = (b"rocelab: 1\ntopology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}\n"
+            b"links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n")
+    for more in FABRIC_PIECES:
+        yield head + more.encode() + b"\n"
+
+
+FABRIC_PIECES = (
+    "classes: [{name: a, dscp: [26, 27], priority: 3, lossless: true, ecn: {min: 1KB, max: 2KB, probability: 1%}}]",
+    "switches: {buffer: 8MB, cell: 254, cut-through: true, watchdog: {poll: 1ms, detect: 2ms, restore: 2ms, action: drop}}",
+    "roles: {leaf: {balance: {use: adaptive, hysteresis: 1}}, spine: {architecture: voq}}",
+    "devices: {leaf0: {trust: pcp, pfc: {rx: [3], tx: false}, ports: {0-1: {mtu: 9000, up: false}}}}",
+    "faults: [{down: 'leaf0:2', at: 1us, for: 2us}, {flap: h0, every: 4us, down: 1us, times: 3}, {corrupt: h1, ber: 1e-7}]",
+    "jobs: [{poisson: {sizes: [[1KB, 50%], [1MB, 100%]], load: 50%, until: 1ms}, qps: 2}, {flows: 'h0 h1 1MB 3us'}]",
+    "nics: {mtu: 4096, congestion: {use: dcqcn/connectx, rpg_ai_rate: 5M}, recovery: selective, ack: {every: 4}, timeout: 14}",
+    "converge: {detect: 10us, step: 7us}\nseed: 42\nstop: 1ms\nmodel: hpcc-ns3",
+)
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         mixed = os.path.join(tmp, "mixed.gen")
@@ -235,7 +271,9 @@ def main():
         store("nic", script_seeds())
         store("naks", [seed[:len(seed) - i % 16] for i, seed in enumerate(script_seeds())])
         store("live", script_seeds())
+        store("switch", switch_seeds())
         store("trace", trace_seeds())
+        store("fabric", fabric_seeds())
 
 
 main()

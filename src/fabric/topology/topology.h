@@ -15,7 +15,9 @@
 #include "fabric/file/read.h"
 
 /* The arrays' bytes a file may ask for; what goes beyond is refused with the estimate. */
+#ifndef FABRIC_MEMORY_MAX /* less for a fuzzer */
 #define FABRIC_MEMORY_MAX ((uint64_t)2 << 30)
+#endif
 
 #define ERRORS_NOT_GIVEN UINT32_MAX
 struct link_class { /* how links of one kind are made; NOT_GIVEN where the file says nothing */
