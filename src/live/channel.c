@@ -191,7 +191,7 @@ static int drive(struct live_channel *channel)
 
     pthread_cleanup_push(end_drive, live);
     while (error == 0) {
-        if (poll(fd, 2, -1) < 0)
+        if (wait_ppoll(fd, 2, NULL, NULL) < 0)
             error = errno == EINTR && read_goes_on() ? 0 : -errno;
         else if (fd[0].revents || fd[1].revents != POLLIN || !channel_help(live))
             break;

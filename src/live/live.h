@@ -120,9 +120,10 @@ bool live_channel_has(int fd);
 #define LIVE_WAIT_FDS 64u
 typedef int live_ppoll(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 /* ppoll() of at most LIVE_WAIT_FDS descriptors for who waits for that of a channel, among them or in an epoll set of
- * them; what the wire brings meanwhile is taken in.  real: the ppoll() to wait with. */
-int live_wait_poll(live_ppoll *real, int fd, struct pollfd *fds, unsigned count, const struct timespec *limit,
-                   const sigset_t *mask);
+ * them; what the wire brings meanwhile is taken in. */
+int live_wait_poll(int fd, struct pollfd *fds, unsigned count, const struct timespec *limit, const sigset_t *mask);
+/* Whose ppoll() all waits for channels use: one that does not come back here.  At first libc's. */
+void live_wait_with(live_ppoll *real);
 
 /* --- paths, queue pairs --- */
 

@@ -400,6 +400,7 @@ void channel_ring(struct live_channel *channel);        /* what channel_tell() l
 void channel_forget(struct live_cq *cq);                /* it goes; waits until its events are acknowledged */
 bool channel_begin_drive(struct live_channel *channel); /* until `driven` is false again */
 bool channel_help(struct live *live);                   /* false: nothing may be touched any more */
+int wait_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
 void wait_add(struct live_channel *channel);
 void wait_remove(struct live_channel *channel);
 

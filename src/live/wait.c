@@ -23,13 +23,24 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live_channel *table[FDS]; /* written under the lock; atomic */
-static int callback_fd = -1;            /* under the lock; readable while a channel that goes calls back */
+static live_ppoll *real_ppoll = ppoll;
+static int callback_fd = -1; /* under the lock; readable while a channel that goes calls back */
 
 struct wait {
     struct live *live; /* NULL: nobody's work is done */
     struct live_channel *channel;
     int wire_fd, callback_fd, fd;
 };
+
+void live_wait_with(live_ppoll *real)
+{
+    real_ppoll = real;
+}
+
+int wait_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask)
+{
+    return real_ppoll(fds, count, limit, mask);
+}
 
 bool live_channel_has(int fd)
 {
@@ -112,8 +123,7 @@ static int programs_share(struct wait *wait, struct pollfd *fds, unsigned count,
     return 0;
 }
 
-int live_wait_poll(live_ppoll *real, int fd, struct pollfd *fds, unsigned count, const struct timespec *limit,
-                   const sigset_t *mask)
+int live_wait_poll(int fd, struct pollfd *fds, unsigned count, const struct timespec *limit, const sigset_t *mask)
 {
     struct pollfd all[LIVE_WAIT_FDS + 2];
     struct wait wait;
@@ -128,7 +138,7 @@ int live_wait_poll(live_ppoll *real, int fd, struct pollfd *fds, unsigned count,
         struct timespec rest = {.tv_sec = (time_t)(left / PS_S), .tv_nsec = (long)(left % PS_S / PS_NS)};
         all[count] = (struct pollfd){.fd = wait.live ? wait.wire_fd : -1, .events = POLLIN};
         all[count + 1] = (struct pollfd){.fd = wait.live ? wait.callback_fd : -1, .events = POLLIN};
-        ready = real(all, count + 2, limit ? &rest : NULL, mask);
+        ready = real_ppoll(all, count + 2, limit ? &rest : NULL, mask);
         if (ready <= 0) break;
         ready = programs_share(&wait, all, count, ready);
     } while (ready == 0);

@@ -43,6 +43,11 @@ static int real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *l
     return real == NULL ? -1 : real(fds, count, limit, mask);
 }
 
+__attribute__((constructor)) static void wait_by_libc(void)
+{
+    live_wait_with(real_ppoll);
+}
+
 static int real_epoll(int set, struct epoll_event *events, int most, int timeout_ms, const sigset_t *mask)
 {
     static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
@@ -87,7 +92,7 @@ static int wait_epoll(int set, struct epoll_event *events, int most, int timeout
     for (;;) {
         struct pollfd fd = {.fd = set, .events = POLLIN};
         limit = of_ms(timeout_ms < 0 ? 0 : left_ms(&until));
-        int ready = live_wait_poll(real_ppoll, channel, &fd, 1, timeout_ms < 0 ? NULL : &limit, mask);
+        int ready = live_wait_poll(channel, &fd, 1, timeout_ms < 0 ? NULL : &limit, mask);
         if (ready < 0) return -1;
         int got = real_epoll(set, events, most, 0, NULL);
         if (got != 0 || ready == 0) return got;
@@ -105,7 +110,7 @@ int wait_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 
     if (channel >= 0) {
         struct timespec limit = of_ms(timeout_ms < 0 ? 0 : timeout_ms);
-        return live_wait_poll(real_ppoll, channel, fds, (unsigned)count, timeout_ms < 0 ? NULL : &limit, NULL);
+        return live_wait_poll(channel, fds, (unsigned)count, timeout_ms < 0 ? NULL : &limit, NULL);
     }
     if (real == NULL) NEXT(poll);
     return real == NULL ? -1 : real(fds, count, timeout_ms);
@@ -118,7 +123,7 @@ int wait_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, c
     int channel = sleeps && (limit == NULL || limit->tv_sec < LONG_S) ? channel_among(fds, count) : -1;
 
     if (channel < 0) return real_ppoll(fds, count, limit, mask);
-    return live_wait_poll(real_ppoll, channel, fds, (unsigned)count, limit, mask);
+    return live_wait_poll(channel, fds, (unsigned)count, limit, mask);
 }
 
 int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
