@@ -152,15 +152,7 @@ void build_end(struct live *live, const struct build *built, const struct pkt *p
         b->run = 1;
         b->run_bytes = b->run_step = w->bytes;
     }
-    if (!w->unchecked) {
-        struct icrc_path covered = {.src = &w->src,
-                                    .dst = &w->dst,
-                                    .net = w->net,
-                                    .sport = w->sport,
-                                    .ip_id = w->ip_id,
-                                    .ip_frag = PROTO_IPV4_DF};
-        store_le32(built->at + icrc_at, icrc_detached(&covered, built->at, w->bytes));
-    }
+    if (!w->unchecked) store_le32(built->at + icrc_at, icrc_detached(&w->envelope, PROTO_IPV4_DF, built->at, w->bytes));
     b->used += w->bytes;
     b->count++;
     live->out.last = b;

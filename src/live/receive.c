@@ -26,18 +26,15 @@
 
 static bool icrc_right(struct live_qp *qp, const struct wire_packet *w, uint32_t icrc)
 {
-    struct icrc_path path = {
-        .src = &w->src, .dst = &w->dst, .net = w->net, .sport = w->sport, .ip_id = w->ip_id, .ip_frag = PROTO_IPV4_DF};
-
     if (w->unchecked) return true;
     bool known = w->id_known || w->net != PKT_NET_IPV4;
     bool foreign = qp && qp->foreign;
-    if (known && !foreign && icrc_detached(&path, w->data, w->bytes) == icrc) {
+    if (known && !foreign && icrc_detached(&w->envelope, PROTO_IPV4_DF, w->data, w->bytes) == icrc) {
         if (qp && qp->exact < ICRC_TRUSTED) qp->exact++;
         return true;
     }
     if (w->net != PKT_NET_IPV4 || (qp && qp->exact == ICRC_TRUSTED)) return false;
-    bool fits = icrc_fits_some_id(&path, w->data, w->bytes, icrc, NULL);
+    bool fits = icrc_fits_some_id(&w->envelope, PROTO_IPV4_DF, w->data, w->bytes, icrc, NULL);
     if (fits && qp) qp->foreign = true;
     return fits;
 }
@@ -59,8 +56,7 @@ static bool place_recv(struct live *live, bool ud, const struct wire_packet *w, 
     uint8_t grh[CODEC_GRH_BYTES];
 
     if (ud) { /* the wire shows addresses and a few fields; programs read from it who sent the datagram */
-        const struct codec_grh fields = {w->src, w->dst, w->flow_label, w->bytes, w->ip_id, w->net, w->tos, w->ttl};
-        codec_grh_emit(&fields, grh);
+        codec_grh_emit(&w->envelope, w->bytes, grh);
         if (!memory_scatter(live, work, 0, sizeof grh, grh)) return false;
     }
     return memory_scatter(live, work, live->io.place.offset, live->io.place.bytes, payload);

@@ -175,15 +175,9 @@ static inline uint32_t codec_dest_qp(const uint8_t *bth)
 /* The 40 bytes in front of every UD payload (volume 1, 11.4.1.2; annex A17.4.5.2): the GRH of a v1 packet, the IPv6
  * header, or 20 bytes that mean nothing and the IPv4 header.  Parsing is total: programs may hand in anything. */
 #define CODEC_GRH_BYTES 40u
-struct codec_grh {
-    struct pkt_addr src, dst;
-    uint32_t flow_label; /* IPv6 and GRH */
-    uint32_t bytes;      /* of the packet, BTH to ICRC */
-    uint16_t ip_id;      /* IPv4 */
-    uint8_t net, tos, ttl;
-};
-void codec_grh_emit(const struct codec_grh *grh, uint8_t out[CODEC_GRH_BYTES]);
-void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct codec_grh *ret);
+/* `bytes` of the packet, BTH to ICRC. */
+void codec_grh_emit(const struct pkt_envelope *envelope, uint32_t bytes, uint8_t out[CODEC_GRH_BYTES]);
+void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct pkt_envelope *ret);
 
 /* The payload's first byte; NULL when the packet was cut or is not RoCE. */
 const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec_layout *layout);

@@ -431,18 +431,17 @@ int codec_emit_outer(const struct pkt *pkt, const struct pkt_cold *cold, uint32_
     return (int)length;
 }
 
-void codec_grh_emit(const struct codec_grh *grh, uint8_t out[CODEC_GRH_BYTES])
+void codec_grh_emit(const struct pkt_envelope *envelope, uint32_t bytes, uint8_t out[CODEC_GRH_BYTES])
 {
-    struct envelope env = {.src = &grh->src,
-                           .dst = &grh->dst,
-                           .flow_label = grh->flow_label & BITS_20,
-                           .ip_id = grh->ip_id,
+    struct envelope env = {.src = &envelope->src,
+                           .dst = &envelope->dst,
+                           .flow_label = envelope->flow_label & BITS_20,
+                           .ip_id = envelope->ip_id,
                            .ip_frag = PROTO_IPV4_DF,
-                           .net = grh->net,
-                           .tos = grh->tos,
-                           .ttl = grh->ttl};
-    uint32_t bytes = grh->bytes + (grh->net == PKT_NET_V1 ? 0 : PROTO_UDP_BYTES);
-    uint32_t unused = grh->net == PKT_NET_IPV4 ? CODEC_GRH_BYTES - PROTO_IPV4_BYTES : 0;
+                           .net = envelope->net,
+                           .tos = envelope->tos,
+                           .ttl = envelope->ttl};
+    uint32_t unused = env.net == PKT_NET_IPV4 ? CODEC_GRH_BYTES - PROTO_IPV4_BYTES : 0;
     memset(out, 0, unused);
-    put_ip(out + unused, &env, bytes);
+    put_ip(out + unused, &env, bytes + (env.net == PKT_NET_V1 ? 0 : PROTO_UDP_BYTES));
 }

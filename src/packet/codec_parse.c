@@ -614,14 +614,13 @@ const uint8_t *codec_payload(const struct codec_frame *frame, const struct codec
     return layout->icrc_at ? frame->data + layout->payload_at : NULL;
 }
 
-void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct codec_grh *ret)
+void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct pkt_envelope *ret)
 {
     const uint8_t *ip = in + CODEC_GRH_BYTES - PROTO_IPV4_BYTES;
     memset(ret, 0, sizeof *ret);
     if (in[0] >> 4 != 6 && ip[0] == 0x45) {
         ret->net = PKT_NET_IPV4;
         ret->tos = ip[1];
-        ret->bytes = (uint32_t)load_be16(ip + 2) - PROTO_IPV4_BYTES - PROTO_UDP_BYTES;
         ret->ip_id = load_be16(ip + 4);
         ret->ttl = ip[8];
         addr_from_ipv4(&ret->src, ip + 12);
@@ -632,7 +631,6 @@ void codec_grh_parse(const uint8_t in[CODEC_GRH_BYTES], struct codec_grh *ret)
     ret->net = in[6] == PROTO_GRH_NEXT_BTH ? PKT_NET_V1 : PKT_NET_IPV6;
     ret->tos = (uint8_t)(first >> 20);
     ret->flow_label = first & 0xfffff;
-    ret->bytes = (uint32_t)load_be16(in + 4) - (ret->net == PKT_NET_V1 ? 0 : PROTO_UDP_BYTES);
     ret->ttl = in[7];
     memcpy(ret->src.byte, in + 8, 16);
     memcpy(ret->dst.byte, in + 24, 16);

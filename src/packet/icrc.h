@@ -29,24 +29,16 @@ enum icrc_verdict { ICRC_GOOD, ICRC_BAD, ICRC_UNKNOWN /* cut, or not RoCE */ };
 enum icrc_verdict icrc_check(const struct codec_frame *frame, const struct pkt *pkt, const struct pkt_cold *cold,
                              const struct codec_layout *layout);
 
-/* The headers in front of a BTH as far as the ICRC covers them, for those who never see them as bytes: sockets.
- * No IP options, no extension headers. */
-struct icrc_path {
-    const struct pkt_addr *src, *dst;
-    uint8_t net;      /* enum pkt_net; PKT_NET_V1: no UDP */
-    uint16_t sport;   /* UDP; the destination port is 4791 */
-    uint16_t ip_id;   /* IPv4 */
-    uint16_t ip_frag; /* IPv4: PROTO_IPV4_DF for whoever sets "don't fragment", as RoCE adapters and our sockets do */
-};
-
-/* The ICRC of BTH .. ICRC, `bytes` in all; its own last four bytes are not read.  bytes >= 16. */
-uint32_t icrc_detached(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes);
+/* The ICRC of BTH .. ICRC, `bytes` in all, for those who never see the headers before it as bytes: sockets.  Its own
+ * last four bytes are not read.  bytes >= 16.  No IP options, no extension headers.
+ * `ip_frag`, of IPv4: PROTO_IPV4_DF for whoever sets "don't fragment", as RoCE adapters and our sockets do. */
+uint32_t icrc_detached(const struct pkt_envelope *envelope, uint16_t ip_frag, const uint8_t *bth, uint32_t bytes);
 
 /* A UDP receiver does not see the IPv4 identification, which the ICRC covers.  Of the 2^16 at most one fits a given
- * ICRC: true when there is one (then in *ret_id, which may be NULL).  path->ip_id is not looked at.  A damaged
+ * ICRC: true when there is one (then in *ret_id, which may be NULL).  envelope->ip_id is not looked at.  A damaged
  * packet passes once in 2^16.
  * IPv6 and v1 have no identification: then this is a plain check of `icrc`. */
-bool icrc_fits_some_id(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes, uint32_t icrc,
-                       uint16_t *ret_id);
+bool icrc_fits_some_id(const struct pkt_envelope *envelope, uint16_t ip_frag, const uint8_t *bth, uint32_t bytes,
+                       uint32_t icrc, uint16_t *ret_id);
 
 #endif

@@ -57,46 +57,46 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 }
 
 /* IP or GRH and UDP, what routers may change as ones; `bytes` as for icrc_detached(). */
-static uint32_t put_headers(uint8_t *at, const struct icrc_path *path, uint32_t bytes)
+static uint32_t put_headers(uint8_t *at, const struct pkt_envelope *envelope, uint16_t ip_frag, uint32_t bytes)
 {
-    uint32_t udp_bytes = path->net == PKT_NET_V1 ? bytes : bytes + PROTO_UDP_BYTES;
+    uint32_t udp_bytes = envelope->net == PKT_NET_V1 ? bytes : bytes + PROTO_UDP_BYTES;
     uint8_t *udp;
-    if (path->net == PKT_NET_IPV4) {
+    if (envelope->net == PKT_NET_IPV4) {
         at[0] = 0x45;
         at[1] = 0xff;
         store_be16(at + 2, (uint16_t)(PROTO_IPV4_BYTES + udp_bytes));
-        store_be16(at + 4, path->ip_id);
-        store_be16(at + 6, path->ip_frag);
+        store_be16(at + 4, envelope->ip_id);
+        store_be16(at + 6, ip_frag);
         at[8] = 0xff;
         at[9] = PROTO_IP_UDP;
         store_be16(at + 10, 0xffff);
-        memcpy(at + 12, path->src->byte + 12, 4);
-        memcpy(at + 16, path->dst->byte + 12, 4);
+        memcpy(at + 12, envelope->src.byte + 12, 4);
+        memcpy(at + 16, envelope->dst.byte + 12, 4);
         udp = at + PROTO_IPV4_BYTES;
     } else {
         store_be32(at, 0x6fffffff);
         store_be16(at + 4, (uint16_t)udp_bytes);
-        at[6] = path->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
+        at[6] = envelope->net == PKT_NET_V1 ? PROTO_GRH_NEXT_BTH : PROTO_IP_UDP;
         at[7] = 0xff;
-        memcpy(at + 8, path->src->byte, 16);
-        memcpy(at + 24, path->dst->byte, 16);
+        memcpy(at + 8, envelope->src.byte, 16);
+        memcpy(at + 24, envelope->dst.byte, 16);
         udp = at + PROTO_IPV6_BYTES;
-        if (path->net == PKT_NET_V1) return PROTO_IPV6_BYTES;
+        if (envelope->net == PKT_NET_V1) return PROTO_IPV6_BYTES;
     }
-    store_be16(udp, path->sport);
+    store_be16(udp, envelope->sport);
     store_be16(udp + 2, PROTO_PORT_ROCE);
     store_be16(udp + 4, (uint16_t)udp_bytes);
     store_be16(udp + 6, 0xffff);
     return (uint32_t)(udp - at) + PROTO_UDP_BYTES;
 }
 
-uint32_t icrc_detached(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes)
+uint32_t icrc_detached(const struct pkt_envelope *envelope, uint16_t ip_frag, const uint8_t *bth, uint32_t bytes)
 {
     uint8_t copy[HEADERS_MAX + COPIED_REST_MAX];
     CHECK(bytes >= PROTO_BTH_BYTES + PROTO_ICRC_BYTES && bytes <= UINT16_MAX - HEADERS_MAX);
-    CHECK(path->net != PKT_NET_NONE);
+    CHECK(envelope->net != PKT_NET_NONE);
 
-    uint32_t headers = put_headers(copy, path, bytes);
+    uint32_t headers = put_headers(copy, envelope, ip_frag, bytes);
     memcpy(copy + headers, bth, PROTO_BTH_BYTES);
     copy[headers + 4] = 0xff; /* resv8a */
     headers += PROTO_BTH_BYTES;
@@ -110,16 +110,16 @@ uint32_t icrc_detached(const struct icrc_path *path, const uint8_t *bth, uint32_
     return crc32_ieee(crc32_ieee(CRC_OF_EIGHT_FF, copy, headers), rest, rest_bytes);
 }
 
-bool icrc_fits_some_id(const struct icrc_path *path, const uint8_t *bth, uint32_t bytes, uint32_t icrc,
-                       uint16_t *ret_id)
+bool icrc_fits_some_id(const struct pkt_envelope *envelope, uint16_t ip_frag, const uint8_t *bth, uint32_t bytes,
+                       uint32_t icrc, uint16_t *ret_id)
 {
-    struct icrc_path zero = *path;
+    struct pkt_envelope zero = *envelope;
     zero.ip_id = 0;
-    uint32_t difference = icrc ^ icrc_detached(&zero, bth, bytes);
+    uint32_t difference = icrc ^ icrc_detached(&zero, ip_frag, bth, bytes);
     uint32_t id = 0;
     if (difference != 0) {
         uint32_t shift = PROTO_IPV4_BYTES - ID_AT + PROTO_UDP_BYTES + bytes - PROTO_ICRC_BYTES;
-        if (path->net != PKT_NET_IPV4 || shift >= SHIFT_MAX) return false;
+        if (envelope->net != PKT_NET_IPV4 || shift >= SHIFT_MAX) return false;
         call_once(&shift_once, shift_fill);
         uint32_t back = multiply(difference, shift_back[shift]);
         if (back > UINT16_MAX) return false;

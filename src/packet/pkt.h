@@ -111,6 +111,23 @@ struct pkt_addr {
     uint8_t byte[16];
 };
 
+/*
+ * What stands in front of a BTH, as far as it matters to those who get it apart from the bytes: sockets, rings between
+ * processes, the ICRC, the header before a UD payload.  A list, so that a struct of theirs can have the fields by
+ * themselves and as one.
+ */
+#define PKT_ENVELOPE_FIELDS                                                                                            \
+    struct pkt_addr src, dst;                                                                                          \
+    uint32_t flow_label; /* IPv6 and GRH, 20 bits */                                                                   \
+    uint16_t sport;      /* UDP; the destination port is that of RoCEv2 */                                             \
+    uint16_t ip_id;      /* IPv4 */                                                                                    \
+    uint8_t net;         /* enum pkt_net */                                                                            \
+    uint8_t tos, ttl, pcp;
+
+struct pkt_envelope {
+    PKT_ENVELOPE_FIELDS
+};
+
 struct pkt_vlan {
     uint16_t tpid; /* 0x8100, or 0x88a8 or 0x9100 for an outer service tag */
     uint16_t tci;  /* PCP, DEI, VLAN id */

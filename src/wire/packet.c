@@ -309,9 +309,8 @@ static unsigned hand_up(struct wire_packet_port *port, struct wire_packet *ret, 
                 continue;
             }
             if (!ours(port, packet)) continue;
-            struct icrc_path path = {&packet->src,  &packet->dst,  packet->net,
-                                     packet->sport, packet->ip_id, frame->ip_frag};
-            if (icrc_detached(&path, packet->data, packet->bytes) != load_le32(packet->data + packet->bytes - 4)) {
+            if (icrc_detached(&packet->envelope, frame->ip_frag, packet->data, packet->bytes) !=
+                load_le32(packet->data + packet->bytes - 4)) {
                 port->wire.counters.rx_icrc_errors++;
                 continue;
             }

@@ -77,13 +77,13 @@ static bool mac_known(const uint8_t mac[6])
 /* The identification and the ICRC of the record; a wrong ICRC is left wrong. */
 static void settle_icrc(const struct wire_packet *packet, bool sent, struct pkt_cold *cold, uint8_t *bth)
 {
-    struct icrc_path path = {&packet->src, &packet->dst, packet->net, packet->sport, packet->ip_id, PROTO_IPV4_DF};
     uint32_t stored = load_le32(bth + packet->bytes - 4);
     uint16_t id;
     if (packet->unchecked) {
-        store_le32(bth + packet->bytes - 4, icrc_detached(&path, bth, packet->bytes));
-    } else if (!sent && packet->net == PKT_NET_IPV4 && icrc_detached(&path, bth, packet->bytes) != stored &&
-               icrc_fits_some_id(&path, bth, packet->bytes, stored, &id)) {
+        store_le32(bth + packet->bytes - 4, icrc_detached(&packet->envelope, PROTO_IPV4_DF, bth, packet->bytes));
+    } else if (!sent && packet->net == PKT_NET_IPV4 &&
+               icrc_detached(&packet->envelope, PROTO_IPV4_DF, bth, packet->bytes) != stored &&
+               icrc_fits_some_id(&packet->envelope, PROTO_IPV4_DF, bth, packet->bytes, stored, &id)) {
         cold->ip_id = id;
     }
 }

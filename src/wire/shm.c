@@ -42,8 +42,8 @@
 #include "wire/registry.h"
 #include "wire/wire_int.h"
 
-#define RING_BYTES (2u << 20) /* a few bursts of 64 packets; larger falls out of the cache */
-#define RING_MAGIC 0x72696e67u
+#define RING_BYTES (2u << 20)  /* a few bursts of 64 packets; larger falls out of the cache */
+#define RING_MAGIC 0x72696e68u /* changes with struct record */
 #define LINE 64u
 #define SKIP UINT32_MAX /* a record that only fills the ring's end */
 #define SLOT_COUNT (REGISTRY_SLOTS + 1u)
@@ -65,11 +65,7 @@ struct ring {
 
 struct record {
     uint32_t bytes;
-    uint32_t flow_label;
-    struct pkt_addr src, dst;
-    uint16_t sport;
-    uint8_t net, tos, ttl, pcp;
-    uint16_t ip_id;
+    struct pkt_envelope envelope;
     uint8_t unchecked;
     uint8_t spare[15];
 };
@@ -284,19 +280,7 @@ static struct record *outgoing_room(struct outgoing *out, uint32_t bytes)
 
 static void record_fill(struct record *record, const struct wire_packet *packet)
 {
-    *record = (struct record){
-        .bytes = packet->bytes,
-        .flow_label = packet->flow_label,
-        .src = packet->src,
-        .dst = packet->dst,
-        .sport = packet->sport,
-        .net = packet->net,
-        .tos = packet->tos,
-        .ttl = packet->ttl,
-        .pcp = packet->pcp,
-        .ip_id = packet->ip_id,
-        .unchecked = packet->unchecked,
-    };
+    *record = (struct record){.bytes = packet->bytes, .envelope = packet->envelope, .unchecked = packet->unchecked};
 }
 
 /* 1: in the ring; 0: no room. */
@@ -561,20 +545,12 @@ static bool incoming_next(struct wire_shm *shm, uint32_t slot, uint64_t head, st
             continue;
         }
         if (bytes > WIRE_PACKET_MAX || bytes < 12 || LINE + lines(bytes) > RING_BYTES - at ||
-            LINE + lines(bytes) > left || record.net == PKT_NET_NONE || record.net > PKT_NET_IPV6)
+            LINE + lines(bytes) > left || record.envelope.net == PKT_NET_NONE || record.envelope.net > PKT_NET_IPV6)
             return false;
         *ret = (struct wire_packet){
             .data = in->ring->data + at + LINE,
             .bytes = bytes,
-            .src = record.src,
-            .dst = record.dst,
-            .flow_label = record.flow_label,
-            .sport = record.sport,
-            .net = record.net,
-            .tos = record.tos,
-            .ttl = record.ttl,
-            .pcp = record.pcp,
-            .ip_id = record.ip_id,
+            .envelope = record.envelope,
             .id_known = true,
             .memory = true,
             .unchecked = record.unchecked != 0,

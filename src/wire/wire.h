@@ -39,13 +39,12 @@ struct wire_pause { /* IEEE 802.1Qbb; an 802.3x frame is one that names every pr
 struct wire_packet {
     uint8_t *data; /* BTH .. ICRC; rx: valid until the next rx of this wire */
     uint32_t bytes;
-    struct pkt_addr src, dst;
-    uint32_t flow_label;
-    uint16_t sport;
-    uint16_t ip_id; /* its place in the run, from 0; on IPv4 wires that is the identification the ICRC covers */
-    uint8_t net;    /* enum pkt_net */
-    uint8_t tos, ttl;
-    uint8_t pcp;              /* 802.1Q priority (packet wire) */
+    union { /* ip_id: its place in the run, from 0; on IPv4 wires that is the identification the ICRC covers */
+        struct pkt_envelope envelope;
+        struct {
+            PKT_ENVELOPE_FIELDS
+        };
+    };
     bool id_known;            /* rx: ip_id is what the sender's ICRC covers if it is one of us; else any may fit */
     bool memory;              /* rx: it came through a ring, from a process of our own user */
     bool unchecked;           /* carries no ICRC: it goes or came through memory; rx: or the wire has checked it */

@@ -35,14 +35,14 @@
 #define RINGS 60u
 #define DATA_BYTES (2u << 20)
 #define RING_BYTES (4096u + DATA_BYTES)
-#define RING_MAGIC 0x72696e67u
+#define RING_MAGIC 0x72696e68u
 #define HEAD_AT 64u
 #define TAIL_AT 128u
 #define STEPS 40u
 #define CHANGES 4000u
 
 /* A record's fields, by their place (shm.c). */
-enum { AT_BYTES = 0, AT_FLOW = 4, AT_SRC = 8, AT_DST = 24, AT_SPORT = 40, AT_NET = 42, AT_UNCHECKED = 48, RECORD = 64 };
+enum { AT_BYTES = 0, AT_SRC = 4, AT_DST = 20, AT_SPORT = 40, AT_NET = 44, AT_UNCHECKED = 48, RECORD = 64 };
 
 struct attack {
     struct loop_pair *pair;

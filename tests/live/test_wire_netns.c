@@ -171,10 +171,9 @@ static void test_to_itself(void **state)
 
 static void make_v1(struct wire_packet *packet)
 {
-    struct icrc_path path = {&packet->src, &packet->dst, PKT_NET_V1, 0, 0, 0};
     packet->net = PKT_NET_V1;
     packet->sport = 0;
-    store_le32(packet->data + packet->bytes - 4, icrc_detached(&path, packet->data, packet->bytes));
+    store_le32(packet->data + packet->bytes - 4, icrc_detached(&packet->envelope, 0, packet->data, packet->bytes));
 }
 
 static void test_tag_and_v1(void **state)

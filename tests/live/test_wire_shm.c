@@ -189,7 +189,7 @@ static void test_reader_dies(void **state)
 }
 
 #define RING_BYTES (4096u + (2u << 20))
-#define RING_MAGIC 0x72696e67u
+#define RING_MAGIC 0x72696e68u
 
 /* Hands `file` to an end as a ring of `from`. */
 static void hand_over(const struct test_end *to, const struct test_end *from, int file)
@@ -283,7 +283,7 @@ static void put_record(int file, uint8_t net)
     memcpy(ring, &magic, 4);
     memcpy(ring + 64, &head, 8);
     memcpy(ring + 4096, &packet.bytes, 4);
-    ring[4096 + 42] = net;
+    ring[4096 + 44] = net;
     memcpy(ring + 4096 + 64, data, packet.bytes);
     munmap(ring, RING_BYTES);
 }

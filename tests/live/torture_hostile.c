@@ -41,9 +41,8 @@ uint32_t hostile_build(const struct hostile *h, uint8_t *out, uint32_t cap)
     uint32_t at = (uint32_t)header + h->payload_bytes + p.pad;
     CHECK(at + 4 <= cap);
     memset(out + header, h->payload, at - (uint32_t)header);
-    struct icrc_path path = {
-        .src = &h->src, .dst = &h->dst, .net = PKT_NET_IPV4, .sport = h->sport, .ip_frag = PROTO_IPV4_DF};
-    uint32_t icrc = icrc_detached(&path, out, at + 4);
+    struct pkt_envelope envelope = {.src = h->src, .dst = h->dst, .net = PKT_NET_IPV4, .sport = h->sport};
+    uint32_t icrc = icrc_detached(&envelope, PROTO_IPV4_DF, out, at + 4);
     if (h->wrong_icrc) icrc ^= 0x80000001u;
     for (int i = 0; i < 4; i++)
         out[at + (uint32_t)i] = (uint8_t)(icrc >> 8 * i);

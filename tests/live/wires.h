@@ -121,8 +121,7 @@ static inline struct wire_packet test_packet(uint8_t *data, const char *src, con
                                  .tos = 2,
                                  .ttl = 64};
     packet.net = strchr(src, ':') ? PKT_NET_IPV6 : PKT_NET_IPV4;
-    struct icrc_path path = {&packet.src, &packet.dst, packet.net, sport, place, PROTO_IPV4_DF};
-    store_le32(data + packet.bytes - 4, icrc_detached(&path, data, packet.bytes));
+    store_le32(data + packet.bytes - 4, icrc_detached(&packet.envelope, PROTO_IPV4_DF, data, packet.bytes));
     return packet;
 }
 
@@ -139,8 +138,8 @@ static inline bool test_packet_right(const struct wire_packet *packet)
     for (uint32_t i = 4; i < payload; i++)
         if (packet->data[TEST_HEADERS + i] != (uint8_t)(tag + i)) return false;
     if (packet->unchecked) return true;
-    struct icrc_path path = {&packet->src, &packet->dst, packet->net, packet->sport, packet->ip_id, PROTO_IPV4_DF};
-    return icrc_detached(&path, packet->data, packet->bytes) == load_le32(packet->data + packet->bytes - 4);
+    return icrc_detached(&packet->envelope, PROTO_IPV4_DF, packet->data, packet->bytes) ==
+           load_le32(packet->data + packet->bytes - 4);
 }
 
 #endif

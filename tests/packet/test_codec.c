@@ -435,12 +435,11 @@ static void test_grh(void **state)
     (void)state;
     rng_init(&rng, 40, 1);
     for (unsigned turn = 0; turn < 3000; turn++) {
-        struct codec_grh grh, read;
+        struct pkt_envelope grh, read;
         memset(&grh, 0, sizeof grh);
         grh.net = (uint8_t)(PKT_NET_V1 + turn % 3);
         grh.tos = (uint8_t)rng_u32(&rng);
         grh.ttl = (uint8_t)rng_u32(&rng);
-        grh.bytes = (uint32_t)rng_below(&rng, 4200);
         for (size_t i = 0; i < sizeof grh.src.byte; i++)
             grh.src.byte[i] = (uint8_t)rng_u32(&rng);
         grh.dst = grh.src;
@@ -452,7 +451,7 @@ static void test_grh(void **state)
         } else {
             grh.flow_label = rng_u32(&rng) & 0xfffff;
         }
-        codec_grh_emit(&grh, raw);
+        codec_grh_emit(&grh, (uint32_t)rng_below(&rng, 4200), raw);
         codec_grh_parse(raw, &read);
         assert_memory_equal(&read, &grh, sizeof read);
         for (size_t i = 0; i < sizeof raw; i++)

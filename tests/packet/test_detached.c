@@ -84,10 +84,11 @@ static void check_against_frame(const struct codec_frame *frame, struct tally *t
         tally->outer++;
     }
 
-    struct icrc_path path = {&cold.src, &cold.dst, pkt.net, pkt.sport, cold.ip_id, cold.ip_frag};
+    struct pkt_envelope envelope = {
+        .src = cold.src, .dst = cold.dst, .net = pkt.net, .sport = pkt.sport, .ip_id = cold.ip_id};
     uint16_t id = 0xdead;
-    assert_int_equal(icrc_detached(&path, bth, bytes), cold.icrc);
-    assert_true(icrc_fits_some_id(&path, bth, bytes, cold.icrc, &id));
+    assert_int_equal(icrc_detached(&envelope, cold.ip_frag, bth, bytes), cold.icrc);
+    assert_true(icrc_fits_some_id(&envelope, cold.ip_frag, bth, bytes, cold.icrc, &id));
     assert_int_equal(id, pkt.net == PKT_NET_IPV4 ? cold.ip_id : 0);
     tally->packets++;
     tally->ids_not_zero += id != 0;
@@ -139,8 +140,8 @@ static void test_recorded(void **state)
 static void test_damage(void **state)
 {
     (void)state;
-    struct pkt_addr src = pkt_addr_ipv4(0x0a000001), dst = pkt_addr_ipv4(0x0a000002);
-    struct icrc_path path = {&src, &dst, PKT_NET_IPV4, 49152, 0, PROTO_IPV4_DF};
+    struct pkt_envelope envelope = {
+        .src = pkt_addr_ipv4(0x0a000001), .dst = pkt_addr_ipv4(0x0a000002), .net = PKT_NET_IPV4, .sport = 49152};
     uint8_t packet[64];
     struct rng rng;
     rng_init(&rng, SEED, 2);
@@ -148,20 +149,20 @@ static void test_damage(void **state)
     for (size_t i = 0; i < sizeof packet; i++)
         packet[i] = (uint8_t)rng_u32(&rng);
     for (unsigned round = 0; round < 200000; round++)
-        passed += icrc_fits_some_id(&path, packet, sizeof packet, rng_u32(&rng), NULL);
+        passed += icrc_fits_some_id(&envelope, PROTO_IPV4_DF, packet, sizeof packet, rng_u32(&rng), NULL);
     assert_in_range(passed, 0, 20);
 
-    uint32_t icrc = icrc_detached(&path, packet, sizeof packet);
+    uint32_t icrc = icrc_detached(&envelope, PROTO_IPV4_DF, packet, sizeof packet);
     for (size_t at = 0; at < sizeof packet - 4; at++)
         for (unsigned bit = 1; bit < 256; bit <<= 1) {
             packet[at] ^= (uint8_t)bit;
-            assert_int_equal(icrc_fits_some_id(&path, packet, sizeof packet, icrc, NULL), at == 4);
+            assert_int_equal(icrc_fits_some_id(&envelope, PROTO_IPV4_DF, packet, sizeof packet, icrc, NULL), at == 4);
             packet[at] ^= (uint8_t)bit;
         }
-    path.net = PKT_NET_IPV6;
-    icrc = icrc_detached(&path, packet, sizeof packet);
-    assert_true(icrc_fits_some_id(&path, packet, sizeof packet, icrc, NULL));
-    assert_false(icrc_fits_some_id(&path, packet, sizeof packet, icrc ^ 1, NULL));
+    envelope.net = PKT_NET_IPV6;
+    icrc = icrc_detached(&envelope, PROTO_IPV4_DF, packet, sizeof packet);
+    assert_true(icrc_fits_some_id(&envelope, PROTO_IPV4_DF, packet, sizeof packet, icrc, NULL));
+    assert_false(icrc_fits_some_id(&envelope, PROTO_IPV4_DF, packet, sizeof packet, icrc ^ 1, NULL));
 }
 
 /* Any bytes: an answer, nothing read outside (each lies in memory of its own size, for the sanitizers). */

@@ -79,7 +79,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
                         struct ibv_ah_attr *attr)
 {
     struct live_device device = *live_device_of(live_of(context));
-    struct codec_grh sent; /* from whom the datagram came, to which of our addresses */
+    struct pkt_envelope sent; /* from whom the datagram came, to which of our addresses */
     uint8_t raw[CODEC_GRH_BYTES];
     unsigned index;
 
