@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "study/cache.h"
 
 #define BUFFER_BYTES (256 * 1024)
 #define LEAST_WIDTH 40
@@ -88,15 +89,8 @@ struct text_style cli_style(void)
 
 bool cli_folder(const char *option, const char *path)
 {
-    struct stat stat_of;
+    int result = cache_folder(path);
 
-    if (mkdir(path, 0777) == 0) return true;
-    if (errno == EEXIST && stat(path, &stat_of) == 0) {
-        if (!S_ISDIR(stat_of.st_mode))
-            errno = ENOTDIR;
-        else if (access(path, W_OK | X_OK) == 0)
-            return true;
-    }
-    cli_error("--%s '%s': %s", option, path, strerror(errno));
-    return false;
+    if (result != 0) cli_error("--%s '%s': %s", option, path, strerror(-result));
+    return result == 0;
 }

@@ -8,7 +8,6 @@
  */
 #include "study/sweep.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
 #include "cli/study.h"
 #include "cli/sweep_print.h"
 
-#define FILE_BYTES (256u << 20)
+#define FILE_BYTES ((size_t)256 << 20)
 
 enum sweep_option {
     SWEEP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -109,34 +108,17 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-/* All of a file, terminated; NULL after a message. */
+/* All of a file; NULL after a message. */
 static char *read_all(const char *path)
 {
-    if (!cli_readable(path)) return NULL;
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    size_t size = 1 << 16, used = 0;
-    char *text = file ? malloc(size) : NULL;
+    char *text = NULL;
+    size_t length;
 
-    while (text && used < FILE_BYTES) {
-        size_t got = fread(text + used, 1, size - 1 - used, file);
-        used += got;
-        if (got == 0) break;
-        if (used < size - 1) continue;
-        char *grown = realloc(text, size * 2);
-        if (grown == NULL) free(text);
-        text = grown;
-        size *= 2;
-    }
-    bool failed = file == NULL || ferror(file);
-    if (failed || text == NULL || used >= FILE_BYTES || memchr(text, 0, used)) {
-        cli_error("%s: %s", path, failed ? strerror(errno) : "not a fabric file");
-        free(text);
-        text = NULL;
-    } else {
-        text[used] = '\0';
-    }
-    if (file && file != stdin) fclose(file);
-    return text;
+    if (!cli_read_file(path, FILE_BYTES, &text, &length)) return NULL;
+    if (memchr(text, 0, length) == NULL) return text;
+    cli_error("%s: not a fabric file", path);
+    free(text);
+    return NULL;
 }
 
 static bool write_csv(const void *context, FILE *out)

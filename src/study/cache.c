@@ -23,18 +23,25 @@
 #define PATH 4096
 #define HEAD 256
 
-static bool make_folder(const char *path, struct study_error *error)
+int cache_folder(const char *path)
 {
     struct stat about;
 
-    if (mkdir(path, 0777) == 0) return true;
+    if (mkdir(path, 0777) == 0) return 0;
     if (errno == EEXIST && stat(path, &about) == 0) {
         if (!S_ISDIR(about.st_mode))
             errno = ENOTDIR;
         else if (access(path, W_OK | X_OK) == 0)
-            return true;
+            return 0;
     }
-    return study_fail(error, "--out '%s': %s", path, strerror(errno));
+    return -errno;
+}
+
+static bool make_folder(const char *path, struct study_error *error)
+{
+    int result = cache_folder(path);
+
+    return result == 0 || study_fail(error, "--out '%s': %s", path, strerror(-result));
 }
 
 bool cache_open(struct cache *cache, const char *out, struct study_error *error)

@@ -31,6 +31,8 @@ enum cache_origin {
     CACHE_NOT_KEPT /* made, but it could not be written */
 };
 
+/* A folder to write into: made, or there and writable.  0 or -errno. */
+int cache_folder(const char *path);
 /* DIR and DIR/points, made where they are missing.  False after an error. */
 bool cache_open(struct cache *cache, const char *out, struct study_error *error);
 /* Version and bytes of the program that runs. */
