@@ -178,7 +178,11 @@ static void gauge_value(void *to, const char *key, const char *name, const char 
     (void)name;
     if (part == SUMMARY_NOTHING) return;
     fprintf(gauge->out, "%s{measure=\"%s\"", gauge->name, key);
-    if (job) fputs(",job=\"", gauge->out), label(gauge->out, job), fputc('"', gauge->out);
+    if (job) {
+        fputs(",job=\"", gauge->out);
+        label(gauge->out, job);
+        fputc('"', gauge->out);
+    }
     fputs("} ", gauge->out);
     summary_number(gauge->out, part, kind);
     fputc('\n', gauge->out);

@@ -85,12 +85,11 @@ static void more_help(FILE *out)
     text_wrap(out, &style, 0, 2,
               "Paths: keys divided by dots; in a list a number, a name or a job's kind: jobs.0.size, "
               "classes.rdma.ecn.min.");
-    fputs(
-        "\nExamples:\n"
-        "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..2MB\n"
-        "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
-        "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --vary seed=1..5+1 --out runs\n\n",
-        out);
+    fputs("\nExamples:\n"
+          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..2MB\n"
+          "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
+          "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --seeds 5 --out runs\n\n",
+          out);
     sweep_list_columns(out);
     fputs("\nExit status: 0 every point has run and its jobs ended, or the time asked for was reached; 1 a point was\n"
           "refused, or its jobs did not end; 2 wrong use, unreadable input, or interrupted.\n",
