@@ -158,8 +158,9 @@ static bool run_all(struct pool *pool)
         wait_some(pool);
         draw(pool);
     }
+    /* SIGKILL: one that was forked just now may still have its parent's handler, and would only count the signal */
     for (uint32_t i = 0; i < pool->busy; i++)
-        kill(pool->slot[i].pid, SIGTERM);
+        kill(pool->slot[i].pid, SIGKILL);
     while (pool->busy)
         finish(pool, pool->busy - 1);
     if (pool->drawn) fputs("\r\033[K", stderr);
