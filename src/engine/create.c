@@ -259,14 +259,13 @@ static int make_workers(struct engine *engine, const struct engine_config *confi
         worker->list_capacity = LIST_CAPACITY;
         worker->list = malloc(LIST_CAPACITY * sizeof(struct event));
         worker->list_other = malloc(LIST_CAPACITY * sizeof(struct event));
-        worker->io = aligned_alloc(64, lines_up(sizeof(*worker->io)));
         worker->pool = (struct pktpool){.hot = engine->hot,
                                         .cold = engine->cold,
                                         .telemetry = engine->telemetry,
                                         .free_capacity = config->packets_max};
         worker->pool.free = pages_map((size_t)config->packets_max * sizeof(uint32_t));
-        if (!worker->list || !worker->list_other || !worker->io || !worker->pool.free) return -ENOMEM;
-        node_io_init(worker->io, &worker->pool);
+        if (!worker->list || !worker->list_other || !worker->pool.free) return -ENOMEM;
+        node_io_init(&worker->io, &worker->pool);
     }
     return 0;
 }
@@ -336,7 +335,6 @@ void engine_free(struct engine *engine)
         struct worker *worker = &engine->worker[i];
         free(worker->list);
         free(worker->list_other);
-        free(worker->io);
         pages_unmap(worker->pool.free, (size_t)engine->packets_max * sizeof(uint32_t));
     }
     free(engine->worker);

@@ -75,7 +75,7 @@ struct worker {
     ps_t next;
     const uint32_t *tile; /* [tiles] what it runs */
     uint32_t tiles;
-    struct node_io *io; /* for the machines' calls */
+    struct node_io io; /* for the machines' calls */
 };
 
 struct engine_node {

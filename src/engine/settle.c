@@ -8,7 +8,7 @@
 
 void node_settle(struct worker *worker, struct node *node, ps_t other, ps_t now)
 {
-    struct node_io *io = worker->io;
+    struct node_io *io = &worker->io;
 
     for (uint32_t i = 0; i < io->controls; i++)
         node_send_control(worker, node, io->control[i].port, io->control[i].word, now);

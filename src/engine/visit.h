@@ -180,7 +180,7 @@ static inline uint32_t node_gather(struct worker *worker, struct node *node, ps_
 static inline __attribute__((always_inline)) void node_answered(struct worker *worker, struct node *node, ps_t now,
                                                                 const struct visit_calls *calls)
 {
-    if (__builtin_expect(worker->io->answers, 0)) calls->settle(worker, node, now);
+    if (__builtin_expect(worker->io.answers, 0)) calls->settle(worker, node, now);
 }
 
 static inline __attribute__((always_inline)) void
@@ -192,7 +192,7 @@ node_port_turn(struct worker *worker, struct node *node, uint32_t port, ps_t now
         tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
         return;
     }
-    pkt_t id = calls->node.tx(node->machine, port, now, worker->io);
+    pkt_t id = calls->node.tx(node->machine, port, now, &worker->io);
     uint64_t key = EVENT_NEVER;
     if (id != PKT_NONE) {
         node_send(worker, node, port, id, now);
@@ -213,7 +213,7 @@ static inline __attribute__((always_inline)) uint32_t node_receive(struct worker
     if (calls->multiplies && worker->pool.free_count < node->ports)
         reserve_packets(&worker->engine->reserve, &worker->pool, worker->engine->burst + node->ports);
     worker->digest += delivery_mix(node->link_in[port], now, &worker->pool.hot[event->what]);
-    return calls->node.rx(node->machine, port, event->what, &turn, now, worker->io);
+    return calls->node.rx(node->machine, port, event->what, &turn, now, &worker->io);
 }
 
 /* What is no packet, or comes to a node with a port that is down. */
@@ -232,7 +232,7 @@ static __attribute__((noinline)) uint32_t node_odd_arrival(struct worker *worker
     }
     if (packet) return node_receive(worker, node, event, now, next, calls);
     worker->digest += control_mix(node->link_in[port], now, event->what);
-    calls->node.control(node->machine, port, event->what, now, worker->io);
+    calls->node.control(node->machine, port, event->what, now, &worker->io);
     return NODE_NO_PORT;
 }
 
@@ -266,7 +266,7 @@ static inline __attribute__((always_inline)) void node_given(struct worker *work
         node_kick(node, port, now);
         return;
     }
-    pkt_t id = calls->node.tx(node->machine, port, now, worker->io);
+    pkt_t id = calls->node.tx(node->machine, port, now, &worker->io);
     if (id != PKT_NONE) {
         node_send(worker, node, port, id, now);
         if (calls->node.more(node->machine, port)) tree_set(node, port, event_key_near(out->free_at, EVENT_FREE, port));
@@ -325,7 +325,7 @@ static inline __attribute__((always_inline)) void node_visit(struct worker *work
         } else if (own == node->tick) {
             ps_t now = own >> EVENT_BITS;
             if (calls->before_tick) calls->before_tick(worker, node, now);
-            calls->node.tick(node->machine, now, worker->io);
+            calls->node.tick(node->machine, now, &worker->io);
             calls->settle(worker, node, now);
         } else {
             node_port_turn(worker, node, event_port(own), own >> EVENT_BITS, calls);

@@ -36,7 +36,7 @@ void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool
     struct sim_host *host = node->machine;
 
     node_port_down(node, port, !up);
-    node_host_link(&host->node, port, up, now, worker->io);
+    node_host_link(&host->node, port, up, now, &worker->io);
     host_settle(worker, node, now);
 }
 
@@ -44,7 +44,7 @@ void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t po
 {
     struct sim_host *host = node->machine;
 
-    node_host_receive_rate(&host->node, port, bps, now, worker->io);
+    node_host_receive_rate(&host->node, port, bps, now, &worker->io);
     host_settle(worker, node, now);
 }
 

@@ -11,7 +11,7 @@
 static void switch_settle(struct worker *worker, struct node *node, ps_t now)
 {
     struct sim_switch *sw = node->machine;
-    const struct node_io *io = worker->io;
+    const struct node_io *io = &worker->io;
 
     for (uint32_t i = 0; i < io->controls; i++)
         pauses_note(sw, &io->control[i], now);
@@ -37,7 +37,7 @@ void sim_switch_link(struct worker *worker, struct node *node, uint16_t port, bo
     struct sim_switch *sw = node->machine;
 
     node_port_down(node, port, !up);
-    node_switch_link(&sw->node, port, up, now, worker->io);
+    node_switch_link(&sw->node, port, up, now, &worker->io);
     pauses_forget(sw, port, now);
     switch_settle(worker, node, now);
 }
