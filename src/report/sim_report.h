@@ -36,7 +36,7 @@ void sim_json(struct jout *jout, const struct sim_report *report);
 void sim_text_trouble(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_trouble(struct jout *jout, const struct sim_report *report);
 /* Why the first work request failed, in a few words; "" where none did. */
-#define SIM_REASON 448
+#define SIM_REASON 512
 void sim_failure_reason(const struct sim_report *report, char buf[SIM_REASON]);
 
 /* Parts of the two above: collectives, a row a size, as nccl-tests prints them. */
