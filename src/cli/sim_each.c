@@ -191,6 +191,11 @@ int each_report(const struct each_settings *settings, const struct fabric *fabri
     }
     if (each_run(&each)) {
         status = report(&each, settings, out);
+    } else if (cli_stopped && settings->out) {
+        cli_error("interrupted: %u of %u runs are done and kept in %s; the same command goes on from there", each.done,
+                  each.count * each.seeds, settings->out);
+    } else if (cli_stopped) {
+        cli_error("interrupted: %u of %u runs were done", each.done, each.count * each.seeds);
     } else if (error.count || error.loader.count) {
         cli_study_error(&error);
     } else {

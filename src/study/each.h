@@ -57,8 +57,8 @@ struct each {
     struct cache_count rows;
 };
 
-/* Every run; options, fabric, cache, seeds and error are given.  False after an error; without one, the jobs do not
- * complete without a failure, and a `why` of the first runs says why. */
+/* Every run; options, fabric, cache, seeds and error are given.  False after an error, or when *stopped; else the jobs
+ * do not complete without a failure, and a `why` of the first runs says why. */
 bool each_run(struct each *each);
 void each_release(struct each *each);
 

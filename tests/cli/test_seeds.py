@@ -242,16 +242,17 @@ class Kept(Pod):
 
     def test_interrupted(self):
         long = self.file("long.yaml", POD.replace("100KB, to: h0", "40MB, to: h0, repeat: 3").encode())
-        process = subprocess.Popen([PROGRAM, "sim", long, "--seeds", "40", "--threads", "1", "--out", "out"], cwd=self.folder,
-                                   env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        points = self.folder / "out" / "points"
-        while not (points.exists() and any("." not in path.name for path in points.iterdir())):
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGINT)
-        out, error = process.communicate()
-        self.assertEqual((process.returncode, out), (2, b""))
-        self.assertRegex(error, rb"interrupted: \d+ of 40 runs are done and kept in out")
+        for folder, more, runs in (("out", (), 40), ("other", ("--each", "spine"), 120)):
+            process = subprocess.Popen([PROGRAM, "sim", long, "--seeds", "40", "--threads", "1", "--out", folder, *more],
+                                       cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            points = self.folder / folder / "points"
+            while not (points.exists() and any("." not in path.name for path in points.iterdir())):
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            os.kill(process.pid, signal.SIGINT)
+            out, error = process.communicate()
+            self.assertEqual((process.returncode, out), (2, b""))
+            self.assertRegex(error.decode(), rf"interrupted: \d+ of {runs} runs are done and kept in {folder}")
 
 
 if __name__ == "__main__":
