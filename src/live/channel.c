@@ -98,7 +98,7 @@ void channel_tell(struct live *by, struct live_cq *cq)
     channel->rings++;
     pthread_mutex_unlock(&channel->lock);
     by->event_told = true;
-    if (by->rings_later && by->rings < LIVE_RINGS)
+    if (by->holder == HOLDER_THREAD && by->rings < LIVE_RINGS)
         by->ring[by->rings++] = channel;
     else
         channel_ring(channel);

@@ -361,7 +361,7 @@ static bool advance(struct live *live, const struct live_cq *cq, ps_t now)
     live->own.polls_empty += !holds(cq);
     /* What this call took from the wire the thread does not see; if nobody polls again, it has to act.  And it
      * sleeps on a wire that this call has told that somebody is awake: asking for the deadline takes that back. */
-    if (live->thread_state != THREAD_STANDS_BACK) {
+    if (live->turns.state != TURN_STANDS_BACK) {
         if (wire_deadline(live->wire) == 0) live->rx_more = true;
         progress_wake(live);
     }
@@ -414,7 +414,7 @@ static int poll_many(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
         if (!shard_try(part->live)) continue;
         uint64_t before = part->live->wire->counters.rx_packets;
         (void)advance(part->live, cq, now);
-        if (part->live->wire->counters.rx_packets - before >= LIVE_STREAM) shard_give(part->live);
+        if (part->live->wire->counters.rx_packets - before >= TURN_STREAM) shard_give(part->live);
         live_leave(part->live);
     }
     count = take_own(cq, ret, max);
@@ -457,15 +457,15 @@ int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 static void arm_part(struct cq_part *part)
 {
     struct live *live = part->live;
-    bool stands_back = live->thread_state == THREAD_STANDS_BACK;
+    bool stands_back = live->turns.state == TURN_STANDS_BACK;
 
     link_armed(part);
-    if (live->tx_wanted && live->thread_state != THREAD_OWES && !shard_leaves(live)) progress_tx(live, live_now());
+    if (live->tx_wanted && live->turns.state != TURN_OWES && !shard_leaves(live)) progress_tx(live, live_now());
     if (!live->thread_runs) return;
     bool naps = __atomic_load_n(&live->naps, __ATOMIC_SEQ_CST);
     if (naps) __atomic_fetch_add(&live->naps_cut, 1, __ATOMIC_RELAXED);
     if (!stands_back && !naps) return;
-    if (stands_back) live->thread_state = THREAD_WATCHES;
+    turns_armed(&live->turns);
     live->sleep_until = 0;
     eventfd_write(live->wake_fd, 1);
 }

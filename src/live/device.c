@@ -305,6 +305,7 @@ static struct live *live_new(const struct live_device *device)
     live->device = *device;
     live->wake_fd = live->owed_fd = live->mad_fd = live->netlink_fd = -1;
     live->tx_retry = PS_NEVER;
+    turns_init(&live->turns);
     live->users = 1;
     return live;
 }

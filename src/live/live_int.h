@@ -28,6 +28,7 @@
 #include "base/time.h"
 #include "live/environment.h"
 #include "live/live.h"
+#include "live/turns.h"
 #include "nic/nic.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
@@ -42,7 +43,6 @@
 #define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
 #define LIVE_LANES 8u    /* runs that are built side by side */
-#define LIVE_STREAM 8u   /* packets at a time: more will follow */
 #define LIVE_QPN_CM 1u
 #define LIVE_QPN_MULTICAST 0xffffffu
 
@@ -212,12 +212,12 @@ struct live_own_counters {
 #undef X
 };
 
-/* What the progress thread is about, decided at the end of each of its rounds. */
-enum thread_state {
-    THREAD_WATCHES,     /* waits for the wire and for the next deadline */
-    THREAD_STANDS_BACK, /* leaves the wire to whoever polls, and looks now and then whether somebody does */
-    THREAD_OWES,        /* has left ACKs for the application to take along, for a moment */
-    THREAD_STREAMS,     /* the last round was a full one: looks for more before it sleeps */
+/* In whose hands the lock is, as far as others go by it. */
+enum holder {
+    HOLDER_ANYONE, /* a caller's, or nobody's */
+    HOLDER_THREAD, /* the thread's of a device that has one: events are told when it has let go */
+    HOLDER_SHARD,  /* a shard's thread's, at work: it lets others in between */
+    HOLDER_GUEST,  /* of one whom that let in with received packets in its hands: only posts may come in */
 };
 
 #define LIVE_RINGS 8u /* channels with events of one round; more are told at once */
@@ -238,9 +238,8 @@ struct live {
     unsigned shard_next;                 /* of the first: for the next queue pair */
     unsigned windows;                    /* of the first */
     bool taken;                          /* atomic: the thread does all the work, others only bring and fetch */
-    bool lets_in;                        /* the thread is at work, and lets others in between */
-    bool bursting;                       /* it did so with received packets in its hands: only posts may come in */
-    unsigned posts_wait, others_wait;    /* atomic: for the lock */
+    enum holder holder;
+    unsigned posts_wait, others_wait; /* atomic: for the lock */
 
     struct live_device device;
     struct live_environment env;
@@ -255,20 +254,17 @@ struct live {
     uint8_t *forwarded; /* WIRE_PACKET_MAX: for registry_receive */
     uint8_t *kept;      /* peer.c: payload that waits for what was lost before it; NULL: none ever had to */
 
-    bool tx_wanted;             /* nic_tx may have something */
-    ps_t vain_since;            /* the last poll that was not in vain */
-    ps_t yield_after;           /* atomic: polls in vain before the core is offered */
-    bool yielded;               /* atomic: the core was offered and taken; did it help? */
-    bool rx_more;               /* the last burst was full */
-    ps_t tx_retry;              /* the wire took nothing; PS_NEVER */
-    bool link_down;             /* of a wire that is a port: the adapter is not asked for packets */
-    ps_t polled_at;             /* atomic: the application last polled in vain */
-    ps_t posted_at;             /* atomic: the application last posted */
-    ps_t sleep_until;           /* the thread sleeps so long */
-    ps_t watch_until;           /* the thread does not stand back before */
-    ps_t looked_at, poller_ran; /* the thread last looked, and what the poller had run then */
-    clockid_t poller;           /* of the thread that polls */
-    unsigned misses;            /* of packets, while it did */
+    bool tx_wanted;   /* nic_tx may have something */
+    ps_t vain_since;  /* the last poll that was not in vain */
+    ps_t yield_after; /* atomic: polls in vain before the core is offered */
+    bool yielded;     /* atomic: the core was offered and taken; did it help? */
+    bool rx_more;     /* the last burst was full */
+    ps_t tx_retry;    /* the wire took nothing; PS_NEVER */
+    bool link_down;   /* of a wire that is a port: the adapter is not asked for packets */
+    ps_t polled_at;   /* atomic: the application last polled in vain */
+    ps_t posted_at;   /* atomic: the application last posted */
+    ps_t sleep_until; /* the thread sleeps so long */
+    clockid_t poller; /* of the thread that polls */
     ps_t export_at;
 
     struct path *path;
@@ -301,12 +297,11 @@ struct live {
 
     pthread_t thread;
     bool thread_runs;
-    enum thread_state thread_state;
+    struct turns turns;
     bool driven;        /* atomic: a program that waits for events looks after the wire as well */
     bool naps;          /* atomic: it has left the lock to a busy program, and sleeps for a while */
     unsigned lock_left; /* atomic: times that it did */
     unsigned naps_cut;  /* atomic: of them, those that a queue's arming ended */
-    bool rings_later;   /* it is at work: events are told when it has let go of the lock */
     bool event_told;    /* an event was made since somebody last set this back */
     unsigned rings;
     struct live_channel *ring[LIVE_RINGS];
@@ -350,7 +345,7 @@ void shard_give(struct live *live); /* to the thread: there is more to do than a
 /* What a caller brings is sent by the thread. */
 static inline bool shard_leaves(const struct live *live)
 {
-    return shard_many(live) && (live->bursting || __atomic_load_n(&live->taken, __ATOMIC_RELAXED));
+    return shard_many(live) && (live->holder == HOLDER_GUEST || __atomic_load_n(&live->taken, __ATOMIC_RELAXED));
 }
 /* The shard for a queue pair, opened if it is not; the lock of none is held. */
 int shard_choose(struct live *first, const struct live_qp_init *init, struct live **ret);

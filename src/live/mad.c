@@ -188,7 +188,7 @@ static void take_in(struct live *live)
     do
         (void)wire_deadline(live->wire);
     while (progress_rx(live, now) && ++bursts < BURSTS_BEFORE);
-    if (live->thread_state == THREAD_STANDS_BACK) return;
+    if (live->turns.state == TURN_STANDS_BACK) return;
     if (wire_deadline(live->wire) == 0) live->rx_more = true; /* the thread may sleep, and we were awake */
     progress_wake(live);
 }

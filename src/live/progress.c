@@ -77,11 +77,11 @@ void progress_tick(struct live *live, ps_t now)
  * received packets are in our hands. */
 static void answer_amid(struct live *live, ps_t now)
 {
-    bool lets_in = live->lets_in;
+    enum holder holder = live->holder;
 
-    live->lets_in = false;
+    if (holder == HOLDER_SHARD) live->holder = HOLDER_ANYONE;
     progress_tx(live, now);
-    live->lets_in = lets_in;
+    live->holder = holder;
 }
 
 /* Does an ACK ride behind this request, for the same QP?  Then it is taken first: it was sent before.  It says nothing
@@ -114,10 +114,10 @@ static void receive_one(struct live *live, const struct wire_packet *packet, ps_
 bool progress_rx(struct live *live, ps_t now)
 {
     struct wire_packet packet[WIRE_BURST];
-    const unsigned most = shard_many(live) && !live->lets_in ? RX_PACKETS : WIRE_BURST;
+    const unsigned most = shard_many(live) && live->holder != HOLDER_SHARD ? RX_PACKETS : WIRE_BURST;
     unsigned since = 0;
 
-    CHECK(!live->bursting);
+    CHECK(live->holder != HOLDER_GUEST);
     int count = wire_rx(live->wire, packet, most);
     live->rx_more = count == (int)most;
     for (int i = 0; i < count; i++) {
@@ -125,7 +125,7 @@ bool progress_rx(struct live *live, ps_t now)
         if (pair) receive_one(live, &packet[i + 1], now);
         receive_one(live, &packet[i], now);
         i += pair;
-        if (live->lets_in && ++since >= RX_PACKETS) {
+        if (live->holder == HOLDER_SHARD && ++since >= RX_PACKETS) {
             since = 0;
             shard_let_in(live, true);
         }
@@ -276,7 +276,7 @@ static bool build_burst(struct live *live, ps_t now)
 /* Who is not the thread of a shard sends one burst, and leaves what is behind it to that. */
 void progress_tx(struct live *live, ps_t now)
 {
-    const bool few = shard_many(live) && !live->lets_in;
+    const bool few = shard_many(live) && live->holder != HOLDER_SHARD;
     const unsigned most = live->link_down ? 0 : few ? 1 : TX_PACKETS;
 
     build_flush(live, now);
@@ -288,7 +288,7 @@ void progress_tx(struct live *live, ps_t now)
         packets += live->out.total - before;
         if (!live->tx_wanted || live->out.total == before) break;
         build_flush_complete(live, now);
-        if (live->lets_in) shard_let_in(live, false);
+        if (live->holder == HOLDER_SHARD) shard_let_in(live, false);
     }
     build_flush(live, now);
     progress_settle(live);
@@ -302,7 +302,7 @@ void progress_wake(struct live *live)
     if (!live->thread_runs) return;
     ps_t at = live->tx_wanted || live->rx_more ? 0 : nic_deadline(live->nic);
     if (live->tx_retry < at) at = live->tx_retry;
-    bool left = live->thread_state == THREAD_STANDS_BACK; /* who polls will see to it */
+    bool left = live->turns.state == TURN_STANDS_BACK; /* who polls will see to it */
     if (!left && live->wire->due && live->wire->due < at) at = live->wire->due;
     if (at < live->sleep_until) {
         live->sleep_until = 0; /* once is enough */

@@ -68,7 +68,7 @@ void shard_lock(struct live *live)
 {
     for (;;) {
         lock(live, &live->others_wait);
-        if (!live->bursting) return;
+        if (live->holder != HOLDER_GUEST) return;
         pthread_mutex_unlock(&live->lock);
         sched_yield();
     }
@@ -77,7 +77,7 @@ void shard_lock(struct live *live)
 bool shard_try(struct live *live)
 {
     if (pthread_mutex_trylock(&live->lock) != 0) return false;
-    if (!live->bursting) return true;
+    if (live->holder != HOLDER_GUEST) return true;
     pthread_mutex_unlock(&live->lock);
     return false;
 }
@@ -96,16 +96,14 @@ static bool somebody_waits(const struct live *live, bool bursting)
 void shard_let_in(struct live *live, bool bursting)
 {
     if (!somebody_waits(live, bursting)) return;
-    CHECK(live->lets_in && !live->bursting);
-    live->bursting = bursting;
-    live->lets_in = false;
+    CHECK(live->holder == HOLDER_SHARD);
+    live->holder = bursting ? HOLDER_GUEST : HOLDER_ANYONE;
     pthread_mutex_unlock(&live->lock);
     for (int i = 0; i < LET_IN_SPINS && somebody_waits(live, bursting); i++)
         cpu_relax();
     if (somebody_waits(live, bursting)) sched_yield(); /* it has no core */
     lock_soon(live);
-    live->lets_in = true;
-    live->bursting = false;
+    live->holder = HOLDER_SHARD;
 }
 
 void shard_give(struct live *live)

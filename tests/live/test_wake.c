@@ -249,7 +249,7 @@ static void test_waiter_answers(void **state)
 static int thread_state_of(struct live *live)
 {
     pthread_mutex_lock(&live->lock);
-    int state = live->thread_state;
+    int state = live->turns.state;
     pthread_mutex_unlock(&live->lock);
     return state;
 }
@@ -268,7 +268,7 @@ static void test_thread_answers(void **state)
         assert_int_equal(live_poll(pair.end[1].cq, &cqe, 1), 0);
         assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_READ}, 0, 20000, 0), 0);
         while ((got = live_poll(pair.end[0].cq, &cqe, 1)) == 0)
-            assert_int_not_equal(thread_state_of(pair.end[1].live), THREAD_OWES);
+            assert_int_not_equal(thread_state_of(pair.end[1].live), TURN_OWES);
         assert_int_equal(got, 1);
     }
     pair_close(&pair);
