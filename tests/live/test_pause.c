@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "live/counters.h"
@@ -58,6 +59,22 @@ static bool make_space(int *ret)
     return *ret >= 0;
 }
 
+/* The kernel tells of a cable that was plugged in a while later. */
+static bool runs(int end, const char *ifname)
+{
+    struct ifreq request = {0};
+    bool up = false;
+    enter(end);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    memcpy(request.ifr_name, ifname, strlen(ifname));
+    for (unsigned i = 0; i < LOOKS && !up; i++) {
+        up = ioctl(fd, SIOCGIFFLAGS, &request) == 0 && request.ifr_flags & IFF_RUNNING;
+        if (!up) poll(NULL, 0, 1);
+    }
+    close(fd);
+    return up;
+}
+
 static bool make_cable(void)
 {
     char own[16];
@@ -68,7 +85,8 @@ static bool make_cable(void)
            RUN_IN(0, "ip", "addr", "add", "10.73.0.1/24", "dev", "rl0") == 0 &&
            RUN_IN(1, "ip", "addr", "add", "10.73.0.2/24", "dev", "rl1") == 0 &&
            RUN_IN(0, "ip", "link", "set", "lo", "up") == 0 && RUN_IN(1, "ip", "link", "set", "lo", "up") == 0 &&
-           RUN_IN(0, "ip", "link", "set", "rl0", "up") == 0 && RUN_IN(1, "ip", "link", "set", "rl1", "up") == 0;
+           RUN_IN(0, "ip", "link", "set", "rl0", "up") == 0 && RUN_IN(1, "ip", "link", "set", "rl1", "up") == 0 &&
+           runs(0, "rl0") && runs(1, "rl1");
 }
 
 static int begin(void **state)
