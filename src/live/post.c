@@ -59,6 +59,10 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     }
     if (error < 0) return error;
     if (qp->config.transport == NIC_UD && (wr.dest >= live->paths || live->path[wr.dest].users == 0)) return -EINVAL;
+    if (qp->config.transport == NIC_UD) {
+        const struct live_path *to = &live->path[wr.dest].key;
+        wr.prio = port_priority(live, to->sl, to->tos);
+    }
     wr.local = (uintptr_t)work;
     if (qp->signal_all) wr.flags |= NIC_SIGNALED;
     error = nic_post_send(live->nic, qp->nic, &wr, now, &live->io);

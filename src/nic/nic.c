@@ -192,6 +192,7 @@ static pkt_t control_pop(struct nic *nic, uint16_t mask, struct nic_io *io)
 /* One packet of a QP: its READ responses and its requests take turns. */
 static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
+    const unsigned prio = qp->prio; /* sending may change it */
     bool response = responder_has_work(qp);
     pkt_t id;
 
@@ -208,8 +209,8 @@ static pkt_t qp_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         return PKT_NONE;
     }
     const struct pkt *p = &io->pool->hot[id];
-    nic->counters.prio[qp->prio].tx_packets++;
-    nic->counters.prio[qp->prio].tx_bytes += p->frame_bytes;
+    nic->counters.prio[prio].tx_packets++;
+    nic->counters.prio[prio].tx_bytes += p->frame_bytes;
     nic->counters.tx_payload_bytes += p->payload_bytes;
     if (nic->config.telemetry) io->pool->telemetry[id] = (struct pkt_int){.hops = 0};
     if (qp->cc.wants_sent) {

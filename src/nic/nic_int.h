@@ -479,6 +479,7 @@ void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, un
 
 /* ud.c */
 void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
+void ud_prio(struct nic *nic, struct nic_qp *qp); /* another work request is the first of its queue */
 void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);
 
 /* rtt.c */

@@ -566,7 +566,7 @@ static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
     if (wr->verb == NIC_READ && wr->length > (uint64_t)PSN_SPAN * qp->mtu) return false;
     if (qp->transport == NIC_RC) return wr->verb < NIC_READ || qp->max_read > 0;
     if (qp->transport == NIC_UC) return wr->verb < NIC_READ && wr->verb != NIC_SEND_INV;
-    return wr->verb <= NIC_SEND_IMM && wr->length <= qp->mtu;
+    return wr->verb <= NIC_SEND_IMM && wr->length <= qp->mtu && wr->prio < NIC_PRIOS;
 }
 
 int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
@@ -588,7 +588,8 @@ int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, p
     slot->stream = qp->post_bytes;
     qp->post += packets;
     qp->post_bytes += wr_payload(slot);
-    qp->sq_tail++;
+    bool first = qp->sq_tail++ == qp->sq_head;
+    if (__builtin_expect(qp->transport == NIC_UD, 0) && first) ud_prio(nic, qp);
     if (__builtin_expect(local, 0)) {
         qp->locals++;
         requester_attend(nic, qp, io);

@@ -110,6 +110,7 @@ static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, struc
     if (!last) return;
     complete_send(nic, qp, wr_at(qp, qp->sq_head), NIC_SUCCESS, io);
     qp->sq_head++;
+    if (qp->transport == NIC_UD && qp->sq_head != qp->sq_tail) ud_prio(nic, qp);
     if (qp->attend) requester_attend(nic, qp, io);
 }
 

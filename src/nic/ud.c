@@ -44,6 +44,16 @@ void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io
     pktpool_put(io->pool, id);
 }
 
+/* Each datagram has the priority of its address, so a queue pair has that of the one at its head. */
+void ud_prio(struct nic *nic, struct nic_qp *qp)
+{
+    bool ready = qp->sched == QP_READY;
+
+    if (ready) ready_remove(nic, qp);
+    qp->prio = wr_at(qp, qp->sq_head)->prio;
+    if (ready) ready_push(nic, qp);
+}
+
 void ud_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
 {
     const struct pkt *p = &io->pool->hot[id];

@@ -704,6 +704,44 @@ static void test_multicast_copy(void **state)
     expect_cqe(&end[1].recv_cq, 7, NIC_SUCCESS);
 }
 
+/* Datagrams of one queue pair have the priorities of their addresses: one that is paused stops it until it may go. */
+static void test_datagram_priorities(void **state)
+{
+    struct nic_qp_config config = pair_qp_config();
+    const uint16_t forever[NIC_PRIOS] = {[3] = 0xffff}, resume[NIC_PRIOS] = {0};
+    struct nic_wr wr = wr_of(NIC_SEND, 1, 10);
+
+    (void)state;
+    config.transport = NIC_UD;
+    rig_connect(&config);
+    wr.dest = 11;
+    wr.dest_qp = 0x77;
+    wr.prio = NIC_PRIOS;
+    assert_int_equal(nic_post_send(pair.nic[0], end[0].qp, &wr, 0, &pair.io[0]), -EINVAL);
+    nic_pause(pair.nic[0], 1 << 3, forever, 0, &pair.io[0]);
+    for (unsigned i = 0; i < 3; i++) {
+        wr.wr_id = i;
+        wr.prio = i == 1 ? 3 : 5;
+        pair_send(&pair, 0, &end[0], wr);
+    }
+    const struct nic_counters *counters = nic_counters(pair.nic[0]);
+    pkt_t id = nic_tx(pair.nic[0], 0, &pair.io[0]);
+    assert_int_equal(pair.pool.hot[id].pcp, 5);
+    assert_int_equal(counters->prio[5].tx_packets, 1);
+    pktpool_put(&pair.pool, id);
+    assert_int_equal(nic_tx(pair.nic[0], 0, &pair.io[0]), PKT_NONE);
+    expect_cqe(&end[0].send_cq, 0, NIC_SUCCESS);
+    nic_pause(pair.nic[0], 1 << 3, resume, 0, &pair.io[0]);
+    for (unsigned i = 1; i < 3; i++) {
+        id = nic_tx(pair.nic[0], 0, &pair.io[0]);
+        assert_int_equal(pair.pool.hot[id].pcp, i == 1 ? 3 : 5);
+        pktpool_put(&pair.pool, id);
+        expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
+    }
+    assert_int_equal(counters->prio[3].tx_packets, 1);
+    nic_audit(pair.nic[0], &pair.pool);
+}
+
 int main(void)
 {
 #define IN_RIG(test) cmocka_unit_test_setup_teardown(test, rig_set_up, rig_tear_down)
@@ -725,6 +763,7 @@ int main(void)
         IN_RIG(test_small_window),
         IN_RIG(test_update),
         IN_RIG(test_multicast_copy),
+        IN_RIG(test_datagram_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
