@@ -20,12 +20,12 @@
 
 #include "live/live_int.h"
 
-int live_channel_create(struct live *live, struct live_channel **ret)
+int adapter_channel_create(struct live *live, struct live_channel **ret)
 {
     struct live_channel *channel = malloc(sizeof *channel);
 
     if (channel == NULL) return -ENOMEM;
-    *channel = (struct live_channel){.live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
+    *channel = (struct live_channel){.ops = live->ops, .live = live, .fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)};
     if (channel->fd < 0) {
         int error = -errno;
         free(channel);
@@ -47,7 +47,7 @@ static bool about_to_ring(struct live_channel *channel)
     return ringing;
 }
 
-int live_channel_destroy(struct live_channel *channel)
+int adapter_channel_destroy(struct live_channel *channel)
 {
     if (__atomic_load_n(&channel->users, __ATOMIC_ACQUIRE)) return -EBUSY;
     while (!live_inert(channel->live) && about_to_ring(channel))
@@ -60,7 +60,7 @@ int live_channel_destroy(struct live_channel *channel)
     return 0;
 }
 
-int live_channel_fd(const struct live_channel *channel)
+int adapter_channel_fd(const struct live_channel *channel)
 {
     return channel->fd;
 }
@@ -200,7 +200,7 @@ static int drive(struct live_channel *channel)
     return error;
 }
 
-int live_channel_wait(struct live_channel *channel, struct live_cq **ret, void **ret_app)
+int adapter_channel_wait(struct live_channel *channel, struct live_cq **ret, void **ret_app)
 {
     for (;;) {
         eventfd_t value;
@@ -224,7 +224,7 @@ int live_channel_wait(struct live_channel *channel, struct live_cq **ret, void *
     }
 }
 
-void live_cq_ack_events(struct live_cq *cq, unsigned events)
+void adapter_cq_ack_events(struct live_cq *cq, unsigned events)
 {
     struct live_channel *channel = cq->channel;
 

@@ -105,7 +105,8 @@ static struct cq_part *part_of(struct live_cq *cq, unsigned number)
     return __atomic_load_n(&cq->part[number], __ATOMIC_ACQUIRE);
 }
 
-int live_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app, struct live_cq **ret)
+int adapter_cq_create(struct live *live, uint32_t entries, struct live_channel *channel, void *app,
+                      struct live_cq **ret)
 {
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     struct live_cq *cq = calloc(1, sizeof *cq);
@@ -118,6 +119,7 @@ int live_cq_create(struct live *live, uint32_t entries, struct live_channel *cha
     }
     pthread_mutex_init(&cq->lock, NULL);
     nic_cq_init(&cq->own, slot, power_of_two_up(entries));
+    cq->ops = live->ops;
     cq->live = live;
     cq->ready = &cq->own;
     cq->channel = channel;
@@ -153,7 +155,7 @@ static int move_ring(struct nic_cq *ring, uint32_t size)
     return 0;
 }
 
-int live_cq_resize(struct live_cq *cq, uint32_t entries)
+int adapter_cq_resize(struct live_cq *cq, uint32_t entries)
 {
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     int error = cq_enter(cq);
@@ -170,7 +172,7 @@ int live_cq_resize(struct live_cq *cq, uint32_t entries)
     return 0;
 }
 
-uint32_t live_cq_entries(const struct live_cq *cq)
+uint32_t adapter_cq_entries(const struct live_cq *cq)
 {
     return cq->ready->mask + 1;
 }
@@ -207,7 +209,7 @@ static void part_forget(struct cq_part *part)
     live_leave(live);
 }
 
-int live_cq_destroy(struct live_cq *cq)
+int adapter_cq_destroy(struct live_cq *cq)
 {
     if (!live_inert(cq->live)) {
         if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) return -EBUSY;
@@ -425,7 +427,7 @@ static int poll_many(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
     return (int)count;
 }
 
-int live_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
+int adapter_poll(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 {
     struct live *live = cq->live;
     bool yield = false;
@@ -470,7 +472,7 @@ static void arm_part(struct cq_part *part)
     eventfd_write(live->wake_fd, 1);
 }
 
-int live_cq_arm(struct live_cq *cq, bool solicited_only)
+int adapter_cq_arm(struct live_cq *cq, bool solicited_only)
 {
     int error = cq_enter(cq);
 

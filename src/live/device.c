@@ -302,6 +302,7 @@ static struct live *live_new(const struct live_device *device)
     if (live == NULL) return NULL;
     pthread_mutex_init(&live->lock, NULL);
     pthread_mutex_init(&live->watch_lock, NULL);
+    live->ops = provider_own();
     live->device = *device;
     live->wake_fd = live->owed_fd = live->mad_fd = live->netlink_fd = -1;
     live->tx_retry = PS_NEVER;
@@ -353,7 +354,7 @@ static int open_new(const struct live_device *device, struct live **ret, char *w
     return 0;
 }
 
-int live_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
+int adapter_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)
 {
     int error = 0;
 
@@ -383,7 +384,7 @@ int device_open_alone(const struct live_device *device, struct live **ret, char 
     return error;
 }
 
-void live_close(struct live *live)
+void adapter_close(struct live *live)
 {
     pthread_mutex_lock(&list_lock);
     if (live_inert(live) || --live->users > 0) {
@@ -401,7 +402,7 @@ void live_close(struct live *live)
     pthread_mutex_unlock(&list_lock);
 }
 
-const struct live_device *live_device_of(const struct live *live)
+const struct live_device *adapter_device_of(const struct live *live)
 {
     return &live->device;
 }

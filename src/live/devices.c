@@ -154,7 +154,7 @@ void device_gids_merge(struct live_device *device, const struct live_device *fre
     }
 }
 
-int live_device_refresh(struct live_device *device)
+int adapter_device_refresh(struct live_device *device)
 {
     struct ifaddrs *list;
     struct live_device fresh = *device;
@@ -230,7 +230,7 @@ static int find_listed(struct live_device *device, unsigned *ret_count, const st
     return 0;
 }
 
-int live_devices(struct live_device **ret, unsigned *ret_count)
+int adapter_devices(struct live_device **ret, unsigned *ret_count)
 {
     const char *listed = getenv("ROCELAB_DEVICE");
     struct live_device *device = calloc(DEVICES_MAX + 1, sizeof *device);
@@ -322,7 +322,7 @@ void netlink_look(struct live *live)
 {
     if (!netlink_told(live->netlink_fd)) return;
     struct live_device before = live->device;
-    if (live_device_refresh(&live->device) == 0) {
+    if (adapter_device_refresh(&live->device) == 0) {
         bool gids = follow_gids(live, &before);
         for (unsigned i = 1; i < live->shards; i++)
             if (live->shard[i]) follow_first(live->shard[i]);

@@ -55,11 +55,12 @@ void events_collect(struct live *live)
     }
 }
 
-int live_watch_create(struct live *live, struct live_watch **ret)
+int adapter_watch_create(struct live *live, struct live_watch **ret)
 {
     struct live_watch *watch = calloc(1, sizeof *watch);
 
     if (watch == NULL) return -ENOMEM;
+    watch->ops = live->ops;
     watch->live = live;
     watch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     int error = watch->fd < 0 ? -errno : live_inert(live) ? -ENODEV : 0;
@@ -76,7 +77,7 @@ int live_watch_create(struct live *live, struct live_watch **ret)
     return 0;
 }
 
-void live_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
+void adapter_watch_hook(struct live_watch *watch, const struct live_watch_hooks *hooks)
 {
     if (live_inert(watch->live)) return;
     pthread_mutex_lock(&watch->live->watch_lock);
@@ -84,7 +85,7 @@ void live_watch_hook(struct live_watch *watch, const struct live_watch_hooks *ho
     pthread_mutex_unlock(&watch->live->watch_lock);
 }
 
-void live_watch_destroy(struct live_watch *watch)
+void adapter_watch_destroy(struct live_watch *watch)
 {
     if (!live_inert(watch->live)) {
         struct live_watch **at = &watch->live->watches;
@@ -98,12 +99,12 @@ void live_watch_destroy(struct live_watch *watch)
     free(watch);
 }
 
-int live_watch_fd(const struct live_watch *watch)
+int adapter_watch_fd(const struct live_watch *watch)
 {
     return watch->fd;
 }
 
-int live_watch_wait(struct live_watch *watch, struct live_event *ret)
+int adapter_watch_wait(struct live_watch *watch, struct live_event *ret)
 {
     for (;;) {
         eventfd_t value;

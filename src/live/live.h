@@ -11,7 +11,8 @@
  * the application polls.  A device is under one lock, or, where there are cores for it, its queue pairs are shared out
  * and each share is; completions become visible only after their bytes are in place.
  *
- * All calls answer 0 or -errno, and touch ret_* only on success.
+ * The calls on an opened device and its objects go through a table (device_ops.def lists and explains them), so that
+ * something else can stand under the same programs: the live adapter is its first implementation.
  */
 #ifndef ROCELAB_LIVE_LIVE_H
 #define ROCELAB_LIVE_LIVE_H
@@ -50,8 +51,10 @@ struct live_gid {
     bool usable;          /* the address is there now */
 };
 
-struct live_device {          /* found, not opened */
-    char name[LIVE_NAME_MAX]; /* rocelab0 ... */
+struct device_ops;                /* below */
+struct live_device {              /* found, not opened */
+    const struct device_ops *ops; /* of who found it */
+    char name[LIVE_NAME_MAX];     /* rocelab0 ... */
     char ifname[LIVE_NAME_MAX];
     unsigned ifindex;
     uint32_t if_mtu;
@@ -66,15 +69,13 @@ struct live_device {          /* found, not opened */
 };
 
 /* From the machine's interfaces and ROCELAB_DEVICE: interfaces that are up with an address, or the loopback where
- * there is none.  The answer is allocated; free() it. */
+ * there is none.  The answer is allocated; free() it.  Another provider finds others. */
 int live_devices(struct live_device **ret, unsigned *ret_count);
 /* Reads addresses and state anew. */
 int live_device_refresh(struct live_device *device);
 
 struct live; /* an opened device; one per process and interface, counted */
 int live_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
-void live_close(struct live *);
-const struct live_device *live_device_of(const struct live *);
 
 /* --- memory --- */
 
@@ -83,37 +84,12 @@ const struct live_device *live_device_of(const struct live *);
 #define LIVE_ZERO_BASED 32u
 
 struct live_mr;
-/* pd: any number the caller gives its protection domains.  iova: the address peers use for `addr`. */
-int live_mr_create(struct live *, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
-                   struct live_mr **ret);
-int live_mr_change(struct live_mr *, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access);
-int live_mr_destroy(struct live_mr *);        /* -EBUSY: a window is bound to it */
-uint32_t live_mr_key(const struct live_mr *); /* lkey and rkey are one */
-
 struct live_mw;
-int live_mw_create(struct live *, uint32_t pd, int type, struct live_mw **ret); /* type 1, 2 */
-int live_mw_destroy(struct live_mw *);
-uint32_t live_mw_key(const struct live_mw *);
 
 /* --- completion queues --- */
 
 struct live_channel; /* completion events, one descriptor */
-int live_channel_create(struct live *, struct live_channel **ret);
-int live_channel_destroy(struct live_channel *);
-int live_channel_fd(const struct live_channel *); /* pollable; readable when an event waits; O_NONBLOCK is honoured */
-
 struct live_cq;
-/* `app` comes back with events.  entries: at least so many. */
-int live_cq_create(struct live *, uint32_t entries, struct live_channel *channel, void *app, struct live_cq **ret);
-int live_cq_resize(struct live_cq *, uint32_t entries);
-int live_cq_destroy(struct live_cq *);
-uint32_t live_cq_entries(const struct live_cq *);
-/* Takes up to `max` completions; makes progress when there is none.  A cqe's wr_id is what was posted. */
-int live_poll(struct live_cq *, struct nic_cqe *ret, unsigned max);
-int live_cq_arm(struct live_cq *, bool solicited_only);
-/* Blocks for the next event (as the descriptor's flags say): its queue's `app`. */
-int live_channel_wait(struct live_channel *, struct live_cq **ret, void **ret_app);
-void live_cq_ack_events(struct live_cq *, unsigned events);
 
 /* For who stands before poll() and epoll: is a descriptor a channel's?  Needs no lock. */
 bool live_channel_has(int fd);
@@ -135,18 +111,9 @@ struct live_path {     /* an address vector, resolved */
     uint32_t flow_label;
     uint8_t dmac[6]; /* 0: found out */
 };
-/* A number for the path (an `endpoint` of src/nic), counted; the same path has the same number. */
-int live_path_get(struct live *, const struct live_path *path, uint32_t *ret);
-void live_path_put(struct live *, uint32_t path);
 
 struct live_srq;
-int live_srq_create(struct live *, uint32_t pd, uint32_t entries, uint32_t sges, void *app, struct live_srq **ret);
 #define LIVE_SRQ_KEEP UINT32_MAX
-int live_srq_change(struct live_srq *, uint32_t entries,
-                    uint32_t limit); /* LIVE_SRQ_KEEP: as it is; limit 0: unarmed */
-uint32_t live_srq_limit(const struct live_srq *);
-uint32_t live_srq_number(const struct live_srq *);
-int live_srq_destroy(struct live_srq *);
 
 struct live_sge { /* laid out like ibv_sge */
     uint64_t addr;
@@ -188,17 +155,6 @@ struct live_qp_attr { /* what modify can set; `mask` of LIVE_ATTR_* says which *
 #define LIVE_ATTR_MAX_READ_ACCEPT (1u << 13)
 
 struct live_qp;
-int live_qp_create(struct live *, const struct live_qp_init *init, struct live_qp **ret); /* in RESET */
-int live_qp_modify(struct live_qp *, const struct live_qp_attr *attr); /* legality of the transition is the caller's */
-enum nic_state live_qp_state(struct live_qp *);
-void live_qp_psns(struct live_qp *, uint32_t *ret_send, uint32_t *ret_expect);
-/* By number, so that it may be gone: a number that is another one when its peer was heard of meanwhile. */
-uint64_t live_qpn_heard(struct live *, uint32_t qpn);
-/* By number too: messages that find no receive are not refused for a while (rnr_patience_ps of src/nic). */
-void live_qpn_be_patient(struct live *, uint32_t qpn, uint64_t patience_ns);
-uint32_t live_qp_number(const struct live_qp *);
-uint32_t live_qp_send_room(struct live_qp *); /* work requests that can be posted now */
-int live_qp_destroy(struct live_qp *);
 
 struct live_send {
     struct nic_wr wr; /* wr.local and the adapter's fields are ours; wr.dest: a path of live_path_get() for UD */
@@ -216,12 +172,6 @@ struct live_recv {
     const struct live_sge *sge;
     unsigned sges;
 };
-/* 0; -ENOMEM: queue full; -EINVAL.  More of a batch follow: `more` leaves the packets to the last. */
-int live_post_send(struct live_qp *, const struct live_send *send, bool more);
-int live_post_recv(struct live_qp *, const struct live_recv *recv);
-int live_post_srq(struct live_srq *, const struct live_recv *recv);
-
-int live_multicast(struct live_qp *, const struct pkt_addr *group, bool join);
 
 /* --- asynchronous events: the adapter's, one descriptor per opened device --- */
 
@@ -250,11 +200,6 @@ struct live_watch_hooks {
     bool (*wants)(void *owner, const struct live_event *event);
     void (*taken)(void *owner, const struct live_event *event);
 };
-int live_watch_create(struct live *, struct live_watch **ret);
-void live_watch_hook(struct live_watch *, const struct live_watch_hooks *hooks);
-void live_watch_destroy(struct live_watch *);
-int live_watch_fd(const struct live_watch *);
-int live_watch_wait(struct live_watch *, struct live_event *ret); /* blocks as the descriptor's flags say; -EAGAIN */
 
 /* --- QP1: management datagrams (for librdmacm) --- */
 
@@ -265,12 +210,42 @@ struct live_mad {
     uint8_t gid_index;
     uint32_t src_qp;
 };
-int live_mad_send(struct live *, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES]);
-int live_mad_receive(struct live *, struct live_mad *ret); /* 1: one, 0: none */
-int live_mad_fd(struct live *);                            /* readable when one waits; -errno */
-struct registry *live_registry(struct live *);
 
-/* --- watching: copies, valid until the next call --- */
+/* --- through a table --- */
+
+/* What makes devices.  Every object that it makes (struct live, live_mr, live_mw, live_channel, live_cq, live_srq,
+ * live_qp, live_watch) begins with a pointer to this, and is otherwise its own business. */
+struct device_ops {
+    int (*devices)(struct live_device **ret, unsigned *ret_count);
+    int (*device_refresh)(struct live_device *device);
+    int (*open)(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+#define OP(type, name, object, parameters, arguments) type(*name) parameters;
+#define OP_VOID(name, object, parameters, arguments) void(*name) parameters;
+#include "live/device_ops.def"
+};
+
+/* Whom live_devices() asks; NULL: the live adapter, which is asked where nothing is said.  Before the first device is
+ * listed. */
+void live_provider(const struct device_ops *ops);
+
+static inline const struct device_ops *device_ops_of(const void *object)
+{
+    return *(const struct device_ops *const *)object;
+}
+
+#define OP(type, name, object, parameters, arguments)                                                                  \
+    static inline type live_##name parameters                                                                          \
+    {                                                                                                                  \
+        return device_ops_of(object)->name arguments;                                                                  \
+    }
+#define OP_VOID(name, object, parameters, arguments)                                                                   \
+    static inline void live_##name parameters                                                                          \
+    {                                                                                                                  \
+        device_ops_of(object)->name arguments;                                                                         \
+    }
+#include "live/device_ops.def"
+
+/* --- watching a live adapter: copies, valid until the next call --- */
 
 const struct nic_counters *live_counters(struct live *);
 const struct wire_counters *live_wire_counters(struct live *);

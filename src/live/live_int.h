@@ -67,6 +67,7 @@ struct path {
 };
 
 struct live_mr {
+    const struct device_ops *ops;
     struct live *live;
     uint64_t iova, bytes;
     uint64_t delta; /* the local address is va + delta */
@@ -74,6 +75,7 @@ struct live_mr {
 };
 
 struct live_mw {
+    const struct device_ops *ops;
     struct live *live;
     struct live *home;  /* type 2: the shard that knows it: of the queue pair that last bound it */
     struct nic_mr told; /* type 1: what all shards know; that of the last binding knows it from its queue pair */
@@ -99,6 +101,7 @@ struct cq_part { /* what one shard puts into a completion queue; under that shar
 /* With one shard a queue is its only part, under the device's lock.  With several it has a ring and a lock of its own,
  * to which every shard brings what its part holds. */
 struct live_cq {
+    const struct device_ops *ops;
     struct live *live; /* the first shard */
     struct nic_cq *ready;
     struct nic_cq own;
@@ -119,6 +122,7 @@ struct live_cq {
 };
 
 struct live_channel {
+    const struct device_ops *ops;
     struct live *live;
     int fd;
     uint32_t users; /* atomic */
@@ -130,6 +134,7 @@ struct live_channel {
 };
 
 struct live_srq {
+    const struct device_ops *ops;
     struct nic_srq nic;
     struct live *live;
     struct work *work; /* [entries] */
@@ -139,6 +144,7 @@ struct live_srq {
 };
 
 struct live_qp {
+    const struct device_ops *ops;
     struct live *live;
     struct nic_qp *nic;
     struct nic_qp_config config;
@@ -161,6 +167,7 @@ struct live_qp {
 };
 
 struct live_watch {
+    const struct device_ops *ops;
     struct live *live;
     struct live_watch_hooks hooks;
     int fd;
@@ -223,6 +230,7 @@ enum holder {
 #define LIVE_RINGS 8u /* channels with events of one round; more are told at once */
 
 struct live {
+    const struct device_ops *ops;
     pthread_mutex_t lock;
     struct live *next; /* of all opened; under the list's lock */
     unsigned users;    /* under the list's lock */
@@ -315,6 +323,15 @@ bool live_inert(const struct live *live); /* this process is a fork of the one t
 /* Locks; -ENODEV: inert. */
 int live_enter(struct live *live);
 void live_leave(struct live *live);
+
+/* provider.c: the table of the live adapter, which its objects begin with; and what it holds */
+const struct device_ops *provider_own(void);
+int adapter_devices(struct live_device **ret, unsigned *ret_count);
+int adapter_device_refresh(struct live_device *device);
+int adapter_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+#define OP(type, name, object, parameters, arguments) type adapter_##name parameters;
+#define OP_VOID(name, object, parameters, arguments) void adapter_##name parameters;
+#include "live/device_ops.def"
 
 /* device.c: a second adapter on the same interface, for tests of two in one process */
 int device_open_alone(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);

@@ -168,7 +168,7 @@ static void flush(struct live *live)
     if (live->tx_wanted) progress_tx(live, live_now());
 }
 
-int live_mad_send(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
+int adapter_mad_send(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES])
 {
     if (to->gid_index >= live->device.gids) return -EINVAL;
     int error = live_enter(live);
@@ -193,7 +193,7 @@ static void take_in(struct live *live)
     progress_wake(live);
 }
 
-int live_mad_receive(struct live *live, struct live_mad *ret)
+int adapter_mad_receive(struct live *live, struct live_mad *ret)
 {
     eventfd_t value;
     int error = live_enter(live);
@@ -208,7 +208,7 @@ int live_mad_receive(struct live *live, struct live_mad *ret)
     return count;
 }
 
-int live_mad_fd(struct live *live)
+int adapter_mad_fd(struct live *live)
 {
     int error = live_enter(live);
 
@@ -218,7 +218,7 @@ int live_mad_fd(struct live *live)
     return live->mad_fd;
 }
 
-struct registry *live_registry(struct live *live)
+struct registry *adapter_registry(struct live *live)
 {
     return live->registry;
 }

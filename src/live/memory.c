@@ -283,8 +283,8 @@ static bool region_has_window(const struct live_mr *mr)
     return false;
 }
 
-int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
-                   struct live_mr **ret)
+int adapter_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, uint64_t iova, uint32_t access,
+                      struct live_mr **ret)
 {
     uint64_t base = access & LIVE_ZERO_BASED ? 0 : iova;
     struct live_mr *mr = malloc(sizeof *mr);
@@ -296,8 +296,13 @@ int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, u
         free(mr);
         return error;
     }
-    *mr = (struct live_mr){
-        .live = live, .iova = base, .bytes = bytes, .delta = (uintptr_t)addr - base, .pd = pd, .access = access};
+    *mr = (struct live_mr){.ops = live->ops,
+                           .live = live,
+                           .iova = base,
+                           .bytes = bytes,
+                           .delta = (uintptr_t)addr - base,
+                           .pd = pd,
+                           .access = access};
     error = key_take(live, &mr->key);
     if (error == 0) error = region_tell(mr, true);
     if (error == 0) live->key[mr->key >> 8].mr = mr;
@@ -309,7 +314,7 @@ int live_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes, u
     return error;
 }
 
-int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access)
+int adapter_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, uint64_t bytes, const uint32_t *access)
 {
     int error = shard_enter_all(mr->live);
 
@@ -330,7 +335,7 @@ int live_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr, ui
     return error;
 }
 
-int live_mr_destroy(struct live_mr *mr)
+int adapter_mr_destroy(struct live_mr *mr)
 {
     if (shard_enter_all(mr->live) == 0) {
         if (region_has_window(mr)) {
@@ -345,7 +350,7 @@ int live_mr_destroy(struct live_mr *mr)
     return 0;
 }
 
-uint32_t live_mr_key(const struct live_mr *mr)
+uint32_t adapter_mr_key(const struct live_mr *mr)
 {
     return mr->key;
 }
@@ -370,7 +375,7 @@ static void window_forget(const struct live_mw *mw, const struct live *except)
             (void)nic_mr_set(mw->live->shard[i]->nic, &(struct nic_mr){.key = keys[k], .window = true});
 }
 
-int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
+int adapter_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **ret)
 {
     struct live_mw *mw = malloc(sizeof *mw);
 
@@ -380,7 +385,7 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
         free(mw);
         return error;
     }
-    *mw = (struct live_mw){.live = live, .home = live, .pd = pd, .type = type};
+    *mw = (struct live_mw){.ops = live->ops, .live = live, .home = live, .pd = pd, .type = type};
     error = key_take(live, &mw->key);
     if (error == 0) {
         mw->told = (struct nic_mr){.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
@@ -397,7 +402,7 @@ int live_mw_create(struct live *live, uint32_t pd, int type, struct live_mw **re
     return error;
 }
 
-int live_mw_destroy(struct live_mw *mw)
+int adapter_mw_destroy(struct live_mw *mw)
 {
     if (shard_enter_all(mw->live) == 0) {
         window_forget(mw, NULL);
@@ -409,7 +414,7 @@ int live_mw_destroy(struct live_mw *mw)
     return 0;
 }
 
-uint32_t live_mw_key(const struct live_mw *mw)
+uint32_t adapter_mw_key(const struct live_mw *mw)
 {
     return mw->key;
 }

@@ -58,7 +58,7 @@ int path_enter(struct live *live, const struct live_path *key, uint32_t *ret)
     return 0;
 }
 
-int live_path_get(struct live *live, const struct live_path *path, uint32_t *ret)
+int adapter_path_get(struct live *live, const struct live_path *path, uint32_t *ret)
 {
     int error = live_enter(live);
 
@@ -68,7 +68,7 @@ int live_path_get(struct live *live, const struct live_path *path, uint32_t *ret
     return error;
 }
 
-void live_path_put(struct live *live, uint32_t path)
+void adapter_path_put(struct live *live, uint32_t path)
 {
     if (live_enter(live) < 0) return;
     if (path < live->paths && live->path[path].users) live->path[path].users--;

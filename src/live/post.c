@@ -72,7 +72,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     return 0;
 }
 
-int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
+int adapter_post_send(struct live_qp *qp, const struct live_send *send, bool more)
 {
     struct live *live = qp->live;
     int error = 0;
@@ -93,7 +93,7 @@ int live_post_send(struct live_qp *qp, const struct live_send *send, bool more)
     return error;
 }
 
-int live_post_recv(struct live_qp *qp, const struct live_recv *recv)
+int adapter_post_recv(struct live_qp *qp, const struct live_recv *recv)
 {
     struct live *live = qp->live;
     uint64_t room = 0;

@@ -131,6 +131,7 @@ static int recv_ring(struct live_qp *qp, const struct live_qp_init *init)
 
 static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init *init)
 {
+    qp->ops = live->ops;
     qp->live = live;
     qp->pd = init->pd;
     qp->app = init->app;
@@ -187,7 +188,7 @@ static uint32_t number_fresh(struct live *live)
     return registry_slot(live->registry) << REGISTRY_QPN_BITS | index;
 }
 
-int live_qp_create(struct live *first, const struct live_qp_init *init, struct live_qp **ret)
+int adapter_qp_create(struct live *first, const struct live_qp_init *init, struct live_qp **ret)
 {
     struct live *live;
 
@@ -306,7 +307,7 @@ static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
     return error;
 }
 
-int live_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
+int adapter_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
 {
     struct live *live = qp->live;
     int error = live_enter(live);
@@ -321,7 +322,7 @@ int live_qp_modify(struct live_qp *qp, const struct live_qp_attr *attr)
     return error;
 }
 
-enum nic_state live_qp_state(struct live_qp *qp)
+enum nic_state adapter_qp_state(struct live_qp *qp)
 {
     if (live_enter(qp->live) < 0) return NIC_ERROR;
     enum nic_state state = nic_qp_state(qp->nic);
@@ -329,14 +330,14 @@ enum nic_state live_qp_state(struct live_qp *qp)
     return state;
 }
 
-void live_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
+void adapter_qp_psns(struct live_qp *qp, uint32_t *ret_send, uint32_t *ret_expect)
 {
     if (live_enter(qp->live) < 0) return;
     nic_qp_psns(qp->nic, ret_send, ret_expect);
     live_leave(qp->live);
 }
 
-uint64_t live_qpn_heard(struct live *live, uint32_t qpn)
+uint64_t adapter_qpn_heard(struct live *live, uint32_t qpn)
 {
     uint64_t heard = 0;
 
@@ -349,7 +350,7 @@ uint64_t live_qpn_heard(struct live *live, uint32_t qpn)
     return heard;
 }
 
-void live_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
+void adapter_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
 {
     if (shard_enter_all(live) < 0) return;
     for (unsigned i = 0; i < live->shards; i++) {
@@ -363,12 +364,12 @@ void live_qpn_be_patient(struct live *live, uint32_t qpn, uint64_t patience_ns)
     shard_leave_all(live);
 }
 
-uint32_t live_qp_number(const struct live_qp *qp)
+uint32_t adapter_qp_number(const struct live_qp *qp)
 {
     return qp->qpn;
 }
 
-uint32_t live_qp_send_room(struct live_qp *qp)
+uint32_t adapter_qp_send_room(struct live_qp *qp)
 {
     uint32_t room;
 
@@ -389,7 +390,7 @@ static void group_leave(struct live *live, uint32_t n)
     wire_remove_address(live->wire, &group);
 }
 
-int live_qp_destroy(struct live_qp *qp)
+int adapter_qp_destroy(struct live_qp *qp)
 {
     struct live *live = qp->live;
 
@@ -415,7 +416,7 @@ int live_qp_destroy(struct live_qp *qp)
     return 0;
 }
 
-int live_multicast(struct live_qp *qp, const struct pkt_addr *group, bool join)
+int adapter_multicast(struct live_qp *qp, const struct pkt_addr *group, bool join)
 {
     struct live *live = qp->live;
     uint32_t at = 0;

@@ -57,11 +57,13 @@ static int grow(struct live_srq *srq, uint32_t entries)
     return 0;
 }
 
-int live_srq_create(struct live *live, uint32_t pd, uint32_t entries, uint32_t sges, void *app, struct live_srq **ret)
+int adapter_srq_create(struct live *live, uint32_t pd, uint32_t entries, uint32_t sges, void *app,
+                       struct live_srq **ret)
 {
     if (entries == 0 || entries > LIVE_SRQ_MAX || sges > LIVE_SGES_MAX) return -EINVAL;
     struct live_srq *srq = calloc(1, sizeof *srq);
     if (srq == NULL) return -ENOMEM;
+    srq->ops = live->ops;
     srq->live = live;
     srq->pd = pd;
     srq->sges = sges;
@@ -92,7 +94,7 @@ static bool held(const struct live_srq *srq)
     return false;
 }
 
-int live_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
+int adapter_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
 {
     int error = live_enter(srq->live);
 
@@ -109,17 +111,17 @@ int live_srq_change(struct live_srq *srq, uint32_t entries, uint32_t limit)
     return error;
 }
 
-uint32_t live_srq_limit(const struct live_srq *srq)
+uint32_t adapter_srq_limit(const struct live_srq *srq)
 {
     return srq->nic.limit;
 }
 
-uint32_t live_srq_number(const struct live_srq *srq)
+uint32_t adapter_srq_number(const struct live_srq *srq)
 {
     return srq->number;
 }
 
-int live_srq_destroy(struct live_srq *srq)
+int adapter_srq_destroy(struct live_srq *srq)
 {
     if (live_enter(srq->live) == 0) {
         bool busy = srq->users > 0;
@@ -144,7 +146,7 @@ void srq_release(struct live_srq *srq, uint64_t index)
     srq->free = (uint32_t)index;
 }
 
-int live_post_srq(struct live_srq *srq, const struct live_recv *recv)
+int adapter_post_srq(struct live_srq *srq, const struct live_recv *recv)
 {
     uint64_t room = 0;
 
