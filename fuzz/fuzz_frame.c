@@ -15,12 +15,14 @@
 #include "base/check.h"
 #include "packet/codec.h"
 #include "packet/icrc.h"
+#include "packet/telemetry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The descriptor does not keep IPv4 options, reserved bytes of extended headers, a cooked link header,
  * Ethernet padding or a wrong ICRC: frame_bytes and icrc are those of the emitted frame. */
-static void check_round_trip(const struct pkt *pkt, const struct pkt_cold *cold, const uint8_t *payload)
+static void check_round_trip(const struct pkt *pkt, const struct pkt_cold *cold, const struct pkt_int *record,
+                             const uint8_t *payload)
 {
     static uint8_t frame[8192];
     struct pkt want = *pkt, got;
@@ -28,7 +30,7 @@ static void check_round_trip(const struct pkt *pkt, const struct pkt_cold *cold,
     struct codec_layout layout;
     enum codec_fault fault;
     memcpy(&want_cold, cold, sizeof want_cold);
-    int bytes = codec_emit(pkt, cold, payload, frame, sizeof frame);
+    int bytes = codec_emit_frame(pkt, cold, record, payload, frame, sizeof frame, &layout);
     CHECK(bytes > 0);
     want.frame_bytes = (uint16_t)bytes;
     if (pkt->kind == PKT_ROCE) want_cold.icrc = load_le32(frame + bytes - 4);
@@ -40,6 +42,16 @@ static void check_round_trip(const struct pkt *pkt, const struct pkt_cold *cold,
     if (pkt->kind != PKT_ROCE) return;
     CHECK(memcmp(codec_payload(&again, &layout), payload, pkt->payload_bytes) == 0);
     CHECK(icrc_check(&again, &got, &got_cold, &layout) == ICRC_GOOD);
+    CHECK(codec_has_telemetry(&layout) == (record != NULL));
+    if (record == NULL) return;
+    struct pkt_int read;
+    codec_telemetry_read(frame, &layout, &read);
+    CHECK(read.hops == record->hops && read.echo == record->echo);
+    for (unsigned i = 0; i < read.hops; i++) {
+        const struct pkt_hop *a = &read.hop[i], *b = &record->hop[i];
+        CHECK(a->at == b->at && a->tx_bytes == b->tx_bytes && a->rate_bps == b->rate_bps);
+        CHECK(a->queue_bytes == b->queue_bytes);
+    }
 }
 
 static void check_frame(const struct codec_frame *frame)
@@ -58,10 +70,14 @@ static void check_frame(const struct codec_frame *frame)
     CHECK(fault == CODEC_FAULT_NONE);
     enum icrc_verdict verdict = icrc_check(frame, &pkt, &cold, &layout);
     CHECK((verdict == ICRC_UNKNOWN) == (pkt.kind != PKT_ROCE || (pkt.flags & PKT_CUT)));
-    if (pkt.flags & PKT_CUT)
+    if (pkt.flags & PKT_CUT) {
         CHECK(frame->captured < frame->length && codec_payload(frame, &layout) == NULL);
-    else if (pkt.kind != PKT_OTHER)
-        check_round_trip(&pkt, &cold, codec_payload(frame, &layout));
+    } else if (pkt.kind != PKT_OTHER) {
+        struct pkt_int record;
+        bool told = codec_has_telemetry(&layout);
+        if (told) codec_telemetry_read(frame->data, &layout, &record);
+        check_round_trip(&pkt, &cold, told ? &record : NULL, codec_payload(frame, &layout));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -95,7 +95,7 @@ def frame_seeds(picked):
     ip6 = min((f for f in picked if f[12:14] == b"\x86\xdd"), key=len)
     seeds.append(b"\0" + bytes([0, 0, 0, 1, 0, 6]) + ip[6:12] + b"\0\0" + ip[12:])
     seeds.append(b"\0" + ip6[12:14] + bytes([0, 0, 0, 0, 0, 2, 0, 1, 0, 6]) + ip6[6:12] + b"\0\0" + ip6[14:])
-    seeds += [b"\0" + ip[14:], b"\0" + ip6[14:]]
+    seeds += [b"\0" + ip[14:], b"\0" + ip6[14:], b"\0" + with_telemetry(shortest_ipv4(picked))]
     return seeds
 
 
@@ -107,14 +107,22 @@ def checksummed(header):
     return header[:10] + struct.pack(">H", ~((total >> 16) + total) & 0xFFFF) + header[12:20]
 
 
-def rewrite_seeds(picked):
-    choice = b"\x6b\x3f\x05"
-    seeds = [choice + frame for frame in picked]
-    ip = min((f for f in picked if f[12:14] == b"\x08\x00" and f[36:38] == b"\x12\xb7"), key=len)
+def shortest_ipv4(picked):
+    return min((f for f in picked if f[12:14] == b"\x08\x00" and f[36:38] == b"\x12\xb7"), key=len)
+
+
+def with_telemetry(ip):
     longer = lambda at: struct.pack(">H", int.from_bytes(ip[at : at + 2], "big") + 42)
     header = checksummed(ip[14:16] + longer(16) + ip[18:34])
     hops = b"\x20\0" + struct.pack(">QQ", 0xA123456ABCDEFEDC, 0xC000001000010001) + bytes(24)
-    seeds.append(choice + ip[:14] + header + ip[34:36] + struct.pack(">H", 53943) + longer(38) + ip[40:42] + hops + ip[42:])
+    return ip[:14] + header + ip[34:36] + struct.pack(">H", 53943) + longer(38) + ip[40:42] + hops + ip[42:]
+
+
+def rewrite_seeds(picked):
+    choice = b"\x6b\x3f\x05"
+    seeds = [choice + frame for frame in picked]
+    ip = shortest_ipv4(picked)
+    seeds.append(choice + with_telemetry(ip))
     tcp = checksummed(b"\x45\x02" + struct.pack(">H", 40) + ip[18:23] + b"\x06" + ip[24:34])
     seeds.append(choice + ip[:12] + b"\x81\0\x60\x07\x08\0" + tcp + bytes(20))
     seeds.append(choice + b"\xff" * 6 + ip[6:12] + b"\x08\x06\0\1\x08\0\6\4\0\1" + bytes(38))
