@@ -62,7 +62,9 @@ bool mmu_must_pause(const struct sw *sw, const struct sw_pg *pg, const struct sw
 
 bool mmu_may_resume(const struct sw *sw, const struct sw_pg *pg, const struct sw_pg_rule *rule)
 {
-    if (pg->headroom || (sw->voqs && voq_over(sw, pg))) return false;
+    if (pg->headroom) return false;
+    if (pg->held == 0) return true; /* what makes a virtual output queue of it too long is of another group */
+    if (sw->voqs && voq_over(sw, pg)) return false;
     uint32_t shared = mmu_shared(pg, rule);
     return shared == 0 || (uint64_t)shared + rule->xon_offset <= mmu_threshold(rule, sw->shared_size - sw->shared_used);
 }

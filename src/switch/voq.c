@@ -31,7 +31,7 @@ struct sw_voq {
     int32_t credit;
     uint16_t next; /* in the ring of those who wait for the port: an ingress port, or NOBODY */
     bool over;     /* at least xoff_bytes long, and not yet shorter by an eighth */
-    uint8_t pg;
+    uint8_t pg;    /* over: the group it pauses, whose packet made it so */
 };
 
 struct sw_ring { /* of a port and queue: who waits */
@@ -123,7 +123,6 @@ void voq_push(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, ps_t 
     if (voq->head == PKT_NONE) {
         voq->head = id;
         voq->credit = voqs->credit_bytes;
-        voq->pg = (uint8_t)crossing->pg_index;
         ring_append(sw, index, crossing->in);
     } else {
         hot[voq->tail].next = id;
@@ -137,6 +136,7 @@ void voq_push(struct sw *sw, const struct sw_crossing *crossing, pkt_t id, ps_t 
     sw->counters[crossing->out].deep_packets += deep;
     if (voq->over || voq->bytes < voqs->xoff_bytes || !crossing->from->pg[crossing->pg_index].lossless) return;
     voq->over = true;
+    voq->pg = (uint8_t)crossing->pg_index;
     voqs->over[crossing->in * SW_PRIOS + voq->pg]++;
     if (sw->port[crossing->in].xoff >> crossing->pg_index & 1) return;
     sw->blamed = (uint16_t)crossing->out;

@@ -119,6 +119,30 @@ static void test_pause_by_queue(void **state)
     lab_stop(&lab);
 }
 
+/* A lossy class shares the queue: the lossless group is paused by the queue's length, and let go with its last packet,
+ * though the queue is as long as before. */
+static void test_pause_by_shared_queue(void **state)
+{
+    (void)state;
+    lab_defaults(&lab, 4);
+    lab.plain.tc_to_queue[1] = 3;
+    lab.config.voq = (struct sw_voq_config){.on = true, .credit_bytes = 1000, .xoff_bytes = 8000};
+    lab_start(&lab);
+    for (int i = 0; i < 9; i++) /* the second waits first, the ninth makes it eight that wait */
+        lab_rx(&lab, 0, 3, i == 1 || i == 8 ? 3 : 1, 1000);
+    assert_int_equal(sw_pausing(lab.sw, 0), 1 << 3);
+    for (int i = 0; i < 9; i++)
+        lab_rx(&lab, 0, 3, 1, 1000);
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(sw_pausing(lab.sw, 0), 1 << 3);
+        assert_int_equal(lab_tx(&lab, 3), i == 1 || i == 8 ? 3 : 1);
+    }
+    assert_int_equal(sw_pausing(lab.sw, 0), 0);
+    lab_audit(&lab, 0);
+    drain();
+    lab_stop(&lab);
+}
+
 static void test_down(void **state)
 {
     (void)state;
@@ -217,9 +241,15 @@ static void test_deep_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns), cmocka_unit_test(test_credit_bytes),   cmocka_unit_test(test_deep_rate),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_pause_by_queue), cmocka_unit_test(test_down),
-        cmocka_unit_test(test_deep),  cmocka_unit_test(test_random),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_credit_bytes),
+        cmocka_unit_test(test_deep_rate),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_pause_by_queue),
+        cmocka_unit_test(test_down),
+        cmocka_unit_test(test_pause_by_shared_queue),
+        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
