@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "base/check.h"
 #include "check/deadlock_int.h"
 
 static uint16_t distance_of(const struct deadlock *d, uint32_t s, uint32_t place)
@@ -39,6 +40,7 @@ static void lose(struct deadlock *d, uint32_t u, uint32_t place, uint32_t *touch
 {
     if (!d->lost[u]) d->touched[(*touched)++] = u;
     d->lost[u]++;
+    CHECK(d->lost[u] <= d->ways[(size_t)u * d->places + place]); /* no next hop is lost twice */
     if (d->lost[u] != d->ways[(size_t)u * d->places + place] || d->affected[u] || d->dead[u]) return;
     d->affected[u] = 1;
     d->list[(*listed)++] = u;
@@ -76,6 +78,7 @@ static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure 
             if (d->distance[(size_t)u * d->places + place] == here + 1) lose(d, u, place, &touched, &listed);
         }
     }
+    CHECK(listed <= touched && touched <= d->switches);
     *ret_touched = touched;
     return listed;
 }
@@ -132,8 +135,10 @@ static void note_wait(struct deadlock *d, uint32_t in, uint32_t level, uint32_t 
     size_t word = (size_t)level * d->row[d->ports] + d->row[in] + o / 64;
     uint64_t bit = UINT64_C(1) << o % 64;
 
+    CHECK(level < d->levels && o < d->first[d->neighbour[d->peer[in]] + 1] - d->first[d->neighbour[d->peer[in]]]);
     if ((d->base[word] | d->fresh[word]) & bit) return;
     if (!d->fresh[word]) {
+        CHECK(d->freshes < d->levels * d->row[d->ports]);
         d->fresh_word[d->freshes] = (uint32_t)word;
         d->fresh_from[d->freshes++] = level * d->ports + in;
     }

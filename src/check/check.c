@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "check/deadlock.h"
 #include "check/rule.h"
 
@@ -41,6 +42,8 @@ uint32_t check_rule_find(const char *id)
 void check_init(struct check *check, const struct fabric *fabric, const struct fabric_places *places,
                 const struct check_options *options)
 {
+    for (size_t i = 1; i < options->knowns; i++) /* is_known() searches by halves */
+        CHECK(options->known[i - 1] <= options->known[i]);
     *check = (struct check){.fabric = fabric, .places = places, .options = *options};
     arena_init(&check->arena, 0);
 }
@@ -65,6 +68,7 @@ static struct check_finding *finding_new(struct check *check)
         check->finding = more;
         check->room = room;
     }
+    CHECK(check->findings < check->room);
     return &check->finding[check->findings++];
 }
 
@@ -92,6 +96,9 @@ void check_find(struct check *check, enum check_severity severity, uint32_t node
     struct check_finding *finding = placed_enough(check);
     va_list args;
 
+    CHECK(check->rule < check_rule_count && severity <= CHECK_ERROR);
+    CHECK(node == FABRIC_NONE || node < check->fabric->nodes);
+    CHECK(port == FABRIC_NONE || (port < check->fabric->ports && check->fabric->port[port].node == node));
     if (finding) {
         finding->also++;
         return;
@@ -186,6 +193,7 @@ int check_run(struct check *check)
     for (uint32_t r = 0; r < check_rule_count; r++) {
         if (check_rules[r].needs_config) continue;
         if (check->options.only && strcmp(check->options.only, check_rules[r].id) != 0) continue;
+        CHECK(check_rules[r].run != NULL);
         check->rule = r;
         check->apart = false;
         check_rules[r].run(check);
@@ -224,9 +232,20 @@ static int compare(const void *x, const void *y)
     return port ? port : compare_text(a->message, b->message);
 }
 
+/* Findings, folded ones too. */
+static uint64_t found_in_all(const struct check *check)
+{
+    uint64_t all = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++)
+        all += 1 + (uint64_t)check->finding[f].also;
+    return all;
+}
+
 void check_sort(struct check *check)
 {
     uint32_t kept = 0;
+    uint64_t all = found_in_all(check);
 
     if (!check->findings) return;
     qsort(check->finding, check->findings, sizeof(check->finding[0]), compare);
@@ -240,6 +259,7 @@ void check_sort(struct check *check)
             check->finding[kept++] = check->finding[f];
     }
     check->findings = kept;
+    CHECK(found_in_all(check) == all); /* folding loses none */
 }
 
 uint32_t check_count(const struct check *check, enum check_severity severity)

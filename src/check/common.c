@@ -57,6 +57,7 @@ const char *priorities_text(uint8_t bits, char buf[32])
     if (!bits) return "none";
     for (int p = 0; p < FABRIC_PRIOS; p++)
         if (bits >> p & 1) used += (size_t)snprintf(buf + used, 32 - used, "%s%d", used ? ", " : "", p);
+    CHECK(used < 32);
     return buf;
 }
 
@@ -84,6 +85,7 @@ uint64_t shared_bytes(const struct fabric_switch *sw)
 uint64_t threshold_bytes(const struct fabric_switch *sw, const struct fabric_pg *pg, uint64_t congested)
 {
     if (!pg->dynamic) return pg->static_bytes;
+    CHECK(pg->alpha_den > 0);
     return (uint64_t)((u128)shared_bytes(sw) * pg->alpha_num / (pg->alpha_den + (u128)congested * pg->alpha_num));
 }
 

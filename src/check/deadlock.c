@@ -41,7 +41,12 @@ static void find_links(struct deadlock *d)
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
             if (here->pg[here->tc_to_pg[tc]].lossless && (here->pfc_tx & there->pfc_rx) >> tc & 1)
                 d->mask[p] |= (uint8_t)(1u << tc);
+        CHECK(d->peer[p] < d->ports && d->neighbour[p] < d->switches);
     }
+    for (uint32_t s = 0; s < d->switches; s++)
+        CHECK(d->first[s] <= d->first[s + 1]);
+    for (uint32_t p = 0; p < d->ports; p++)
+        CHECK(d->peer[p] == FABRIC_NONE || (d->peer[d->peer[p]] == p && d->peer[p] != p));
 }
 
 static void find_levels(struct deadlock *d)
@@ -101,6 +106,7 @@ static void find_failures(struct deadlock *d)
                 .port = d->fabric->endpoints + p, .node = d->fabric->port[p + d->fabric->endpoints].node};
     for (uint32_t s = 0; s < d->switches; s++)
         d->failure[d->failures++] = (struct deadlock_failure){.port = FABRIC_NONE, .node = d->fabric->hosts + s};
+    CHECK(d->failures <= d->ports + d->switches);
 }
 
 #define TAKE(member, type, count) ((d->member = ARENA_NEW(&d->arena, type, (count))) != NULL)
@@ -158,6 +164,7 @@ static void walk(struct deadlock *d, uint32_t from)
         for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
             uint32_t to = d->neighbour[p];
             if (to == FABRIC_NONE || d->down[p] || d->dead[to] || d->far[to] != DEADLOCK_FAR) continue;
+            CHECK(d->queued < d->switches);
             d->far[to] = next;
             d->queue[d->queued++] = to;
         }
@@ -226,10 +233,12 @@ void deadlock_fail(struct deadlock *d, const struct deadlock_failure *failed, ui
 {
     for (uint32_t f = 0; f < count; f++) {
         if (failed[f].port == FABRIC_NONE) {
+            CHECK(failed[f].node >= d->fabric->hosts && failed[f].node < d->fabric->nodes);
             d->dead[failed[f].node - d->fabric->hosts] = value;
             continue;
         }
         uint32_t p = failed[f].port - d->fabric->endpoints;
+        CHECK(p < d->ports && d->peer[p] != FABRIC_NONE);
         d->down[p] = d->down[d->peer[p]] = value;
     }
 }
@@ -270,6 +279,9 @@ static uint32_t next_wait(const struct deadlock *d, const struct deadlock_graph 
 void deadlock_keep(const struct deadlock *d, const uint32_t *node, uint32_t hops, uint8_t prio,
                    struct deadlock_cycle *ret)
 {
+    /* Where one hop arrives, the next leaves: else it is no circle. */
+    for (uint32_t i = 0; i < hops; i++)
+        CHECK(d->neighbour[d->peer[node[i] % d->ports]] == d->neighbour[node[(i + 1) % hops] % d->ports]);
     ret->hops = hops;
     ret->priority = d->raises ? d->level_prio[node[0] / d->ports] : prio;
     for (uint32_t i = 0; i < hops && i < DEADLOCK_CYCLE_MAX; i++)
@@ -278,6 +290,7 @@ void deadlock_keep(const struct deadlock *d, const uint32_t *node, uint32_t hops
 
 static void enter(struct deadlock *d, struct deadlock_graph *graph, uint32_t node, uint32_t *depth)
 {
+    CHECK(node < d->levels * d->ports && *depth < d->levels * d->ports && !d->colour[node]);
     d->colour[node] = 1;
     if (graph->bound) d->visited[graph->visited++] = node;
     d->stack[*depth] = node;
@@ -300,8 +313,10 @@ uint32_t deadlock_follow(struct deadlock *d, struct deadlock_graph *graph, uint3
             enter(d, graph, to, &depth);
         } else if (d->colour[to] == 1) {
             uint32_t from = depth;
-            while (d->stack[from - 1] != to)
+            while (d->stack[from - 1] != to) {
                 from--;
+                CHECK(from > 0); /* it is on the way here */
+            }
             *ret_from = from - 1;
             return depth - from + 1;
         }

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/check.h"
 #include "check/rule.h"
 
 #define SHARE_USUAL_PPM 400000
@@ -30,6 +31,7 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
     uint8_t tc = lands_in(settings, as, dscp), queue = settings->tc_to_queue[tc];
     char name[FABRIC_NAME], path[32];
 
+    CHECK(dscp < 64 && tc < FABRIC_PRIOS && queue < FABRIC_PRIOS && settings->tc_to_pg[tc] < FABRIC_PRIOS);
     fabric_port_name(fabric, p, name);
     snprintf(path, sizeof(path), settings->trust == FABRIC_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
              settings->trust == FABRIC_TRUST_DSCP ? dscp : as->priority);
@@ -101,7 +103,11 @@ static uint8_t usual_tc(const struct fabric *fabric, unsigned dscp)
     uint32_t votes[FABRIC_PRIOS] = {0};
     uint8_t best = 0;
 
-    EACH_PORT(fabric, p) votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
+    EACH_PORT(fabric, p)
+    {
+        CHECK(settings_of(fabric, p)->dscp_to_tc[dscp] < FABRIC_PRIOS);
+        votes[settings_of(fabric, p)->dscp_to_tc[dscp]]++;
+    }
     for (uint8_t tc = 1; tc < FABRIC_PRIOS; tc++)
         if (votes[tc] > votes[best]) best = tc;
     return best;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "check/check.h"
 #include "fabric/fabric.h"
@@ -29,6 +30,7 @@ __attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum 
 
 static inline const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
 {
+    CHECK(port < fabric->ports && fabric->port[port].settings < fabric->settings_count);
     return &fabric->settings[fabric->port[port].settings];
 }
 static inline bool is_switch_port(const struct fabric *fabric, uint32_t port)
@@ -37,6 +39,7 @@ static inline bool is_switch_port(const struct fabric *fabric, uint32_t port)
 }
 static inline const struct fabric_switch *switch_of(const struct fabric *fabric, uint32_t port)
 {
+    CHECK(port >= fabric->endpoints && port < fabric->ports && fabric->port[port].node >= fabric->hosts);
     return &fabric->sw[fabric->port[port].node - fabric->hosts];
 }
 static inline const char *node_name(const struct fabric *fabric, uint32_t port)
