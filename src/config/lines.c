@@ -18,6 +18,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/check.h"
+
 #define LINE_MAX_BYTES 65536u
 #define INTERFACES_MAX 4096u
 
@@ -124,6 +126,7 @@ static bool split(struct arena *arena, struct line *line, const char *text, size
         at += strcspn(at, " \t\r\f\v");
         if (*at) *at++ = 0;
     }
+    CHECK(line->words <= LINES_WORDS);
     line->word = ARENA_NEW(arena, const char *, line->words);
     if (!line->word) return false;
     memcpy(line->word, found, line->words * sizeof(found[0]));
@@ -156,6 +159,12 @@ static void find_blocks(struct lines *lines, const struct lines_grammar *grammar
             block[deep++] = i;
         else
             line->end = i + 1;
+    }
+    for (uint32_t i = 0; i < lines->count; i++) { /* blocks are within blocks */
+        const struct line *line = &lines->line[i];
+        CHECK(line->end > i && line->end <= lines->count);
+        if (line->parent == LINES_NONE) continue;
+        CHECK(line->parent < i && lines->line[line->parent].end >= line->end);
     }
 }
 
@@ -258,6 +267,7 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
             continue;
         }
         lines.count++;
+        CHECK(lines.count <= total && line->words > 0 && line->number == number);
     }
     find_blocks(&lines, grammar, is_flat(&lines, grammar));
     *ret = lines;

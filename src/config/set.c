@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "config/config.h"
 #include "fabric/qos/models.h"
 
@@ -36,6 +37,7 @@ void config_set_release(struct config_set *set)
 /* Room for one more; the list's new place, or NULL. */
 static void *grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size)
 {
+    CHECK(count <= *room && *room <= UINT32_MAX / 2);
     if (count < *room) return list;
     uint32_t wanted = *room ? *room * 2 : 8;
     void *more = arena_alloc(&set->arena, wanted, size, 16);
@@ -78,10 +80,11 @@ static uint32_t names_find(const struct config_names *names, const void *list, s
 
 static void names_put(struct config_names *names, uint32_t index, const char *name)
 {
-    uint64_t at = hash_of(name);
+    uint64_t at = hash_of(name), tried = 0;
 
-    while (names->slot[at & (names->slots - 1)])
-        at++;
+    CHECK(names->slots && (names->slots & (names->slots - 1)) == 0);
+    for (; names->slot[at & (names->slots - 1)]; at++)
+        CHECK(tried++ < names->slots); /* a full table would be searched for ever */
     names->slot[at & (names->slots - 1)] = index + 1;
 }
 
@@ -205,6 +208,7 @@ uint32_t config_device(struct config_set *set, struct origin at, const char *nam
     struct config_device *list = grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
     if (!list || !names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
     set->device = list;
+    CHECK((uint64_t)(set->devices + 1) * 2 <= set->names.slots);
     names_put(&set->names, set->devices, fit);
     list[set->devices] = (struct config_device){.name = fit, .nos = nos, .host = host, .at = at};
     return set->devices++;
@@ -251,6 +255,7 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
 static struct config_port *layer(const struct config_set *set, uint32_t device, uint32_t port)
 {
     if (device >= set->devices) return NULL;
+    CHECK(set->device[device].ports <= PORTS_MAX);
     if (port == CONFIG_NONE) return &set->device[device].all;
     return port < set->device[device].ports ? &set->device[device].port[port] : NULL;
 }
@@ -341,7 +346,7 @@ void config_say_class(struct config_set *set, struct origin at, uint32_t device,
 
     if (tc >= FABRIC_PRIOS) return;
     set->classes |= (uint8_t)(1u << tc);
-    snprintf(path, sizeof(path), "classes.%u.%s", tc, key);
+    CHECK(snprintf(path, sizeof(path), "classes.%u.%s", tc, key) < (int)sizeof(path)); /* keys are our own words */
     va_start(args, format);
     say(set, at, device, port, path, format, args);
     va_end(args);
@@ -354,7 +359,7 @@ void config_say_map(struct config_set *set, struct origin at, uint32_t device, u
 
     if (to >= FABRIC_PRIOS) return;
     if (strcmp(map, "dscp-map") == 0 || strcmp(map, "pcp-map") == 0) set->classes |= (uint8_t)(1u << to);
-    snprintf(path, sizeof(path), "%s.%u", map, from);
+    CHECK(snprintf(path, sizeof(path), "%s.%u", map, from) < (int)sizeof(path));
     config_say(set, at, device, port, path, "%u", to);
 }
 
@@ -366,6 +371,7 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
 
     for (unsigned b = 0; b < 8; b++)
         if (bits >> b & 1) n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%u", n ? ", " : "[", b);
+    CHECK(n < sizeof(list));
     if (n)
         config_say(set, at, device, port, path, "%s]", list);
     else
@@ -382,6 +388,7 @@ void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t 
     set->link = list;
     list[set->links++] = (struct config_link){a, a_port, b, b_port, at};
     x->link = y->link = set->links;
+    CHECK(layer(set, a, a_port) == x && layer(set, b, b_port) == y && x != y);
 }
 
 void config_class_name(struct config_set *set, unsigned tc, const char *name)

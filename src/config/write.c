@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "config/config.h"
 
@@ -42,6 +43,7 @@ __attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct 
         w->origin = more;
         w->room = room;
     }
+    CHECK(w->lines < w->room);
     w->origin[w->lines++] = at;
     fprintf(w->to, "%*s", indent, "");
     va_start(args, format);
@@ -180,6 +182,15 @@ static void write_classes(struct writer *w)
     }
 }
 
+static uint32_t lines_of(const char *text, size_t length)
+{
+    uint32_t lines = 0;
+
+    for (size_t i = 0; i < length; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
 static int by_path(const void *a, const void *b)
 {
     return strverscmp(((const struct config_said *)a)->path, ((const struct config_said *)b)->path);
@@ -284,6 +295,7 @@ static uint32_t typical_port(struct writer *w, const struct config_device *devic
             best = p;
         }
     }
+    CHECK(best < device->ports || device->ports == 0);
     return best;
 }
 
@@ -559,6 +571,7 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     for (uint32_t d = 0; d < set->devices; d++)
         write_device(&w, &set->device[d]);
     bool failed = fclose(w.to) != 0 || set->no_memory;
+    CHECK(failed || lines_of(text, length) == w.lines); /* or every place that is told is of another line */
     const char *copy = failed ? NULL : arena_strndup(&set->arena, text, length);
     free(text);
     if (!copy) return -ENOMEM;
