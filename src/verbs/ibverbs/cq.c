@@ -39,7 +39,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     if (atomic_load(&channel->refs) > 0) return EBUSY;
     error = -live_channel_destroy(channel->live);
     if (error) return error;
-    atomic_fetch_sub(&vcontext_of(ibv->context)->refs, 1);
+    verbs_unref(&vcontext_of(ibv->context)->refs);
     free(channel);
     return 0;
 }
@@ -135,9 +135,9 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, &cq->async_taken);
     if (ibv->channel != NULL) {
         ibv->channel->refcnt--;
-        atomic_fetch_sub(&vchannel_of(ibv->channel)->refs, 1);
+        verbs_unref(&vchannel_of(ibv->channel)->refs);
     }
-    atomic_fetch_sub(&vcontext_of(ibv->context)->refs, 1);
+    verbs_unref(&vcontext_of(ibv->context)->refs);
     pthread_mutex_destroy(&ibv->mutex);
     pthread_cond_destroy(&ibv->cond);
     pthread_mutex_destroy(&cq->poll);
@@ -260,6 +260,7 @@ uint8_t verbs_sl(const struct nic_cqe *cqe)
 
 static void translate(const struct vcq *cq, const struct nic_cqe *cqe, struct ibv_wc *wc)
 {
+    CHECK(cqe->bytes <= UINT32_MAX);
     wc->wr_id = cqe->wr_id;
     wc->status = verbs_status(cqe->status);
     wc->opcode = verbs_opcode(cqe);
@@ -289,6 +290,7 @@ int verbs_poll_cq(struct ibv_cq *ibv, int entries, struct ibv_wc *wc)
         int got = live_poll(cq->live, cqe, (unsigned)want);
 
         if (got < 0) return done > 0 ? done : -1;
+        CHECK(got <= want);
         for (int i = 0; i < got; i++)
             translate(cq, &cqe[i], &wc[done++]);
         if (got < want) break;

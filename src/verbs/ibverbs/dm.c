@@ -91,8 +91,8 @@ int verbs_free_dm(struct ibv_dm *ibv)
     if (atomic_load(&dm->refs) > 0) return EBUSY;
     if (!dm->imported) {
         verbs_unshare(&dm->share);
-        atomic_fetch_sub(&used_bytes, dm->length);
-        atomic_fetch_sub(&vcontext_of(ibv->context)->refs, 1);
+        CHECK(atomic_fetch_sub(&used_bytes, dm->length) >= dm->length);
+        verbs_unref(&vcontext_of(ibv->context)->refs);
         free(dm->data);
     }
     free(dm);

@@ -69,6 +69,7 @@ static void translate(const struct live_event *event, struct ibv_async_event *re
         [LIVE_EVENT_GID_CHANGE] = IBV_EVENT_GID_CHANGE,
     };
 
+    CHECK(event->kind < sizeof type / sizeof type[0]);
     memset(ret, 0, sizeof *ret);
     ret->event_type = type[event->kind];
     if (event->app == NULL)

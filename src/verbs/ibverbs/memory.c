@@ -168,7 +168,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
         return error;
     }
     verbs_unshare(&mr->share);
-    if (mr->dm != NULL) atomic_fetch_sub(&mr->dm->refs, 1);
+    if (mr->dm != NULL) verbs_unref(&mr->dm->refs);
     verbs_pd_put(ibv->pd);
     free(mr);
     return 0;

@@ -45,9 +45,9 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 
     if (atomic_load(&pd->refs) > 0) return EBUSY;
     verbs_unshare(&pd->share);
-    if (pd->parent != NULL) atomic_fetch_sub(&pd->parent->refs, 1);
-    if (pd->td != NULL) atomic_fetch_sub(&pd->td->refs, 1);
-    atomic_fetch_sub(&vcontext_of(ibv->context)->refs, 1);
+    if (pd->parent != NULL) verbs_unref(&pd->parent->refs);
+    if (pd->td != NULL) verbs_unref(&pd->td->refs);
+    verbs_unref(&vcontext_of(ibv->context)->refs);
     free(pd);
     return 0;
 }
@@ -60,7 +60,7 @@ uint32_t verbs_pd_number(struct ibv_pd *ibv)
 
 void verbs_pd_put(struct ibv_pd *ibv)
 {
-    atomic_fetch_sub(&vpd_of(ibv)->refs, 1);
+    verbs_unref(&vpd_of(ibv)->refs);
 }
 
 struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -83,7 +83,7 @@ int verbs_dealloc_td(struct ibv_td *ibv)
     struct vtd *td = (struct vtd *)ibv;
 
     if (atomic_load(&td->refs) > 0) return EBUSY;
-    atomic_fetch_sub(&vcontext_of(ibv->context)->refs, 1);
+    verbs_unref(&vcontext_of(ibv->context)->refs);
     free(td);
     return 0;
 }

@@ -184,9 +184,9 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
     error = -live_qp_destroy(qp->live);
     if (error) return error;
     verbs_wait_events(&ibv->mutex, &ibv->cond, &ibv->events_completed, &qp->async_taken);
-    atomic_fetch_sub(&vcq_of(ibv->send_cq)->refs, 1);
-    atomic_fetch_sub(&vcq_of(ibv->recv_cq)->refs, 1);
-    if (ibv->srq != NULL) atomic_fetch_sub(&vsrq_of(ibv->srq)->refs, 1);
+    verbs_unref(&vcq_of(ibv->send_cq)->refs);
+    verbs_unref(&vcq_of(ibv->recv_cq)->refs);
+    if (ibv->srq != NULL) verbs_unref(&vsrq_of(ibv->srq)->refs);
     verbs_qp_ex_release(qp);
     pthread_mutex_destroy(&ibv->mutex);
     pthread_cond_destroy(&ibv->cond);

@@ -61,6 +61,7 @@ static int translate(struct vqp *qp, const struct ibv_qp_attr *attr, unsigned ma
     if (mask & IBV_QP_STATE) ret->state = (uint8_t)verbs_live_state(attr->qp_state);
     ret->access = (uint8_t)(verbs_live_access(attr->qp_access_flags) & NIC_REMOTE_ALL);
     if (mask & IBV_QP_PATH_MTU) ret->mtu = (uint16_t)(128u << attr->path_mtu);
+    CHECK(!(mask & IBV_QP_PATH_MTU) || (ret->mtu >= 256 && ret->mtu <= 4096)); /* range_check() let it pass */
     ret->remote_qp = attr->dest_qp_num;
     ret->send_psn = attr->sq_psn & PSN_MAX;
     ret->expect_psn = attr->rq_psn & PSN_MAX;

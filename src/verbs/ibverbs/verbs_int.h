@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "live/live.h"
 
 /* The tree is compiled with hidden visibility: what rdma-core declares is what we export. */
@@ -183,6 +184,11 @@ static inline struct vcontext *vcontext_of(const struct ibv_context *context)
 static inline struct live *live_of(const struct ibv_context *context)
 {
     return vcontext_of(context)->live;
+}
+/* One user less of an object: there is never less than none. */
+static inline void verbs_unref(atomic_uint *refs)
+{
+    CHECK(atomic_fetch_sub(refs, 1) > 0);
 }
 #define VERBS_CAST(type, name)                                                                                         \
     static inline struct v##name *v##name##_of(const struct type *object)                                              \

@@ -243,6 +243,7 @@ void cm_conn_free(struct cm_conn *conn)
         if (*link == NULL) engine->events_end = link;
         free(item);
     }
+    CHECK(*conn->link == conn && engine->count > 0);
     *conn->link = conn->next;
     if (conn->next != NULL) conn->next->link = conn->link;
     engine->count--;

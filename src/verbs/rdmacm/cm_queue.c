@@ -43,11 +43,13 @@ void cm_queue_free(struct cm_engine *engine)
 
 void cm_queue_forget(struct cm_conn *conn)
 {
-    for (struct cm_send_item *item = conn->engine->lane[CM_LANE_OWN].first; conn->queued > 0; item = item->next)
+    for (struct cm_send_item *item = conn->engine->lane[CM_LANE_OWN].first; conn->queued > 0; item = item->next) {
+        CHECK(item != NULL); /* what it queued is there */
         if (item->conn == conn) {
             item->conn = NULL;
             conn->queued--;
         }
+    }
 }
 
 void cm_enqueue(struct cm_engine *engine, struct cm_conn *conn, const struct cm_peer *to, const uint8_t data[MAD_BYTES])
@@ -74,7 +76,9 @@ bool cm_next_send(struct cm_engine *engine, struct cm_send *ret)
     if (item == NULL) return false;
     lane->first = item->next;
     if (lane->first == NULL) lane->end = &lane->first;
+    CHECK(lane->count > 0 && (lane->first == NULL) == (lane->count == 1));
     lane->count--;
+    CHECK(item->conn == NULL || item->conn->queued > 0);
     if (item->conn != NULL) item->conn->queued--;
     *ret = item->send;
     free(item);
@@ -93,6 +97,7 @@ bool cm_has_send(const struct cm_engine *engine)
 
 static void link_due(struct cm_conn *conn, struct cm_conn **head)
 {
+    CHECK(conn->due_link == NULL); /* in one place of the wheel */
     conn->due_next = *head;
     if (conn->due_next != NULL) conn->due_next->due_link = &conn->due_next;
     conn->due_link = head;
@@ -102,6 +107,7 @@ static void link_due(struct cm_conn *conn, struct cm_conn **head)
 static void unlink_due(struct cm_conn *conn)
 {
     if (conn->due_link == NULL) return;
+    CHECK(*conn->due_link == conn);
     *conn->due_link = conn->due_next;
     if (conn->due_next != NULL) conn->due_next->due_link = conn->due_link;
     conn->due_link = NULL;
@@ -160,6 +166,7 @@ void cm_unkeep(struct cm_conn *conn)
     struct cm_engine *engine = conn->engine;
 
     if (conn->kept_link == NULL) return;
+    CHECK(*conn->kept_link == conn && engine->kept_count > 0);
     *conn->kept_link = conn->kept_next;
     if (conn->kept_next != NULL)
         conn->kept_next->kept_link = conn->kept_link;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "packet/protocol.h"
 #include "verbs/rdmacm/rdmacm_int.h"
 
@@ -180,6 +181,7 @@ void rdmacm_be_patient(const struct rid *id)
 
 static void leave_backlog(struct rid *id)
 {
+    CHECK(id->listener == NULL || id->listener->waiting > 0);
     if (id->listener != NULL) id->listener->waiting--;
     id->listener = NULL;
 }

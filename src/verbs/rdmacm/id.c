@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/check.h"
 #include "verbs/rdmacm/rdmacm_int.h"
 
 struct rid *rdmacm_id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
@@ -40,6 +41,7 @@ void rdmacm_id_free(struct rid *id)
     rdmacm_events_drop(id);
     for (struct rid *other = rdmacm.ids; id->backlog > 0 && other != NULL; other = other->next)
         if (other->listener == id) other->listener = NULL;
+    CHECK(id->listener == NULL || id->listener->waiting > 0);
     if (id->listener != NULL) id->listener->waiting--;
     rdmacm_peer_forget(id);
     if (id->conn != NULL) cm_release(id->conn, rdmacm_now_ns());
