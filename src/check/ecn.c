@@ -20,7 +20,7 @@
         for (unsigned tc = 0; tc < FABRIC_PRIOS && (fabric)->port[p].peer != FABRIC_NONE; tc++)                        \
             if (settings_of(fabric, p)->lossless >> tc & 1)
 
-static const struct fabric_ecn *ecn_of(const struct fabric *fabric, uint32_t port, unsigned tc)
+static const struct sw_ecn *ecn_of(const struct fabric *fabric, uint32_t port, unsigned tc)
 {
     const struct fabric_settings *settings = settings_of(fabric, port);
 
@@ -48,7 +48,7 @@ RULE_FUNCTION(ecn_curve)
 
     EACH_QUEUE(fabric, p, tc)
     {
-        const struct fabric_ecn *ecn = ecn_of(fabric, p, tc);
+        const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
         bool step = ecn->min_bytes == ecn->max_bytes && ecn->probability_ppm == 1000000;
         if (!ecn->on) continue;
         if (ecn->min_bytes >= ecn->max_bytes && !step)
@@ -72,7 +72,7 @@ RULE_FUNCTION(ecn_before_pfc)
     EACH_QUEUE(fabric, p, tc)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        const struct fabric_ecn *ecn = ecn_of(fabric, p, tc);
+        const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
         const struct fabric_pg *pg = &settings->pg[settings->tc_to_pg[tc]];
         uint32_t fan_in = design_fan_in(fabric, fabric->port[p].node);
         if (!ecn->on || !pg->lossless) continue;
@@ -98,7 +98,7 @@ struct kind {
 };
 #define KINDS 16
 
-static bool same_curve(const struct fabric_ecn *a, const struct fabric_ecn *b)
+static bool same_curve(const struct sw_ecn *a, const struct sw_ecn *b)
 {
     return a->on == b->on && a->min_bytes == b->min_bytes && a->max_bytes == b->max_bytes &&
            a->probability_ppm == b->probability_ppm;
@@ -107,7 +107,7 @@ static bool same_curve(const struct fabric_ecn *a, const struct fabric_ecn *b)
 static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct kind *kind, uint32_t *kinds)
 {
     const struct fabric *fabric = check->fabric;
-    const struct fabric_ecn *ecn = ecn_of(fabric, p, tc);
+    const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
     char name[FABRIC_NAME], other[FABRIC_NAME], path[96];
     uint32_t k = 0;
 
@@ -119,7 +119,7 @@ static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct ki
                    class_name(fabric, tc), fabric_port_name(fabric, kind[k].port, other));
     if (k < *kinds || k == KINDS) return;
     for (uint32_t j = 0; j < *kinds; j++) {
-        const struct fabric_ecn *at = ecn_of(fabric, kind[j].port, tc);
+        const struct sw_ecn *at = ecn_of(fabric, kind[j].port, tc);
         bool faster = fabric->port[p].rate_bps > kind[j].rate_bps;
         if (faster ? ecn->max_bytes >= at->max_bytes : ecn->max_bytes <= at->max_bytes) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn.max", path),
@@ -150,7 +150,7 @@ RULE_FUNCTION(ecn_bdp)
 
     EACH_QUEUE(fabric, p, tc)
     {
-        const struct fabric_ecn *ecn = ecn_of(fabric, p, tc);
+        const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
         const struct fabric_port *as = &fabric->port[p];
         ps_t round = 2 * (as->propagation_ps + switch_of(fabric, p)->latency_ps);
         uint64_t product = (uint64_t)((u128)as->rate_bps * round / PS_S / 8);

@@ -97,7 +97,7 @@ static void threshold_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     const struct fabric_switch *sw = switch_of(fabric, p);
     unsigned tc = (unsigned)__builtin_ctz(settings->lossless);
     const struct fabric_pg *pg = &settings->pg[settings->tc_to_pg[tc]];
-    const struct fabric_ecn *ecn = &settings->queue[settings->tc_to_queue[tc]].ecn;
+    const struct sw_ecn *ecn = &settings->queue[settings->tc_to_queue[tc]].ecn;
     uint32_t n = design_fan_in(fabric, fabric->port[p].node);
     uint64_t threshold = threshold_bytes(sw, pg, n);
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT];
@@ -114,7 +114,7 @@ static void threshold_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
 }
 
 /* The queue of the lossless class. */
-static const struct fabric_ecn *marks_of(const struct fabric *fabric, uint32_t p)
+static const struct sw_ecn *marks_of(const struct fabric *fabric, uint32_t p)
 {
     const struct fabric_settings *settings = settings_of(fabric, p);
     return &settings->queue[settings->tc_to_queue[__builtin_ctz(settings->lossless)]].ecn;
@@ -122,7 +122,7 @@ static const struct fabric_ecn *marks_of(const struct fabric *fabric, uint32_t p
 
 static void curve_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
 {
-    const struct fabric_ecn *ecn = marks_of(fabric, p);
+    const struct sw_ecn *ecn = marks_of(fabric, p);
     const struct fabric_port *port = &fabric->port[p];
     ps_t round = 2 * (port->propagation_ps + switch_of(fabric, p)->latency_ps);
     uint64_t product = (uint64_t)((u128)port->rate_bps * round / PS_S / 8);

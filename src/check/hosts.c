@@ -60,12 +60,12 @@ RULE_FUNCTION(host_qos)
         fabric_port_name(fabric, fabric->port[e].peer, other);
         if (settings->trust != peer->trust)
             check_find(check, CHECK_ERROR, host, e, "trust", "%s trusts %s, the switch at %s %s", name,
-                       settings->trust == FABRIC_TRUST_DSCP ? "DSCP" : "PCP", other,
-                       peer->trust == FABRIC_TRUST_DSCP ? "DSCP" : "PCP");
+                       settings->trust == SW_TRUST_DSCP ? "DSCP" : "PCP", other,
+                       peer->trust == SW_TRUST_DSCP ? "DSCP" : "PCP");
         if (on != theirs && theirs == wanted)
             check_find(check, CHECK_ERROR, host, e, "pfc", "%s has PFC for priority %s, the switch at %s for %s", name,
                        priorities_text(on, a), other, priorities_text(theirs, b));
-        if (settings->trust != FABRIC_TRUST_DSCP) continue;
+        if (settings->trust != SW_TRUST_DSCP) continue;
         for (uint32_t c = 0; c < fabric->class_count; c++)
             for (unsigned d = 0; d < 64; d++)
                 if (fabric->classes[c].dscps >> d & 1) adapter_map(check, e, &fabric->classes[c], d);
@@ -321,9 +321,9 @@ RULE_FUNCTION(host_entropy)
         const struct fabric_switch *sw = &fabric->sw[s];
         uint32_t down, up;
         links_of(fabric, fabric->hosts + s, &down, &up);
-        if (!down || up < 2 || sw->balance.kind != FABRIC_ECMP) continue;
+        if (!down || up < 2 || sw->balance.kind != SW_ECMP) continue;
         /* A hash that does not see queue pairs is TOP004's. */
-        if (!(sw->hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP)) || down * qps >= 2 * up) continue;
+        if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP)) || down * qps >= 2 * up) continue;
         uint32_t imbalance = expected_imbalance(down * qps, up);
         check_find(
             check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "ecmp",

@@ -21,7 +21,7 @@
 /* The traffic class that a class's packets get here. */
 static uint8_t lands_in(const struct fabric_settings *settings, const struct fabric_class *as, unsigned dscp)
 {
-    return settings->trust == FABRIC_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
+    return settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
 }
 
 static void chain_of(struct check *check, uint32_t p, const struct fabric_class *as, unsigned dscp)
@@ -33,8 +33,8 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
 
     CHECK(dscp < 64 && tc < FABRIC_PRIOS && queue < FABRIC_PRIOS && settings->tc_to_pg[tc] < FABRIC_PRIOS);
     fabric_port_name(fabric, p, name);
-    snprintf(path, sizeof(path), settings->trust == FABRIC_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
-             settings->trust == FABRIC_TRUST_DSCP ? dscp : as->priority);
+    snprintf(path, sizeof(path), settings->trust == SW_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
+             settings->trust == SW_TRUST_DSCP ? dscp : as->priority);
     if (tc != as->priority) {
         if (!(settings->lossless >> tc & 1))
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
@@ -71,7 +71,7 @@ RULE_FUNCTION(map_chain)
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             const struct fabric_class *as = &fabric->classes[c];
             if (!(wanted >> as->priority & 1)) continue;
-            if (settings_of(fabric, p)->trust != FABRIC_TRUST_DSCP) {
+            if (settings_of(fabric, p)->trust != SW_TRUST_DSCP) {
                 chain_of(check, p, as, as->dscp);
                 continue;
             }
@@ -126,7 +126,7 @@ RULE_FUNCTION(map_content)
         {
             const struct fabric_settings *settings = settings_of(fabric, p);
             uint8_t tc = settings->dscp_to_tc[d];
-            if (tc == usual || settings->trust != FABRIC_TRUST_DSCP) continue;
+            if (tc == usual || settings->trust != SW_TRUST_DSCP) continue;
             if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
             snprintf(path, sizeof(path), "dscp-map.%u", d);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
@@ -146,13 +146,13 @@ RULE_FUNCTION(map_trust)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
         uint32_t q = fabric->port[p].peer;
-        if (settings->trust == FABRIC_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged) {
+        if (settings->trust == SW_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged) {
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, "trust",
                        "%s trusts PCP on a routed hop, where there is no tag", fabric_port_name(fabric, p, name));
             continue;
         }
         if (!peer_is_switch(fabric, p) || q < p || settings->trust == settings_of(fabric, q)->trust) continue;
-        bool first = settings->trust == FABRIC_TRUST_PCP;
+        bool first = settings->trust == SW_TRUST_PCP;
         uint32_t at = first ? p : q, far = first ? q : p;
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "trust", "%s trusts %s, its peer %s %s",
                    fabric_port_name(fabric, at, name), words[settings_of(fabric, at)->trust],
@@ -235,7 +235,7 @@ RULE_FUNCTION(map_cnp_dscp)
         EACH_PORT(fabric, p)
         {
             const struct fabric_settings *settings = settings_of(fabric, p);
-            if (settings->trust != FABRIC_TRUST_DSCP || settings->dscp_to_tc[dscp] == as->priority) continue;
+            if (settings->trust != SW_TRUST_DSCP || settings->dscp_to_tc[dscp] == as->priority) continue;
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
                        "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not %u",
                        fabric_port_name(fabric, p, name), dscp, settings->dscp_to_tc[dscp],

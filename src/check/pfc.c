@@ -100,7 +100,7 @@ RULE_FUNCTION(pfc_lossy_dscps)
     }
     for (uint32_t p = 0; p < fabric->ports; p++) { /* adapters have such a map too */
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (fabric->port[p].peer == FABRIC_NONE || settings->trust != FABRIC_TRUST_DSCP) continue;
+        if (fabric->port[p].peer == FABRIC_NONE || settings->trust != SW_TRUST_DSCP) continue;
         if (node_unknown(fabric, fabric->port[p].node)) continue;
         for (unsigned i = 0; i < sizeof(control) / sizeof(control[0]); i++) {
             uint8_t dscp = control[i].dscp, tc = settings->dscp_to_tc[dscp];
@@ -146,7 +146,7 @@ static void priority_of_class(struct check *check, uint32_t p, const struct fabr
 {
     const struct fabric *fabric = check->fabric;
     const struct fabric_settings *settings = settings_of(fabric, p);
-    bool dscp = settings->trust == FABRIC_TRUST_DSCP;
+    bool dscp = settings->trust == SW_TRUST_DSCP;
     uint8_t tc = dscp ? settings->dscp_to_tc[value] : settings->pcp_to_tc[value];
     char name[FABRIC_NAME], path[32];
 
@@ -168,8 +168,8 @@ RULE_FUNCTION(pfc_priority)
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             const struct fabric_class *as = &fabric->classes[c];
             if (!(wanted >> as->priority & 1)) continue;
-            if (settings_of(fabric, p)->trust != FABRIC_TRUST_DSCP) priority_of_class(check, p, as, as->priority);
-            for (unsigned d = 0; d < 64 && settings_of(fabric, p)->trust == FABRIC_TRUST_DSCP; d++)
+            if (settings_of(fabric, p)->trust != SW_TRUST_DSCP) priority_of_class(check, p, as, as->priority);
+            for (unsigned d = 0; d < 64 && settings_of(fabric, p)->trust == SW_TRUST_DSCP; d++)
                 if (as->dscps >> d & 1) priority_of_class(check, p, as, d);
         }
     }

@@ -31,7 +31,7 @@ static uint32_t hashes_alike(const struct fabric *fabric, uint32_t s)
         if (!peer_is_switch(fabric, p)) continue;
         uint32_t peer = fabric->port[fabric->port[p].peer].node;
         const struct fabric_switch *other = &fabric->sw[peer - fabric->hosts];
-        if (fabric->node[peer].role <= node->role || other->balance.kind != FABRIC_ECMP) continue;
+        if (fabric->node[peer].role <= node->role || other->balance.kind != SW_ECMP) continue;
         /* A neighbour with one way to everywhere has nothing to hash. */
         const struct fabric_route *route = &fabric->route[peer - fabric->hosts];
         bool chooses = false;
@@ -53,8 +53,8 @@ RULE_FUNCTION(top_hash)
         bool chooses = false;
         for (uint32_t g = 0; g < fabric->route[s].groups; g++)
             chooses = chooses || fabric->route[s].group[g].count > 1;
-        if (!chooses || sw->balance.kind != FABRIC_ECMP) continue;
-        if (!(sw->hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP))) {
+        if (!chooses || sw->balance.kind != SW_ECMP) continue;
+        if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP))) {
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "ecmp.hash",
                        "%s does not hash the UDP source port: all flows between two adapters go one way",
                        fabric->node[node].name);
@@ -68,7 +68,7 @@ RULE_FUNCTION(top_hash)
     }
 }
 
-static void group_alike(struct check *check, uint32_t s, const struct fabric_group *group)
+static void group_alike(struct check *check, uint32_t s, const struct sw_group *group)
 {
     const struct fabric *fabric = check->fabric;
     const struct fabric_node *node = &fabric->node[fabric->hosts + s];

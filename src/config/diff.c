@@ -261,9 +261,9 @@ static void compare_port(struct pair *pair)
 
     pair->diff->ports++;
     if (a->trust != b->trust)
-        report(pair, "trust", "trust", a->trust == FABRIC_TRUST_PCP ? "pcp" : "dscp",
-               b->trust == FABRIC_TRUST_PCP ? "pcp" : "dscp");
-    else if (a->trust == FABRIC_TRUST_DSCP)
+        report(pair, "trust", "trust", a->trust == SW_TRUST_PCP ? "pcp" : "dscp",
+               b->trust == SW_TRUST_PCP ? "pcp" : "dscp");
+    else if (a->trust == SW_TRUST_DSCP)
         maps(pair, "dscp-map", a->dscp_to_tc, b->dscp_to_tc, 64);
     else
         maps(pair, "pcp-map", a->pcp_to_tc, b->pcp_to_tc, 8);
@@ -311,8 +311,7 @@ static const char *hash_text(uint8_t fields, char text[DIFF_VALUE])
     static const struct {
         uint8_t field;
         const char *name;
-    } names[] = {
-        {FABRIC_HASH_SRC, "src"}, {FABRIC_HASH_DST, "dst"}, {FABRIC_HASH_SPORT, "sport"}, {FABRIC_HASH_QP, "qp"}};
+    } names[] = {{SW_HASH_SRC, "src"}, {SW_HASH_DST, "dst"}, {SW_HASH_SPORT, "sport"}, {SW_HASH_QP, "qp"}};
     size_t used = (size_t)snprintf(text, DIFF_VALUE, "[");
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -20,10 +20,11 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "switch/config.h"
 
 #define FABRIC_NONE UINT32_MAX
 #define FABRIC_NO_GROUP UINT16_MAX
-#define FABRIC_PRIOS 8
+#define FABRIC_PRIOS SW_PRIOS
 #define FABRIC_UNLIMITED UINT64_MAX
 
 enum fabric_kind { FABRIC_HOST, FABRIC_SWITCH };
@@ -89,56 +90,43 @@ struct fabric_class {
     struct fabric_at at;
 };
 
-enum fabric_trust { FABRIC_TRUST_DSCP, FABRIC_TRUST_PCP };
-
-struct fabric_ecn {
-    bool on;
-    uint64_t min_bytes, max_bytes; /* for this port's rate (`per` is applied) */
-    uint32_t probability_ppm;
-};
-
 struct fabric_queue {
-    struct fabric_ecn ecn;
-    bool strict;
+    union {
+        struct sw_queue_config sw;
+        struct sw_queue_config; /* the same: ECN is for this port's rate (`per` is applied), weights follow share */
+    };
     uint32_t share_ppm;
-    uint32_t weight_bytes;         /* a round; in proportion to share, the smallest is one MTU */
-    uint64_t limit_bytes;          /* FABRIC_UNLIMITED: none */
-    uint32_t alpha_num, alpha_den; /* dynamic egress limit; num 0: none */
 };
 
 struct fabric_pg {
-    bool lossless;
-    bool dynamic; /* threshold alpha * free shared, else static_bytes */
+    union {
+        struct sw_pg_config sw;
+        struct sw_pg_config; /* the same */
+    };
     bool headroom_given;
-    uint64_t reserved_bytes;
-    uint32_t alpha_num, alpha_den;
-    uint64_t static_bytes; /* FABRIC_UNLIMITED: none */
-    uint64_t xon_offset_bytes;
-    uint64_t headroom_bytes; /* 0 where not lossless */
 };
 
 struct fabric_settings { /* of a port, resolved; ports configured alike share one */
-    uint8_t trust;       /* enum fabric_trust */
-    uint8_t dscp_to_tc[64], pcp_to_tc[8];
-    uint8_t tc_to_queue[FABRIC_PRIOS], tc_to_pg[FABRIC_PRIOS];
-    uint8_t lossless;       /* bit p: priority p is lossless */
-    uint8_t pfc_rx, pfc_tx; /* bit p: honours, sends pauses */
-    bool pause_all;         /* 802.3x: pauses stop every priority */
-    bool pfc_auto;          /* PFC is negotiated (DCBX), not forced */
-    uint8_t watched;        /* bit p: the watchdog, where it is on, looks at priority p */
-    uint8_t fec;            /* enum fabric_fec */
-    uint16_t pause_quanta;
-    uint32_t mtu_bytes;                               /* largest frame */
+    union {
+        struct sw_port_rules sw;
+        struct sw_port_rules; /* the same */
+    };
+    uint8_t lossless;                                 /* bit p: priority p is lossless */
+    bool pfc_auto;                                    /* PFC is negotiated (DCBX), not forced */
+    uint8_t watched;                                  /* bit p: the watchdog, where it is on, looks at priority p */
+    uint8_t fec;                                      /* enum fabric_fec */
     uint32_t headroom_cable_mm, headroom_frame_bytes; /* that the headroom was chosen for; 0: the port's own */
     struct fabric_queue queue[FABRIC_PRIOS];
     struct fabric_pg pg[FABRIC_PRIOS];
 };
 
 struct fabric_watchdog {
-    bool on, drop; /* act: drop, or forward against the pause */
+    union {
+        struct sw_watchdog sw;
+        struct sw_watchdog; /* the same */
+    };
     bool shutdown; /* it would shut the port down; simulated as drop, which is then set too */
     bool assumed;  /* the file says nothing: check and config take what operators have, a run has none */
-    ps_t poll_ps, detect_ps, restore_ps;
 };
 
 static inline bool fabric_watchdog_runs(const struct fabric_watchdog *watchdog)
@@ -146,41 +134,12 @@ static inline bool fabric_watchdog_runs(const struct fabric_watchdog *watchdog)
     return watchdog->on && !watchdog->assumed;
 }
 
-#define FABRIC_HASH_SRC 1u /* the values of switch/switch.h */
-#define FABRIC_HASH_DST 2u
-#define FABRIC_HASH_SPORT 4u
-#define FABRIC_HASH_QP 8u
-
-/* How one of several next hops is chosen: as enum sw_balance_kind and enum sw_pin_by of switch/switch.h. */
-enum fabric_balance_kind { FABRIC_ECMP, FABRIC_FLOWLET, FABRIC_ADAPTIVE, FABRIC_SPRAY, FABRIC_PIN };
-#define FABRIC_PINS_MAX 65536u
-
-struct fabric_pin {    /* a flow goes by this port */
-    uint32_t src, dst; /* endpoints; src FABRIC_NONE: of all */
-    uint32_t qp;       /* FABRIC_NONE: all */
-    uint16_t port;
-    struct fabric_at at;
-};
-
 struct fabric_balance {
-    uint8_t kind;           /* enum fabric_balance_kind */
-    uint8_t round_robin;    /* truth; spray */
-    uint8_t by_flowlet;     /* truth; adaptive */
-    uint8_t pin_by;         /* dst, src, hash */
-    uint8_t hysteresis;     /* adaptive: levels */
-    uint32_t quantum_bytes; /* adaptive: of a level */
-    uint32_t table;         /* flows remembered */
-    ps_t gap_ps;
-    const struct fabric_pin *pin;
-    uint32_t pins;
-};
-
-struct fabric_voq { /* virtual output queues: packets wait where they came in, for credits of the port they leave by */
-    bool on;
-    uint32_t credit_bytes;
-    uint32_t xoff_bytes; /* a lossless virtual output queue this long pauses its peer; 0: the group's threshold alone */
-    uint64_t on_chip_bytes; /* what is above lies in the deep memory; 0: there is none */
-    uint64_t deep_bps;      /* the deep memory is read no faster; 0: as fast as ports send */
+    union {
+        struct sw_balance sw; /* the seed is the run's */
+        struct sw_balance;    /* the same */
+    };
+    const struct fabric_at *pin_at; /* [pins] where the file has them */
 };
 
 struct fabric_switch {
@@ -195,7 +154,7 @@ struct fabric_switch {
     uint8_t hash_fields;
     bool weighted; /* ECMP in proportion to rates */
     struct fabric_balance balance;
-    struct fabric_voq voq;
+    struct sw_voq_config voq;
     uint64_t hash_seed;
     uint8_t nos;                                     /* enum fabric_nos */
     bool bridged;                                    /* frames are switched by address and flooded, not routed */
@@ -253,16 +212,11 @@ struct fabric_nic {         /* NICs configured alike share one */
 
 struct fabric_nic fabric_nic_default(void); /* nic.c: as where a file says nothing */
 
-struct fabric_group { /* next hops of equal cost; a port more than once where weighted */
-    uint32_t first;   /* into route_port[] */
-    uint16_t count;
-};
-
 struct fabric_route {   /* of a switch */
     uint32_t own_place; /* FABRIC_NONE: no endpoint hangs on it */
     uint32_t groups;
-    const uint16_t *group_of;         /* [place]; FABRIC_NO_GROUP: unreachable, or its own place */
-    const struct fabric_group *group; /* [groups] */
+    const uint16_t *group_of;     /* [place]; FABRIC_NO_GROUP: unreachable, or its own place */
+    const struct sw_group *group; /* [groups] */
 };
 
 struct fabric_flow {

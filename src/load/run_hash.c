@@ -102,17 +102,17 @@ static struct fabric_balance balance_seen(const struct fabric_balance *from)
 {
     struct fabric_balance seen = {.kind = from->kind};
 
-    if (from->kind == FABRIC_FLOWLET || from->kind == FABRIC_ADAPTIVE) {
+    if (from->kind == SW_FLOWLET || from->kind == SW_ADAPTIVE) {
         seen.gap_ps = from->gap_ps;
         seen.table = from->table;
     }
-    if (from->kind == FABRIC_ADAPTIVE) {
+    if (from->kind == SW_ADAPTIVE) {
         seen.by_flowlet = from->by_flowlet;
         seen.hysteresis = from->hysteresis;
         seen.quantum_bytes = from->quantum_bytes;
     }
-    if (from->kind == FABRIC_SPRAY) seen.round_robin = from->round_robin;
-    if (from->kind == FABRIC_PIN) seen.pin_by = from->pin_by;
+    if (from->kind == SW_SPRAY) seen.round_robin = from->round_robin;
+    if (from->kind == SW_PIN) seen.pin_by = from->pin_by;
     return seen;
 }
 
@@ -128,8 +128,8 @@ static uint64_t hash_switch(uint64_t hash, const struct fabric_switch *from)
     if (!seen.voq.on) memset(&seen.voq, 0, sizeof(seen.voq));
     if (!fabric_watchdog_runs(&seen.watchdog)) memset(&seen.watchdog, 0, sizeof(seen.watchdog));
     hash = hash_text(HASH(hash, seen), from->model);
-    for (uint32_t i = 0; from->balance.kind == FABRIC_PIN && i < from->balance.pins; i++) {
-        const struct fabric_pin *pin = &from->balance.pin[i];
+    for (uint32_t i = 0; from->balance.kind == SW_PIN && i < from->balance.pins; i++) {
+        const struct sw_pin *pin = &from->balance.pin[i];
         hash = HASH(HASH(HASH(HASH(hash, pin->src), pin->dst), pin->qp), pin->port);
     }
     return hash;

@@ -33,7 +33,7 @@ static bool tags(const struct fabric *fabric, uint32_t endpoint)
     uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
 
     if (peer == FABRIC_NONE) return false;
-    return fabric->settings[fabric->port[peer].settings].trust == FABRIC_TRUST_PCP;
+    return fabric->settings[fabric->port[peer].settings].trust == SW_TRUST_PCP;
 }
 
 static const struct fabric_class *class_of(const struct fabric *fabric, uint32_t index)

@@ -31,6 +31,5 @@ void plant_release(struct plant *plant)
     free(plant->port_config);
     free(plant->port_table);
     free(plant->port_rate);
-    free(plant->pin);
     *plant = (struct plant){0};
 }

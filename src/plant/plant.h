@@ -41,7 +41,6 @@ struct plant {
     struct sw_port_config *port_config;       /* [settings] */
     const struct sw_port_config **port_table; /* [ports] */
     uint64_t *port_rate;                      /* [ports] */
-    struct sw_pin *pin;                       /* of all switches */
 };
 
 /* 0, -EINVAL with errors, -ENOMEM.  In any case plant_release() follows.  The fabric outlives the plant. */

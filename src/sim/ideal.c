@@ -49,8 +49,7 @@ static ps_t receive_latency(const struct fabric *fabric, const struct fabric_por
 
 static bool spreads(const struct fabric_switch *sw)
 {
-    return sw->balance.kind == FABRIC_SPRAY || sw->balance.kind == FABRIC_ADAPTIVE ||
-           sw->balance.kind == FABRIC_FLOWLET;
+    return sw->balance.kind == SW_SPRAY || sw->balance.kind == SW_ADAPTIVE || sw->balance.kind == SW_FLOWLET;
 }
 
 /* The links from src to dst, by the first of equal ways; 0: no way. */

@@ -49,12 +49,12 @@ static uint32_t tier_of(const struct fabric *fabric, uint32_t port)
 }
 
 /* The member a switch with pins would take; pins of a queue pair apply to the whole connection here. */
-static uint32_t pinned(const struct fabric *fabric, uint32_t index, const struct fabric_group *group, uint32_t src,
+static uint32_t pinned(const struct fabric *fabric, uint32_t index, const struct sw_group *group, uint32_t src,
                        uint32_t dst, uint32_t draw)
 {
     const struct fabric_balance *rule = &fabric->sw[index].balance;
     for (uint32_t i = rule->pins; i-- > 0;) {
-        const struct fabric_pin *pin = &rule->pin[i];
+        const struct sw_pin *pin = &rule->pin[i];
         if (pin->dst != dst || (pin->src != src && pin->src != FABRIC_NONE)) continue;
         for (uint32_t m = 0; m < group->count; m++)
             if (fabric->route_port[group->first + m] == pin->port) return m;
@@ -71,12 +71,12 @@ static void walk(struct guess *guess, uint32_t node, uint32_t src, uint32_t dst,
     if (node < fabric->hosts || hops == HOPS_MOST || ++guess->steps > STEPS_MOST) return;
     const struct fabric_route *route = &fabric->route[index];
     if (place == FABRIC_NONE || place == route->own_place || route->group_of[place] == FABRIC_NO_GROUP) return;
-    const struct fabric_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[place]];
     uint8_t kind = fabric->sw[index].balance.kind;
-    bool splits = kind == FABRIC_SPRAY || kind == FABRIC_ADAPTIVE;
+    bool splits = kind == SW_SPRAY || kind == SW_ADAPTIVE;
     uint32_t member = group->count > 1 && !splits ? (uint32_t)rng_below(&guess->rng, group->count) : 0;
 
-    if (kind == FABRIC_PIN && group->count > 1) member = pinned(fabric, index, group, src, dst, member);
+    if (kind == SW_PIN && group->count > 1) member = pinned(fabric, index, group, src, dst, member);
     for (uint32_t m = splits ? 0 : member; m < group->count; m++) {
         uint32_t port = fabric->node[node].first_port + fabric->route_port[group->first + m];
         double part = splits ? bytes / group->count : bytes;
@@ -154,7 +154,7 @@ static bool hash_alike(const struct fabric *fabric, uint32_t from, uint32_t to)
         for (uint32_t b = 0; b < fabric->switches; b++) {
             const struct fabric_switch *x = &fabric->sw[a], *y = &fabric->sw[b];
             if (a != b && fabric->node[fabric->hosts + b].role == to && x->hash_seed == y->hash_seed &&
-                x->hash_fields == y->hash_fields && x->balance.kind == FABRIC_ECMP && y->balance.kind == FABRIC_ECMP)
+                x->hash_fields == y->hash_fields && x->balance.kind == SW_ECMP && y->balance.kind == SW_ECMP)
                 return true;
         }
         return false; /* one of the role speaks for all: seeds are by switch, by tier, or the same everywhere */

@@ -256,7 +256,7 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw)
     const struct fabric_routing *to = event->table ? sim->routing[event->table - 1] : NULL;
     const struct fabric_route *route = to ? &to->route[index] : &sim->fabric->route[index];
     sw->plant->routes.group_of = route->group_of;
-    sw->plant->routes.group = (const struct sw_group *)(const void *)route->group;
+    sw->plant->routes.group = route->group;
     sw->plant->routes.port = to ? to->route_port : sim->fabric->route_port;
     sw_set_routes(sw->sw, &sw->plant->routes);
 }

@@ -134,7 +134,7 @@ struct sim_pause { /* a port that paused its peer, because of one of its switch'
 #define SIM_TIER_EMPTIES 8
 struct sim_tier {             /* links from switches of one role to those of another: how evenly they were used */
     uint8_t from, to;         /* enum fabric_role */
-    uint8_t balance;          /* enum fabric_balance_kind of the senders */
+    uint8_t balance;          /* enum sw_balance_kind of the senders */
     uint8_t alike;            /* the role whose hash is the same, where links stay empty for it; UINT8_MAX: none */
     uint32_t switches, links; /* of switches that sent anything there */
     uint32_t mean_milli, worst_milli;          /* the fullest link over the mean, mean over switches and worst */

@@ -20,40 +20,47 @@ enum sw_mark { SW_MARK_ENQUEUE, SW_MARK_DEQUEUE };
 
 struct sw_ecn { /* marking curve of a queue, on its own bytes */
     bool on;
-    uint32_t min_bytes, max_bytes;
+    uint64_t min_bytes, max_bytes;
     uint32_t probability_ppm; /* at max; above max every ECT packet is marked */
 };
 
 struct sw_queue_config {
     struct sw_ecn ecn;
     bool strict;                   /* above all weighted queues; among strict ones the higher index first */
-    uint32_t weight;               /* bytes a round, deficit weighted round robin */
+    uint32_t weight_bytes;         /* a round, deficit weighted round robin */
     uint64_t limit_bytes;          /* egress limit of this queue (tail drop of lossy classes); UINT64_MAX: none */
     uint32_t alpha_num, alpha_den; /* dynamic egress limit, alpha * free shared; num 0: none */
 };
 
 struct sw_pg_config {        /* ingress priority group: one for each priority */
     bool lossless;           /* PFC is sent for it */
-    uint32_t reserved_bytes; /* guaranteed */
+    uint64_t reserved_bytes; /* guaranteed */
     bool dynamic;            /* threshold = alpha * (shared size - shared used), else static */
     uint32_t alpha_num, alpha_den;
     uint64_t static_bytes;     /* xoff threshold when not dynamic */
-    uint32_t xon_offset_bytes; /* resume when headroom is empty and shared + offset <= threshold (offset at least
+    uint64_t xon_offset_bytes; /* resume when headroom is empty and shared + offset <= threshold (offset at least
                                 * a cell), or shared is 0 */
-    uint32_t headroom_bytes;   /* above xoff; dedicated, or this PG's cap on the shared headroom pool */
+    uint64_t headroom_bytes;   /* above xoff; dedicated, or this PG's cap on the shared headroom pool */
 };
 
-/* Shared by all ports that are configured alike. */
-struct sw_port_config {
+struct sw_port_rules {
     uint8_t trust; /* enum sw_trust */
     uint8_t dscp_to_tc[64], pcp_to_tc[8];
     uint8_t tc_to_queue[SW_PRIOS], tc_to_pg[SW_PRIOS];
     uint8_t pfc_rx;        /* bit p: honours pauses for priority p */
     uint8_t pfc_tx;        /* bit p: sends them */
-    uint8_t unwatched;     /* bit p: the watchdog does not look at priority p here */
     bool pause_all;        /* 802.3x: a pause stops all priorities, in both directions; pfc_rx says whether obeyed */
     uint16_t pause_quanta; /* in frames sent, 65535 as a rule */
     uint32_t mtu_bytes;    /* larger frames are dropped; 0: any */
+};
+
+/* Shared by all ports that are configured alike. */
+struct sw_port_config {
+    union {
+        struct sw_port_rules rules;
+        struct sw_port_rules; /* the same */
+    };
+    uint8_t unwatched; /* bit p: the watchdog does not look at priority p here */
     struct sw_queue_config queue[SW_PRIOS];
     struct sw_pg_config pg[SW_PRIOS];
 };

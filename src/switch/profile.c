@@ -29,6 +29,12 @@ static uint32_t cells_down(uint64_t bytes, uint32_t cell)
     return cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX;
 }
 
+static uint32_t cells_up32(uint64_t bytes, uint32_t cell)
+{
+    uint64_t cells = cells_up(bytes, cell);
+    return cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX;
+}
+
 /* What is set aside, in cells; 0 headroom where it is a pool. */
 static uint64_t set_aside(const struct sw_config *config)
 {
@@ -110,12 +116,12 @@ static uint32_t alpha_fixed(uint32_t num, uint32_t den)
 static void compile_pg(struct sw_pg_rule *rule, const struct sw_pg_config *pg, uint32_t cell)
 {
     rule->lossless = pg->lossless;
-    rule->reserved = (uint32_t)cells_up(pg->reserved_bytes, cell);
+    rule->reserved = cells_up32(pg->reserved_bytes, cell);
     rule->fixed = pg->dynamic ? 0 : cells_down(pg->static_bytes, cell);
     rule->alpha = pg->dynamic ? alpha_fixed(pg->alpha_num, pg->alpha_den) : 0;
     /* At least a cell: XOFF holds at the threshold, so XON may not. */
-    rule->xon_offset = pg->xon_offset_bytes ? (uint32_t)cells_up(pg->xon_offset_bytes, cell) : 1;
-    rule->headroom = pg->lossless ? (uint32_t)cells_up(pg->headroom_bytes, cell) : 0;
+    rule->xon_offset = pg->xon_offset_bytes ? cells_up32(pg->xon_offset_bytes, cell) : 1;
+    rule->headroom = pg->lossless ? cells_up32(pg->headroom_bytes, cell) : 0;
 }
 
 static void compile_queue(struct sw_queue_rule *rule, const struct sw_queue_config *queue,
@@ -138,12 +144,12 @@ static void compile_weights(struct sw_profile *profile, const struct sw_port_con
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < SW_PRIOS; i++)
-        if (!port->queue[i].strict && port->queue[i].weight && port->queue[i].weight < least)
-            least = port->queue[i].weight;
+        if (!port->queue[i].strict && port->queue[i].weight_bytes && port->queue[i].weight_bytes < least)
+            least = port->queue[i].weight_bytes;
     if (least == UINT32_MAX) least = WEIGHT_SMALL;
     uint64_t scale = least < WEIGHT_SMALL ? (WEIGHT_SMALL + least - 1) / least : 1;
     for (uint32_t i = 0; i < SW_PRIOS; i++) {
-        uint64_t weight = (port->queue[i].weight ? port->queue[i].weight : least) * scale;
+        uint64_t weight = (port->queue[i].weight_bytes ? port->queue[i].weight_bytes : least) * scale;
         profile->queue[i].weight = (int32_t)(weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
     }
 }

@@ -104,9 +104,9 @@ static void compare_port_settings(const struct trip *trip, const struct random_l
     uint8_t paused = a->pfc_rx | a->pfc_tx;
 
     differ(trip, 0, "trust", 0, a->trust, b->trust);
-    for (unsigned d = 0; d < 64 && a->trust == FABRIC_TRUST_DSCP; d++)
+    for (unsigned d = 0; d < 64 && a->trust == SW_TRUST_DSCP; d++)
         differ(trip, OF(PORT_MAPS), "dscp", d, a->dscp_to_tc[d], b->dscp_to_tc[d]);
-    for (unsigned d = 0; d < 8 && a->trust == FABRIC_TRUST_PCP; d++)
+    for (unsigned d = 0; d < 8 && a->trust == SW_TRUST_PCP; d++)
         differ(trip, OF(PORT_MAPS), "pcp", d, a->pcp_to_tc[d], b->pcp_to_tc[d]);
     differ(trip, OF_PFC, "pfc rx", 0, a->pfc_rx, b->pfc_rx);
     differ(trip, OF_PFC, "pfc tx", 0, a->pfc_tx, b->pfc_tx);

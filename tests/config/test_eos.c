@@ -118,8 +118,8 @@ static void test_profile(void **state)
     assert_true(port->queue[6].strict); /* above the highest that shares */
     assert_false(port->queue[1].strict);
     assert_int_equal(down->mtu_bytes, 9000);
-    assert_int_equal(down->trust, FABRIC_TRUST_DSCP);
-    assert_int_equal(settings_at(&got, "leaf1", 3)->trust, FABRIC_TRUST_PCP); /* switched */
+    assert_int_equal(down->trust, SW_TRUST_DSCP);
+    assert_int_equal(settings_at(&got, "leaf1", 3)->trust, SW_TRUST_PCP); /* switched */
     assert_int_equal(settings_at(&got, "leaf1", 3)->mtu_bytes, 9216);
     assert_true(got.fabric->sw[0].watchdog.on && got.fabric->sw[0].watchdog.drop);
     assert_int_equal(got.fabric->sw[0].watchdog.detect_ps, 200 * PS_MS);

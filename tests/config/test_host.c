@@ -67,7 +67,7 @@ static void test_printed(void **state)
     import_text(&got, NULL, "gpu7.txt", text);
     const struct fabric_settings *port = settings_at(&got, "gpu7", 0);
     const struct fabric_nic *nic = nic_at(&got, "gpu7", 0);
-    assert_int_equal(port->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(port->trust, SW_TRUST_DSCP);
     assert_int_equal(port->dscp_to_tc[46], 3);
     assert_int_equal(port->dscp_to_tc[26], 3);
     assert_int_equal(port->pfc_rx, 8);
@@ -110,7 +110,7 @@ static void test_commands(void **state)
     assert_int_equal(nic->mtu_bytes, 4096);
     assert_int_equal(nic->dcqcn_rp, 0);
     assert_int_equal(nic->dcqcn_np, 1);
-    assert_int_equal(settings_at(&got, "h3", 1)->trust, FABRIC_TRUST_PCP);
+    assert_int_equal(settings_at(&got, "h3", 1)->trust, SW_TRUST_PCP);
     assert_int_equal(notes_of(&got, NULL, 8), 1);
     assert_int_equal(notes_of(&got, NULL, 9), 1);
     import_release(&got);

@@ -285,7 +285,7 @@ static void test_eos_untrusting(void **state)
         assert_int_equal(settings_at(&got, "x", 0)->dscp_to_tc[d], 5);
         assert_int_equal(settings_at(&got, "x", 1)->dscp_to_tc[d], 5);
     }
-    assert_int_equal(settings_at(&got, "x", 0)->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(settings_at(&got, "x", 0)->trust, SW_TRUST_DSCP);
     import_release(&got);
 }
 

@@ -66,7 +66,7 @@ static void test_roce_defaults(void **state)
     (void)state;
     import_text(&got, NULL, "x.txt", text);
     const struct fabric_settings *port = settings_at(&got, "leaf01", 1);
-    assert_int_equal(port->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(port->trust, SW_TRUST_DSCP);
     assert_int_equal(port->dscp_to_tc[26], 3);
     assert_int_equal(port->dscp_to_tc[48], 6);
     assert_int_equal(port->tc_to_queue[5], 0);

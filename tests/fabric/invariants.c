@@ -95,7 +95,7 @@ static void relax(const struct fabric *fabric, uint32_t place, uint32_t *distanc
     }
 }
 
-static bool in_group(const struct fabric *fabric, const struct fabric_group *group, uint16_t port)
+static bool in_group(const struct fabric *fabric, const struct sw_group *group, uint16_t port)
 {
     for (uint32_t i = 0; group && i < group->count; i++)
         if (fabric->route_port[group->first + i] == port) return true;
@@ -135,7 +135,7 @@ static void follow(const struct fabric *fabric, uint32_t node, uint32_t place, b
     const struct fabric_route *route = &fabric->route[node - fabric->hosts];
 
     if (route->own_place == place || route->group_of[place] == FABRIC_NO_GROUP) return;
-    const struct fabric_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[place]];
     for (uint32_t i = 0; i < group->count; i++) {
         uint32_t port = fabric->node[node].first_port + fabric->route_port[group->first + i];
         uint32_t next = fabric->port[fabric->port[port].peer].node;
@@ -160,7 +160,7 @@ static uint64_t paths_from(const struct fabric *fabric, uint32_t node, uint32_t 
 
     if (route->own_place == place) return 1;
     if (route->group_of[place] == FABRIC_NO_GROUP) return 0;
-    const struct fabric_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[place]];
     for (uint32_t i = 0; i < group->count; i++) {
         const struct fabric_port *port =
             &fabric->port[fabric->node[node].first_port + fabric->route_port[group->first + i]];

@@ -117,7 +117,7 @@ static void test_defaults(void **state)
     assert_true(sw_of(fabric, "leaf0")->refresh_pauses);
     assert_int_equal(port->mtu_bytes, 9216);
     assert_int_equal(port->pause_quanta, 65535);
-    assert_int_equal(port->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(port->trust, SW_TRUST_DSCP);
     /* Half of the standard's response time. */
     assert_int_equal(fabric->port[0].pause_reaction_ps, headroom_response_ps(100000000000) / 2);
     assert_int_equal(nic_of(fabric, "h0")->timeout, 14);
@@ -151,8 +151,8 @@ static void test_layers(void **state)
     assert_int_equal(leaf0->mtu_bytes, 8000);
     assert_int_equal(leaf1->mtu_bytes, 7000);
     assert_int_equal(port->mtu_bytes, 6000);
-    assert_int_equal(leaf0->trust, FABRIC_TRUST_PCP);
-    assert_int_equal(of(fabric, "h0:0")->trust, FABRIC_TRUST_DSCP);
+    assert_int_equal(leaf0->trust, SW_TRUST_PCP);
+    assert_int_equal(of(fabric, "h0:0")->trust, SW_TRUST_DSCP);
     assert_string_equal(sw_of(fabric, "leaf1")->model, "tomahawk4");
     assert_string_equal(sw_of(fabric, "spine1")->model, "spectrum4");
     assert_true(sw_of(fabric, "spine1")->cut_through && !sw_of(fabric, "leaf1")->cut_through);

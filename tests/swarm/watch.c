@@ -305,8 +305,8 @@ static void check_formula(const struct watch *watch, uint32_t port, const struct
     for (int g = 0; g < 8; g++)
         HOLDS(!config->pg[g].lossless ||
                   (config->pg[g].headroom_bytes > due - 16 && config->pg[g].headroom_bytes < due + 2 * cell + 16),
-              "headroom is what the formula gives", "%s group %d: %u, should be %.0f",
-              fabric_port_name(watch->fabric, port, name), g, config->pg[g].headroom_bytes, due);
+              "headroom is what the formula gives", "%s group %d: %lu, should be %.0f",
+              fabric_port_name(watch->fabric, port, name), g, (unsigned long)config->pg[g].headroom_bytes, due);
 }
 
 /*

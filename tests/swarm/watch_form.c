@@ -32,7 +32,7 @@ static uint32_t frame_due(const struct watch *watch, const struct pkt *pkt)
 
     if (watch->plan->bare) return answer ? (telemetry ? 88u : 60u) : (telemetry ? 90u : 48u) + pkt->payload_bytes;
     const struct fabric_port *edge = &fabric->port[fabric->port[fabric->endpoint[pkt->src_node].port].peer];
-    bool tagged = fabric->settings[edge->settings].trust == FABRIC_TRUST_PCP;
+    bool tagged = fabric->settings[edge->settings].trust == SW_TRUST_PCP;
     return ETH_TO_BTH_BYTES + ICRC_BYTES + (tagged ? TAG_BYTES : 0) + (telemetry ? TELEMETRY_BYTES : 0) +
            extension_of(pkt->opcode) + (pkt->payload_bytes + 3u) / 4 * 4;
 }

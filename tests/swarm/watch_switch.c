@@ -188,10 +188,11 @@ static void check_mark(struct watch *watch, uint32_t line, const struct sw_ecn *
 
     HOLDS((before & ~PKT_ECN_MASK) == (after & ~PKT_ECN_MASK), "DSCP stays as it was", "%x became %x", before, after);
     if (marked)
-        HOLDS(ecn->on && can && length > ecn->min_bytes, "nothing is marked below the curve", "queue %lu, min %u",
-              (unsigned long)length, ecn->min_bytes);
+        HOLDS(ecn->on && can && length > ecn->min_bytes, "nothing is marked below the curve", "queue %lu, min %lu",
+              (unsigned long)length, (unsigned long)ecn->min_bytes);
     else if (can && ecn->on && length > ecn->max_bytes)
-        swarm_fail("everything is marked above the curve", "queue %lu, max %u", (unsigned long)length, ecn->max_bytes);
+        swarm_fail("everything is marked above the curve", "queue %lu, max %lu", (unsigned long)length,
+                   (unsigned long)ecn->max_bytes);
     if (can && ecn->on && length > ecn->min_bytes && length <= ecn->max_bytes) slope_count(ecn, length, marked);
     watch->marks_checked += marked;
     watch->line[line].count.marked += marked;
@@ -261,13 +262,13 @@ static void check_fair(struct watch *watch, struct switch_watch *s, uint16_t por
     if (p->queue[queue].fifo.head + 1 >= p->queue[queue].fifo.tail) p->ready = 0; /* its last: not backlogged */
     if ((ready & (ready - 1)) == 0 || config->queue[queue].strict) return;
     for (int q = 0; q < 8; q++)
-        if (!config->queue[q].strict && config->queue[q].weight && config->queue[q].weight < least)
-            least = config->queue[q].weight;
+        if (!config->queue[q].strict && config->queue[q].weight_bytes && config->queue[q].weight_bytes < least)
+            least = config->queue[q].weight_bytes;
     double scale = least < 2048 ? (double)((2048 + least - 1) / least) : 1;
-    double own = (config->queue[queue].weight ? config->queue[queue].weight : (double)least) * scale;
+    double own = (config->queue[queue].weight_bytes ? config->queue[queue].weight_bytes : (double)least) * scale;
     for (uint32_t q = 0; q < 8; q++) {
         if (q == queue || !(ready >> q & 1) || config->queue[q].strict) continue;
-        double other = (config->queue[q].weight ? config->queue[q].weight : (double)least) * scale;
+        double other = (config->queue[q].weight_bytes ? config->queue[q].weight_bytes : (double)least) * scale;
         double ahead = (double)p->served[queue] / own - (double)p->served[q] / other;
         double frame = watch->fabric->nic[0].mtu_bytes + FRAME_HEADERS_MAX;
         HOLDS(ahead < 2 + frame / own + frame / other, "backlogged queues share by weight",
@@ -414,12 +415,11 @@ static void check_way(const struct watch *watch, const struct coming *c, uint16_
               c->index);
         return;
     }
-    const struct fabric_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[place]];
     for (uint32_t i = 0; i < group->count; i++)
         if (watch->fabric->route_port[group->first + i] == out) which = i;
     HOLDS(which != FABRIC_NONE, "packets leave by a port of their route", "switch %u port %u", c->index, out);
-    if (watch->fabric->sw[c->index].hash_fields & (FABRIC_HASH_SPORT | FABRIC_HASH_QP))
-        routes_chosen(group->count, which);
+    if (watch->fabric->sw[c->index].hash_fields & (SW_HASH_SPORT | SW_HASH_QP)) routes_chosen(group->count, which);
 }
 
 void watch_switch_queued(const struct sw *sw, uint16_t out, ps_t now)

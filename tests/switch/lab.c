@@ -17,7 +17,7 @@ void lab_defaults(struct lab *lab, uint16_t ports)
         plain->pcp_to_tc[i] = i;
         plain->tc_to_queue[i] = i;
         plain->tc_to_pg[i] = i;
-        plain->queue[i] = (struct sw_queue_config){.weight = 10000, .limit_bytes = UINT64_MAX};
+        plain->queue[i] = (struct sw_queue_config){.weight_bytes = 10000, .limit_bytes = UINT64_MAX};
         plain->pg[i] = (struct sw_pg_config){.dynamic = true, .alpha_num = 1, .alpha_den = 1};
     }
     plain->pg[3].lossless = true;

@@ -69,7 +69,7 @@ static void test_shares(void **state)
         uint64_t weight[8], sent[8] = {0};
         for (uint32_t i = 0; i < 8; i++) {
             weight[i] = 4096 + rng_below(&rng, 40000);
-            lab.plain.queue[i].weight = (uint32_t)weight[i];
+            lab.plain.queue[i].weight_bytes = (uint32_t)weight[i];
         }
         lab_start(&lab);
         uint32_t mask = (uint32_t)rng_below(&rng, 253) | 0x81;
@@ -97,11 +97,11 @@ static void test_small_weights(void **state)
     rng_init(&rng, 5, 77);
     lab_defaults(&lab, 2);
     lab.config.buffer_bytes = 1u << 30;
-    lab.plain.queue[0].weight = 1;
-    lab.plain.queue[1].weight = 9;
-    lab.plain.queue[2].weight = 0;
+    lab.plain.queue[0].weight_bytes = 1;
+    lab.plain.queue[1].weight_bytes = 9;
+    lab.plain.queue[2].weight_bytes = 0;
     for (int i = 3; i < 8; i++)
-        lab.plain.queue[i].weight = 1;
+        lab.plain.queue[i].weight_bytes = 1;
     lab_start(&lab);
     uint64_t sent[8] = {0};
     for (int i = 0; i < 20000; i++)
@@ -124,7 +124,7 @@ static void test_pause_and_shares(void **state)
     lab.config.buffer_bytes = 1u << 30;
     lab.plain.pfc_rx = 0xff;
     lab.plain.pg[3].lossless = false;
-    lab.plain.queue[0].weight = lab.plain.queue[1].weight = lab.plain.queue[2].weight = 10000;
+    lab.plain.queue[0].weight_bytes = lab.plain.queue[1].weight_bytes = lab.plain.queue[2].weight_bytes = 10000;
     lab_start(&lab);
     uint64_t sent[8] = {0};
     for (int round = 0; round < 200; round++) {

@@ -73,7 +73,7 @@ static void draw_port(struct sw_port_config *port, uint32_t lossless)
                                     .xon_offset_bytes = below(4000),
                                     .headroom_bytes = SLACK_BYTES + 2 * MTU_BYTES};
         *queue = (struct sw_queue_config){.strict = one_in(4),
-                                          .weight = one_in(3) ? below(50) : 1500 + below(20000),
+                                          .weight_bytes = one_in(3) ? below(50) : 1500 + below(20000),
                                           .limit_bytes = one_in(3) ? below(50000) : UINT64_MAX,
                                           .alpha_num = one_in(3),
                                           .alpha_den = 1 + below(8)};

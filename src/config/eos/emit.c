@@ -90,7 +90,7 @@ static void emit_profile(const struct eos_out *out, uint32_t variant)
         if (paused(settings) >> tc & 1) lossless |= (uint8_t)(1u << settings->tc_to_queue[tc]);
     config_percents(settings, queues, false, percent);
     fprintf(out->to, "!\nqos profile %s\n", profile_name(variant, name));
-    fprintf(out->to, "   qos trust %s\n", settings->trust == FABRIC_TRUST_PCP ? "cos" : "dscp");
+    fprintf(out->to, "   qos trust %s\n", settings->trust == SW_TRUST_PCP ? "cos" : "dscp");
     if (paused(settings)) fputs("   priority-flow-control on\n", out->to);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         if ((paused(settings) | settings->lossless) >> p & 1)
@@ -175,7 +175,7 @@ static void emit_port(const struct eos_out *out, uint32_t port)
         fputs("   no priority-flow-control pause watchdog\n", out->to);
 }
 
-static bool trusted(const struct eos_out *out, enum fabric_trust field)
+static bool trusted(const struct eos_out *out, enum sw_trust field)
 {
     for (uint32_t v = 0; v < out->profiles.kinds; v++)
         if (config_settings(out->emit, out->profiles.port[v])->trust == field) return true;
@@ -191,8 +191,8 @@ static void emit_switch(const struct eos_out *out)
     config_comment(out->emit, &config_eos,
                    "MAP001, MAP005, PFC004: what belongs to which class, CNPs apart from the data");
     /* a field that no port trusts names no class: its map would only speak of classes that are none */
-    if (trusted(out, FABRIC_TRUST_DSCP)) emit_map(out, "dscp", maps->dscp_to_tc, 64, "traffic-class");
-    if (trusted(out, FABRIC_TRUST_PCP)) emit_map(out, "cos", maps->pcp_to_tc, 8, "traffic-class");
+    if (trusted(out, SW_TRUST_DSCP)) emit_map(out, "dscp", maps->dscp_to_tc, 64, "traffic-class");
+    if (trusted(out, SW_TRUST_PCP)) emit_map(out, "cos", maps->pcp_to_tc, 8, "traffic-class");
     emit_map(out, "traffic-class", maps->tc_to_queue, FABRIC_PRIOS, "tx-queue");
     config_comment(out->emit, &config_eos,
                    "PFC001, PFC002, MAP003: PFC and trust; ECN001, ECN002, ECN008, ECN009: marked and counted; SCH001");

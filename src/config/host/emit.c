@@ -77,8 +77,8 @@ static void emit_mlnx_qos(const struct host_port *port)
     const struct fabric_settings *settings = port->settings;
     unsigned percent[FABRIC_PRIOS], used = weights(port, percent);
 
-    fprintf(to, "    mlnx_qos -i %s --trust %s\n", port->name, settings->trust == FABRIC_TRUST_DSCP ? "dscp" : "pcp");
-    if (settings->trust == FABRIC_TRUST_DSCP) {
+    fprintf(to, "    mlnx_qos -i %s --trust %s\n", port->name, settings->trust == SW_TRUST_DSCP ? "dscp" : "pcp");
+    if (settings->trust == SW_TRUST_DSCP) {
         fprintf(to, "    mlnx_qos -i %s --dscp2prio flush\n", port->name);
         for (unsigned d = 0; d < 64; d++) /* flushed, it is DSCP / 8 */
             if (settings->dscp_to_tc[d] != d / 8)
@@ -109,7 +109,7 @@ static void emit_dcb(const struct host_port *port)
     unsigned percent[FABRIC_PRIOS], used = weights(port, percent);
 
     fprintf(to, "    dcb app flush dev %s dscp-prio\n", port->name); /* mlx5 trusts DSCP while it has a map of it */
-    if (settings->trust == FABRIC_TRUST_DSCP) {
+    if (settings->trust == SW_TRUST_DSCP) {
         fprintf(to, "    dcb app replace dev %s dscp-prio", port->name);
         for (unsigned d = 0; d < 64; d++)
             fprintf(to, " %u:%u", d, settings->dscp_to_tc[d]);

@@ -109,7 +109,7 @@ static bool same_mapping(const struct fabric *fabric, uint32_t a, uint32_t b)
     const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
 
     if (x->trust != y->trust) return false;
-    if (x->trust == FABRIC_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
+    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
     return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
 }
 
@@ -150,7 +150,7 @@ static void emit_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
     const struct fabric_settings *settings = config_settings(to->emit, port);
     char path[160];
-    bool pcp = settings->trust == FABRIC_TRUST_PCP;
+    bool pcp = settings->trust == SW_TRUST_PCP;
 
     fact(to, words(path, "qos mapping roce%u trust", i), pcp ? "l2" : "l3");
     for (unsigned f = 0; f < (pcp ? 8u : 64u); f++)
@@ -196,7 +196,7 @@ static void emit_marking(struct printer *to, uint32_t i, uint32_t port)
     char path[160];
 
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
-        const struct fabric_ecn *ecn = &config_settings(to->emit, port)->queue[q].ecn;
+        const struct sw_ecn *ecn = &config_settings(to->emit, port)->queue[q].ecn;
         if (!ecn->on) continue;
         fact(to, words(path, "qos congestion-control roce%u traffic-class %u ecn", i, q), "enable");
         fact(to, words(path, "qos congestion-control roce%u traffic-class %u min-threshold", i, q), "%llu",

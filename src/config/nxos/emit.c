@@ -40,7 +40,7 @@ static bool same_qos(const struct fabric *fabric, uint32_t a, uint32_t b)
     const struct fabric_settings *y = &fabric->settings[fabric->port[b].settings];
 
     if (x->trust != y->trust) return false;
-    if (x->trust == FABRIC_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
+    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
     return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
 }
 
@@ -120,7 +120,7 @@ static void emit_values(const struct nxos_out *out, const uint8_t *map, unsigned
 static void emit_qos(const struct nxos_out *out, uint32_t variant)
 {
     const struct fabric_settings *settings = config_settings(out->emit, out->qos.port[variant]);
-    bool pcp = settings->trust == FABRIC_TRUST_PCP;
+    bool pcp = settings->trust == SW_TRUST_PCP;
     const uint8_t *map = pcp ? settings->pcp_to_tc : settings->dscp_to_tc;
     unsigned count = pcp ? 8 : 64, rest = rest_of(map, count);
     char name[64];

@@ -193,7 +193,7 @@ static bool plan_ports(struct plan *plan)
         struct port_plan *port = &plan->port[p];
         uint8_t pfc_to_queue[FABRIC_PRIOS];
 
-        if (settings->trust == FABRIC_TRUST_DSCP)
+        if (settings->trust == SW_TRUST_DSCP)
             port->field_map = kind_of(plan, &plan->dscp, settings->dscp_to_tc, sizeof(settings->dscp_to_tc));
         else
             port->field_map = kind_of(plan, &plan->pcp, settings->pcp_to_tc, sizeof(settings->pcp_to_tc));
@@ -385,7 +385,7 @@ static void emit_port_maps(struct plan *plan)
 
         port_label(plan, p, name);
         row(plan, "%s", name);
-        if (settings->trust == FABRIC_TRUST_DSCP)
+        if (settings->trust == SW_TRUST_DSCP)
             field(plan, "dscp_to_tc_map", "%s", map_name(port->field_map, buf));
         else
             field(plan, "dot1p_to_tc_map", "%s", map_name(port->field_map, buf));

@@ -60,9 +60,8 @@ void balance_read(struct loader *loader, const struct tree *value, void *into)
 
 void balance_defaults(struct switch_raw *sw)
 {
-    sw->balance =
-        (struct fabric_balance){.kind = FABRIC_ECMP, .gap_ps = 50 * PS_US, .table = 4096, .quantum_bytes = 8192};
-    sw->voq = (struct fabric_voq){.credit_bytes = 4096};
+    sw->balance = (struct fabric_balance){.kind = SW_ECMP, .gap_ps = 50 * PS_US, .table = 4096, .quantum_bytes = 8192};
+    sw->voq = (struct sw_voq_config){.credit_bytes = 4096};
 }
 
 void hash_seed_read(struct loader *loader, const struct tree *value, void *into)
@@ -126,13 +125,13 @@ static uint64_t model_on_chip(const struct switch_model *model)
     return 0;
 }
 
-struct fabric_voq voq_of(const struct switch_raw *raw)
+struct sw_voq_config voq_of(const struct switch_raw *raw)
 {
-    struct fabric_voq voq = raw->voq;
+    struct sw_voq_config voq = raw->voq;
     uint64_t on_chip = model_on_chip(raw->model);
 
     if (!raw->architecture_given && on_chip) voq.on = true;
-    if (!voq.on) return (struct fabric_voq){0};
+    if (!voq.on) return (struct sw_voq_config){0};
     if (!voq.on_chip_bytes) voq.on_chip_bytes = on_chip;
     return voq;
 }
@@ -161,8 +160,7 @@ static void read_pin_dst(struct loader *loader, const struct tree *value, void *
     read_pin_end(loader, value, &((struct pin_raw *)into)->dst);
 }
 
-static bool read_pin(struct loader *loader, const struct tree *item, const struct fabric_node *node,
-                     struct fabric_pin *ret)
+static bool read_pin(struct loader *loader, const struct tree *item, const struct fabric_node *node, struct sw_pin *ret)
 {
     static const struct field fields[] = {
         F_CALL("src", read_pin_src),
@@ -185,7 +183,7 @@ static bool read_pin(struct loader *loader, const struct tree *item, const struc
                    (unsigned long long)pin.port, node->ports - 1u);
         return false;
     }
-    *ret = (struct fabric_pin){pin.src, pin.dst, (uint32_t)pin.qp, (uint16_t)pin.port, item->at};
+    *ret = (struct sw_pin){pin.src, pin.dst, (uint32_t)pin.qp, (uint16_t)pin.port};
     return true;
 }
 
@@ -194,30 +192,34 @@ bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32
     const struct fabric_node *node = &loader->fabric->node[loader->fabric->hosts + index];
 
     *ret = raw->balance;
-    if (!raw->pins || raw->balance.kind != FABRIC_PIN || !raw->pins->count) return true;
-    if (raw->pins->count > FABRIC_PINS_MAX) {
-        read_error(loader, raw->pins->at, "pins: %u of them; a switch takes %u", raw->pins->count, FABRIC_PINS_MAX);
+    if (!raw->pins || raw->balance.kind != SW_PIN || !raw->pins->count) return true;
+    if (raw->pins->count > SW_PINS_MAX) {
+        read_error(loader, raw->pins->at, "pins: %u of them; a switch takes %u", raw->pins->count, SW_PINS_MAX);
         return false;
     }
-    struct fabric_pin *pin = KEEP_NEW(loader, struct fabric_pin, raw->pins->count);
+    struct sw_pin *pin = KEEP_NEW(loader, struct sw_pin, raw->pins->count);
+    struct fabric_at *at = KEEP_NEW(loader, struct fabric_at, raw->pins->count);
     uint32_t pins = 0;
-    if (!pin) return false;
-    for (const struct tree *item = raw->pins->first; item; item = item->next)
+    if (!pin || !at) return false;
+    for (const struct tree *item = raw->pins->first; item; item = item->next) {
+        at[pins] = item->at;
         if (!read_pin(loader, item, node, &pin[pins++])) return false;
+    }
     ret->pin = pin;
+    ret->pin_at = at;
     ret->pins = pins;
     return true;
 }
 
 /* Is the port a next hop of the switch on its way to the endpoint? */
-static bool leads(const struct fabric *fabric, uint32_t index, const struct fabric_pin *pin)
+static bool leads(const struct fabric *fabric, uint32_t index, const struct sw_pin *pin)
 {
     const struct fabric_route *route = &fabric->route[index];
     uint32_t place = fabric->place_of[pin->dst];
 
     if (place == route->own_place) return fabric->local_port[pin->dst] == pin->port;
     if (place == FABRIC_NONE || route->group_of[place] == FABRIC_NO_GROUP) return false;
-    const struct fabric_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[place]];
     for (uint32_t i = 0; i < group->count; i++)
         if (fabric->route_port[group->first + i] == pin->port) return true;
     return false;
@@ -232,7 +234,7 @@ void balance_check(struct loader *loader)
         for (uint32_t i = 0; i < balance->pins; i++) {
             if (leads(fabric, s, &balance->pin[i])) continue;
             const struct fabric_endpoint *to = &fabric->endpoint[balance->pin[i].dst];
-            read_error(loader, balance->pin[i].at, "pins: port %u of '%s' is on no shortest path to '%s'",
+            read_error(loader, balance->pin_at[i], "pins: port %u of '%s' is on no shortest path to '%s'",
                        balance->pin[i].port, fabric->node[fabric->hosts + s].name, fabric->node[to->host].name);
             return;
         }

@@ -126,7 +126,7 @@ void switch_defaults(struct loader *loader, struct switch_raw *sw)
         .hash_seed = NOT_GIVEN,
         .mark = hpcc,
         .refresh_pauses = !hpcc,
-        .hash_fields = FABRIC_HASH_SRC | FABRIC_HASH_DST | FABRIC_HASH_SPORT,
+        .hash_fields = SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT,
         .watchdog = {.on = !hpcc,
                      .drop = true,
                      .assumed = true,

@@ -25,7 +25,7 @@ static uint64_t scale(uint64_t bytes, uint64_t num, uint64_t den)
     return got > UINT32_MAX ? UINT32_MAX : (uint64_t)got;
 }
 
-static void resolve_ecn(const struct class_raw *raw, uint64_t rate_bps, struct fabric_ecn *ret)
+static void resolve_ecn(const struct class_raw *raw, uint64_t rate_bps, struct sw_ecn *ret)
 {
     if (!raw->ecn_on) return;
     ret->on = true;

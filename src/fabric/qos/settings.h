@@ -53,7 +53,7 @@ struct switch_raw {
     uint8_t nos, bridged;
     struct fabric_balance balance;
     const struct tree *pins; /* as written; NULL: none */
-    struct fabric_voq voq;
+    struct sw_voq_config voq;
     bool architecture_given;
     uint64_t hash_fields;
     struct fabric_watchdog watchdog;
@@ -89,7 +89,7 @@ void balance_read(struct loader *loader, const struct tree *value, void *into);
 void architecture_read(struct loader *loader, const struct tree *value, void *into);
 void hash_seed_read(struct loader *loader, const struct tree *value, void *into);
 uint64_t hash_seed_of(const struct fabric *fabric, const struct switch_raw *raw, uint32_t index);
-struct fabric_voq voq_of(const struct switch_raw *raw);
+struct sw_voq_config voq_of(const struct switch_raw *raw);
 bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32_t index, struct fabric_balance *ret);
 void balance_check(struct loader *loader); /* pins, when routes are known */
 

@@ -39,7 +39,7 @@ struct router {
     uint32_t first_port; /* of the first switch */
     uint16_t *port;      /* groups found so far */
     uint32_t ports, ports_room;
-    struct fabric_group *group; /* of the switch in work */
+    struct sw_group *group; /* of the switch in work */
     uint32_t groups, groups_room;
     uint16_t *slot; /* hash -> group + 1, of the switch in work */
     uint32_t slot_mask;
@@ -159,7 +159,7 @@ static uint16_t group_index(struct router *router, uint32_t count)
     hash ^= hash >> 15;
     uint32_t at = hash & router->slot_mask;
     for (; router->slot[at]; at = (at + 1) & router->slot_mask) {
-        const struct fabric_group *group = &router->group[router->slot[at] - 1];
+        const struct sw_group *group = &router->group[router->slot[at] - 1];
         if (group->count == count && memcmp(router->port + group->first, router->one, count * sizeof(uint16_t)) == 0)
             return (uint16_t)(router->slot[at] - 1);
     }
@@ -172,7 +172,7 @@ static uint16_t group_index(struct router *router, uint32_t count)
         router->ports_room = room;
     }
     CHECK(router->groups < router->groups_room);
-    router->group[router->groups] = (struct fabric_group){.first = router->ports, .count = (uint16_t)count};
+    router->group[router->groups] = (struct sw_group){.first = router->ports, .count = (uint16_t)count};
     memcpy(router->port + router->ports, router->one, count * sizeof(uint16_t));
     router->ports += count;
     router->slot[at] = (uint16_t)++router->groups;
@@ -282,7 +282,7 @@ static bool route_switch(struct router *router, uint32_t s)
         group_of[p] = group_index(router, count);
         if (group_of[p] == FABRIC_NO_GROUP) return false;
     }
-    struct fabric_group *group = ARENA_NEW(router->keep, struct fabric_group, router->groups);
+    struct sw_group *group = ARENA_NEW(router->keep, struct sw_group, router->groups);
     if (!group) return false;
     if (router->groups) memcpy(group, router->group, router->groups * sizeof(*group));
     router->route[s].groups = router->groups;
@@ -302,7 +302,7 @@ static bool router_init(struct router *router)
         slots *= 2;
     router->slot_mask = slots - 1;
     router->neighbour = ARENA_NEW(router->scratch, uint32_t, fabric->ports - router->first_port);
-    router->group = ARENA_NEW(router->scratch, struct fabric_group, router->groups_room);
+    router->group = ARENA_NEW(router->scratch, struct sw_group, router->groups_room);
     router->slot = ARENA_NEW(router->scratch, uint16_t, slots);
     router->one = ARENA_NEW(router->scratch, uint16_t, 65536 + WEIGHT_ENTRIES);
     if (!router->neighbour || !router->group || !router->slot || !router->one) return false;
