@@ -2,26 +2,23 @@
 /*
  * A host as a node: all its adapters, and what runs on it.
  *
- * Port p of the node is adapter p.  Completions are drained as they come, the application is told, and what it answers
- * is posted at once.
+ * Port p of the node is adapter p, whose transport is behind endpoint.h: RoCE here.  Completions are drained as they
+ * come, the application is told, and what it answers is posted at once.
  */
 #ifndef ROCELAB_NODE_HOST_H
 #define ROCELAB_NODE_HOST_H
 
+#include "node/endpoint.h"
 #include "node/node.h"
 
 struct node_adapter {
-    struct nic *nic;
+    union {
+        struct nic *nic;
+        void *endpoint; /* of another transport */
+    };
     ps_t deadline;
-    struct nic_cq cq;
-    bool asked; /* it is among the kicks of this call */
-};
-
-struct node_connection { /* the sending end's queue pair */
-    struct nic_qp *qp, *peer_qp;
-    uint32_t qpn, peer_qpn;
-    uint16_t adapter; /* of the sending end, within its host */
-    bool notifies;    /* the receiver is told of each message (WRITE with immediate) */
+    struct nic_cq cq; /* RoCE's completions */
+    bool asked;       /* it is among the kicks of this call */
 };
 
 struct node_failure { /* a work request that was completed with an error */

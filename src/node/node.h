@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "nic/nic.h"
 #include "node/app.h"
+#include "node/endpoint.h"
 #include "node/order.h"
 #include "node/port.h"
 #include "packet/pktpool.h"
@@ -64,12 +65,13 @@ struct node_io {
     /* room for the machines' own calls; empty between the node's */
     struct sw_io sw;
     struct nic_io nic;
+    struct endpoint_io endpoint; /* of transports that have none of their own */
     struct app_out app;
 };
 
 static inline void node_io_init(struct node_io *io, struct pktpool *pool)
 {
-    *io = (struct node_io){.pool = pool, .sw = {.pool = pool}, .nic = {.pool = pool}};
+    *io = (struct node_io){.pool = pool, .sw = {.pool = pool}, .nic = {.pool = pool}, .endpoint = {.pool = pool}};
 }
 
 static inline void node_io_kick(struct node_io *io, uint32_t port)

@@ -58,8 +58,8 @@ static int number_pairs(struct sim *sim, struct fabric_errors *errors)
         const struct workload_connection *from = workload_connection(sim->workload, i);
         int error = check_way(sim->fabric, from->src, from->dst, errors);
         if (error) return error;
-        sim->connection[i].qpn = FIRST_QPN + sim->pairs_at[from->src]++;
-        sim->connection[i].peer_qpn = FIRST_QPN + sim->pairs_at[from->dst]++;
+        sim->connection[i].from.number = FIRST_QPN + sim->pairs_at[from->src]++;
+        sim->connection[i].to.number = FIRST_QPN + sim->pairs_at[from->dst]++;
     }
     return 0;
 }
@@ -151,7 +151,7 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     struct nic_io io = {0};
 
     config.remote = other;
-    config.remote_qp = receives ? connection->qpn : connection->peer_qpn;
+    config.remote_qp = receives ? connection->from.number : connection->to.number;
     config.sport = source_port(sim, from);
     config.tos = (uint8_t)(job_class->dscp << 2);
     config.prio = job_class->priority;
@@ -167,11 +167,13 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
         config.selective = sim_take(sim, nic_selective_bytes(SELECTIVE_PACKETS));
         config.selective_size = SELECTIVE_PACKETS;
     }
-    struct nic_qp **qp = receives ? &connection->peer_qp : &connection->qp;
-    int error = nic_qp_create(adapter->nic, receives ? connection->peer_qpn : connection->qpn, &config, 0, qp);
+    struct node_end *end = receives ? &connection->to : &connection->from;
+    struct nic_qp *qp = NULL;
+    int error = nic_qp_create(adapter->nic, end->number, &config, 0, &qp);
+    end->handle = qp;
     for (uint32_t i = 0; !error && i < config.rq_size; i++) {
         struct nic_recv recv = {.wr_id = (uint64_t)index << 32};
-        error = nic_post_recv(adapter->nic, *qp, &recv, 0, &io);
+        error = nic_post_recv(adapter->nic, qp, &recv, 0, &io);
     }
     return error;
 }

@@ -137,7 +137,7 @@ static bool guess_spread(struct guess *guess, struct spread *ret)
         for (uint32_t i = 0; i < connections; i++) {
             const struct workload_connection *from = workload_connection(sim->workload, i);
             uint32_t peer = fabric->port[fabric->endpoint[from->src].port].peer;
-            double bytes = (double)nic_qp_acked_bytes(sim->connection[i].qp);
+            double bytes = (double)sim_acked_bytes(sim, i);
             if (peer != FABRIC_NONE && bytes > 0) walk(guess, fabric->port[peer].node, from->src, from->dst, bytes, 0);
         }
         if (guess->steps > STEPS_MOST) return trial > 0;

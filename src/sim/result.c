@@ -111,7 +111,7 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < connections; i++)
-        left[i] = nic_qp_acked_bytes(sim->connection[i].qp);
+        left[i] = sim_acked_bytes(sim, i);
     for (uint32_t i = 0; i < ret->flows; i++) {
         const struct workload_transfer *transfer = workload_transfer(sim->workload, i);
         const struct workload_connection *connection = workload_connection(sim->workload, transfer->connection);
@@ -298,7 +298,7 @@ static void read_failure(const struct sim *sim, struct sim_result *ret)
     ret->failure = (struct sim_failure){.at = first->at,
                                         .src = connection->src,
                                         .dst = connection->dst,
-                                        .qpn = sim->connection[first->connection].qpn,
+                                        .qpn = sim->connection[first->connection].from.number,
                                         .retries = first->retries,
                                         .acked_bytes = first->acked_bytes};
     ret->failure.reachable = sim_reaches(sim, ret->failure.src, ret->failure.dst);
@@ -315,7 +315,7 @@ static void read_stall(const struct sim *sim, struct sim_result *ret)
 
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
         const struct workload_connection *connection = workload_connection(sim->workload, i);
-        uint32_t requests = nic_qp_queued(sim->connection[i].qp);
+        uint32_t requests = roce_queued(&sim->connection[i].from);
         if (requests == 0) continue;
         bool down = endpoint_down(sim, connection->src);
         uint16_t paused = nic_paused(sim->adapter[connection->src].nic);
@@ -323,7 +323,7 @@ static void read_stall(const struct sim *sim, struct sim_result *ret)
         *stall = (struct sim_stall){.pairs = stall->pairs,
                                     .src = connection->src,
                                     .dst = connection->dst,
-                                    .qpn = sim->connection[i].qpn,
+                                    .qpn = sim->connection[i].from.number,
                                     .requests = requests,
                                     .down = down,
                                     .paused = paused >> fabric->classes[connection->job_class].priority & 1};
@@ -430,5 +430,5 @@ void sim_sample_connection(const struct sim *sim, uint32_t index, struct sim_con
     const struct workload_connection *connection = workload_connection(sim->workload, index);
 
     *ret = (struct sim_connection_sample){
-        .src = connection->src, .dst = connection->dst, .acked_bytes = nic_qp_acked_bytes(sim->connection[index].qp)};
+        .src = connection->src, .dst = connection->dst, .acked_bytes = sim_acked_bytes(sim, index)};
 }

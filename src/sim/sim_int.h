@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "nic/nic.h"
 #include "node/host.h"
+#include "node/roce.h"
 #include "node/switch.h"
 #include "plant/plant.h"
 #include "sim/sim.h"
@@ -166,6 +167,12 @@ static inline ps_t faults_next(const struct fault_list *list)
 }
 /* Applies what is due. */
 void faults_run(struct fault_list *list, struct worker *worker, struct node *node, ps_t now);
+
+/* Payload of a connection that is known to have arrived. */
+static inline uint64_t sim_acked_bytes(const struct sim *sim, uint32_t connection)
+{
+    return roce_acked_bytes(&sim->connection[connection].from);
+}
 
 /* sim.c */
 void *sim_take(struct sim *sim, size_t bytes); /* of the machines' memory, zeroed */

@@ -60,7 +60,7 @@ static inline void host_expect(struct worker *worker, struct node *node, const s
         nic_expect(host->node.adapter[event_port(event[i].key)].nic, p);
         if (p->opcode != OPCODE_RC_WRITE_ONLY_IMM) continue;
         uint32_t connection = workload_expect(host->sim->workload, p->imm);
-        if (connection != WORKLOAD_NONE) nic_expect_post(host->sim->connection[connection].qp);
+        if (connection != WORKLOAD_NONE) nic_expect_post(host->sim->connection[connection].from.handle);
     }
 }
 

@@ -16,7 +16,7 @@ static void check_bytes(const struct sim *sim, const struct sim_result *result, 
     CHECK(due && acked);
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
         const struct workload_connection *connection = workload_connection(sim->workload, i);
-        acked[connection->dst] += nic_qp_acked_bytes(sim->connection[i].qp);
+        acked[connection->dst] += nic_qp_acked_bytes(sim->connection[i].from.handle);
     }
     for (uint32_t i = 0; i < result->flows; i++)
         due[result->flow[i].dst] += result->flow[i].bytes;

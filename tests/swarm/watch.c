@@ -88,9 +88,9 @@ static void pairs_begin(struct watch *watch)
     for (uint32_t i = 0; i < watch->pairs; i++) {
         const struct workload_connection *from = workload_connection(sim->workload, i);
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[from->src].nic];
-        watch->pair_at[watch->first_pair[from->src] + sim->connection[i].qpn - FIRST_QPN] = i << 1;
-        watch->pair_at[watch->first_pair[from->dst] + sim->connection[i].peer_qpn - FIRST_QPN] = i << 1 | 1;
-        watch->pair[i].base = (uint32_t)verbs_base(from->src, sim->connection[i].qpn);
+        watch->pair_at[watch->first_pair[from->src] + sim->connection[i].from.number - FIRST_QPN] = i << 1;
+        watch->pair_at[watch->first_pair[from->dst] + sim->connection[i].to.number - FIRST_QPN] = i << 1 | 1;
+        watch->pair[i].base = (uint32_t)verbs_base(from->src, sim->connection[i].from.number);
         watch->pair[i].mtu = nic->mtu_bytes;
         watch->pair[i].transport = verbs_transport(i);
         watch->window_packets[i] = nic->window_packets;

@@ -25,7 +25,7 @@ static uint32_t message_begun(const struct pair_watch *pair)
 static void acknowledges(struct watch *watch, uint32_t index, uint32_t psn, const struct seen *seen)
 {
     struct pair_watch *pair = &watch->pair[index];
-    const struct nic_qp *qp = watch->sim->connection[index].peer_qp;
+    const struct nic_qp *qp = watch->sim->connection[index].to.handle;
     const struct workload_connection *from = workload_connection(watch->sim->workload, index);
     uint32_t every = watch->fabric->nic[watch->fabric->endpoint[from->dst].nic].ack_every;
     bool asks = seen->pkt->flags & PKT_ACK_REQUEST, due = asks || ++pair->unacked == every;
@@ -73,7 +73,7 @@ void pair_request_came(struct watch *watch, uint32_t index, uint32_t psn, const 
 
     pair->untracked |= watch->selective || GREW(seen, tx_nak_fatal) || GREW(seen, drop[NIC_DROP_qp_state]);
     if (pair->untracked) return;
-    pair->unsure |= watch->sim->connection[index].peer_qp->trail;
+    pair->unsure |= ((const struct nic_qp *)watch->sim->connection[index].to.handle)->trail;
     if (psn > pair->expected) {
         after_gap(watch, index, psn, seen);
         return;
@@ -221,7 +221,7 @@ void pair_begins(struct watch *watch, uint32_t index, const struct request *requ
 
 static const struct nic_qp *qp_of(const struct watch *watch, uint32_t index, bool receives)
 {
-    return receives ? watch->sim->connection[index].peer_qp : watch->sim->connection[index].qp;
+    return receives ? watch->sim->connection[index].to.handle : watch->sim->connection[index].from.handle;
 }
 
 void pair_paced(struct watch *watch, const struct nic *nic, uint32_t index, bool receives, const struct pkt *pkt,
