@@ -18,6 +18,11 @@
 
 struct loader {
     struct fabric *fabric;
+    /* The fabric's own arrays, while they may be written: fabric->node and so on point to the same. */
+    struct fabric_node *node;
+    struct fabric_port *port;
+    struct fabric_endpoint *endpoint;
+    struct fabric_route *route;
     struct arena *keep;   /* lives with the fabric */
     struct arena scratch; /* lives for the load */
     struct fabric_errors *errors;

@@ -103,7 +103,7 @@ static bool link_given(const struct link_class *as)
 /* A link has one rate and one cable: what one end's layer says holds for both. */
 static void apply_link(struct loader *loader, uint32_t port, const struct port_layer *layer)
 {
-    struct fabric_port *ports = ports_of(loader);
+    struct fabric_port *ports = loader->port;
     uint32_t ends[2] = {port, ports[port].peer};
 
     for (int e = 0; e < 2 && ends[1] != FABRIC_NONE; e++) {
@@ -352,7 +352,7 @@ static bool resolve_ports(struct layers *layers)
 {
     struct loader *loader = layers->loader;
     struct fabric *fabric = loader->fabric;
-    struct fabric_port *port = ports_of(loader);
+    struct fabric_port *port = loader->port;
 
     layers->key_mask = 0;
     for (uint32_t p = 0; p < fabric->ports; p++) {
@@ -394,7 +394,7 @@ static bool resolve_nics(struct layers *layers)
 {
     struct loader *loader = layers->loader;
     struct fabric *fabric = loader->fabric;
-    struct fabric_endpoint *endpoint = endpoints_of(loader);
+    struct fabric_endpoint *endpoint = loader->endpoint;
     uint32_t count = 0;
 
     for (int pass = 0; pass < 2; pass++) {

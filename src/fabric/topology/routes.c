@@ -72,7 +72,7 @@ static bool find_places(struct loader *loader)
     fabric->place_of = place_of;
     fabric->local_port = local;
     fabric->place_switch = place_switch;
-    fabric->route = route;
+    fabric->route = loader->route = route;
     return true;
 }
 
@@ -339,7 +339,7 @@ bool routes_build(struct loader *loader)
         read_error(loader, loader->root->at, "topology: hosts hang on %u switches; 65534 at most", fabric->places);
         return false;
     }
-    router.route = (struct fabric_route *)(uintptr_t)fabric->route;
+    router.route = loader->route;
     fabric->route_port = router_run(&router);
     fabric->route_ports = router.ports;
     if (!fabric->route_port) loader->no_memory = true;

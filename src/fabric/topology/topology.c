@@ -155,7 +155,7 @@ static bool make_nodes(struct loader *loader, const struct plan *plan)
             if (!node[n].name) loader->no_memory = true;
         }
     }
-    fabric->node = node;
+    fabric->node = loader->node = node;
     fabric->nodes = nodes;
     fabric->hosts = (uint32_t)plan->count[FABRIC_ROLE_HOST];
     fabric->switches = nodes - fabric->hosts;
@@ -239,7 +239,7 @@ static bool number_ports(struct loader *loader, struct plan *plan, const uint32_
 static bool make_ports(struct loader *loader, const struct plan *plan, const uint32_t *first, const uint32_t *owner)
 {
     struct fabric *fabric = loader->fabric;
-    struct fabric_node *node = (struct fabric_node *)(uintptr_t)fabric->node;
+    struct fabric_node *node = loader->node;
     uint32_t *where = SCRATCH_NEW(loader, uint32_t, plan->links * 2); /* link end -> port */
     uint32_t total = 0;
 
@@ -280,7 +280,7 @@ static bool make_ports(struct loader *loader, const struct plan *plan, const uin
             at[where[l * 2]] = at[where[l * 2 + 1]] = plan->link[l].at;
         fabric->operations.link_at = at;
     }
-    fabric->port = port;
+    fabric->port = loader->port = port;
     fabric->ports = total;
     return true;
 }
@@ -288,7 +288,7 @@ static bool make_ports(struct loader *loader, const struct plan *plan, const uin
 static bool make_endpoints(struct loader *loader, const struct plan *plan)
 {
     struct fabric *fabric = loader->fabric;
-    struct fabric_node *node = (struct fabric_node *)(uintptr_t)fabric->node;
+    struct fabric_node *node = loader->node;
     uint32_t endpoints = fabric->hosts < fabric->nodes ? node[fabric->hosts].first_port : fabric->ports;
     struct fabric_endpoint *endpoint = KEEP_NEW(loader, struct fabric_endpoint, endpoints);
     uint32_t *first = KEEP_NEW(loader, uint32_t, (size_t)fabric->hosts + 1);
@@ -313,7 +313,7 @@ static bool make_endpoints(struct loader *loader, const struct plan *plan)
         }
     }
     first[fabric->hosts] = endpoints;
-    fabric->endpoint = endpoint;
+    fabric->endpoint = loader->endpoint = endpoint;
     fabric->endpoints = endpoints;
     fabric->first_endpoint = first;
     if (endpoints) return true;

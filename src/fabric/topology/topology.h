@@ -109,14 +109,4 @@ bool routes_build(struct loader *loader);
 bool names_build(struct loader *loader);
 uint32_t names_hash(const char *name, size_t length);
 
-/* The arrays while the loader may still write them. */
-static inline struct fabric_port *ports_of(const struct loader *loader)
-{
-    return (struct fabric_port *)(uintptr_t)loader->fabric->port;
-}
-static inline struct fabric_endpoint *endpoints_of(const struct loader *loader)
-{
-    return (struct fabric_endpoint *)(uintptr_t)loader->fabric->endpoint;
-}
-
 #endif
