@@ -225,41 +225,58 @@ struct fabric_flow {
     ps_t at; /* after the job's start */
 };
 
+/* How a job's ranks work: they send messages; they are GPUs, with an algorithm or from rank to rank; they run a program
+ * of compute and communication (fabric_job.training). */
+enum fabric_job_form { FABRIC_FORM_TRANSFERS, FABRIC_FORM_ALGORITHM, FABRIC_FORM_PAIRS, FABRIC_FORM_PROGRAM };
+/* Every kind of job, once: X(ID, name in files, form).  Whoever does something of his own for a kind has a case for it;
+ * all else goes by the form. */
+#define FABRIC_JOB_LIST(X)                                                                                             \
+    X(ALLREDUCE, "allreduce", ALGORITHM)                                                                               \
+    X(REDUCESCATTER, "reducescatter", ALGORITHM)                                                                       \
+    X(ALLGATHER, "allgather", ALGORITHM)                                                                               \
+    X(FLOWS, "flows", TRANSFERS)                                                                                       \
+    X(PERMUTATION, "permutation", TRANSFERS)                                                                           \
+    X(INCAST, "incast", TRANSFERS)                                                                                     \
+    X(ALL_TO_ALL, "all-to-all", TRANSFERS)                                                                             \
+    X(RANDOM, "random", TRANSFERS)                                                                                     \
+    X(POISSON, "poisson", TRANSFERS)                                                                                   \
+    X(BROADCAST, "broadcast", ALGORITHM)                                                                               \
+    X(REDUCE, "reduce", ALGORITHM)                                                                                     \
+    X(GATHER, "gather", PAIRS)       /* every rank `size` to one */                                                    \
+    X(SENDRECV, "sendrecv", PAIRS)   /* a pipeline: each rank to the next */                                           \
+    X(ALLTOALL, "alltoall", PAIRS)   /* as NCCL runs it: GPUs, rounds, PXN; all-to-all is bare transfers */            \
+    X(TRAINING, "training", PROGRAM) /* steps of compute and communication */                                          \
+    X(INFERENCE, "inference", PROGRAM)                                                                                 \
+    X(TRACE, "trace", PROGRAM) /* the same, read from a trace file */
 enum fabric_job_kind {
-    FABRIC_JOB_ALLREDUCE,
-    FABRIC_JOB_REDUCESCATTER,
-    FABRIC_JOB_ALLGATHER,
-    FABRIC_JOB_FLOWS,
-    FABRIC_JOB_PERMUTATION,
-    FABRIC_JOB_INCAST,
-    FABRIC_JOB_ALL_TO_ALL,
-    FABRIC_JOB_RANDOM,
-    FABRIC_JOB_POISSON,
-    FABRIC_JOB_BROADCAST,
-    FABRIC_JOB_REDUCE,
-    FABRIC_JOB_GATHER,   /* every rank `size` to one */
-    FABRIC_JOB_SENDRECV, /* a pipeline: each rank to the next */
-    FABRIC_JOB_ALLTOALL, /* as NCCL runs it: GPUs, rounds, PXN; FABRIC_JOB_ALL_TO_ALL is bare transfers */
-    FABRIC_JOB_TRAINING, /* steps of compute and communication */
-    FABRIC_JOB_INFERENCE,
-    FABRIC_JOB_TRACE, /* the same, read from a trace file */
+#define X(id, name, form) FABRIC_JOB_##id,
+    FABRIC_JOB_LIST(X)
+#undef X
+        FABRIC_JOB_KINDS,
 };
-#define FABRIC_JOB_KINDS (FABRIC_JOB_TRACE + 1)
-/* Its ranks are GPUs that run a program: fabric_job.training. */
+static inline enum fabric_job_form fabric_job_form(enum fabric_job_kind kind)
+{
+    static const uint8_t forms[FABRIC_JOB_KINDS] = {
+#define X(id, name, form) FABRIC_FORM_##form,
+        FABRIC_JOB_LIST(X)
+#undef X
+    };
+    return (enum fabric_job_form)forms[kind];
+}
+/* Its ranks are GPUs that run a program. */
 static inline bool fabric_job_trains(enum fabric_job_kind kind)
 {
-    return kind >= FABRIC_JOB_TRAINING;
+    return fabric_job_form(kind) == FABRIC_FORM_PROGRAM;
 }
-/* Its ranks are GPUs and it has an algorithm. */
+/* Its ranks are GPUs that run a collective. */
 static inline bool fabric_job_collective(enum fabric_job_kind kind)
 {
-    return kind <= FABRIC_JOB_ALLGATHER || (kind >= FABRIC_JOB_BROADCAST && kind <= FABRIC_JOB_ALLTOALL);
+    return fabric_job_form(kind) == FABRIC_FORM_ALGORITHM || fabric_job_form(kind) == FABRIC_FORM_PAIRS;
 }
-
 /* It goes from rank to rank: there is no algorithm to choose. */
 static inline bool fabric_job_pairs(enum fabric_job_kind kind)
 {
-    return kind == FABRIC_JOB_ALLTOALL || kind == FABRIC_JOB_GATHER || kind == FABRIC_JOB_SENDRECV;
+    return fabric_job_form(kind) == FABRIC_FORM_PAIRS;
 }
 
 /* How a collective is run; AUTO: as NCCL's tuner chooses by size. */

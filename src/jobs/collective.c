@@ -187,11 +187,6 @@ bool collective_rooted(enum fabric_job_kind kind)
     return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
 }
 
-bool collective_pairs(enum fabric_job_kind kind)
-{
-    return kind == FABRIC_JOB_ALLTOALL || kind == FABRIC_JOB_GATHER || kind == FABRIC_JOB_SENDRECV;
-}
-
 /* The largest is what memory is estimated for. */
 void collective_sizes_finish(struct loader *loader, const struct tree *item, struct fabric_job *job)
 {

@@ -17,8 +17,10 @@
 #define BURSTS_PS_MAX (3600000 * PS_S) /* times are 64 bits of picoseconds: five times that */
 
 const char *const fabric_job_names[FABRIC_JOB_KINDS] = {
-    "allreduce", "reducescatter", "allgather", "flows",    "permutation", "incast",   "all-to-all", "random", "poisson",
-    "broadcast", "reduce",        "gather",    "sendrecv", "alltoall",    "training", "inference",  "trace"};
+#define X(id, name, form) name,
+    FABRIC_JOB_LIST(X)
+#undef X
+};
 
 uint32_t endpoint_read(struct loader *loader, const char *name, struct fabric_at at)
 {
@@ -180,25 +182,15 @@ static bool job_sized(const struct fabric_job *job)
            !fabric_job_trains((enum fabric_job_kind)job->kind);
 }
 
-/* The kind's own value. */
-static void read_kind(struct loader *loader, const struct tree *item, const struct tree *value, struct fabric_job *job)
+/* What is written for transfers. */
+static void read_transfers(struct loader *loader, const struct tree *item, const struct tree *value,
+                           struct fabric_job *job)
 {
     static const char *const shuffles[] = {"random", NULL};
     static const char *const exchanges[] = {"at-once", "pairwise", NULL};
     uint64_t count = 0;
 
-    if (loader->blind && (job->kind == FABRIC_JOB_FLOWS || fabric_job_trains((enum fabric_job_kind)job->kind))) return;
-    switch ((enum fabric_job_kind)job->kind) {
-    case FABRIC_JOB_ALLREDUCE:
-    case FABRIC_JOB_REDUCESCATTER:
-    case FABRIC_JOB_ALLGATHER:
-    case FABRIC_JOB_BROADCAST:
-    case FABRIC_JOB_REDUCE:
-    case FABRIC_JOB_GATHER:
-    case FABRIC_JOB_SENDRECV:
-    case FABRIC_JOB_ALLTOALL:
-        algorithm_read(loader, value, job);
-        break;
+    switch (job->kind) {
     case FABRIC_JOB_FLOWS:
         flows_read(loader, value, job);
         break;
@@ -222,14 +214,29 @@ static void read_kind(struct loader *loader, const struct tree *item, const stru
     case FABRIC_JOB_POISSON:
         read_poisson(loader, value, tree_get(item, "ranks"), job);
         break;
-    case FABRIC_JOB_TRAINING:
-        training_read(loader, value, job);
+    default:
+        CHECK(false);
+    }
+}
+
+/* The kind's own value. */
+static void read_kind(struct loader *loader, const struct tree *item, const struct tree *value, struct fabric_job *job)
+{
+    enum fabric_job_form form = fabric_job_form((enum fabric_job_kind)job->kind);
+
+    if (loader->blind && (job->kind == FABRIC_JOB_FLOWS || form == FABRIC_FORM_PROGRAM)) return;
+    switch (form) {
+    case FABRIC_FORM_ALGORITHM:
+    case FABRIC_FORM_PAIRS:
+        algorithm_read(loader, value, job);
         break;
-    case FABRIC_JOB_INFERENCE:
-        inference_read(loader, value, job);
+    case FABRIC_FORM_TRANSFERS:
+        read_transfers(loader, item, value, job);
         break;
-    case FABRIC_JOB_TRACE:
-        trace_read(loader, value, job);
+    case FABRIC_FORM_PROGRAM:
+        if (job->kind == FABRIC_JOB_TRAINING) training_read(loader, value, job);
+        if (job->kind == FABRIC_JOB_INFERENCE) inference_read(loader, value, job);
+        if (job->kind == FABRIC_JOB_TRACE) trace_read(loader, value, job);
         break;
     }
 }
@@ -320,7 +327,7 @@ static uint32_t field_sets(struct fabric_job *job, const struct field *kind_fiel
     if (job_on_gpus(job)) sets[count++] = (struct field_set){gpu_fields, COUNT_OF(gpu_fields), job};
     if (fabric_job_collective(kind)) sets[count++] = (struct field_set){collective_fields, collective_field_count, job};
     if (collective_rooted(kind)) sets[count++] = (struct field_set){rooted_fields, rooted_field_count, job};
-    if (collective_pairs(kind)) sets[count++] = (struct field_set){pair_fields, pair_field_count, job};
+    if (fabric_job_pairs(kind)) sets[count++] = (struct field_set){pair_fields, pair_field_count, job};
     if (kind == FABRIC_JOB_INCAST) sets[count++] = (struct field_set){incast_fields, COUNT_OF(incast_fields), job};
     if (kind == FABRIC_JOB_POISSON || fabric_job_trains(kind))
         sets[count++] = (struct field_set){ranks_fields, COUNT_OF(ranks_fields), job};

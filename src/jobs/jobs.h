@@ -35,7 +35,6 @@ uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, 
 extern const struct field collective_fields[], rooted_fields[], pair_fields[]; /* of struct fabric_job */
 extern const uint32_t collective_field_count, rooted_field_count, pair_field_count;
 bool collective_rooted(enum fabric_job_kind kind); /* has a root */
-bool collective_pairs(enum fabric_job_kind kind);  /* goes between pairs: has `pxn` */
 /* The kind's value: the algorithm. */
 void algorithm_read(struct loader *loader, const struct tree *value, struct fabric_job *job);
 void collective_sizes_finish(struct loader *loader, const struct tree *item, struct fabric_job *job);

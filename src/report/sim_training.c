@@ -79,7 +79,7 @@ static void group_rows(FILE *out, const struct sim_training *training, const str
                              share(training->compute_ps, training->mean_ps, part),
                              ""};
     table_row(&table, compute);
-    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+    for (uint32_t g = 0; g < FABRIC_GROUPS; g++) {
         const struct sim_training_group *group = &training->group[g];
         char ranks[CELL], calls[TEXT_COUNT], bytes[TEXT_COUNT], busy[TEXT_COUNT], waited[TEXT_COUNT], most[TEXT_COUNT];
         if (group->operations == 0 && group->busy_ps == 0) continue;
@@ -118,7 +118,7 @@ void sim_training_text(FILE *out, const struct sim_report *report, const struct 
 static void json_groups(struct jout *jout, const struct sim_training *training)
 {
     jout_open(jout, "groups", '[');
-    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+    for (uint32_t g = 0; g < FABRIC_GROUPS; g++) {
         const struct sim_training_group *group = &training->group[g];
         if (group->operations == 0 && group->busy_ps == 0) continue;
         jout_open_line(jout, NULL, '{');

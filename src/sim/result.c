@@ -10,8 +10,6 @@
 #include "workload/collective/coll.h"
 #include "workload/training/train.h"
 
-_Static_assert(SIM_GROUPS == FABRIC_GROUPS, "a result has a row for each kind of group");
-
 static int read_jobs(const struct sim *sim, struct sim_result *ret)
 {
     ret->jobs = workload_instances(sim->workload);
@@ -55,7 +53,7 @@ static int read_training(const struct sim *sim, uint32_t index, struct sim_train
     }
     if (from.steps_ended) ret->mean_ps = (before - start) / from.steps_ended;
     ret->compute_ps = (ps_t)(from.compute_ps / from.ranks);
-    for (uint32_t g = 0; g < SIM_GROUPS; g++) {
+    for (uint32_t g = 0; g < FABRIC_GROUPS; g++) {
         ret->group[g] = (struct sim_training_group){.size = from.group[g].size,
                                                     .operations = from.group[g].operations,
                                                     .bytes = from.group[g].bytes,

@@ -13,6 +13,7 @@
 
 #include "base/histo.h"
 #include "base/time.h"
+#include "jobs/training.h"
 #include "nic/counters.h"
 #include "switch/counters.h"
 
@@ -36,7 +37,6 @@ struct sim_job {
     uint8_t algorithm, protocol; /* of a collective, as run: enum fabric_algorithm, fabric_protocol */
 };
 
-#define SIM_GROUPS 8
 struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp, ep, edp, all, p2p */
     uint32_t size;
     uint64_t operations, bytes; /* in a step, of the rank with most */
@@ -52,7 +52,7 @@ struct sim_training { /* steps of compute and communication */
     ps_t mean_ps;  /* of those; 0: none has ended */
     ps_t compute_ps, exposed_ps;
     uint32_t idle_ppm;
-    struct sim_training_group group[SIM_GROUPS];
+    struct sim_training_group group[FABRIC_GROUPS];
 };
 
 struct sim_flow {
