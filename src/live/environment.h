@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/nics.h"
 #include "nic/cc/cc.h"
 #include "wire/wire.h"
 

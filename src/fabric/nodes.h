@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fabric's graph: nodes, ports, endpoints, and the routes between them.  Part of fabric.h, which says how they are
+ * numbered.
+ */
+#ifndef ROCELAB_FABRIC_NODES_H
+#define ROCELAB_FABRIC_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "switch/config.h"
+
+#define FABRIC_NONE UINT32_MAX
+#define FABRIC_NO_GROUP UINT16_MAX
+
+enum fabric_kind { FABRIC_HOST, FABRIC_SWITCH };
+#define FABRIC_ROLE_LIST(X)                                                                                            \
+    X(HOST, "host", "h")                                                                                               \
+    X(LEAF, "leaf", "leaf")                                                                                            \
+    X(SPINE, "spine", "spine")                                                                                         \
+    X(CORE, "core", "core")                                                                                            \
+    X(SWITCH, "switch", "sw")
+enum fabric_role {
+#define X(id, name, prefix) FABRIC_ROLE_##id,
+    FABRIC_ROLE_LIST(X)
+#undef X
+        FABRIC_ROLES,
+};
+/* hpcc-ns3: frame sizes, feedback, MMU, marking and pauses as the HPCC authors' simulator has them. */
+enum fabric_behaviour { FABRIC_NATIVE, FABRIC_HPCC_NS3 };
+
+struct fabric_at { /* where the file says it; line 0: nowhere */
+    uint32_t line, column;
+};
+
+struct fabric_node {
+    const char *name;
+    uint8_t kind, role;  /* enum fabric_kind, fabric_role */
+    uint16_t ports;      /* that are cabled or named; numbers 0 .. ports-1 */
+    uint16_t gpus;       /* of a host */
+    uint16_t gpu_ports;  /* of a host's ports, those its GPUs share out; the others are of the storage network */
+    uint32_t first_port; /* into port[] */
+    uint32_t pod;        /* nodes that talk much; FABRIC_NONE: of no pod (spines, cores) */
+    uint32_t number;     /* in its name (`leaf12`: 12), else its index within its role */
+};
+
+struct fabric_port {
+    uint32_t node;
+    uint32_t peer; /* a port; FABRIC_NONE: not cabled */
+    uint64_t rate_bps;
+    uint64_t cable_mm;
+    ps_t propagation_ps;
+    ps_t pause_reaction_ps; /* from the arrival of a pause frame here to the sender standing still */
+    uint32_t settings;      /* into settings[] */
+    uint32_t error_ppm;     /* frames corrupted on arrival here, parts per million */
+    uint16_t index;         /* within its node */
+    bool up;
+    bool cable_known; /* the file says how long it is */
+};
+
+struct fabric_endpoint {
+    uint32_t host;  /* node */
+    uint32_t port;  /* into port[] */
+    uint32_t nic;   /* into nic[] */
+    uint16_t index; /* NIC number within the host */
+    uint8_t address[4];
+};
+
+struct fabric_route {   /* of a switch */
+    uint32_t own_place; /* FABRIC_NONE: no endpoint hangs on it */
+    uint32_t groups;
+    const uint16_t *group_of;     /* [place]; FABRIC_NO_GROUP: unreachable, or its own place */
+    const struct sw_group *group; /* [groups] */
+};
+
+#endif
