@@ -10,13 +10,12 @@
 
 #include "base/time.h"
 #include "fabric/nodes.h"
+#include "nic/recovery.h"
 
 struct fabric_param { /* name and value as text; the owner of the name reads the value */
     const char *name, *value;
     struct fabric_at at;
 };
-
-enum fabric_recovery { FABRIC_GO_BACK_N, FABRIC_GO_BACK_0, FABRIC_SELECTIVE }; /* as enum nic_recovery */
 
 struct fabric_software { /* what a host's software takes; all 0 where the file says nothing */
     ps_t post_ps;        /* to post a work request */
@@ -33,7 +32,7 @@ struct fabric_nic {         /* NICs configured alike share one */
     uint32_t params;
     uint32_t ack_every, ack_request_every;
     uint8_t timeout, retry, rnr_retry, min_rnr_timer; /* as in verbs; timeout 0: never */
-    uint8_t recovery;                                 /* enum fabric_recovery; selective where reorder_packets is set */
+    uint8_t recovery;                                 /* enum nic_recovery; selective where reorder_packets is set */
     uint32_t reorder_packets; /* packets out of order are no loss up to this distance ...; 0: they are at once */
     ps_t reorder_ps;          /* ... and this time */
     ps_t nak_repeat_ps;       /* a sequence NAK is repeated after this time, if the gap is still there; 0: never */

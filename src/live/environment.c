@@ -57,15 +57,14 @@ static int parse_wire(const struct reading *r, struct live_environment *env, uin
 static int parse_recovery(const struct reading *r, struct live_environment *env, uint8_t *ret)
 {
     (void)env;
-    if (strcmp(r->text, "go-back-n") == 0)
-        *ret = NIC_GO_BACK_N;
-    else if (strcmp(r->text, "go-back-0") == 0)
-        *ret = NIC_GO_BACK_0;
-    else if (strcmp(r->text, "selective") == 0)
-        *ret = NIC_SELECTIVE;
-    else
-        return wrong(r, "no such recovery; there are selective, go-back-n and go-back-0");
-    return 0;
+#define X(id, name)                                                                                                    \
+    if (strcmp(r->text, name) == 0) {                                                                                  \
+        *ret = NIC_##id;                                                                                               \
+        return 0;                                                                                                      \
+    }
+    NIC_RECOVERY_LIST(X)
+#undef X
+    return wrong(r, "no such recovery; there are selective, go-back-n and go-back-0");
 }
 
 static int parse_flag(const struct reading *r, struct live_environment *env, bool *ret)

@@ -22,6 +22,7 @@
 #include "base/time.h"
 #include "nic/cc/cc.h"
 #include "nic/counters.h"
+#include "nic/recovery.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
 
@@ -29,7 +30,6 @@
 
 enum nic_transport { NIC_RC, NIC_UC, NIC_UD };
 enum nic_state { NIC_RESET, NIC_INIT, NIC_RTR, NIC_RTS, NIC_SQD, NIC_SQE, NIC_ERROR };
-enum nic_recovery { NIC_GO_BACK_N, NIC_GO_BACK_0, NIC_SELECTIVE };
 
 enum nic_verb {
     NIC_SEND,

@@ -71,7 +71,7 @@ struct nic_qp_config plant_qp_config(const struct fabric_nic *nic, const struct 
     config.ack_every = (uint16_t)nic->ack_every;
     config.ack_request_every = (uint16_t)nic->ack_request_every;
     config.window_packets = nic->window_packets;
-    if (nic->recovery == FABRIC_SELECTIVE) {
+    if (nic->recovery == NIC_SELECTIVE) {
         config.reorder_window = nic->reorder_packets;
         config.reorder_ps = nic->reorder_packets ? nic->reorder_ps : 0;
     }

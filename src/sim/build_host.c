@@ -66,7 +66,7 @@ static int number_pairs(struct sim *sim, struct fabric_errors *errors)
 
 static uint32_t receives_of(const struct fabric_nic *nic)
 {
-    return nic->recovery == FABRIC_SELECTIVE ? RQ_SIZE : RQ_SIZE_ORDER;
+    return nic->recovery == NIC_SELECTIVE ? RQ_SIZE : RQ_SIZE_ORDER;
 }
 
 static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receives)
@@ -77,7 +77,7 @@ static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receive
 
     if (!receives) bytes += lines_up(WORKLOAD_DEPTH * sizeof(struct nic_wr));
     if (receives && from->notifies) bytes += lines_up(receives_of(nic) * sizeof(struct nic_recv));
-    if (nic->recovery == FABRIC_SELECTIVE) bytes += lines_up(nic_selective_bytes(SELECTIVE_PACKETS));
+    if (nic->recovery == NIC_SELECTIVE) bytes += lines_up(nic_selective_bytes(SELECTIVE_PACKETS));
     return bytes;
 }
 
@@ -163,7 +163,7 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
         config.rq_size = receives_of(nic);
         config.rq = sim_take(sim, config.rq_size * sizeof(struct nic_recv));
     }
-    if (nic->recovery == FABRIC_SELECTIVE) {
+    if (nic->recovery == NIC_SELECTIVE) {
         config.selective = sim_take(sim, nic_selective_bytes(SELECTIVE_PACKETS));
         config.selective_size = SELECTIVE_PACKETS;
     }

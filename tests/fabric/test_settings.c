@@ -184,7 +184,7 @@ static void test_layers(void **state)
     assert_int_equal(nic_of(fabric, "h3")->params, 1);
     assert_string_equal(nic_of(fabric, "h3")->param[0].name, "eta");
     assert_string_equal(nic_of(fabric, "h3")->param[0].value, "0.9");
-    assert_int_equal(nic_of(fabric, "h3")->recovery, FABRIC_SELECTIVE);
+    assert_int_equal(nic_of(fabric, "h3")->recovery, NIC_SELECTIVE);
     assert_int_equal(nic_of(fabric, "h2")->params, 0);
     fabric_free(fabric);
 }

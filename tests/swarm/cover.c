@@ -178,9 +178,9 @@ static void add_nic(const struct nic_counters *c, uint8_t recovery)
     covered.implied += c->implied_nak_seq_err;
     covered.timeouts += c->local_ack_timeout_err;
     covered.adaptive += c->roce_adp_retrans;
-    covered.go_back_n += recovery == FABRIC_GO_BACK_N ? c->retransmitted_packets : 0;
-    covered.go_back_0 += recovery == FABRIC_GO_BACK_0 ? c->retransmitted_packets : 0;
-    covered.selective += recovery == FABRIC_SELECTIVE ? c->retransmitted_packets : 0;
+    covered.go_back_n += recovery == NIC_GO_BACK_N ? c->retransmitted_packets : 0;
+    covered.go_back_0 += recovery == NIC_GO_BACK_0 ? c->retransmitted_packets : 0;
+    covered.selective += recovery == NIC_SELECTIVE ? c->retransmitted_packets : 0;
     covered.reordered += c->reordered_packets;
     covered.duplicates += c->duplicate_request;
     covered.sends += c->rx_send_requests;

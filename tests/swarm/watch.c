@@ -102,7 +102,7 @@ void watch_begin(struct watch *watch, struct sim *sim, const struct plan *plan)
     const struct fabric *fabric = sim->fabric;
 
     *watch = (struct watch){.sim = sim, .fabric = fabric, .plan = plan};
-    watch->selective = fabric->nic[0].recovery == FABRIC_SELECTIVE;
+    watch->selective = fabric->nic[0].recovery == NIC_SELECTIVE;
     watch->line = take(fabric->ports, sizeof(*watch->line));
     watch->packet = take(SWARM_PACKETS, sizeof(*watch->packet));
     watch->owner = take(SWARM_PACKETS, sizeof(*watch->owner));

@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
     "switch": {"packet", "base"},
     "node": {"nic", "switch", "packet", "base"},
-    "fabric": {"switch/config.h", "base"},
+    "fabric": {"nic/recovery.h", "switch/config.h", "base"},
     "fabric/file": {"fabric/fabric.h", "switch/config.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
     "jobs": {"fabric", "base"},
@@ -45,7 +45,7 @@ MAY_INCLUDE = {
 CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch", "node")
-NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "jobs", "load", "workload", "capture", "report", "check", "config")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

@@ -221,7 +221,12 @@ static void read_receive(struct loader *loader, const struct tree *value, void *
         if (nic->rx_xoff_bytes) read_error(loader, value->at, "receive: xon <= xoff <= buffer does not hold");
 }
 
-static const char *const recovery_words[] = {"go-back-n", "go-back-0", "selective", NULL};
+static const char *const recovery_words[] = {
+#define X(id, name) name,
+    NIC_RECOVERY_LIST(X)
+#undef X
+        NULL,
+};
 
 static void read_reorder(struct loader *loader, const struct tree *value, void *into)
 {
@@ -241,7 +246,7 @@ static void read_reorder(struct loader *loader, const struct tree *value, void *
         if (!nic->reorder_packets) nic->reorder_packets = REORDER_PACKETS;
         if (!nic->reorder_ps) nic->reorder_ps = REORDER_PS;
     }
-    if (nic->reorder_packets) nic->recovery = FABRIC_SELECTIVE;
+    if (nic->reorder_packets) nic->recovery = NIC_SELECTIVE;
 }
 
 static void read_adaptive(struct loader *loader, const struct tree *value, void *into)
@@ -266,7 +271,7 @@ void nic_check(struct loader *loader, const struct fabric_nic *nic, const struct
 {
     const struct tree *recovery = tree_get(map, "recovery");
 
-    if (recovery && nic->reorder_packets && strcmp(recovery->text, recovery_words[FABRIC_SELECTIVE]) != 0)
+    if (recovery && nic->reorder_packets && strcmp(recovery->text, recovery_words[NIC_SELECTIVE]) != 0)
         read_error(loader, recovery->at, "recovery: with reorder it is selective; leave it out, or write selective");
 }
 

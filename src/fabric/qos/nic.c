@@ -16,7 +16,7 @@ struct fabric_nic fabric_nic_default(void)
         .retry = 7,
         .rnr_retry = 7,
         .min_rnr_timer = 12,
-        .recovery = FABRIC_GO_BACK_N,
+        .recovery = NIC_GO_BACK_N,
         .adaptive_each = 2,
         .max_read = 16,
         .latency_ps = 600 * PS_NS,
