@@ -84,8 +84,7 @@ static bool set_option(void *into, int id, const char *argument)
         settings->write_baseline = argument;
         return true;
     case CHECK_OPTION_FROM:
-        settings->from = config_format_find(argument);
-        if (!settings->from) cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab or lldp", argument);
+        settings->from = cli_from(argument);
         return settings->from != NULL;
     case CHECK_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);

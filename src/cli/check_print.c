@@ -8,15 +8,11 @@
 
 #include "cli/cli.h"
 #include "report/json_out.h"
+#include "report/text.h"
 
 const char *check_file(const struct check_input *input, const struct check_finding *finding)
 {
     return finding->file ? finding->file : input->source.path;
-}
-
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 static void print_not_understood(const struct check_input *input, bool quiet, FILE *out)
@@ -34,7 +30,7 @@ static void print_not_understood(const struct check_input *input, bool quiet, FI
         text_outside(out, &style, note->message);
         fputc('\n', out);
     }
-    if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, plural(count));
+    if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, text_plural(count));
 }
 
 void check_print_text(const struct check_input *input, bool quiet, FILE *out)
@@ -58,8 +54,8 @@ void check_print_text(const struct check_input *input, bool quiet, FILE *out)
     if (quiet) return;
     uint32_t errors = check_count(check, CHECK_ERROR), warnings = check_count(check, CHECK_WARNING);
     uint32_t infos = check_count(check, CHECK_INFO);
-    fprintf(out, "%s: %u error%s, %u warning%s, %u info%s", input->source.path, errors, plural(errors), warnings,
-            plural(warnings), infos, plural(infos));
+    fprintf(out, "%s: %u error%s, %u warning%s, %u info%s", input->source.path, errors, text_plural(errors), warnings,
+            text_plural(warnings), infos, text_plural(infos));
     if (ignored) fprintf(out, ", %u ignored", ignored);
     if (check->states > 1)
         fprintf(out, "; deadlocks: %llu states of the routes covered, %llu by a search",

@@ -42,10 +42,8 @@ static bool set_option(void *into, int id, const char *argument)
 
     switch (id) {
     case DIFF_OPTION_FROM:
-        settings->from = config_format_find(argument);
-        if (settings->from) return true;
-        cli_error("--from '%s': nxos, eos, sonic, nvue or host", argument);
-        return false;
+        settings->from = cli_from(argument);
+        return settings->from != NULL;
     case DIFF_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);
     default:

@@ -91,20 +91,12 @@ static bool print_text(const struct each *each, bool seeds, FILE *out)
     return enough;
 }
 
-static void json_time(struct jout *jout, const char *key, ps_t at)
-{
-    if (at == PS_NEVER)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, at);
-}
-
 static void json_one(struct jout *jout, const struct each_one *one, bool base)
 {
     jout_open_line(jout, base ? "base" : NULL, '{');
     if (!base) jout_text(jout, "down", one->name);
     jout_bool(jout, "completed", one->completed);
-    json_time(jout, "time_ps", one->time_ps);
+    jout_time(jout, "time_ps", one->time_ps);
     jout_u64(jout, "lost_packets", one->lost_packets);
     jout_u64(jout, "lost_bytes", one->lost_bytes);
     jout_u64(jout, "retransmitted_packets", one->again_packets);
@@ -112,8 +104,8 @@ static void json_one(struct jout *jout, const struct each_one *one, bool base)
     jout_u64(jout, "timeouts", one->timeouts);
     jout_u64(jout, "delivered_bytes", one->delivered_bytes);
     if (!base) {
-        json_time(jout, "explained_ps", one->predicted_ps);
-        json_time(jout, "recovered_ps", one->completed ? one->recover_ps : PS_NEVER);
+        jout_time(jout, "explained_ps", one->predicted_ps);
+        jout_time(jout, "recovered_ps", one->completed ? one->recover_ps : PS_NEVER);
         jout_bool(jout, "cut_off", one->cut_off);
         jout_bool(jout, "predictable", one->predictable);
         jout_text(jout, "why", one->why[0] ? one->why : NULL);
@@ -133,8 +125,8 @@ static bool print_json(const struct each *each, bool seeds, FILE *out)
     jout_text(jout, "kind", "sim-each");
     jout_text(jout, "fabric", each->fabric->name);
     jout_text(jout, "each", each_names[each->options->what]);
-    json_time(jout, "at_ps", seeds ? each->options->at : at_of(each)); /* else each seed has its own */
-    json_time(jout, "for_ps", each->options->lasts_ps);
+    jout_time(jout, "at_ps", seeds ? each->options->at : at_of(each)); /* else each seed has its own */
+    jout_time(jout, "for_ps", each->options->lasts_ps);
     jout_u64(jout, "detect_ps", each->converge.detect_ps);
     jout_u64(jout, "step_ps", each->converge.step_ps);
     jout_fixed(jout, "margin", EACH_MARGIN_NUM * 10 / EACH_MARGIN_DEN, 1);

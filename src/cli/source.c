@@ -112,6 +112,14 @@ static bool read_one(struct cli_source *source, const struct config_format *from
     return false;
 }
 
+const struct config_format *cli_from(const char *argument)
+{
+    const struct config_format *format = config_format_find(argument);
+
+    if (format == NULL) cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab or lldp", argument);
+    return format;
+}
+
 bool cli_links_add(struct cli_links *links, const char *path)
 {
     if (links->count == CLI_LINKS_MAX) {

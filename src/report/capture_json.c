@@ -32,7 +32,7 @@ static void json_addr(struct jout *jout, const char *key, const struct pkt_addr 
     jout_text(jout, key, pkt_addr_format(addr, text));
 }
 
-static void json_time(struct jout *jout, const char *key, uint64_t time_ns)
+static void json_known_time(struct jout *jout, const char *key, uint64_t time_ns)
 {
     if (time_ns == 0)
         jout_null(jout, key);
@@ -293,12 +293,12 @@ static void json_cm(struct jout *jout, const struct capture_cm *cm)
     COUNT(jout, cm, service_id);
     jout_u64(jout, "port", cm_service_port(cm->service_id));
     jout_bool(jout, "sidr", cm->sidr);
-    json_time(jout, "req_ns", cm->req_ns);
-    json_time(jout, "rep_ns", cm->rep_ns);
-    json_time(jout, "rtu_ns", cm->rtu_ns);
-    json_time(jout, "rej_ns", cm->rej_ns);
-    json_time(jout, "dreq_ns", cm->dreq_ns);
-    json_time(jout, "drep_ns", cm->drep_ns);
+    json_known_time(jout, "req_ns", cm->req_ns);
+    json_known_time(jout, "rep_ns", cm->rep_ns);
+    json_known_time(jout, "rtu_ns", cm->rtu_ns);
+    json_known_time(jout, "rej_ns", cm->rej_ns);
+    json_known_time(jout, "dreq_ns", cm->dreq_ns);
+    json_known_time(jout, "drep_ns", cm->drep_ns);
     COUNT(jout, cm, req_packet);
     COUNT(jout, cm, rej_packet);
     COUNT(jout, cm, repeats);

@@ -24,11 +24,6 @@ static void heading(FILE *out, const struct text_style *style, const char *title
     text_colour(out, style, TEXT_PLAIN);
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void print_header(FILE *out, const struct capture_report *report, const struct text_style *style)
 {
     const struct capture_totals *totals = capture_totals(report->capture);
@@ -40,10 +35,10 @@ static void print_header(FILE *out, const struct capture_report *report, const s
         snprintf(line, sizeof line, "0 packets");
     else
         snprintf(line, sizeof line, "%s packet%s in %s, %s RoCE, %s (%s), %s connection%s",
-                 text_count(totals->packets, packets), plural(totals->packets), text_ns(span_ns, span),
+                 text_count(totals->packets, packets), text_plural(totals->packets), text_ns(span_ns, span),
                  text_count(totals->roce_packets, roce), text_bytes(totals->bytes, bytes),
                  text_rate_long(totals->bytes, span_ns, rate), text_count(totals->connections, connections),
-                 plural(totals->connections));
+                 text_plural(totals->connections));
     text_colour(out, style, TEXT_BOLD);
     text_outside(out, style, report->file);
     text_colour(out, style, TEXT_PLAIN);
@@ -87,8 +82,8 @@ static void print_verdict(FILE *out, const struct capture_report *report, const 
     fputs("\nVERDICT", out);
     text_colour(out, style, TEXT_PLAIN);
     if (by[CAPTURE_ERROR] + by[CAPTURE_WARNING] > 0) {
-        fprintf(out, "  %zu error%s, %zu warning%s\n", by[CAPTURE_ERROR], plural(by[CAPTURE_ERROR]),
-                by[CAPTURE_WARNING], plural(by[CAPTURE_WARNING]));
+        fprintf(out, "  %zu error%s, %zu warning%s\n", by[CAPTURE_ERROR], text_plural(by[CAPTURE_ERROR]),
+                by[CAPTURE_WARNING], text_plural(by[CAPTURE_WARNING]));
     } else {
         text_colour(out, style, TEXT_GREEN);
         fputs("  no errors, no warnings\n", out);
@@ -402,7 +397,7 @@ static void print_reading(FILE *out, const struct capture_report *report, const 
         uint32_t type = totals->unread_type[i].link_type;
         char number[TEXT_COUNT];
         fprintf(out, "  %s packet%s not read: link type %s (%" PRIu32 ")\n",
-                text_count(totals->unread_type[i].records, number), plural(totals->unread_type[i].records),
+                text_count(totals->unread_type[i].records, number), text_plural(totals->unread_type[i].records),
                 capfile_link_name(type), type);
     }
     note(out, style, totals->cut, "RoCE packet cut short by the capture's snap length: its ICRC was not checked",

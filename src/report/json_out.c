@@ -188,6 +188,14 @@ void jout_null(struct jout *jout, const char *key)
     word(jout, key, "null", 4);
 }
 
+void jout_time(struct jout *jout, const char *key, ps_t at)
+{
+    if (at == PS_NEVER)
+        jout_null(jout, key);
+    else
+        jout_u64(jout, key, at);
+}
+
 /* One character of a string, escaped where it must be; moves *text behind it. */
 static char *character(char *to, const char **text)
 {

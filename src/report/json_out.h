@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/time.h"
+
 #define JOUT_DEPTH 16
 #define JOUT_BUFFER_BYTES (64 * 1024)
 
@@ -44,6 +46,7 @@ void jout_fixed(struct jout *jout, const char *key, uint64_t value, unsigned dig
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count);
 void jout_bool(struct jout *jout, const char *key, bool value);
 void jout_null(struct jout *jout, const char *key);
+void jout_time(struct jout *jout, const char *key, ps_t at); /* picoseconds; PS_NEVER: null */
 /* NULL is null; bytes that are not UTF-8 become U+FFFD. */
 void jout_text(struct jout *jout, const char *key, const char *value);
 void jout_flush(struct jout *jout);

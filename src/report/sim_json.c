@@ -12,14 +12,6 @@ static const char *state_name(enum sim_state state)
     return name[state];
 }
 
-static void json_time(struct jout *jout, const char *key, ps_t at)
-{
-    if (at == PS_NEVER)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, at);
-}
-
 static void json_endpoint(struct jout *jout, const char *key, const struct fabric *fabric, uint32_t endpoint)
 {
     char name[FABRIC_NAME];
@@ -34,9 +26,9 @@ static void json_job(struct jout *jout, const struct sim_job *job)
     jout_u64(jout, "repetition", job->repetition);
     jout_u64(jout, "ranks", job->ranks);
     jout_u64(jout, "bytes", job->bytes);
-    json_time(jout, "start_ps", job->start);
-    json_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
-    json_time(jout, "failed_ps", job->failed_at);
+    jout_time(jout, "start_ps", job->start);
+    jout_time(jout, "time_ps", job->end == PS_NEVER ? PS_NEVER : job->end - job->start);
+    jout_time(jout, "failed_ps", job->failed_at);
     jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
     jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);
     jout_close(jout);
@@ -49,9 +41,9 @@ static void json_flow(struct jout *jout, const struct fabric *fabric, const stru
     json_endpoint(jout, "src", fabric, flow->src);
     json_endpoint(jout, "dst", fabric, flow->dst);
     jout_u64(jout, "bytes", flow->bytes);
-    json_time(jout, "start_ps", flow->start);
-    json_time(jout, "fct_ps", flow->fct_ps);
-    json_time(jout, "ideal_ps", flow->ideal_ps);
+    jout_time(jout, "start_ps", flow->start);
+    jout_time(jout, "fct_ps", flow->fct_ps);
+    jout_time(jout, "ideal_ps", flow->ideal_ps);
     jout_text(jout, "job", fabric->job[flow->job].name);
     jout_bool(jout, "failed", flow->failed);
     jout_u64(jout, "acked_bytes", flow->acked_bytes);

@@ -299,14 +299,6 @@ void sim_text_trouble(FILE *out, const struct sim_report *report, const struct s
     print_pauses(out, report, options);
 }
 
-static void json_time(struct jout *jout, const char *key, ps_t at)
-{
-    if (at == PS_NEVER)
-        jout_null(jout, key);
-    else
-        jout_u64(jout, key, at);
-}
-
 static void json_port(struct jout *jout, const char *key, const struct fabric *fabric, uint32_t port)
 {
     char name[FABRIC_NAME];
@@ -322,7 +314,7 @@ static void json_deadlock(struct jout *jout, const struct fabric *fabric, const 
     jout_open(jout, NULL, '{');
     jout_u64(jout, "closed_ps", deadlock->closed);
     jout_u64(jout, "seen_ps", deadlock->seen);
-    json_time(jout, "ended_ps", deadlock->ended);
+    jout_time(jout, "ended_ps", deadlock->ended);
     jout_u64(jout, "stuck", deadlock->stuck);
     jout_open(jout, "cycle", '[');
     for (uint32_t i = 0; i < deadlock->waits; i++) {
@@ -393,7 +385,7 @@ static void json_watchdog(struct jout *jout, const struct sim_report *report)
             jout_u64(jout, "acted", count->watchdog_detected);
             jout_u64(jout, "acted_at_ps", count->watchdog_acted_at_ps);
             jout_u64(jout, "restored", count->watchdog_restored);
-            json_time(jout, "restored_at_ps", count->watchdog_restored ? count->watchdog_restored_at_ps : PS_NEVER);
+            jout_time(jout, "restored_at_ps", count->watchdog_restored ? count->watchdog_restored_at_ps : PS_NEVER);
             jout_u64(jout, "cut_off_ps", count->watchdog_ps);
             jout_u64(jout, "port_drops", result->port[i].sw->drop[SW_DROP_watchdog]);
             jout_close(jout);

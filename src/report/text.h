@@ -25,6 +25,11 @@ void text_colour(FILE *out, const struct text_style *style, enum text_colour col
 /* "1,234,567".  Returns buf. */
 #define TEXT_COUNT 32
 const char *text_count(uint64_t value, char buf[TEXT_COUNT]);
+/* The `s` of a word that counts: "1 error", "2 errors". */
+static inline const char *text_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 /* As text_count() up to 9,999,999; four digits and a letter beyond: for columns. */
 const char *text_count_short(uint64_t value, char buf[TEXT_COUNT]);
 /* part of whole as "44.7%"; "0%" when whole is 0; never "0.0%" when part is not 0 ("<0.1%"). */
