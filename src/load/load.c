@@ -182,6 +182,7 @@ int fabric_load_with(const char *path, const char *text, const struct fabric_wit
         fabric_free(fabric);
         return result;
     }
+    CHECK(fabric->node && fabric->first_endpoint); /* a topology that is not made has an error */
     *ret = fabric;
     return 0;
 }

@@ -192,6 +192,8 @@ static const struct {
      "f.yaml:2:44: error: ways: 8 NICs of a host do not divide into 3\n"},
     {"rail leaves of ways", FIRST "topology: {rail: {hosts: 4, gpus: 8, ways: 4, leaves: 6, spines: 2}}\n" LINKS,
      "f.yaml:2:18: error: topology.rail: 6 leaves for 4 rails: one must be a multiple of the other\n"},
+    {"planes are no spines", FIRST "topology: {rail: {hosts: 4, gpus: 8, planes: 2}}\n" LINKS,
+     "f.yaml:2:18: error: topology.rail needs spines (or oversubscription)\n"},
     {"site without sites", FIRST "topology: {rail: {hosts: 4, gpus: 8, spines: 2, distance: 10km}}\n" LINKS,
      "f.yaml:2:49: error: topology.rail: 'distance' is between sites; write sites: 2\n"},
     {"sites without spines", FIRST "topology: {rail: {hosts: 4, gpus: 8, spines: 0, sites: 2, distance: 10km}}\n" LINKS,

@@ -55,7 +55,8 @@ bool shape_needs(struct loader *loader, const struct tree *map, const char *what
     nearest_init(&nearest, key);
     for (const struct tree *item = map->first; item; item = item->next)
         nearest_try(&nearest, item->key);
-    if (!nearest.word) read_error(loader, map->at, "%s needs %s%s", what, key, more);
+    /* A misspelt key has been told already; but a key there is may look like one too, as planes does like spines. */
+    if (!nearest.word || loader->errors->count == 0) read_error(loader, map->at, "%s needs %s%s", what, key, more);
     return false;
 }
 
