@@ -46,7 +46,7 @@ BUGS = [
         "    uint32_t pg = from->pg_of[index];\n    if (hot[id].tc == 4 && sw_pg_at(sw, in, 3)->held >= cells) pg = 3;\n    queue->head = next;",
         "cells are given back to another group of the port"),
     bug("pause-no-refresh", "src/switch/pfc.c",
-        "    slow->refresh_at = ps_add(now, quanta_ps(slow, state->profile->pause_quanta) / 2);\n}",
+        "    slow->refresh_at = ps_add(now, pause_quanta_ps(state->profile->pause_quanta, slow->rate_bps) / 2);\n}",
         "    slow->refresh_at = PS_NEVER;\n}",
         "a pause is repeated once and then no more"),
     bug("watchdog-forever", "src/switch/watchdog.c",
