@@ -95,7 +95,7 @@ OF_THE_RUN = ("windows ", "window_ps ", "great_window_ps ", "peak ")
 
 def build(root, compiler, level, out):
     """The rooms and drive.c; a folder and a call of the compiler for each room, all at once."""
-    flags = ["-std=gnu17", level, "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fms-extensions", "-DROCELAB_ISAL=0", '-DROCELAB_VERSION="0"',
+    flags = ["-std=gnu17", level, "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fms-extensions", "-Wno-microsoft-anon-tag", "-DROCELAB_ISAL=0", '-DROCELAB_VERSION="0"',
              f"-I{root}/src"]
     calls = []
     folders = {folder: sorted(folder.glob("*.c")) for room in ROOMS for folder in (root / "src" / room).glob("**/")}
