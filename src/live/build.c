@@ -47,7 +47,7 @@ bool build_complete(const struct live *live)
 static void lane_flush(struct live *live, struct batch *b, ps_t now)
 {
     if (b->count == 0) return;
-    int taken = wire_tx(live->wire, b->packet + b->sent, b->count - b->sent);
+    int taken = wire_tx(live->wire, b->packet + b->sent, b->count - b->sent, now);
     if (taken < 0) taken = (int)(b->count - b->sent); /* the wire is gone: timers tell the application */
     b->sent += (unsigned)taken;
     if (b->sent < b->count) {
@@ -59,11 +59,11 @@ static void lane_flush(struct live *live, struct batch *b, ps_t now)
     b->used = 0;
 }
 
-static void publish(struct live *live)
+static void publish(struct live *live, ps_t now)
 {
     struct outbox *out = &live->out;
 
-    if (out->placing) live->wire->ops->publish(live->wire);
+    if (out->placing) live->wire->ops->publish(live->wire, now);
     out->placing = false;
     out->total -= out->placed;
     out->placed = 0;
@@ -72,21 +72,21 @@ static void publish(struct live *live)
 void build_flush(struct live *live, ps_t now)
 {
     live->tx_retry = PS_NEVER;
-    publish(live);
+    publish(live, now);
     for (unsigned i = 0; i < LIVE_LANES && live->out.total; i++)
         lane_flush(live, &live->out.lane[i], now);
 }
 
 void build_flush_complete(struct live *live, ps_t now)
 {
-    publish(live);
+    publish(live, now);
     for (unsigned i = 0; i < LIVE_LANES && live->out.total; i++)
         if (lane_complete(live, &live->out.lane[i])) lane_flush(live, &live->out.lane[i], now);
     if (!build_room(live)) build_flush(live, now);
 }
 
 /* In place, if the wire can; not past packets that still wait for it, since order is part of the protocol. */
-int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
+int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path, ps_t now,
                 struct build *ret)
 {
     const struct batch *b = build_lane(live, p->dest_qp);
@@ -95,7 +95,7 @@ int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *c
     CHECK(build_room(live));
     if (b->count == 0)
         place = wire_place(live->wire, &path->key.remote, p->dest_qp,
-                           CODEC_BTH_MAX + p->payload_bytes + p->pad + PROTO_ICRC_BYTES);
+                           CODEC_BTH_MAX + p->payload_bytes + p->pad + PROTO_ICRC_BYTES, now);
     ret->placed = place != NULL;
     live->out.placing |= ret->placed;
     ret->at = place ? place : b->data + b->used;

@@ -318,7 +318,7 @@ static bool netlink_told(int fd)
     return told;
 }
 
-void netlink_look(struct live *live)
+void netlink_look(struct live *live, ps_t now)
 {
     if (!netlink_told(live->netlink_fd)) return;
     struct live_device before = live->device;
@@ -327,7 +327,7 @@ void netlink_look(struct live *live)
         for (unsigned i = 1; i < live->shards; i++)
             if (live->shard[i]) follow_first(live->shard[i]);
         for (unsigned i = 0; i < live->shards; i++)
-            if (live->shard[i]) port_link(live->shard[i], live_now());
+            if (live->shard[i]) port_link(live->shard[i], now);
         if (before.up != live->device.up)
             events_push(live, live->device.up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, NULL);
         if (gids) events_push(live, LIVE_EVENT_GID_CHANGE, NULL);

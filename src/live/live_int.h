@@ -440,7 +440,7 @@ struct build {
     uint32_t header_bytes;
     bool placed; /* lies where the wire wants it, not in the batch */
 };
-int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path,
+int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path, ps_t now,
                 struct build *ret);
 void build_end(struct live *live, const struct build *b, const struct pkt *p, const struct path *path);
 
@@ -479,6 +479,6 @@ void thread_stop(struct live *live);
 void device_gids_merge(struct live_device *device, const struct live_device *fresh);
 int netlink_open(void);
 /* Interfaces or addresses may have changed: then they are read anew.  All shards are locked. */
-void netlink_look(struct live *live);
+void netlink_look(struct live *live, ps_t now);
 
 #endif

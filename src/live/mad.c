@@ -140,7 +140,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
     if (!build_room(live) || port_paused(live, port_priority(live, 0, to->tos))) {
         error = -EAGAIN;
     } else {
-        error = build_begin(live, &p, &cold, &path, &built);
+        error = build_begin(live, &p, &cold, &path, now, &built);
         if (error == 0) {
             memcpy(built.at + built.header_bytes, mad, LIVE_MAD_BYTES);
             build_end(live, &built, &p, &path);

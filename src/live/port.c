@@ -53,7 +53,7 @@ void port_tell(struct live *live, ps_t now)
     for (unsigned p = 0; p < NIC_PRIOS; p++)
         if (pause.enable >> p & 1) pause.quanta[p] = live->io.pause_quanta;
     memcpy(frame.smac, live->device.mac, 6);
-    if (live->wire->port && !live->link_down && wire_tx(live->wire, &frame, 1) == 0)
+    if (live->wire->port && !live->link_down && wire_tx(live->wire, &frame, 1, now) == 0)
         live->tx_retry = now + FULL_PS;
     else
         live->io.pauses = 0;

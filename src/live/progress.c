@@ -69,7 +69,7 @@ void progress_tick(struct live *live, ps_t now)
     if (live->export_at <= now) {
         live->export_at = now + EXPORT_EVERY_PS;
         counters_export(live, now);
-        if (!live->thread_runs) netlink_look(live); /* else the thread is told */
+        if (!live->thread_runs) netlink_look(live, now); /* else the thread is told */
     }
 }
 
@@ -118,7 +118,7 @@ bool progress_rx(struct live *live, ps_t now)
     unsigned since = 0;
 
     CHECK(live->holder != HOLDER_GUEST);
-    int count = wire_rx(live->wire, packet, most);
+    int count = wire_rx(live->wire, packet, most, now);
     live->rx_more = count == (int)most;
     for (int i = 0; i < count; i++) {
         bool pair = i + 1 < count && ack_behind(&packet[i]);
@@ -197,7 +197,7 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
     /* an address handle has a traffic class of its own */
     if (opcode_info(p->opcode)->transport == OP_UD)
         p->tos = (uint8_t)((path->key.tos & ~PKT_ECN_MASK) | (p->tos & PKT_ECN_MASK));
-    CHECK(build_begin(live, p, cold, path, &built) == 0);
+    CHECK(build_begin(live, p, cold, path, now, &built) == 0);
     if (live->io.gather.bytes) {
         CHECK(live->io.gather.bytes == p->payload_bytes);
         if (!gather(live, built.at + built.header_bytes)) {

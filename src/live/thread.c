@@ -284,12 +284,13 @@ static void *run(void *argument)
         leave(live);
         if (state == TURN_STREAMS) linger(live);
         wake = doze(live, state != TURN_STANDS_BACK, span);
-        if (wake.interfaces && shard_enter_all(live) == 0) {
-            netlink_look(live);
-            shard_leave_all(live);
-        }
         now = live_now();
         if (span) turns_woken(&live->turns, shard_many(live), wake.wire, now);
+        if (wake.interfaces && shard_enter_all(live) == 0) {
+            netlink_look(live, now);
+            shard_leave_all(live);
+            now = live_now(); /* it may have taken long */
+        }
     }
     leave(live);
     return NULL;

@@ -48,23 +48,23 @@ static bool auto_memory(struct wire *wire, const struct pkt_addr *dst, uint32_t 
     return wire_shm_reaches(auto_of(wire)->shm, dst, qpn);
 }
 
-static int auto_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int auto_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
     struct wire_auto *both = auto_of(wire);
-    int got = wire_rx(both->shm, ret, max);
+    int got = wire_rx(both->shm, ret, max, now);
     if (got > 0) {
         both->rings_busy = true;
         return count(both, got);
     }
     if (both->rings_busy && ++both->looks % SOCKETS_EVERY) return 0;
-    got = wire_rx(both->udp, ret, max);
+    got = wire_rx(both->udp, ret, max, now);
     if (got == 0) return 0;
     if (got < 0) return wire_fail(wire, got, "%s", both->udp->why);
     both->rings_busy = false;
     return count(both, got);
 }
 
-static int auto_tx(struct wire *wire, const struct wire_packet *packet, unsigned packets)
+static int auto_tx(struct wire *wire, const struct wire_packet *packet, unsigned packets, ps_t now)
 {
     struct wire_auto *both = auto_of(wire);
     unsigned sent = 0;
@@ -74,7 +74,7 @@ static int auto_tx(struct wire *wire, const struct wire_packet *packet, unsigned
         while (sent + length < packets &&
                auto_memory(wire, &packet[sent + length].dst, codec_dest_qp(packet[sent + length].data)) == memory)
             length++;
-        int taken = wire_tx(memory ? both->shm : both->udp, packet + sent, length);
+        int taken = wire_tx(memory ? both->shm : both->udp, packet + sent, length, now);
         if (taken < 0) return count(both, taken);
         sent += (unsigned)taken;
         if ((unsigned)taken < length) break;
@@ -82,9 +82,9 @@ static int auto_tx(struct wire *wire, const struct wire_packet *packet, unsigned
     return count(both, (int)sent);
 }
 
-static uint8_t *auto_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes)
+static uint8_t *auto_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes, ps_t now)
 {
-    return wire_shm_place(auto_of(wire)->shm, dst, qpn, bytes);
+    return wire_shm_place(auto_of(wire)->shm, dst, qpn, bytes, now);
 }
 
 static void auto_placed(struct wire *wire, const struct wire_packet *packet)
@@ -92,9 +92,9 @@ static void auto_placed(struct wire *wire, const struct wire_packet *packet)
     wire_shm_placed(auto_of(wire)->shm, packet);
 }
 
-static void auto_publish(struct wire *wire)
+static void auto_publish(struct wire *wire, ps_t now)
 {
-    wire_shm_publish(auto_of(wire)->shm);
+    wire_shm_publish(auto_of(wire)->shm, now);
     count(auto_of(wire), 0);
 }
 

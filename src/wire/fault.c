@@ -51,11 +51,6 @@ static struct fault_wire *fault_of(struct wire *wire)
     return (struct fault_wire *)wire;
 }
 
-static ps_t now_ps(void)
-{
-    return wire_now_ns() * PS_NS;
-}
-
 static bool keep(struct fault_wire *wire, const struct wire_packet *packet, ps_t due, uint32_t after)
 {
     if (wire->stored == STORE || packet->bytes > WIRE_PACKET_MAX) return false;
@@ -80,7 +75,7 @@ static int release(struct fault_wire *wire, ps_t now)
     for (unsigned i = 0; i < STORE && wire->stored; i++) {
         struct stored *stored = &wire->store[i];
         if (!stored->used || (stored->due > now && stored->after > 0)) continue;
-        int rc = wire_tx(wire->wrap.inner, &stored->packet, 1);
+        int rc = wire_tx(wire->wrap.inner, &stored->packet, 1, now);
         if (rc < 0) return rc;
         if (rc == 0) return 0;
         stored->used = false;
@@ -152,7 +147,7 @@ static int suffer(struct fault_wire *wire, const struct wire_packet *packet, str
         else
             counters->fault_reordered++;
     } else {
-        int rc = wire_tx(wire->wrap.inner, &copy, 1);
+        int rc = wire_tx(wire->wrap.inner, &copy, 1, now);
         if (rc <= 0) return rc;
     }
     if (fate.corrupt) counters->fault_corrupted++;
@@ -179,12 +174,11 @@ static int conclude(struct fault_wire *wire, int rc)
     return rc;
 }
 
-static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigned count)
+static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct fault_wire *wire = fault_of(base);
     unsigned taken = 0;
-    if (packet->pause) return conclude(wire, wire_tx(wire->wrap.inner, packet, count));
-    ps_t now = now_ps();
+    if (packet->pause) return conclude(wire, wire_tx(wire->wrap.inner, packet, count, now));
     int rc = release(wire, now);
     while (rc >= 0 && taken < count) {
         unsigned plain = 0;
@@ -192,7 +186,7 @@ static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigne
         while (taken + plain < count && fate_is_plain(fate = draw(wire, wire->number + plain)))
             plain++;
         if (plain > 0) {
-            rc = wire_tx(wire->wrap.inner, packet + taken, plain);
+            rc = wire_tx(wire->wrap.inner, packet + taken, plain, now);
         } else {
             rc = suffer(wire, &packet[taken], fate, now);
             plain = 1;
@@ -209,11 +203,11 @@ static int fault_tx(struct wire *base, const struct wire_packet *packet, unsigne
     return conclude(wire, rc < 0 && taken == 0 ? rc : (int)taken);
 }
 
-static int fault_rx(struct wire *base, struct wire_packet *ret, unsigned max)
+static int fault_rx(struct wire *base, struct wire_packet *ret, unsigned max, ps_t now)
 {
     struct fault_wire *wire = fault_of(base);
-    if (wire->stored) release(wire, now_ps());
-    return conclude(wire, wire_rx(wire->wrap.inner, ret, max));
+    if (wire->stored) release(wire, now);
+    return conclude(wire, wire_rx(wire->wrap.inner, ret, max, now));
 }
 
 static ps_t fault_deadline(struct wire *base)

@@ -139,17 +139,17 @@ static unsigned self_take(struct wire_packet_port *port, struct wire_packet *ret
 }
 
 /* What sendmsg() answers, as send_frame(). */
-static int hand_over(struct wire_packet_port *port, struct iovec *iov, unsigned pieces, uint64_t now)
+static int hand_over(struct wire_packet_port *port, struct iovec *iov, unsigned pieces, ps_t now)
 {
     struct msghdr message = {.msg_iov = iov, .msg_iovlen = pieces};
     port->wire.counters.tx_calls++;
     if (sendmsg(port->out, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 1;
     if (errno != EAGAIN && errno != ENOBUFS) return -errno;
-    port->retry_at = now * PS_NS + FULL_PS;
+    port->retry_at = now + FULL_PS;
     return 0;
 }
 
-static int send_pause(struct wire_packet_port *port, const struct wire_pause *pause, uint64_t now)
+static int send_pause(struct wire_packet_port *port, const struct wire_pause *pause, ps_t now)
 {
     uint8_t frame[PAUSE_FRAME_BYTES] = {0};
     if (wire_pause_emit(pause, port->neighbours.own_mac, frame, sizeof frame) < 0) return -EINVAL;
@@ -158,7 +158,7 @@ static int send_pause(struct wire_packet_port *port, const struct wire_pause *pa
 }
 
 /* 1: taken; 0: not now; -errno: refused. */
-static int send_frame(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
+static int send_frame(struct wire_packet_port *port, const struct wire_packet *packet, ps_t now)
 {
     static const uint8_t unknown[6];
     struct pkt pkt;
@@ -171,9 +171,9 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
     if (!pkt_addr_is_multicast(&packet->dst) && own_address(port, &packet->dst)) /* another process of this port */
         memcpy(cold.dmac, port->neighbours.own_mac, 6);
     if (!port->loopback && memcmp(cold.dmac, unknown, 6) == 0) {
-        int rc = neighbour_find(&port->neighbours, &packet->dst, packet->net == PKT_NET_V1, now, cold.dmac);
+        int rc = neighbour_find(&port->neighbours, &packet->dst, packet->net == PKT_NET_V1, now / PS_NS, cold.dmac);
         if (rc == -EAGAIN) {
-            port->retry_at = now * PS_NS + RETRY_PS;
+            port->retry_at = now + RETRY_PS;
             return 0;
         }
         if (rc < 0) return -EHOSTUNREACH;
@@ -186,12 +186,12 @@ static int send_frame(struct wire_packet_port *port, const struct wire_packet *p
 }
 
 /* As send_frame().  A queue to ourselves that is full makes the sender wait: whoever sends also receives. */
-static int send_one(struct wire_packet_port *port, const struct wire_packet *packet, uint64_t now)
+static int send_one(struct wire_packet_port *port, const struct wire_packet *packet, ps_t now)
 {
     bool self = to_self(port, packet);
     int rc = 1;
     if (self && port->self_head - port->self_held == SELF_QUEUE) {
-        port->retry_at = now * PS_NS + FULL_PS;
+        port->retry_at = now + FULL_PS;
         return 0;
     }
     if (!self || pkt_addr_is_multicast(&packet->dst)) rc = send_frame(port, packet, now);
@@ -199,10 +199,9 @@ static int send_one(struct wire_packet_port *port, const struct wire_packet *pac
     return self && rc != 0 ? 1 : rc;
 }
 
-static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static int packet_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct wire_packet_port *port = port_of(wire);
-    uint64_t now = wire_now_ns();
     unsigned taken = 0;
     port->retry_at = PS_NEVER;
     for (; taken < count; taken++) {
@@ -362,8 +361,9 @@ static bool receive_frames(struct wire_packet_port *port)
     return true;
 }
 
-static int packet_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int packet_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
+    (void)now;
     struct wire_packet_port *port = port_of(wire);
     port->self_held = port->self_tail; /* what the last call handed up is done with */
     port->self_turn = !port->self_turn;

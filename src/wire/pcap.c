@@ -31,14 +31,14 @@
 
 #define LINKTYPE_ETHERNET 1
 #define FRAME_MAX (CODEC_OUTER_MAX + WIRE_PACKET_MAX)
-#define FLUSH_EVERY_NS 1000000u
+#define FLUSH_EVERY_PS PS_MS
 
 struct pcap_wire {
     struct wrap wrap;
     struct capwriter *writer;
     struct pcap_wire *next;
-    pid_t pid;           /* who opened it: only that process writes */
-    uint64_t flushed_ns; /* CLOCK_MONOTONIC */
+    pid_t pid; /* who opened it: only that process writes */
+    ps_t flushed_at;
     bool pending;
     uint8_t frame[FRAME_MAX];
 };
@@ -136,28 +136,27 @@ static void record_all(struct pcap_wire *wire, const struct wire_packet *packet,
     pthread_mutex_unlock(&mutex);
 }
 
-static int pcap_rx(struct wire *base, struct wire_packet *ret, unsigned max)
+static int pcap_rx(struct wire *base, struct wire_packet *ret, unsigned max, ps_t now)
 {
     struct pcap_wire *wire = pcap_of(base);
-    int count = wire_rx(wire->wrap.inner, ret, max);
+    int count = wire_rx(wire->wrap.inner, ret, max, now);
     record_all(wire, ret, count, false);
     if (count == 0 && wire->pending) {
-        uint64_t now = wire_now_ns();
-        if (now - wire->flushed_ns >= FLUSH_EVERY_NS) {
+        if (now - wire->flushed_at >= FLUSH_EVERY_PS) {
             pthread_mutex_lock(&mutex);
             capwriter_flush(wire->writer);
             pthread_mutex_unlock(&mutex);
-            wire->flushed_ns = now;
+            wire->flushed_at = now;
             wire->pending = false;
         }
     }
     return wrap_count(&wire->wrap, count);
 }
 
-static int pcap_tx(struct wire *base, const struct wire_packet *packet, unsigned count)
+static int pcap_tx(struct wire *base, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct pcap_wire *wire = pcap_of(base);
-    int taken = wire_tx(wire->wrap.inner, packet, count);
+    int taken = wire_tx(wire->wrap.inner, packet, count, now);
     record_all(wire, packet, taken, true);
     return wrap_count(&wire->wrap, taken);
 }

@@ -48,7 +48,7 @@
 #define SKIP UINT32_MAX /* a record that only fills the ring's end */
 #define SLOT_COUNT (REGISTRY_SLOTS + 1u)
 #define ADDRESSES_MAX 64u
-#define ALIVE_EVERY_NS 10000000u
+#define ALIVE_EVERY_PS (10 * PS_MS)
 #define RETRY_PS (20 * PS_US)
 #define MISSES_AWAKE 64u /* empty receives between two looks at the socket */
 #define MISSES_ASLEEP 4u
@@ -75,7 +75,7 @@ struct outgoing { /* ours to write */
     struct ring *ring;
     uint64_t head, tail; /* tail: as last seen */
     uint64_t placed;     /* where the packet lies that is being built */
-    uint64_t asked_ns;   /* when we last looked whether the reader lives */
+    ps_t asked_at;       /* when we last looked whether the reader lives */
     uint32_t life;       /* of the reader */
     int file;            /* until it is handed over; then -1 */
     bool touched;
@@ -294,7 +294,7 @@ static int outgoing_put(struct outgoing *out, const struct wire_packet *packet)
     return 1;
 }
 
-static void outgoing_publish(struct wire_shm *shm, uint32_t slot)
+static void outgoing_publish(struct wire_shm *shm, uint32_t slot, ps_t now)
 {
     struct outgoing *out = &shm->outgoing[slot];
     if (!out->ring || !out->touched) return;
@@ -308,7 +308,7 @@ static void outgoing_publish(struct wire_shm *shm, uint32_t slot)
             out->file = -1;
         } else if (rc == -EAGAIN) {
             out->touched = true; /* its queue is full: again with the next packet, or at the deadline */
-            shm->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
+            shm->retry_at = now + RETRY_PS;
         } else {
             outgoing_close(out);
         }
@@ -323,12 +323,11 @@ static void outgoing_publish(struct wire_shm *shm, uint32_t slot)
 }
 
 /* The ring is full: does anybody read it?  Asked every so often. */
-static bool outgoing_dead(struct wire_shm *shm, uint32_t slot)
+static bool outgoing_dead(struct wire_shm *shm, uint32_t slot, ps_t now)
 {
     struct outgoing *out = &shm->outgoing[slot];
-    uint64_t now = wire_now_ns();
-    if (now - out->asked_ns < ALIVE_EVERY_NS) return false;
-    out->asked_ns = now;
+    if (now - out->asked_at < ALIVE_EVERY_PS) return false;
+    out->asked_at = now;
     if (registry_life(shm->registry, slot) == out->life) return false;
     outgoing_close(out);
     return true;
@@ -369,14 +368,14 @@ static void count_sent(struct wire_shm *shm, const struct wire_packet *packet)
 }
 
 /* 1: taken (sent, or refused and counted); 0: no room. */
-static int send_to(struct wire_shm *shm, uint32_t to, const struct wire_packet *packet)
+static int send_to(struct wire_shm *shm, uint32_t to, const struct wire_packet *packet, ps_t now)
 {
     if (to == 0 || (!shm->outgoing[to].ring && outgoing_open(shm, to) < 0)) {
         shm->wire.counters.tx_refused++;
         return 1;
     }
     if (!outgoing_put(&shm->outgoing[to], packet)) {
-        if (!outgoing_dead(shm, to)) return 0;
+        if (!outgoing_dead(shm, to, now)) return 0;
         shm->wire.counters.tx_refused++;
         return 1;
     }
@@ -384,7 +383,7 @@ static int send_to(struct wire_shm *shm, uint32_t to, const struct wire_packet *
     return 1;
 }
 
-static void send_multicast(struct wire_shm *shm, const struct wire_packet *packet)
+static void send_multicast(struct wire_shm *shm, const struct wire_packet *packet, ps_t now)
 {
     uint16_t members[REGISTRY_SLOTS];
     unsigned count = 0;
@@ -397,8 +396,8 @@ static void send_multicast(struct wire_shm *shm, const struct wire_packet *packe
     }
     registry_unlock(shm->registry);
     for (unsigned i = 0; i < count; i++) {
-        send_to(shm, members[i], packet); /* a full ring loses it: multicast is unreliable */
-        outgoing_publish(shm, members[i]);
+        send_to(shm, members[i], packet, now); /* a full ring loses it: multicast is unreliable */
+        outgoing_publish(shm, members[i], now);
     }
 }
 
@@ -447,7 +446,7 @@ void wire_shm_forget(struct wire *wire)
     forget_routes(shm_of(wire));
 }
 
-static int shm_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static int shm_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct wire_shm *shm = shm_of(wire);
     uint32_t last = 0;
@@ -457,36 +456,36 @@ static int shm_tx(struct wire *wire, const struct wire_packet *packet, unsigned 
     for (; taken < count; taken++) {
         CHECK(packet[taken].bytes <= WIRE_PACKET_MAX);
         if (pkt_addr_is_multicast(&packet[taken].dst)) {
-            send_multicast(shm, &packet[taken]);
+            send_multicast(shm, &packet[taken], now);
             continue;
         }
         uint32_t to = destination(shm, &packet[taken].dst, codec_dest_qp(packet[taken].data));
-        if (last && to != last) outgoing_publish(shm, last);
+        if (last && to != last) outgoing_publish(shm, last, now);
         last = to;
-        if (send_to(shm, to, &packet[taken]) == 0) {
-            shm->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
+        if (send_to(shm, to, &packet[taken], now) == 0) {
+            shm->retry_at = now + RETRY_PS;
             break;
         }
     }
-    if (last) outgoing_publish(shm, last);
+    if (last) outgoing_publish(shm, last, now);
     return (int)taken;
 }
 
 /* --- building in the ring --- */
 
-void wire_shm_publish(struct wire *wire)
+void wire_shm_publish(struct wire *wire, ps_t now)
 {
     struct wire_shm *shm = shm_of(wire);
     uint32_t slot = shm->placing;
     shm->placing = 0;
-    if (slot) outgoing_publish(shm, slot);
+    if (slot) outgoing_publish(shm, slot, now);
 }
 
 /* Whose ring is asked once for packets of one destination in a row, until they are published. */
-static bool placing_begin(struct wire_shm *shm, const struct pkt_addr *dst, uint32_t qpn)
+static bool placing_begin(struct wire_shm *shm, const struct pkt_addr *dst, uint32_t qpn, ps_t now)
 {
     uint32_t slot = registry_slot_of(qpn);
-    wire_shm_publish(&shm->wire);
+    wire_shm_publish(&shm->wire, now);
     if (!wire_shm_reaches(&shm->wire, dst, qpn)) return false;
     if (!shm->outgoing[slot].ring && outgoing_open(shm, slot) < 0) return false;
     shm->retry_at = PS_NEVER;
@@ -496,19 +495,19 @@ static bool placing_begin(struct wire_shm *shm, const struct pkt_addr *dst, uint
 }
 
 /* A full ring, or one that cannot be made, is the business of tx, which can say "later" and count what is refused. */
-uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes)
+uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes, ps_t now)
 {
     struct wire_shm *shm = shm_of(wire);
     CHECK(bytes <= WIRE_PACKET_MAX);
     uint32_t slot = registry_slot_of(qpn);
     bool same = shm->placing && shm->placing == slot && memcmp(&shm->placing_dst, dst, sizeof *dst) == 0;
-    if (!(same && shm->outgoing[slot].ring) && !placing_begin(shm, dst, qpn)) return NULL;
+    if (!(same && shm->outgoing[slot].ring) && !placing_begin(shm, dst, qpn, now)) return NULL;
     struct outgoing *out = &shm->outgoing[slot];
     uint64_t head = out->head;
     const struct record *record = outgoing_room(out, bytes);
     out->placed = out->head - LINE - lines(bytes); /* behind a skip, if there is one */
     out->head = head;
-    if (!record) wire_shm_publish(wire);
+    if (!record) wire_shm_publish(wire, now);
     return record ? (uint8_t *)(uintptr_t)(record + 1) : NULL;
 }
 
@@ -574,8 +573,9 @@ static bool wake_up(struct wire_shm *shm)
     return rung;
 }
 
-static int shm_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int shm_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
+    (void)now;
     struct wire_shm *shm = shm_of(wire);
     unsigned count = 0;
     uint64_t bytes = 0;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "packet/codec.h"
@@ -25,6 +26,14 @@ struct trace_wire {
     uint64_t opened_ns;
     int fd;
 };
+
+/* A stamp says when it was: it is read for each packet, and nothing goes by it. */
+static uint64_t stamp_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static struct trace_wire *trace_of(struct wire *wire)
 {
@@ -101,7 +110,7 @@ static void say_packet(struct line *line, const struct wire_packet *packet)
 static void trace(struct trace_wire *wire, const struct wire_packet *packet, char direction)
 {
     struct line line = {.used = 0};
-    uint64_t time_ns = wire_now_ns() - wire->opened_ns;
+    uint64_t time_ns = stamp_ns() - wire->opened_ns;
     say(&line, "%" PRIu64 ".%06" PRIu64 " %c ", time_ns / 1000000000, time_ns / 1000 % 1000000, direction);
     if (packet->pause)
         say_pause(&line, packet->pause);
@@ -111,19 +120,19 @@ static void trace(struct trace_wire *wire, const struct wire_packet *packet, cha
     if (write(wire->fd, line.text, line.used + 1) < 0) return; /* nobody reads: not our trouble */
 }
 
-static int trace_rx(struct wire *base, struct wire_packet *ret, unsigned max)
+static int trace_rx(struct wire *base, struct wire_packet *ret, unsigned max, ps_t now)
 {
     struct trace_wire *wire = trace_of(base);
-    int count = wire_rx(wire->wrap.inner, ret, max);
+    int count = wire_rx(wire->wrap.inner, ret, max, now);
     for (int i = 0; i < count; i++)
         trace(wire, &ret[i], '<');
     return wrap_count(&wire->wrap, count);
 }
 
-static int trace_tx(struct wire *base, const struct wire_packet *packet, unsigned count)
+static int trace_tx(struct wire *base, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct trace_wire *wire = trace_of(base);
-    int taken = wire_tx(wire->wrap.inner, packet, count);
+    int taken = wire_tx(wire->wrap.inner, packet, count, now);
     for (int i = 0; i < taken; i++)
         trace(wire, &packet[i], '>');
     return wrap_count(&wire->wrap, taken);
@@ -153,7 +162,7 @@ int wire_trace_open(struct wire *inner, int fd, struct wire **ret)
     if (!wire) return -ENOMEM;
     wrap_init(&wire->wrap, &trace_ops, inner);
     wire->fd = fd;
-    wire->opened_ns = wire_now_ns();
+    wire->opened_ns = stamp_ns();
     *ret = &wire->wrap.wire;
     return 0;
 }

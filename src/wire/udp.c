@@ -222,7 +222,7 @@ static int send_run(struct wire_udp *udp, const struct wire_packet *packet, unsi
     return 0;
 }
 
-static int udp_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static int udp_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
     struct wire_udp *udp = udp_of(wire);
     unsigned sent = 0;
@@ -231,7 +231,7 @@ static int udp_tx(struct wire *wire, const struct wire_packet *packet, unsigned 
         uint32_t bytes;
         unsigned length = run_length(packet + sent, count - sent, &bytes);
         if (send_run(udp, packet + sent, length, bytes) < 0) {
-            udp->retry_at = wire_now_ns() * PS_NS + RETRY_PS;
+            udp->retry_at = now + RETRY_PS;
             break;
         }
         sent += length;
@@ -326,7 +326,7 @@ static bool receive_from(struct wire_udp *udp, struct udp_address *address)
 }
 
 /* What is not for the loop above: probes, and packets of other processes. */
-static bool divert(struct wire_udp *udp, struct udp_address *address, const struct wire_packet *packet)
+static bool divert(struct wire_udp *udp, struct udp_address *address, const struct wire_packet *packet, ps_t now)
 {
     uint32_t qpn = codec_dest_qp(packet->data), slot = registry_slot_of(qpn);
     if (slot == udp->slot || slot == 0 || qpn == MULTICAST_QPN) return false;
@@ -334,11 +334,11 @@ static bool divert(struct wire_udp *udp, struct udp_address *address, const stru
     if (address->multicast) return true; /* each member has its own copy */
     udp->wire.counters.misdelivered++;
     if (registry_forward(udp->registry, slot, packet) == 0) udp->wire.counters.forwarded++;
-    udp_group_repair(udp, address);
+    udp_group_repair(udp, address, now);
     return true;
 }
 
-static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned max)
+static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned max, ps_t now)
 {
     unsigned count = 0;
     for (; udp->buffer < udp->buffers; udp->buffer++) {
@@ -360,7 +360,7 @@ static unsigned hand_up(struct wire_udp *udp, struct wire_packet *ret, unsigned 
                 .id_known = true,
             };
             buffer->at += packet->bytes;
-            if (packet->bytes < PROTO_BTH_BYTES || divert(udp, buffer->address, packet)) continue;
+            if (packet->bytes < PROTO_BTH_BYTES || divert(udp, buffer->address, packet, now)) continue;
             udp->wire.counters.rx_packets++;
             udp->wire.counters.rx_bytes += packet->bytes;
             udp->wire.counters.rx_udp_packets++;
@@ -431,13 +431,13 @@ static bool all_gone(const struct wire_udp *udp)
     return any;
 }
 
-static int udp_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int udp_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
     struct wire_udp *udp = udp_of(wire);
-    unsigned count = hand_up(udp, ret, max); /* what the last call had no room for */
+    unsigned count = hand_up(udp, ret, max, now); /* what the last call had no room for */
     if (count || udp->addresses == 0) return (int)count;
     if (receive_from(udp, &udp->address[udp->hot])) {
-        count = hand_up(udp, ret, max);
+        count = hand_up(udp, ret, max, now);
         if (count) return (int)count;
     }
     if (++udp->misses < PATROL_EVERY << udp->quiet) {
@@ -450,7 +450,7 @@ static int udp_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
         if (!receive_from(udp, &udp->address[other])) continue;
         udp->hot = other;
         udp->quiet = 0;
-        return (int)hand_up(udp, ret, max);
+        return (int)hand_up(udp, ret, max, now);
     }
     if (udp->quiet < PATROL_DOUBLINGS) udp->quiet++;
     if (++udp->patrol % PATROL_EVERY == 0) {

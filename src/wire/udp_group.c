@@ -28,7 +28,7 @@
 #define PROBE_SLOT (REGISTRY_SLOTS + 1u)
 #define PROBE_SPARE 4u /* indices past the members that are asked too */
 #define PROBE_OPCODE 0xffu
-#define REPAIR_EVERY_NS 1000000u
+#define REPAIR_EVERY_PS PS_MS
 #define PROBE_EVERY_NS 20000000u
 
 #define PROGRAM_MAX (7u + 2u * REGISTRY_SLOTS + 1u)
@@ -131,13 +131,12 @@ static void send_probes(struct wire_udp *udp, const struct udp_address *address,
     }
 }
 
-void udp_group_repair(struct wire_udp *udp, struct udp_address *address)
+void udp_group_repair(struct wire_udp *udp, struct udp_address *address, ps_t now)
 {
-    uint64_t now = wire_now_ns();
     unsigned probes = 0;
     uint32_t round = 0;
-    if (now - address->repaired_ns < REPAIR_EVERY_NS || registry_lock(udp->registry, false) < 0) return;
-    address->repaired_ns = now;
+    if (now - address->repaired_at < REPAIR_EVERY_PS || registry_lock(udp->registry, false) < 0) return;
+    address->repaired_at = now;
     struct registry_group *group = registry_group_find(udp->registry, &address->addr, udp->port, false);
     if (group) {
         registry_group_sweep(udp->registry, group);

@@ -17,8 +17,8 @@
 
 struct udp_address { /* one that we receive on */
     struct pkt_addr addr;
-    uint64_t repaired_ns; /* when we last looked after the group */
-    uint32_t overflow;    /* SO_RXQ_OVFL as last told */
+    ps_t repaired_at;  /* when we last looked after the group */
+    uint32_t overflow; /* SO_RXQ_OVFL as last told */
     int fd;
     uint8_t net;
     bool multicast;
@@ -66,7 +66,7 @@ int udp_group_join(struct wire_udp *udp, struct udp_address *address);
 /* Closes address->fd. */
 void udp_group_leave(struct wire_udp *udp, struct udp_address *address);
 /* A packet for another process came to us: look whether the program is still right, at most every so often. */
-void udp_group_repair(struct wire_udp *udp, struct udp_address *address);
+void udp_group_repair(struct wire_udp *udp, struct udp_address *address, ps_t now);
 /* A packet for slot 1023: true when it was a probe, and is dealt with. */
 bool udp_group_probe(struct wire_udp *udp, struct udp_address *address, const uint8_t *data, uint32_t bytes);
 

@@ -54,12 +54,12 @@ struct wire_packet {
 };
 
 struct wire;
-struct wire_ops {
+struct wire_ops { /* now: the caller's time, CLOCK_MONOTONIC or any that runs forward; one reading serves many calls */
     /* Up to `max` packets; 0: none now; -errno: the wire is gone (address removed, port lost). */
-    int (*rx)(struct wire *, struct wire_packet *ret, unsigned max);
+    int (*rx)(struct wire *, struct wire_packet *ret, unsigned max, ps_t now);
     /* How many were taken, from the first; fewer: no room now, try again later (or at `deadline`).  -errno: gone.
      * A packet that the network refuses (unreachable, too long) is taken, dropped and counted: RoCE recovers. */
-    int (*tx)(struct wire *, const struct wire_packet *, unsigned count);
+    int (*tx)(struct wire *, const struct wire_packet *, unsigned count, ps_t now);
     int (*fd)(struct wire *);        /* readable when rx may have something; -1: none */
     ps_t (*deadline)(struct wire *); /* when rx or tx wants to be called though nothing is readable; PS_NEVER */
     /* Receive for this local address too, or (a multicast address) for this group.  0; -EADDRINUSE: another program
@@ -73,9 +73,9 @@ struct wire_ops {
     /* The three together, or none: packets that are built where they will be read, one copy less than through tx.
      * place: room for a packet of at most `bytes`; NULL: this one goes through tx.  placed: what was built at the last
      * place is whole; a place that is not followed by it is given back.  publish: what was placed is sent. */
-    uint8_t *(*place)(struct wire *, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes);
+    uint8_t *(*place)(struct wire *, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes, ps_t now);
     void (*placed)(struct wire *, const struct wire_packet *);
-    void (*publish)(struct wire *);
+    void (*publish)(struct wire *, ps_t now);
 };
 
 /* Counters of a wire, from one list. */
@@ -177,21 +177,21 @@ uint16_t wire_port_of_flow(const uint16_t *port, unsigned ports, uint32_t qpn, u
 struct sock_filter;
 int wire_attach(int fd, int option, struct sock_filter *code, unsigned length);
 
-static inline int wire_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static inline int wire_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
-    return wire->ops->rx(wire, ret, max);
+    return wire->ops->rx(wire, ret, max, now);
 }
-static inline int wire_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static inline int wire_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
-    return wire->ops->tx(wire, packet, count);
+    return wire->ops->tx(wire, packet, count, now);
 }
 static inline bool wire_memory(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn)
 {
     return wire->ops->memory ? wire->ops->memory(wire, dst, qpn) : wire->no_icrc;
 }
-static inline uint8_t *wire_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes)
+static inline uint8_t *wire_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes, ps_t now)
 {
-    return wire->ops->place ? wire->ops->place(wire, dst, qpn, bytes) : NULL;
+    return wire->ops->place ? wire->ops->place(wire, dst, qpn, bytes, now) : NULL;
 }
 static inline int wire_fd(struct wire *wire)
 {

@@ -10,7 +10,6 @@
 
 #define WIRE_SOURCE_PORTS_DEFAULT 16u
 
-uint64_t wire_now_ns(void); /* CLOCK_MONOTONIC */
 /* ifindex: the scope of a link-local or multicast IPv6 address. */
 socklen_t wire_sockaddr(const struct pkt_addr *addr, uint16_t port, unsigned ifindex, struct sockaddr_storage *ret);
 /* What codec_emit_outer() needs to write the headers around a packet; MAC addresses and tags are the caller's. */
@@ -44,8 +43,8 @@ void wrap_remove_address(struct wire *wire, const struct pkt_addr *local);
 /* The shm wire, for the auto wire: does a ring lead there?  And: what was found out about addresses may be old. */
 bool wire_shm_reaches(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn);
 void wire_shm_forget(struct wire *wire);
-uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes);
+uint8_t *wire_shm_place(struct wire *wire, const struct pkt_addr *dst, uint32_t qpn, uint32_t bytes, ps_t now);
 void wire_shm_placed(struct wire *wire, const struct wire_packet *packet);
-void wire_shm_publish(struct wire *wire);
+void wire_shm_publish(struct wire *wire, ps_t now);
 
 #endif

@@ -26,7 +26,7 @@ static void send_tag(struct test_end *from, const struct test_end *to, uint32_t 
     uint32_t qpn = to->slot << REGISTRY_QPN_BITS;
     struct wire_packet packet = test_packet(data, ADDRESS, ADDRESS, from->wire->source_port[0], qpn, tag, 64, 0);
     packet.unchecked = wire_memory(from->wire, &addr, qpn);
-    assert_int_equal(wire_tx(from->wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(from->wire, &packet, 1, test_now()), 1);
 }
 
 static void test_memory_between_two(void **state)

@@ -78,7 +78,7 @@ static void end_await(struct test_end *end, const uint64_t *counter, uint64_t at
 {
     struct wire_packet got[WIRE_BURST];
     for (int turn = 0; turn < TEST_TURNS && *counter < at_least; turn++) {
-        assert_int_equal(wire_rx(end->wire, got, WIRE_BURST), 0);
+        assert_int_equal(wire_rx(end->wire, got, WIRE_BURST, test_now()), 0);
         struct pollfd ready = {.fd = wire_fd(end->wire), .events = POLLIN};
         poll(&ready, 1, 1);
     }
@@ -100,7 +100,7 @@ static void test_packet_wire(void **state)
         packet = test_packet(data, LEFT, RIGHT, 0xc001, qpn, tag, 64, 0);
         memcpy(packet.dmac, right_mac, 6);
         packet.tos = (uint8_t)(tag << 2);
-        assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+        assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
         assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
         assert_int_equal(test_tag(got), tag);
         assert_true(got->unchecked); /* the wire has checked it */
@@ -112,18 +112,18 @@ static void test_packet_wire(void **state)
     packet = test_packet(data, LEFT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 1, 64, 0);
     memcpy(packet.dmac, right_mac, 6);
     data[20] ^= 4;
-    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
     end_await(&right, &right.wire->counters.rx_icrc_errors, 1);
 
     packet = test_packet(data, RIGHT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 5, 64, 0); /* to itself */
-    assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(right.wire, &packet, 1, test_now()), 1);
     assert_true(wire_deadline(right.wire) == 0);
     assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 5);
     /* to another process of the same port: seen as outgoing */
     packet = test_packet(data, RIGHT, RIGHT, 0xc001, beside.slot << REGISTRY_QPN_BITS, 6, 64, 0);
     memcpy(packet.dmac, right_mac, 6);
-    assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(right.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&beside, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 6);
     test_end_close(&left);
@@ -144,11 +144,11 @@ static void test_to_itself(void **state)
     mac_of("rl1", mac);
     for (int turn = 0; came < 1000; turn++) {
         assert_in_range(turn, 0, TEST_TURNS);
-        int count = wire_rx(right.wire, got, WIRE_BURST);
+        int count = wire_rx(right.wire, got, WIRE_BURST, test_now());
         for (;; sent++) { /* the queue is never empty */
             struct wire_packet packet =
                 test_packet(data, RIGHT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, sent, 64, 0);
-            if (wire_tx(right.wire, &packet, 1) == 0) break;
+            if (wire_tx(right.wire, &packet, 1, test_now()) == 0) break;
         }
         assert_true(wire_deadline(right.wire) == 0);
         for (int i = 0; i < count; i++) {
@@ -161,7 +161,7 @@ static void test_to_itself(void **state)
         struct wire_packet packet =
             test_packet(data, LEFT, RIGHT, 0xc001, right.slot << REGISTRY_QPN_BITS, 0xffffff, 64, 0);
         memcpy(packet.dmac, mac, 6);
-        if (turn == 0) assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+        if (turn == 0) assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
     }
     assert_int_equal(outside, 1);
     assert_int_equal(right.wire->counters.rx_packets, came + outside);
@@ -188,7 +188,7 @@ static void test_tag_and_v1(void **state)
         struct wire_packet packet = test_packet(data, LEFT, RIGHT, 0xc001, right.slot << 14, priority, 64, 0);
         memcpy(packet.dmac, right_mac, 6);
         packet.pcp = priority;
-        assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+        assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
         assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
         assert_int_equal(got->pcp, priority);
     }
@@ -203,16 +203,16 @@ static void test_tag_and_v1(void **state)
     RUN("ip", "addr", "del", prefix, "dev", "rl1"); /* the kernel's own may still be tentative */
     assert_int_equal(RUN("ip", "addr", "add", prefix, "dev", "rl1", "nodad"), 0);
     make_v1(&packet);
-    assert_int_equal(wire_tx(left.wire, &packet, 1), 1); /* not an address of ours yet: left lying */
+    assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1); /* not an address of ours yet: left lying */
     struct wire_packet other = test_packet(other_data, LEFT, RIGHT, 0, right.slot << 14, 100, 64, 0);
     make_v1(&other);
     memcpy(other.dmac, right_mac, 6);
-    assert_int_equal(wire_tx(left.wire, &other, 1), 1);
+    assert_int_equal(wire_tx(left.wire, &other, 1, test_now()), 1);
     assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 100);
     assert_int_equal(got->net, PKT_NET_V1);
     assert_int_equal(wire_add_address(right.wire, &local), 0);
-    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&right, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 99);
     assert_int_equal(got->net, PKT_NET_V1);
@@ -237,20 +237,20 @@ static void test_pfc(void **state)
     memcpy(packet.dmac, left_mac, 6);
     assert_true(left.wire->port);
 
-    assert_int_equal(wire_tx(right.wire, &pfc, 1), 1);
+    assert_int_equal(wire_tx(right.wire, &pfc, 1, test_now()), 1);
     assert_int_equal(test_receive(&left, got, WIRE_BURST), 1);
     assert_non_null(got->pause);
     assert_int_equal(got->pause->enable, 1 << 3);
     assert_int_equal(got->pause->quanta[3], 0xffff);
     assert_memory_equal(got->smac, right_mac, 6);
-    assert_int_equal(wire_tx(right.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(right.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&left, got, WIRE_BURST), 1);
     assert_null(got->pause);
     packet.dst = test_addr(RIGHT); /* a pause holds up nothing here */
     packet.src = test_addr(LEFT);
     packet.tos = 3 << 5;
     memcpy(packet.dmac, right_mac, 6);
-    assert_int_equal(wire_tx(left.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(left.wire, &packet, 1, test_now()), 1);
 
     /* 802.3x names every priority */
     memcpy(cold.smac, right_mac, 6);
@@ -331,21 +331,21 @@ static void test_address_removed(void **state)
     assert_int_equal(RUN("ip", "addr", "add", "10.72.0.9/24", "dev", "rl0"), 0);
     assert_int_equal(wire_add_address(end.wire, &addr), 0);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(wire_rx(end.wire, got, WIRE_BURST), 0);
+        assert_int_equal(wire_rx(end.wire, got, WIRE_BURST, test_now()), 0);
     assert_int_equal(RUN("ip", "addr", "del", "10.72.0.9/24", "dev", "rl0"), 0);
     int rc = 0;
     for (int i = 0; i < 1000 && rc == 0; i++)
-        rc = wire_rx(end.wire, got, WIRE_BURST);
+        rc = wire_rx(end.wire, got, WIRE_BURST, test_now());
     assert_int_equal(rc, -EADDRNOTAVAIL);
     assert_non_null(strstr(wire_why(end.wire), "lost its address"));
     assert_int_equal(RUN("ip", "addr", "add", "10.72.0.9/24", "dev", "rl0"), 0);
     for (int i = 0; i < 1000; i++)
-        rc = wire_rx(end.wire, got, WIRE_BURST);
+        rc = wire_rx(end.wire, got, WIRE_BURST, test_now());
     assert_int_equal(rc, 0);
     uint8_t data[64];
     struct wire_packet packet =
         test_packet(data, "10.72.0.9", "10.72.0.9", end.wire->source_port[0], end.slot << 14, 3, 8, 0);
-    assert_int_equal(wire_tx(end.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(end.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&end, got, WIRE_BURST), 1);
     assert_memory_equal(&got->src, &packet.src, 16); /* though it is the second of its network */
     test_end_close(&end);

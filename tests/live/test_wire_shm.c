@@ -48,7 +48,7 @@ static void test_two_ends(void **state)
             packet[i].tos = (uint8_t)(sent + i);
             packet[i].unchecked = (sent + i) % 2; /* some carry an ICRC all the same */
         }
-        sent += (unsigned)wire_tx(a.wire, packet, count);
+        sent += (unsigned)wire_tx(a.wire, packet, count, test_now());
         if (sent == received || rng_below(&rng, 3)) continue; /* fills up now and then */
         unsigned more = test_receive(&b, got, 1 + (unsigned)rng_below(&rng, WIRE_BURST));
         for (unsigned i = 0; i < more; i++, received++) {
@@ -72,16 +72,16 @@ static void test_who_gets_it(void **state)
     struct test_end a = end_open(ADDRESS), b = end_open(ADDRESS), c = end_open("10.9.9.8");
     struct wire_packet got[WIRE_BURST], packet;
     packet = packet_for(data, 0, 1, 8); /* QP1 of the address: the oldest */
-    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(b.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&a, got, WIRE_BURST), 1);
     packet = packet_for(data, c.slot, 2, 8); /* c has not this address: a packet for another machine's QP */
-    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(b.wire, &packet, 1, test_now()), 1);
     assert_int_equal(b.wire->counters.tx_refused, 1);
     packet = test_packet(data, ADDRESS, "10.77.77.77", 0xc000, a.slot << 14, 3, 8, 0);
-    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(b.wire, &packet, 1, test_now()), 1);
     assert_int_equal(b.wire->counters.tx_refused, 2);
     packet = packet_for(data, b.slot, 4, 8); /* to itself */
-    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(b.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&b, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 4);
 
@@ -89,14 +89,14 @@ static void test_who_gets_it(void **state)
     assert_int_equal(wire_add_address(a.wire, &group), 0);
     assert_int_equal(wire_add_address(c.wire, &group), 0);
     packet = test_packet(data, ADDRESS, "239.1.2.3", 0xc000, 0xffffff, 5, 8, 0);
-    assert_int_equal(wire_tx(b.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(b.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&a, got, WIRE_BURST), 1);
     assert_int_equal(test_receive(&c, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 5);
     test_end_close(&a);
     packet = packet_for(data, 0, 6, 8); /* handed over with the owner's end; the look-up is made anew by a join */
     struct test_end d = end_open("10.9.9.7");
-    assert_int_equal(wire_tx(c.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(c.wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(&b, got, WIRE_BURST), 1);
     test_end_close(&b);
     test_end_close(&c);
@@ -113,7 +113,7 @@ static void child_send(uint32_t to, uint32_t count)
         packet[i] = packet_for(data[i], to, i, 4096);
     for (uint32_t sent = 0; sent < count;) {
         unsigned burst = count - sent < WIRE_BURST ? count - sent : WIRE_BURST;
-        int taken = wire_tx(self.wire, packet, burst);
+        int taken = wire_tx(self.wire, packet, burst, test_now());
         if (taken < 0) _exit(1);
         if (taken == 0) usleep(20);
         sent += (uint32_t)taken;
@@ -169,16 +169,16 @@ static void test_reader_dies(void **state)
     struct test_end self = end_open(ADDRESS);
     struct wire_packet packet = packet_for(data, slot, 1, 4096);
     unsigned sent = 0;
-    while (wire_tx(self.wire, &packet, 1) == 1)
+    while (wire_tx(self.wire, &packet, 1, test_now()) == 1)
         assert_in_range(++sent, 1, 2000);
     assert_true(sent > 100);
-    assert_int_equal(wire_tx(self.wire, &packet, 1), 0);
+    assert_int_equal(wire_tx(self.wire, &packet, 1, test_now()), 0);
     assert_true(wire_deadline(self.wire) != PS_NEVER);
     kill(pid, SIGKILL);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     int turn = 0;
-    while (wire_tx(self.wire, &packet, 1) == 0) {
+    while (wire_tx(self.wire, &packet, 1, test_now()) == 0) {
         assert_in_range(++turn, 1, TEST_TURNS);
         usleep(1000);
     }
@@ -225,7 +225,7 @@ static unsigned drain(const struct test_end *end)
     unsigned packets = 0;
     wire_deadline(end->wire);
     for (int i = 0; i < 100; i++)
-        packets += (unsigned)wire_rx(end->wire, got, WIRE_BURST);
+        packets += (unsigned)wire_rx(end->wire, got, WIRE_BURST, test_now());
     return packets;
 }
 
@@ -233,7 +233,7 @@ static void still_works(const struct test_end *from, struct test_end *to)
 {
     uint8_t data[64];
     struct wire_packet got[WIRE_BURST], packet = packet_for(data, to->slot, 7, 8);
-    assert_int_equal(wire_tx(from->wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(from->wire, &packet, 1, test_now()), 1);
     assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
     assert_int_equal(test_tag(got), 7);
 }

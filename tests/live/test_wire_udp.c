@@ -51,7 +51,7 @@ static void test_two_wires(void **state)
             struct wire_packet packet =
                 test_packet(data[0], address, address, sport, to->slot << REGISTRY_QPN_BITS | tag, tag, 4 + tag * 4, 0);
             packet.tos = (uint8_t)(tag % 2 ? 0x6b : 2);
-            assert_int_equal(wire_tx(a.wire, &packet, 1), 1);
+            assert_int_equal(wire_tx(a.wire, &packet, 1, test_now()), 1);
             assert_int_equal(test_receive(to, got, WIRE_BURST), 1);
             assert_int_equal(test_tag(&got[0]), tag);
             assert_true(test_packet_right(&got[0]));
@@ -60,7 +60,7 @@ static void test_two_wires(void **state)
             assert_int_equal(got[0].net, packet.net);
             assert_memory_equal(&got[0].src, &packet.src, 16);
             assert_memory_equal(&got[0].dst, &packet.dst, 16);
-            assert_int_equal(wire_rx(not_to->wire, got, WIRE_BURST), 0);
+            assert_int_equal(wire_rx(not_to->wire, got, WIRE_BURST, test_now()), 0);
         }
     assert_int_equal(a.wire->counters.misdelivered + b.wire->counters.misdelivered, 0);
     assert_int_equal(a.wire->counters.tx_packets, 400);
@@ -92,7 +92,7 @@ static void test_runs(void **state)
             at += packet[i].bytes;
         }
         uint64_t calls = a.wire->counters.tx_calls;
-        assert_int_equal(wire_tx(a.wire, packet, count), count);
+        assert_int_equal(wire_tx(a.wire, packet, count, test_now()), count);
         assert_int_equal(a.wire->counters.tx_calls, calls + 1);
         for (unsigned seen = 0; seen < count;) {
             unsigned burst = 1 + (unsigned)rng_below(&rng, WIRE_BURST), more = test_receive(&b, got, burst);
@@ -132,7 +132,7 @@ static void test_run_shapes(void **state)
                                     shape[kind].payload, (uint16_t)i);
             at += packet[i].bytes;
         }
-        assert_int_equal(wire_tx(a.wire, packet, shape[kind].count), shape[kind].count);
+        assert_int_equal(wire_tx(a.wire, packet, shape[kind].count, test_now()), shape[kind].count);
         for (unsigned seen = 0; seen < shape[kind].count;) {
             unsigned more = test_receive(&b, got, WIRE_BURST);
             for (unsigned i = 0; i < more; i++, seen++) {
@@ -155,7 +155,7 @@ static void test_refused(void **state)
     struct test_end end = end_open();
     /* an address that no interface has as a source: taken, dropped, counted */
     struct wire_packet packet = test_packet(data, "203.0.113.7", "127.0.0.1", end.wire->source_port[0], 1, 1, 4, 0);
-    assert_int_equal(wire_tx(end.wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(end.wire, &packet, 1, test_now()), 1);
     assert_int_equal(end.wire->counters.tx_refused, 1);
     test_end_close(&end);
 
@@ -195,7 +195,7 @@ static void test_multicast(void **state)
         for (uint32_t tag = 0; tag < 20; tag++) {
             struct wire_packet packet =
                 test_packet(data, loopback[family], group[family], a.wire->source_port[0], 0xffffff, tag, 8, 0);
-            assert_int_equal(wire_tx(a.wire, &packet, 1), 1);
+            assert_int_equal(wire_tx(a.wire, &packet, 1, test_now()), 1);
             if (family == 1 && a.wire->counters.tx_refused) {
                 print_message("no route for IPv6 multicast on lo here\n");
                 break;
@@ -208,7 +208,7 @@ static void test_multicast(void **state)
                 assert_true(test_packet_right(&got[0]));
             }
             for (int i = 0; i < 10; i++)
-                assert_int_equal(wire_rx(c.wire, got, WIRE_BURST), 0);
+                assert_int_equal(wire_rx(c.wire, got, WIRE_BURST, test_now()), 0);
         }
         wire_remove_address(a.wire, &addr);
         wire_remove_address(b.wire, &addr);
@@ -245,7 +245,7 @@ static void member_pump(struct test_end *end, struct answer *answer)
     static uint8_t forwarded[WIRE_PACKET_MAX];
     struct wire_packet got[WIRE_BURST];
     for (int i = 0; i < 16; i++) {
-        int count = wire_rx(end->wire, got, WIRE_BURST);
+        int count = wire_rx(end->wire, got, WIRE_BURST, test_now());
         for (int at = 0; at < count; at++)
             member_count(end, &got[at], answer);
     }
@@ -328,7 +328,7 @@ static void check_delivery(struct test_end *self, const struct member *member, u
         struct answer before = member_ask(to), after = before;
         struct wire_packet packet = test_packet(data, address, address, wire_source_port(self->wire, *tag, 0),
                                                 to->slot << REGISTRY_QPN_BITS | at, *tag, 8, 0);
-        assert_int_equal(wire_tx(self->wire, &packet, 1), 1);
+        assert_int_equal(wire_tx(self->wire, &packet, 1, test_now()), 1);
         for (int turn = 0; turn < TEST_TURNS && after.right == before.right; turn++) {
             member_pump(self, &own);
             after = member_ask(to);

@@ -16,8 +16,9 @@ struct memory_wire { /* tx goes to a list, rx hands the list out again */
     uint8_t data[MEMORY][160];
 };
 
-static int memory_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static int memory_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
+    (void)now;
     struct memory_wire *memory = (struct memory_wire *)wire;
     unsigned taken = 0;
     memory->calls++;
@@ -31,8 +32,9 @@ static int memory_tx(struct wire *wire, const struct wire_packet *packet, unsign
     return (int)taken;
 }
 
-static int memory_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int memory_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
+    (void)now;
     struct memory_wire *memory = (struct memory_wire *)wire;
     unsigned count = 0;
     while (count < max && memory->received < memory->sent)
@@ -138,6 +140,7 @@ static struct memory_wire *through_fault(const struct wire_fault *fault, unsigne
     static uint8_t data[WIRE_BURST][128];
     struct memory_wire *memory = memory_new();
     struct wire *wire;
+    ps_t clock = PS_S;
     assert_int_equal(wire_fault_open(&memory->wire, fault, &wire), 0);
     assert_int_equal(wire->run_max, 1);
     assert_int_equal(wire_fd(wire), 12345);
@@ -147,18 +150,18 @@ static struct memory_wire *through_fault(const struct wire_fault *fault, unsigne
         for (unsigned i = 0; i < now; i++)
             packet[i] = numbered(data[i], sent + i);
         memory->room = burst == 7 ? 5 : UINT32_MAX; /* a wire that is full now and then */
-        int taken = wire_tx(wire, packet, now);
+        int taken = wire_tx(wire, packet, now, clock);
         assert_in_range(taken, 0, now);
         sent += (unsigned)taken;
     }
     memory->room = UINT32_MAX;
     struct wire_packet none[1];
     for (int turn = 0; turn < 20000 && wire_deadline(wire) != PS_NEVER; turn++) {
-        wire_rx(wire, none, 0);
-        usleep(100);
+        clock += 100 * PS_US;
+        wire_rx(wire, none, 0, clock);
     }
     assert_int_equal(wire_deadline(wire), PS_NEVER);
-    wire_rx(wire, none, 0);
+    wire_rx(wire, none, 0, clock);
     *ret = wire->counters;
     wire_close(wire);
     assert_true(memory->closed);
@@ -269,10 +272,10 @@ static void test_pcap(void **state)
     }
     data[20][40] ^= 1; /* damaged: stays so */
     memory->room = 30;
-    assert_int_equal(wire_tx(wire, packet, 40), 30); /* only what was taken is recorded */
+    assert_int_equal(wire_tx(wire, packet, 40, test_now()), 30); /* only what was taken is recorded */
     for (unsigned i = 0; i < 30; i++)
         memory->packet[i].ip_id = 0; /* as a socket tells of foreign packets */
-    assert_int_equal(wire_rx(wire, got, 40), 30);
+    assert_int_equal(wire_rx(wire, got, 40, test_now()), 30);
     assert_int_equal(wire->counters.tx_packets, 30);
     struct pkt_addr addr = test_addr("10.0.0.1");
     assert_int_equal(wire_add_address(wire, &addr), -EADDRINUSE);
@@ -316,7 +319,7 @@ static void test_pcap_fork(void **state)
     struct memory_wire *memory = memory_new();
     assert_int_equal(wire_pcap_open(&memory->wire, path, &wire), 0);
     struct wire_packet packet = numbered(data, 77);
-    assert_int_equal(wire_tx(wire, &packet, 1), 1);
+    assert_int_equal(wire_tx(wire, &packet, 1, test_now()), 1);
     for (int closes = 0; closes < 2; closes++) {
         fflush(NULL);
         pid_t pid = fork();
@@ -349,8 +352,8 @@ static void test_trace(void **state)
     packet[1].data = junk;
     packet[1].bytes = sizeof junk;
     packet[1].tos = 3;
-    assert_int_equal(wire_tx(wire, packet, 2), 2);
-    assert_int_equal(wire_rx(wire, got, 4), 2);
+    assert_int_equal(wire_tx(wire, packet, 2, test_now()), 2);
+    assert_int_equal(wire_rx(wire, got, 4, test_now()), 2);
     char text[2000];
     ssize_t length = read(fds[0], text, sizeof text - 1);
     assert_true(length > 0);

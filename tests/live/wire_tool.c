@@ -62,7 +62,7 @@ static int send_all(char **argument)
             at += packet[burst].bytes;
         }
         for (unsigned done = 0; done < burst;) {
-            int taken = wire_tx(end.wire, packet + done, burst - done);
+            int taken = wire_tx(end.wire, packet + done, burst - done, test_now());
             if (taken < 0) return 1;
             if (taken == 0) usleep(100);
             done += (unsigned)taken;
@@ -84,7 +84,7 @@ static int receive_all(char **argument)
     fflush(stdout);
     for (int idle = 0; received < count && idle < 3000;) {
         struct wire_packet got[WIRE_BURST];
-        int more = wire_rx(end.wire, got, WIRE_BURST);
+        int more = wire_rx(end.wire, got, WIRE_BURST, test_now());
         if (more < 0) return 1;
         for (int i = 0; i < more; i++)
             right += test_packet_right(&got[i]);

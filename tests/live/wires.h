@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,6 +26,13 @@
 #include "packet/opcode.h"
 #include "wire/registry.h"
 #include "wire/wire.h"
+
+static inline ps_t test_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (ps_t)now.tv_sec * PS_S + (ps_t)now.tv_nsec * PS_NS;
+}
 
 static inline struct pkt_addr test_addr(const char *text)
 {
@@ -84,7 +92,7 @@ static inline void test_end_close(struct test_end *end)
 static inline unsigned test_receive(struct test_end *end, struct wire_packet *ret, unsigned max)
 {
     for (int turn = 0; turn < TEST_TURNS; turn++) {
-        int got = wire_rx(end->wire, ret, max);
+        int got = wire_rx(end->wire, ret, max, test_now());
         assert_true(got >= 0);
         if (got > 0) return (unsigned)got;
         if (wire_deadline(end->wire) != PS_NEVER) continue;
