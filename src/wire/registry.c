@@ -30,7 +30,6 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +48,7 @@
 #include "wire/rendezvous.h"
 #include "wire/system.h"
 #include "wire/wire.h"
+#include "wire/wire_int.h"
 
 #define MAGIC 0x726f6365u
 #define LAYOUT 6u /* of struct shared: program versions that differ in it do not share */
@@ -109,21 +109,12 @@ struct forward_header {
     uint8_t spare[2]; /* no padding: all of it leaves the process */
 };
 
-static __attribute__((format(printf, 4, 5))) int explain(char *why, size_t why_bytes, int rc, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (why_bytes) vsnprintf(why, why_bytes, format, args);
-    va_end(args);
-    return rc;
-}
-
 /* --- the memory --- */
 
 static int memory_map(struct registry *registry, char *why, size_t why_bytes)
 {
     void *at = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, registry->file, 0);
-    if (at == MAP_FAILED) return explain(why, why_bytes, -errno, "cannot map the registry: %s", strerror(errno));
+    if (at == MAP_FAILED) return wire_explain(why, why_bytes, -errno, "cannot map the registry: %s", strerror(errno));
     registry->shared = at;
     if (registry->shared->magic != MAGIC) { /* new, or its maker died before he was done */
         uint64_t nonce;
@@ -246,12 +237,13 @@ static int slot_take(struct registry *registry, char *why, size_t why_bytes)
         struct flock lock = slot_lock(slot, F_WRLCK);
         if (fcntl(registry->file, F_OFD_SETLK, &lock) < 0) {
             if (errno == EAGAIN || errno == EACCES) continue;
-            return explain(why, why_bytes, -errno, "cannot lock a slot: %s", strerror(errno));
+            return wire_explain(why, why_bytes, -errno, "cannot lock a slot: %s", strerror(errno));
         }
         slot_forget(registry, slot); /* what its last holder left behind */
         registry->doorbell = registry_socket(registry, &doorbell);
         if (registry->doorbell < 0)
-            return explain(why, why_bytes, registry->doorbell, "no AF_UNIX socket: %s", strerror(-registry->doorbell));
+            return wire_explain(why, why_bytes, registry->doorbell, "no AF_UNIX socket: %s",
+                                strerror(-registry->doorbell));
         registry->slot = slot;
         shared->last_slot = slot;
         struct slot_record *record = &shared->slot[slot];
@@ -260,7 +252,7 @@ static int slot_take(struct registry *registry, char *why, size_t why_bytes)
         __atomic_store_n(&record->pid, (int32_t)registry->pid, __ATOMIC_RELEASE);
         return 0;
     }
-    return explain(why, why_bytes, -EUSERS, "all %u slots of this machine are taken", REGISTRY_SLOTS);
+    return wire_explain(why, why_bytes, -EUSERS, "all %u slots of this machine are taken", REGISTRY_SLOTS);
 }
 
 void registry_set_bell(struct registry *registry, uint32_t number)
@@ -421,10 +413,10 @@ static int join(struct registry *registry, char *why, size_t why_bytes)
     if (rc < 0) return rc;
     registry->file = rendezvous_open(registry->rendezvous);
     if (registry->file < 0)
-        return explain(why, why_bytes, registry->file, "cannot open /proc/self/fd, which the registry needs: %s",
-                       strerror(-registry->file));
+        return wire_explain(why, why_bytes, registry->file, "cannot open /proc/self/fd, which the registry needs: %s",
+                            strerror(-registry->file));
     rc = registry_lock(registry, true);
-    if (rc < 0) return explain(why, why_bytes, rc, "the registry is locked by a process that was stopped");
+    if (rc < 0) return wire_explain(why, why_bytes, rc, "the registry is locked by a process that was stopped");
     rc = memory_map(registry, why, why_bytes);
     if (rc == 0) rc = slot_take(registry, why, why_bytes);
     registry_unlock(registry);
@@ -434,7 +426,7 @@ static int join(struct registry *registry, char *why, size_t why_bytes)
 int registry_join(struct registry **ret, char *why, size_t why_bytes)
 {
     struct registry *registry = calloc(1, sizeof *registry);
-    if (!registry) return explain(why, why_bytes, -ENOMEM, "no memory");
+    if (!registry) return wire_explain(why, why_bytes, -ENOMEM, "no memory");
     *registry = (struct registry){.file = -1, .doorbell = -1, .uid = geteuid(), .pid = getpid()};
     pthread_mutex_init(&registry->mutex, NULL);
     int rc = join(registry, why, why_bytes);

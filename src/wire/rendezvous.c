@@ -26,6 +26,7 @@
 #include "wire/rendezvous.h"
 #include "wire/names.h"
 #include "wire/system.h"
+#include "wire/wire_int.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +34,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,15 +84,6 @@ struct answer {
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rendezvous *list;
-
-static __attribute__((format(printf, 4, 5))) int explain(char *why, size_t why_bytes, int rc, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (why_bytes) vsnprintf(why, why_bytes, format, args);
-    va_end(args);
-    return rc;
-}
 
 static struct sockaddr_un name_of(const struct rendezvous *self, uint32_t number, socklen_t *ret_bytes)
 {
@@ -408,36 +399,38 @@ static int search(struct rendezvous *self, char *why, size_t why_bytes)
             return 0;
         }
         if (seen.error)
-            return explain(why, why_bytes, seen.error, "no socket to look for other processes: %s",
-                           strerror(-seen.error));
+            return wire_explain(why, why_bytes, seen.error, "no socket to look for other processes: %s",
+                                strerror(-seen.error));
         if (seen.count[FOUND_OTHER_VERSION])
-            return explain(why, why_bytes, -EPROTO,
-                           "another version of rocelab runs here for this user (process %d): end it, or set "
-                           "ROCELAB_REGISTRY to a word and ROCELAB_PORT to another port",
-                           (int)seen.other);
+            return wire_explain(why, why_bytes, -EPROTO,
+                                "another version of rocelab runs here for this user (process %d): end it, or set "
+                                "ROCELAB_REGISTRY to a word and ROCELAB_PORT to another port",
+                                (int)seen.other);
         if (self->number == NUMBERLESS && seen.count[FOUND_SILENT] == 0)
-            return explain(why, why_bytes, -EADDRINUSE,
-                           "other users hold all %u names (abstract sockets rocelab/%s/...): set ROCELAB_REGISTRY to a "
-                           "word that they do not know",
-                           NAMES, self->key);
+            return wire_explain(
+                why, why_bytes, -EADDRINUSE,
+                "other users hold all %u names (abstract sockets rocelab/%s/...): set ROCELAB_REGISTRY to a "
+                "word that they do not know",
+                NAMES, self->key);
         if (seen.count[FOUND_SILENT] == 0 && seen.count[FOUND_LOWER] == 0) {
             made = make(self);
             if (made < 0)
-                return explain(why, why_bytes, made, "no memory for the registry (%zu bytes): %s", self->bytes,
-                               strerror(-made));
+                return wire_explain(why, why_bytes, made, "no memory for the registry (%zu bytes): %s", self->bytes,
+                                    strerror(-made));
             if (made > 0) return 0;
         }
         nanosleep(&nap, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < PATIENCE_MS);
     if (seen.silent == 0)
-        return explain(why, why_bytes, -EAGAIN,
-                       "an abstract socket rocelab/%s/... takes no connection (was its process stopped?): end it, or, "
-                       "if it is another user's, set ROCELAB_REGISTRY to a word that they do not know",
-                       self->key);
-    return explain(why, why_bytes, -EAGAIN,
-                   "process %d of this user holds the registry and does not answer (was it stopped?)",
-                   (int)seen.silent);
+        return wire_explain(
+            why, why_bytes, -EAGAIN,
+            "an abstract socket rocelab/%s/... takes no connection (was its process stopped?): end it, or, "
+            "if it is another user's, set ROCELAB_REGISTRY to a word that they do not know",
+            self->key);
+    return wire_explain(why, why_bytes, -EAGAIN,
+                        "process %d of this user holds the registry and does not answer (was it stopped?)",
+                        (int)seen.silent);
 }
 
 /* --- coming and going --- */
@@ -505,7 +498,7 @@ static int enter_new(size_t bytes, uint32_t layout, const char *key, struct rend
                      size_t why_bytes)
 {
     struct rendezvous *self = calloc(1, sizeof *self);
-    if (!self) return explain(why, why_bytes, -ENOMEM, "no memory");
+    if (!self) return wire_explain(why, why_bytes, -ENOMEM, "no memory");
     *self = (struct rendezvous){.users = 1,
                                 .pid = getpid(),
                                 .uid = geteuid(),
@@ -520,7 +513,7 @@ static int enter_new(size_t bytes, uint32_t layout, const char *key, struct rend
     pthread_mutex_init(&self->lock, NULL);
     int rc = name_take(self);
     if (rc < 0)
-        explain(why, why_bytes, rc, "no socket to find other processes by: %s", strerror(-rc));
+        wire_explain(why, why_bytes, rc, "no socket to find other processes by: %s", strerror(-rc));
     else
         rc = search(self, why, why_bytes);
     if (rc < 0) {

@@ -95,6 +95,15 @@ int wire_fail(struct wire *wire, int rc, const char *format, ...)
     return rc;
 }
 
+int wire_explain(char *why, size_t why_bytes, int rc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (why_bytes) vsnprintf(why, why_bytes, format, args);
+    va_end(args);
+    return rc;
+}
+
 int wire_open_failed(struct wire *wire, const struct wire_config *config, int rc)
 {
     if (config->why && config->why_bytes) snprintf(config->why, config->why_bytes, "%s", wire->why);

@@ -19,6 +19,8 @@ int wire_pause_emit(const struct wire_pause *pause, const uint8_t smac[6], uint8
 
 /* Writes the reason and answers rc. */
 __attribute__((format(printf, 3, 4))) int wire_fail(struct wire *wire, int rc, const char *format, ...);
+/* The same for who has no wire yet. */
+__attribute__((format(printf, 4, 5))) int wire_explain(char *why, size_t why_bytes, int rc, const char *format, ...);
 /* Hands the reason to the opener, closes the half-made wire, answers rc. */
 int wire_open_failed(struct wire *wire, const struct wire_config *config, int rc);
 /* For wires without sockets: 0xc000 and on, the ports that adapters use. */
