@@ -33,9 +33,8 @@
 static bool netlink_call(struct neighbours *table, void *request, uint32_t bytes,
                          bool (*visit)(struct nlmsghdr *, void *), void *arg)
 {
-    static uint32_t sequence;
     struct nlmsghdr *header = request;
-    header->nlmsg_seq = ++sequence;
+    header->nlmsg_seq = ++table->sequence;
     if (send(table->netlink, request, bytes, 0) < 0) return false;
     for (;;) {
         _Alignas(struct nlmsghdr) uint8_t buffer[16384];

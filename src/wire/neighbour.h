@@ -21,6 +21,7 @@ struct neighbour {
 
 struct neighbours {
     int netlink, probe4, probe6;
+    uint32_t sequence; /* of what the kernel was asked */
     unsigned ifindex;
     uint8_t own_mac[6];
     struct neighbour entry[NEIGHBOURS]; /* by hash; a newcomer takes the place */
