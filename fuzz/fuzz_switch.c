@@ -78,7 +78,7 @@ static void draw_class(struct sw_port_config *port, uint32_t i)
                                         .xon_offset_bytes = bits & 16 ? take_bytes() : 0,
                                         .headroom_bytes = bits & 1 ? take_bytes() : 0};
     port->queue[i] = (struct sw_queue_config){.strict = bits & 32,
-                                              .weight = take_wide(),
+                                              .weight_bytes = take_wide(),
                                               .limit_bytes = bits & 64 ? take_bytes() : UINT64_MAX,
                                               .alpha_num = bits >> 7,
                                               .alpha_den = take() % 16};

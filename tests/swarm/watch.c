@@ -303,8 +303,8 @@ static void check_formula(const struct watch *watch, uint32_t port, const struct
     char name[FABRIC_NAME];
 
     for (int g = 0; g < 8; g++)
-        HOLDS(!config->pg[g].lossless ||
-                  (config->pg[g].headroom_bytes > due - 16 && config->pg[g].headroom_bytes < due + 2 * cell + 16),
+        HOLDS(!config->pg[g].lossless || ((double)config->pg[g].headroom_bytes > due - 16 &&
+                                          (double)config->pg[g].headroom_bytes < due + 2 * cell + 16),
               "headroom is what the formula gives", "%s group %d: %lu, should be %.0f",
               fabric_port_name(watch->fabric, port, name), g, (unsigned long)config->pg[g].headroom_bytes, due);
 }
@@ -323,7 +323,7 @@ static bool suffices(const struct watch *watch, uint32_t port, const struct sw_p
     double fill = worst_fill(s->config->cell_bytes);
 
     for (int g = 0; g < 8; g++)
-        if (config->pg[g].lossless && config->pg[g].headroom_bytes < (double)frame + (double)under_way * fill)
+        if (config->pg[g].lossless && (double)config->pg[g].headroom_bytes < (double)frame + (double)under_way * fill)
             return false;
     return true;
 }
