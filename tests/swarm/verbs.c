@@ -41,7 +41,7 @@ struct late_list {
 };
 
 struct verbs_link { /* a connection */
-    uint8_t transport;
+    uint8_t transport, prio;
     uint16_t mtu;
     uint32_t remote, remote_qp;
 };
@@ -184,9 +184,11 @@ int __wrap_nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_conf
     config.expect_psn = (uint32_t)verbs_base(config.remote, config.remote_qp);
     if (transport != NIC_RC) make_unreliable(&config, transport);
     if (receives)
-        link_set(connection,
-                 &(struct verbs_link){
-                     .transport = transport, .mtu = config.mtu, .remote = nic->config.endpoint, .remote_qp = qpn});
+        link_set(connection, &(struct verbs_link){.transport = transport,
+                                                  .prio = config.prio,
+                                                  .mtu = config.mtu,
+                                                  .remote = nic->config.endpoint,
+                                                  .remote_qp = qpn});
     if (plan->verbs && receives && transport == NIC_RC) {
         config.resource = bring(RESOURCES * sizeof(*config.resource));
         config.resource_size = RESOURCES;
@@ -230,6 +232,7 @@ void verbs_rewrite(struct nic_wr *wr)
         wr->dest = link->remote;
         wr->dest_qp = link->remote_qp;
         wr->qkey = QKEY;
+        wr->prio = link->prio;
     }
     if (wr->verb >= NIC_CAS) wr->length = 8;
     if (!names) wr->imm = (uint32_t)h;
