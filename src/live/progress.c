@@ -134,15 +134,6 @@ bool progress_rx(struct live *live, ps_t now)
     return count > 0;
 }
 
-/* The queue pair of a READ response whose payload cannot be read: only then it is searched for. */
-static uint32_t responder_of(const struct live *live, const struct pkt *p)
-{
-    for (const struct live_qp *qp = live->qps; qp; qp = qp->next)
-        if (qp->config.transport == NIC_RC && qp->config.remote == p->dst_node && qp->config.remote_qp == p->dest_qp)
-            return qp->qpn;
-    return 0;
-}
-
 static bool gather(struct live *live, uint8_t *to)
 {
     uint32_t bytes = live->io.gather.bytes;
@@ -154,23 +145,6 @@ static bool gather(struct live *live, uint8_t *to)
     bool read = from && memory_copy(to, from, bytes);
     live->own.faults_local += !read;
     return read;
-}
-
-/* The payload of what nic_tx has just answered could not be read. */
-static void gather_failed(struct live *live, const struct pkt *p, ps_t now)
-{
-    uint32_t qpn = 0;
-
-    if (live->io.gather.read) {
-        qpn = responder_of(live, p);
-    } else {
-        for (const struct live_qp *qp = live->qps; qp && qpn == 0; qp = qp->next) {
-            uint64_t first = (uintptr_t)qp->send;
-            uint64_t last = (uintptr_t)(qp->send + qp->config.sq_size);
-            if (live->io.gather.local >= first && live->io.gather.local < last) qpn = qp->qpn;
-        }
-    }
-    if (qpn) nic_gather_failed(live->nic, qpn, p, now, &live->io);
 }
 
 /* An ACK rides in the run of the data before it when they differ in nothing but ECN: one call instead of two. */
@@ -201,7 +175,7 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
     if (live->io.gather.bytes) {
         CHECK(live->io.gather.bytes == p->payload_bytes);
         if (!gather(live, built.at + built.header_bytes)) {
-            gather_failed(live, p, now);
+            nic_gather_failed(live->nic, live->io.gather.qpn, p, now, &live->io);
             return;
         }
     } else {

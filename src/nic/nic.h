@@ -293,7 +293,8 @@ struct nic_io { /* needed and answered by each call; flags and pauses are only e
     struct {                    /* nic_tx: payload of the packet it answered; bytes 0: none */
         uint64_t local, offset; /* a READ response is gathered from va `local`, key `rkey` */
         uint32_t bytes, rkey;
-        bool read; /* from memory by key */
+        uint32_t qpn; /* whose packet it is */
+        bool read;    /* from memory by key */
     } gather;
     struct { /* nic_rx: where the payload goes */
         uint64_t local, va, offset;

@@ -98,6 +98,7 @@ uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const s
     io->gather.local = wr->local;
     io->gather.offset = offset;
     io->gather.bytes = payload;
+    io->gather.qpn = qp->qpn;
     io->gather.read = false;
     return payload;
 }

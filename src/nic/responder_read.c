@@ -186,6 +186,7 @@ static void fill_read(struct nic *nic, struct nic_qp *qp, struct pkt *p, struct 
     io->gather.offset = 0;
     io->gather.bytes = payload;
     io->gather.rkey = r->rkey;
+    io->gather.qpn = qp->qpn;
     io->gather.read = true;
     p->frame_bytes = frame_of(nic, p->opcode, payload, p->pad);
 }
