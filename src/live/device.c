@@ -158,7 +158,6 @@ static int nic_make(struct live *live)
     config.max_qps = LIVE_QPS;
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
-    config.keeps_payload = live->env.nic.recovery == NIC_SELECTIVE;
     config.free_naks = FREE_NAKS;
     config.rx_bps = live->env.receive_bps;
     config.rx_buffer_bytes = RECEIVE_BUFFER_BYTES;

@@ -217,9 +217,9 @@ struct nic_qp_config {
 size_t nic_selective_bytes(uint32_t packets);
 
 /*
- * nic_config.keeps_payload: pkt.mark, what adapters of ours tell each other.  Those of others have 0 there (volume 1,
- * 9.2: reserved).  No request has the mark of a response, so one who copies what came into its answer says nothing by
- * it.
+ * NIC_SELECTIVE: pkt.mark, what adapters of ours tell each other; with all others it is go-back-N.  Theirs is 0
+ * (volume 1, 9.2: reserved).  No request has the mark of a response, so one who copies what came into its answer says
+ * nothing by it.
  *
  * Of a request: it may be kept ahead of its turn, and NAKs that name packets are understood.  Five bits are the
  * connection's own, made of its first PSN and queue pair number, which both ends know and a stranger does not.
@@ -264,8 +264,6 @@ struct nic_config {
     ps_t cnp_min_gap_ps; /* dcqcn's min_time_between_cnps */
     bool cnp_remember;   /* a mark within that time makes a CNP at its end, as published; else it makes none */
     ps_t nak_repeat_ps;  /* a sequence NAK is repeated after this time if the gap is still there; 0: never */
-    bool keeps_payload;  /* NIC_SELECTIVE with payload: see nic_io.keep; peers tell each other by pkt.mark, others
-                            * get go-back-N */
     uint8_t free_naks; /* after so many sequence NAKs without progress one costs a retry: where the network doubles and
                             * delays packets, NAKs would use up all retries in no time.  0: each costs one */
     /* A slow receiver: what arrives is drained at rx_bps from a buffer.  0: as fast as it comes. */
@@ -307,9 +305,9 @@ struct nic_io { /* needed and answered by each call; flags and pauses are only e
         uint32_t qpn, slot;
         uint8_t verb; /* NIC_CAS or NIC_FETCH_ADD; 0: none */
     } atomic;
-    /* Selective repeat with nic_config.keeps_payload: a packet's payload must wait with it for those before it.  The
-     * caller keeps the payload of `keep`, by that number, for as long as the packet is the adapter's.  When `kept` is
-     * next, the caller notes pool->hot[kept] and calls nic_rx_kept(), which answers as nic_rx() for that packet. */
+    /* Selective repeat: a packet's payload waits with it for those before it.  A caller that has payload keeps that of
+     * `keep`, by that number, for as long as the packet is the adapter's.  When `kept` is next, the caller notes
+     * pool->hot[kept] and calls nic_rx_kept(), which answers as nic_rx() for that packet, until none is named. */
     pkt_t keep, kept; /* PKT_NONE: none */
     /* PFC frames this adapter wants to send (slow receiver): 0, or 1 with what it says */
     uint32_t pauses;

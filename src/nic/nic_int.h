@@ -82,7 +82,6 @@ struct answer { /* an ACK or NAK */
     bool names;    /* the trigger counts */
     bool not_kept; /* and that packet must be sent again too */
 };
-#define ANSWER_NOT_KEPT (1u << 24) /* beside the trigger in pkt.ack.original */
 #define NAKS_WAITING 32u /* selective repeat: of a QP, before the newest takes the place of the one before it */
 
 /*
@@ -431,7 +430,7 @@ void selective_forget(struct nic_qp *qp, uint32_t from, uint32_t to);
 /* False: there is none, against what the count says. */
 bool selective_next(struct nic *nic, struct nic_qp *qp, uint32_t *ret_psn, uint32_t *ret_index);
 void selective_release(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
-void selective_also(const struct nic *nic, struct nic_qp *qp, const struct pkt *p); /* NIC_MARK_ALSO */
+void selective_also(struct nic_qp *qp, const struct pkt *p); /* NIC_MARK_ALSO */
 
 /* responder.c */
 void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);

@@ -217,7 +217,6 @@ static void start_cc(struct nic *nic, struct nic_qp *qp, const struct cc_config 
 static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_config *config, ps_t now)
 {
     static const struct cc_config none = {.kind = CC_NONE};
-    const struct nic_config *own = &nic->config;
 
     path_take(nic, qp, config);
     qp->remote_qp = config->remote_qp;
@@ -245,7 +244,7 @@ static void connect(struct nic *nic, struct nic_qp *qp, const struct nic_qp_conf
     qp->patience_ps = config->rnr_patience_ps;
     qp->access = config->access;
     qp->naks = 0;
-    qp->repeats = config->recovery == NIC_SELECTIVE && !own->keeps_payload;
+    qp->repeats = false;
     qp->established = false;
     qp->pd = config->pd;
     qp->qkey = config->qkey;

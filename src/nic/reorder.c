@@ -4,8 +4,7 @@
  *
  * Selective repeat takes each packet after a gap as the proof of a loss, and says so at once.  Here a gap is given
  * time: it is asked for when a packet has come that is `window` packets or more ahead of it, or when it is older
- * than `delay`; until then nothing is said.  What comes meanwhile is kept as selective repeat keeps it: a WRITE's
- * packet is placed at once where the descriptor names its place, and with payload it waits in its buffer
+ * than `delay`; until then nothing is said.  What comes meanwhile is kept as selective repeat keeps it
  * (responder.c). Acknowledgements stay cumulative: they speak of what is in order (volume 1, 9.7.5).  Where one is
  * asked for by a packet that came early it names that packet beside (NIC_MARK_ALSO), so that a window in bytes
  * counts what is under way and not what waits for its turn at the receiver.

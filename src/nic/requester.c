@@ -46,13 +46,11 @@ bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr)
 }
 
 /* The headers of the packet; io->gather says where its payload is. */
-static void fill_headers(struct nic *nic, struct nic_qp *qp, struct pkt *p, const struct nic_wr *wr, uint64_t offset,
-                         bool last)
+static void fill_headers(struct nic_qp *qp, struct pkt *p, const struct nic_wr *wr, uint64_t offset, bool last)
 {
     const struct opcode_info *info = opcode_info(p->opcode);
 
-    if (qp->selective && nic->config.keeps_payload) p->mark = qp->mark;
-    if (info->flags & OP_RETH || qp->selective) { /* in selective repeat each packet names its own place */
+    if (info->flags & OP_RETH) {
         p->rdma.va = (wr->verb >= NIC_WRITE ? wr->remote_va : 0) + offset;
         p->rdma.rkey = wr->rkey;
         p->rdma.dma_bytes = (uint32_t)(wr->length - (wr->verb == NIC_READ ? offset : 0));
@@ -90,7 +88,8 @@ uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const s
     p->payload_bytes = (uint16_t)payload;
     p->pad = (uint8_t)(-payload & 3);
     p->frame_bytes = frame_of(nic, opcode, payload, p->pad);
-    if (offset == 0 || last || qp->selective) fill_headers(nic, qp, p, wr, offset, last);
+    if (qp->selective) p->mark = qp->mark;
+    if (offset == 0 || last) fill_headers(qp, p, wr, offset, last);
     if (wr->verb >= NIC_CAS && io->pool->cold) {
         io->pool->cold[id].swap = wr->swap;
         io->pool->cold[id].compare = wr->compare;
@@ -294,7 +293,7 @@ static void ack_out_of_place(struct nic *nic, struct nic_qp *qp, pkt_t id, uint3
         return;
     }
     if (p->mark == NIC_MARK_ALSO) {
-        selective_also(nic, qp, p);
+        selective_also(qp, p);
         if (qp->cc.wants_ack || p->flags & PKT_BECN)
             tell_cc(nic, qp, id, qp->una_bytes, 0, now, io);
         else
@@ -323,7 +322,7 @@ void requester_ack(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struc
         return;
     }
     if (!requester_advance(nic, qp, psn + 1, now, io)) requester_implied(nic, qp, now, io);
-    if (__builtin_expect(p->mark == NIC_MARK_ALSO, 0) && qp->selective) selective_also(nic, qp, p);
+    if (__builtin_expect(p->mark == NIC_MARK_ALSO, 0) && qp->selective) selective_also(qp, p);
     ps_t rtt = __builtin_expect(qp->cc.wants_rtt, 0) ? measure_rtt(nic, qp, now) : 0;
     if (__builtin_expect(qp->state == NIC_ERROR, 0))
         ;

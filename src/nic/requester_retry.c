@@ -92,10 +92,9 @@ static void sacked_set(struct selective *s, uint32_t at)
     bit_clear(s->resend, at);
 }
 
-void selective_also(const struct nic *nic, struct nic_qp *qp, const struct pkt *p)
+void selective_also(struct nic_qp *qp, const struct pkt *p)
 {
-    uint32_t named = (nic->config.keeps_payload ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
-    uint32_t psn = psn_wide(named, qp->una);
+    uint32_t psn = psn_wide(p->ack.msn & PSN_MASK, qp->una);
 
     if (psn_diff(psn, qp->una) > 0 && psn_diff(psn, qp->nxt) < 0 && psn - qp->una <= qp->selective->mask)
         sacked_set(qp->selective, psn & qp->selective->mask);
@@ -369,8 +368,7 @@ static void gap_named(struct nic *nic, struct nic_qp *qp, const struct pkt *p, p
 {
     struct selective *s = qp->selective;
     uint32_t from = psn_wide(p->psn, qp->una), index = qp->sq_head;
-    uint32_t named = (nic->config.keeps_payload ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
-    uint32_t to = psn_wide(named, from);
+    uint32_t to = psn_wide(p->ack.msn & PSN_MASK, from);
 
     if (psn_diff(from, qp->una) < 0) from = qp->una;
     if (psn_diff(to, qp->nxt) > 0) to = qp->nxt;
@@ -401,12 +399,10 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
 {
     nic->counters.packet_seq_err++;
     if (qp->nxt != qp->una) lost(nic, qp, false, now, io);
-    bool wire = nic->config.keeps_payload;
-    if (qp->repeats && (!wire || p->mark)) {
+    if (qp->repeats && p->mark) {
         struct selective *sel = qp->selective;
-        uint32_t named = (wire ? p->ack.msn : (uint32_t)p->ack.original) & PSN_MASK;
-        uint32_t trigger = psn_wide(named, qp->una), at = trigger & sel->mask;
-        bool kept = wire ? p->mark == NIC_MARK_KEPT : !(p->ack.original & ANSWER_NOT_KEPT);
+        uint32_t trigger = psn_wide(p->ack.msn & PSN_MASK, qp->una), at = trigger & sel->mask;
+        bool kept = p->mark == NIC_MARK_KEPT;
         /* What was kept has a gap before it.  What was not may be the next that is missing by now. */
         if (psn_diff(trigger, qp->una) < (kept ? 1 : 0) || psn_diff(trigger, qp->nxt) >= 0) return;
         if (kept) {
@@ -455,7 +451,7 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
     unsigned code = p->ack.syndrome & 0x1f;
     enum aeth_kind kind = aeth_kind(p->ack.syndrome);
 
-    /* With payload, until the peer has shown that it keeps what comes after a gap it is taken to drop it. */
+    /* Until the peer has shown that it keeps what comes after a gap it is taken to drop it. */
     if (qp->selective && (p->mark == NIC_MARK_KEPT || p->mark == NIC_MARK_NOT_KEPT)) qp->repeats = true;
     if (__builtin_expect(qp->selective && p->mark == NIC_MARK_GAP, 0)) {
         gap_named(nic, qp, p, now, io);

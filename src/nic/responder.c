@@ -44,9 +44,7 @@ static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, cons
         ps_t held = receive_delay(nic) / PKT_HELD_PS;
         p->ack.held = (uint16_t)(held < UINT16_MAX ? held : UINT16_MAX);
     }
-    if (!qp->selective) return;
-    p->ack.original = (answer->trigger & PSN_MASK) | (answer->not_kept ? ANSWER_NOT_KEPT : 0);
-    if (!nic->config.keeps_payload || !answer->names) return;
+    if (!answer->names) return;
     p->ack.msn = answer->trigger & PSN_MASK;
     p->mark = answer->not_kept ? NIC_MARK_NOT_KEPT : NIC_MARK_KEPT;
 }
@@ -359,36 +357,16 @@ void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic
         drop(nic, id, NIC_DROP_wrong_kind, io);
 }
 
-/*
- * Selective repeat in a model without payload: a WRITE packet names its own place and goes there though others are
- * missing.  False: it may not, and is not kept.
- */
-static bool place_early(const struct nic *nic, const struct nic_qp *qp, const struct pkt *p, struct nic_io *io)
-{
-    if (opcode_info(p->opcode)->verb != OP_WRITE) return true;
-    if (!(qp->access & NIC_REMOTE_WRITE) || p->payload_bytes > qp->mtu) return false;
-    if (key_check(nic, qp, p->rdma.rkey, p->rdma.va, p->payload_bytes, NIC_REMOTE_WRITE) != DONE) return false;
-    io->place.va = p->rdma.va;
-    io->place.rkey = p->rdma.rkey;
-    io->place.bytes = p->payload_bytes;
-    io->place.kind = NIC_PLACE_MEMORY;
-    return true;
-}
-
 /* Selective repeat: the packet waits here for those before it; false: it cannot, and is the caller's still. */
-static bool keep(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32_t psn, struct nic_io *io)
+static bool keep(struct nic_qp *qp, pkt_t id, uint32_t psn, struct nic_io *io)
 {
     struct selective *s = qp->selective;
     const struct pkt *p = &io->pool->hot[id];
     uint32_t *slot = &s->kept[psn & s->mask];
 
     if (opcode_info(p->opcode)->verb == OP_ATOMIC) return false; /* a call asks its caller for one atomic at most */
-    if (nic->config.keeps_payload) {
-        if (p->payload_bytes > qp->mtu) return false;
-        io->keep = id;
-    } else if (!place_early(nic, qp, p, io)) {
-        return false;
-    }
+    if (p->payload_bytes > qp->mtu) return false;
+    io->keep = id;
     if (*slot) { /* of a PSN that a READ before it has taken: only a peer that lies sends such */
         pktpool_put(io->pool, *slot - 1);
         s->kept_count--;
@@ -405,7 +383,7 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
     struct answer answer = {.psn = qp->epsn, .trigger = psn, .syndrome = AETH_SYNDROME_NAK | NAK_PSN_SEQUENCE};
 
     nic->counters.out_of_sequence++;
-    if (s && (!nic->config.keeps_payload || io->pool->hot[id].mark == qp->peer_mark)) {
+    if (s && io->pool->hot[id].mark == qp->peer_mark) {
         uint32_t known = s->kept[psn & s->mask];
         bool twin = known && io->pool->hot[known - 1].psn == (psn & PSN_MASK);
         if (psn - qp->epsn > s->mask || twin) {
@@ -413,7 +391,7 @@ static void out_of_sequence(struct nic *nic, struct nic_qp *qp, pkt_t id, uint32
             return;
         }
         answer.names = true;
-        answer.not_kept = !keep(nic, qp, id, psn, io);
+        answer.not_kept = !keep(qp, id, psn, io);
         nic->counters.reordered_packets += !answer.not_kept;
         nic->counters.drop[NIC_DROP_out_of_sequence] += answer.not_kept;
         if (s->window) {
@@ -529,51 +507,7 @@ static pkt_t take_kept(struct nic_qp *qp, struct nic_io *io)
     return PKT_NONE;
 }
 
-/* Where it was placed when it arrived is where the WRITE wants it. */
-static bool placed_right(const struct nic_qp *qp, const struct pkt *p)
-{
-    const struct opcode_info *info = opcode_info(p->opcode);
-
-    if (info->verb != OP_WRITE || info->flags & OP_FIRST || qp->rx_verb != RX_WRITE) return true;
-    return p->rdma.va == qp->rx_va && p->rdma.rkey == qp->rx_rkey;
-}
-
-/* In a model without payload all that was kept and is next in order: it was placed when it arrived. */
-static void drain_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
-{
-    struct selective *s = qp->selective;
-    uint32_t from = qp->epsn;
-    uint16_t every = qp->ack_every;
-
-    /* Those that may change places have been spoken of: one acknowledgement for all. */
-    if (s->window) qp->ack_every = 0;
-    while (s->kept_count) {
-        uint32_t epsn = qp->epsn;
-        pkt_t kept = take_kept(qp, io);
-        if (kept == PKT_NONE) break;
-        if (!placed_right(qp, &io->pool->hot[kept])) {
-            refuse(nic, qp, kept, REFUSED_INVALID, now, io);
-            break;
-        }
-        uint8_t kind = io->place.kind;
-        uint64_t va = io->place.va, local = io->place.local, offset = io->place.offset;
-        uint32_t bytes = io->place.bytes, rkey = io->place.rkey;
-        in_order(nic, qp, kept, now, io);
-        io->place.kind = kind;
-        io->place.va = va;
-        io->place.local = local;
-        io->place.offset = offset;
-        io->place.bytes = bytes;
-        io->place.rkey = rkey;
-        if (qp->epsn == epsn) break; /* refused for now */
-    }
-    qp->ack_every = every;
-    if (!s->window || qp->epsn == from || qp->unacked == 0 || qp->failing || qp->state == NIC_ERROR) return;
-    struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK};
-    responder_answer(nic, qp, PKT_NONE, &answer, io);
-}
-
-/* With payload, one at a time: the caller is told which is next. */
+/* What waited goes on one packet a call, so that each has its placement: the caller is told which is next. */
 static void name_kept(const struct nic_qp *qp, struct nic_io *io)
 {
     const struct selective *s = qp->selective;
@@ -584,12 +518,22 @@ static void name_kept(const struct nic_qp *qp, struct nic_io *io)
 
 void responder_kept(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
+    bool changes_places = qp->selective->window != 0;
     uint32_t epsn = qp->epsn;
+    uint16_t every = qp->ack_every;
     pkt_t id = take_kept(qp, io);
 
-    if (id == PKT_NONE) return;
-    in_order(nic, qp, id, now, io);
-    if (qp->epsn != epsn) name_kept(qp, io);
+    if (id != PKT_NONE) {
+        /* Those that may change places have been spoken of: one acknowledgement for all that waited. */
+        if (changes_places) qp->ack_every = 0;
+        in_order(nic, qp, id, now, io);
+        qp->ack_every = every;
+        if (qp->epsn == epsn) return; /* refused for now */
+        name_kept(qp, io);
+    }
+    if (!changes_places || io->kept != PKT_NONE || qp->unacked == 0 || qp->failing || qp->state == NIC_ERROR) return;
+    struct answer answer = {.psn = qp->epsn - 1, .syndrome = AETH_SYNDROME_ACK};
+    responder_answer(nic, qp, PKT_NONE, &answer, io);
 }
 
 void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io)
@@ -614,9 +558,5 @@ void responder_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct
         duplicate(nic, qp, id, psn, now, io);
         return;
     }
-    if (!qp->selective || qp->selective->kept_count == 0) return;
-    if (nic->config.keeps_payload)
-        name_kept(qp, io);
-    else
-        drain_kept(nic, qp, now, io);
+    if (qp->selective && qp->selective->kept_count) name_kept(qp, io);
 }

@@ -16,6 +16,8 @@
 ROCE_CALL void roce_rx(struct node_adapter *adapter, pkt_t id, ps_t now, struct node_io *io)
 {
     nic_rx(adapter->nic, id, now, &io->nic);
+    while (__builtin_expect(io->nic.kept != PKT_NONE, 0)) /* what waited for this one, each in its turn */
+        nic_rx_kept(adapter->nic, io->nic.pool->hot[io->nic.kept].dest_qp, now, &io->nic);
 }
 
 ROCE_CALL pkt_t roce_tx(struct node_adapter *adapter, ps_t now, struct node_io *io)

@@ -83,7 +83,6 @@ static void set_up(struct rig *rig)
     config.max_qps = QPS + 2;
     config.max_mrs = 8;
     config.nak_repeat_ps = 10 * PS_US;
-    config.keeps_payload = rig->left & 1;
     config.free_naks = rig->left & 2 ? 3 : 0;
     rig->nic = nic_init(zeroed(nic_memory_bytes(&config)), &config);
     rig->pool = (struct pktpool){.hot = zeroed(PACKETS * sizeof(struct pkt)),
@@ -388,7 +387,6 @@ static void nak(struct rig *rig, const struct nic_qp *qp)
                                 : what < 0xf8 ? AETH_SYNDROME_ACK
                                               : AETH_SYNDROME_NAK | (what / 2 % 4));
     p->ack.msn = psn_outstanding(rig, qp) & PSN_MASK;
-    p->ack.original = p->ack.msn | (p->mark == NIC_MARK_NOT_KEPT ? ANSWER_NOT_KEPT : 0);
     rig->result.packets++;
     rig->result.naks++;
     nic_rx(rig->nic, id, rig->now, &rig->io);

@@ -97,12 +97,11 @@ static inline void start(void)
     region(NIC_REMOTE_ALL, true);
 }
 
-static inline void start_selective(bool payload)
+static inline void start_selective(void)
 {
     qp_config.recovery = NIC_SELECTIVE;
     qp_config.selective = selective;
     qp_config.selective_size = 64;
-    config.keeps_payload = payload;
     start();
 }
 

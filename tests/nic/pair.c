@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "nic/nic_int.h"
 #include "packet/opcode.h"
 #include "packet/telemetry.h"
 
@@ -31,7 +32,6 @@ void pair_init(struct pair *pair, const struct nic_config config[2], uint64_t se
     for (uint32_t i = 0; i < PAIR_PACKETS; i++)
         pair->pool.free[i] = PAIR_PACKETS - 1 - i;
     pair->tag = zeroed(PAIR_PACKETS * sizeof(*pair->tag));
-    pair->wire = config[0].keeps_payload;
     pair->arrival = zeroed(PAIR_PACKETS * sizeof(*pair->arrival));
     pair->seen = zeroed(PAIR_LOG * sizeof(*pair->seen));
     rng_init(&pair->rng, seed, 1);
@@ -44,7 +44,7 @@ void pair_init(struct pair *pair, const struct nic_config config[2], uint64_t se
     }
 }
 
-static void init_plain(struct pair *pair, uint32_t qps, uint64_t seed, bool wire)
+void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
 {
     struct nic_config config[2];
 
@@ -52,7 +52,6 @@ static void init_plain(struct pair *pair, uint32_t qps, uint64_t seed, bool wire
         config[s] = nic_config_default(100 * 1000000000ULL, s + 10);
         config[s].max_qps = qps;
         config[s].max_mrs = 16;
-        config[s].keeps_payload = wire;
     }
     pair_init(pair, config, seed);
     for (uint32_t s = 0; s < 2; s++)
@@ -62,16 +61,6 @@ static void init_plain(struct pair *pair, uint32_t qps, uint64_t seed, bool wire
                                                         .pd = 7,
                                                         .rights = NIC_REMOTE_ALL | NIC_REMOTE_INVALIDATE,
                                                         .live = true}) == 0);
-}
-
-void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed)
-{
-    init_plain(pair, qps, seed, false);
-}
-
-void pair_init_wire(struct pair *pair, uint32_t qps, uint64_t seed)
-{
-    init_plain(pair, qps, seed, true);
 }
 
 void pair_release(struct pair *pair)
@@ -209,14 +198,29 @@ static struct pair_arrival next_arrival(struct pair *pair)
     return first;
 }
 
+/* Where the payload of a request that nic_tx has just answered belongs: in memory, or in the message. */
+static uint64_t place_of(const struct pair *pair, int from, const struct pkt *p)
+{
+    const struct nic_io *io = &pair->io[from];
+    const struct nic_qp *qp =
+        io->gather.bytes && !io->gather.read ? nic_qp_find(pair->nic[from], io->gather.qpn) : NULL;
+
+    for (uint32_t i = qp ? qp->sq_tail : 0; qp && i-- != qp->sq_tail - qp->sq_size;) {
+        const struct nic_wr *wr = wr_at(qp, i);
+        uint32_t first = wr->first_psn & PSN_MASK, packets = wr->last_psn - wr->first_psn;
+        if (((p->psn - first) & PSN_MASK) > packets) continue;
+        return (wr->verb >= NIC_WRITE ? wr->remote_va : 0) + io->gather.offset;
+    }
+    return 0;
+}
+
 static void as_on_wire(struct pair *pair, int from, pkt_t id)
 {
     struct pkt *p = &pair->pool.hot[id];
     uint16_t flags = opcode_info(p->opcode)->flags;
 
-    pair->tag[id] = p->rdma.va;
+    pair->tag[id] = place_of(pair, from, p);
     if (!(flags & (OP_RETH | OP_ATOMICETH | OP_AETH | OP_DETH))) memset(&p->rdma, 0, sizeof(p->rdma));
-    if (p->opcode == OPCODE_RC_ACK) p->ack.original = 0;
     if (pair->foreign[from]) p->mark = 0;
 }
 
@@ -228,7 +232,7 @@ static void put_on_wire(struct pair *pair, int from, pkt_t id)
     bool lose = rng_chance(&pair->rng, pair->lose_ppm);
 
     pair->free_at[from] = pair->now + busy;
-    if (pair->wire) as_on_wire(pair, from, id);
+    as_on_wire(pair, from, id);
     if (p->frame_bytes && (p->tos & 3) && rng_chance(&pair->rng, pair->mark_ppm)) p->tos |= PKT_ECN_CE;
     if (pair->filter && pair->filter(pair, from, p, pair->now) == PAIR_LOSE) lose = true;
     if (pair->seen_count < PAIR_LOG)
@@ -268,7 +272,7 @@ static void placed(struct pair *pair, int side, uint64_t tag)
     const struct nic_io *io = &pair->io[side];
 
     if (io->place.kind) pair->placed_bytes[side] += io->place.bytes;
-    if (!pair->wire || io->place.bytes == 0) return;
+    if (io->place.bytes == 0) return;
     if (io->place.kind == NIC_PLACE_MEMORY) pair->misplaced += io->place.va != tag;
     if (io->place.kind == NIC_PLACE_RECV) pair->misplaced += io->place.offset != tag;
 }

@@ -73,9 +73,7 @@ struct pair {
     uint64_t atomic_value; /* the 8 bytes atomics work on */
     uint64_t placed_bytes[2];
     uint32_t pauses_sent[2];
-    /* nic_config.keeps_payload: what a real wire does not carry is taken from the packets; where a packet's payload
-     * belongs is remembered here, by descriptor */
-    bool wire;
+    /* packets carry no more than real ones; where the payload of each belongs is remembered here, by descriptor */
     bool foreign[2]; /* sends no marks */
     uint64_t *tag;
     uint64_t kept[2], misplaced;
@@ -85,8 +83,6 @@ struct pair {
 void pair_init(struct pair *pair, const struct nic_config config[2], uint64_t seed);
 /* 100G, 1 us, default adapters with `qps` QPs each. */
 void pair_init_default(struct pair *pair, uint32_t qps, uint64_t seed);
-/* The same with nic_config.keeps_payload, and packets that carry no more than real ones. */
-void pair_init_wire(struct pair *pair, uint32_t qps, uint64_t seed);
 void pair_release(struct pair *pair);
 /* A connected pair of QPs; the configuration without rings, numbers and peers, which are filled in.  PSNs start at
  * 0xfffff0: they wrap soon. */

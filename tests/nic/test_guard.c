@@ -230,15 +230,29 @@ static void test_pool_not_taken(void **state)
     expect_out(OPCODE_RC_ACK, 0, 0x20 | qp_config.min_rnr_timer);
 }
 
+/* As its peer in selective repeat sends it, and what waited for it. */
+static void give_marked(uint8_t opcode, uint32_t psn, uint16_t payload, uint32_t length)
+{
+    struct pkt p = packet(opcode, psn, payload);
+
+    p.mark = qp->peer_mark;
+    p.rdma.rkey = KEY;
+    p.rdma.va = VA;
+    p.rdma.dma_bytes = length;
+    give(p);
+    while (io.kept != PKT_NONE)
+        nic_rx_kept(nic, nic_qp_number(qp), now, &io);
+}
+
 static void test_selective_naks_bounded(void **state)
 {
     uint16_t quanta[NIC_PRIOS] = {65535};
 
     (void)state;
-    start_selective(false);
+    start_selective();
     nic_pause(nic, 1, quanta, now, &io);
     for (uint32_t i = 0; i < 1000; i++)
-        give_rdma(OPCODE_RC_COMPARE_SWAP, 1 + i % 60, 0, KEY, VA, 0); /* never kept, each is answered */
+        give_marked(OPCODE_RC_COMPARE_SWAP, 1 + i % 60, 0, 0); /* never kept, each is answered */
     assert_int_equal(pool.free_count, POOL - NAKS_WAITING);
     quanta[0] = 0;
     nic_pause(nic, 1, quanta, now, &io);
@@ -345,36 +359,18 @@ static void test_back_to_0_twice(void **state)
     expect_out(OPCODE_RC_SEND_FIRST, 0, 0);
 }
 
-/* Without payload a packet kept is one that was placed, where its WRITE wants it. */
-static void test_kept_is_placed(void **state)
-{
-    (void)state;
-    start_selective(false);
-    give(packet(OPCODE_RC_WRITE_LAST, 1, 4)); /* names no place */
-    assert_int_equal(io.place.kind, NIC_PLACE_NONE);
-    const struct pkt *p = out();
-    assert_non_null(p);
-    assert_true(p->ack.original & ANSWER_NOT_KEPT);
-    give_rdma(OPCODE_RC_WRITE_LAST, 1, 4, KEY, VA + 512, 0); /* another place than the WRITE's */
-    assert_int_equal(io.place.kind, NIC_PLACE_MEMORY);
-    expect_out(OPCODE_RC_ACK, 0, 0x60);
-    give_rdma(OPCODE_RC_WRITE_FIRST, 0, MTU, KEY, VA, MTU + 4);
-    expect_out(OPCODE_RC_ACK, 0, 0x1f);
-    expect_out(OPCODE_RC_ACK, 1, NAK_INVALID);
-}
-
 /* A packet is kept, then a READ before it takes its PSN too: what is kept is given back when that PSN's place is used
  * again, and the connection goes on. */
 static void test_kept_overtaken(void **state)
 {
     (void)state;
-    start_selective(false);
-    give_rdma(OPCODE_RC_WRITE_ONLY, 1, 4, KEY, VA, 4);
-    give_rdma(OPCODE_RC_READ_REQUEST, 0, 0, KEY, VA, 10 * MTU);
+    start_selective();
+    give_marked(OPCODE_RC_WRITE_ONLY, 1, 4, 4);
+    give_marked(OPCODE_RC_READ_REQUEST, 0, 0, 10 * MTU);
     while (out())
         continue;
     for (uint32_t psn = 10; psn < 65; psn++) {
-        give_rdma(OPCODE_RC_WRITE_ONLY, psn, 4, KEY, VA, 4);
+        give_marked(OPCODE_RC_WRITE_ONLY, psn, 4, 4);
         while (out())
             continue;
     }
@@ -382,13 +378,13 @@ static void test_kept_overtaken(void **state)
     assert_int_equal(qp->selective->kept_count, 0);
 }
 
-/* With payload: the packet waits, its payload is the caller's to keep, and each is answered by a call of its own. */
+/* The packet waits, its payload is the caller's to keep, and each is answered by a call of its own. */
 static void test_kept_payload(void **state)
 {
     struct pkt p;
 
     (void)state;
-    start_selective(true);
+    start_selective();
     p = packet(OPCODE_RC_WRITE_LAST, 2, 4);
     p.mark = qp->peer_mark;
     give(p);
@@ -424,7 +420,7 @@ static void test_kept_payload(void **state)
 static void test_foreign_peer(void **state)
 {
     (void)state;
-    start_selective(true);
+    start_selective();
     give_rdma(OPCODE_RC_WRITE_ONLY, 0, 4, KEY, VA, 4);
     expect_out(OPCODE_RC_ACK, 0, 0x1f);
     give_rdma(OPCODE_RC_WRITE_ONLY, 2, 4, KEY, VA, 4);
@@ -446,7 +442,7 @@ static void test_kept_needs_the_mark(void **state)
 
     (void)state;
     qp_config.expect_psn = 1234567;
-    start_selective(true);
+    start_selective();
     for (unsigned mark = 0; mark < 128; mark++) {
         struct pkt p = packet(OPCODE_RC_SEND_ONLY, 1234567 + 1 + mark % 60, 1);
         p.mark = (uint8_t)mark;
@@ -465,7 +461,7 @@ static void test_mark_of_connection(void **state)
     uint32_t seen = 0;
 
     (void)state;
-    start_selective(true);
+    start_selective();
     for (uint32_t psn = 0; psn < 1000; psn++) {
         assert_int_equal(nic_qp_modify(nic, qp, NIC_RESET, now, &io), 0);
         qp_config.expect_psn = psn * 7919;
@@ -620,7 +616,7 @@ int main(void)
         LONE(test_ud_mark),
         LONE(test_deadlines),
         LONE(test_back_to_0_twice),
-        LONE(test_kept_is_placed),
+
         LONE(test_kept_overtaken),
         LONE(test_kept_payload),
         LONE(test_foreign_peer),

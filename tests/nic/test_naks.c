@@ -50,7 +50,7 @@ static void wait_for_timer(void)
 static void test_refused_after_going_back(void **state)
 {
     (void)state;
-    start_selective(true);
+    start_selective();
     post_writes(1, 3 * MTU);
     give_answer(0, NAK_SEQUENCE, 0, 0);
     give_answer(0, RNR_SHORTEST, NIC_MARK_KEPT, 0);
@@ -68,7 +68,7 @@ static void test_refused_after_going_back(void **state)
 static void test_gap_after_going_back(void **state)
 {
     (void)state;
-    start_selective(true);
+    start_selective();
     post_writes(1, 8 * MTU);
     give_answer(2, NAK_SEQUENCE, NIC_MARK_KEPT, 6);
     while (out())
@@ -146,7 +146,7 @@ static void test_requester_inconsistent(void **state)
     struct nic_wr wr = {.wr_id = 7, .verb = NIC_WRITE, .length = MTU};
 
     (void)state;
-    start_selective(true);
+    start_selective();
     post_writes(2, MTU);
     qp->selective->resend_count = 1;
     assert_int_equal(nic_post_send(nic, qp, &wr, now, &io), 0);
@@ -193,7 +193,7 @@ static void test_gap_that_stays(void **state)
     (void)state;
     qp_config.reorder_window = 1;
     qp_config.reorder_ps = 4 * PS_MS;
-    start_selective(true);
+    start_selective();
     struct pkt early = packet(OPCODE_RC_SEND_ONLY, 5, 1);
     early.mark = qp->peer_mark;
     give(early);
@@ -233,7 +233,7 @@ static void test_gap_of_one_who_speaks(void **state)
     (void)state;
     qp_config.reorder_window = 1;
     qp_config.reorder_ps = 4 * PS_MS;
-    start_selective(true);
+    start_selective();
     for (uint32_t psn = 5; psn < 45; psn++) {
         struct pkt early = packet(OPCODE_RC_SEND_ONLY, psn, 1);
         const struct pkt *p;

@@ -120,10 +120,10 @@ static void drive(int side, bool generous, uint64_t step)
     }
 }
 
-/* payload: as on a real wire; foreign: side 1 is not one of us, and drops what comes after a gap; reorder: gaps are
+/* foreign: side 1 is not one of us, and drops what comes after a gap; reorder: gaps are
  * given time */
 struct kind {
-    bool payload, foreign, reorder;
+    bool foreign, reorder;
 };
 
 static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
@@ -134,7 +134,7 @@ static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
     bool rough;
 
     rng_init(&rng, test_seed() + step, (uint64_t)recovery);
-    (kind.payload ? pair_init_wire : pair_init_default)(&pair, 2, test_seed() * 31 + step);
+    pair_init_default(&pair, 2, test_seed() * 31 + step);
     pair.foreign[0] = pair.foreign[1] = kind.foreign;
     assert_int_equal(cc_preset(rng_below(&rng, 2) ? "dcqcn/connectx" : "none", &cc), 0);
     cc.rpg_min_rate = 1000000000; /* keep runs short */
@@ -171,12 +171,10 @@ static void run_one(enum nic_recovery recovery, struct kind kind, uint64_t step)
     }
     EXPECT(pair.atomic_value == added, step);
     EXPECT(pair.misplaced == 0, step);
-    if (kind.payload && !kind.foreign) kept += pair.kept[0] + pair.kept[1];
+    if (!kind.foreign) kept += pair.kept[0] + pair.kept[1];
     if (kind.foreign) EXPECT(pair.kept[0] + pair.kept[1] == 0, step);
-    if (kind.payload) {
-        for (int s = 0; s < 2; s++)
-            EXPECT(pair.placed_bytes[s] >= plan[1 - s].request_bytes + plan[s].read_bytes, step);
-    }
+    for (int s = 0; s < 2; s++)
+        EXPECT(pair.placed_bytes[s] >= plan[1 - s].request_bytes + plan[s].read_bytes, step);
     for (int s = 0; s < 2; s++) {
         uint64_t due = plan[1 - s].request_bytes + plan[s].read_bytes;
         if (recovery == NIC_GO_BACK_0)
@@ -194,29 +192,22 @@ static void test_go_back_n(void **state)
 {
     (void)state;
     for (uint64_t step = 0; step < 60; step++)
-        run_one(NIC_GO_BACK_N, (struct kind){.payload = false}, step);
+        run_one(NIC_GO_BACK_N, (struct kind){.foreign = false}, step);
 }
 
 static void test_go_back_0(void **state)
 {
     (void)state;
     for (uint64_t step = 0; step < 40; step++)
-        run_one(NIC_GO_BACK_0, (struct kind){.payload = false}, step);
+        run_one(NIC_GO_BACK_0, (struct kind){.foreign = false}, step);
 }
 
 static void test_selective(void **state)
 {
     (void)state;
-    for (uint64_t step = 0; step < 60; step++)
-        run_one(NIC_SELECTIVE, (struct kind){.payload = false}, step);
-}
-
-static void test_selective_payload(void **state)
-{
-    (void)state;
     kept = 0;
     for (uint64_t step = 0; step < 60; step++)
-        run_one(NIC_SELECTIVE, (struct kind){.payload = true}, step);
+        run_one(NIC_SELECTIVE, (struct kind){.foreign = false}, step);
     assert_true(kept > 100);
 }
 
@@ -225,7 +216,7 @@ static void test_reorder(void **state)
     (void)state;
     kept = 0;
     for (uint64_t step = 0; step < 80; step++)
-        run_one(NIC_SELECTIVE, (struct kind){.reorder = true, .payload = step % 2}, step);
+        run_one(NIC_SELECTIVE, (struct kind){.reorder = true}, step);
     assert_true(kept > 50);
 }
 
@@ -233,14 +224,13 @@ static void test_selective_foreign(void **state)
 {
     (void)state;
     for (uint64_t step = 0; step < 60; step++)
-        run_one(NIC_SELECTIVE, (struct kind){.payload = true, .foreign = true}, step);
+        run_one(NIC_SELECTIVE, (struct kind){.foreign = true}, step);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_go_back_n),         cmocka_unit_test(test_go_back_0),
-        cmocka_unit_test(test_selective),         cmocka_unit_test(test_selective_payload),
+        cmocka_unit_test(test_go_back_n),         cmocka_unit_test(test_go_back_0), cmocka_unit_test(test_selective),
         cmocka_unit_test(test_selective_foreign), cmocka_unit_test(test_reorder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,6 +306,7 @@ static void test_refusal_behind_response(void **state)
     config.timeout = 0;
     config.min_rnr_timer = 1;
     rig_connect(&config);
+    end[0].qp->repeats = true; /* the peer has shown that it keeps packets */
     pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 1, .verb = NIC_READ, .length = 8 * 1024, .flags = 1});
     pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 2, .verb = NIC_SEND, .length = 10, .flags = 1});
     pair_send(&pair, 0, &end[0], (struct nic_wr){.wr_id = 3, .verb = NIC_WRITE, .length = 10, .flags = 1});
@@ -358,39 +359,37 @@ static void post(uint64_t wr_id, uint8_t verb, uint64_t length)
 }
 
 /* Selective repeat without a timer: what is lost by silence is lost for good. */
-static void begin_selective(bool payload)
+static void begin_selective(void)
 {
     struct nic_qp_config config = pair_qp_config();
 
     if (connected) pair_disconnect(&pair, end);
     pair_release(&pair);
-    (payload ? pair_init_wire : pair_init_default)(&pair, 4, 1);
+    pair_init_default(&pair, 4, 1);
     config.recovery = NIC_SELECTIVE;
     config.timeout = 0;
     config.min_rnr_timer = 1;
     rig_connect(&config);
-    end[0].qp->repeats = true; /* with payload: the peer has shown that it keeps packets */
+    end[0].qp->repeats = true; /* the peer has shown that it keeps packets */
 }
 
 /* An atomic is not kept.  A NAK says so, though it waits behind a response together with a refusal. */
 static void test_dropped_behind_refusal(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        begin_selective(payload);
-        post(1, NIC_READ, 64 * 1024);
-        post(2, NIC_SEND, 10);
-        post(3, NIC_WRITE, 10);
-        post(4, NIC_FETCH_ADD, 8);
-        post(5, NIC_WRITE, 10);
-        pair_run(&pair, 9 * PS_US);
-        assert_int_equal(nic_counters(pair.nic[0])->rnr_nak_retry_err, 1);
-        pair_recv(&pair, 1, &end[1], 6, 100);
-        pair_run(&pair, PS_NEVER);
-        for (uint64_t i = 1; i <= 5; i++)
-            expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
-        assert_int_equal(pair.atomic_value, 1);
-    }
+    begin_selective();
+    post(1, NIC_READ, 64 * 1024);
+    post(2, NIC_SEND, 10);
+    post(3, NIC_WRITE, 10);
+    post(4, NIC_FETCH_ADD, 8);
+    post(5, NIC_WRITE, 10);
+    pair_run(&pair, 9 * PS_US);
+    assert_int_equal(nic_counters(pair.nic[0])->rnr_nak_retry_err, 1);
+    pair_recv(&pair, 1, &end[1], 6, 100);
+    pair_run(&pair, PS_NEVER);
+    for (uint64_t i = 1; i <= 5; i++)
+        expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
+    assert_int_equal(pair.atomic_value, 1);
 }
 
 /* The NAK for an atomic waits behind a READ's response when the gap before it is filled, by another atomic: the
@@ -401,26 +400,24 @@ static void test_dropped_and_gap_filled(void **state)
     static const uint16_t go[NIC_PRIOS];
 
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        begin_selective(payload);
-        post(1, NIC_SEND, 10);
-        post(2, NIC_READ, 64 * 1024);
-        post(3, NIC_FETCH_ADD, 8);
-        while (count_seen(1, OPCODE_RC_ACK) == 0)
-            assert_true(pair_step(&pair, PS_NEVER));
-        nic_pause(pair.nic[1], 0xff, stop, pair.now, &pair.io[1]); /* what it says after the refusal it says late */
-        pair_recv(&pair, 1, &end[1], 6, 100);
-        pair_run(&pair, pair.now + 13 * PS_US);
-        assert_int_equal(nic_counters(pair.nic[1])->rx_read_requests, 1);
-        post(4, NIC_FETCH_ADD, 8);
-        pair_run(&pair, pair.now + 3 * PS_US);
-        nic_pause(pair.nic[1], 0xff, go, pair.now, &pair.io[1]);
-        pair.ask[1] = true;
-        pair_run(&pair, PS_NEVER);
-        for (uint64_t i = 1; i <= 4; i++)
-            expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
-        assert_int_equal(pair.atomic_value, 2);
-    }
+    begin_selective();
+    post(1, NIC_SEND, 10);
+    post(2, NIC_READ, 64 * 1024);
+    post(3, NIC_FETCH_ADD, 8);
+    while (count_seen(1, OPCODE_RC_ACK) == 0)
+        assert_true(pair_step(&pair, PS_NEVER));
+    nic_pause(pair.nic[1], 0xff, stop, pair.now, &pair.io[1]); /* what it says after the refusal it says late */
+    pair_recv(&pair, 1, &end[1], 6, 100);
+    pair_run(&pair, pair.now + 13 * PS_US);
+    assert_int_equal(nic_counters(pair.nic[1])->rx_read_requests, 1);
+    post(4, NIC_FETCH_ADD, 8);
+    pair_run(&pair, pair.now + 3 * PS_US);
+    nic_pause(pair.nic[1], 0xff, go, pair.now, &pair.io[1]);
+    pair.ask[1] = true;
+    pair_run(&pair, PS_NEVER);
+    for (uint64_t i = 1; i <= 4; i++)
+        expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
+    assert_int_equal(pair.atomic_value, 2);
 }
 
 static void test_srq(void **state)

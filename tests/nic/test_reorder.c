@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets that change places: nothing is said of a gap until it is too far behind or too old, then exactly what is
- * missing is asked for.  With the place of each packet in its descriptor, and with payload as on a real wire.
+ * missing is asked for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,11 +38,11 @@ static enum pair_fate lose_listed(struct pair *p, int from, struct pkt *pkt, ps_
     return PAIR_PASS;
 }
 
-static void start(bool payload, uint32_t window)
+static void start(uint32_t window)
 {
     struct nic_qp_config config = pair_qp_config();
 
-    (payload ? pair_init_wire : pair_init_default)(&pair, 1, test_seed());
+    pair_init_default(&pair, 1, test_seed());
     config.recovery = NIC_SELECTIVE;
     config.mtu = 1024;
     config.timeout = 14;
@@ -89,60 +89,54 @@ static ps_t repeated_at(uint32_t *ret_psn)
 static void test_held_back(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        start(payload, 200);
-        pair.hold_ppm = 200000; /* a fifth of the packets come up to 20 us late */
-        run();
-        const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
-        assert_int_equal(a->retransmitted_packets, 0);
-        assert_int_equal(b->tx_nak_sequence, 0);
-        assert_int_equal(b->drop[NIC_DROP_out_of_sequence], 0);
-        assert_true(b->reordered_packets > 20);
-        assert_int_equal(a->drop[NIC_DROP_ghost], 0);
-        stop();
-    }
+    start(200);
+    pair.hold_ppm = 200000; /* a fifth of the packets come up to 20 us late */
+    run();
+    const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
+    assert_int_equal(a->retransmitted_packets, 0);
+    assert_int_equal(b->tx_nak_sequence, 0);
+    assert_int_equal(b->drop[NIC_DROP_out_of_sequence], 0);
+    assert_true(b->reordered_packets > 20);
+    assert_int_equal(a->drop[NIC_DROP_ghost], 0);
+    stop();
 }
 
 static void test_old_gap(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        uint32_t psn;
-        start(payload, 200);
-        losses = 4;
-        lose[0] = 10;
-        lose[1] = 11;
-        lose[2] = 40;
-        lose[3] = PACKETS + 1; /* of what is sent again the second: once more after another delay, no timeout */
-        run();
-        const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
-        assert_int_equal(a->retransmitted_packets, 4);
-        assert_int_equal(a->local_ack_timeout_err, 0);
-        assert_int_equal(b->drop[NIC_DROP_duplicate], 0);
-        ps_t at = repeated_at(&psn);
-        assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
-        assert_in_range(at, DELAY, 2 * DELAY + 10 * PS_US);
-        stop();
-    }
+    uint32_t psn;
+    start(200);
+    losses = 4;
+    lose[0] = 10;
+    lose[1] = 11;
+    lose[2] = 40;
+    lose[3] = PACKETS + 1; /* of what is sent again the second: once more after another delay, no timeout */
+    run();
+    const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
+    assert_int_equal(a->retransmitted_packets, 4);
+    assert_int_equal(a->local_ack_timeout_err, 0);
+    assert_int_equal(b->drop[NIC_DROP_duplicate], 0);
+    ps_t at = repeated_at(&psn);
+    assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
+    assert_in_range(at, DELAY, 2 * DELAY + 10 * PS_US);
+    stop();
 }
 
 static void test_far_gap(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        uint32_t psn;
-        start(payload, 16);
-        losses = 2;
-        lose[0] = 10;
-        lose[1] = 30;
-        run();
-        assert_int_equal(nic_counters(pair.nic[0])->retransmitted_packets, 2);
-        assert_int_equal(nic_counters(pair.nic[1])->tx_nak_sequence, 2);
-        ps_t at = repeated_at(&psn);
-        assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
-        assert_true(at < DELAY / 2); /* by distance, long before it is old */
-        stop();
-    }
+    uint32_t psn;
+    start(16);
+    losses = 2;
+    lose[0] = 10;
+    lose[1] = 30;
+    run();
+    assert_int_equal(nic_counters(pair.nic[0])->retransmitted_packets, 2);
+    assert_int_equal(nic_counters(pair.nic[1])->tx_nak_sequence, 2);
+    ps_t at = repeated_at(&psn);
+    assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
+    assert_true(at < DELAY / 2); /* by distance, long before it is old */
+    stop();
 }
 
 /* A window in bytes counts what is under way: what waits behind a gap does not close it. */
@@ -150,23 +144,21 @@ static void test_far_gap(void **state)
 static void test_no_window(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        uint32_t psn;
-        start(payload, 1);
-        losses = 3;
-        lose[0] = 10;
-        lose[1] = 30;
-        lose[2] = PACKETS; /* what is sent again, whichever is the last to be */
-        run();
-        const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
-        assert_int_equal(a->retransmitted_packets, b->tx_nak_sequence);
-        assert_in_range(b->tx_nak_sequence, 2, 3);
-        assert_int_equal(a->local_ack_timeout_err, 0);
-        ps_t at = repeated_at(&psn);
-        assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
-        assert_true(at < DELAY / 10);
-        stop();
-    }
+    uint32_t psn;
+    start(1);
+    losses = 3;
+    lose[0] = 10;
+    lose[1] = 30;
+    lose[2] = PACKETS; /* what is sent again, whichever is the last to be */
+    run();
+    const struct nic_counters *a = nic_counters(pair.nic[0]), *b = nic_counters(pair.nic[1]);
+    assert_int_equal(a->retransmitted_packets, b->tx_nak_sequence);
+    assert_in_range(b->tx_nak_sequence, 2, 3);
+    assert_int_equal(a->local_ack_timeout_err, 0);
+    ps_t at = repeated_at(&psn);
+    assert_int_equal(psn, (0xfffff0 + 10) & PSN_MASK);
+    assert_true(at < DELAY / 10);
+    stop();
 }
 
 /* The tenth twice, and the last two once: nothing shows the peer that those are missing. */
@@ -186,20 +178,18 @@ static enum pair_fate lose_twice(struct pair *p, int from, struct pkt *pkt, ps_t
 static void test_timer(void **state)
 {
     (void)state;
-    for (int payload = 0; payload < 2; payload++) {
-        delay = PS_S;
-        every = 0;
-        start(payload, 1);
-        delay = DELAY;
-        every = 1;
-        memset(times, 0, sizeof times);
-        pair.filter = lose_twice;
-        run();
-        const struct nic_counters *a = nic_counters(pair.nic[0]);
-        assert_int_equal(a->local_ack_timeout_err, 1);
-        assert_int_equal(a->retransmitted_packets, 4); /* 10, 10 and 99, 98 */
-        stop();
-    }
+    delay = PS_S;
+    every = 0;
+    start(1);
+    delay = DELAY;
+    every = 1;
+    memset(times, 0, sizeof times);
+    pair.filter = lose_twice;
+    run();
+    const struct nic_counters *a = nic_counters(pair.nic[0]);
+    assert_int_equal(a->local_ack_timeout_err, 1);
+    assert_int_equal(a->retransmitted_packets, 4); /* 10, 10 and 99, 98 */
+    stop();
 }
 
 /* Atomics are not kept: those behind the gap are asked for too, without waiting. */
@@ -207,7 +197,7 @@ static void test_atomics_behind_a_gap(void **state)
 {
     (void)state;
     for (uint32_t count = 4; count < 16; count++) {
-        start(count & 1, 1);
+        start(1);
         losses = 1;
         lose[0] = 2;
         for (uint32_t i = 0; i < count; i++)
@@ -235,7 +225,7 @@ static void test_window(void **state)
     struct cc_config cc;
     assert_int_equal(cc_preset("none", &cc), 0);
     cc.window = 10 * 1024;
-    start(false, 200);
+    start(200);
     pair_disconnect(&pair, end);
     struct nic_qp_config config = pair_qp_config();
     config.recovery = NIC_SELECTIVE;

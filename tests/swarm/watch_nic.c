@@ -321,7 +321,11 @@ static void check_answer(const struct watch *watch, uint32_t index, const struct
     else
         HOLDS(psn <= pair->prefix, "nothing is acknowledged that has not arrived", "connection %u: NAK %u of %u", index,
               psn, pair->prefix);
-    if (!watch->plan->verbs) {
+    if (pkt->mark) { /* selective repeat: where the MSN is it names a packet that came out of order */
+        uint32_t named = (pkt->ack.msn - pair->base) & PSN_MASK;
+        HOLDS(named < pair->psns && pair->there[named] & THERE_REQUEST, "what is said to have come has come",
+              "connection %u: PSN %u", index, named);
+    } else if (!watch->plan->verbs) {
         uint32_t count = requests_before(pair, psn + (kind == AETH_ACK));
         HOLDS(pkt->ack.msn == (count & PSN_MASK), "the MSN counts messages", "connection %u: %u, should be %u", index,
               pkt->ack.msn, count);
