@@ -389,7 +389,6 @@ static const char *in_no_header(const struct sim *sim)
     for (uint32_t i = 0; i < fabric->nics; i++) {
         if (fabric->nic[i].mtu_bytes > 4096) return "payload above 4096 bytes";
         if (sim->plant.cc[i].kind == CC_SWIFT) return "the time a receiver holds an ACK is in no header";
-        if (fabric->nic[i].recovery == NIC_SELECTIVE) return "selective repeat";
     }
     for (uint32_t i = 0; i < fabric->faults; i++) {
         enum fabric_fault_kind kind = fabric->fault[i].kind;

@@ -33,6 +33,8 @@
     "  - {name: default, priority: 0, share: 10%}\n"
 #define LOSS "faults: [{corrupt: h1, share: 1%, at: 0us}, {drop: h0, every: 60, at: 10us}]\n"
 #define GO_BACK "nics: {mtu: 1024, congestion: dcqcn/connectx, timeout: 8}\n"
+#define SELECTIVE "nics: {mtu: 1024, congestion: dcqcn/connectx, timeout: 8, recovery: selective}\n"
+#define SPRAYED "nics: {mtu: 1024, congestion: dcqcn/connectx, timeout: 10, reorder: true}\n"
 #define INCAST                                                                                                         \
     "jobs: [{flows: [{src: h1, dst: h0, size: 300KB}, {src: h2, dst: h0, size: 300KB}, {src: h3, dst: h0, size: "      \
     "300KB}]}]\n"
@@ -162,11 +164,33 @@ static void test_clos_loss(void **state)
     both_free(&both);
 }
 
+/* Marks and the packets that NAKs name are in headers: what waits is asked for and replayed alike. */
+static void test_selective(void **state)
+{
+    static const char *const text[] = {
+        PAIR ODD_LINKS SELECTIVE CLASSES LOSS "jobs: [{permutation: 1, size: 500KB}]\n",
+        CLOS LINKS SELECTIVE CLASSES LOSS "jobs: [{all-to-all: at-once, size: 200KB}]\n",
+        CLOS LINKS "roles: {leaf: {balance: spray}}\n" SPRAYED CLASSES LOSS INCAST,
+    };
+
+    (void)state;
+    for (uint64_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+        struct both both = run_both(text[i], 7 + i);
+        const struct fabric *fabric = both.fabric;
+        uint64_t kept = 0;
+        for (uint32_t e = 0; e < fabric->endpoints; e++)
+            kept += nic_counters(both.sim->adapter[e].nic)->reordered_packets;
+        assert_true(kept > 10);
+        both_free(&both);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),     cmocka_unit_test(test_pair_loss),  cmocka_unit_test(test_clos_ecn),
-        cmocka_unit_test(test_clos_pfc), cmocka_unit_test(test_clos_pause), cmocka_unit_test(test_clos_loss),
+        cmocka_unit_test(test_pair),      cmocka_unit_test(test_pair_loss),  cmocka_unit_test(test_clos_ecn),
+        cmocka_unit_test(test_clos_pfc),  cmocka_unit_test(test_clos_pause), cmocka_unit_test(test_clos_loss),
+        cmocka_unit_test(test_selective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
