@@ -38,8 +38,7 @@ static void answer_fill(const struct nic *nic, struct nic_qp *qp, pkt_t id, cons
     p->frame_bytes = nic->config.ack_frame_bytes ? nic->config.ack_frame_bytes : frame_of(nic, OPCODE_RC_ACK, 0, 0);
     p->ack.msn = qp->msn & PSN_MASK;
     p->ack.syndrome = answer->syndrome;
-    p->ack.original = 0;
-    p->ack.held = 0;
+    p->ack.original = 0; /* and held */
     if (__builtin_expect(nic->config.rx_bps != 0, 0)) {
         ps_t held = receive_delay(nic) / PKT_HELD_PS;
         p->ack.held = (uint16_t)(held < UINT16_MAX ? held : UINT16_MAX);

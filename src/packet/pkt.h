@@ -91,10 +91,13 @@ struct pkt {
             uint32_t dma_bytes; /* RETH */
         } rdma;
         struct {
-            uint64_t original; /* AtomicAckETH */
-            uint32_t msn;      /* AETH, 24 bits */
-            uint8_t syndrome;  /* AETH */
-            uint16_t held; /* what the receiver holds will take it so many PKT_HELD_PS; in no header, so 0 on a wire */
+            union {
+                uint64_t original; /* AtomicAckETH */
+                uint16_t held;     /* of an ACK: what the receiver holds will take it so many PKT_HELD_PS; in no header,
+                                    * so 0 on a wire */
+            };
+            uint32_t msn;     /* AETH, 24 bits */
+            uint8_t syndrome; /* AETH */
         } ack;
         struct {
             uint32_t qkey; /* DETH */

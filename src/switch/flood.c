@@ -72,7 +72,6 @@ static uint32_t flood_all(struct sw *sw, struct sw_crossing *crossing, pkt_t id,
 
     whole.ttl = (uint8_t)(whole.ttl - (whole.net >= PKT_NET_IPV4));
     stray.flags |= PKT_STRAY;
-    stray.dest_qp = 0xffffff; /* whose it is means nothing where it comes */
     for (uint32_t i = 0; i < sw->ports; i++) {
         uint32_t port = first + i < sw->ports ? first + i : first + i - sw->ports;
         if (!flood_takes(sw, crossing, port)) continue;
