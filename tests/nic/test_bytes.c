@@ -29,6 +29,7 @@ struct setting {
     uint8_t net;
     bool tagged, telemetry;
     uint8_t transport;
+    uint8_t recovery; /* enum nic_recovery; of RC */
 };
 
 static struct directory directory;
@@ -121,6 +122,7 @@ static void run(struct pair *pair, const struct setting *setting, pair_filter fi
     set_up(pair, setting);
     pair->filter = filter;
     config.transport = setting->transport;
+    config.recovery = setting->recovery;
     config.prio = 3;
     config.min_rnr_timer = 1;
     config.retry = NIC_RETRY_FOREVER;
@@ -188,13 +190,14 @@ static void check_same(const struct setting *setting)
 static void test_same(void **state)
 {
     static const struct setting settings[] = {
-        {"RC, IPv4", PKT_NET_IPV4, false, false, NIC_RC},
-        {"RC, IPv6, tagged", PKT_NET_IPV6, true, false, NIC_RC},
-        {"RC, RoCEv1", PKT_NET_V1, true, false, NIC_RC},
-        {"RC, telemetry", PKT_NET_IPV4, false, true, NIC_RC},
-        {"UC, IPv4, tagged", PKT_NET_IPV4, true, false, NIC_UC},
-        {"UD, IPv4", PKT_NET_IPV4, false, false, NIC_UD},
-        {"UD, IPv6", PKT_NET_IPV6, false, true, NIC_UD},
+        {"RC, IPv4", PKT_NET_IPV4, false, false, NIC_RC, NIC_GO_BACK_N},
+        {"RC, IPv6, tagged", PKT_NET_IPV6, true, false, NIC_RC, NIC_GO_BACK_N},
+        {"RC, RoCEv1", PKT_NET_V1, true, false, NIC_RC, NIC_GO_BACK_N},
+        {"RC, telemetry", PKT_NET_IPV4, false, true, NIC_RC, NIC_GO_BACK_N},
+        {"RC, selective repeat", PKT_NET_IPV4, true, false, NIC_RC, NIC_SELECTIVE},
+        {"UC, IPv4, tagged", PKT_NET_IPV4, true, false, NIC_UC, NIC_GO_BACK_N},
+        {"UD, IPv4", PKT_NET_IPV4, false, false, NIC_UD, NIC_GO_BACK_N},
+        {"UD, IPv6", PKT_NET_IPV6, false, true, NIC_UD, NIC_GO_BACK_N},
     };
     static const uint8_t wanted[] = {
         OPCODE_RC_SEND_FIRST,          OPCODE_RC_WRITE_MIDDLE,
