@@ -260,7 +260,7 @@ struct live {
     size_t memory_bytes;
     struct outbox out;
     uint8_t *forwarded; /* WIRE_PACKET_MAX: for registry_receive */
-    uint8_t *kept;      /* peer.c: payload that waits for what was lost before it; NULL: none ever had to */
+    uint8_t *kept;      /* agree.c: payload that waits for what was lost before it; NULL: none ever had to */
 
     bool tx_wanted;   /* nic_tx may have something */
     ps_t vain_since;  /* the last poll that was not in vain */
@@ -389,7 +389,7 @@ void qp_learn(struct live_qp *qp, const struct wire_packet *packet); /* one that
 int path_enter(struct live *live, const struct live_path *key, uint32_t *ret); /* finds or makes */
 void path_reply(struct live *live, const struct wire_packet *packet, uint32_t *ret);
 
-/* peer.c: selective repeat between our own */
+/* agree.c: selective repeat between our own */
 uint8_t peer_mark_out(const struct live *live, struct path *path,
                       const struct pkt *p); /* for the BTH's reserved bits */
 void peer_mark_in(struct live *live, const struct live_qp *qp, pkt_t id, uint8_t mark); /* what they said */

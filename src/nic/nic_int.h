@@ -178,7 +178,7 @@ struct nic_qp {
     /* what a connection in order never touches */
     ps_t patience_ps, patience_until, patience_at; /* patience.c; PS_NEVER: nobody waits */
     uint32_t patience_psn;
-    uint32_t locals;    /* work requests of the queue that end without a packet: local.c */
+    uint32_t locals;    /* work requests of the queue that end without a packet: unsent.c */
     uint32_t drain_psn; /* NIC_SQD: where what was begun ends */
     bool drain_told;
     bool established;  /* NIC_EVENT_COMM_EST has been made */
@@ -275,7 +275,7 @@ static inline uint64_t wr_payload(const struct nic_wr *wr)
 }
 
 #define WR_DOOMED 0x80u /* in nic_wr.verb: its payload cannot be read */
-/* Ends without a packet (local.c). */
+/* Ends without a packet (unsent.c). */
 static inline bool wr_local(const struct nic_wr *wr)
 {
     return wr->verb >= NIC_BIND_MW;
@@ -378,7 +378,7 @@ void event_forget_qp(struct nic *nic, struct nic_qp *qp);
 void event_srq(struct nic *nic, struct nic_srq *srq);
 void event_cq(struct nic *nic, struct nic_cq *cq);
 
-/* local.c */
+/* unsent.c */
 /* Work requests may have completed: what ends without a packet may be next, or the queue drained. */
 void requester_attend(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
 void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* NIC_SQD begins */
@@ -472,7 +472,7 @@ static inline bool qp_has_work(const struct nic_qp *qp)
     return responder_has_work(qp) || requester_can_send(qp);
 }
 
-/* failed.c */
+/* copy_failed.c */
 /* The READ or atomic of this PSN cannot be answered, nor any after it: NAK, and the end of the QP. */
 void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, struct nic_io *io);
 

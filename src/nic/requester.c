@@ -37,7 +37,7 @@ _Static_assert(OPCODE_UD_SEND_ONLY_IMM == OPCODE_RC_SEND_ONLY_IMM + 0x60, "and U
 
 bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr)
 {
-    if (wr_local(wr)) return false; /* local.c sees to it */
+    if (wr_local(wr)) return false; /* unsent.c sees to it */
     if (wr->flags & NIC_FENCE && qp->offset == 0 && qp->reads_out > 0) return false;
     if (wr->verb < NIC_READ) return true;
     /* A READ takes all its PSNs at once: together with what is outstanding they must stay comparable. */
