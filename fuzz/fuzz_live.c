@@ -70,15 +70,15 @@ static uint8_t *region(unsigned r)
 
 /* --- a wire that goes nowhere --- */
 
-static int null_rx(struct wire *wire, struct wire_packet *ret, unsigned max)
+static int null_rx(struct wire *wire, struct wire_packet *ret, unsigned max, ps_t now)
 {
-    (void)wire, (void)ret, (void)max;
+    (void)now, (void)wire, (void)ret, (void)max;
     return 0;
 }
 
-static int null_tx(struct wire *wire, const struct wire_packet *packet, unsigned count)
+static int null_tx(struct wire *wire, const struct wire_packet *packet, unsigned count, ps_t now)
 {
-    (void)wire;
+    (void)wire, (void)now;
     for (unsigned i = 0; i < count; i++) {
         struct pkt p;
         struct pkt_cold cold;
