@@ -37,7 +37,10 @@ MAY_INCLUDE = {
     "verbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/ibverbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
-    "report": {"sim", "capture", "jobs", "fabric", "packet", "base"},
+    "attach": {"live/live.h", "nic", "packet", "base"},
+    "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
+    "up": {"attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "nic", "switch", "fabric", "packet", "base"},
+    "report": {"up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "study": {"load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs on the hosts of a simulation, beside its jobs: the seam of src/up.
+ *
+ * A simulation that is given a struct sim_programs makes its hosts so that they know of programs: adapters have room
+ * for their queue pairs and memory, and the owner is called where a program is concerned.  All calls come from the
+ * visit of the host that they name, on the thread that runs it, except where they say otherwise; what an owner keeps
+ * for a host needs no lock.
+ *
+ * A simulation without programs does not know of this.
+ */
+#ifndef ROCELAB_SIM_PROGRAMS_H
+#define ROCELAB_SIM_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/host.h"
+
+/* Of the key that jobs' messages have: a region of everything, in a domain of its own. */
+#define SIM_JOBS_PD 0u
+
+struct sim_arrival { /* a packet as it came: the adapter makes an answer of its descriptor */
+    pkt_t id;        /* payload kept by this number is that of the packet */
+    uint32_t src;    /* endpoint */
+    uint32_t dest_qp, psn, rkey, payload_bytes;
+    uint8_t opcode, tos, ttl;
+};
+
+struct sim_programs {
+    void *owner;
+    uint32_t qps, mrs; /* an adapter's room, beside the jobs' */
+    /* When the host is to be asked next: a post is due, or a program. */
+    ps_t (*next)(void *owner, uint32_t host);
+    /* It is: posts are posted, programs have their turns.  Adapters that were given something to send are asked
+     * afterwards; their deadlines are read again. */
+    void (*turn)(void *owner, uint32_t host, ps_t now, struct node_io *io);
+    /* After an adapter has judged a packet: io->nic.place, atomic and keep are to be seen to.  Called for packets to
+     * queue pairs of programs (nic_qp_app() is not NULL) and for such to no queue pair. */
+    void (*received)(void *owner, uint32_t host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
+                     struct node_io *io);
+    /* An adapter sends a packet with payload of a program: io->nic.gather.  False: it could not be gathered; the
+     * packet is not sent. */
+    bool (*sends)(void *owner, uint32_t host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io);
+    /* Something was completed, or an event waits; after each call of an adapter that says so. */
+    void (*completed)(void *owner, uint32_t host, ps_t now, struct node_io *io);
+    /* Between windows, alone: everything before `now` was run.  True: programs are done, the run may end with the
+     * jobs. */
+    bool (*coordinate)(void *owner, ps_t now);
+};
+
+struct sim;
+struct engine;
+
+/* The host's node, its adapters in it. */
+struct node_host *sim_host_node(struct sim *sim, uint32_t host);
+struct engine *sim_engine(struct sim *sim);
+const struct plant *sim_plant(const struct sim *sim);
+/* Between windows: the host's programs have something to do at `at`. */
+void sim_programs_wake(struct sim *sim, uint32_t host, ps_t at);
+
+#endif
