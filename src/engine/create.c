@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building an engine: nodes in order of their tiles, wires, windows, workers.
+ * Building an engine: nodes in order of their tiles, links, windows, workers.
  *
- * What a visit touches lies together (node, ports, input wires, tree), node after node, tile after tile; what it
+ * What a visit touches lies together (node, ports, input links, tree), node after node, tile after tile; what it
  * rarely touches (port_extra) lies elsewhere.
  */
 #include <errno.h>
@@ -383,6 +383,6 @@ struct engine_totals engine_totals(const struct engine *engine)
     }
     for (uint32_t i = 0; i < engine->nodes; i++)
         for (uint32_t p = 0; p < engine->node[i].ports; p++)
-            totals.packets_on_wire += fifo_count(&engine->node[i].in[p].data);
+            totals.packets_on_links += fifo_count(&engine->node[i].in[p].data);
     return totals;
 }

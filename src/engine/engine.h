@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine: nodes, the wires between them, and windows of time.
+ * The engine: nodes, the links between them, and windows of time.
  *
  * A node is whatever is coupled without latency: a switch, or a host with all its adapters.  Nodes meet
- * only through wires, and nothing sent on a wire arrives sooner than its latency; so all nodes may
+ * only through links, and nothing sent on a link arrives sooner than its latency; so all nodes may
  * run through a window of the smallest latency without looking at each other, each taking its own events in
  * order of (time, kind, port).  Where windows begin and end, which node runs first and on which thread
  * cannot be seen in the result.
@@ -63,9 +63,9 @@ struct tile {
 
 struct worker {
     _Alignas(128) struct engine *engine; /* two lines: processors fetch them in pairs */
-    uint32_t min_bytes, line_bytes;      /* of the wire model: least frame; all that is added to one */
+    uint32_t min_bytes, line_bytes;      /* of the line model: least frame; all that is added to one */
     struct pktpool pool;
-    struct wire_store store;
+    struct link_store store;
     struct event *list, *list_other; /* arrivals of the node being visited; room for sorting */
     uint32_t list_capacity;
     uint32_t number;
@@ -156,9 +156,9 @@ const struct line_model *engine_model(const struct engine *engine);
 
 struct engine_totals {
     uint64_t hops, digest, windows;
-    uint64_t packets_live;    /* taken from the pools and not given back */
-    uint64_t packets_on_wire; /* of them, travelling */
-    uint64_t packets_peak;    /* descriptors ever used */
+    uint64_t packets_live;     /* taken from the pools and not given back */
+    uint64_t packets_on_links; /* of them, travelling */
+    uint64_t packets_peak;     /* descriptors ever used */
     ps_t now, great_window, small_window;
     size_t memory_bytes;
 };

@@ -15,7 +15,7 @@
 /* What workers draw on when their own store is empty, and give back to when it is too full. */
 struct reserve {
     pthread_mutex_t lock;
-    struct wire_block *blocks; /* free, linked by next */
+    struct link_block *blocks; /* free, linked by next */
     uint64_t block_count;
     uint32_t *packet; /* stack of free indices */
     uint32_t packets;

@@ -2,7 +2,7 @@
 /*
  * Putting the arrivals of a node and window in order.
  *
- * What comes off the wires is one ascending run a port.  Merging the runs costs a mispredicted branch or two an
+ * What comes off the links is one ascending run a port.  Merging the runs costs a mispredicted branch or two an
  * arrival; spreading them over buckets by time costs none: a window's arrivals are spread evenly, for they were
  * sent at line rates.  With half as many buckets as arrivals, or all, the last pass, an insertion sort, finds the
  * list nearly sorted.  Few arrivals go to the insertion sort at once.  A key is never twice in a list (a port's

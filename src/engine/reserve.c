@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that moves between workers: wire blocks and packet descriptors.
+ * Memory that moves between workers: link blocks and packet descriptors.
  *
  * A worker takes from and gives to a store of its own.  Packets flow from the threads that send to the threads that
  * receive, so stores run dry and overflow; then a batch moves under the reserve's lock.  Which index or block a
@@ -69,9 +69,9 @@ void reserve_release(struct reserve *reserve)
     *reserve = (struct reserve){0};
 }
 
-static struct wire_block *block_new(struct reserve *reserve)
+static struct link_block *block_new(struct reserve *reserve)
 {
-    struct wire_block *block = reserve->blocks;
+    struct link_block *block = reserve->blocks;
 
     if (block) {
         reserve->blocks = block->next;
@@ -87,40 +87,40 @@ static struct wire_block *block_new(struct reserve *reserve)
         reserve->chunk_left = BLOCK_CHUNK_BYTES - sizeof(*block);
         reserve->memory_bytes += BLOCK_CHUNK_BYTES;
     }
-    block = (struct wire_block *)(void *)reserve->chunk;
-    CHECK((uintptr_t)block % WIRE_BLOCK_BYTES == 0);
+    block = (struct link_block *)(void *)reserve->chunk;
+    CHECK((uintptr_t)block % LINK_BLOCK_BYTES == 0);
     reserve->chunk += sizeof(*block);
     reserve->chunk_left -= sizeof(*block);
     return block;
 }
 
-struct wire_block *wire_block_get(struct wire_store *store)
+struct link_block *link_block_get(struct link_store *store)
 {
     if (store->free == NULL) {
         pthread_mutex_lock(&store->reserve->lock);
         for (int i = 0; i < BLOCK_BATCH; i++) {
-            struct wire_block *block = block_new(store->reserve);
+            struct link_block *block = block_new(store->reserve);
             block->next = store->free;
             store->free = block;
         }
         store->count += BLOCK_BATCH;
         pthread_mutex_unlock(&store->reserve->lock);
     }
-    struct wire_block *block = store->free;
+    struct link_block *block = store->free;
     store->free = block->next;
     store->count--;
     block->next = NULL;
     return block;
 }
 
-void wire_block_put(struct wire_store *store, struct wire_block *block)
+void link_block_put(struct link_store *store, struct link_block *block)
 {
     block->next = store->free;
     store->free = block;
     if (++store->count < 4 * BLOCK_BATCH) return;
     pthread_mutex_lock(&store->reserve->lock);
     for (int i = 0; i < 2 * BLOCK_BATCH; i++) {
-        struct wire_block *moved = store->free;
+        struct link_block *moved = store->free;
         store->free = moved->next;
         moved->next = store->reserve->blocks;
         store->reserve->blocks = moved;
@@ -130,14 +130,14 @@ void wire_block_put(struct wire_store *store, struct wire_block *block)
     pthread_mutex_unlock(&store->reserve->lock);
 }
 
-static struct wire_block *block_of(struct wire_entry *end)
+static struct link_block *block_of(struct link_entry *end)
 {
-    return (struct wire_block *)(void *)((uint8_t *)end - sizeof(struct wire_block));
+    return (struct link_block *)(void *)((uint8_t *)end - sizeof(struct link_block));
 }
 
-struct wire_entry *fifo_extend(struct fifo *fifo, struct wire_store *store)
+struct link_entry *fifo_extend(struct fifo *fifo, struct link_store *store)
 {
-    struct wire_block *block = wire_block_get(store);
+    struct link_block *block = link_block_get(store);
 
     if (fifo->write == NULL)
         /* The reader relies on it only after it saw the first `write`; before, it may guess (node_bring_near()). */
@@ -147,12 +147,12 @@ struct wire_entry *fifo_extend(struct fifo *fifo, struct wire_store *store)
     return block->entry;
 }
 
-struct wire_entry *fifo_next_block(struct wire_entry *end, struct wire_store *store)
+struct link_entry *fifo_next_block(struct link_entry *end, struct link_store *store)
 {
-    struct wire_block *empty = block_of(end);
-    struct wire_entry *entry = empty->next->entry;
+    struct link_block *empty = block_of(end);
+    struct link_entry *entry = empty->next->entry;
 
-    wire_block_put(store, empty);
+    link_block_put(store, empty);
     return entry;
 }
 
@@ -160,8 +160,8 @@ uint64_t fifo_count(const struct fifo *fifo)
 {
     uint64_t count = 0;
 
-    for (struct wire_entry *at = fifo->read; at != fifo->write; count++) {
-        if (wire_block_end(at)) at = block_of(at)->next->entry;
+    for (struct link_entry *at = fifo->read; at != fifo->write; count++) {
+        if (link_block_end(at)) at = block_of(at)->next->entry;
         at++;
     }
     return count;

@@ -6,7 +6,7 @@
  * constant struct visit_calls and wraps node_visit(); the compiler then inlines all of it, and no call goes
  * through a pointer.  The order of events is that of node/order.h.
  *
- * Three sources, merged by key: what arrives (gathered from the input wires, then sorted), ports that become
+ * Three sources, merged by key: what arrives (gathered from the input links, then sorted), ports that become
  * free (a winner tree, whose root is the earliest), and the machine's deadline.  An arrival may start a
  * transmission on an idle port: it is entered as a port-free event of this very moment, so that everything that
  * arrives at one time is in its queue before any port chooses.
@@ -104,20 +104,20 @@ void node_lose(struct worker *worker, struct node *node, uint32_t port, uint32_t
 /* Takes what arrives before `end` off one FIFO that is not empty, up to `written`, into the list from `count` on;
  * answers the new count. */
 static inline __attribute__((always_inline)) uint32_t fifo_gather(struct worker *worker, struct fifo *fifo,
-                                                                  const struct wire_entry *written, uint64_t kind,
+                                                                  const struct link_entry *written, uint64_t kind,
                                                                   uint32_t count, ps_t end, ps_t *next)
 {
     const struct pkt *hot = worker->pool.hot;
-    struct wire_entry *entry = fifo->read;
-    const struct wire_entry *last;
+    struct link_entry *entry = fifo->read;
+    const struct link_entry *last;
 
     do {
-        if (__builtin_expect(wire_block_end(entry), 0)) entry = fifo_next_block(entry, &worker->store);
-        if (__builtin_expect(count + WIRE_BLOCK_ENTRIES >= worker->list_capacity, 0))
-            worker_grow_list(worker, count + WIRE_BLOCK_ENTRIES + 1);
+        if (__builtin_expect(link_block_end(entry), 0)) entry = fifo_next_block(entry, &worker->store);
+        if (__builtin_expect(count + LINK_BLOCK_ENTRIES >= worker->list_capacity, 0))
+            worker_grow_list(worker, count + LINK_BLOCK_ENTRIES + 1);
         struct event *to = worker->list + count;
-        bool here = (((uintptr_t)(written - 1) ^ (uintptr_t)entry) & ~(uintptr_t)(WIRE_BLOCK_BYTES - 1)) == 0;
-        last = here ? written : (const struct wire_entry *)(((uintptr_t)entry | (WIRE_BLOCK_BYTES - 1)) + 1);
+        bool here = (((uintptr_t)(written - 1) ^ (uintptr_t)entry) & ~(uintptr_t)(LINK_BLOCK_BYTES - 1)) == 0;
+        last = here ? written : (const struct link_entry *)(((uintptr_t)entry | (LINK_BLOCK_BYTES - 1)) + 1);
         for (; entry != last && entry->at < end; entry++, to++) {
             __builtin_prefetch(&hot[entry->what], 1); /* of a pause: a guess that does no harm */
             to->key = entry->at << EVENT_BITS | kind;
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) uint32_t fifo_gather(struct worker 
 
 /*
  * In a large fabric a node finds its state in far memory: in a window every other node was visited.  While one port is
- * gathered, those after it are brought near: what came in, and the end of the wire that goes out.
+ * gathered, those after it are brought near: what came in, and the end of the link that goes out.
  */
 static inline __attribute__((always_inline)) void node_bring_near(const struct node *node, uint32_t port)
 {
@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) void node_bring_near(const struct n
     if (out) __builtin_prefetch(out->data.write, 1);
 }
 
-/* Takes what arrives before `end` off the input wires.  Answers how many; *ret_next is the earliest that stays,
+/* Takes what arrives before `end` off the input links.  Answers how many; *ret_next is the earliest that stays,
  * *ret_runs how many ascending runs there are. */
 static inline uint32_t node_gather(struct worker *worker, struct node *node, ps_t end, ps_t *ret_next,
                                    uint32_t *ret_runs)
@@ -155,7 +155,7 @@ static inline uint32_t node_gather(struct worker *worker, struct node *node, ps_
 
     for (uint32_t p = 0; p < node->ports; p++) {
         struct link *link = &node->in[p];
-        const struct wire_entry *written = fifo_written(&link->data);
+        const struct link_entry *written = fifo_written(&link->data);
         node_bring_near(node, p);
         uint32_t before = count;
         if (written && written != link->data.read) {

@@ -123,7 +123,7 @@ static uint32_t largest_burst(const struct sim *sim)
     return (uint32_t)(2 * most + 64);
 }
 
-struct line_model sim_wire_model(const struct fabric *fabric)
+struct line_model sim_line_model(const struct fabric *fabric)
 {
     static const struct line_model ethernet = LINE_MODEL_ETHERNET;
 
@@ -178,7 +178,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
                                        .telemetry = sim->plant.needs.telemetry,
-                                       .model = sim_wire_model(fabric)};
+                                       .model = sim_line_model(fabric)};
         error = engine_create(&config, &sim->engine);
         if (error == -EINVAL) /* ports and rates were checked */
             fabric_errors_add(errors, (struct fabric_at){0},

@@ -25,7 +25,7 @@ void sim_make_switch(struct sim *sim, uint32_t index)
 {
     struct sim_switch *sw = &sim->sw[index];
     struct plant_switch *plant = sw->plant;
-    struct line_model model = sim_wire_model(sim->fabric);
+    struct line_model model = sim_line_model(sim->fabric);
 
     plant->config.line = (struct sw_line){.least_bytes = model.min_bytes,
                                           .added_bytes = (uint16_t)(model.before + model.after + model.gap),

@@ -338,7 +338,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
                                 .digest = totals.digest,
                                 .windows = totals.windows,
                                 .packets_live = totals.packets_live,
-                                .packets_on_wire = totals.packets_on_wire,
+                                .packets_on_links = totals.packets_on_links,
                                 .packets_peak = totals.packets_peak,
                                 .window_ps = totals.small_window,
                                 .great_window_ps = totals.great_window};

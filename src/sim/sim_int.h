@@ -193,7 +193,7 @@ int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 void sim_captures_write(struct sim *sim, ps_t now);
 
 /* build_engine.c */
-struct line_model sim_wire_model(const struct fabric *fabric);
+struct line_model sim_line_model(const struct fabric *fabric);
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
 /* Whether what arrives by this port may be sent on while it still arrives. */
 bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);

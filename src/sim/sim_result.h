@@ -148,7 +148,7 @@ struct sim_result {
     bool nothing_left; /* nothing will ever happen again: to go on would change nothing */
     ps_t virtual_ps;
     uint64_t packet_hops, digest, windows;
-    uint64_t packets_live, packets_on_wire, packets_peak;
+    uint64_t packets_live, packets_on_links, packets_peak;
     ps_t window_ps, great_window_ps;
     uint32_t jobs, flows, ports, nics;
     struct sim_job *job;

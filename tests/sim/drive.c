@@ -80,7 +80,7 @@ static void print_result(const struct fabric *fabric, const struct sim_result *r
     printf("live %" PRIu64 "\non_wire %" PRIu64 "\npeak %" PRIu64 "\ndrops %" PRIu64 "\npauses %" PRIu64
            "\nmarks %" PRIu64 "\ncnps %" PRIu64 "\nretransmitted %" PRIu64 "\ntimeouts %" PRIu64 "\nnaks %" PRIu64
            "\nfailed %" PRIu64 "\n",
-           result->packets_live, result->packets_on_wire, result->packets_peak, drops, pauses, marks, cnps, again,
+           result->packets_live, result->packets_on_links, result->packets_peak, drops, pauses, marks, cnps, again,
            timeouts, naks, result->work_failed);
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];

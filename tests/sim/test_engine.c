@@ -44,7 +44,7 @@ static struct engine_totals run(const struct toy_config *config)
         assert_true(toy_delivered(toy) < (uint64_t)toy_hosts(toy) * config->packets);
     if (config->pause_at) assert_true(toy_pauses(toy) > 0);
     assert_int_equal(totals.packets_live, 0);
-    assert_int_equal(totals.packets_on_wire, 0);
+    assert_int_equal(totals.packets_on_links, 0);
     toy_free(toy);
     return totals;
 }
@@ -96,7 +96,7 @@ static void test_stop_and_go_on(void **state)
         struct engine_totals totals = toy_totals(toy);
         assert_int_equal(totals.now, until);
         /* Every packet is somewhere: on a wire, in a switch, or waiting to be answered in a host. */
-        assert_true(totals.packets_live >= totals.packets_on_wire + toy_queued(toy));
+        assert_true(totals.packets_live >= totals.packets_on_links + toy_queued(toy));
     }
     assert_int_equal(now, ENGINE_IDLE);
     assert_int_equal(toy_totals(toy).digest, whole.digest);

@@ -68,9 +68,9 @@ static void check_packets(const struct sim *sim)
         for (uint32_t q = 0; q < nic->config.max_qps; q++)
             if (nic->qp[q].qpn && nic->qp[q].selective) adapters += nic->qp[q].selective->kept_count;
     }
-    HOLDS(totals.packets_live == totals.packets_on_wire + switches + adapters, "packets are conserved",
+    HOLDS(totals.packets_live == totals.packets_on_links + switches + adapters, "packets are conserved",
           "%lu are alive; %lu on lines, %lu in switches, %lu in adapters", (unsigned long)totals.packets_live,
-          (unsigned long)totals.packets_on_wire, (unsigned long)switches, (unsigned long)adapters);
+          (unsigned long)totals.packets_on_links, (unsigned long)switches, (unsigned long)adapters);
 }
 
 /* Headroom that was worked out holds, unless a fault of the plan explains that it does not. */

@@ -139,8 +139,8 @@ static void check_packets(const struct watch *watch)
     HOLDS(totals.packets_live == watch->on_line + watch->queued + adapters, "packets are conserved",
           "%lu are alive; %lu on lines, %lu in switches, %lu in adapters", (unsigned long)totals.packets_live,
           (unsigned long)watch->on_line, (unsigned long)watch->queued, (unsigned long)adapters);
-    HOLDS(totals.packets_on_wire == watch->on_line, "packets are conserved", "%lu on lines, should be %lu",
-          (unsigned long)totals.packets_on_wire, (unsigned long)watch->on_line);
+    HOLDS(totals.packets_on_links == watch->on_line, "packets are conserved", "%lu on lines, should be %lu",
+          (unsigned long)totals.packets_on_links, (unsigned long)watch->on_line);
 }
 
 static void check_free(struct watch *watch, pkt_t id)
