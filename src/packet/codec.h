@@ -127,7 +127,7 @@ void codec_rewrite_macs(uint8_t *frame, const uint8_t dmac[6], const uint8_t sma
  * 8.6.3). */
 bool codec_stays_on_link(const uint8_t dmac[6]);
 
-/* In-band telemetry of HPCC (SIGCOMM 2019, figure 7): CODEC_TELEMETRY_BYTES between UDP and BTH of packets to port
+/* In-band telemetry of HPCC: CODEC_TELEMETRY_BYTES between UDP and BTH of packets to port
  * PROTO_PORT_ROCE_TELEMETRY; docs/packet.md has the bits.  There is room for CODEC_TELEMETRY_HOPS from the start, so no
  * length changes on the way; the ICRC does not cover it.
  * A frame tells times in ns modulo 2^24, bytes sent in units of 128 modulo 2^20, queues in units of 80 up to 65535 of

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In-band telemetry as bytes: 42 of them between UDP and BTH, as HPCC lays them out (Li et al., SIGCOMM 2019,
- * section 4.1 and figure 7).
+ * In-band telemetry as bytes: 42 of them between UDP and BTH, for HPCC.  docs/packet.md says what follows the authors'
+ * simulator and what is ours.
  *
  *     bits   4  number of hops, 0..5
- *            1  echo: on its way back in an answer; switches leave it alone (the paper's switches know an ACK)
- *           11  0 (the paper: XOR of the switches' numbers; ours tell a path by its rates and counts)
+ *            1  echo: on its way back in an answer; switches leave it alone
+ *           11  0
  *     then five hops, unused ones 0:
  *            4  rate of the port: its place in rate_told[]
  *           24  when the packet left: ns, modulo 2^24

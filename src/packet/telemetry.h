@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In-band telemetry: what the switches of a path write into a packet (HPCC, SIGCOMM 2019, figure 7).
+ * In-band telemetry: what the switches of a path write into a packet, for HPCC.
  *
  * A parallel array of the pool, there only when a fabric's congestion control asks for it.  Each
  * switch adds a hop when the packet leaves it; the receiving adapter copies the record into the ACK and sets `echo`,
- * so that switches on the way back leave it alone.  The paper packs a hop into 64 bits with
- * coarse units, and so does a frame (codec_telemetry.c); here the numbers are whole.
+ * so that switches on the way back leave it alone.  A frame packs a hop into 64 bits with coarse units
+ * (codec_telemetry.c); here the numbers are whole.
  */
 #ifndef ROCELAB_PACKET_TELEMETRY_H
 #define ROCELAB_PACKET_TELEMETRY_H
