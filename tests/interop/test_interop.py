@@ -7,10 +7,12 @@ Exits 77 (skipped) with a word on what is missing.  Every case runs a server on 
 status 0 of both; the programs named `checks data` compare what arrived with what was sent.  The cases run
 twice: on a clean cable, where what our side captured must be without fault (judge.py: no malformed packet, no wrong ICRC,
 nothing of ours sent twice before its time; what the kernel sends twice is told, not judged), and with 1 % of the packets lost in each
-direction: ours by `--fault`, the kernel's by netem on its interface.
+direction: ours by `--fault`, the kernel's by netem on its interface.  What a case that fails said, and its captures, stay under
+BUILD/interop-failed.
 """
 import contextlib
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -93,8 +95,8 @@ WORDS = ("mismatch", "wrong data", "data corruption", "invalid data", "Failed", 
 
 
 class Pair:
-    def __init__(self, guest, rocelab, fault, pcap):
-        self.guest, self.rocelab, self.fault, self.pcap = guest, rocelab, fault, pcap
+    def __init__(self, guest, rocelab, fault, pcap, kept):
+        self.guest, self.rocelab, self.fault, self.pcap, self.kept = guest, rocelab, fault, pcap, kept
         self.cable, self.ended = pcap.with_name("cable.pcap"), 0.0
 
     @contextlib.contextmanager
@@ -136,6 +138,16 @@ class Pair:
                 break
         self.guest.sh("kill $(cat /tmp/its.pid); sleep 1")
         return WAITS if after > before else -1, output
+
+    def keep(self, case, output):
+        """The captures and the words of a case that failed, where the next case does not write over them."""
+        folder = self.kept / re.sub(r"[^a-zA-Z0-9]+", "-", case)
+        folder.mkdir(parents=True, exist_ok=True)
+        for pcap in (self.pcap, self.cable):
+            if pcap.exists():
+                shutil.copy(pcap, folder)
+        (folder / "output").write_text(output)
+        return folder
 
     def run(self, role, command, v6):
         with self.watched():
@@ -208,7 +220,8 @@ def run_case(pair, name, command, v6, role):
     loss = f", 1 % lost each way ({pair.guest.lost() - lost} of the kernel's)" if pair.fault else ""
     print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
     if not good:
-        print(f"  theirs {theirs}, ours {ours}\n" + "\n".join("  | " + line[:200] for line in output.splitlines()[-25:]), flush=True)
+        kept = pair.keep(f"{name}, {role}{', loss' if pair.fault else ''}", output)
+        print(f"  theirs {theirs}, ours {ours}; captures: {kept}\n" + "\n".join("  | " + line[:200] for line in output.splitlines()[-25:]), flush=True)
     return good
 
 
@@ -223,7 +236,7 @@ def main():
             for lossy in (False, True):
                 if lossy:
                     guest.loss(1)
-                pair = Pair(guest, rocelab, "loss=1%,seed=5" if lossy else None, pathlib.Path(folder) / "ours.pcap")
+                pair = Pair(guest, rocelab, "loss=1%,seed=5" if lossy else None, pathlib.Path(folder) / "ours.pcap", pathlib.Path(sys.argv[1]) / "interop-failed")
                 for name, command, v6, with_loss in CASES:
                     if pattern not in name or (lossy and not with_loss):
                         continue
