@@ -19,6 +19,7 @@ struct node_adapter {
     ps_t deadline;
     struct nic_cq cq; /* RoCE's completions */
     bool asked;       /* it is among the kicks of this call */
+    void *owner;      /* the driver's */
 };
 
 struct node_failure { /* a work request that was completed with an error */

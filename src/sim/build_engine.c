@@ -159,7 +159,8 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
-        node[i] = (struct engine_node){.visit = host ? sim_visit_host : switch_visit(&sim->sw[i - fabric->hosts]),
+        visit_fn visit_host = sim->options.programs ? sim_visit_programs : sim_visit_host;
+        node[i] = (struct engine_node){.visit = host ? visit_host : switch_visit(&sim->sw[i - fabric->hosts]),
                                        .machine = host ? (void *)&sim->host[i] : (void *)&sim->sw[i - fabric->hosts],
                                        .ports = fabric->node[i].ports,
                                        .allocates = host};

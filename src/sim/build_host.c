@@ -21,14 +21,19 @@
 #define FIRST_QPN 0x11
 #define SELECTIVE_PACKETS 4096
 
-/* Memory keys are not modelled: every request may. */
+/* Memory keys are not modelled, every request may; unless there are programs, which have keys. */
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
 {
+    const struct sim_programs *programs = sim->options.programs;
     struct nic_config config = plant_adapter(&sim->plant, endpoint);
 
     config.max_qps = sim->pairs_at[endpoint] ? sim->pairs_at[endpoint] : 1;
     config.first_qpn = FIRST_QPN;
-    config.any_key = true;
+    config.any_key = programs == NULL;
+    if (programs) {
+        config.max_qps += programs->qps;
+        config.max_mrs = programs->mrs + 1; /* the jobs' */
+    }
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
     return config;
 }
@@ -102,6 +107,15 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     return 0;
 }
 
+/* Beside programs the jobs have a region of their own: everything, by the key 0, in a domain that no program has. */
+static void make_jobs_region(struct nic *nic)
+{
+    const struct nic_mr all = {
+        .bytes = UINT64_MAX, .pd = SIM_JOBS_PD, .rights = NIC_REMOTE_ALL, .fixed = true, .live = true};
+
+    CHECK(nic_mr_set(nic, &all) == 0);
+}
+
 int sim_make_host(struct sim *sim, uint32_t index)
 {
     const struct fabric *fabric = sim->fabric;
@@ -114,6 +128,8 @@ int sim_make_host(struct sim *sim, uint32_t index)
         struct node_adapter *adapter = &sim->adapter[first + i];
         adapter->nic = nic_init(sim_take(sim, nic_memory_bytes(&config)), &config);
         adapter->deadline = PS_NEVER;
+        adapter->owner = host;
+        if (sim->options.programs) make_jobs_region(adapter->nic);
         nic_cq_init(&adapter->cq, sim_take(sim, CQ_SIZE * sizeof(struct nic_cqe)), CQ_SIZE);
     }
     host->node = (struct node_host){.adapter = &sim->adapter[first],
@@ -125,7 +141,8 @@ int sim_make_host(struct sim *sim, uint32_t index)
                                     .deadline = PS_NEVER,
                                     .failure = {.at = PS_NEVER}};
     int error = software_build(sim, host);
-    host->node.app = host->software ? &sim_app_delayed : &sim_app_straight;
+    host->jobs = host->software ? &sim_app_delayed : &sim_app_straight;
+    host->node.app = sim->options.programs ? &sim_app_programs : host->jobs;
     return error;
 }
 

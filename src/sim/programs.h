@@ -47,6 +47,8 @@ struct sim_programs {
     /* Between windows, alone: everything before `now` was run.  True: programs are done, the run may end with the
      * jobs. */
     bool (*coordinate)(void *owner, ps_t now);
+    /* When the last program that is done ended; 0: none has. */
+    ps_t (*ended)(void *owner);
 };
 
 struct sim;

@@ -368,6 +368,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
             ps_t over = result.job[i].end != PS_NEVER ? result.job[i].end : result.job[i].failed_at;
             if (over > result.virtual_ps) result.virtual_ps = over;
         }
+        if (sim_programs_end(sim) > result.virtual_ps) result.virtual_ps = sim_programs_end(sim);
     }
     *ret = result;
     return 0;

@@ -170,7 +170,9 @@ static bool coordinate(void *context, ps_t now)
         }
     }
     if (sim->captures) sim_captures_write(sim, now);
-    return workload_finished(sim->workload);
+    bool programs_done =
+        sim->options.programs == NULL || sim->options.programs->coordinate(sim->options.programs->owner, now);
+    return workload_finished(sim->workload) && programs_done;
 }
 
 /*
@@ -189,6 +191,7 @@ static enum sim_state finish(struct sim *sim)
         if (instance->end == PS_NEVER) state = SIM_FAILED;
         if (one > end) end = one;
     }
+    if (sim_programs_end(sim) > end) end = sim_programs_end(sim);
     end += sim->sync_latency;
     if (end > sim->until) end = sim->until;
     if (end < engine_now(sim->engine)) end = engine_now(sim->engine); /* no job had anything to do */
@@ -222,6 +225,7 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 {
     bool deadlock = false;
 
+    if (sim->options.programs) sim->idle = false;
     if (sim->state != SIM_RUNNING && sim->state != SIM_UNTIL) return sim->state;
     if (until > sim->until) until = sim->until;
     /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
@@ -237,6 +241,10 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
                                                                                                   : SIM_UNTIL;
         break;
     case ENGINE_IDLE:
+        if (sim->options.programs && !coordinate(sim, engine_now(sim->engine))) { /* they may have more */
+            sim->idle = engine_next(sim->engine) == PS_NEVER;
+            break;
+        }
         /* Nobody has anything to do; unless a job with nothing in it was the last, somebody waits in vain. */
         sim->state = coordinate(sim, engine_totals(sim->engine).now) ? finish(sim) : SIM_STUCK;
         if (sim->state != SIM_STUCK) break;
@@ -253,7 +261,8 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
 
 struct sim_progress sim_progress(const struct sim *sim)
 {
-    struct sim_progress progress = {.now = engine_now(sim->engine), .jobs = workload_instances(sim->workload)};
+    struct sim_progress progress = {
+        .now = engine_now(sim->engine), .jobs = workload_instances(sim->workload), .idle = sim->idle};
 
     for (uint32_t i = 0; i < engine_workers(sim->engine); i++)
         progress.packet_hops += engine_worker(sim->engine, i)->hops;

@@ -17,15 +17,18 @@
 #include "fabric/fabric.h"
 #include "sim/sim_result.h"
 
+struct sim_programs; /* sim/programs.h */
+
 struct sim_options {
     uint64_t seed;
-    uint32_t threads;          /* 0: 1 */
-    ps_t until;                /* PS_NEVER: until the jobs are done, or what the fabric says */
-    bool rtt;                  /* count round-trip times: sim_nic.rtt_ns */
-    bool keep_going;           /* after a deadlock: run on, as the hosts would */
-    bool no_tiles;             /* windows of the smallest latency everywhere: for comparison */
-    uint32_t packets_max;      /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
-    uint64_t memory_max_bytes; /* refuse what needs more; 0: no limit */
+    uint32_t threads;                    /* 0: 1 */
+    ps_t until;                          /* PS_NEVER: until the jobs are done, or what the fabric says */
+    bool rtt;                            /* count round-trip times: sim_nic.rtt_ns */
+    bool keep_going;                     /* after a deadlock: run on, as the hosts would */
+    bool no_tiles;                       /* windows of the smallest latency everywhere: for comparison */
+    uint32_t packets_max;                /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
+    uint64_t memory_max_bytes;           /* refuse what needs more; 0: no limit */
+    const struct sim_programs *programs; /* on hosts, beside the jobs; NULL: none.  It outlives the simulation */
 };
 
 struct sim;
@@ -43,6 +46,7 @@ struct sim_progress {
     ps_t now;
     uint64_t packet_hops;
     uint32_t jobs, jobs_done; /* repetitions counted */
+    bool idle;                /* nothing happens unless a program has something new to do */
 };
 struct sim_progress sim_progress(const struct sim *sim);
 

@@ -11,6 +11,7 @@
 #include "node/roce.h"
 #include "node/switch.h"
 #include "plant/plant.h"
+#include "sim/programs.h"
 #include "sim/sim.h"
 #include "switch/switch.h"
 #include "workload/workload.h"
@@ -62,7 +63,8 @@ struct sim_host {
     struct node_host node; /* first: what the engine calls */
     struct sim *sim;
     struct fault_list faults;
-    struct software *software; /* [adapters]; NULL: software takes no time */
+    struct software *software;  /* [adapters]; NULL: software takes no time */
+    const struct app_ops *jobs; /* with programs: what tells the jobs */
 };
 extern const struct app_ops sim_app_straight, sim_app_delayed; /* app.c; with software that takes time */
 
@@ -128,6 +130,9 @@ void sim_visit_switch_simple(struct worker *worker, struct node *node, ps_t end)
 void sim_visit_switch_forwards(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_switch_whole(struct worker *worker, struct node *node, ps_t end);
 void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
+/* visit_programs.c: of hosts that have programs; and what runs on such a host */
+void sim_visit_programs(struct worker *worker, struct node *node, ps_t end);
+extern const struct app_ops sim_app_programs;
 /* Between visits: the node's next deadline; of a host the application has something new to wait for. */
 void sim_switch_wake(struct sim_switch *sw, struct node *node, ps_t now);
 void sim_host_wake(struct sim_host *host, struct node *node, ps_t now);
@@ -197,6 +202,9 @@ struct line_model sim_line_model(const struct fabric *fabric);
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
 /* Whether what arrives by this port may be sent on while it still arrives. */
 bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);
+
+/* programs.c: when the last program ended; 0: there are none */
+ps_t sim_programs_end(const struct sim *sim);
 
 /* ideal.c: completion of a message alone in the fabric, with its last acknowledgement */
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes);

@@ -19,6 +19,11 @@ struct sim_options options_of(uint64_t seed, uint32_t threads)
 
 struct run run_text(const char *text, struct sim_options options)
 {
+    return run_text_with(text, options, NULL);
+}
+
+struct run run_text_with(const char *text, struct sim_options options, struct sim **ret_sim)
+{
     struct fabric_errors errors = {0};
     struct run run = {0};
 
@@ -30,6 +35,7 @@ struct run run_text(const char *text, struct sim_options options)
         fabric_errors_print(&errors, stderr);
         fail_msg("the simulation cannot be made");
     }
+    if (ret_sim) *ret_sim = run.sim;
     while (sim_advance(run.sim, 1000000, PS_NEVER) == SIM_RUNNING) {
     }
     assert_int_equal(sim_result(run.sim, &run.result), 0);

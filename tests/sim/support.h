@@ -17,6 +17,8 @@ struct run {
 
 /* Loads, runs to the end and audits; fails the test where any of it fails. */
 struct run run_text(const char *text, struct sim_options options);
+/* The same; *ret_sim is set before it runs. */
+struct run run_text_with(const char *text, struct sim_options options, struct sim **ret_sim);
 void run_free(struct run *run);
 struct sim_options options_of(uint64_t seed, uint32_t threads);
 
