@@ -253,6 +253,8 @@ enum attach_op {
     ATTACH_OP_RELEASE,       /* attach_adopt: no longer */
     ATTACH_OP_HOST,          /* attach_host: by name, by address or by number; answers the whole of it */
     ATTACH_OP_FORK,          /* result: a number for the child's hello */
+    ATTACH_OP_FORKED,        /* object: that number; attach_fork: answered when the child has said hello, or is dead */
+    ATTACH_OP_PID,           /* object: number of a process; result: its pid as the kernel has it, -ESRCH */
     ATTACH_OP_STREAM_LISTEN, /* attach_stream; answers attach_stream, a descriptor comes on the socket */
     ATTACH_OP_STREAM_CONNECT,
     ATTACH_OP_STREAM_NAME, /* bind(): attach_stream; answers it with the port that is held */
@@ -308,6 +310,10 @@ struct attach_host {
     char name[ATTACH_NAME]; /* "": by address; that all zero: by `number` */
     struct pkt_addr address[ATTACH_NICS];
     uint32_t addresses, number;
+};
+struct attach_fork {
+    int32_t pid; /* the kernel's; 0: there is no child after all, the number is not used */
+    uint32_t pad;
 };
 struct attach_stream {             /* TCP, as far as programs of the fabric speak it with each other */
     struct pkt_addr self, peer;    /* IPv4 mapped, or IPv6; self all zero: any address of the host */
