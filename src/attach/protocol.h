@@ -241,24 +241,26 @@ enum attach_op {
     ATTACH_OP_QP_STATE,    /* object, or with `object` 0 attach_qp_state.qpn; answers attach_qp_state */
     ATTACH_OP_QP_PATIENCE, /* attach_qp_state: qpn, heard is the patience in ns */
     ATTACH_OP_QP_DESTROY,
-    ATTACH_OP_PATH_GET,      /* live_path; result: a number for wr.dest */
-    ATTACH_OP_PATH_PUT,      /* object */
-    ATTACH_OP_MULTICAST,     /* object: QP; attach_group */
-    ATTACH_OP_MAD_SEND,      /* attach_mad: path and bytes */
-    ATTACH_OP_CM_SLOT,       /* result: for communication ids of this process on this host */
-    ATTACH_OP_CM_LISTEN,     /* attach_service */
-    ATTACH_OP_CM_UNLISTEN,   /* attach_service */
-    ATTACH_OP_CM_ALIVE,      /* attach_service: slot and address; result 1: that process lives, 0: it does not */
-    ATTACH_OP_ADOPT,         /* attach_adopt: these pages are now those of the adopted memory at that offset */
-    ATTACH_OP_RELEASE,       /* attach_adopt: no longer */
-    ATTACH_OP_HOST,          /* attach_host: by name, by address or by number; answers the whole of it */
-    ATTACH_OP_FORK,          /* result: a number for the child's hello */
-    ATTACH_OP_FORKED,        /* object: that number; attach_fork: answered when the child has said hello, or is dead */
-    ATTACH_OP_PID,           /* object: number of a process; result: its pid as the kernel has it, -ESRCH */
-    ATTACH_OP_STREAM_LISTEN, /* attach_stream; answers attach_stream, a descriptor comes on the socket */
-    ATTACH_OP_STREAM_CONNECT,
-    ATTACH_OP_STREAM_NAME, /* bind(): attach_stream; answers it with the port that is held */
-    ATTACH_OP_NOT_VIRTUAL, /* text: what the program did that has no virtual time */
+    ATTACH_OP_PATH_GET,       /* live_path; result: a number for wr.dest */
+    ATTACH_OP_PATH_PUT,       /* object */
+    ATTACH_OP_MULTICAST,      /* object: QP; attach_group */
+    ATTACH_OP_MAD_SEND,       /* attach_mad: path and bytes */
+    ATTACH_OP_CM_SLOT,        /* result: for communication ids of this process on this host */
+    ATTACH_OP_CM_LISTEN,      /* attach_service */
+    ATTACH_OP_CM_UNLISTEN,    /* attach_service */
+    ATTACH_OP_CM_ALIVE,       /* attach_service: slot and address; result 1: that process lives, 0: it does not */
+    ATTACH_OP_ADOPT,          /* attach_adopt: these pages are now those of the adopted memory at that offset */
+    ATTACH_OP_RELEASE,        /* attach_adopt: no longer */
+    ATTACH_OP_HOST,           /* attach_host: by name, by address or by number; answers the whole of it */
+    ATTACH_OP_FORK,           /* result: a number for the child's hello */
+    ATTACH_OP_FORKED,         /* object: that number; attach_fork: answered when the child has said hello, or is dead */
+    ATTACH_OP_PID,            /* object: number of a process; result: its pid as the kernel has it, -ESRCH */
+    ATTACH_OP_STREAM_OPEN,    /* socket(): attach_stream's flags; answers object, a descriptor comes on the socket */
+    ATTACH_OP_STREAM_NAME,    /* object; bind(): attach_stream's self and flags; answers attach_stream */
+    ATTACH_OP_STREAM_LISTEN,  /* object; attach_stream's backlog; answers attach_stream */
+    ATTACH_OP_STREAM_CONNECT, /* object; attach_stream's peer; what comes of it is asked for by STREAM_STATE */
+    ATTACH_OP_STREAM_STATE,   /* object; answers attach_stream */
+    ATTACH_OP_NOT_VIRTUAL,    /* text: what the program did that has no virtual time */
     ATTACH_OPS
 };
 
@@ -315,11 +317,36 @@ struct attach_fork {
     int32_t pid; /* the kernel's; 0: there is no child after all, the number is not used */
     uint32_t pad;
 };
-struct attach_stream {             /* TCP, as far as programs of the fabric speak it with each other */
+/*
+ * TCP, as far as programs of the fabric speak it with each other.  A socket is one end of a pair whose other end the
+ * fabric holds: what the program writes lies there until the fabric takes it after the turn.  On a listener the fabric
+ * sends, for each connection, a struct attach_accept with its descriptor; the program answers each with one byte, so
+ * that the fabric knows how many wait.  The program's end is bound to an abstract name, ATTACH_STREAM_NAME: it says
+ * whose number it is, whoever has inherited or was given the descriptor.
+ */
+#define ATTACH_STREAM_NAME "rocelab-stream-%u-%u-%u" /* the fabric's pid, host, number */
+enum attach_stream_state {
+    ATTACH_STREAM_NEW,
+    ATTACH_STREAM_BOUND,
+    ATTACH_STREAM_LISTENS,
+    ATTACH_STREAM_CONNECTS, /* the answer is on its way */
+    ATTACH_STREAM_OPEN,
+    ATTACH_STREAM_REFUSED, /* by the other host, or reset before it was there; may connect again */
+};
+struct attach_stream {
     struct pkt_addr self, peer;    /* IPv4 mapped, or IPv6; self all zero: any address of the host */
     uint16_t self_port, peer_port; /* host order; 0: one that is free */
     uint32_t flags;                /* ATTACH_STREAM_* */
+    uint32_t backlog;              /* LISTEN */
+    uint32_t state;                /* enum attach_stream_state */
 };
+struct attach_accept {
+    struct pkt_addr self, peer;
+    uint16_t self_port, peer_port;
+    uint32_t flags, number, pad;
+};
+#define ATTACH_STREAM_IPV4 2u   /* of AF_INET */
+#define ATTACH_STREAM_V6ONLY 4u /* of AF_INET6, and takes no IPv4 */
 #define ATTACH_STREAM_REUSE 1u
 
 _Static_assert(sizeof(struct attach_mad) <= ATTACH_REQUEST_BYTES &&

@@ -78,9 +78,10 @@ struct up {
     struct up_options options;
     struct sim *sim;
     struct sim_programs hooks;
-    struct up_host *host; /* [fabric->hosts] */
-    uint32_t processes;   /* numbers given */
-    uint32_t alive;       /* atomic */
+    struct attach_costs cost; /* what each segment's head shows */
+    struct up_host *host;     /* [fabric->hosts] */
+    uint32_t processes;       /* numbers given */
+    uint32_t alive;           /* atomic */
     int listen_fd, epoll_fd;
     char *socket_path;
     uint8_t *payload; /* payload.c: by packet */
@@ -135,12 +136,13 @@ void adopt_release(struct up_process *process);
 
 /* stream.c: sockets between programs */
 int stream_request(struct up_process *process, struct attach_request *request, ps_t now);
-/* After each turn on the host: what was written is stamped with `now`. */
+/* After each turn on the host: what was written or closed is stamped with `now`, the clock of who had the turn. */
 void stream_collect(struct up_host *host, ps_t now);
 ps_t stream_next(const struct up_host *host); /* a delivery within the host is due */
 void stream_deliver(struct up_host *host, ps_t now);
-void stream_carry(struct up *up, ps_t now); /* between windows: from host to host */
-void stream_forget(struct up_process *process, ps_t now);
+void stream_carry(struct up *up, ps_t now);               /* between windows: from host to host */
+void stream_forget(struct up_process *process, ps_t now); /* it is dead: the kernel has closed what it had */
+void stream_release(struct up_host *host);                /* all of the host's; idempotent */
 
 /* cm.c: management datagrams through QP1 of the fabric */
 int cm_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
