@@ -141,32 +141,18 @@ int adapter_cq_create(struct live *live, uint32_t entries, struct live_channel *
     return 0;
 }
 
-/* The ring in other memory; what it holds stays.  -EINVAL: that is more than fits. */
-static int move_ring(struct nic_cq *ring, uint32_t size)
-{
-    if (ring->tail - ring->head > size) return -EINVAL;
-    struct nic_cqe *slot = calloc(size, sizeof *slot);
-    if (slot == NULL) return -ENOMEM;
-    for (uint32_t i = ring->head; i != ring->tail; i++)
-        slot[i & (size - 1)] = ring->slot[i & ring->mask];
-    free(ring->slot);
-    ring->slot = slot;
-    ring->mask = size - 1;
-    return 0;
-}
-
 int adapter_cq_resize(struct live_cq *cq, uint32_t entries)
 {
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     int error = cq_enter(cq);
     if (error < 0) return error;
-    error = move_ring(cq->ready, power_of_two_up(entries));
+    error = completions_move(cq->ready, power_of_two_up(entries));
     cq_leave(cq);
     if (error < 0 || !shard_many(cq->live)) return error;
     for (unsigned i = 0; i < LIVE_SHARDS_MAX; i++) {
         struct cq_part *part = part_of(cq, i);
         if (part == NULL || live_enter(part->live) < 0) continue;
-        (void)move_ring(&part->nic, power_of_two_up(entries)); /* one that stays larger does no harm */
+        (void)completions_move(&part->nic, power_of_two_up(entries)); /* one that stays larger does no harm */
         live_leave(part->live);
     }
     return 0;
@@ -222,18 +208,12 @@ int adapter_cq_destroy(struct live_cq *cq)
     return 0;
 }
 
-/* A receive from a shared queue gets the id it was posted with, and its record is free. */
 static void own_id(const struct live *live, struct nic_cqe *cqe)
 {
     if (!cqe->receive || cqe->own_id) return;
     struct nic_qp *nic_qp = nic_qp_find(live->nic, cqe->qpn);
     const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
-    if (qp && qp->srq) {
-        uint64_t record = cqe->wr_id;
-        cqe->wr_id = qp->srq->work[record].wr_id;
-        srq_release(qp->srq, record);
-    }
-    cqe->own_id = true;
+    completion_own_id(cqe, qp && qp->srq ? &qp->srq->receives : NULL);
 }
 
 /* Takes what is there. */
@@ -252,13 +232,7 @@ static unsigned take(struct live_cq *cq, struct nic_cqe *ret, unsigned max)
 
 static bool wanted(const struct live_cq *cq)
 {
-    if (!cq->armed || cq->ready->tail == cq->arm_tail) return false;
-    if (!cq->solicited_only) return true;
-    for (uint32_t i = cq->arm_tail; i != cq->ready->tail; i++) {
-        const struct nic_cqe *cqe = &cq->ready->slot[i & cq->ready->mask];
-        if (cqe->status != NIC_SUCCESS || (cqe->receive && cqe->solicited)) return true;
-    }
-    return false;
+    return cq->armed && completions_wanted(cq->ready, cq->arm_tail, cq->solicited_only);
 }
 
 static void tell(struct cq_part *part)
@@ -495,21 +469,6 @@ int adapter_cq_arm(struct live_cq *cq, bool solicited_only)
     return 0;
 }
 
-/* Completions of a queue pair out of a ring. */
-static void forget(struct nic_cq *ring, uint32_t qpn, struct live_srq *srq)
-{
-    uint32_t kept = ring->head;
-
-    for (uint32_t i = ring->head; i != ring->tail; i++) {
-        const struct nic_cqe *cqe = &ring->slot[i & ring->mask];
-        if (cqe->qpn != qpn)
-            ring->slot[kept++ & ring->mask] = *cqe;
-        else if (cqe->receive && !cqe->own_id && srq)
-            srq_release(srq, cqe->wr_id);
-    }
-    ring->tail = kept;
-}
-
 void cq_forget(struct cq_part *part, uint32_t qpn)
 {
     struct live_cq *cq = part->cq;
@@ -517,10 +476,10 @@ void cq_forget(struct cq_part *part, uint32_t qpn)
     const struct live_qp *qp = nic_qp ? nic_qp_app(nic_qp) : NULL;
     bool many = shard_many(part->live);
 
-    forget(&part->nic, qpn, qp ? qp->srq : NULL);
+    completions_forget(&part->nic, qpn, qp && qp->srq ? &qp->srq->receives : NULL);
     if (many) {
         pthread_mutex_lock(&cq->lock);
-        forget(&cq->own, qpn, NULL);
+        completions_forget(&cq->own, qpn, NULL);
         say_held(cq);
     }
     if (cq->armed && (int32_t)(cq->arm_tail - cq->ready->tail) > 0) cq->arm_tail = cq->ready->tail;

@@ -13,13 +13,6 @@
 
 #include "live/live_int.h"
 
-static const uint8_t kind_of[NIC_EVENTS] = {
-    [NIC_EVENT_QP_FATAL] = LIVE_EVENT_QP_FATAL,     [NIC_EVENT_QP_REQUEST] = LIVE_EVENT_QP_REQ,
-    [NIC_EVENT_QP_ACCESS] = LIVE_EVENT_QP_ACCESS,   [NIC_EVENT_COMM_EST] = LIVE_EVENT_COMM_EST,
-    [NIC_EVENT_SQ_DRAINED] = LIVE_EVENT_SQ_DRAINED, [NIC_EVENT_LAST_WQE] = LIVE_EVENT_LAST_WQE,
-    [NIC_EVENT_SRQ_LIMIT] = LIVE_EVENT_SRQ_LIMIT,   [NIC_EVENT_CQ_OVERRUN] = LIVE_EVENT_CQ_ERROR,
-};
-
 void events_push(struct live *live, enum live_event_kind kind, void *app)
 {
     const struct live_event event = {.kind = kind, .app = app};
@@ -43,7 +36,7 @@ void events_collect(struct live *live)
     while (nic_event_next(live->nic, &event)) {
         void *app = NULL;
         if (event.srq) {
-            app = ((struct live_srq *)((char *)event.srq - offsetof(struct live_srq, nic)))->app;
+            app = ((struct live_srq *)((char *)event.srq - offsetof(struct live_srq, receives.nic)))->app;
         } else if (event.cq) {
             app = ((struct cq_part *)((char *)event.cq - offsetof(struct cq_part, nic)))->cq->app;
         } else {
@@ -51,7 +44,7 @@ void events_collect(struct live *live)
             if (qp == NULL) continue;
             app = ((struct live_qp *)nic_qp_app(qp))->app;
         }
-        events_push(live, kind_of[event.kind], app);
+        events_push(live, event_kind(event.kind), app);
     }
 }
 

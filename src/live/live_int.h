@@ -28,6 +28,7 @@
 #include "base/time.h"
 #include "live/environment.h"
 #include "live/live.h"
+#include "live/records.h"
 #include "live/turns.h"
 #include "nic/nic.h"
 #include "packet/pkt.h"
@@ -45,14 +46,6 @@
 #define LIVE_LANES 8u    /* runs that are built side by side */
 #define LIVE_QPN_CM 1u
 #define LIVE_QPN_MULTICAST 0xffffffu
-
-struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.local point to */
-    struct live_sge *sge;
-    uint64_t wr_id; /* SRQ */
-    uint32_t sges, pd;
-    uint32_t next; /* SRQ: link in the list of free ones */
-    bool copied;   /* inline: sge[0] is our own memory, its key is not looked at */
-};
 
 enum peer { PEER_UNKNOWN, PEER_OURS, PEER_FOREIGN };
 
@@ -86,7 +79,6 @@ struct live_mw {
 struct key_slot { /* by key >> 8 */
     struct live_mr *mr;
     struct live_mw *mw;
-    uint8_t tag; /* low byte of the next key of this slot */
 };
 
 struct cq_part { /* what one shard puts into a completion queue; under that shard's lock */
@@ -135,11 +127,9 @@ struct live_channel {
 
 struct live_srq {
     const struct device_ops *ops;
-    struct nic_srq nic;
+    struct receives receives;
     struct live *live;
-    struct work *work; /* [entries] */
-    struct live_sge *sge;
-    uint32_t entries, sges, pd, free, users, number;
+    uint32_t users, number;
     void *app;
 };
 
@@ -153,10 +143,7 @@ struct live_qp {
     void *app;
     uint32_t path; /* of config.remote; 0: none */
     uint32_t pd, qpn;
-    struct work *send, *recv; /* rings beside the adapter's */
-    struct live_sge *send_sge, *recv_sge;
-    uint8_t *copies; /* inline data */
-    uint32_t send_next, send_sges, recv_next, recv_mask, recv_sges, inline_bytes;
+    struct records records;
     bool signal_all;
     uint8_t exact;      /* packets whose ICRC fitted the known IP identification, up to ICRC_TRUSTED */
     bool foreign;       /* the peer's identifications cannot be known */
@@ -277,9 +264,8 @@ struct live {
 
     struct path *path;
     uint32_t paths, reply_next;
-    struct key_slot *key;
-    uint32_t keys, key_next;
-    uint8_t key_salt;               /* added to the low byte of every key */
+    struct key_slot *key; /* [keys.slots] */
+    struct keys keys;
     uint32_t qpn_first, qpns_given; /* QPNs: the first of all, and how many have been used since */
     struct live_qp *qps;
     struct cq_part *parts;
@@ -415,9 +401,6 @@ bool channel_help(struct live *live);                   /* false: nothing may be
 int wait_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limit, const sigset_t *mask);
 void wait_add(struct live_channel *channel);
 void wait_remove(struct live_channel *channel);
-
-/* srq.c */
-void srq_release(struct live_srq *srq, uint64_t index);
 
 /* progress.c */
 void progress_settle(struct live *live);       /* after any call of nic_*: completions, events, flags */

@@ -2,11 +2,10 @@
 /*
  * Memory: keys, regions, windows, and copying that survives what the application has unmapped.
  *
- * A key is a slot number and, in its low byte, a tag that changes each time the slot is used again, so that an old
- * key is not mistaken for a new one.  L_Key and R_Key are the same (volume 1, 10.6.3).  Remote requests
- * are judged by src/nic, which holds the same keys; here they are looked at once more when bytes move, since a
- * region may go away between the first packet of a message and its last.  The table is the first shard's; it is read
- * with one shard locked and changed with all of them locked.
+ * Keys are numbered in records.h; L_Key and R_Key are the same (volume 1, 10.6.3).  Remote requests are judged by
+ * src/nic, which holds the same keys; here they are looked at once more when bytes move, since a region may go away
+ * between the first packet of a message and its last.  The table is the first shard's; it is read with one shard
+ * locked and changed with all of them locked.
  *
  * A copy runs under a guard: a thread-local jump buffer that the SIGSEGV and SIGBUS handler returns to.  Without a
  * guard the handler hands the signal to whoever had it before us.  Programs and libraries install handlers when they
@@ -138,7 +137,7 @@ bool memory_atomic(uint64_t *at, uint8_t verb, uint64_t compare, uint64_t swap, 
 static struct key_slot *slot_of(const struct live *live, uint32_t key)
 {
     const struct live *first = live->first;
-    return key >> 8 < first->keys ? &first->key[key >> 8] : NULL;
+    return key >> 8 < first->keys.slots ? &first->key[key >> 8] : NULL;
 }
 
 static struct live_mr *region_of(const struct live *live, uint32_t key)
@@ -152,30 +151,26 @@ static void *local_address(const struct live *live, const struct live_sge *sge, 
     const struct live_mr *mr = region_of(live, sge->key);
 
     if (mr == NULL || mr->pd != pd || (mr->access & right) != right) return NULL;
-    if (sge->addr < mr->iova || sge->length > mr->bytes || sge->addr - mr->iova > mr->bytes - sge->length) return NULL;
+    if (!range_within(sge->addr, sge->length, mr->iova, mr->bytes)) return NULL;
     return (void *)(uintptr_t)(sge->addr + mr->delta);
 }
 
 static bool move(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *own, bool out)
 {
-    for (uint32_t i = 0; i < work->sges && bytes; i++) {
-        const struct live_sge *sge = &work->sge[i];
-        if (offset >= sge->length) {
-            offset -= sge->length;
-            continue;
-        }
-        uint64_t left = sge->length - offset;
-        uint32_t part = left < bytes ? (uint32_t)left : bytes;
-        uint8_t *base = work->copied ? (uint8_t *)(uintptr_t)sge->addr
-                                     : local_address(live, sge, work->pd, out ? 0 : LIVE_LOCAL_WRITE);
-        if (base == NULL) break;
-        if (!(out ? memory_copy(own, base + offset, part) : memory_copy(base + offset, own, part))) break;
-        own += part;
-        bytes -= part;
-        offset = 0;
+    struct work_walk walk = {.work = work, .offset = offset, .bytes = bytes};
+    struct work_part part;
+    bool moved = true;
+
+    while (moved && work_next(&walk, &part)) {
+        uint8_t *base = work->copied ? (uint8_t *)(uintptr_t)part.sge->addr
+                                     : local_address(live, part.sge, work->pd, out ? 0 : LIVE_LOCAL_WRITE);
+        moved = base != NULL && (out ? memory_copy(own, base + part.offset, part.bytes)
+                                     : memory_copy(base + part.offset, own, part.bytes));
+        own += part.bytes;
     }
-    live->own.faults_local += bytes != 0;
-    return bytes == 0;
+    moved &= walk.bytes == 0;
+    live->own.faults_local += !moved;
+    return moved;
 }
 
 bool memory_gather(struct live *live, const struct work *work, uint64_t offset, uint32_t bytes, uint8_t *to)
@@ -192,39 +187,26 @@ void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes
 {
     const struct nic_mr *known = nic_mr_find(live->nic, key);
 
-    if (known == NULL || va < known->va || bytes > known->bytes || va - known->va > known->bytes - bytes) return NULL;
+    if (known == NULL || !range_within(va, bytes, known->va, known->bytes)) return NULL;
     const struct live_mr *mr = region_of(live, known->window ? known->parent : key);
-    if (mr == NULL || va < mr->iova || bytes > mr->bytes || va - mr->iova > mr->bytes - bytes) return NULL;
+    if (mr == NULL || !range_within(va, bytes, mr->iova, mr->bytes)) return NULL;
     return (void *)(uintptr_t)(va + mr->delta);
 }
 
-/* The next key of a slot. */
-static uint32_t key_renew(const struct live *live, uint32_t at)
-{
-    const struct live *first = live->first;
-    return at << 8 | (uint8_t)(++first->key[at].tag + first->key_salt);
-}
-
-/* A slot that nobody uses, and its new key; slot 0 is never given, so that no key is 0.  The first is drawn, the table
- * is there in whole: memory that is not used costs nothing. */
+/* The first slot is drawn; the tables are there in whole: memory that is not used costs nothing. */
 static int key_take(struct live *live, uint32_t *ret_key)
 {
     if (live->key == NULL) {
         live->key = calloc(LIVE_MRS, sizeof *live->key);
-        if (live->key == NULL) return -ENOMEM;
-        live->keys = LIVE_MRS;
-        live->key_next = draw_below(LIVE_MRS - 1);
-        live->key_salt = (uint8_t)draw_below(256);
+        int error =
+            live->key ? keys_init(&live->keys, LIVE_MRS, draw_below(LIVE_MRS - 1), (uint8_t)draw_below(256)) : -ENOMEM;
+        if (error < 0) {
+            free(live->key);
+            live->key = NULL;
+            return error;
+        }
     }
-    for (uint32_t i = 0; i < LIVE_MRS; i++) {
-        uint32_t at = 1 + (live->key_next + i) % (LIVE_MRS - 1);
-        struct key_slot *slot = &live->key[at];
-        if (slot->mr || slot->mw) continue;
-        live->key_next = at;
-        *ret_key = key_renew(live, at);
-        return 0;
-    }
-    return -ENOMEM;
+    return keys_take(&live->keys, ret_key);
 }
 
 static int region_tell_one(const struct live_mr *mr, struct live *shard, bool alive)
@@ -256,7 +238,7 @@ int memory_tell(struct live *shard)
     const struct live *first = shard->first;
     int error = 0;
 
-    for (uint32_t i = 0; i < first->keys && error == 0; i++) {
+    for (uint32_t i = 0; i < first->keys.slots && error == 0; i++) {
         const struct key_slot *slot = &first->key[i];
         if (slot->mr) error = region_tell_one(slot->mr, shard, true);
         if (slot->mw && slot->mw->type == 1) error = nic_mr_set(shard->nic, &slot->mw->told);
@@ -278,7 +260,7 @@ static bool region_has_window(const struct live_mr *mr)
 {
     const struct live *first = mr->live;
 
-    for (uint32_t i = 0; i < first->keys && first->windows; i++)
+    for (uint32_t i = 0; i < first->keys.slots && first->windows; i++)
         if (first->key[i].mw && window_on(first->key[i].mw, mr)) return true;
     return false;
 }
@@ -304,7 +286,10 @@ int adapter_mr_create(struct live *live, uint32_t pd, void *addr, uint64_t bytes
                            .pd = pd,
                            .access = access};
     error = key_take(live, &mr->key);
-    if (error == 0) error = region_tell(mr, true);
+    if (error == 0) {
+        error = region_tell(mr, true);
+        if (error < 0) keys_give(&live->keys, mr->key);
+    }
     if (error == 0) live->key[mr->key >> 8].mr = mr;
     shard_leave_all(live);
     if (error < 0)
@@ -329,7 +314,7 @@ int adapter_mr_change(struct live_mr *mr, const uint32_t *pd, void *const *addr,
     }
     /* Other memory has a new key, so that whoever was told the old one is refused; the slot is the same.  New rights
      * on the same memory keep it, as adapters do: peers know it already. */
-    if (pd || addr) mr->key = key_renew(mr->live, mr->key >> 8);
+    if (pd || addr) mr->key = keys_renew(&mr->live->keys, mr->key);
     error = region_tell(mr, true);
     shard_leave_all(mr->live);
     return error;
@@ -344,6 +329,7 @@ int adapter_mr_destroy(struct live_mr *mr)
         }
         region_tell(mr, false);
         mr->live->key[mr->key >> 8].mr = NULL;
+        keys_give(&mr->live->keys, mr->key);
         shard_leave_all(mr->live);
     }
     free(mr);
@@ -390,7 +376,10 @@ int adapter_mw_create(struct live *live, uint32_t pd, int type, struct live_mw *
     if (error == 0) {
         mw->told = (struct nic_mr){.key = mw->key, .pd = pd, .live = true, .window = true, .type2 = type == 2};
         error = window_tell(mw, &mw->told, NULL);
-        if (error < 0) window_forget(mw, NULL);
+        if (error < 0) {
+            window_forget(mw, NULL);
+            keys_give(&live->keys, mw->key);
+        }
     }
     if (error == 0) live->key[mw->key >> 8].mw = mw;
     live->windows += error == 0;
@@ -407,6 +396,7 @@ int adapter_mw_destroy(struct live_mw *mw)
     if (shard_enter_all(mw->live) == 0) {
         window_forget(mw, NULL);
         mw->live->key[mw->key >> 8].mw = NULL;
+        keys_give(&mw->live->keys, mw->key);
         mw->live->windows--;
         shard_leave_all(mw->live);
     }
@@ -453,17 +443,15 @@ int memory_post_bind(struct live_qp *qp, const struct live_send *send, struct ni
         if (send->mw_key >> 8 != mw->key >> 8) return -EINVAL;
         wr->new_key = send->mw_key;
     } else {
-        wr->new_key = (mw->key & ~255u) | (uint8_t)(mw->key + 1); /* what key_renew() answers */
+        wr->new_key = keys_after(mw->key);
     }
     return 0;
 }
 
 void memory_bind_posted(struct live_qp *qp, const struct live_send *send, uint32_t key)
 {
-    struct key_slot *slot = slot_of(qp->live, key);
-
     send->mw->key = key;
-    if (send->mw->type == 1) slot->tag++;
+    if (send->mw->type == 1) (void)keys_renew(&qp->live->first->keys, key);
 }
 
 /* What the region allows the window to be, as src/nic sees it when the queue pair comes to the request. */
@@ -474,8 +462,7 @@ static bool window_fits(const struct live_qp *qp, const struct live_send *send)
     if (send->mw_bytes == 0) return true;
     if (mr->pd != qp->pd || !(mr->access & LIVE_MW_BIND)) return false;
     if (send->mw_access & (NIC_REMOTE_WRITE | NIC_REMOTE_ATOMIC) && !(mr->access & LIVE_LOCAL_WRITE)) return false;
-    return send->mw_addr >= mr->iova && send->mw_bytes <= mr->bytes &&
-           send->mw_addr - mr->iova <= mr->bytes - send->mw_bytes;
+    return range_within(send->mw_addr, send->mw_bytes, mr->iova, mr->bytes);
 }
 
 /* The shard of the queue pair that binds a window of type 1 knows it when that is executed.  The others are told when

@@ -7,16 +7,15 @@
  * an error completion in its place among the others.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "live/live_int.h"
 
 static int copy_inline(struct live_qp *qp, struct work *work, const struct live_send *send, uint64_t bytes)
 {
-    uint8_t *to = qp->copies + (size_t)(work - qp->send) * qp->inline_bytes;
+    uint8_t *to = records_copy(&qp->records, work);
     uint8_t *at = to;
 
-    if (bytes > qp->inline_bytes) return -EINVAL;
+    if (bytes > qp->records.inline_bytes) return -EINVAL;
     for (unsigned i = 0; i < send->sges; i++) {
         if (!memory_copy(at, (const void *)(uintptr_t)send->sge[i].addr, send->sge[i].length)) return -EFAULT;
         at += send->sge[i].length;
@@ -36,9 +35,8 @@ static int fill(struct live_qp *qp, struct work *work, const struct live_send *s
     *ret_bytes = bytes;
     work->copied = send->copy;
     if (send->copy) return copy_inline(qp, work, send, bytes);
-    if (send->sges > qp->send_sges) return -EINVAL;
-    if (send->sges) memcpy(work->sge, send->sge, send->sges * sizeof *work->sge);
-    work->sges = send->sges;
+    if (send->sges > qp->records.send_sges) return -EINVAL;
+    (void)work_fill(work, send->sge, send->sges);
     return 0;
 }
 
@@ -50,7 +48,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
 
     if (qp->config.sq_size == 0) return -EINVAL;
     if (nic_qp_queued(qp->nic) >= qp->config.sq_size) return -ENOMEM;
-    struct work *work = &qp->send[qp->send_next & (qp->config.sq_size - 1)];
+    struct work *work = &qp->records.send[qp->records.send_next & (qp->config.sq_size - 1)];
     if (wr.verb == NIC_BIND_MW) {
         error = memory_post_bind(qp, send, &wr);
     } else if (wr.verb != NIC_LOCAL_INV) {
@@ -67,7 +65,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     if (qp->signal_all) wr.flags |= NIC_SIGNALED;
     error = nic_post_send(live->nic, qp->nic, &wr, now, &live->io);
     if (error < 0) return error;
-    qp->send_next++;
+    qp->records.send_next++;
     if (wr.verb == NIC_BIND_MW) memory_bind_posted(qp, send, wr.new_key);
     return 0;
 }
@@ -96,20 +94,15 @@ int adapter_post_send(struct live_qp *qp, const struct live_send *send, bool mor
 int adapter_post_recv(struct live_qp *qp, const struct live_recv *recv)
 {
     struct live *live = qp->live;
-    uint64_t room = 0;
 
-    if (qp->config.rq_size == 0 || recv->sges > qp->recv_sges) return -EINVAL;
+    if (qp->config.rq_size == 0 || recv->sges > qp->records.recv_sges) return -EINVAL;
     int error = shard_enter_post(live);
     if (error < 0) return error;
-    struct work *work = &qp->recv[qp->recv_next & qp->recv_mask];
-    for (unsigned i = 0; i < recv->sges; i++) {
-        work->sge[i] = recv->sge[i];
-        room += recv->sge[i].length;
-    }
-    work->sges = recv->sges;
-    struct nic_recv posted = {.wr_id = recv->wr_id, .local = (uintptr_t)work, .length = room};
+    struct work *work = &qp->records.recv[qp->records.recv_next & qp->records.recv_mask];
+    struct nic_recv posted = {
+        .wr_id = recv->wr_id, .local = (uintptr_t)work, .length = work_fill(work, recv->sge, recv->sges)};
     error = nic_post_recv(live->nic, qp->nic, &posted, 0, &live->io); /* when does not matter to it */
-    if (error == 0) qp->recv_next++;
+    if (error == 0) qp->records.recv_next++;
     progress_settle(live);
     live_leave(live);
     return error;

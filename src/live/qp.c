@@ -78,55 +78,10 @@ void qp_learn(struct live_qp *qp, const struct wire_packet *packet)
 
 static void release(struct live_qp *qp)
 {
-    free(qp->config.sq);
-    free(qp->config.rq);
     free(qp->config.resource);
     free(qp->config.selective);
-    free(qp->send);
-    free(qp->recv);
-    free(qp->send_sge);
-    free(qp->recv_sge);
-    free(qp->copies);
+    records_release(&qp->records, &qp->config);
     free(qp);
-}
-
-static int send_ring(struct live_qp *qp, const struct live_qp_init *init)
-{
-    uint32_t size = init->send_entries ? power_of_two_up(init->send_entries) : 0;
-    uint32_t sges = init->send_sges ? init->send_sges : 1;
-
-    qp->send_sges = init->send_sges;
-    qp->inline_bytes = init->inline_bytes;
-    qp->config.sq_size = size;
-    if (size == 0) return 0;
-    qp->config.sq = calloc(size, sizeof *qp->config.sq);
-    qp->send = calloc(size, sizeof *qp->send);
-    qp->send_sge = calloc((size_t)size * sges, sizeof *qp->send_sge);
-    qp->copies = calloc(size, init->inline_bytes ? init->inline_bytes : 1);
-    if (!qp->config.sq || !qp->send || !qp->send_sge || !qp->copies) return -ENOMEM;
-    for (uint32_t i = 0; i < size; i++)
-        qp->send[i] = (struct work){.sge = qp->send_sge + (size_t)i * sges, .pd = init->pd};
-    return 0;
-}
-
-/* One receive may be held by the adapter beside those in its ring: the records have room for it. */
-static int recv_ring(struct live_qp *qp, const struct live_qp_init *init)
-{
-    uint32_t size = init->recv_entries && !init->srq ? power_of_two_up(init->recv_entries) : 0;
-    uint32_t records = 2 * size < 4 ? 4 : 2 * size;
-    uint32_t sges = init->recv_sges ? init->recv_sges : 1;
-
-    qp->config.rq_size = size;
-    qp->recv_sges = init->recv_sges;
-    if (size == 0) return 0;
-    qp->recv_mask = records - 1;
-    qp->config.rq = calloc(size, sizeof *qp->config.rq);
-    qp->recv = calloc(records, sizeof *qp->recv);
-    qp->recv_sge = calloc((size_t)records * sges, sizeof *qp->recv_sge);
-    if (!qp->config.rq || !qp->recv || !qp->recv_sge) return -ENOMEM;
-    for (uint32_t i = 0; i < records; i++)
-        qp->recv[i] = (struct work){.sge = qp->recv_sge + (size_t)i * sges, .pd = init->pd};
-    return 0;
 }
 
 static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init *init)
@@ -142,7 +97,7 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
     qp->config.mtu = init->transport == NIC_UD ? MTU_UD : 1024;
     qp->config.access = 0;
     qp->config.pd = init->pd;
-    qp->config.srq = init->srq ? &init->srq->nic : NULL;
+    qp->config.srq = init->srq ? &init->srq->receives.nic : NULL;
     qp->config.born_reset = true;
     qp->config.app = qp;
     window_set(qp, &qp->config);
@@ -157,8 +112,7 @@ static int fill(struct live_qp *qp, struct live *live, const struct live_qp_init
         if (qp->config.selective == NULL) return -ENOMEM;
         qp->config.reorder_ps = ASK_AGAIN_PS;
     }
-    int error = send_ring(qp, init);
-    return error < 0 ? error : recv_ring(qp, init);
+    return records_init(&qp->records, &qp->config, init);
 }
 
 /* What its shard puts into its completion queues. */
@@ -224,41 +178,13 @@ int adapter_qp_create(struct live *first, const struct live_qp_init *init, struc
     return error;
 }
 
-/* What the mask names goes into the configuration; answers what src/nic has to be told, as NIC_SET_*. */
-static uint32_t collect(struct live_qp *qp, const struct live_qp_attr *a)
-{
-    struct nic_qp_config *c = &qp->config;
-    uint32_t told = 0;
-
-#define TAKE(bit, field, value, set)                                                                                   \
-    if (a->mask & (bit)) {                                                                                             \
-        c->field = (value);                                                                                            \
-        told |= (set);                                                                                                 \
-    }
-    TAKE(LIVE_ATTR_ACCESS, access, a->access, NIC_SET_ACCESS)
-    TAKE(LIVE_ATTR_MTU, mtu, a->mtu, 0)
-    TAKE(LIVE_ATTR_REMOTE_QP, remote_qp, a->remote_qp, 0)
-    TAKE(LIVE_ATTR_SEND_PSN, send_psn, a->send_psn, NIC_SET_SEND_PSN)
-    TAKE(LIVE_ATTR_EXPECT_PSN, expect_psn, a->expect_psn, 0)
-    TAKE(LIVE_ATTR_QKEY, qkey, a->qkey, NIC_SET_QKEY)
-    TAKE(LIVE_ATTR_TIMEOUT, timeout, a->timeout, NIC_SET_TIMEOUT)
-    TAKE(LIVE_ATTR_RETRY, retry, a->retry, NIC_SET_RETRY)
-    TAKE(LIVE_ATTR_RNR_RETRY, rnr_retry, a->rnr_retry, NIC_SET_RNR_RETRY)
-    TAKE(LIVE_ATTR_MIN_RNR, min_rnr_timer, a->min_rnr_timer, NIC_SET_MIN_RNR)
-    TAKE(LIVE_ATTR_MAX_READ, max_read, a->max_read, NIC_SET_MAX_READ)
-    /* a peer that asks for more at a time is refused (volume 1, 9.7.4.1.3) */
-    TAKE(LIVE_ATTR_MAX_READ_ACCEPT, accept_reads, a->max_read_accept, 0)
-#undef TAKE
-    return told;
-}
-
 /* RESET forgets all that was learned, and completions that wait; a queue pair that is destroyed leaves them. */
 static void reset(struct live_qp *qp, void (*completions)(struct cq_part *, uint32_t))
 {
     struct live *live = qp->live;
     uint64_t record;
 
-    if (qp->srq && nic_qp_held(qp->nic, &record)) srq_release(qp->srq, record);
+    if (qp->srq && nic_qp_held(qp->nic, &record)) receives_release(&qp->srq->receives, record);
     if (qp->send_cq) completions(qp->send_cq, qp->qpn);
     if (qp->recv_cq && qp->recv_cq != qp->send_cq) completions(qp->recv_cq, qp->qpn);
     qp->exact = 0;
@@ -293,7 +219,7 @@ static int modify(struct live_qp *qp, const struct live_qp_attr *attr, ps_t now)
     if (error < 0) return error;
     bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
     if (connects && qp->config.transport != NIC_UD && qp->path == 0) return -EINVAL; /* nobody to talk to */
-    uint32_t told = collect(qp, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
+    uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
     window_set(qp, &qp->config);
     if (attr->mask & (LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP)) peer_set(qp);
     qp->config.sport = wire_source_port(live->wire, qp->qpn, qp->config.remote_qp);

@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
-    "up": {"attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "nic", "switch", "fabric", "packet", "base"},
+    "up": {"attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
     "report": {"up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "study": {"load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stands behind an adapter's rings for a program: the gather lists of its work requests, receives that several
+ * queue pairs share, memory keys, attributes on their way into a configuration, completions that wait.
+ *
+ * src/nic knows a work request's memory as one word, here the address of a record.  An adapter in the program's own
+ * process has these records, and so has one in another process: whose memory the lists name, and how it is reached, is
+ * not known here.  Nothing is locked.
+ */
+#ifndef ROCELAB_LIVE_RECORDS_H
+#define ROCELAB_LIVE_RECORDS_H
+
+#include "live/live.h"
+
+/* --- work requests --- */
+
+struct work { /* the SGE list of a work request: what nic_wr.local and nic_recv.local point to */
+    struct live_sge *sge;
+    uint64_t wr_id; /* SRQ */
+    uint32_t sges, pd;
+    uint32_t next; /* SRQ: link in the list of free ones */
+    bool copied;   /* inline: sge[0] is our own memory, its key is not looked at */
+};
+
+/* Takes the list over; answers its bytes. */
+uint64_t work_fill(struct work *work, const struct live_sge *sge, uint32_t sges);
+
+struct work_walk { /* through the bytes [offset, offset + bytes) of a list */
+    const struct work *work;
+    uint64_t offset;
+    uint32_t bytes; /* left to go: not 0 after the last part, the list was too short */
+    uint32_t next;
+};
+struct work_part {
+    const struct live_sge *sge;
+    uint64_t offset; /* of the SGE */
+    uint32_t bytes;
+};
+static inline bool work_next(struct work_walk *walk, struct work_part *ret)
+{
+    while (walk->next < walk->work->sges && walk->bytes) {
+        const struct live_sge *sge = &walk->work->sge[walk->next++];
+        if (walk->offset >= sge->length) {
+            walk->offset -= sge->length;
+            continue;
+        }
+        uint64_t left = sge->length - walk->offset;
+        *ret = (struct work_part){
+            .sge = sge, .offset = walk->offset, .bytes = left < walk->bytes ? (uint32_t)left : walk->bytes};
+        walk->bytes -= ret->bytes;
+        walk->offset = 0;
+        return true;
+    }
+    return false;
+}
+
+struct records { /* of a queue pair, beside the adapter's rings */
+    struct work *send, *recv;
+    struct live_sge *send_sge, *recv_sge;
+    uint8_t *copies; /* inline data, inline_bytes for each of send[] */
+    uint32_t send_next, send_sges, recv_next, recv_mask, recv_sges, inline_bytes;
+};
+/* Both rings as `init` asks, the adapter's in `config`.  -ENOMEM; records_release() follows in any case. */
+int records_init(struct records *records, struct nic_qp_config *config, const struct live_qp_init *init);
+void records_release(struct records *records, struct nic_qp_config *config);
+static inline uint8_t *records_copy(const struct records *records, const struct work *work)
+{
+    return records->copies + (size_t)(work - records->send) * records->inline_bytes;
+}
+
+/* --- receives that queue pairs share --- */
+
+/* They complete in any order, so each has a record with a number of its own, the nic_recv's wr_id, which it keeps until
+ * its completion is handed out.  Full: there is no free record. */
+struct receives {
+    struct nic_srq nic;
+    struct work *work; /* [entries] */
+    struct live_sge *sge;
+    uint32_t entries, sges, pd, free;
+};
+int receives_init(struct receives *receives, uint32_t pd, uint32_t entries, uint32_t sges); /* -EINVAL, -ENOMEM */
+/* More room; what there is stays, but records move: no queue pair may hold one.  -ENOMEM */
+int receives_grow(struct receives *receives, uint32_t entries);
+void receives_free(struct receives *receives);
+int receives_post(struct receives *receives, const struct live_recv *recv); /* -EINVAL, -ENOMEM: full */
+void receives_release(struct receives *receives, uint64_t index);
+
+/* --- completions --- */
+
+/* A receive from a shared queue gets the id it was posted with, and its record is free.  NULL: it is none. */
+void completion_own_id(struct nic_cqe *cqe, struct receives *receives);
+/* Does one of [from, tail) make the event that the queue was armed for?  (volume 1, 11.4.2.2) */
+bool completions_wanted(const struct nic_cq *ring, uint32_t from, bool solicited_only);
+/* Those of a queue pair that begins anew go. */
+void completions_forget(struct nic_cq *ring, uint32_t qpn, struct receives *receives);
+/* The ring in other memory; what it holds stays.  -EINVAL: that is more than fits; -ENOMEM. */
+int completions_move(struct nic_cq *ring, uint32_t size);
+
+/* --- keys --- */
+
+/* A key is a slot number and, in its low byte, a tag that changes each time the slot is used again, so that an old key
+ * is not mistaken for a new one.  Slot 0 is never given: no key is 0. */
+struct keys {
+    uint8_t *tag;
+    bool *used;
+    uint32_t slots; /* 0: not made yet */
+    uint32_t next;
+    uint8_t salt; /* added to every tag */
+};
+int keys_init(struct keys *keys, uint32_t slots, uint32_t first, uint8_t salt); /* -ENOMEM */
+void keys_free(struct keys *keys);
+int keys_take(struct keys *keys, uint32_t *ret);      /* -ENOMEM: all are used */
+uint32_t keys_renew(struct keys *keys, uint32_t key); /* the slot's next */
+void keys_give(struct keys *keys, uint32_t key);
+/* What keys_renew() will answer. */
+static inline uint32_t keys_after(uint32_t key)
+{
+    return (key & ~255u) | (uint8_t)(key + 1);
+}
+
+/* [addr, addr + bytes) lies within [base, base + size). */
+static inline bool range_within(uint64_t addr, uint64_t bytes, uint64_t base, uint64_t size)
+{
+    return addr >= base && bytes <= size && addr - base <= size - bytes;
+}
+
+/* --- attributes and events --- */
+
+/* What the mask names goes into the configuration; answers what src/nic has to be told, as NIC_SET_*. */
+uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_attr *attr);
+enum live_event_kind event_kind(enum nic_event_kind kind);
+
+#endif
