@@ -108,6 +108,10 @@ static inline bool fabric_node_unknown(const struct fabric *fabric, uint32_t nod
     return __builtin_strncmp(fabric->node[node].name, FABRIC_UNKNOWN, sizeof(FABRIC_UNKNOWN) - 1) == 0;
 }
 
+/* A fault more, in the words of the file: `down leaf0:3 for 5ms`.  at: when, where they do not say; nothing is
+ * earlier.  Of a simulation that runs: sim_fault().  0, -EINVAL with errors, -ENOMEM. */
+int fabric_faults_add(struct fabric *fabric, const char *text, ps_t at, struct fabric_errors *errors);
+
 /* FABRIC_NONE where there is no such thing.  `h0` is its first endpoint where an endpoint is asked for. */
 uint32_t fabric_find_node(const struct fabric *fabric, const char *name);
 uint32_t fabric_find_port(const struct fabric *fabric, const char *name);     /* `leaf0:3` */

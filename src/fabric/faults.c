@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAULTS_MAX 10000 /* what holds on a port is found by looking through them */
-#define AHEAD_PS PS_MS   /* of a drain: from moving the routes to going down */
+#define FAULTS_MAX 10000         /* what holds on a port is found by looking through them */
+#define SCRATCH_BYTES (1u << 20) /* for a fault by itself */
+#define AHEAD_PS PS_MS           /* of a drain: from moving the routes to going down */
 
 enum target { TARGET_ANY, TARGET_LINK, TARGET_SWITCH, TARGET_HOST };
 enum word {
@@ -357,16 +358,18 @@ static bool find_word(struct loader *loader, const struct tree *item, struct raw
     return false;
 }
 
-static void read_fault(struct loader *loader, const struct tree *item, struct fault_array *to)
+/* at: where the fault does not say when. */
+static void read_fault(struct loader *loader, const struct tree *item, ps_t at, struct fault_array *to)
 {
-    struct raw_fault raw = {.as = {.lasts_ps = PS_NEVER, .node = FABRIC_NONE, .port = FABRIC_NONE, .where = item->at},
-                            .share_ppm = NOT_GIVEN,
-                            .priority = NOT_GIVEN,
-                            .every_ps = NOT_GIVEN,
-                            .times = 1,
-                            .of = 4,
-                            .down_ps = PS_NEVER,
-                            .ahead_ps = AHEAD_PS};
+    struct raw_fault raw = {
+        .as = {.at = at, .lasts_ps = PS_NEVER, .node = FABRIC_NONE, .port = FABRIC_NONE, .where = item->at},
+        .share_ppm = NOT_GIVEN,
+        .priority = NOT_GIVEN,
+        .every_ps = NOT_GIVEN,
+        .times = 1,
+        .of = 4,
+        .down_ps = PS_NEVER,
+        .ahead_ps = AHEAD_PS};
     struct field_set set = {fault_fields, COUNT_OF(fault_fields), &raw};
     const struct fabric *fabric = loader->fabric;
     uint32_t before = loader->errors->count + loader->errors->more;
@@ -396,9 +399,22 @@ static void read_fault(struct loader *loader, const struct tree *item, struct fa
     if (loader->errors->count + loader->errors->more == before) append_all(loader, item, &raw, to);
 }
 
-bool faults_load(struct loader *loader)
+/* Behind those that the fabric has. */
+static bool keep(struct loader *loader, const struct fault_array *found)
 {
     struct fabric *fabric = loader->fabric;
+    struct fabric_fault *fault = KEEP_NEW(loader, struct fabric_fault, fabric->faults + found->count);
+
+    if (!fault) return false;
+    if (fabric->faults) memcpy(fault, fabric->fault, fabric->faults * sizeof(*fault));
+    if (found->count) memcpy(fault + fabric->faults, found->fault, found->count * sizeof(*fault));
+    fabric->fault = fault;
+    fabric->faults += found->count;
+    return true;
+}
+
+bool faults_load(struct loader *loader)
+{
     const struct tree *list = tree_get(loader->root, "faults");
     uint32_t before = loader->errors->count + loader->errors->more;
     struct fault_array found = {0};
@@ -406,11 +422,54 @@ bool faults_load(struct loader *loader)
     if (!list) return true;
     if (!read_is_list(loader, list, "faults")) return false;
     for (const struct tree *item = list->first; item; item = item->next)
-        read_fault(loader, item, &found);
-    struct fabric_fault *fault = KEEP_NEW(loader, struct fabric_fault, found.count);
-    if (!fault) return false;
-    if (found.count) memcpy(fault, found.fault, found.count * sizeof(*fault));
-    fabric->fault = fault;
-    fabric->faults = found.count;
-    return loader->errors->count + loader->errors->more == before && !loader->no_memory;
+        read_fault(loader, item, 0, &found);
+    return keep(loader, &found) && loader->errors->count + loader->errors->more == before && !loader->no_memory;
+}
+
+/* `down leaf0:3 for 5ms` as a map: its words are keys and values in turn. */
+static bool words_to_map(struct loader *loader, const char *text, char *map, size_t room)
+{
+    static const char usual[] = "a fault is written as in: down leaf0:3 for 5ms";
+    size_t used = (size_t)snprintf(map, room, "{");
+    unsigned count = 0;
+
+    while (*(text += strspn(text, " \t"))) {
+        int length = (int)strcspn(text, " \t");
+        if (memchr(text, '\'', (size_t)length)) break;
+        used += (size_t)snprintf(map + used, room - used, count % 2 ? "'%.*s', " : "%.*s: ", length, text);
+        if (used + 2 >= room) break;
+        text += length;
+        count++;
+    }
+    if (*text || count == 0 || count % 2) {
+        read_error(loader, (struct fabric_at){0}, "%s", usual);
+        return false;
+    }
+    memcpy(map + used, "}", 2);
+    return true;
+}
+
+int fabric_faults_add(struct fabric *fabric, const char *text, ps_t at, struct fabric_errors *errors)
+{
+    struct loader loader = {.fabric = fabric, .keep = &fabric->arena, .errors = errors};
+    struct fault_array found = {0};
+    struct tree *root;
+    char map[1000];
+
+    arena_init(&loader.scratch, SCRATCH_BYTES);
+    int error = words_to_map(&loader, text, map, sizeof map) ? 0 : -EINVAL;
+    if (error == 0) error = tree_parse(map, strlen(map), &loader.scratch, &root, errors);
+    if (error == 0) {
+        tree_relocate(root, (struct fabric_at){0});
+        loader.root = root;
+        read_fault(&loader, root, at, &found);
+        for (uint32_t i = 0; i < found.count; i++)
+            if (found.fault[i].at < at) {
+                read_error(&loader, (struct fabric_at){0}, "at: that time is over");
+                break;
+            }
+        error = errors->count ? -EINVAL : loader.no_memory || !keep(&loader, &found) ? -ENOMEM : 0;
+    }
+    arena_release(&loader.scratch);
+    return error;
 }

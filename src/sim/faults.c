@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/wide.h"
 #include "engine/visit.h"
 #include "sim/sim_int.h"
@@ -82,13 +83,11 @@ static struct fault_list *list_of(struct sim *sim, uint32_t node)
     return node < sim->fabric->hosts ? &sim->host[node].faults : &sim->sw[node - sim->fabric->hosts].faults;
 }
 
-int sim_faults_build(struct sim *sim)
+static int build(struct sim *sim)
 {
     const struct fabric *fabric = sim->fabric;
     int error = 0;
 
-    for (uint32_t i = 0; i < fabric->nodes; i++)
-        list_of(sim, i)->storm_at = PS_NEVER;
     for (uint32_t i = 0; i < fabric->faults && !error; i++) {
         const struct fabric_fault *fault = &fabric->fault[i];
         const struct fabric_node *node = &fabric->node[fault->node];
@@ -109,6 +108,53 @@ int sim_faults_build(struct sim *sim)
             list->count++;
     }
     return 0;
+}
+
+int sim_faults_build(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->fabric->nodes; i++)
+        list_of(sim, i)->storm_at = PS_NEVER;
+    return build(sim);
+}
+
+/* The lists are made anew.  What is over is in them as before, in the same order, for a fault cannot be added to the
+ * past: each list goes on where it was. */
+static int build_again(struct sim *sim)
+{
+    struct sim_fault *before = sim->fault;
+
+    sim->fault = NULL;
+    sim->faults = sim->fault_room = 0;
+    for (uint32_t i = 0; i < sim->fabric->nodes; i++)
+        list_of(sim, i)->count = 0;
+    int error = build(sim);
+    for (uint32_t i = 0; i < sim->fabric->nodes && !error; i++) {
+        const struct fault_list *list = list_of(sim, i);
+        CHECK(list->next <= list->count &&
+              (list->next == 0 || list->fault[list->next - 1].at <= engine_now(sim->engine)));
+    }
+    free(before);
+    if (!error) sim_wake_all(sim, engine_now(sim->engine));
+    return error;
+}
+
+int sim_fault(struct sim *sim, struct fabric *fabric, const char *text, struct fabric_errors *errors)
+{
+    uint32_t before = fabric->faults;
+
+    CHECK(fabric == sim->fabric);
+    int error = fabric_faults_add(fabric, text, engine_now(sim->engine), errors);
+    for (uint32_t i = before; i < fabric->faults && !error; i++) {
+        enum fabric_fault_kind kind = fabric->fault[i].kind;
+        if (kind != FABRIC_FAULT_FLOOD && kind != FABRIC_FAULT_MISROUTE) continue;
+        fabric_errors_add(errors, (struct fabric_at){0},
+                          "%s: a switch that may have wrong tables is made so: write it into the file, under 'faults:'",
+                          fabric->fault[i].word);
+        error = -EINVAL;
+    }
+    if (!error) return build_again(sim);
+    fabric->faults = before;
+    return error;
 }
 
 static void set_corrupt(struct node *node, uint16_t port)

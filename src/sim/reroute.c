@@ -30,7 +30,8 @@ struct plan { /* while the changes are found */
     uint8_t *down, *avoid; /* [ports] now: does not work; is not to be used */
     uint8_t *down_before, *avoid_before;
     uint32_t *far, *queue; /* [switches] */
-    uint8_t *seen;         /* [tables][ports] the sets that have a table */
+    uint8_t *seen;         /* [tables][ports] the sets that have a table of this plan */
+    uint32_t base;         /* tables of plans before it, which switches may still use */
     bool *leaving;         /* [switches] withdrawn, or down, as a whole */
     uint32_t epoch;
 };
@@ -91,12 +92,13 @@ static int find_table(struct plan *plan, uint32_t *ret)
         *ret = 0;
         return 0;
     }
-    for (uint32_t i = 0; i < sim->routings; i++) {
+    uint32_t own = sim->routings - plan->base;
+    for (uint32_t i = 0; i < own; i++) {
         if (memcmp(plan->seen + i * ports, plan->avoid, ports) != 0) continue;
-        *ret = i + 1;
+        *ret = plan->base + i + 1;
         return 0;
     }
-    uint8_t *seen = realloc(plan->seen, (sim->routings + 1) * ports);
+    uint8_t *seen = realloc(plan->seen, (own + 1) * ports);
     if (seen == NULL) return -ENOMEM;
     plan->seen = seen;
     struct fabric_routing **routing = realloc(sim->routing, (sim->routings + 1) * sizeof(*routing));
@@ -104,7 +106,7 @@ static int find_table(struct plan *plan, uint32_t *ret)
     sim->routing = routing;
     int error = fabric_reroute(fabric, plan->avoid, &routing[sim->routings]);
     if (error) return error;
-    memcpy(seen + sim->routings * ports, plan->avoid, ports);
+    memcpy(seen + own * ports, plan->avoid, ports);
     *ret = ++sim->routings;
     return 0;
 }
@@ -221,7 +223,7 @@ int sim_reroute_build(struct sim *sim)
     if (!any || !fabric->converge.on || fabric->switches == 0) return 0;
     uint8_t *sets = calloc(4, ports + 1);
     uint32_t *lists = calloc(2 * (size_t)fabric->switches, sizeof(*lists));
-    struct plan plan = {.sim = sim, .leaving = calloc(fabric->switches, sizeof(bool))};
+    struct plan plan = {.sim = sim, .base = sim->routings, .leaving = calloc(fabric->switches, sizeof(bool))};
     int error = -ENOMEM;
     if (sets && lists && plan.leaving) {
         plan.down = sets;

@@ -63,17 +63,16 @@ static int make_machines(struct sim *sim, struct fabric_errors *errors)
     return sim_make_pairs(sim, errors);
 }
 
-/* The first thing each node waits for. */
-static void wake_all(struct sim *sim)
+void sim_wake_all(struct sim *sim, ps_t now)
 {
     const struct fabric *fabric = sim->fabric;
 
     for (uint32_t i = 0; i < fabric->nodes; i++) {
         struct node *node = engine_node(sim->engine, i);
         if (i < fabric->hosts)
-            sim_host_wake(&sim->host[i], node, 0);
+            sim_host_wake(&sim->host[i], node, now);
         else
-            sim_switch_wake(&sim->sw[i - fabric->hosts], node, 0);
+            sim_switch_wake(&sim->sw[i - fabric->hosts], node, now);
         if (node->tick != EVENT_NEVER) engine_wake(sim->engine, i, event_time(node->tick));
     }
 }
@@ -122,7 +121,7 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
         sim_free(sim);
         return error;
     }
-    wake_all(sim);
+    sim_wake_all(sim, 0);
     *ret = sim;
     return 0;
 }

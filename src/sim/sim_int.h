@@ -143,6 +143,7 @@ void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t po
 
 /* faults.c */
 int sim_faults_build(struct sim *sim);
+void sim_wake_all(struct sim *sim, ps_t now);                      /* sim.c: each node waits for what it has next */
 int sim_fault_add(struct sim *sim, const struct sim_fault *event); /* -ENOMEM */
 /* reroute.c: adds the changes of routes to the faults; what one of them means for its switch */
 int sim_reroute_build(struct sim *sim);

@@ -43,6 +43,45 @@ static uint64_t delivered(const struct run *run)
     return bytes;
 }
 
+/* A fault that comes while the run goes on is the same as one of the file. */
+static void test_while_running(void **state)
+{
+    static const char *const fault[] = {"down leaf0:2 for 30us", "corrupt h1 share 1%", "reset spine1 for 40us",
+                                        "flap leaf1:3 every 20us down 5us times 3"};
+    static const char *const written[] = {"{down: \"leaf0:2\", at: 50us, for: 30us}",
+                                          "{corrupt: h1, share: 1%, at: 50us}", "{reset: spine1, at: 50us, for: 40us}",
+                                          "{flap: \"leaf1:3\", at: 50us, every: 20us, down: 5us, times: 3}"};
+    static const char head[] =
+        POD "converge: {detect: 10us, step: 5us}\n" PERMUTATION "faults: [{down: \"leaf0:3\", at: 20us, for: 60us}";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof fault / sizeof fault[0]; i++) {
+        struct fabric_errors errors = {0};
+        struct sim_options options = options_of(1, 1);
+        struct run late = {0};
+        char text[4000];
+        snprintf(text, sizeof text, "%s, %s]\n", head, written[i]);
+        struct run early = run_text(text, options);
+        snprintf(text, sizeof text, "%s]\n", head);
+        assert_int_equal(fabric_load("test.yaml", text, &late.fabric, &errors), 0);
+        assert_int_equal(sim_create(late.fabric, &options, &late.sim, &errors), 0);
+        assert_int_equal(sim_advance(late.sim, UINT64_MAX, 50 * PS_US), SIM_UNTIL);
+        assert_int_equal(sim_fault(late.sim, late.fabric, "down leaf9:2", &errors), -EINVAL);
+        assert_int_equal(sim_fault(late.sim, late.fabric, "flood h1", &(struct fabric_errors){0}), -EINVAL);
+        assert_int_equal(sim_fault(late.sim, late.fabric, "down leaf0:2 at 49us", &(struct fabric_errors){0}), -EINVAL);
+        assert_int_equal(sim_fault(late.sim, late.fabric, "down", &(struct fabric_errors){0}), -EINVAL);
+        errors = (struct fabric_errors){0};
+        assert_int_equal(sim_fault(late.sim, late.fabric, fault[i], &errors), 0);
+        while (sim_advance(late.sim, 1000000, PS_NEVER) == SIM_RUNNING) {
+        }
+        assert_int_equal(sim_result(late.sim, &late.result), 0);
+        assert_int_equal(late.result.digest, early.result.digest);
+        assert_int_equal(late.result.virtual_ps, early.result.virtual_ps);
+        run_free(&late);
+        run_free(&early);
+    }
+}
+
 static struct run run_with(const char *head, const char *more)
 {
     char text[4000];
@@ -552,6 +591,7 @@ static void test_collective_without_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_while_running),
         cmocka_unit_test(test_collective_without_way),
         cmocka_unit_test(test_routes_follow),
         cmocka_unit_test(test_loops),
