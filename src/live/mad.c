@@ -218,7 +218,22 @@ int adapter_mad_fd(struct live *live)
     return live->mad_fd;
 }
 
-struct registry *adapter_registry(struct live *live)
+uint32_t adapter_cm_slot(struct live *live)
 {
-    return live->registry;
+    return registry_slot(live->registry);
+}
+
+int adapter_cm_listen(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+{
+    return registry_listen(live->registry, service_id, address);
+}
+
+void adapter_cm_unlisten(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+{
+    registry_unlisten(live->registry, service_id, address);
+}
+
+int32_t adapter_cm_alive(struct live *live, uint32_t slot, const struct pkt_addr *address)
+{
+    return registry_pid_at(live->registry, slot, address);
 }

@@ -21,9 +21,6 @@
 
 #include "packet/pkt.h"
 
-/* librdmacm.so.1 calls these in libibverbs.so.1. */
-#pragma GCC visibility push(default)
-
 #define REGISTRY_QPN_BITS 14 /* QPs of a slot */
 #define REGISTRY_SLOTS 1022u /* 1 .. REGISTRY_SLOTS; 0: QP0 and QP1, 1023: probes and multicast */
 
@@ -116,7 +113,5 @@ int registry_group_member(const struct registry_group *, uint32_t slot); /* its 
 
 /* The slot that answers for QP1 of an address; 0: nobody. */
 uint32_t registry_owner(struct registry *, const struct pkt_addr *, uint16_t port);
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,9 +6,9 @@
  * kernel's routing table tells (a UDP socket is connected and asked for its name; nothing is sent).  A
  * route needs no asking: on Ethernet the path is the two addresses.
  *
- * Ports are those of the RDMA port spaces, not of TCP and UDP.  Processes of this machine share them through the
- * registry, from the moment an address is bound; the port of the active side is only told to the peer, so it is not
- * reserved.
+ * Ports are those of the RDMA port spaces, not of TCP and UDP.  Processes of this machine share them (the
+ * device tells who has which) from the moment an address is bound; the port of the active side is only told to the
+ * peer, so it is not reserved.
  */
 #include <endian.h>
 #include <errno.h>
@@ -151,7 +151,7 @@ int rdmacm_listen_on(struct rid *id, struct rdevice *device)
 {
     struct pkt_addr store;
 
-    return registry_listen(live_registry(device->live), id->service_id, registered(id, &store));
+    return live_cm_listen(device->live, id->service_id, registered(id, &store));
 }
 
 static void unreserve(struct rid *id)
@@ -161,7 +161,7 @@ static void unreserve(struct rid *id)
 
     if (!id->reserved) return;
     for (struct rdevice *device = rdmacm.devices; device != NULL; device = device->next)
-        if (id->any || device == id->device) registry_unlisten(live_registry(device->live), id->service_id, address);
+        if (id->any || device == id->device) live_cm_unlisten(device->live, id->service_id, address);
     id->reserved = false;
 }
 

@@ -107,8 +107,7 @@ static int connect_locked(struct rid *id, const struct rdma_conn_param *param, s
 
     if (id->conn != NULL) return -EINVAL;
     id->active = true;
-    id->conn =
-        cm_connect(rdmacm.engine, registry_slot(live_registry(id->device->live)), &peer, msg, id, rdmacm_now_ns());
+    id->conn = cm_connect(rdmacm.engine, live_cm_slot(id->device->live), &peer, msg, id, rdmacm_now_ns());
     (void)param;
     if (id->conn == NULL) return -ENOMEM;
     rdmacm_flush();

@@ -2,8 +2,8 @@
 /*
  * Peers that die without a word.
  *
- * A kernel says goodbye for a process that is killed.  Here nobody is left to do so.  But a peer of this machine is in
- * our registry, which knows who lives: its slot is in its communication ids, as in ours.  So connected ids whose peer
+ * A kernel says goodbye for a process that is killed.  Here nobody is left to do so.  But of a peer of this machine
+ * the device knows whether it lives: its slot is in its communication ids, as in ours.  So connected ids whose peer
  * has a slot are looked at once a second; where the process is another one than it was, or none, the connection ends as
  * if a DREQ had come.
  *
@@ -19,14 +19,14 @@ static int32_t peer_pid(const struct rid *id)
 {
     uint32_t slot = cm_conn_remote_id(id->conn) >> SLOT_SHIFT;
 
-    return registry_pid_at(live_registry(id->device->live), slot, &cm_conn_peer(id->conn)->remote);
+    return live_cm_alive(id->device->live, slot, &cm_conn_peer(id->conn)->remote);
 }
 
 void rdmacm_peer_connected(struct rid *id)
 {
     uint32_t slot = cm_conn_remote_id(id->conn) >> SLOT_SHIFT;
 
-    if (slot == registry_slot(live_registry(id->device->live))) return; /* ourselves */
+    if (slot == live_cm_slot(id->device->live)) return; /* ourselves */
     id->peer_pid = peer_pid(id);
     id->peer_missed = false;
     if (id->peer_pid == 0 || id->peer_watched) return;
@@ -42,7 +42,7 @@ void rdmacm_peer_forget(struct rid *id)
     if (--rdmacm.peers_watched == 0) rdmacm.look_ns = CM_NEVER;
 }
 
-/* Twice in a row: the registry answers "none" too when it cannot be read for the moment. */
+/* Twice in a row: the device answers "none" too when it cannot be read for the moment. */
 static void look_at(struct rid *id)
 {
     if (peer_pid(id) == id->peer_pid) {

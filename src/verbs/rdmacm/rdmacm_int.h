@@ -18,7 +18,6 @@
 #include "packet/pkt.h"
 #include "verbs/rdmacm/clock.h"
 #include "verbs/rdmacm/cm_engine.h"
-#include "wire/registry.h"
 
 /* The tree is compiled with hidden visibility: what rdma-core declares is what we export. */
 #pragma GCC visibility push(default)

@@ -59,7 +59,7 @@ static void on_request(const struct cm_event *event)
         cm_decline(event->conn, rdmacm_now_ns());
         return;
     }
-    cm_conn_set_slot(event->conn, registry_slot(live_registry(((struct rdevice *)peer->port)->live)));
+    cm_conn_set_slot(event->conn, live_cm_slot(((struct rdevice *)peer->port)->live));
     rdmacm_attach(id, peer->port, peer->gid_index);
     id->tos = listener->tos ? listener->tos : event->msg.primary.traffic_class;
     id->reuse = listener->reuse;
