@@ -21,10 +21,6 @@
 #include "packet/opcode.h"
 #include "packet/protocol.h"
 
-#define QKEY_CM 0x80010000u
-#define SLOT_SHIFT 22 /* of a communication id */
-#define REJ_INVALID_SERVICE_ID 8u
-#define SIDR_SERVICE_ID_NOT_SUPPORTED 1u
 #define BURSTS_BEFORE 1024 /* taken in before a datagram: more than a ring holds, and bounded */
 
 static int send_mad(struct live *live, const struct live_path *to, const uint8_t mad[LIVE_MAD_BYTES]);
@@ -32,18 +28,9 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
 /* The slot a message is for; 0: unknown. */
 static uint32_t owner_of(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
 {
-    struct cm_msg msg;
+    struct cm_owner owner = cm_owner(payload);
 
-    if (cm_parse(payload, LIVE_MAD_BYTES, &msg) < 0) return 0;
-    switch (msg.mad.attribute) {
-    case CM_REQ:
-    case CM_SIDR_REQ:
-        return registry_listener(live->registry, msg.service_id, &packet->dst);
-    case CM_SIDR_REP:
-        return msg.local_id >> SLOT_SHIFT;
-    default:
-        return msg.remote_id >> SLOT_SHIFT;
-    }
+    return owner.listens ? registry_listener(live->registry, owner.service_id, &packet->dst) : owner.slot;
 }
 
 /* The GID a datagram came to: an answer goes the same way, v1 or v2. */
@@ -60,24 +47,9 @@ static uint8_t gid_index_of(const struct live *live, const struct wire_packet *p
 static void refuse(struct live *live, const struct wire_packet *packet, const uint8_t *payload)
 {
     struct live_path to = {.remote = packet->src, .gid_index = gid_index_of(live, packet), .hop_limit = 64};
-    struct cm_msg msg, answer = {.remote_id = 0};
     uint8_t mad[LIVE_MAD_BYTES];
 
-    if (cm_parse(payload, LIVE_MAD_BYTES, &msg) < 0) return;
-    answer.mad = msg.mad;
-    if (msg.mad.attribute == CM_REQ) {
-        answer.mad.attribute = CM_REJ;
-        answer.remote_id = msg.local_id;
-        answer.reason = REJ_INVALID_SERVICE_ID;
-    } else if (msg.mad.attribute == CM_SIDR_REQ) {
-        answer.mad.attribute = CM_SIDR_REP;
-        answer.local_id = msg.local_id;
-        answer.service_id = msg.service_id;
-        answer.status = SIDR_SERVICE_ID_NOT_SUPPORTED;
-    } else {
-        return;
-    }
-    if (cm_emit(&answer, mad) == 0) (void)send_mad(live, &to, mad);
+    if (cm_refusal(payload, mad)) (void)send_mad(live, &to, mad);
 }
 
 void mad_receive(struct live *live, const struct wire_packet *packet, const struct pkt *p, const uint8_t *payload,
@@ -85,7 +57,7 @@ void mad_receive(struct live *live, const struct wire_packet *packet, const stru
 {
     uint32_t own = registry_slot(live->first->registry);
 
-    if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != LIVE_MAD_BYTES || p->ud.qkey != QKEY_CM) {
+    if (p->opcode != OPCODE_UD_SEND_ONLY || p->payload_bytes != LIVE_MAD_BYTES || p->ud.qkey != MAD_QKEY) {
         live->own.rx_malformed++;
         return;
     }
@@ -132,7 +104,7 @@ static int send_mad(struct live *live, const struct live_path *to, const uint8_t
                     .psn = live->mad_psn++ & 0xffffff,
                     .payload_bytes = LIVE_MAD_BYTES,
                     .sport = wire_source_port(live->wire, LIVE_QPN_CM, LIVE_QPN_CM),
-                    .ud.qkey = QKEY_CM};
+                    .ud.qkey = MAD_QKEY};
     struct pkt_cold cold = {.pkey = PROTO_PKEY_DEFAULT};
     struct build built;
     ps_t now = live_now();

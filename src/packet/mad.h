@@ -18,6 +18,8 @@
 #define MAD_BYTES 256
 #define MAD_HEADER_BYTES 24
 #define MAD_CLASS_CM 0x07
+#define MAD_QPN 1u /* QP1, of every port, and its key */
+#define MAD_QKEY 0x80010000u
 
 struct mad {
     uint8_t base_version, mgmt_class, class_version, method;
@@ -104,6 +106,17 @@ int cm_emit(const struct cm_msg *msg, uint8_t payload[MAD_BYTES]);
 const char *cm_name(uint16_t attribute);       /* "REQ" ...; NULL when not in the list */
 const char *cm_reject_text(uint16_t reason);   /* "consumer reject" ...; "unknown reason" */
 unsigned cm_private_bytes(uint16_t attribute); /* 0 when not in the list */
+
+/* Where several processes are behind one QP1, the top ten bits of a communication id say whose it is: the slot. */
+#define CM_SLOT_SHIFT 22
+struct cm_owner {
+    bool listens;        /* whoever listens for ... */
+    uint64_t service_id; /* ... this; else: */
+    uint32_t slot;       /* who has it; 0: nobody can be told from the message */
+};
+struct cm_owner cm_owner(const uint8_t payload[MAD_BYTES]);
+/* What a machine on which nobody listens answers to a request; false: nothing. */
+bool cm_refusal(const uint8_t payload[MAD_BYTES], uint8_t ret[MAD_BYTES]);
 
 /* Annex A11: an RDMA-CM service id holds a port space and a port; 0 when it does not. */
 uint16_t cm_service_port(uint64_t service_id);

@@ -136,11 +136,56 @@ static void test_service_port(void **state)
     assert_int_equal(cm_service_port(0x1000000001061c06), 0);
 }
 
+/* Requests go to who listens, everything else to the slot in the id that the sender was told. */
+static void test_owner(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ATTRIBUTES; i++) {
+        struct cm_msg msg = {.mad = {.base_version = 1, .mgmt_class = 7, .class_version = 2},
+                             .local_id = 5u << CM_SLOT_SHIFT | 1,
+                             .remote_id = 7u << CM_SLOT_SHIFT | 2,
+                             .service_id = 0x01061c06};
+        uint8_t payload[MAD_BYTES];
+        msg.mad.attribute = attributes[i];
+        assert_int_equal(cm_emit(&msg, payload), 0);
+        struct cm_owner owner = cm_owner(payload);
+        bool request = attributes[i] == CM_REQ || attributes[i] == CM_SIDR_REQ;
+        assert_int_equal(owner.listens, request);
+        if (request)
+            assert_true(owner.service_id == 0x01061c06);
+        else
+            assert_int_equal(owner.slot, attributes[i] == CM_SIDR_REP ? 5 : 7);
+    }
+    assert_int_equal(cm_owner((uint8_t[MAD_BYTES]){0}).slot, 0);
+}
+
+/* Requests alone are refused, to the id that asked. */
+static void test_refusal(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ATTRIBUTES; i++) {
+        struct cm_msg msg = {.mad = {.base_version = 1, .mgmt_class = 7, .class_version = 2, .tid = 9}, .local_id = 77};
+        uint8_t payload[MAD_BYTES], answer[MAD_BYTES];
+        bool request = attributes[i] == CM_REQ || attributes[i] == CM_SIDR_REQ;
+        msg.mad.attribute = attributes[i];
+        assert_int_equal(cm_emit(&msg, payload), 0);
+        assert_int_equal(cm_refusal(payload, answer), request);
+        if (!request) continue;
+        assert_int_equal(cm_parse(answer, sizeof answer, &msg), 0);
+        assert_true(msg.mad.tid == 9);
+        if (attributes[i] == CM_REQ)
+            assert_true(msg.mad.attribute == CM_REJ && msg.remote_id == 77 && msg.reason == 8);
+        else
+            assert_true(msg.mad.attribute == CM_SIDR_REP && msg.local_id == 77 && msg.status == 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_bit_counts), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_service_port),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_service_port),     cmocka_unit_test(test_owner),
+        cmocka_unit_test(test_refusal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@
 #define DOUBTS_MAX 4u /* questions: 4 s */
 #define TIMEWAIT_NS (2 * SECOND_NS)
 #define ANSWERED_NS (60 * SECOND_NS)
-#define ID_BITS 22
+#define ID_BITS CM_SLOT_SHIFT
 
 static unsigned bucket_of(uint32_t key)
 {

@@ -12,19 +12,18 @@
  */
 #include "verbs/rdmacm/rdmacm_int.h"
 
-#define SLOT_SHIFT 22 /* of a communication id */
 #define LOOK_NS 1000000000ULL
 
 static int32_t peer_pid(const struct rid *id)
 {
-    uint32_t slot = cm_conn_remote_id(id->conn) >> SLOT_SHIFT;
+    uint32_t slot = cm_conn_remote_id(id->conn) >> CM_SLOT_SHIFT;
 
     return live_cm_alive(id->device->live, slot, &cm_conn_peer(id->conn)->remote);
 }
 
 void rdmacm_peer_connected(struct rid *id)
 {
-    uint32_t slot = cm_conn_remote_id(id->conn) >> SLOT_SHIFT;
+    uint32_t slot = cm_conn_remote_id(id->conn) >> CM_SLOT_SHIFT;
 
     if (slot == live_cm_slot(id->device->live)) return; /* ourselves */
     id->peer_pid = peer_pid(id);
