@@ -187,10 +187,11 @@ enum live_event_kind {
     LIVE_EVENT_PORT_ACTIVE,
     LIVE_EVENT_PORT_DOWN,
     LIVE_EVENT_GID_CHANGE,
+    LIVE_EVENT_DEVICE_FATAL, /* it is gone: every call answers -EIO */
 };
 struct live_event {
     enum live_event_kind kind;
-    void *app; /* of the QP, CQ or SRQ; NULL for the port's */
+    void *app; /* of the QP, CQ or SRQ; NULL for the port's and the device's */
 };
 struct live_watch; /* a listener: each opened ibv_context has one */
 /* What a listener wants to hear, and a word before it does; NULL: everything, nothing.  Both are called with the

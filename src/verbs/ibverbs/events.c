@@ -66,7 +66,7 @@ static void translate(const struct live_event *event, struct ibv_async_event *re
         [LIVE_EVENT_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED,       [LIVE_EVENT_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
         [LIVE_EVENT_SRQ_LIMIT] = IBV_EVENT_SRQ_LIMIT_REACHED, [LIVE_EVENT_CQ_ERROR] = IBV_EVENT_CQ_ERR,
         [LIVE_EVENT_PORT_ACTIVE] = IBV_EVENT_PORT_ACTIVE,     [LIVE_EVENT_PORT_DOWN] = IBV_EVENT_PORT_ERR,
-        [LIVE_EVENT_GID_CHANGE] = IBV_EVENT_GID_CHANGE,
+        [LIVE_EVENT_GID_CHANGE] = IBV_EVENT_GID_CHANGE,       [LIVE_EVENT_DEVICE_FATAL] = IBV_EVENT_DEVICE_FATAL,
     };
 
     CHECK(event->kind < sizeof type / sizeof type[0]);
