@@ -178,6 +178,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                        .packets_max =
                                            sim->options.packets_max ? sim->options.packets_max : SIM_PACKETS_MAX,
                                        .burst = largest_burst(sim),
+                                       .cold = sim->options.programs != NULL, /* operands of atomics */
                                        .telemetry = sim->plant.needs.telemetry,
                                        .model = sim_line_model(fabric)};
         error = engine_create(&config, &sim->engine);

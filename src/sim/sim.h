@@ -43,8 +43,8 @@ void sim_free(struct sim *sim);
 enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until);
 
 /* Between calls of sim_advance(): a fault, in the words of the file (`down leaf0:3 for 5ms`), now or at the time that
- * it says.  `fabric` is the simulation's, which gets the fault.  0, -EINVAL with errors; after -ENOMEM the simulation is
- * to be freed. */
+ * it says.  `fabric` is the simulation's, which gets the fault.  0, -EINVAL with errors; after -ENOMEM the simulation
+ * is to be freed. */
 int sim_fault(struct sim *sim, struct fabric *fabric, const char *text, struct fabric_errors *errors);
 
 struct sim_progress {

@@ -89,8 +89,12 @@ static pkt_t programs_tx(struct node_adapter *adapter, ps_t now, struct node_io 
     for (;;) {
         pkt_t id = roce_tx(adapter, now, io);
         uint32_t qpn = io->nic.gather.qpn;
-        if (id == PKT_NONE || io->nic.gather.bytes == 0 || !of_program(adapter, qpn)) return id;
-        if (hooks->sends(hooks->owner, host->node.number, adapter_number(host, adapter), id, now, io)) return id;
+        bool good = id == PKT_NONE || io->nic.gather.bytes == 0 || !of_program(adapter, qpn) ||
+                    hooks->sends(hooks->owner, host->node.number, adapter_number(host, adapter), id, now, io);
+        if (good) {
+            tell_completed(host, now, io); /* UC and UD are done when sent */
+            return id;
+        }
         const struct pkt unsent = io->nic.pool->hot[id];
         pktpool_put(io->nic.pool, id);
         nic_gather_failed(adapter->nic, qpn, &unsent, now, &io->nic);
