@@ -5,6 +5,8 @@
 #include "up/up_int.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t bytes)
 {
@@ -18,6 +20,12 @@ bool memory_write(struct up_process *process, uint64_t addr, const void *from, u
     return false;
 }
 
+int adopt_init(struct up_process *process)
+{
+    process->adopted_fd = memfd_create("rocelab-adopted", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return process->adopted_fd < 0 ? -errno : 0;
+}
+
 int adopt_request(struct up_process *process, struct attach_request *request)
 {
     (void)process, (void)request;
@@ -26,5 +34,6 @@ int adopt_request(struct up_process *process, struct attach_request *request)
 
 void adopt_release(struct up_process *process)
 {
-    (void)process;
+    if (process->adopted_fd >= 0) close(process->adopted_fd);
+    process->adopted_fd = -1;
 }

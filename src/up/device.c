@@ -16,3 +16,8 @@ void device_close_all(struct up_process *process, ps_t now, struct node_io *io)
 {
     (void)process, (void)now, (void)io;
 }
+
+void device_free(struct up_host *host)
+{
+    (void)host;
+}

@@ -19,12 +19,15 @@
 
 struct up_options {
     struct sim_options sim;
-    const char *name;      /* of the fabric; its socket is named so */
-    bool real;             /* the real clock ... */
-    uint32_t dilation;     /* ... this many times slower; 1: as it is */
-    uint32_t programs;     /* time begins when so many have attached; 0: with the first, or with the script */
-    bool spin_proof;       /* off for debuggers */
-    uint32_t turn_limit_s; /* a program that keeps its turn so long (real time) is named; 0: never */
+    const char *name;               /* of the fabric; its socket is named so */
+    bool real;                      /* the real clock ... */
+    uint32_t dilation;              /* ... this many times slower; 1: as it is */
+    uint32_t programs;              /* time begins when so many have attached; 0: with the first, or with the script */
+    bool spin_proof;                /* off for debuggers */
+    uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
+    const struct up_script *script; /* NULL: programs come by themselves */
+    const char *runner;             /* path of `rocelab`: its `run --fabric` starts the script's programs */
+    void (*say)(const char *text);  /* a line for people, at once */
 };
 
 struct up_program { /* of the report */
@@ -32,8 +35,41 @@ struct up_program { /* of the report */
     pid_t pid;
     ps_t start, end;     /* PS_NEVER: it has not ended */
     int exit;            /* as waitpid() says where we started it, else -1 */
+    int output[2];       /* what it wrote, where we started it: descriptors of files; -1 */
     bool attached, late; /* late: fabric time had begun, and no script asked for it */
 };
+
+/* script.c: lines `HOST [after TIME]: COMMAND` and `at TIME: FAULT`. */
+struct up_command {
+    const char *host;
+    ps_t at;
+    const char *text; /* as written */
+    char **word;      /* of it; NULL last */
+    char *copy;       /* private */
+    uint32_t line;
+};
+struct up_fault {
+    char *entry; /* of the file's `faults:`: {down: leaf0:3, at: 2ms} */
+    uint32_t line;
+};
+struct up_script {
+    struct up_command *command;
+    uint32_t commands;
+    struct up_fault *fault;
+    uint32_t faults;
+    char *text; /* private */
+};
+/* 0; -EINVAL with errors (their path is the script's), -ENOMEM.  Hosts are not looked for: up_create() does. */
+int up_script_parse(const char *path, const char *text, struct up_script *ret, struct fabric_errors *errors);
+void up_script_free(struct up_script *script);
+
+/* folder.c: where fabrics that are up have their sockets. */
+#define UP_PATH 108                               /* of a socket's name */
+int up_path(const char *name, char ret[UP_PATH]); /* -ENAMETOOLONG, -EINVAL: a name with a slash */
+int up_folder_make(void);                         /* -errno; -EPERM: it is there, and others may write to it */
+/* The socket of the fabric of this name, or of the only one that is up; a name with a slash is the path itself.
+ * -ENOENT: none (of that name) is up; -EEXIST: several are. */
+int up_find(const char *name, char ret[UP_PATH]);
 
 struct up;
 

@@ -9,6 +9,8 @@
 #ifndef ROCELAB_UP_UP_INT_H
 #define ROCELAB_UP_UP_INT_H
 
+#include <pthread.h>
+
 #include "attach/protocol.h"
 #include "engine/engine.h"
 #include "plant/plant.h"
@@ -20,11 +22,15 @@ struct up_process;
 struct up_device;  /* objects.h: an adapter as one process has it: queue pairs, queues, memory */
 struct up_streams; /* stream.c: sockets of one host */
 struct up_cm;      /* cm.c: QP1 of one host */
+struct up_caller;  /* session.c: at the socket */
+struct up_pages;   /* session_memory.c */
+struct up_launch;
 
 enum up_thread_state {
     UP_NONE,
     UP_STARTS, /* its first turn is due */
     UP_RUNS,
+    UP_ASKS, /* a request is to be answered when the fabric has come to its clock */
     UP_POLLS,
     UP_SPINS,
     UP_WAITS,
@@ -39,6 +45,13 @@ struct up_thread {
     ps_t clock;       /* the fabric's copy of shared->now, never taken back */
     ps_t due;         /* when it has its next turn; PS_NEVER */
     bool waits_event; /* UP_WAITS: completions count */
+    bool looks;       /* UP_WAITS: due only to look whether the outside has changed */
+};
+
+enum up_watched { UP_WATCH_DOOR, UP_WATCH_CALLER, UP_WATCH_PROCESS };
+struct up_watch { /* of the epoll set */
+    enum up_watched kind;
+    int fd;
 };
 
 struct up_process {
@@ -46,10 +59,14 @@ struct up_process {
     struct up_host *host;
     uint32_t number;
     pid_t pid;
-    int socket, pidfd; /* -1: none */
+    int socket; /* -1: none */
+    struct up_watch pidfd;
+    bool dead; /* atomic: the pidfd says so */
+    int segment_fd;
     uint8_t *segment;
     struct attach_head *head; /* its beginning */
     uint64_t segment_used;    /* given out by segment_take() */
+    struct up_pages *given;   /* session_memory.c: given back, by size */
     int adopted_fd;
     struct up_thread *thread[ATTACH_THREADS]; /* NULL: never was */
     uint32_t threads;                         /* the highest that was, and one */
@@ -59,8 +76,11 @@ struct up_process {
     ps_t start, end; /* PS_NEVER: it has not */
     int exit;        /* waitpid()'s; -1: not known */
     bool gone;       /* its objects are destroyed; the record stays for the report */
-    bool late, scripted;
-    struct up_process *next; /* of the host's */
+    bool late;
+    bool child;               /* of another process: not in the report */
+    struct up_launch *launch; /* the script's line that started it; NULL: none did */
+    char not_virtual[160];    /* the last thing it did that has no virtual time */
+    struct up_process *next;  /* of the host's */
 };
 
 struct up_host {
@@ -70,7 +90,22 @@ struct up_host {
     struct up_process *processes;
     struct up_streams *streams;
     struct up_cm *cm;
-    ps_t now; /* of the visit that runs */
+    ps_t now;                 /* of the visit that runs */
+    ps_t next;                /* when something is due; never later than that */
+    uint32_t joined;          /* processes ever */
+    bool deaths;              /* atomic: one of its processes has died without the turn */
+    struct up_launch *launch; /* the script's lines, earliest first; NULL: all are started */
+};
+
+struct up_launch { /* launch.c: a line of the script that is to be, or was started */
+    const struct up_command *command;
+    struct up_host *host;
+    struct up_process *process; /* NULL: it never attached */
+    pid_t pid;                  /* 0: not started */
+    int pidfd, output[2];       /* of what it writes: standard output and error */
+    ps_t start, end;
+    int exit;               /* waitpid()'s */
+    struct up_launch *next; /* of the host's */
 };
 
 struct up {
@@ -80,11 +115,24 @@ struct up {
     struct sim_programs hooks;
     struct attach_costs cost; /* what each segment's head shows */
     struct up_host *host;     /* [fabric->hosts] */
-    uint32_t processes;       /* numbers given */
-    uint32_t alive;           /* atomic */
-    int listen_fd, epoll_fd;
-    char *socket_path;
-    uint8_t *payload; /* payload.c: by packet */
+    uint32_t alive;           /* atomic: processes */
+    uint32_t programs;        /* of them those that began by themselves, ever: not children */
+    ps_t ended;               /* the last that has */
+    bool begun;               /* time passes */
+    bool between;             /* windows: no host is visited */
+    bool spins;               /* several processors may be used: who waits for a turn spins a little first */
+    int epoll_fd;
+    struct up_watch door;
+    pthread_mutex_t callers_lock;
+    struct up_caller *callers; /* they have connected, and are no process yet */
+    char socket_path[UP_PATH];
+    uint64_t tsc_khz;
+    struct up_launch *launch; /* [launches] in the order of the script */
+    uint32_t launches;
+    bool deaths;        /* atomic: of some host */
+    uint64_t looked_ns; /* real time: when those who wait for the outside last looked */
+    uint64_t idle_ns;   /* real time since when all wait for the outside; 0: they do not */
+    uint8_t *payload;   /* payload.c: by packet */
 };
 
 /* session.c: programs come and go; between windows, or while one program waits for another to attach */
@@ -92,18 +140,57 @@ int session_listen(struct up *up); /* -errno */
 void session_close(struct up *up);
 /* Takes whoever waits at the socket.  now: what a program's clock begins with. */
 void session_accept(struct up *up, ps_t now);
-/* Waits (real time) for the child or new image of a process that has the turn; false: it is dead, or unmanaged. */
-bool session_await(struct up_process *process, ps_t now);
-void session_end(struct up_process *process, ps_t now, struct node_io *io); /* it has ended, or was killed */
-/* Memory of the segment, zeroed, aligned to lines; its offset, or 0: none left.  Given back by size. */
-uint64_t segment_take(struct up_process *process, uint64_t bytes);
-void segment_give(struct up_process *process, uint64_t offset, uint64_t bytes);
+/* Sleeps until somebody is at the socket, or a process has died, or so many milliseconds of real time. */
+void session_sleep(struct up *up, int ms);
+/* Somebody who is to say hello, with this number (a child) or from this process. */
+struct up_expected {
+    struct up_host *host;
+    uint32_t number; /* UINT32_MAX: any */
+    pid_t pid;
+    int pidfd;    /* -1: none */
+    int limit_ms; /* of real time; -1: until it is dead */
+    bool child;
+    const char *what; /* for who reads that it takes long */
+};
+/* Waits (real time) for it and takes it in; NULL: it is dead, or the time is over. */
+struct up_process *session_await(const struct up_expected *expected, ps_t now);
+/* The process has replaced its program, and the new one has said hello: true, it goes on with that.  clock: of who
+ * did it. */
+bool session_replaced(struct up_process *process, ps_t clock, ps_t now, struct node_io *io);
+/* One line for people: this host's program, and what about it. */
+__attribute__((format(printf, 3, 4))) void session_say(const struct up_host *host, const char *command,
+                                                       const char *format, ...);
+uint32_t session_number(struct up_host *host);                                /* for the next process of the host */
+void session_end(struct up_process *process, ps_t now, struct node_io *io);   /* it has ended, or was killed */
+struct up_process *session_find(const struct up_host *host, uint32_t number); /* NULL: none lives */
 /* Descriptors that came on the socket ahead of a request.  -errno */
 int session_take_fd(struct up_process *process);
 int session_give_fd(struct up_process *process, int fd);
 
+/* session_memory.c: the segment */
+int segment_create(struct up_process *process); /* -errno */
+void segment_release(struct up_process *process);
+/* Memory of the segment, zeroed, aligned to lines; its offset, or 0: none left.  Given back by size. */
+uint64_t segment_take(struct up_process *process, uint64_t bytes);
+void segment_give(struct up_process *process, uint64_t offset, uint64_t bytes);
+
+/* launch.c: programs that the script starts */
+int launch_create(struct up *up); /* -errno */
+void launch_release(struct up *up);
+void launch_due(struct up_host *host, ps_t now);
+bool launch_ended(const struct up *up); /* all have */
+/* A program of the script has ended: its exit status is asked for. */
+void launch_end(struct up_launch *launch, ps_t now);
+
 /* turn.c */
+/* When the host is to be asked next, worked out anew. */
 ps_t turn_next(const struct up_host *host);
+/* Something of the host is due at `at`: from a visit, or between windows. */
+void turn_wake(struct up_host *host, ps_t at);
+/* Between windows: who waits for something outside looks again. */
+void turn_look(struct up_host *host, ps_t now);
+struct up_thread *turn_thread(struct up_process *process, uint32_t number, ps_t at); /* NULL: no memory */
+uint64_t turn_real_ns(void);
 void turn_run(struct up_host *host, ps_t now, struct node_io *io);
 /* Something was completed or arrived in a process's memory at `now`: who polls or spins in it is due, and who waits
  * for descriptors that it may have made readable. */
@@ -117,11 +204,13 @@ void request_run(struct up_thread *thread, ps_t now, struct node_io *io);
 /* device.c and others: an adapter's objects of one process.  Each answers request->result. */
 int device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
 void device_close_all(struct up_process *process, ps_t now, struct node_io *io);
+void device_free(struct up_host *host);
 /* post.c */
 ps_t post_next(const struct up_process *process);
 void post_run(struct up_process *process, ps_t now, struct node_io *io); /* all that are due */
 /* publish.c: completions and events go to their programs */
 void publish_all(struct up_host *host, ps_t now, struct node_io *io);
+void publish_heads(struct up_process *process); /* after a turn: what the program has polled */
 /* payload.c */
 int payload_init(struct up *up);
 void payload_free(struct up *up);
@@ -131,6 +220,7 @@ bool payload_sends(struct up_host *host, uint32_t adapter, pkt_t id, ps_t now, s
 /* adopt.c: a process's memory, as the fabric reaches it; false: not there */
 bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t bytes);
 bool memory_write(struct up_process *process, uint64_t addr, const void *from, uint64_t bytes);
+int adopt_init(struct up_process *process); /* makes and maps process->adopted_fd; -errno */
 int adopt_request(struct up_process *process, struct attach_request *request);
 void adopt_release(struct up_process *process);
 

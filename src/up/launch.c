@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that the script starts, each at its time: fabric time waits until the program has attached.
+ *
+ * They are started by `rocelab run --fabric`, as by hand.  What they write goes to files without a name: a write never
+ * waits for a reader.  A program that ends without having attached (it was not found, it is no program of the fabric)
+ * has its exit status like the others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "up/up_int.h"
+
+#define WORDS_MAX 512
+
+int launch_create(struct up *up)
+{
+    const struct up_script *script = up->options.script;
+
+    if (script == NULL || script->commands == 0) return 0;
+    up->launch = calloc(script->commands, sizeof *up->launch);
+    if (up->launch == NULL) return -ENOMEM;
+    up->launches = script->commands;
+    for (uint32_t i = 0; i < script->commands; i++) {
+        const struct up_command *command = &script->command[i];
+        struct up_host *host = &up->host[fabric_find_node(up->fabric, command->host)];
+        struct up_launch **at = &host->launch;
+
+        while (*at && (*at)->command->at <= command->at)
+            at = &(*at)->next;
+        up->launch[i] = (struct up_launch){.command = command,
+                                           .host = host,
+                                           .pidfd = -1,
+                                           .output = {-1, -1},
+                                           .start = PS_NEVER,
+                                           .end = PS_NEVER,
+                                           .exit = -1,
+                                           .next = *at};
+        *at = &up->launch[i];
+    }
+    return 0;
+}
+
+static int output_file(void)
+{
+    int fd = memfd_create("rocelab-output", MFD_CLOEXEC);
+
+    if (fd >= 0) fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+/* In the child, which has one thread: nothing is allocated here. */
+static void become(const struct up *up, const struct up_launch *launch, const char *const *word)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    setpgid(0, 0);
+    /* Of the thread that forks: where there are several it may end before its child should. */
+    if (up->options.sim.threads <= 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    if (launch->output[0] >= 0) dup2(launch->output[0], STDOUT_FILENO);
+    if (launch->output[1] >= 0) dup2(launch->output[1], STDERR_FILENO);
+    execv(up->options.runner, __extension__(char *const *)(uintptr_t) word);
+    _exit(127);
+}
+
+static void start(struct up_launch *launch, ps_t now)
+{
+    const struct up *up = launch->host->up;
+    const struct up_command *command = launch->command;
+    const char *word[WORDS_MAX + 10];
+    unsigned words = 0;
+
+    const char *const before[] = {"rocelab", "run", "--fabric", up->socket_path, "--host", command->host, "--"};
+    for (unsigned i = 0; i < sizeof before / sizeof before[0]; i++)
+        word[words++] = before[i];
+    for (unsigned i = 0; command->word[i] && i < WORDS_MAX; i++)
+        word[words++] = command->word[i];
+    word[words] = NULL;
+    launch->output[0] = output_file();
+    launch->output[1] = output_file();
+    launch->start = now;
+    launch->pid = fork();
+    if (launch->pid == 0) become(up, launch, word);
+    if (launch->pid > 0) launch->pidfd = (int)syscall(SYS_pidfd_open, launch->pid, 0);
+}
+
+void launch_end(struct up_launch *launch, ps_t now)
+{
+    int status = 0;
+
+    if (launch->end != PS_NEVER) return;
+    launch->end = now;
+    if (launch->pid <= 0) {
+        launch->exit = 127;
+        return;
+    }
+    if (waitpid(launch->pid, &status, 0) == launch->pid)
+        launch->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (launch->pidfd >= 0) close(launch->pidfd);
+    launch->pidfd = -1;
+}
+
+void launch_due(struct up_host *host, ps_t now)
+{
+    while (host->launch && host->launch->command->at <= now) {
+        struct up_launch *launch = host->launch;
+
+        host->launch = launch->next;
+        start(launch, now);
+        const struct up_expected expected = {.host = host,
+                                             .number = UINT32_MAX,
+                                             .pid = launch->pid,
+                                             .pidfd = launch->pidfd,
+                                             .limit_ms = -1,
+                                             .what = launch->command->text};
+        if (launch->pid > 0) launch->process = session_await(&expected, now);
+        if (launch->process)
+            launch->process->launch = launch;
+        else
+            launch_end(launch, now);
+    }
+}
+
+bool launch_ended(const struct up *up)
+{
+    for (uint32_t i = 0; i < up->launches; i++)
+        if (up->launch[i].end == PS_NEVER) return false;
+    return true;
+}
+
+/* What still runs was started by us, and goes with us. */
+void launch_release(struct up *up)
+{
+    for (uint32_t i = 0; i < up->launches; i++) {
+        struct up_launch *launch = &up->launch[i];
+
+        if (launch->pid > 0) kill(-launch->pid, SIGKILL); /* its group: children that it left behind too */
+        if (launch->pid > 0 && launch->end == PS_NEVER) {
+            kill(launch->pid, SIGKILL);
+            launch_end(launch, launch->start);
+        }
+        for (int k = 0; k < 2; k++)
+            if (launch->output[k] >= 0) close(launch->output[k]);
+    }
+    free(up->launch);
+    up->launch = NULL;
+    up->launches = 0;
+}

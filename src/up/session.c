@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs come and go: the socket, hello and welcome, children, new images, ends.
+ *
+ * Whoever connects must be of our user, and is a caller until its hello was read and somebody has use for it: the
+ * coordinator for programs that begin by themselves, a host's visit for the child or the new image that it waits for.
+ * Callers are shared between visits and are under a lock; a process, once made, is its host's alone.
+ *
+ * A process's number is that of the host and how many the host had before, so it does not depend on what happens on
+ * other hosts.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "packet/codec.h"
+#include "up/up_int.h"
+
+#define CALLERS_MAX 1024
+#define EPOCH_S 1767225600u /* the wall clock at fabric time 0: the first of January 2026 */
+
+struct up_caller {
+    struct up_watch watch;
+    pid_t pid;
+    bool said;
+    struct attach_hello hello;
+    struct up_caller *next;
+};
+
+void session_say(const struct up_host *host, const char *command, const char *format, ...)
+{
+    char text[700], what[400];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    snprintf(text, sizeof text, "%s: '%.200s' %s", host->up->fabric->node[host->number].name, command, what);
+    if (host->up->options.say) host->up->options.say(text);
+}
+
+static bool watch(struct up *up, struct up_watch *of)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = of};
+
+    return epoll_ctl(up->epoll_fd, EPOLL_CTL_ADD, of->fd, &event) == 0;
+}
+
+static void unwatch(struct up *up, const struct up_watch *of)
+{
+    if (of->fd >= 0) epoll_ctl(up->epoll_fd, EPOLL_CTL_DEL, of->fd, NULL);
+}
+
+/* --- the socket --- */
+
+int session_listen(struct up *up)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char there[UP_PATH];
+    int error = up_path(up->options.name, up->socket_path);
+
+    up->door = (struct up_watch){UP_WATCH_DOOR, -1};
+    up->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (up->epoll_fd < 0) return -errno;
+    if (!error) error = up_folder_make();
+    if (error) {
+        up->socket_path[0] = '\0';
+        return error;
+    }
+    if (up_find(up->options.name, there) == 0) {
+        up->socket_path[0] = '\0'; /* another's */
+        return -EADDRINUSE;
+    }
+    unlink(up->socket_path); /* left by one that was killed */
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", up->socket_path);
+    up->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (up->door.fd < 0 || bind(up->door.fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        chmod(up->socket_path, 0600) != 0 || listen(up->door.fd, 128) != 0 || !watch(up, &up->door))
+        return -errno;
+    return 0;
+}
+
+static void caller_drop(struct up *up, struct up_caller *caller)
+{
+    if (caller->watch.fd >= 0) {
+        unwatch(up, &caller->watch);
+        close(caller->watch.fd);
+    }
+    free(caller);
+}
+
+void session_close(struct up *up)
+{
+    if (up->socket_path[0]) unlink(up->socket_path);
+    while (up->callers) {
+        struct up_caller *caller = up->callers;
+        up->callers = caller->next;
+        caller_drop(up, caller);
+    }
+    if (up->door.fd >= 0) close(up->door.fd);
+    if (up->epoll_fd >= 0) close(up->epoll_fd);
+    up->door.fd = up->epoll_fd = -1;
+}
+
+static void accept_all(struct up *up)
+{
+    for (;;) {
+        int fd = accept4(up->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct ucred who;
+        socklen_t length = sizeof who;
+        unsigned callers = 0;
+
+        if (fd < 0) return;
+        for (const struct up_caller *at = up->callers; at; at = at->next)
+            callers++;
+        struct up_caller *caller = callers < CALLERS_MAX ? calloc(1, sizeof *caller) : NULL;
+        if (caller == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != geteuid()) {
+            free(caller);
+            close(fd);
+            continue;
+        }
+        caller->watch = (struct up_watch){UP_WATCH_CALLER, fd};
+        caller->pid = who.pid;
+        caller->next = up->callers;
+        up->callers = caller;
+        if (!watch(up, &caller->watch)) caller->said = true; /* then it is never heard, and dropped at the end */
+    }
+}
+
+static void answer(int fd, int error, const struct up_process *process, const char *why)
+{
+    struct attach_welcome welcome = {.version = ATTACH_VERSION, .error = error};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(2 * sizeof(int))];
+    } control = {0};
+    struct iovec part = {&welcome, sizeof welcome};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    snprintf(welcome.why, sizeof welcome.why, "%s", why);
+    if (process) {
+        const int fds[2] = {process->segment_fd, process->adopted_fd};
+        welcome.process = process->number;
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        control.head.cmsg_level = SOL_SOCKET;
+        control.head.cmsg_type = SCM_RIGHTS;
+        control.head.cmsg_len = CMSG_LEN(sizeof fds);
+        memcpy(CMSG_DATA(&control.head), fds, sizeof fds);
+    }
+    sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT); /* who does not take it is seen to be dead */
+}
+
+static void hear(struct up *up, struct up_caller *caller)
+{
+    ssize_t got = recv(caller->watch.fd, &caller->hello, sizeof caller->hello, MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    unwatch(up, &caller->watch);
+    caller->said = true;
+    caller->hello.host[ATTACH_NAME - 1] = '\0';
+    caller->hello.command[sizeof caller->hello.command - 1] = '\0';
+    if (got == (ssize_t)sizeof caller->hello && caller->hello.version == ATTACH_VERSION) return;
+    if (got > 0)
+        answer(caller->watch.fd, -EPROTO, NULL, "the program's library and this fabric are of different versions");
+    close(caller->watch.fd);
+    caller->watch.fd = -1; /* dropped when somebody looks for it */
+}
+
+static void died(struct up *up, struct up_watch *pidfd)
+{
+    struct up_process *process = (struct up_process *)((char *)pidfd - offsetof(struct up_process, pidfd));
+
+    unwatch(up, pidfd);
+    __atomic_store_n(&process->dead, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&process->host->deaths, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&up->deaths, true, __ATOMIC_RELEASE);
+}
+
+/* What has happened at the socket and to processes.  Under the lock. */
+static void pump(struct up *up)
+{
+    struct epoll_event event[16];
+    int count;
+
+    do {
+        count = epoll_wait(up->epoll_fd, event, 16, 0);
+        for (int i = 0; i < count; i++) {
+            struct up_watch *of = event[i].data.ptr;
+            if (of->kind == UP_WATCH_DOOR)
+                accept_all(up);
+            else if (of->kind == UP_WATCH_CALLER)
+                hear(up, (struct up_caller *)of);
+            else
+                died(up, of);
+        }
+    } while (count == 16);
+}
+
+void session_sleep(struct up *up, int ms)
+{
+    struct pollfd at = {.fd = up->epoll_fd, .events = POLLIN};
+
+    poll(&at, 1, ms);
+}
+
+/* --- processes --- */
+
+uint32_t session_number(struct up_host *host)
+{
+    return host->joined++ * host->up->fabric->hosts + host->number;
+}
+
+struct up_process *session_find(const struct up_host *host, uint32_t number)
+{
+    for (struct up_process *at = host->processes; at; at = at->next)
+        if (at->number == number && !at->gone) return at;
+    return NULL;
+}
+
+static void fill_nic(const struct up_host *host, uint32_t index, struct attach_nic *ret)
+{
+    const struct fabric *fabric = host->up->fabric;
+    const struct fabric_endpoint *endpoint = &fabric->endpoint[fabric->first_endpoint[host->number] + index];
+
+    snprintf(ret->name, sizeof ret->name, "rocelab%u", index);
+    snprintf(ret->ifname, sizeof ret->ifname, "eth%u", index);
+    for (ret->mtu = 4096; ret->mtu > 256 && ret->mtu > fabric->nic[endpoint->nic].mtu_bytes;)
+        ret->mtu /= 2;
+    ret->up = fabric->port[endpoint->port].up;
+    ret->line_bps = fabric->port[endpoint->port].rate_bps;
+    ret->mac[0] = 0x02;
+    store_be32(ret->mac + 2, endpoint->port); /* as in captures of the simulator */
+    ret->guid = (uint64_t)0x020000fffe << 24 | endpoint->port;
+    ret->gids = 1;
+    ret->gid[0] =
+        (struct live_gid){.addr = pkt_addr_ipv4(load_be32(endpoint->address)), .net = PKT_NET_IPV4, .usable = true};
+}
+
+static bool fill_head(struct up_process *process)
+{
+    const struct up *up = process->up;
+    const struct up_host *host = process->host;
+    struct attach_head *head = process->head;
+    uint32_t first = up->fabric->first_endpoint[host->number];
+
+    head->version = ATTACH_VERSION;
+    head->clock = up->options.real ? ATTACH_REAL : ATTACH_VIRTUAL;
+    head->process = process->number;
+    head->host = host->number;
+    head->hosts = up->fabric->hosts;
+    head->nics = up->fabric->first_endpoint[host->number + 1] - first;
+    if (head->nics > ATTACH_NICS) head->nics = ATTACH_NICS;
+    head->fabric_pid = getpid();
+    head->spin_proof = up->options.spin_proof;
+    const uint64_t seeds[2] = {up->options.sim.seed, process->number};
+    head->seed = hash_bytes(HASH_BEGIN, seeds, sizeof seeds);
+    head->epoch_s = EPOCH_S;
+    head->tsc_khz = up->tsc_khz;
+    head->cost = up->cost;
+    snprintf(head->host_name, sizeof head->host_name, "%s", up->fabric->node[host->number].name);
+    for (uint32_t i = 0; i < head->nics; i++)
+        fill_nic(host, i, &head->nic[i]);
+    head->posts_at = segment_take(process, ATTACH_POSTS_BYTES);
+    return head->posts_at != 0;
+}
+
+/* The caller's socket and hello become the process's; its first thread is due. */
+static bool welcome(struct up_process *process, struct up_caller *caller, ps_t clock)
+{
+    int error = segment_create(process);
+
+    if (!error) error = adopt_init(process);
+    if (!error && !fill_head(process)) error = -ENOMEM;
+    if (!error && turn_thread(process, 0, clock) == NULL) error = -ENOMEM;
+    if (error) {
+        answer(caller->watch.fd, error, NULL, "the fabric has no memory for another program");
+        adopt_release(process);
+        segment_release(process);
+        return false;
+    }
+    process->socket = caller->watch.fd;
+    caller->watch.fd = -1;
+    answer(process->socket, 0, process, "");
+    if (caller->hello.command[0]) snprintf(process->command, sizeof process->command, "%s", caller->hello.command);
+    turn_wake(process->host, clock);
+    return true;
+}
+
+static struct up_process *join(struct up_host *host, struct up_caller *caller, uint32_t number, ps_t clock)
+{
+    struct up *up = host->up;
+    struct up_process *process = calloc(1, sizeof *process), **last = &host->processes;
+
+    if (process == NULL) return NULL;
+    *process = (struct up_process){.up = up,
+                                   .host = host,
+                                   .number = number,
+                                   .pid = caller->pid,
+                                   .socket = -1,
+                                   .segment_fd = -1,
+                                   .adopted_fd = -1,
+                                   .start = clock,
+                                   .end = PS_NEVER,
+                                   .exit = -1};
+    process->pidfd = (struct up_watch){UP_WATCH_PROCESS, (int)syscall(SYS_pidfd_open, caller->pid, 0)};
+    if (process->pidfd.fd < 0 || !welcome(process, caller, clock) || !watch(up, &process->pidfd)) {
+        if (process->pidfd.fd >= 0) close(process->pidfd.fd);
+        free(process);
+        return NULL;
+    }
+    while (*last)
+        last = &(*last)->next;
+    *last = process;
+    __atomic_add_fetch(&up->alive, 1, __ATOMIC_RELAXED);
+    return process;
+}
+
+static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
+{
+    device_close_all(process, now, io);
+    cm_forget(process);
+    adopt_release(process);
+    for (uint32_t i = 0; i < process->threads; i++) {
+        free(process->thread[i]);
+        process->thread[i] = NULL;
+    }
+    process->threads = 0;
+    process->posts_head = 0;
+    segment_release(process);
+    if (process->socket >= 0) close(process->socket);
+    process->socket = -1;
+}
+
+void session_end(struct up_process *process, ps_t now, struct node_io *io)
+{
+    struct up *up = process->up;
+
+    if (process->gone) return;
+    process->gone = true;
+    process->end = now;
+    objects_end(process, now, io);
+    stream_forget(process, now);
+    unwatch(up, &process->pidfd);
+    close(process->pidfd.fd);
+    process->pidfd.fd = -1;
+    if (process->launch) launch_end(process->launch, now);
+    turn_touched(process->host, NULL, now);
+    __atomic_sub_fetch(&up->alive, 1, __ATOMIC_RELAXED);
+}
+
+/* --- who was waited for --- */
+
+static bool is_expected(const struct up_caller *caller, const struct up_expected *expected)
+{
+    if (!caller->said || caller->watch.fd < 0) return false;
+    if (caller->hello.kind == ATTACH_OBSERVER) return false;
+    if (caller->pid == expected->pid) return true;
+    return expected->number != UINT32_MAX && caller->hello.kind == ATTACH_CHILD &&
+           caller->hello.parent == expected->number;
+}
+
+static struct up_caller *take(struct up *up, const struct up_expected *expected)
+{
+    struct up_caller *found = NULL;
+
+    pthread_mutex_lock(&up->callers_lock);
+    pump(up);
+    for (struct up_caller **at = &up->callers; *at && found == NULL;) {
+        if (!is_expected(*at, expected)) {
+            at = &(*at)->next;
+            continue;
+        }
+        found = *at;
+        *at = found->next;
+    }
+    pthread_mutex_unlock(&up->callers_lock);
+    return found;
+}
+
+static bool readable(int fd, int ms)
+{
+    struct pollfd at = {.fd = fd, .events = POLLIN};
+
+    return fd >= 0 && poll(&at, 1, ms) > 0;
+}
+
+struct up_process *session_await(const struct up_expected *expected, ps_t now)
+{
+    struct up_host *host = expected->host;
+    struct up *up = host->up;
+    uint64_t begun = turn_real_ns();
+    bool told = false;
+
+    for (;;) {
+        bool dead = readable(expected->pidfd, 0);
+        struct up_caller *caller = take(up, expected);
+        if (caller) {
+            uint32_t number = expected->number != UINT32_MAX ? expected->number : session_number(host);
+            ps_t clock = expected->child && caller->hello.now_ps > now ? caller->hello.now_ps : now;
+            struct up_process *process = join(host, caller, number, clock);
+            if (process) process->child = expected->child;
+            caller_drop(up, caller);
+            return process;
+        }
+        if (dead) return NULL;
+        struct pollfd at[2] = {{.fd = up->epoll_fd, .events = POLLIN}, {.fd = expected->pidfd, .events = POLLIN}};
+        poll(at, 2, 20);
+        uint64_t waited = turn_real_ns() - begun;
+        if (expected->limit_ms >= 0 && waited > (uint64_t)expected->limit_ms * 1000000u) return NULL;
+        if (told || up->options.turn_limit_s == 0 || waited < up->options.turn_limit_s * 1000000000ull) continue;
+        told = true;
+        session_say(host, expected->what,
+                    "runs, and has not attached to the fabric: fabric time stands still until it ends. Is it linked "
+                    "statically, or does it clear LD_PRELOAD?");
+    }
+}
+
+bool session_replaced(struct up_process *process, ps_t clock, ps_t now, struct node_io *io)
+{
+    const struct up_expected expected = {.host = process->host, .number = UINT32_MAX, .pid = process->pid, .pidfd = -1};
+    struct up_caller *caller = take(process->up, &expected);
+
+    if (caller == NULL) return false;
+    objects_end(process, now, io);
+    if (!welcome(process, caller, clock > now ? clock : now))
+        session_say(process->host, process->command, "could not attach again after exec()");
+    caller_drop(process->up, caller);
+    return process->segment != NULL;
+}
+
+/* --- who comes by itself --- */
+
+static bool known_pid(const struct up *up, pid_t pid)
+{
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        for (const struct up_process *at = up->host[i].processes; at; at = at->next)
+            if (at->pid == pid && !at->gone) return true;
+    return false;
+}
+
+static void admit(struct up *up, struct up_caller *caller, ps_t now)
+{
+    uint32_t node = fabric_find_node(up->fabric, caller->hello.host);
+    char why[160];
+
+    if (node == FABRIC_NONE || node >= up->fabric->hosts) {
+        snprintf(why, sizeof why, "fabric '%.60s' has no host '%.60s'", up->options.name, caller->hello.host);
+        answer(caller->watch.fd, -ENOENT, NULL, why);
+        return;
+    }
+    struct up_host *host = &up->host[node];
+    struct up_process *process = join(host, caller, session_number(host), now);
+    if (process == NULL) return;
+    process->late = up->begun;
+    up->programs++;
+}
+
+void session_accept(struct up *up, ps_t now)
+{
+    pthread_mutex_lock(&up->callers_lock);
+    pump(up);
+    for (struct up_caller **at = &up->callers; *at;) {
+        struct up_caller *caller = *at;
+        if (!caller->said || (caller->watch.fd >= 0 && known_pid(up, caller->pid))) { /* a new image: in its visit */
+            at = &caller->next;
+            continue;
+        }
+        *at = caller->next;
+        if (caller->watch.fd >= 0 && caller->hello.kind == ATTACH_OBSERVER)
+            answer(caller->watch.fd, -EOPNOTSUPP, NULL, "this fabric cannot be asked yet");
+        else if (caller->watch.fd >= 0)
+            admit(up, caller, now);
+        caller_drop(up, caller);
+    }
+    pthread_mutex_unlock(&up->callers_lock);
+}
+
+/* --- descriptors --- */
+
+int session_take_fd(struct up_process *process)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    ssize_t got = recvmsg(process->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    int fd;
+
+    if (got < 0) return -errno;
+    if (got == 0) return -EPIPE;
+    if (head == NULL || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof fd)) return -EPROTO;
+    memcpy(&fd, CMSG_DATA(head), sizeof fd);
+    return fd;
+}
+
+int session_give_fd(struct up_process *process, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(&control.head), &fd, sizeof fd);
+    return sendmsg(process->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns: which thread of a host's programs runs, from when, and until when it waits.
+ *
+ * A turn is given when it is due, in order of time, process and thread, and the fabric stands still until the thread
+ * yields.  The clock of a thread that has worked is ahead of the fabric's; what it waits for then finds it later.
+ *
+ * The fabric never waits for a dead thread: it looks at the process from time to time.  It sends a signal to a thread
+ * that keeps its turn and calls nobody; whether it only waits for memory to change is for the library to prove, so
+ * when the signal comes cannot be seen in the result.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "up/up_int.h"
+
+#define SPIN_SIGNAL (SIGRTMAX - 2) /* to a thread that calls nobody */
+#define SPINS 2000                 /* looks at the turn word before the fabric sleeps: some microseconds */
+#define FIRST_NS 40000             /* a turn is usually shorter */
+#define LONGEST_NS 5000000
+#define CLOCK_MOST (PS_NEVER / 4) /* no clock of a program is believed beyond */
+
+uint64_t turn_real_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- what is due --- */
+
+static ps_t earlier(ps_t a, ps_t b)
+{
+    return a < b ? a : b;
+}
+
+ps_t turn_next(const struct up_host *host)
+{
+    ps_t next = stream_next(host);
+
+    if (host->launch && host->up->begun) next = earlier(next, host->launch->command->at);
+    for (const struct up_process *process = host->processes; process; process = process->next) {
+        if (process->gone) continue;
+        next = earlier(next, post_next(process));
+        for (uint32_t i = 0; i < process->threads; i++)
+            if (process->thread[i]) next = earlier(next, process->thread[i]->due);
+    }
+    return next;
+}
+
+void turn_wake(struct up_host *host, ps_t at)
+{
+    if (at >= host->next) return;
+    host->next = at;
+    if (host->up->between && host->up->begun) sim_programs_wake(host->up->sim, host->number, at);
+}
+
+static void due_at(struct up_thread *thread, ps_t at)
+{
+    if (at < thread->clock) at = thread->clock;
+    if (at >= thread->due) return;
+    thread->due = at;
+    thread->looks = false;
+    turn_wake(thread->process->host, at);
+}
+
+/* The poll that would have seen it: they come one after another from the thread's clock on. */
+static ps_t poll_after(const struct up_thread *thread, ps_t at)
+{
+    ps_t step = thread->process->up->cost.poll;
+
+    if (at <= thread->clock || step == 0) return at;
+    return thread->clock + (at - thread->clock + step - 1) / step * step;
+}
+
+void turn_event(struct up_process *process, ps_t now)
+{
+    for (uint32_t i = 0; i < process->threads; i++) {
+        struct up_thread *thread = process->thread[i];
+        if (thread == NULL) continue;
+        if (thread->state == UP_POLLS || thread->state == UP_SPINS)
+            due_at(thread, poll_after(thread, now));
+        else if (thread->state == UP_WAITS && thread->waits_event)
+            due_at(thread, now);
+    }
+}
+
+static void touch(struct up_process *process, bool polls, ps_t now)
+{
+    for (uint32_t i = 0; i < process->threads; i++) {
+        struct up_thread *thread = process->thread[i];
+        if (thread == NULL) continue;
+        if (thread->state == UP_WAITS)
+            due_at(thread, now);
+        else if (thread->state == UP_SPINS || (polls && thread->state == UP_POLLS))
+            due_at(thread, poll_after(thread, now));
+    }
+}
+
+void turn_touched(struct up_host *host, const struct up_process *process, ps_t now)
+{
+    for (struct up_process *at = host->processes; at; at = at->next)
+        if (!at->gone && (process == NULL || at == process)) touch(at, process == NULL, now);
+}
+
+void turn_look(struct up_host *host, ps_t now)
+{
+    for (struct up_process *process = host->processes; process; process = process->next) {
+        for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
+            struct up_thread *thread = process->thread[i];
+            ps_t at = thread && thread->clock > now ? thread->clock : now;
+            if (thread == NULL || thread->state != UP_WAITS || thread->due <= at) continue;
+            due_at(thread, now);
+            thread->looks = true;
+        }
+    }
+}
+
+/* --- one turn --- */
+
+struct up_thread *turn_thread(struct up_process *process, uint32_t number, ps_t at)
+{
+    struct up_thread *thread = process->thread[number];
+
+    if (thread == NULL) thread = calloc(1, sizeof *thread);
+    if (thread == NULL) return NULL;
+    *thread = (struct up_thread){
+        .process = process, .shared = &process->head->thread[number], .state = UP_STARTS, .clock = at, .due = at};
+    thread->shared->number = number;
+    process->thread[number] = thread;
+    if (number >= process->threads) process->threads = number + 1;
+    return thread;
+}
+
+/* Threads that this turn has started: each takes the lowest place that is free. */
+static void take_new(struct up_process *process, ps_t clock)
+{
+    for (uint32_t i = 0; i < ATTACH_THREADS && i <= process->threads; i++) {
+        const struct up_thread *thread = process->thread[i];
+        if (thread && thread->state != UP_ENDED) continue;
+        uint32_t state = __atomic_load_n(&process->head->thread[i].state, __ATOMIC_ACQUIRE);
+        if (state == ATTACH_STARTS || state == ATTACH_LIVES) turn_thread(process, i, clock);
+    }
+}
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *limit)
+{
+    return syscall(SYS_futex, word, op, value, limit, NULL, 0);
+}
+
+static uint32_t turn_of(const struct up_thread *thread)
+{
+    return __atomic_load_n(&thread->shared->turn, __ATOMIC_ACQUIRE);
+}
+
+enum outcome { YIELDED, DEAD, REPLACED, VANISHED /* the thread alone */ };
+
+/* The holder is silent: dead, another program by now, or in a loop that calls nobody. */
+static enum outcome look_after(struct up_thread *thread, uint64_t *calls, ps_t now, struct node_io *io)
+{
+    struct up_process *process = thread->process;
+    struct pollfd at[2] = {{.fd = process->pidfd.fd, .events = POLLIN}, {.fd = process->socket}};
+
+    if (poll(at, 2, 0) > 0) {
+        if (at[0].revents) return DEAD;
+        ps_t clock = thread->shared->now < CLOCK_MOST ? thread->shared->now : thread->clock;
+        if ((at[1].revents & POLLHUP) && session_replaced(process, clock, now, io)) return REPLACED;
+        return YIELDED; /* between two programs */
+    }
+    uint64_t seen = __atomic_load_n(&thread->shared->calls, __ATOMIC_RELAXED);
+    bool quiet = seen == *calls && __atomic_load_n(&thread->shared->in_library, __ATOMIC_RELAXED) == 0;
+    *calls = seen;
+    int tid = thread->shared->tid;
+    if (quiet && tid > 0 && process->head->spin_proof && syscall(SYS_tgkill, process->pid, tid, SPIN_SIGNAL) != 0 &&
+        errno == ESRCH)
+        return VANISHED;
+    return YIELDED;
+}
+
+static void say_kept(const struct up_thread *thread)
+{
+    const struct up_process *process = thread->process;
+    struct pollfd at = {.fd = process->socket};
+
+    if (poll(&at, 1, 0) > 0 && (at.revents & POLLHUP))
+        session_say(process->host, process->command,
+                    "(pid %d) has become a program that does not attach to the fabric; fabric time stands still until "
+                    "it ends. What is linked statically can run with --clock real alone",
+                    process->pid);
+    else
+        session_say(process->host, process->command,
+                    "(pid %d) has kept its turn for %u s of real time: it computes, waits for something outside, or "
+                    "hangs; fabric time stands still. gdb -p %d tells",
+                    process->pid, process->up->options.turn_limit_s, process->pid);
+}
+
+static enum outcome wait_yield(struct up_thread *thread, ps_t now, struct node_io *io)
+{
+    const struct up *up = thread->process->up;
+    uint64_t calls = thread->shared->calls, limit_ns = FIRST_NS, begun = 0;
+    bool told = up->options.turn_limit_s == 0;
+
+    for (unsigned i = 0; up->spins && i < SPINS; i++) {
+        if (turn_of(thread) != ATTACH_TURN_PROGRAM) return YIELDED;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    while (turn_of(thread) == ATTACH_TURN_PROGRAM) {
+        struct timespec limit = {0, (long)limit_ns};
+        if (futex(&thread->shared->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &limit) == 0 || errno != ETIMEDOUT) continue;
+        enum outcome outcome = look_after(thread, &calls, now, io);
+        if (outcome != YIELDED) return outcome;
+        if (limit_ns < LONGEST_NS) limit_ns *= 2;
+        if (told) continue;
+        uint64_t real = turn_real_ns();
+        if (begun == 0) begun = real;
+        if (real - begun < up->options.turn_limit_s * 1000000000ull) continue;
+        told = true;
+        say_kept(thread);
+    }
+    return YIELDED;
+}
+
+static enum outcome hand_over(struct up_thread *thread, ps_t now, struct node_io *io)
+{
+    struct attach_thread *shared = thread->shared;
+
+    shared->why = ATTACH_RUNS;
+    shared->touched = 0;
+    shared->now = thread->clock;
+    thread->state = UP_RUNS;
+    __atomic_store_n(&shared->turn, ATTACH_TURN_PROGRAM, __ATOMIC_RELEASE);
+    futex(&shared->turn, FUTEX_WAKE, 1, NULL);
+    return wait_yield(thread, now, io);
+}
+
+/* Requests that are bookkeeping: answered whatever the thread's clock. */
+static bool needs_no_sync(uint32_t op)
+{
+    switch (op) {
+    case ATTACH_OP_MR_CREATE:
+    case ATTACH_OP_PATH_GET:
+    case ATTACH_OP_PATH_PUT:
+    case ATTACH_OP_HOST:
+    case ATTACH_OP_ADOPT:
+    case ATTACH_OP_RELEASE:
+    case ATTACH_OP_CM_SLOT:
+    case ATTACH_OP_STREAM_OPEN:
+    case ATTACH_OP_STREAM_STATE:
+    case ATTACH_OP_FORK:
+    case ATTACH_OP_FORKED:
+    case ATTACH_OP_PID:
+    case ATTACH_OP_NOT_VIRTUAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The process says that it ends: others run when the kernel knows it too, so that a parent finds it. */
+static void wait_dead(struct up_process *process)
+{
+    struct pollfd at = {.fd = process->pidfd.fd, .events = POLLIN};
+    uint64_t begun = turn_real_ns();
+    bool told = process->up->options.turn_limit_s == 0;
+
+    while (poll(&at, 1, 100) <= 0) {
+        if (told || turn_real_ns() - begun < process->up->options.turn_limit_s * 1000000000ull) continue;
+        told = true;
+        session_say(process->host, process->command,
+                    "(pid %d) ends, and takes its time; fabric time stands still until it has", process->pid);
+    }
+}
+
+/* What the thread waits for from now on. */
+static void settle(struct up_thread *thread, ps_t now, struct node_io *io)
+{
+    const struct attach_thread *shared = thread->shared;
+    uint64_t until = shared->until;
+
+    if (until < thread->clock) until = thread->clock;
+    thread->due = until;
+    switch (shared->why) {
+    case ATTACH_REQUEST:
+        thread->state = UP_ASKS;
+        thread->due = thread->clock;
+        break;
+    case ATTACH_POLL:
+        thread->state = UP_POLLS;
+        break;
+    case ATTACH_SPIN:
+        thread->state = UP_SPINS;
+        break;
+    case ATTACH_WAIT:
+        thread->state = UP_WAITS;
+        thread->waits_event = shared->waits_event != 0;
+        break;
+    case ATTACH_THREAD_ENDS:
+        thread->state = UP_ENDED;
+        thread->due = PS_NEVER;
+        __atomic_store_n(&thread->shared->state, ATTACH_FREE, __ATOMIC_RELEASE);
+        break;
+    case ATTACH_PROCESS_ENDS:
+        wait_dead(thread->process);
+        session_end(thread->process, thread->clock > now ? thread->clock : now, io);
+        break;
+    default: /* ATTACH_SLEEP */
+        thread->state = UP_SLEEPS;
+        break;
+    }
+}
+
+/* What the turn has done that others wait for.  A loop on memory may end with any turn that was not such a loop. */
+static void tell_others(struct up_thread *thread)
+{
+    struct up_process *process = thread->process;
+    uint32_t touched = thread->shared->touched;
+
+    if (touched & ATTACH_TOUCHED_HOST)
+        turn_touched(process->host, NULL, thread->clock);
+    else if (touched & ATTACH_TOUCHED_PROCESS)
+        turn_touched(process->host, process, thread->clock);
+    if (thread->shared->why == ATTACH_SPIN) return;
+    for (struct up_process *other = process->host->processes; other; other = other->next)
+        for (uint32_t i = 0; !other->gone && i < other->threads; i++)
+            if (other->thread[i] && other->thread[i] != thread && other->thread[i]->state == UP_SPINS)
+                due_at(other->thread[i], poll_after(other->thread[i], thread->clock));
+}
+
+/* It looked whether the outside has changed, and it has not: as if it had not looked. */
+static bool looked_in_vain(const struct up_thread *thread, uint32_t posts)
+{
+    const struct attach_thread *shared = thread->shared;
+
+    return shared->why == ATTACH_WAIT && shared->touched == 0 &&
+           __atomic_load_n(&thread->process->head->posts.tail, __ATOMIC_ACQUIRE) == posts;
+}
+
+static void lost(struct up_thread *thread, enum outcome outcome, ps_t now, struct node_io *io)
+{
+    if (outcome == DEAD)
+        session_end(thread->process, now, io);
+    else if (outcome == VANISHED) {
+        thread->state = UP_ENDED;
+        thread->due = PS_NEVER;
+    } /* REPLACED: the thread is no more */
+}
+
+static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
+{
+    struct up_process *process = thread->process;
+    struct up_host *host = process->host;
+    bool looks = thread->looks && thread->state == UP_WAITS;
+    ps_t clock_before = thread->clock, due_before = thread->shared->until;
+    uint32_t posts = process->head->posts.tail;
+    bool asks = thread->state == UP_ASKS;
+
+    thread->looks = false;
+    if (thread->clock < now) thread->clock = now;
+    for (;;) {
+        if (asks) {
+            request_run(thread, now, io);
+            looks = false;
+        }
+        enum outcome outcome = hand_over(thread, now, io);
+        if (outcome != YIELDED) {
+            lost(thread, outcome, now, io);
+            stream_collect(host, now);
+            return;
+        }
+        ps_t clock = thread->shared->now;
+        if (clock > thread->clock && clock < CLOCK_MOST) thread->clock = clock;
+        take_new(process, thread->clock);
+        publish_heads(process);
+        asks = thread->shared->why == ATTACH_REQUEST;
+        if (!asks || (thread->clock > now && !needs_no_sync(thread->shared->request.op))) break;
+    }
+    if (looks && looked_in_vain(thread, posts)) {
+        thread->clock = clock_before;
+        thread->state = UP_WAITS;
+        thread->due = due_before;
+        return;
+    }
+    stream_collect(host, thread->clock);
+    tell_others(thread);
+    settle(thread, now, io);
+}
+
+/* --- the host's turn --- */
+
+static struct up_thread *first_due(const struct up_host *host, ps_t now)
+{
+    struct up_thread *first = NULL;
+
+    for (const struct up_process *process = host->processes; process; process = process->next)
+        for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
+            struct up_thread *thread = process->thread[i];
+            if (thread && thread->due <= now && (first == NULL || thread->due < first->due)) first = thread;
+        }
+    return first;
+}
+
+static void run_posts(struct up_host *host, ps_t now, struct node_io *io)
+{
+    for (struct up_process *process = host->processes; process; process = process->next)
+        if (!process->gone && post_next(process) <= now) post_run(process, now, io);
+}
+
+/* Processes that died without the turn, or have become other programs. */
+static void run_deaths(struct up_host *host, ps_t now, struct node_io *io)
+{
+    if (!__atomic_exchange_n(&host->deaths, false, __ATOMIC_ACQ_REL)) return;
+    for (struct up_process *process = host->processes; process; process = process->next)
+        if (!process->gone && __atomic_load_n(&process->dead, __ATOMIC_ACQUIRE)) session_end(process, now, io);
+}
+
+void turn_run(struct up_host *host, ps_t now, struct node_io *io)
+{
+    struct up_thread *thread;
+
+    host->now = now;
+    run_deaths(host, now, io);
+    run_posts(host, now, io);
+    if (stream_next(host) <= now) stream_deliver(host, now);
+    launch_due(host, now);
+    while ((thread = first_due(host, now)) != NULL) {
+        turn_give(thread, now, io);
+        run_posts(host, now, io);
+    }
+    host->next = turn_next(host);
+}

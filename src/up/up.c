@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fabric that is up: made, run, ended; see up.h.
+ *
+ * The simulation runs as it does without programs and calls the hooks here from its visits.  Between windows programs
+ * come, streams are carried from host to host, and it is seen who has died.  When nothing is left to run but programs
+ * that wait for something outside, the fabric sleeps in real time and has them look again.
+ */
+#include "up/up.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "up/up_int.h"
+
+#define WINDOWS 256   /* of the simulation, before the caller is asked */
+#define QPS_MAX 4096u /* of an adapter's programs */
+#define MRS_MAX 16384u
+#define LOOK_NS 10000000ull /* real time between looks at the outside while fabric time passes */
+
+/* Declared: docs/virtual-time.md says where they come from. */
+static const struct attach_costs usual_costs = {.post = 60 * PS_NS,
+                                                .poll = 30 * PS_NS,
+                                                .clock = 25 * PS_NS,
+                                                .tsc = 10 * PS_NS,
+                                                .yield = 200 * PS_NS,
+                                                .stream = 20 * PS_US,
+                                                .local = 5 * PS_US};
+
+/* --- hooks --- */
+
+static ps_t hook_next(void *owner, uint32_t host)
+{
+    const struct up *up = owner;
+
+    return up->begun ? up->host[host].next : PS_NEVER;
+}
+
+static void hook_turn(void *owner, uint32_t host, ps_t now, struct node_io *io)
+{
+    struct up *up = owner;
+
+    turn_run(&up->host[host], now, io);
+}
+
+static void hook_received(void *owner, uint32_t host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
+                          struct node_io *io)
+{
+    struct up *up = owner;
+
+    payload_received(&up->host[host], adapter, packet, now, io);
+}
+
+static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io)
+{
+    struct up *up = owner;
+
+    return payload_sends(&up->host[host], adapter, id, now, io);
+}
+
+static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
+{
+    struct up *up = owner;
+
+    publish_all(&up->host[host], now, io);
+}
+
+static bool all_done(const struct up *up)
+{
+    if (up->options.script) return launch_ended(up);
+    return up->programs > 0 && up->programs >= up->options.programs &&
+           __atomic_load_n(&up->alive, __ATOMIC_RELAXED) == 0;
+}
+
+static void wake_for_deaths(struct up *up, ps_t now)
+{
+    if (!__atomic_exchange_n(&up->deaths, false, __ATOMIC_ACQ_REL)) return;
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        if (__atomic_load_n(&up->host[i].deaths, __ATOMIC_ACQUIRE)) turn_wake(&up->host[i], now);
+}
+
+static void look_outside(struct up *up, ps_t now)
+{
+    up->looked_ns = turn_real_ns();
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        if (up->host[i].processes) turn_look(&up->host[i], now);
+}
+
+static bool hook_coordinate(void *owner, ps_t now)
+{
+    struct up *up = owner;
+
+    up->between = true;
+    session_accept(up, now);
+    stream_carry(up, now);
+    wake_for_deaths(up, now);
+    if (turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
+    up->between = false;
+    return all_done(up);
+}
+
+static ps_t hook_ended(void *owner)
+{
+    const struct up *up = owner;
+    ps_t end = 0;
+
+    for (uint32_t i = 0; i < up->launches; i++)
+        if (up->launch[i].end != PS_NEVER && up->launch[i].end > end) end = up->launch[i].end;
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        for (const struct up_process *at = up->host[i].processes; at; at = at->next)
+            if (at->gone && at->end > end) end = at->end;
+    return end;
+}
+
+/* --- beginning and end --- */
+
+/* As /proc/cpuinfo has it: programs compare the two. */
+static uint64_t tsc_khz(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    unsigned mhz = 0, khz = 0;
+
+    while (file && mhz == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "cpu MHz : %u.%3u", &mhz, &khz) < 1) mhz = 0;
+    if (file) fclose(file);
+    return mhz ? mhz * 1000ull + khz : 1000000;
+}
+
+static bool script_hosts_known(const struct fabric *fabric, const struct up_script *script,
+                               struct fabric_errors *errors)
+{
+    for (uint32_t i = 0; script && i < script->commands; i++) {
+        uint32_t node = fabric_find_node(fabric, script->command[i].host);
+        if (node < fabric->hosts) continue;
+        fabric_errors_add(errors, (struct fabric_at){script->command[i].line, 1}, "there is no host '%s' in fabric %s",
+                          script->command[i].host, fabric->name);
+    }
+    return errors->count == 0;
+}
+
+static int make_hosts(struct up *up)
+{
+    up->host = calloc(up->fabric->hosts + 1u, sizeof *up->host);
+    if (up->host == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        up->host[i] = (struct up_host){.up = up, .number = i, .next = PS_NEVER};
+    return launch_create(up);
+}
+
+static int begin_listening(struct up *up, struct fabric_errors *errors)
+{
+    int error = session_listen(up);
+
+    if (error == -EADDRINUSE)
+        fabric_errors_add(errors, (struct fabric_at){0}, "a fabric named '%s' is up already; say --name",
+                          up->options.name);
+    else if (error == -EPERM)
+        fabric_errors_add(errors, (struct fabric_at){0},
+                          "the folder of sockets is another user's or open to others; remove it, or set "
+                          "XDG_RUNTIME_DIR");
+    else if (error)
+        fabric_errors_add(errors, (struct fabric_at){0}, "no socket for fabric '%s': %s", up->options.name,
+                          strerror(-error));
+    return error;
+}
+
+int up_create(const struct fabric *fabric, const struct up_options *options, struct up **ret,
+              struct fabric_errors *errors)
+{
+    struct up *up = calloc(1, sizeof *up);
+    cpu_set_t allowed;
+
+    if (up == NULL) return -ENOMEM;
+    up->fabric = fabric;
+    up->options = *options;
+    up->cost = usual_costs;
+    up->tsc_khz = tsc_khz();
+    up->epoll_fd = up->door.fd = -1;
+    up->spins = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+    pthread_mutex_init(&up->callers_lock, NULL);
+    up->hooks = (struct sim_programs){.owner = up,
+                                      .qps = QPS_MAX,
+                                      .mrs = MRS_MAX,
+                                      .next = hook_next,
+                                      .turn = hook_turn,
+                                      .received = hook_received,
+                                      .sends = hook_sends,
+                                      .completed = hook_completed,
+                                      .coordinate = hook_coordinate,
+                                      .ended = hook_ended};
+    up->options.sim.programs = &up->hooks;
+    int error = script_hosts_known(fabric, options->script, errors) ? 0 : -EINVAL;
+    if (!error) error = make_hosts(up);
+    if (!error) error = begin_listening(up, errors);
+    if (!error) error = sim_create(fabric, &up->options.sim, &up->sim, errors);
+    if (!error) error = payload_init(up);
+    if (error) {
+        up_free(up);
+        return error;
+    }
+    for (uint32_t i = 0; i < fabric->hosts; i++)
+        up->host[i].node = sim_host_node(up->sim, i);
+    *ret = up;
+    return 0;
+}
+
+static void free_host(struct up_host *host)
+{
+    stream_release(host);
+    device_free(host);
+    while (host->processes) {
+        struct up_process *process = host->processes;
+        host->processes = process->next;
+        adopt_release(process);
+        for (uint32_t i = 0; i < process->threads; i++) {
+            if (process->thread[i])
+                __atomic_store_n(&process->thread[i]->shared->turn, ATTACH_TURN_GONE, __ATOMIC_RELEASE);
+            free(process->thread[i]);
+        }
+        segment_release(process);
+        if (process->socket >= 0) close(process->socket);
+        if (process->pidfd.fd >= 0) close(process->pidfd.fd);
+        free(process);
+    }
+}
+
+void up_free(struct up *up)
+{
+    if (up == NULL) return;
+    session_close(up);
+    for (uint32_t i = 0; up->host && i < up->fabric->hosts; i++)
+        free_host(&up->host[i]);
+    launch_release(up);
+    payload_free(up);
+    sim_free(up->sim);
+    free(up->host);
+    pthread_mutex_destroy(&up->callers_lock);
+    free(up);
+}
+
+/* --- running --- */
+
+/* Time begins with the script, or when so many programs are there as were asked for. */
+static bool begins(struct up *up, int patience_ms)
+{
+    up->between = true;
+    session_accept(up, 0);
+    up->between = false;
+    uint32_t wanted = up->options.programs ? up->options.programs : 1;
+    if (up->options.script == NULL && up->programs < wanted) {
+        session_sleep(up, patience_ms);
+        return false;
+    }
+    up->begun = true;
+    for (uint32_t i = 0; i < up->fabric->hosts; i++) {
+        up->host[i].next = turn_next(&up->host[i]);
+        if (up->host[i].next != PS_NEVER) sim_programs_wake(up->sim, i, up->host[i].next);
+    }
+    return true;
+}
+
+enum sim_state up_advance(struct up *up, int patience_ms)
+{
+    if (!up->begun && !begins(up, patience_ms)) return SIM_RUNNING;
+    enum sim_state state = sim_advance(up->sim, WINDOWS, PS_NEVER);
+    if (state != SIM_RUNNING || !sim_progress(up->sim).idle) {
+        up->idle_ns = 0;
+        return state;
+    }
+    /* All wait for something outside. */
+    if (up->idle_ns == 0) up->idle_ns = turn_real_ns();
+    session_sleep(up, 1);
+    up->between = true;
+    look_outside(up, sim_progress(up->sim).now);
+    up->between = false;
+    return SIM_RUNNING;
+}
+
+struct sim *up_sim(struct up *up)
+{
+    return up->sim;
+}
+
+const char *up_socket(const struct up *up)
+{
+    return up->socket_path;
+}
+
+static void add(struct up_program *ret, uint32_t most, uint32_t *count, const struct up_program *one)
+{
+    if (*count < most) ret[*count] = *one;
+    ++*count;
+}
+
+uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < up->launches; i++) {
+        const struct up_launch *launch = &up->launch[i];
+        const struct up_program one = {.host = launch->command->host,
+                                       .command = launch->command->text,
+                                       .pid = launch->pid,
+                                       .start = launch->start,
+                                       .end = launch->end,
+                                       .exit = launch->exit,
+                                       .output = {launch->output[0], launch->output[1]},
+                                       .attached = launch->process != NULL};
+        add(ret, most, &count, &one);
+    }
+    for (uint32_t i = 0; i < up->fabric->hosts; i++) {
+        for (const struct up_process *at = up->host[i].processes; at; at = at->next) {
+            const struct up_program one = {.host = up->fabric->node[i].name,
+                                           .command = at->command,
+                                           .pid = at->pid,
+                                           .start = at->start,
+                                           .end = at->end,
+                                           .exit = at->exit,
+                                           .output = {-1, -1},
+                                           .attached = true,
+                                           .late = at->late};
+            if (!at->child && at->launch == NULL) add(ret, most, &count, &one);
+        }
+    }
+    return count;
+}
