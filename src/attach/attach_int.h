@@ -20,6 +20,7 @@
 #include "attach/protocol.h"
 #include "attach/session.h"
 
+#define PATH_LENGTH 4096
 #define EXPORT __attribute__((visibility("default")))
 /* Thread-local without a call: also in signal handlers, which must not allocate. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -54,6 +55,7 @@ struct attached {
     bool gone;                /* the fabric is no more: EIO, and real clocks */
 };
 extern struct attached attached;
+extern EXPORT struct attach_api rocelab_fabric_api;
 
 /* The calling thread's place in the segment.  NULL: it has none (not attached, or a thread that nobody saw begin). */
 extern PER_THREAD struct attach_thread *self;
@@ -101,6 +103,10 @@ void turn_sync(void); /* the fabric comes to our clock: before what others see *
 struct attach_thread *turn_place(void);
 void turn_begin(struct attach_thread *place);
 void turn_end(void);
+/* Whether the handlers that ran during the last turn_yield() all wanted the call to go on (SA_RESTART). */
+bool turn_restarts(void);
+void turn_process_ends(void);
+void turn_ring_bell(void); /* real clock: the fabric is told of a post or a request */
 void turn_poll_empty(void);
 void turn_poll_found(void);
 
@@ -109,13 +115,14 @@ struct attach_post *post_room(uint32_t bytes);
 void post_done(struct attach_post *post);
 
 /* clock.c: times of the program as times of the fabric, in ps; saturating */
-uint64_t clock_after(const struct timespec *span);                /* from now; NULL: never */
-uint64_t clock_until(clockid_t clock, const struct timespec *at); /* a time of that clock */
-void clock_tell(clockid_t clock, uint64_t ps, struct timespec *ret);
-/* A clock is read: it costs, more in a row.  may_yield: the caller holds no lock of libc. */
-uint64_t clock_read(bool may_yield);
+uint64_t clock_after(const struct timespec *span);                   /* from now; NULL: never */
+uint64_t clock_until(clockid_t clock, const struct timespec *at);    /* a time of that clock */
+bool clock_tell(clockid_t clock, uint64_t ps, struct timespec *ret); /* false: no clock of ours */
+/* A clock is read: it costs, more in a row.  may_yield: the caller holds no lock of libc.  The time. */
+uint64_t clock_read(uint64_t cost, bool may_yield);
 int clock_virtual_get(clockid_t clock, struct timespec *ret, bool may_yield);
 int clock_sleep(uint64_t until); /* 0, or EINTR */
+void clock_synced(void);         /* the fabric has come to our clock */
 void clock_start(void);          /* the vDSO's functions become ours */
 
 /* tsc.c */
@@ -124,7 +131,9 @@ void tsc_stop(void); /* of the calling thread: the fabric is gone */
 
 /* signals.c: handlers of the program run with the turn, and as if our own code did not run */
 void signals_start(void);
-uint32_t signals_handled(void); /* by this thread, ever */
+uint32_t signals_handled(void);        /* handlers of the program that this thread has run, ever */
+uint32_t signals_not_restarting(void); /* those of them without SA_RESTART */
+bool signals_has_handler(int number);
 /* Handlers of ours, in front of the program's; true: it was for us. */
 #define SPIN_SIGNAL (SIGRTMAX - 2)
 bool tsc_fault(const void *info, void *context);

@@ -148,6 +148,8 @@ struct attach_thread {
     uint32_t in_library;  /* depth: > 0 while our own code runs in it */
     uint32_t waits_event; /* ATTACH_WAIT: completions and arrivals in this process count (they may make a descriptor
                            * readable); always set where it is not known */
+    uint32_t signalled; /* atomic: a signal from outside waits for it; it is given a turn soon, whatever it waits for */
+    uint32_t pad;
     struct attach_request request;
 };
 enum attach_turn { ATTACH_TURN_FABRIC, ATTACH_TURN_PROGRAM, ATTACH_TURN_GONE /* the fabric is no more */ };

@@ -1,63 +1,382 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session of a process with the fabric: it connects before anything else of the program runs.
+ * The session of a process with the fabric, from the first constructor to the end of the process.
+ *
+ * What the environment names is connected to before anything else of the program runs; a program that was started in a
+ * fabric and does not find it says so and ends.  A process that replaces its program tells the new one its number in
+ * the environment, since the socket is closed by then.  The fabric's end of the socket is how we know that it lives.
+ *
+ * Descriptors of ours have numbers just below the usual limit, so that those of the program are what they would be.
  */
 #include "attach/attach_int.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS" /* number:clock, from a program to the one that replaces it */
+#define FDS_BELOW 1024u
+#define FDS_KEPT 16u
 
 struct attached attached = {.socket = -1, .adopted_fd = -1};
+
+/* What children are given: our own copies, since a program may change its environment. */
+static char socket_path[PATH_LENGTH], host_name[ATTACH_NAME + 32], preload[2 * PATH_LENGTH], library_path[PATH_LENGTH];
+static char command_line[256];
 
 any_function real_find(const char *name)
 {
     return __extension__(any_function) dlsym(RTLD_NEXT, name);
 }
 
-int session_child(uint32_t number)
+/* --- the environment --- */
+
+static char *variable(char **environment, const char *name)
 {
-    (void)number;
-    return -EIO;
+    size_t length = strlen(name);
+
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment;
+    return NULL;
+}
+
+static void forget_variable(char **environment, const char *line)
+{
+    for (; *environment; environment++)
+        if (*environment == line)
+            for (char **at = environment; (*at = at[1]); at++)
+                continue;
+}
+
+static void keep_variable(char **environment, const char *name, char *ret, size_t bytes)
+{
+    const char *line = variable(environment, name);
+
+    snprintf(ret, bytes, "%s", line ? line : "");
+}
+
+static void keep_command(int argc, char **argv)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < argc && used < sizeof command_line; i++)
+        used += (size_t)snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "", argv[i]);
 }
 
 void session_variables(struct session_variables *ret)
 {
-    ret->line[0] = NULL;
+    const char *kept[] = {preload, library_path, socket_path, host_name};
+    unsigned used = 0;
+
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (kept[i][0]) ret->line[used++] = kept[i];
+    snprintf(ret->image, sizeof ret->image, IMAGE_VARIABLE "=%u:%llu", attached.head ? attached.head->process : 0,
+             (unsigned long long)turn_now());
+    ret->line[used++] = ret->image;
+    ret->line[used] = NULL;
+}
+
+/* --- descriptors --- */
+
+/* The same file under a number that programs do not use. */
+static int move_away(int fd)
+{
+    struct rlimit limit = {FDS_BELOW, FDS_BELOW};
+    long to;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur > FDS_BELOW) limit.rlim_cur = FDS_BELOW;
+    to = limit.rlim_cur > 4 * FDS_KEPT ? (long)(limit.rlim_cur - FDS_KEPT) : 0;
+    to = RAW(SYS_fcntl, fd, F_DUPFD_CLOEXEC, to, 0, 0, 0);
+    if (to < 0) return fd;
+    RAW(SYS_close, fd, 0, 0, 0, 0, 0);
+    return (int)to;
 }
 
 bool session_owns(int fd)
 {
-    (void)fd;
-    return false;
+    return fd >= 0 && (fd == attached.socket || fd == attached.adopted_fd);
 }
 
-void session_end(void)
+static ssize_t receive(void *data, size_t bytes, int *ret_fds, unsigned room)
 {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    struct iovec part = {data, bytes};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    unsigned taken = 0;
+    long got;
+
+    do
+        got = RAW(SYS_recvmsg, attached.socket, &message, MSG_CMSG_CLOEXEC, 0, 0, 0);
+    while (got == -EINTR);
+    if (got < 0) return got;
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+        if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
+        for (size_t used = CMSG_LEN(0); used + sizeof(int) <= at->cmsg_len; used += sizeof(int)) {
+            int fd;
+
+            memcpy(&fd, (uint8_t *)at + used, sizeof fd);
+            if (taken < room)
+                ret_fds[taken++] = fd;
+            else
+                RAW(SYS_close, fd, 0, 0, 0, 0, 0);
+        }
+    }
+    while (taken < room)
+        ret_fds[taken++] = -1;
+    return got;
 }
 
-void session_gone(void)
+static long send_fds(const int *fds, unsigned count)
 {
-}
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    uint32_t said = count;
+    struct iovec part = {&said, sizeof said};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control};
+    struct cmsghdr *head;
 
-bool session_is_gone(void)
-{
-    return true;
-}
-
-int session_request(struct attach_request *request, const int *fds, unsigned count)
-{
-    (void)request, (void)fds, (void)count;
-    return -EIO;
+    if (count > 4) return -EINVAL;
+    memset(control, 0, sizeof control);
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(head), fds, count * sizeof(int));
+    return RAW(SYS_sendmsg, attached.socket, &message, MSG_NOSIGNAL, 0, 0, 0);
 }
 
 int session_take_fd(void)
 {
-    return -EIO;
+    uint32_t said;
+    int fd = -1;
+    ssize_t got = receive(&said, sizeof said, &fd, 1);
+
+    return got < 0 ? (int)got : fd < 0 ? -EIO : fd;
+}
+
+/* --- attaching --- */
+
+__attribute__((format(printf, 1, 2), noreturn)) static void cannot_attach(const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    int length;
+
+    va_start(list, format);
+    length = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (length > (int)sizeof text - 1) length = sizeof text - 1;
+    RAW(SYS_write, 2, "rocelab: ", 9, 0, 0, 0);
+    RAW(SYS_write, 2, text, length, 0, 0, 0);
+    RAW(SYS_write, 2, "\n", 1, 0, 0, 0);
+    RAW(SYS_exit_group, 1, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+static const char *value_of(const char *line)
+{
+    return strchr(line, '=') + 1;
+}
+
+static long connect_socket(void)
+{
+    const char *path = value_of(socket_path);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    long fd, error;
+
+    if (strlen(path) >= sizeof name.sun_path) return -ENAMETOOLONG;
+    memcpy(name.sun_path, path, strlen(path));
+    fd = RAW(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0);
+    if (fd < 0) return fd;
+    do
+        error = RAW(SYS_connect, fd, &name, sizeof name, 0, 0, 0);
+    while (error == -EINTR);
+    if (error < 0) {
+        RAW(SYS_close, fd, 0, 0, 0, 0, 0);
+        return error;
+    }
+    attached.socket = move_away((int)fd);
+    return 0;
+}
+
+static void map_segment(int fd, int adopted)
+{
+    void *at = mmap(NULL, ATTACH_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+    if (at == MAP_FAILED) cannot_attach("cannot map the memory shared with the fabric: %s", strerror(errno));
+    RAW(SYS_close, fd, 0, 0, 0, 0, 0);
+    attached.head = at;
+    attached.adopted_fd = adopted < 0 ? -1 : move_away(adopted);
+    if (attached.head->version != ATTACH_VERSION)
+        cannot_attach("this library speaks version %u with a fabric, the fabric has version %u", ATTACH_VERSION,
+                      attached.head->version);
+    attached.is_virtual = attached.head->clock == ATTACH_VIRTUAL;
+    rocelab_fabric_api.head = attached.head;
+#if !defined(__x86_64__)
+    if (attached.is_virtual)
+        cannot_attach("programs follow the virtual clock on x86-64 alone; here `rocelab up --clock real` works");
+#endif
+}
+
+/* Says hello, has the segment, and returns with the first turn. */
+static void attach(uint32_t kind, uint32_t number, uint64_t now)
+{
+    struct attach_hello hello = {.version = ATTACH_VERSION, .kind = kind, .parent = number, .now_ps = now};
+    struct attach_welcome welcome = {0};
+    int fds[2] = {-1, -1};
+    long error = connect_socket();
+
+    if (error < 0) cannot_attach("cannot reach the fabric at %s: %s", value_of(socket_path), strerror((int)-error));
+    snprintf(hello.host, sizeof hello.host, "%.*s", (int)sizeof hello.host - 1, value_of(host_name));
+    memcpy(hello.command, command_line, sizeof hello.command);
+    error = RAW(SYS_sendto, attached.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0);
+    if (error < 0 || receive(&welcome, sizeof welcome, fds, 2) < (long)sizeof welcome)
+        cannot_attach("the fabric at %s does not answer", value_of(socket_path));
+    welcome.why[sizeof welcome.why - 1] = 0;
+    if (welcome.error) cannot_attach("the fabric refuses host %s: %s", hello.host, welcome.why);
+    if (fds[0] < 0) cannot_attach("the fabric at %s gave no memory", value_of(socket_path));
+    map_segment(fds[0], fds[1]);
+    if (attached.head->fabric_pid > 0) prctl(PR_SET_PTRACER, (unsigned long)attached.head->fabric_pid, 0, 0, 0);
+    self = NULL;
+    turn_begin(&attached.head->thread[0]);
+}
+
+__attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
+{
+    const char *image = variable(environment, IMAGE_VARIABLE);
+    unsigned number = 0;
+    unsigned long long now = 0;
+    int before = errno;
+
+    keep_variable(environment, ATTACH_ENV_SOCKET, socket_path, sizeof socket_path);
+    keep_variable(environment, ATTACH_ENV_HOST, host_name, sizeof host_name);
+    if (!socket_path[0] || !host_name[0]) return;
+    keep_variable(environment, "LD_PRELOAD", preload, sizeof preload);
+    keep_variable(environment, "LD_LIBRARY_PATH", library_path, sizeof library_path);
+    keep_command(argc, argv);
+    if (image && sscanf(value_of(image), "%u:%llu", &number, &now) != 2) image = NULL;
+    attach(image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);
+    if (image) forget_variable(environment, image);
+    self->in_library = 1;
+    if (attached.is_virtual) {
+        identity_start();
+        signals_start();
+        clock_start();
+        tsc_start();
+        threads_start();
+        socket_start();
+    }
+    self->in_library = 0;
+    errno = before;
+}
+
+int session_child(uint32_t number)
+{
+    uint64_t now = turn_now();
+
+    self = NULL; /* the parent's place */
+    rocelab_fabric_api.head = NULL;
+    RAW(SYS_close, attached.socket, 0, 0, 0, 0, 0);
+    if (attached.adopted_fd >= 0) RAW(SYS_close, attached.adopted_fd, 0, 0, 0, 0, 0);
+    munmap(attached.head, ATTACH_SEGMENT_BYTES);
+    attached = (struct attached){.socket = -1, .adopted_fd = -1};
+    attach(ATTACH_CHILD, number, now);
+    self->in_library = 1;
+    if (attached.is_virtual) {
+        identity_start();
+        adopt_forked();
+        threads_forked();
+        socket_forked();
+    }
+    self->in_library = 0;
+    return 0;
+}
+
+/* --- while it lasts --- */
+
+int session_request(struct attach_request *request, const int *fds, unsigned count)
+{
+    struct attach_request *place = &self->request;
+
+    if (attached.gone) return -EIO;
+    if (count && send_fds(fds, count) < 0) return -EIO;
+    memcpy(place, request, sizeof *place);
+    place->result = -EIO;
+    turn_yield(ATTACH_REQUEST, self->now);
+    if (attached.gone) return -EIO;
+    memcpy(request, place, sizeof *place);
+    return request->result;
 }
 
 void session_not_virtual(const char *what)
 {
-    (void)what;
+    static const char *said[32];
+    struct attach_request request = {.op = ATTACH_OP_NOT_VIRTUAL};
+
+    if (!attached.is_virtual) return;
+    attached.head->counters.real_calls++;
+    for (unsigned i = 0; i < sizeof said / sizeof *said; i++) {
+        if (said[i] == what) return;
+        if (said[i]) continue;
+        said[i] = what;
+        break;
+    }
+    if (!self || turn_enter() < 0) return;
+    snprintf((char *)request.data, sizeof request.data, "%s", what);
+    session_request(&request, NULL, 0);
+    turn_leave();
 }
 
-extern EXPORT const struct attach_api rocelab_fabric_api;
-const struct attach_api rocelab_fabric_api = {.version = ATTACH_API_VERSION};
+bool session_is_gone(void)
+{
+    struct pollfd at = {attached.socket, 0, 0};
+    struct timespec none = {0, 0};
+
+    return RAW(SYS_ppoll, &at, 1, &none, NULL, 0, 0) > 0 && at.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+void session_gone(void)
+{
+    attached.gone = true;
+    attached.is_virtual = false;
+}
+
+void session_end(void)
+{
+    static bool done;
+
+    if (!attached.head || attached.gone || __atomic_exchange_n(&done, true, __ATOMIC_RELAXED)) return;
+    turn_process_ends();
+    attached.is_virtual = false;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    session_end();
+}
+
+struct attach_api rocelab_fabric_api = {
+    .version = ATTACH_API_VERSION,
+    .enter = turn_enter,
+    .leave = turn_leave,
+    .request = session_request,
+    .take_fd = session_take_fd,
+    .charge = turn_charge,
+    .now = turn_now,
+    .post = post_room,
+    .posted = post_done,
+    .poll_empty = turn_poll_empty,
+    .poll_found = turn_poll_found,
+    .adopt = adopt_memory,
+};

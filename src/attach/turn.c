@@ -1,63 +1,304 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns: exactly one side runs, the fabric or the thread that has the turn.
+ * Turns: with the virtual clock exactly one side runs, the fabric or the thread that has the turn.
+ *
+ * A thread that gives its turn back waits for it in the word of its place.  It looks at the word for a moment first,
+ * where there is more than one CPU: a wake-up across CPUs costs tens of microseconds, a look less than one.  While it
+ * waits all signals are held: a handler of the program that ran now would run without the turn.  What is held is
+ * delivered with the turn; a signal from outside asks for one (signalled).
+ *
+ * A fabric that is no more does not wake anybody: who waits asks now and then whether the other end of the socket is
+ * still there.  With the real clock there are no turns; a place is then only room for requests.
  */
 #include "attach/attach_int.h"
 
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#define LOOKS 300u            /* at the word, some nanoseconds each */
+#define LOOK_AGAIN 64u        /* after so many turns that looking did not help */
+#define ASK_NS 100000000L     /* between questions for a dead fabric */
+#define POLL_LEAST 2000000u   /* ps: an empty poll waits so long */
+#define POLL_MOST 10000000u   /* at most */
+#define POLL_NEVER UINT64_MAX /* no empty poll since one that found something */
+#define KERNEL_SIGSET 8
+
 PER_THREAD struct attach_thread *self;
+static PER_THREAD uint64_t polls_since = POLL_NEVER;
+static PER_THREAD uint32_t looks_failed; /* in a row */
+static PER_THREAD bool restarts;
 
-int turn_enter(void)
+static bool several_cpus(void)
 {
-    return -EIO;
+    static int answer = -1;
+
+    if (answer < 0) {
+        cpu_set_t set;
+        long bytes = RAW(SYS_sched_getaffinity, 0, sizeof set, &set, 0, 0, 0);
+
+        answer = bytes > 0 && CPU_COUNT_S((size_t)bytes, &set) > 1;
+    }
+    return answer;
 }
 
-void turn_leave(void)
+static inline void relax(void)
 {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
 }
 
-void turn_charge(uint64_t ps)
+static inline uint32_t turn_of(const struct attach_thread *me)
 {
-    (void)ps;
+    return __atomic_load_n(&me->turn, __ATOMIC_ACQUIRE);
 }
 
-uint64_t turn_now(void)
+/* Whether a few looks at the word are enough.  Where they were not, they are tried now and then. */
+static bool look(const struct attach_thread *me)
 {
-    return 0;
+    if (!several_cpus()) return turn_of(me) != ATTACH_TURN_FABRIC;
+    if (looks_failed > 4 && looks_failed++ % LOOK_AGAIN) return turn_of(me) != ATTACH_TURN_FABRIC;
+    for (unsigned i = 0; i < LOOKS; i++) {
+        if (turn_of(me) != ATTACH_TURN_FABRIC) {
+            looks_failed = 0;
+            return true;
+        }
+        relax();
+    }
+    looks_failed++;
+    return false;
+}
+
+/* Signals that came from outside while we hold them.  What ends or stops the program by default does so now; what has
+ * a handler waits for a turn, which is asked for. */
+static void look_at_signals(struct attach_thread *me, uint64_t mask)
+{
+    uint64_t pending = 0, by_default = 0;
+
+    RAW(SYS_rt_sigpending, &pending, KERNEL_SIGSET, 0, 0, 0, 0);
+    pending &= ~mask;
+    for (int number = 1; number <= 64; number++)
+        if (pending >> (number - 1) & 1 && !signals_has_handler(number)) by_default |= 1ULL << (number - 1);
+    if (by_default) {
+        uint64_t held;
+
+        RAW(SYS_rt_sigprocmask, SIG_UNBLOCK, &by_default, &held, KERNEL_SIGSET, 0, 0);
+        RAW(SYS_rt_sigprocmask, SIG_SETMASK, &held, NULL, KERNEL_SIGSET, 0, 0);
+    }
+    if (pending & ~by_default) __atomic_store_n(&me->signalled, 1, __ATOMIC_RELEASE);
+}
+
+/* Until the word is ours.  False: the fabric is gone. */
+static bool await(struct attach_thread *me, uint64_t mask)
+{
+    const struct timespec patience = {0, ASK_NS};
+
+    if (!look(me)) {
+        while (turn_of(me) == ATTACH_TURN_FABRIC && !attached.gone) {
+            long woken = RAW(SYS_futex, &me->turn, FUTEX_WAIT, ATTACH_TURN_FABRIC, &patience, NULL, 0);
+
+            if (woken != -ETIMEDOUT) continue;
+            if (session_is_gone()) session_gone();
+            look_at_signals(me, mask);
+        }
+    }
+    if (turn_of(me) == ATTACH_TURN_GONE) session_gone();
+    return !attached.gone;
+}
+
+static void hand_over(struct attach_thread *me)
+{
+    __atomic_store_n(&me->turn, ATTACH_TURN_FABRIC, __ATOMIC_RELEASE);
+    RAW(SYS_futex, &me->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void turn_ring_bell(void)
+{
+    __atomic_add_fetch(&attached.head->bell, 1, __ATOMIC_RELEASE);
+    RAW(SYS_futex, &attached.head->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 bool turn_yield(enum attach_why why, uint64_t until)
 {
-    (void)why, (void)until;
-    return false;
+    struct attach_thread *me = self;
+    const uint64_t all = ~0ULL;
+    uint32_t handled = signals_handled(), not_restarting = signals_not_restarting();
+    uint64_t mask = 0;
+    bool passes = why != ATTACH_REQUEST;
+
+    if (attached.gone) return false;
+    RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, KERNEL_SIGSET, 0, 0);
+    if (passes && attached.is_virtual && timers_next() < until) until = timers_next();
+    me->until = until;
+    me->why = why;
+    hand_over(me);
+    if (!attached.is_virtual) turn_ring_bell();
+    if (!await(me, mask)) tsc_stop();
+    me->why = ATTACH_RUNS;
+    __atomic_store_n(&me->signalled, 0, __ATOMIC_RELAXED);
+    clock_synced();
+    RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SIGSET, 0, 0);
+    if (passes && attached.is_virtual) timers_run();
+    restarts = signals_not_restarting() == not_restarting;
+    return signals_handled() != handled;
 }
 
-void turn_touched(uint32_t what)
+bool turn_restarts(void)
 {
-    (void)what;
+    return restarts;
 }
 
 void turn_sync(void)
 {
+    if (attached.is_virtual) turn_yield(ATTACH_SLEEP, self->now);
+}
+
+void turn_touched(uint32_t what)
+{
+    if (attached.is_virtual && self) self->touched |= what;
+}
+
+void turn_charge(uint64_t ps)
+{
+    if (attached.is_virtual && self) self->now += ps;
+}
+
+uint64_t turn_now(void)
+{
+    return attached.is_virtual && self ? self->now : 0;
+}
+
+/* --- places --- */
+
+static bool take(struct attach_thread *place, uint32_t from)
+{
+    return __atomic_load_n(&place->state, __ATOMIC_RELAXED) == from &&
+           __atomic_compare_exchange_n(&place->state, &from, ATTACH_STARTS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 struct attach_thread *turn_place(void)
 {
+    for (uint32_t i = 0; i < ATTACH_THREADS; i++) {
+        struct attach_thread *place = &attached.head->thread[i];
+
+        /* with the real clock nobody but us looks at a place that has ended */
+        if (!take(place, ATTACH_FREE) && !(!attached.is_virtual && take(place, ATTACH_ENDED))) continue;
+        place->turn = attached.is_virtual ? ATTACH_TURN_FABRIC : ATTACH_TURN_PROGRAM;
+        place->number = i;
+        place->now = self ? self->now : 0;
+        place->why = ATTACH_RUNS;
+        place->touched = 0;
+        place->in_library = 1;
+        place->tid = 0;
+        return place;
+    }
     return NULL;
 }
 
 void turn_begin(struct attach_thread *place)
 {
-    (void)place;
+    uint64_t all = ~0ULL, mask = 0;
+
+    self = place;
+    place->tid = (int32_t)RAW(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    place->in_library = 1;
+    __atomic_store_n(&place->state, ATTACH_LIVES, __ATOMIC_RELEASE);
+    if (attached.is_virtual) {
+        RAW(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, KERNEL_SIGSET, 0, 0);
+        if (!await(place, mask)) tsc_stop();
+        clock_synced();
+        RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SIGSET, 0, 0);
+    }
+    place->in_library = 0;
 }
 
 void turn_end(void)
 {
+    struct attach_thread *me = self;
+
+    if (!me) return;
+    self = NULL;
+    me->in_library = 1;
+    me->why = ATTACH_THREAD_ENDS;
+    if (!attached.is_virtual)
+        __atomic_store_n(&me->state, ATTACH_ENDED, __ATOMIC_RELEASE);
+    else
+        hand_over(me);
+}
+
+void turn_process_ends(void)
+{
+    if (!attached.is_virtual || !self) return;
+    self->in_library = 1;
+    self->why = ATTACH_PROCESS_ENDS;
+    hand_over(self);
+}
+
+/* --- the verbs library's side --- */
+
+static pthread_key_t place_key;
+
+static void give_place(void *place)
+{
+    self = place;
+    turn_end();
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&place_key, give_place);
+}
+
+/* Real clock: a thread has a place from its first request to its end. */
+static int place_for_requests(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct attach_thread *place;
+
+    if (attached.is_virtual) {
+        session_not_virtual("verbs in a thread that was not made by pthread_create()");
+        return -EIO;
+    }
+    REAL(pthread_once)(&once, make_key);
+    place = turn_place();
+    if (!place) return -EIO;
+    turn_begin(place);
+    pthread_setspecific(place_key, place);
+    return 0;
+}
+
+int turn_enter(void)
+{
+    if (!attached.head || attached.gone) return -EIO;
+    if (!self && place_for_requests() < 0) return -EIO;
+    self->in_library++;
+    self->calls++;
+    return 0;
+}
+
+void turn_leave(void)
+{
+    if (self) self->in_library--;
 }
 
 void turn_poll_empty(void)
 {
+    uint64_t waited, bound;
+
+    attached.head->counters.polls++;
+    if (!attached.is_virtual) return;
+    self->now += attached.head->cost.poll;
+    if (polls_since == POLL_NEVER) polls_since = self->now;
+    waited = (self->now - polls_since) / 32;
+    bound = waited < POLL_LEAST ? POLL_LEAST : waited > POLL_MOST ? POLL_MOST : waited;
+    turn_yield(ATTACH_POLL, self->now + bound);
 }
 
 void turn_poll_found(void)
 {
+    attached.head->counters.polls++;
+    turn_charge(attached.head->cost.poll);
+    polls_since = POLL_NEVER;
 }
