@@ -222,14 +222,17 @@ struct attach_post { /* followed by its SGEs or bytes; a whole number of 64 byte
 
 enum attach_op {
     ATTACH_OP_NONE,
-    ATTACH_OP_OPEN,           /* nic; the program sends two eventfds first: events, MADs */
-    ATTACH_OP_CLOSE,          /* nic */
-    ATTACH_OP_MR_CREATE,      /* attach_mr; answers key */
-    ATTACH_OP_MR_CHANGE,      /* object: key; attach_mr with `mask`; answers key */
-    ATTACH_OP_MR_DESTROY,     /* object: key */
-    ATTACH_OP_MW_CREATE,      /* attach_mr: pd, access is the type; answers key */
-    ATTACH_OP_MW_DESTROY,     /* object: key */
-    ATTACH_OP_MW_KEY,         /* object: key when made; answers the one of now */
+    ATTACH_OP_OPEN,       /* nic; the program sends an eventfd first, for datagrams: counted up with each */
+    ATTACH_OP_CLOSE,      /* nic */
+    ATTACH_OP_WATCH,      /* nic; the program sends an eventfd first, for events: with each event all are counted up;
+                      * answers a number */
+    ATTACH_OP_UNWATCH,    /* nic; object: that number */
+    ATTACH_OP_MR_CREATE,  /* attach_mr; answers key */
+    ATTACH_OP_MR_CHANGE,  /* object: key; attach_mr with `mask`; answers key */
+    ATTACH_OP_MR_DESTROY, /* object: key */
+    ATTACH_OP_MW_CREATE,  /* attach_mr: pd, access is the type; answers key */
+    ATTACH_OP_MW_DESTROY, /* object: key */
+    ATTACH_OP_MW_KEY,     /* object: key when made; answers the one of now */
     ATTACH_OP_CHANNEL_CREATE, /* the program sends an eventfd first; attach_made: a ring of uint32_t, numbers of CQs */
     ATTACH_OP_CHANNEL_DESTROY,
     ATTACH_OP_CQ_CREATE, /* attach_cq; attach_made */
@@ -250,7 +253,7 @@ enum attach_op {
     ATTACH_OP_CM_SLOT,        /* result: for communication ids of this process on this host */
     ATTACH_OP_CM_LISTEN,      /* attach_service */
     ATTACH_OP_CM_UNLISTEN,    /* attach_service */
-    ATTACH_OP_CM_ALIVE,       /* attach_service: slot and address; result 1: that process lives, 0: it does not */
+    ATTACH_OP_CM_ALIVE,       /* attach_service: slot and address; result: a number of that process, 0: none */
     ATTACH_OP_ADOPT,          /* attach_adopt: these pages are now those of the adopted memory at that offset */
     ATTACH_OP_RELEASE,        /* attach_adopt: no longer */
     ATTACH_OP_HOST,           /* attach_host: by name, by address or by number; answers the whole of it */
@@ -282,6 +285,8 @@ struct attach_cq {
 };
 struct attach_srq {
     uint32_t pd, entries, sges, limit;
+    uint32_t taken; /* answered: receives taken from it, ever, modulo 2^32 */
+    uint32_t pad;
 };
 struct attach_qp {
     uint32_t pd, send_entries, recv_entries, send_sges, recv_sges, inline_bytes;
@@ -290,8 +295,8 @@ struct attach_qp {
 };
 struct attach_qp_state {
     uint32_t qpn, state, send_psn, expect_psn;
-    uint32_t queued; /* sends not completed */
-    uint32_t pad;
+    /* Since RESET, modulo 2^32: sends that are done, however, and receives that were taken from the queue. */
+    uint32_t sent, taken;
     uint64_t heard;
 };
 struct attach_group {
@@ -304,8 +309,9 @@ struct attach_mad {
 };
 struct attach_service {
     uint64_t id;
-    struct pkt_addr address; /* all zero: any */
-    uint32_t slot, pad;
+    struct pkt_addr address;
+    uint32_t slot;
+    uint32_t any; /* all addresses of these families (PKT_FAMILY_*); 0: `address` alone */
 };
 struct attach_adopt {
     uint64_t addr, bytes, offset;

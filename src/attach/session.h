@@ -39,6 +39,9 @@ struct attach_api {
     void (*poll_found)(void);
     /* Memory is about to be registered: moved into memory that the fabric sees too, where that can be done. */
     void (*adopt)(void *addr, uint64_t bytes);
+    /* Set by the verbs library: called once, outside of enter and leave, by the thread that finds the fabric gone,
+     * before it goes on.  NULL: nobody wants to know. */
+    void (*on_gone)(void);
 };
 
 #endif
