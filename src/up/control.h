@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions to a fabric that is up: `rocelab fault`, `rocelab counters --fabric`.
+ *
+ * Who asks connects to the fabric's socket as an observer and sends one message of text, its words as they were typed.
+ * The fabric answers between windows, when nothing moves, with messages of text and closes the connection; the first
+ * byte of the first message says whether it was done.  What words mean is not decided here.
+ */
+#ifndef ROCELAB_UP_CONTROL_H
+#define ROCELAB_UP_CONTROL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Writes the answer; true: it was done. */
+typedef bool control_answer(void *context, const char *words, FILE *out);
+
+struct control;
+int control_create(control_answer *answer, void *context, struct control **ret); /* -errno */
+void control_free(struct control *control);
+/* An observer, welcomed: the descriptor is ours from now on. */
+void control_take(struct control *control, int fd);
+/* Answers who has asked; nobody is waited for. */
+void control_run(struct control *control);
+/* Readable when somebody has asked. */
+int control_fd(const struct control *control);
+
+/* The other end.  path: the fabric's socket.  0: done; 1: the fabric says why not, in `out`; -errno: it is not there,
+ * or is gone. */
+int control_ask(const char *path, const char *words, FILE *out);
+
+#endif
