@@ -332,7 +332,7 @@ struct attach_fork {
  * that the fabric knows how many wait.  The program's end is bound to an abstract name, ATTACH_STREAM_NAME: it says
  * whose number it is, whoever has inherited or was given the descriptor.
  */
-#define ATTACH_STREAM_NAME "rocelab-stream-%u-%u-%u" /* the fabric's pid, host, number */
+#define ATTACH_STREAM_NAME "rocelab-stream-%u-%u-%u" /* of no meaning, host, number */
 enum attach_stream_state {
     ATTACH_STREAM_NEW,
     ATTACH_STREAM_BOUND,
