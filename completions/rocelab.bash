@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep check import config diff experiments run devices counters help version'
+    verbs='capture sim sweep check import config diff experiments up run devices counters help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -26,7 +26,8 @@ _rocelab()
     diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --show= --out= --force --seeds= --jobs= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
-    run) own='--device= --wire= --fault= --pcap= --trace' ;;
+    up) own='--script= --name= --programs= --seed= --threads= --until= --rows= --turn-limit= --no-spin-proof' ;;
+    run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     devices | counters | help | version) own='' ;;
     *) return ;;
     esac

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep import check config diff experiments run devices counters help version
+set -l verbs capture sim sweep import check config diff experiments up run devices counters help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -11,6 +11,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a config -d 'pr
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'compare what runs with what was approved'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a fabric file with real programs on its hosts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a devices -d 'list the devices such a program finds'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a counters -d 'print the counters of such programs while they run'
@@ -75,9 +76,21 @@ complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l out -a '(
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -l force -d 'run everything again'
 complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l jobs -d 'runs at once'
 
+complete -c rocelab -n "__fish_seen_subcommand_from up" -F
+complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l script -d 'programs to start, and faults'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l name -d 'what programs call the fabric'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l programs -d 'time begins when so many have attached'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l seed -d 'seed of everything drawn at random'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l threads -d 'threads to run the fabric on'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l until -d 'stop at this time of the fabric'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l rows -d 'rows of the tables'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not single-step programs: for debuggers'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fabric -d 'run on a host of this fabric'
+complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l host -d 'the host of the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'
 

@@ -25,6 +25,7 @@
 
 #include "base/check.h"
 #include "cli/run_elf.h"
+#include "cli/run_fabric.h"
 #include "live/environment.h"
 
 enum { RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
@@ -57,8 +58,17 @@ static bool set_pcap(const char *name)
 
 static bool set_option(void *into, int id, const char *argument)
 {
-    (void)into;
+    struct run_fabric *fabric = into;
+
     switch (id) {
+    case RUN_OPTION_FABRIC:
+        fabric->on = true;
+        fabric->fabric = argument;
+        return true;
+    case RUN_OPTION_HOST:
+        fabric->on = true;
+        fabric->host = argument;
+        return true;
     case RUN_OPTION_DEVICE:
         return setenv("ROCELAB_DEVICE", argument, 1) == 0;
     case RUN_OPTION_WIRE:
@@ -79,6 +89,7 @@ static void more_help(FILE *out)
     fputs("Examples:\n"
           "  rocelab run -- ibv_devinfo\n"
           "  rocelab run -- ib_write_bw &  rocelab run -- ib_write_bw 127.0.0.1\n"
+          "  rocelab run --fabric rail --host h1 -- ib_write_bw h0\n"
           "  rocelab run --fault loss=1% --pcap client.pcap -- ibv_rc_pingpong -g 0 127.0.0.1\n"
           "\n--json, --quiet and --strict do nothing here: what is printed is the program's.\n"
           "\nExit status: the program's; 127 it was not found, 126 it cannot be run, 2 wrong use.\n",
@@ -255,7 +266,7 @@ static bool writable(const char *name)
     return why == NULL;
 }
 
-static int prepare(const char *name, char program[PATH_MAX])
+static int prepare(const char *name, const struct run_fabric *fabric, char program[PATH_MAX])
 {
     struct live_environment environment;
     char folder[PATH_MAX], text[256];
@@ -266,7 +277,8 @@ static int prepare(const char *name, char program[PATH_MAX])
         cli_error("run: %s", text);
         return CLI_WRONG;
     }
-    if (!devices_exist() || (environment.pcap[0] && !writable(environment.pcap))) return CLI_WRONG;
+    if (!fabric->on && !devices_exist()) return CLI_WRONG;
+    if ((environment.pcap[0] && !writable(environment.pcap))) return CLI_WRONG;
     if (environment.trace[0] && strcmp(environment.trace, "-") != 0 && !writable(environment.trace)) return CLI_WRONG;
     error = find_program(name, program);
     if (error) {
@@ -284,6 +296,7 @@ static int prepare(const char *name, char program[PATH_MAX])
             folder);
         return CLI_WRONG;
     }
+    if (fabric->on && !run_fabric_prepare(fabric, folder)) return CLI_WRONG;
     if (!set_preload(folder, elf.sanitizer)) {
         cli_error("run: not enough memory");
         return CLI_WRONG;
@@ -294,15 +307,16 @@ static int prepare(const char *name, char program[PATH_MAX])
 int verb_run(int argc, char **argv, FILE *out)
 {
     struct cli_common common;
+    struct run_fabric fabric = {0};
     char program[PATH_MAX];
-    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
+    int first, answer = cli_options(&command, argc, argv, out, &common, &fabric, &first);
 
     if (answer != CLI_GO) return answer;
     if (first >= argc) {
         cli_error("run: which program? As in 'rocelab run -- ibv_devinfo'");
         return CLI_WRONG;
     }
-    answer = prepare(argv[first], program);
+    answer = prepare(argv[first], &fabric, program);
     if (answer != CLI_GO) return answer;
     fflush(out);
     signal(SIGPIPE, SIG_DFL);

@@ -14,13 +14,16 @@
 #include "report/json_out.h"
 #include "report/text.h"
 #include "sim/sim_result.h"
+#include "up/up.h"
 
 struct sim_report {
     const struct fabric *fabric;
     const struct sim_result *result;
     uint64_t seed;
     uint32_t threads;
-    uint64_t setup_us, wall_us; /* by the clock of whoever ran it */
+    uint64_t setup_us, wall_us;       /* by the clock of whoever ran it */
+    const struct up_program *program; /* of a fabric that was up; NULL: a simulation alone */
+    uint32_t programs;
 };
 
 struct sim_text_options {

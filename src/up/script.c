@@ -7,7 +7,7 @@
  *     at 2ms: down leaf0:3 for 5ms        # the words of `faults:`
  *
  * A command is words, with quotes as a shell has them; one that needs a shell (a pipe, a variable, two commands) is
- * given to /bin/sh.  Faults become entries of the file's list, and are judged there.
+ * given to /bin/sh.  Faults are said as under `faults:` of the file, and judged there.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +23,6 @@ struct reader {
     struct up_script *script;
     struct fabric_errors *errors;
     uint32_t line, room;
-    size_t faults_bytes;
     bool no_memory;
 };
 
@@ -135,38 +134,18 @@ static void add_command(struct reader *reader, const char *host, ps_t at, const 
     set_words(reader, command);
 }
 
-static bool plain(const char *word)
+/* Kept as it is written: the file's own reader judges it. */
+static void add_fault(struct reader *reader, ps_t at, const char *text)
 {
-    return word[0] && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:%-")] == '\0';
-}
+    struct up_script *script = reader->script;
+    struct up_fault *more = realloc(script->fault, (script->faults + 1) * sizeof *more);
 
-/* `down leaf0:3 for 5ms` is {down: leaf0:3, for: 5ms, at: ...}. */
-static void add_fault(struct reader *reader, const char *at, char *text)
-{
-    char *word[64], entry[1024];
-    int words = split(text, word, 64), first = words > 0 && strcmp(word[0], "fault") == 0;
-    size_t used = (size_t)snprintf(entry, sizeof entry, "{");
-
-    if (words < first + 2 || (words - first) % 2) {
-        WRONG(reader, "a fault is its kind and its target, then keys and values, as in 'at 2ms: down leaf0:3 for 5ms'");
-        return;
-    }
-    for (int i = first; i < words; i += 2) {
-        if (!plain(word[i]) || !plain(word[i + 1]) || used > sizeof entry - 200) {
-            WRONG(reader, "'%s %s' is nothing that a fault has", word[i], word[i + 1]);
-            return;
-        }
-        used += (size_t)snprintf(entry + used, sizeof entry - used, "%s: %s, ", word[i], word[i + 1]);
-    }
-    struct up_fault *more =
-        realloc(reader->script->fault, (reader->script->faults + 1) * sizeof *reader->script->fault);
-    char *kept = NULL;
-    if (more) reader->script->fault = more;
-    if (more == NULL || asprintf(&kept, "%sat: %s}", entry, at) < 0) {
+    if (more == NULL) {
         reader->no_memory = true;
         return;
     }
-    more[reader->script->faults++] = (struct up_fault){.entry = kept, .line = reader->line};
+    script->fault = more;
+    more[script->faults++] = (struct up_fault){.text = text, .at = at, .line = reader->line};
 }
 
 /* What stands before the colon: `h0`, `h1 after 10ms`, `at 2ms`. */
@@ -192,13 +171,13 @@ static void read_line(struct reader *reader, char *line)
         return;
     }
     if ((fault || after) && unit_parse(UNIT_TIME, when, &time, &why) != 0) {
-        WRONG(reader, "'%s' is no time: %s; as in 10ms", when, why);
+        WRONG(reader, "'%s' is no time: %s", when, why);
         return;
     }
     if (rest[0] == '\0')
         WRONG(reader, "nothing stands behind the colon");
     else if (fault)
-        add_fault(reader, when, rest);
+        add_fault(reader, time, rest);
     else
         add_command(reader, word[0], time, rest);
 }
@@ -229,8 +208,6 @@ void up_script_free(struct up_script *script)
         free(script->command[i].word);
         free(script->command[i].copy);
     }
-    for (uint32_t i = 0; i < script->faults; i++)
-        free(script->fault[i].entry);
     free(script->command);
     free(script->fault);
     free(script->text);

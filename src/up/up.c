@@ -305,6 +305,7 @@ uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most)
         const struct up_launch *launch = &up->launch[i];
         const struct up_program one = {.host = launch->command->host,
                                        .command = launch->command->text,
+                                       .word = launch->command->word,
                                        .pid = launch->pid,
                                        .start = launch->start,
                                        .end = launch->end,

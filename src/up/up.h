@@ -32,6 +32,7 @@ struct up_options {
 
 struct up_program { /* of the report */
     const char *host, *command;
+    char *const *word; /* of it, where the script has it; NULL */
     pid_t pid;
     ps_t start, end;     /* PS_NEVER: it has not ended */
     int exit;            /* as waitpid() says where we started it, else -1 */
@@ -48,8 +49,9 @@ struct up_command {
     char *copy;       /* private */
     uint32_t line;
 };
-struct up_fault {
-    char *entry; /* of the file's `faults:`: {down: leaf0:3, at: 2ms} */
+struct up_fault { /* fabric_faults_add() takes both */
+    const char *text;
+    ps_t at;
     uint32_t line;
 };
 struct up_script {

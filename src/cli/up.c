@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab up FABRIC: a fabric that real programs attach to; with --script one that starts them, too.
+ *
+ * What a program of the script wrote is printed when it has ended, the host's name before each line; then comes the
+ * report of `rocelab sim`.  The first interrupt ends the run and not the program: the report covers what was run.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "cli/source.h"
+#include "fabric/fabric.h"
+#include "report/sim_report.h"
+#include "sim/sim.h"
+#include "study/clock.h"
+#include "up/up.h"
+
+#define PROGRAMS_MAX 65536u
+#define PATIENCE_MS 100
+#define SCRIPT_BYTES ((size_t)1 << 20)
+#define TURN_LIMIT_S 5
+
+enum up_option {
+    UP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) UP_OPTION_##id,
+#include "cli/up_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {UP_OPTION_##id, name, argument, help},
+#include "cli/up_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct settings {
+    struct cli_common common;
+    struct up_options up;
+    bool seed_given;
+    uint32_t rows;
+    const char *script_path;
+    struct up_script script;
+    FILE *out;
+    uint32_t printed; /* programs whose output was */
+    ps_t printed_to;
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case UP_OPTION_SCRIPT:
+        settings->script_path = argument;
+        return true;
+    case UP_OPTION_NAME:
+        settings->up.name = argument;
+        return true;
+    case UP_OPTION_PROGRAMS:
+        return cli_number("programs", argument, &settings->up.programs);
+    case UP_OPTION_SEED:
+        settings->seed_given = true;
+        return cli_quantity(UNIT_COUNT, "seed", argument, &settings->up.sim.seed);
+    case UP_OPTION_THREADS:
+        if (!cli_number("threads", argument, &settings->up.sim.threads)) return false;
+        if (settings->up.sim.threads > 0 && settings->up.sim.threads <= 1024) return true;
+        cli_error("--threads '%s': 1 to 1024", argument);
+        return false;
+    case UP_OPTION_UNTIL:
+        return cli_quantity(UNIT_TIME, "until", argument, &settings->up.sim.until);
+    case UP_OPTION_ROWS:
+        return cli_number("rows", argument, &settings->rows);
+    case UP_OPTION_TURN_LIMIT:
+        return cli_number("turn-limit", argument, &settings->up.turn_limit_s);
+    case UP_OPTION_NO_SPIN_PROOF:
+        settings->up.spin_proof = false;
+        return true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs(
+        "Examples:\n"
+        "  rocelab up rail.yaml --script pair.up\n"
+        "  rocelab up rail.yaml --programs 2 &\n"
+        "  rocelab run --fabric rail --host h0 -- ib_write_bw &  rocelab run --fabric rail --host h1 -- ib_write_bw "
+        "h0\n"
+        "\nExit status: 0 every program and job ended well; 1 a program or a job failed, or all wait for each other;\n"
+        "2 wrong use, unreadable input, or interrupted.\n",
+        out);
+}
+
+static const struct cli_command command = {
+    .verb = "up",
+    .operands = "FABRIC",
+    .about = "Runs a fabric file with real programs on its hosts: they attach with 'rocelab run --fabric', or are "
+             "started by a script. Their clocks, sleeps and polls follow the fabric's time, so what they measure "
+             "is exact and repeats from the seed.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static void say(const char *text)
+{
+    cli_error("%s", text);
+}
+
+/* --- what programs wrote --- */
+
+static void print_lines(FILE *out, const char *host, int fd)
+{
+    struct stat is;
+
+    if (fd < 0 || fstat(fd, &is) != 0 || is.st_size <= 0) return;
+    size_t bytes = (size_t)is.st_size;
+    char *text = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (text == MAP_FAILED) return;
+    for (size_t at = 0; at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t length = end ? (size_t)(end - text) - at : bytes - at;
+        fprintf(out, "%s: ", host);
+        fwrite(text + at, 1, length, out);
+        fputc('\n', out);
+        at += length + 1;
+    }
+    munmap(text, bytes);
+    fflush(out);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct up_program *one = a, *two = b;
+
+    return one->end < two->end ? -1 : one->end > two->end;
+}
+
+/* Of those that have ended since, in the order of their ends. */
+static void print_ended(struct settings *settings, const struct up *up)
+{
+    uint32_t count = up_programs(up, NULL, 0);
+    struct up_program *program = calloc(count + 1u, sizeof *program);
+
+    if (program == NULL) return;
+    up_programs(up, program, count);
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (program[i].end != PS_NEVER && program[i].output[0] >= 0) program[ended++] = program[i];
+    if (ended > settings->printed) {
+        qsort(program, ended, sizeof *program, by_end);
+        for (uint32_t i = settings->printed; i < ended; i++) {
+            print_lines(settings->common.json ? stderr : settings->out, program[i].host, program[i].output[0]);
+            print_lines(stderr, program[i].host, program[i].output[1]);
+        }
+        settings->printed = ended;
+    }
+    free(program);
+}
+
+static uint64_t run(struct settings *settings, struct up *up)
+{
+    uint64_t begun = clock_now_ns();
+
+    while (!cli_stopped) {
+        enum sim_state state = up_advance(up, PATIENCE_MS);
+        print_ended(settings, up);
+        if (state != SIM_RUNNING) break;
+    }
+    return clock_now_ns() - begun;
+}
+
+/* --- the report --- */
+
+static bool print_report(const struct settings *settings, const struct sim_report *report)
+{
+    if (!settings->common.json) {
+        const struct sim_text_options text = {
+            .style = cli_style(), .rows = settings->rows, .quiet = settings->common.quiet};
+        sim_text(settings->out, report, &text);
+        return true;
+    }
+    struct jout *jout = malloc(sizeof *jout);
+    if (jout == NULL) {
+        cli_error("not enough memory for the report");
+        return false;
+    }
+    jout_init(jout, settings->out);
+    sim_json(jout, report);
+    free(jout);
+    return true;
+}
+
+static int judge(const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    int status = CLI_DONE;
+
+    for (uint32_t i = 0; i < report->programs; i++) {
+        const struct up_program *program = &report->program[i];
+        if (program->exit <= 0 && (program->exit == 0 || program->end != PS_NEVER)) continue;
+        status = CLI_PROBLEMS;
+        if (program->end == PS_NEVER)
+            cli_error("%s: '%s' has not ended", program->host, program->command);
+        else if (program->exit > 128)
+            cli_error("%s: '%s' was ended by signal %d", program->host, program->command, program->exit - 128);
+        else
+            cli_error("%s: '%s' ended with status %d", program->host, program->command, program->exit);
+    }
+    if (result->state == SIM_RUNNING) {
+        char now[TEXT_COUNT];
+        cli_error("interrupted at %s of fabric time; the report covers what was run until then",
+                  text_ps(result->virtual_ps, now));
+        return CLI_WRONG;
+    }
+    if (result->state == SIM_STUCK || result->state == SIM_FAILED || result->state == SIM_DEADLOCK)
+        status = CLI_PROBLEMS;
+    return status;
+}
+
+static int run_and_report(struct settings *settings, struct up *up, struct sim_report *report)
+{
+    struct sim_result result;
+
+    report->wall_us = run(settings, up) / 1000;
+    report->programs = up_programs(up, NULL, 0);
+    struct up_program *program = calloc(report->programs + 1u, sizeof *program);
+    if (program == NULL || sim_result(up_sim(up), &result) != 0) {
+        free(program);
+        cli_error("not enough memory for the results");
+        return CLI_WRONG;
+    }
+    int status = CLI_WRONG;
+    if (sim_imbalance(up_sim(up), &result) == 0) {
+        up_programs(up, program, report->programs);
+        report->program = program;
+        report->result = &result;
+        status = print_report(settings, report) ? CLI_DONE : CLI_WRONG;
+        fflush(settings->out);
+        if (status == CLI_DONE) status = judge(report);
+    }
+    sim_result_free(&result);
+    free(program);
+    return status;
+}
+
+static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t begun)
+{
+    struct fabric_errors errors = {.path = settings->script_path ? settings->script_path : fabric->path};
+    struct up *up = NULL;
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    self[length > 0 ? length : 0] = '\0';
+    settings->up.runner = self;
+    settings->up.say = say;
+    if (settings->up.name == NULL) settings->up.name = fabric->name;
+    if (!settings->seed_given) settings->up.sim.seed = fabric->seed;
+    if (up_create(fabric, &settings->up, &up, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+        if (errors.count == 0) cli_error("not enough memory");
+        return CLI_WRONG;
+    }
+    struct sim_report report = {.fabric = fabric,
+                                .seed = settings->up.sim.seed,
+                                .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,
+                                .setup_us = (clock_now_ns() - begun) / 1000};
+    if (!settings->common.json && !settings->common.quiet && settings->script_path == NULL)
+        fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
+                settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
+    int status = run_and_report(settings, up, &report);
+    up_free(up);
+    return status;
+}
+
+/* --- what is read --- */
+
+static bool add_faults(const struct settings *settings, struct fabric *fabric)
+{
+    for (uint32_t i = 0; i < settings->script.faults; i++) {
+        const struct up_fault *fault = &settings->script.fault[i];
+        struct fabric_errors errors = {.path = settings->script_path};
+        int error = fabric_faults_add(fabric, fault->text, fault->at, &errors);
+        if (error == 0) continue;
+        for (uint32_t k = 0; k < errors.count; k++)
+            errors.error[k].at = (struct fabric_at){fault->line, 1};
+        fabric_errors_print(&errors, stderr);
+        if (errors.count == 0) cli_error("not enough memory");
+        return false;
+    }
+    return true;
+}
+
+static bool read_script(struct settings *settings)
+{
+    struct fabric_errors errors = {0};
+    char *text = NULL;
+    size_t length;
+
+    if (settings->script_path == NULL) return true;
+    if (!cli_read_file(settings->script_path, SCRIPT_BYTES, &text, &length)) return false;
+    int error = up_script_parse(settings->script_path, text, &settings->script, &errors);
+    free(text);
+    if (error) fabric_errors_print(&errors, stderr);
+    if (error == -ENOMEM) cli_error("not enough memory");
+    settings->up.script = &settings->script;
+    return error == 0;
+}
+
+int verb_up(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {
+        .up = {.sim = {.until = PS_NEVER}, .dilation = 1, .spin_proof = true, .turn_limit_s = TURN_LIMIT_S},
+        .rows = 20,
+        .out = out};
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer != CLI_GO) return answer;
+    if (first + 1 != argc) {
+        cli_error("up: %s; see 'rocelab help up'", first == argc ? "which fabric?" : "one fabric at a time");
+        return CLI_WRONG;
+    }
+    if (!cli_readable(argv[first])) return CLI_WRONG;
+    uint64_t begun = clock_now_ns();
+    int status = CLI_WRONG;
+    if (!read_script(&settings)) {
+        up_script_free(&settings.script);
+        return CLI_WRONG;
+    }
+    if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
+        fabric_errors_print(&errors, stderr);
+    } else if (add_faults(&settings, fabric)) {
+        cli_catch_stop(1);
+        status = bring_up(&settings, fabric, begun);
+    }
+    fabric_free(fabric);
+    up_script_free(&settings.script);
+    return status;
+}
