@@ -68,6 +68,7 @@ static void become(const struct up *up, const struct up_launch *launch, const ch
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     setpgid(0, 0);
+    setrlimit(RLIMIT_NOFILE, &up->files);
     /* Of the thread that forks: where there are several it may end before its child should. */
     if (up->options.sim.threads <= 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);

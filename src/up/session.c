@@ -86,6 +86,8 @@ int session_listen(struct up *up)
     unlink(up->socket_path); /* left by one that was killed */
     snprintf(address.sun_path, sizeof address.sun_path, "%s", up->socket_path);
     up->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    up->questions = (struct up_watch){UP_WATCH_CONTROL, control_fd(up->control)};
+    if (!watch(up, &up->questions)) return -errno;
     if (up->door.fd < 0 || bind(up->door.fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         chmod(up->socket_path, 0600) != 0 || listen(up->door.fd, 128) != 0 || !watch(up, &up->door))
         return -errno;
@@ -203,8 +205,10 @@ static void pump(struct up *up)
                 accept_all(up);
             else if (of->kind == UP_WATCH_CALLER)
                 hear(up, (struct up_caller *)of);
-            else
+            else if (of->kind == UP_WATCH_PROCESS)
                 died(up, of);
+            else
+                up->asked = true; /* answered between windows */
         }
     } while (count == 16);
 }
@@ -468,6 +472,13 @@ static void admit(struct up *up, struct up_caller *caller, ps_t now)
     up->programs++;
 }
 
+static void observe(struct up *up, struct up_caller *caller)
+{
+    answer(caller->watch.fd, 0, NULL, "");
+    control_take(up->control, caller->watch.fd);
+    caller->watch.fd = -1;
+}
+
 void session_accept(struct up *up, ps_t now)
 {
     pthread_mutex_lock(&up->callers_lock);
@@ -479,8 +490,8 @@ void session_accept(struct up *up, ps_t now)
             continue;
         }
         *at = caller->next;
-        if (caller->watch.fd >= 0 && caller->hello.kind == ATTACH_OBSERVER)
-            answer(caller->watch.fd, -EOPNOTSUPP, NULL, "this fabric cannot be asked yet");
+        if (caller->watch.fd >= 0 && caller->hello.kind == ATTACH_OBSERVER && up->options.answer)
+            observe(up, caller);
         else if (caller->watch.fd >= 0)
             admit(up, caller, now);
         caller_drop(up, caller);

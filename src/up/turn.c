@@ -368,8 +368,8 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
     if (thread->clock < now) thread->clock = now;
     for (;;) {
         if (asks) {
+            looks &= needs_no_sync(thread->shared->request.op);
             request_run(thread, now, io);
-            looks = false;
         }
         enum outcome outcome = hand_over(thread, now, io);
         if (outcome != YIELDED) {
@@ -390,9 +390,10 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
         thread->due = due_before;
         return;
     }
-    stream_collect(host, thread->clock);
     tell_others(thread);
-    settle(thread, now, io);
+    ps_t clock = thread->clock;
+    settle(thread, now, io); /* the thread may be no more */
+    stream_collect(host, clock);
 }
 
 /* --- the host's turn --- */

@@ -98,6 +98,10 @@ static bool hook_coordinate(void *owner, ps_t now)
     session_accept(up, now);
     stream_carry(up, now);
     wake_for_deaths(up, now);
+    if (up->asked) {
+        up->asked = false;
+        control_run(up->control);
+    }
     if (turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
     up->between = false;
     return all_done(up);
@@ -129,6 +133,14 @@ static uint64_t tsc_khz(void)
         if (sscanf(line, "cpu MHz : %u.%3u", &mhz, &khz) < 1) mhz = 0;
     if (file) fclose(file);
     return mhz ? mhz * 1000ull + khz : 1000000;
+}
+
+/* Each socket of a program is a descriptor of ours too. */
+static void more_files(struct up *up)
+{
+    if (getrlimit(RLIMIT_NOFILE, &up->files) != 0) return;
+    struct rlimit most = {.rlim_cur = up->files.rlim_max, .rlim_max = up->files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &most);
 }
 
 static bool script_hosts_known(const struct fabric *fabric, const struct up_script *script,
@@ -181,6 +193,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
     up->cost = usual_costs;
     up->tsc_khz = tsc_khz();
     up->epoll_fd = up->door.fd = -1;
+    more_files(up);
     up->spins = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
     pthread_mutex_init(&up->callers_lock, NULL);
     up->hooks = (struct sim_programs){.owner = up,
@@ -196,6 +209,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
     up->options.sim.programs = &up->hooks;
     int error = script_hosts_known(fabric, options->script, errors) ? 0 : -EINVAL;
     if (!error) error = make_hosts(up);
+    if (!error) error = control_create(options->answer, options->answer_context, &up->control);
     if (!error) error = begin_listening(up, errors);
     if (!error) error = sim_create(fabric, &up->options.sim, &up->sim, errors);
     if (!error) error = payload_init(up);
@@ -236,6 +250,7 @@ void up_free(struct up *up)
     for (uint32_t i = 0; up->host && i < up->fabric->hosts; i++)
         free_host(&up->host[i]);
     launch_release(up);
+    control_free(up->control);
     payload_free(up);
     sim_free(up->sim);
     free(up->host);

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "fabric/fabric.h"
 #include "sim/sim.h"
+#include "up/control.h"
 
 struct up_options {
     struct sim_options sim;
@@ -26,8 +27,10 @@ struct up_options {
     bool spin_proof;                /* off for debuggers */
     uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
     const struct up_script *script; /* NULL: programs come by themselves */
-    const char *runner;             /* path of `rocelab`: its `run --fabric` starts the script's programs */
-    void (*say)(const char *text);  /* a line for people, at once */
+    control_answer *answer;         /* to who asks from outside */
+    void *answer_context;
+    const char *runner;            /* path of `rocelab`: its `run --fabric` starts the script's programs */
+    void (*say)(const char *text); /* a line for people, at once */
 };
 
 struct up_program { /* of the report */

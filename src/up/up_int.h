@@ -10,6 +10,7 @@
 #define ROCELAB_UP_UP_INT_H
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "attach/protocol.h"
 #include "engine/engine.h"
@@ -24,6 +25,7 @@ struct up_streams; /* stream.c: sockets of one host */
 struct up_cm;      /* cm.c: QP1 of one host */
 struct up_caller;  /* session.c: at the socket */
 struct up_pages;   /* session_memory.c */
+struct control;    /* control.h */
 struct up_launch;
 
 enum up_thread_state {
@@ -48,7 +50,7 @@ struct up_thread {
     bool looks;       /* UP_WAITS: due only to look whether the outside has changed */
 };
 
-enum up_watched { UP_WATCH_DOOR, UP_WATCH_CALLER, UP_WATCH_PROCESS };
+enum up_watched { UP_WATCH_DOOR, UP_WATCH_CONTROL, UP_WATCH_CALLER, UP_WATCH_PROCESS };
 struct up_watch { /* of the epoll set */
     enum up_watched kind;
     int fd;
@@ -122,13 +124,16 @@ struct up {
     bool between;             /* windows: no host is visited */
     bool spins;               /* several processors may be used: who waits for a turn spins a little first */
     int epoll_fd;
-    struct up_watch door;
+    struct up_watch door, questions;
     pthread_mutex_t callers_lock;
     struct up_caller *callers; /* they have connected, and are no process yet */
     char socket_path[UP_PATH];
     uint64_t tsc_khz;
+    struct control *control;  /* who asks from outside */
+    struct rlimit files;      /* as we were started: the fabric itself may open more */
     struct up_launch *launch; /* [launches] in the order of the script */
     uint32_t launches;
+    bool asked;         /* a question waits */
     bool deaths;        /* atomic: of some host */
     uint64_t looked_ns; /* real time: when those who wait for the outside last looked */
     uint64_t idle_ns;   /* real time since when all wait for the outside; 0: they do not */
