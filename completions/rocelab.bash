@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep check import config diff experiments up run devices counters help version'
+    verbs='capture sim sweep check import config diff experiments up run devices counters fault help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -28,7 +28,8 @@ _rocelab()
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --name= --programs= --seed= --threads= --until= --rows= --turn-limit= --no-spin-proof' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
-    devices | counters | help | version) own='' ;;
+    counters) own='--fabric= --watch' ;;
+    devices | fault | help | version) own='' ;;
     *) return ;;
     esac
 
@@ -78,7 +79,7 @@ _rocelab()
     *)
         case $verb in
         help) mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        version | devices | counters) ;;
+        version | devices | counters | fault) ;;
         run) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         *)
             compopt -o filenames

@@ -2,41 +2,74 @@
 /*
  * rocelab counters: the counters of adapters that run now, in other processes.
  *
- * Each opened device shows its counters in shared memory (src/live); this reads them without disturbing it.
+ * Each opened device shows its counters in shared memory (src/live); this reads them without disturbing it.  A fabric
+ * that is up is asked for its own.
  */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/up_ask.h"
 #include "live/counters.h"
 #include "report/json_out.h"
 
+enum counters_option {
+    COUNTERS_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) COUNTERS_OPTION_##id,
+#include "cli/counters_options.def"
+#undef OPTION
+};
+
 static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {COUNTERS_OPTION_##id, name, argument, help},
+#include "cli/counters_options.def"
+#undef OPTION
 #define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
 #include "cli/common_options.def"
 #undef OPTION
 };
 
+struct settings {
+    const char *fabric; /* NULL: programs under `rocelab run` */
+    bool watch;
+};
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    if (id == COUNTERS_OPTION_FABRIC)
+        settings->fabric = argument;
+    else
+        settings->watch = true;
+    return true;
+}
+
 static void more_help(FILE *out)
 {
     fputs("Examples:\n"
+          "  rocelab counters --fabric pod leaf0:3 --watch\n"
           "  rocelab counters --json | jq '.adapters[].counters.out_of_sequence'\n"
           "\nCounters that are 0 are left out of the text, not of the JSON document.\n"
-          "\nExit status: 0 done, 1 no such process or device runs, 2 wrong use.\n",
+          "\nExit status: 0 done, 1 no such process, device, port or node, 2 wrong use or no such fabric.\n",
           out);
 }
 
 static const struct cli_command command = {
     .verb = "counters",
-    .operands = "[PID|DEVICE]",
+    .operands = "[PID|DEVICE] | --fabric NAME [PORT|NODE]",
     .about =
         "Prints the counters of programs that run under `rocelab run`: all of this user's, or those of a process id or "
-        "of a device. Names are those of mlx5's hw_counters where it has one.",
+        "of a device; or those of the switches and adapters of a fabric that is up. Names are those of mlx5's "
+        "hw_counters "
+        "where it has one.",
     .option = options,
     .options = sizeof options / sizeof options[0],
     .more = more_help,
+    .set = set_option,
 };
 
 static bool wanted(const struct live_counter_set *set, const char *which)
@@ -114,30 +147,59 @@ static unsigned print_all(const struct live_counter_set *set, unsigned count, co
     return shown;
 }
 
-int verb_counters(int argc, char **argv, FILE *out)
+static int of_programs(const char *which, const struct cli_common *common, FILE *out)
 {
     struct live_counter_set *set;
-    struct cli_common common;
     unsigned count, shown;
-    int first, answer = cli_options(&command, argc, argv, out, &common, NULL, &first);
-    const char *which = answer == CLI_GO && first < argc ? argv[first] : NULL;
+    int error = live_counters_read(&set, &count);
 
-    if (answer != CLI_GO) return answer;
-    if (argc - first > 1) {
-        cli_error("counters: one PID or DEVICE, not %d", argc - first);
+    if (error < 0) {
+        cli_error("counters: %s", strerror(-error));
         return CLI_WRONG;
     }
-    answer = live_counters_read(&set, &count);
-    if (answer < 0) {
-        cli_error("counters: %s", strerror(-answer));
-        return CLI_WRONG;
-    }
-    shown = print_all(set, count, which, &common, out);
+    shown = print_all(set, count, which, common, out);
     free(set);
     if (shown > 0) return CLI_DONE;
     if (which != NULL)
         cli_error("counters: no process or device '%s' runs under 'rocelab run'", which);
-    else if (!common.quiet)
+    else if (!common->quiet)
         cli_error("counters: nothing runs under 'rocelab run' now");
     return CLI_PROBLEMS;
+}
+
+static int of_fabric(const char *name, const char *which, const struct cli_common *common, FILE *out)
+{
+    char words[256];
+
+    snprintf(words, sizeof words, "counters %s %s",
+             common->json    ? "json"
+             : common->quiet ? "brief"
+                             : "text",
+             which ? which : "");
+    int answer = up_ask("counters", name, words, out);
+    if (answer == CLI_PROBLEMS) cli_error("counters: the fabric has no port or node '%s'", which ? which : "");
+    return answer;
+}
+
+int verb_counters(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {0};
+    struct cli_common common;
+    int first, answer = cli_options(&command, argc, argv, out, &common, &settings, &first);
+    const char *which = answer == CLI_GO && first < argc ? argv[first] : NULL;
+
+    if (answer != CLI_GO) return answer;
+    if (argc - first > 1) {
+        cli_error("counters: one %s, not %d", settings.fabric ? "PORT or NODE" : "PID or DEVICE", argc - first);
+        return CLI_WRONG;
+    }
+    if (settings.watch) cli_catch_stop(2);
+    for (;;) {
+        answer = settings.fabric ? of_fabric(settings.fabric, which, &common, out) : of_programs(which, &common, out);
+        if (!settings.watch || answer != CLI_DONE || cli_stopped) return answer;
+        fflush(out);
+        sleep(1); /* an interrupt ends it */
+        if (cli_stopped) return CLI_DONE;
+        if (!common.json) fputc('\n', out);
+    }
 }

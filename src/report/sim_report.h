@@ -56,6 +56,11 @@ void sim_json_balance(struct jout *jout, const struct sim_report *report);
 /* Every counter, as Prometheus reads them. */
 void sim_prometheus(FILE *out, const struct sim_report *report);
 
+/* sim_counters.c: every counter of a port, of all ports of a node, or (which NULL) of all, by its own name.  Answers
+ * how many ports there were. */
+uint32_t sim_counters_text(FILE *out, const struct sim_report *report, const char *which, bool quiet);
+uint32_t sim_counters_json(struct jout *jout, const struct sim_report *report, const char *which);
+
 enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
 extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a fabric that is up answers to `rocelab fault` and `rocelab counters --fabric`; see up_answer.h.
+ */
+#include "cli/up_answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "report/sim_report.h"
+#include "sim/sim.h"
+
+/* The rest of `words` behind `verb` and a space; NULL: another verb. */
+static const char *after(const char *words, const char *verb)
+{
+    size_t length = strlen(verb);
+
+    if (strncmp(words, verb, length) != 0 || (words[length] != ' ' && words[length] != 0)) return NULL;
+    return words + length + strspn(words + length, " ");
+}
+
+static bool answer_fault(struct up_answer *self, const char *words, FILE *out)
+{
+    struct fabric_errors errors = {0};
+    ps_t now = sim_progress(self->sim).now;
+    int error = sim_fault(self->sim, self->fabric, words, &errors);
+
+    for (uint32_t i = 0; i < errors.count; i++)
+        fprintf(out, "%s\n", errors.error[i].text);
+    if (error && errors.count == 0) fputs("not enough memory\n", out);
+    if (error) return false;
+    fprintf(out, "%" PRIu64 "\n", (uint64_t)now);
+    fprintf(stderr, "at %" PRIu64 "ps: %s\n", (uint64_t)now, words);
+    return true;
+}
+
+static void counters_json(const struct sim_report *report, const char *which, uint32_t *ret_shown, FILE *out)
+{
+    struct jout jout;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "fabric-counters");
+    jout_text(&jout, "fabric", report->fabric->name);
+    jout_u64(&jout, "now_ps", report->result->virtual_ps);
+    *ret_shown = sim_counters_json(&jout, report, which);
+    jout_close(&jout);
+}
+
+static bool answer_counters(struct up_answer *self, const char *words, FILE *out)
+{
+    const char *form[] = {after(words, "text"), after(words, "brief"), after(words, "json")};
+    const char *which = form[0] ? form[0] : form[1] ? form[1] : form[2];
+    struct sim_result result;
+    uint32_t shown;
+    char time[UNIT_TEXT];
+
+    if (which == NULL || sim_result(self->sim, &result) < 0) return false;
+    result.virtual_ps = sim_progress(self->sim).now;
+    if (which[0] == 0) which = NULL;
+    struct sim_report report = {.fabric = self->fabric, .result = &result, .seed = self->seed};
+    if (form[2]) {
+        counters_json(&report, which, &shown, out);
+    } else {
+        fprintf(out, "%s at %s of fabric time\n", self->fabric->name, unit_format(UNIT_TIME, result.virtual_ps, time));
+        shown = sim_counters_text(out, &report, which, form[1] != NULL);
+    }
+    sim_result_free(&result);
+    return shown > 0;
+}
+
+bool up_answer(void *context, const char *words, FILE *out)
+{
+    const char *rest;
+
+    if ((rest = after(words, "fault")) != NULL) return answer_fault(context, rest, out);
+    if ((rest = after(words, "counters")) != NULL) return answer_counters(context, rest, out);
+    fprintf(out, "this fabric does not know '%s'; is it of another version?\n", words);
+    return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding a fabric that is up, and asking it; see up_ask.h.
+ */
+#include "cli/up_ask.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "up/control.h"
+#include "up/up.h"
+
+int up_ask(const char *verb, const char *name, const char *words, FILE *out)
+{
+    char path[UP_PATH];
+    int error = up_find(name, path);
+
+    if (error == -ENOENT && name)
+        cli_error("%s: no fabric '%s' is up; start it with 'rocelab up'", verb, name);
+    else if (error == -ENOENT)
+        cli_error("%s: no fabric is up; start one with 'rocelab up'", verb);
+    else if (error == -EEXIST)
+        cli_error("%s: several fabrics are up: name one", verb);
+    else if (error)
+        cli_error("%s: %s: %s", verb, name ? name : "the fabric", strerror(-error));
+    if (error) return CLI_WRONG;
+    int answer = control_ask(path, words, out);
+    if (answer >= 0) return answer ? CLI_PROBLEMS : CLI_DONE;
+    cli_error("%s: %s: %s", verb, path, strerror(-answer));
+    return CLI_WRONG;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions of the verbs to a fabric that is up.
+ */
+#ifndef ROCELAB_CLI_UP_ASK_H
+#define ROCELAB_CLI_UP_ASK_H
+
+#include <stdio.h>
+
+/* Asks the fabric of that name (NULL: the only one that is up); its answer goes to `out`.  CLI_DONE; CLI_PROBLEMS: it
+ * says no, in `out`; CLI_WRONG after a message in the name of `verb`. */
+int up_ask(const char *verb, const char *name, const char *words, FILE *out);
+
+#endif
