@@ -33,7 +33,7 @@ static struct bench {
     const struct sw_port_config *port_of[PORTS];
     uint64_t rate_bps[PORTS];
     struct sw_routes routes;
-    uint32_t place_of[ENDPOINTS];
+    uint32_t edge_of[ENDPOINTS];
     uint16_t local_port[ENDPOINTS], wired_port[ENDPOINTS], group_of[2], member[PORTS];
     struct sw_group group;
     struct sw_raise raise;
@@ -128,19 +128,19 @@ static void draw_routes(void)
     uint16_t ports = bench.config.ports;
     for (uint16_t i = 0; i < PORTS; i++) {
         bool here = i < ports; /* the others are behind no port */
-        bench.place_of[i] = here ? 0 : 2;
+        bench.edge_of[i] = here ? 0 : 2;
         bench.wired_port[i] = here ? i : 0;
         bench.local_port[i] =
             bench.config.forgets_ports && here && take() % 4 == 1 ? SW_FLOOD_PORT : bench.wired_port[i];
         bench.member[i] = i;
     }
     for (uint32_t i = 0; i < ENDPOINTS; i++)
-        if (bench.place_of[i] == 2) bench.place_of[i] = 1;
-    bench.place_of[FAR] = 1;
+        if (bench.edge_of[i] == 2) bench.edge_of[i] = 1;
+    bench.edge_of[FAR] = 1;
     bench.group_of[0] = UINT16_MAX;
     bench.group_of[1] = take() % 4 ? 0 : UINT16_MAX;
     bench.group = (struct sw_group){0, (uint16_t)(1 + take() % ports)};
-    bench.routes = (struct sw_routes){.place_of = bench.place_of,
+    bench.routes = (struct sw_routes){.edge_of = bench.edge_of,
                                       .local_port = bench.local_port,
                                       .wired_port = bench.wired_port,
                                       .group_of = bench.group_of,

@@ -3,15 +3,15 @@
  * What a failure changes, and whether that closes a circle.
  *
  * A failure that leaves every switch another next hop only takes waits away.  New ones begin where a switch lost its
- * last next hop to a place; it, and those upstream that lost theirs in turn, are all whose distance grows (after
- * Ramalingam and Reps), and no other switch gains a next hop.  So for each failure and place only these are routed
- * anew, and what hosts there send is followed until it comes to where packets for the place went before.
+ * last next hop to an edge; it, and those upstream that lost theirs in turn, are all whose distance grows (after
+ * Ramalingam and Reps), and no other switch gains a next hop.  So for each failure and edge only these are routed
+ * anew, and what hosts there send is followed until it comes to where packets for the edge went before.
  *
  * As routed there is no circle, so the buffers have an order in which each waits only for those before it.  New waits
  * that keep to it close nothing.  From those that do not, waits are followed, old and new, no further down the order
  * than the least of those that broke it: a circle has to come back up to one of them (as Pearce and Kelly keep an order
  * under insertions).  Old waits that the failure took away are followed too, so what is found is a suspicion; it is
- * proven hop by hop, by a place for which a packet goes that way now.  Where that fails, and where classes are raised
+ * proven hop by hop, by an edge for which a packet goes that way now.  Where that fails, and where classes are raised
  * (a hop then depends on all before it), everything is searched.
  *
  * In a Clos network whose hosts are on leaves nothing new arises, and a failure costs next to nothing.
@@ -21,33 +21,33 @@
 #include "base/check.h"
 #include "check/deadlock_int.h"
 
-static uint16_t distance_of(const struct deadlock *d, uint32_t s, uint32_t place)
+static uint16_t distance_of(const struct deadlock *d, uint32_t s, uint32_t edge)
 {
-    return d->affected[s] ? d->anew[s] : d->distance[(size_t)s * d->places + place];
+    return d->affected[s] ? d->anew[s] : d->distance[(size_t)s * d->edges + edge];
 }
 
-static bool next_hop(const struct deadlock *d, uint32_t s, uint32_t p, uint32_t place)
+static bool next_hop(const struct deadlock *d, uint32_t s, uint32_t p, uint32_t edge)
 {
     uint32_t to = d->neighbour[p];
 
     if (to == FABRIC_NONE || d->down[p] || d->dead[to]) return false;
-    uint16_t here = distance_of(d, s, place), there = distance_of(d, to, place);
+    uint16_t here = distance_of(d, s, edge), there = distance_of(d, to, edge);
     return there != DEADLOCK_FAR && here != DEADLOCK_FAR && there + 1 == here;
 }
 
 /* A next hop of u is gone; u is affected when it was the last. */
-static void lose(struct deadlock *d, uint32_t u, uint32_t place, uint32_t *touched, uint32_t *listed)
+static void lose(struct deadlock *d, uint32_t u, uint32_t edge, uint32_t *touched, uint32_t *listed)
 {
     if (!d->lost[u]) d->touched[(*touched)++] = u;
     d->lost[u]++;
-    CHECK(d->lost[u] <= d->ways[(size_t)u * d->places + place]); /* no next hop is lost twice */
-    if (d->lost[u] != d->ways[(size_t)u * d->places + place] || d->affected[u] || d->dead[u]) return;
+    CHECK(d->lost[u] <= d->ways[(size_t)u * d->edges + edge]); /* no next hop is lost twice */
+    if (d->lost[u] != d->ways[(size_t)u * d->edges + edge] || d->affected[u] || d->dead[u]) return;
     d->affected[u] = 1;
     d->list[(*listed)++] = u;
 }
 
-/* Switches whose distance to the place grows, into list[]. */
-static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count, uint32_t place,
+/* Switches whose distance to the edge grows, into list[]. */
+static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count, uint32_t edge,
                               uint32_t *ret_touched)
 {
     uint32_t listed = 0, touched = 0;
@@ -62,20 +62,20 @@ static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure 
             /* With two failures a link may be counted once only. */
             if (failed[f].port == FABRIC_NONE && d->down[p]) continue;
             if (failed[f].port == FABRIC_NONE && d->dead[to] && to < s) continue;
-            uint16_t here = d->distance[(size_t)s * d->places + place];
-            uint16_t there = d->distance[(size_t)to * d->places + place];
+            uint16_t here = d->distance[(size_t)s * d->edges + edge];
+            uint16_t there = d->distance[(size_t)to * d->edges + edge];
             if (here == DEADLOCK_FAR || there == DEADLOCK_FAR) continue;
-            if (here == there + 1) lose(d, s, place, &touched, &listed);
-            if (there == here + 1) lose(d, to, place, &touched, &listed);
+            if (here == there + 1) lose(d, s, edge, &touched, &listed);
+            if (there == here + 1) lose(d, to, edge, &touched, &listed);
         }
     }
     for (uint32_t i = 0; i < listed; i++) {
         uint32_t a = d->list[i];
-        uint16_t here = d->distance[(size_t)a * d->places + place];
+        uint16_t here = d->distance[(size_t)a * d->edges + edge];
         for (uint32_t p = d->first[a]; p < d->first[a + 1]; p++) {
             uint32_t u = d->neighbour[p];
             if (u == FABRIC_NONE || d->down[p] || d->dead[u]) continue;
-            if (d->distance[(size_t)u * d->places + place] == here + 1) lose(d, u, place, &touched, &listed);
+            if (d->distance[(size_t)u * d->edges + edge] == here + 1) lose(d, u, edge, &touched, &listed);
         }
     }
     CHECK(listed <= touched && touched <= d->switches);
@@ -84,7 +84,7 @@ static uint32_t find_affected(struct deadlock *d, const struct deadlock_failure 
 }
 
 /* The new distances, from those that kept theirs inwards. */
-static void measure_affected(struct deadlock *d, uint32_t listed, uint32_t place)
+static void measure_affected(struct deadlock *d, uint32_t listed, uint32_t edge)
 {
     bool changed = true;
 
@@ -98,7 +98,7 @@ static void measure_affected(struct deadlock *d, uint32_t listed, uint32_t place
             for (uint32_t p = d->first[a]; p < d->first[a + 1]; p++) {
                 uint32_t to = d->neighbour[p];
                 if (to == FABRIC_NONE || d->down[p] || d->dead[to]) continue;
-                uint16_t there = distance_of(d, to, place);
+                uint16_t there = distance_of(d, to, edge);
                 if (there == DEADLOCK_FAR || there + 1 >= d->anew[a]) continue;
                 d->anew[a] = (uint16_t)(there + 1);
                 changed = true;
@@ -108,22 +108,21 @@ static void measure_affected(struct deadlock *d, uint32_t listed, uint32_t place
 }
 
 /* Most failures take nobody's last way: told without touching anything. */
-static bool nobody_loses(const struct deadlock *d, const struct deadlock_failure *failed, uint32_t count,
-                         uint32_t place)
+static bool nobody_loses(const struct deadlock *d, const struct deadlock_failure *failed, uint32_t count, uint32_t edge)
 {
     uint32_t loser[2] = {FABRIC_NONE, FABRIC_NONE};
 
     for (uint32_t f = 0; f < count; f++) {
         if (failed[f].port == FABRIC_NONE) return false;
         uint32_t p = failed[f].port - d->fabric->endpoints, s = failed[f].node - d->fabric->hosts, to = d->neighbour[p];
-        size_t a = (size_t)s * d->places + place, b = (size_t)to * d->places + place;
+        size_t a = (size_t)s * d->edges + edge, b = (size_t)to * d->edges + edge;
         if (d->distance[a] == d->distance[b] + 1)
             loser[f] = s;
         else if (d->distance[b] == d->distance[a] + 1)
             loser[f] = to;
         if (loser[f] == FABRIC_NONE) continue;
         uint32_t lost = f && loser[0] == loser[1] ? 2 : 1;
-        if (d->ways[(size_t)loser[f] * d->places + place] <= lost) return false;
+        if (d->ways[(size_t)loser[f] * d->edges + edge] <= lost) return false;
     }
     return true;
 }
@@ -145,14 +144,14 @@ static void note_wait(struct deadlock *d, uint32_t in, uint32_t level, uint32_t 
     d->fresh[word] |= bit;
 }
 
-/* What came into s by port `in` (FABRIC_NONE: from hosts) goes on to the place. */
-static void send_on(struct deadlock *d, uint32_t s, uint32_t in, uint32_t level, uint32_t place)
+/* What came into s by port `in` (FABRIC_NONE: from hosts) goes on to the edge. */
+static void send_on(struct deadlock *d, uint32_t s, uint32_t in, uint32_t level, uint32_t edge)
 {
-    /* Packets for the place went by here before, and by all that follows.  With levels, in which ones is not kept. */
-    bool known = !d->raises && !d->affected[s] && d->used[(size_t)s * d->places + place];
+    /* Packets for the edge went by here before, and by all that follows.  With levels, in which ones is not kept. */
+    bool known = !d->raises && !d->affected[s] && d->used[(size_t)s * d->edges + edge];
 
     for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
-        if (!next_hop(d, s, p, place)) continue;
+        if (!next_hop(d, s, p, edge)) continue;
         uint32_t next = level, to = d->peer[p];
         if (in != FABRIC_NONE) {
             next = deadlock_level(d, in, p, level);
@@ -160,19 +159,19 @@ static void send_on(struct deadlock *d, uint32_t s, uint32_t in, uint32_t level,
         }
         if (known || d->seen[next * d->ports + to] == d->stamp) continue;
         d->seen[next * d->ports + to] = d->stamp;
-        send_on(d, d->neighbour[p], to, next, place); /* as deep as the way is long: distances fall */
+        send_on(d, d->neighbour[p], to, next, edge); /* as deep as the way is long: distances fall */
     }
 }
 
 /* Only hosts bring packets to a switch that is affected, or others that are: none that kept its distance does. */
-static void new_waits_for(struct deadlock *d, uint32_t listed, uint32_t place)
+static void new_waits_for(struct deadlock *d, uint32_t listed, uint32_t edge)
 {
     d->stamp++;
     for (uint32_t i = 0; i < listed; i++) {
         uint32_t a = d->list[i];
-        if (d->fabric->route[a].own_place == FABRIC_NONE || d->anew[a] == DEADLOCK_FAR) continue;
+        if (d->fabric->route[a].own_edge == FABRIC_NONE || d->anew[a] == DEADLOCK_FAR) continue;
         for (uint32_t l = 0; l < d->levels; l++)
-            if (d->injected >> l & 1) send_on(d, a, FABRIC_NONE, l, place);
+            if (d->injected >> l & 1) send_on(d, a, FABRIC_NONE, l, edge);
     }
 }
 
@@ -186,13 +185,13 @@ static void forget_affected(struct deadlock *d, uint32_t listed, uint32_t touche
 
 static void find_new_waits(struct deadlock *d, const struct deadlock_failure *failed, uint32_t count)
 {
-    for (uint32_t place = 0; place < d->places; place++) {
+    for (uint32_t edge = 0; edge < d->edges; edge++) {
         uint32_t touched;
-        if (d->dead[d->fabric->place_switch[place]] || nobody_loses(d, failed, count, place)) continue;
-        uint32_t listed = find_affected(d, failed, count, place, &touched);
+        if (d->dead[d->fabric->edge_switch[edge]] || nobody_loses(d, failed, count, edge)) continue;
+        uint32_t listed = find_affected(d, failed, count, edge, &touched);
         if (listed) {
-            measure_affected(d, listed, place);
-            new_waits_for(d, listed, place);
+            measure_affected(d, listed, edge);
+            new_waits_for(d, listed, edge);
         }
         forget_affected(d, listed, touched);
     }
@@ -242,32 +241,32 @@ static uint32_t follow_new_waits(struct deadlock *d, uint32_t set)
     return hops;
 }
 
-/* Some host sends to the place through this switch. */
-static bool has_source(struct deadlock *d, uint32_t s, uint32_t place)
+/* Some host sends to the edge through this switch. */
+static bool has_source(struct deadlock *d, uint32_t s, uint32_t edge)
 {
-    uint16_t here = distance_of(d, s, place);
+    uint16_t here = distance_of(d, s, edge);
 
-    if (d->fabric->route[s].own_place != FABRIC_NONE) return true;
+    if (d->fabric->route[s].own_edge != FABRIC_NONE) return true;
     d->source[s] = d->stamp;
     for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
         uint32_t from = d->neighbour[p];
         if (from == FABRIC_NONE || d->down[p] || d->dead[from] || d->source[from] == d->stamp) continue;
-        if (distance_of(d, from, place) != DEADLOCK_FAR && distance_of(d, from, place) == here + 1 &&
-            has_source(d, from, place))
+        if (distance_of(d, from, edge) != DEADLOCK_FAR && distance_of(d, from, edge) == here + 1 &&
+            has_source(d, from, edge))
             return true;
     }
     return false;
 }
 
-/* Packets for the place leave by hop i of the ring, and then by the next. */
-static bool goes_so(struct deadlock *d, uint32_t i, uint32_t hops, uint32_t place)
+/* Packets for the edge leave by hop i of the ring, and then by the next. */
+static bool goes_so(struct deadlock *d, uint32_t i, uint32_t hops, uint32_t edge)
 {
     uint32_t in = d->ring[i], next_in = d->ring[(i + 1) % hops];
     uint32_t a = d->neighbour[in], b = d->neighbour[d->peer[in]];
 
-    if (d->dead[a] || !next_hop(d, a, d->peer[in], place) || !next_hop(d, b, d->peer[next_in], place)) return false;
+    if (d->dead[a] || !next_hop(d, a, d->peer[in], edge) || !next_hop(d, b, d->peer[next_in], edge)) return false;
     d->stamp++;
-    return has_source(d, a, place);
+    return has_source(d, a, edge);
 }
 
 static bool is_fresh(const struct deadlock *d, uint32_t in, uint32_t next_in)
@@ -285,15 +284,15 @@ static bool prove_ring(struct deadlock *d, const struct deadlock_failure *failed
         d->proven[i] = is_fresh(d, d->ring[i], d->ring[(i + 1) % hops]);
         open += !d->proven[i];
     }
-    for (uint32_t place = 0; place < d->places && open; place++) {
+    for (uint32_t edge = 0; edge < d->edges && open; edge++) {
         uint32_t touched = 0, listed = 0;
-        if (d->dead[d->fabric->place_switch[place]]) continue;
-        if (!nobody_loses(d, failed, count, place)) {
-            listed = find_affected(d, failed, count, place, &touched);
-            measure_affected(d, listed, place);
+        if (d->dead[d->fabric->edge_switch[edge]]) continue;
+        if (!nobody_loses(d, failed, count, edge)) {
+            listed = find_affected(d, failed, count, edge, &touched);
+            measure_affected(d, listed, edge);
         }
         for (uint32_t i = 0; i < hops; i++) {
-            if (d->proven[i] || !goes_so(d, i, hops, place)) continue;
+            if (d->proven[i] || !goes_so(d, i, hops, edge)) continue;
             d->proven[i] = 1;
             open--;
         }

@@ -4,7 +4,7 @@
  *
  * A buffer is what came in by a link in a lossless priority.  It waits for another if some packet in it is to leave by
  * the link that leads there, and that buffer can pause the link.  Whether such a packet can exist is taken from the
- * routes: all shortest paths from every place with hosts to every other.  A circle of waits is needed for a deadlock,
+ * routes: all shortest paths from every edge to every other.  A circle of waits is needed for a deadlock,
  * and, with the traffic for it, enough (Dally and Seitz; for PFC: Hu et al., HotNets 2016).
  *
  * Buffers without a circle have an order: each waits only for those before it.  The order that the search leaves behind
@@ -131,7 +131,7 @@ static bool take_memory(struct deadlock *d)
         }
     }
     d->row[d->ports] = words;
-    size_t cells = (size_t)d->switches * d->places, nodes = (size_t)d->levels * d->ports;
+    size_t cells = (size_t)d->switches * d->edges, nodes = (size_t)d->levels * d->ports;
     size_t all = (size_t)words * d->levels;
     if (all > UINT32_MAX) return false;
     for (uint32_t k = 0; k < d->sets; k++)
@@ -216,15 +216,15 @@ static void mark_turns(struct deadlock *d, uint32_t s, uint64_t *turn)
     }
 }
 
-void deadlock_route(struct deadlock *d, uint32_t place, uint64_t *turn)
+void deadlock_route(struct deadlock *d, uint32_t edge, uint64_t *turn)
 {
-    uint32_t target = d->fabric->place_switch[place];
+    uint32_t target = d->fabric->edge_switch[edge];
 
     walk(d, target);
     memset(d->carried, 0, d->ports);
     for (uint32_t i = d->queued; i-- > 1;) {
         uint32_t s = d->queue[i];
-        route_switch(d, s, d->fabric->route[s].own_place != FABRIC_NONE);
+        route_switch(d, s, d->fabric->route[s].own_edge != FABRIC_NONE);
         mark_turns(d, s, turn);
     }
 }
@@ -350,7 +350,7 @@ bool deadlock_search(struct deadlock *d, const struct deadlock_failure *failed, 
     if (!d->sets) return false;
     memset(d->turn, 0, (size_t)d->row[d->ports] * d->levels * sizeof(d->turn[0]));
     deadlock_fail(d, failed, count, 1);
-    for (uint32_t p = 0; p < d->places; p++)
+    for (uint32_t p = 0; p < d->edges; p++)
         deadlock_route(d, p, d->turn);
     for (uint32_t k = 0; k < d->sets && !found; k++) {
         struct deadlock_graph graph = {.turn = d->turn, .prio = d->set_prio[k]};
@@ -369,12 +369,12 @@ bool deadlock_circle(const struct deadlock *d, struct deadlock_cycle *ret)
 /* As routed: the routes, to tell what a failure changes, the waits and their order. */
 static void keep_routes(struct deadlock *d)
 {
-    for (uint32_t place = 0; place < d->places; place++) {
-        deadlock_route(d, place, d->base);
+    for (uint32_t edge = 0; edge < d->edges; edge++) {
+        deadlock_route(d, edge, d->base);
         for (uint32_t s = 0; s < d->switches; s++) {
-            size_t at = (size_t)s * d->places + place;
+            size_t at = (size_t)s * d->edges + edge;
             d->distance[at] = d->far[s];
-            d->used[at] = d->fabric->route[s].own_place != FABRIC_NONE;
+            d->used[at] = d->fabric->route[s].own_edge != FABRIC_NONE;
             for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
                 uint32_t to = d->neighbour[p];
                 if (to == FABRIC_NONE || d->far[s] == DEADLOCK_FAR) continue;
@@ -397,7 +397,7 @@ int deadlock_open(const struct fabric *fabric, struct deadlock **ret)
     arena_init(&d->arena, 0);
     d->fabric = fabric;
     d->switches = fabric->switches;
-    d->places = fabric->places;
+    d->edges = fabric->edges;
     d->ports = fabric->ports - fabric->endpoints;
     if (!take_memory(d)) {
         deadlock_free(d);

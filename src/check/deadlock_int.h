@@ -16,11 +16,11 @@
 struct deadlock {
     const struct fabric *fabric;
     struct arena arena;
-    uint32_t switches, places, ports; /* ports of switches; number 0 is the first switch's first */
-    uint32_t *neighbour;              /* [port] a switch, FABRIC_NONE */
-    uint32_t *peer;                   /* [port] the other end, among switch ports */
-    uint32_t *first;                  /* [switches + 1] */
-    uint8_t *mask;                    /* [port] bit p: what comes in here of priority p can be paused */
+    uint32_t switches, edges, ports; /* ports of switches; number 0 is the first switch's first */
+    uint32_t *neighbour;             /* [port] a switch, FABRIC_NONE */
+    uint32_t *peer;                  /* [port] the other end, among switch ports */
+    uint32_t *first;                 /* [switches + 1] */
+    uint8_t *mask;                   /* [port] bit p: what comes in here of priority p can be paused */
     struct deadlock_failure *failure;
     uint32_t failures;
 
@@ -29,9 +29,9 @@ struct deadlock {
     bool raises;
     uint8_t injected; /* bit l: hosts send in level l */
 
-    /* As routed, by [switch][place]: */
+    /* As routed, by [switch][edge]: */
     uint16_t *distance, *ways; /* ways: links that are next hops */
-    uint8_t *used;             /* packets for the place come through */
+    uint8_t *used;             /* packets for the edge come through */
     /* As routed: waits, and an order of the buffers for each set of priorities that are paused alike. */
     uint64_t *base;                 /* as turn */
     uint32_t sets;                  /* with levels one, which stands for all of them */
@@ -44,7 +44,7 @@ struct deadlock {
     /* Of the state in work: */
     uint8_t *down;   /* [port] */
     uint8_t *dead;   /* [switch] */
-    uint16_t *far;   /* [switch] distance to the place in work */
+    uint16_t *far;   /* [switch] distance to the edge in work */
     uint32_t *queue; /* [switch] in order of distance */
     uint32_t queued;
     uint8_t *carried; /* [port] bits of levels that come in here */
@@ -66,7 +66,7 @@ struct deadlock {
         *fresh_from; /* words of fresh[] that are not zero, and whose they are: level * ports + port */
     uint32_t freshes;
     uint32_t *seen;    /* [level * ports + port] */
-    uint32_t stamp;    /* what seen[] holds for the place in work */
+    uint32_t stamp;    /* what seen[] holds for the edge in work */
     uint32_t *visited; /* whose colour is set */
     uint32_t *ring;    /* a circle */
     uint8_t *proven;   /* [hop of ring] */
@@ -85,8 +85,8 @@ struct deadlock_graph {
     uint32_t visited; /* in d->visited, with a bound */
 };
 
-/* Routes to one place, without what is down: far[], queue[] and, by levels, carried[].  Marks turns where asked. */
-void deadlock_route(struct deadlock *deadlock, uint32_t place, uint64_t *turn);
+/* Routes to one edge, without what is down: far[], queue[] and, by levels, carried[].  Marks turns where asked. */
+void deadlock_route(struct deadlock *deadlock, uint32_t edge, uint64_t *turn);
 /* A hop from switch a to switch b goes up: to a later one, since roles are in order. */
 static inline bool deadlock_up(uint32_t a, uint32_t b)
 {

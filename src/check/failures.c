@@ -8,8 +8,8 @@
 #include "check/deadlock.h"
 #include "check/rule.h"
 
-#define SEARCH_MAX 60000000000ull /* place x port steps of whole searches before the proof is given up */
-#define PAIRS_MAX 1000000000ull   /* state x place steps of pairs of failures */
+#define SEARCH_MAX 60000000000ull /* edge x port steps of whole searches before the proof is given up */
+#define PAIRS_MAX 1000000000ull   /* state x edge steps of pairs of failures */
 #define TOLD_MAX 50u              /* failures with a circle that are told one by one */
 
 /* "leaf0:4 -> spine1 -> leaf2 ..." */
@@ -56,8 +56,8 @@ static bool try_failure(struct check *check, struct deadlock *d, const struct de
     uint64_t followed, searched;
 
     deadlock_effort(d, &followed, &searched);
-    uint64_t places = check->fabric->places, ports = check->fabric->ports - check->fabric->endpoints;
-    if (searched * places * ports > SEARCH_MAX || (count > 1 && check->states * places > PAIRS_MAX)) return false;
+    uint64_t edges = check->fabric->edges, ports = check->fabric->ports - check->fabric->endpoints;
+    if (searched * edges * ports > SEARCH_MAX || (count > 1 && check->states * edges > PAIRS_MAX)) return false;
     check->states++;
     if (!deadlock_after(d, failed, count, &cycle)) return true;
     if (++*circles <= TOLD_MAX) tell(check, failed, count, &cycle);

@@ -4,9 +4,9 @@
  *
  * Nodes are hosts first (0 .. hosts-1), then switches; a switch's index is its node minus hosts.
  * A node's ports lie together in port[], in order of their number.  An endpoint is a NIC port:
- * endpoint[] is host-major, and endpoint e of a host is that host's port e - first.  A place is a
- * switch with endpoints (an edge); routes lead to places, so that their size grows with edges and
- * not with hosts.
+ * endpoint[] is host-major, and endpoint e of a host is that host's port e - first.  An edge is
+ * a switch with endpoints; routes lead to edges, so that their size grows with these and not with
+ * hosts.
  *
  * Everything here is read-only after fabric_load() and lives until fabric_free().
  */
@@ -36,7 +36,7 @@ struct fabric {
     ps_t gpu_launch_ps;    /* from the start of a collective to the first byte: kernels, barriers */
     uint32_t gpu_nvls_ppm; /* of gpu_rate_bps that reductions and multicasts in the switch reach */
 
-    uint32_t nodes, hosts, switches, ports, endpoints, places;
+    uint32_t nodes, hosts, switches, ports, endpoints, edges;
     uint32_t storage_hosts; /* of hosts, the last so many: on a network of their own, without GPUs */
     const struct fabric_node *node;
     const struct fabric_port *port;
@@ -56,9 +56,9 @@ struct fabric {
     const struct fabric_nic *nic;
     uint32_t nics;
 
-    const uint32_t *place_of;         /* [endpoint]; FABRIC_NONE: cabled to another host */
+    const uint32_t *edge_of;          /* [endpoint]; FABRIC_NONE: cabled to another host */
     const uint16_t *local_port;       /* [endpoint] the edge switch's port */
-    const uint32_t *place_switch;     /* [place] switch index */
+    const uint32_t *edge_switch;      /* [edge] switch index */
     const struct fabric_route *route; /* [switches] */
     const uint16_t *route_port;
     uint32_t route_ports;

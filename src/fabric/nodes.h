@@ -68,10 +68,10 @@ struct fabric_endpoint {
     uint8_t address[4];
 };
 
-struct fabric_route {   /* of a switch */
-    uint32_t own_place; /* FABRIC_NONE: no endpoint hangs on it */
+struct fabric_route {  /* of a switch */
+    uint32_t own_edge; /* FABRIC_NONE: no endpoint hangs on it */
     uint32_t groups;
-    const uint16_t *group_of;     /* [place]; FABRIC_NO_GROUP: unreachable, or its own place */
+    const uint16_t *group_of;     /* [edge]; FABRIC_NO_GROUP: unreachable, or its own edge */
     const struct sw_group *group; /* [groups] */
 };
 

@@ -215,21 +215,21 @@ static uint32_t host_of(const struct fabric *fabric, const struct fabric_job *jo
 /* The edge a host hangs on with its first adapter; hosts of a group of rails share it. */
 static uint32_t edge_of(const struct fabric *fabric, uint32_t host)
 {
-    return fabric->node[host].ports ? fabric->place_of[fabric->first_endpoint[host]] : FABRIC_NONE;
+    return fabric->node[host].ports ? fabric->edge_of[fabric->first_endpoint[host]] : FABRIC_NONE;
 }
 
 /* Hosts in another order: from each edge one in turn. */
 static bool spread_hosts(struct loader *loader, uint32_t *host, uint32_t hosts)
 {
     const struct fabric *fabric = loader->fabric;
-    uint32_t *turn = SCRATCH_NEW(loader, uint32_t, (size_t)fabric->places + 1);
+    uint32_t *turn = SCRATCH_NEW(loader, uint32_t, (size_t)fabric->edges + 1);
     uint32_t *round = SCRATCH_NEW(loader, uint32_t, (size_t)hosts + 1), *out = SCRATCH_NEW(loader, uint32_t, hosts);
     uint32_t *number = SCRATCH_NEW(loader, uint32_t, hosts);
 
     if (!turn || !round || !out || !number) return false;
     for (uint32_t i = 0; i < hosts; i++) { /* number: within its edge, which is the round it goes in */
         uint32_t edge = edge_of(fabric, host[i]);
-        number[i] = turn[edge == FABRIC_NONE ? fabric->places : edge]++;
+        number[i] = turn[edge == FABRIC_NONE ? fabric->edges : edge]++;
         round[number[i] + 1]++;
     }
     for (uint32_t i = 0; i < hosts; i++)

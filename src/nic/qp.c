@@ -119,7 +119,7 @@ static struct nic_qp *place_any(struct nic *nic)
 }
 
 /* A free place: the number's own where it can be, else (a foreign number) the last free one. */
-static struct nic_qp *place_of(struct nic *nic, uint32_t qpn)
+static struct nic_qp *edge_of(struct nic *nic, uint32_t qpn)
 {
     uint32_t own = qpn - nic->config.first_qpn;
 
@@ -270,7 +270,7 @@ int nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_config *con
 
     if (qpn > PSN_MASK || invalid(nic, config)) return -EINVAL;
     if (qpn && qp_find(nic, qpn)) return -EEXIST;
-    struct nic_qp *qp = place_of(nic, qpn);
+    struct nic_qp *qp = edge_of(nic, qpn);
     if (qp == NULL) return -ENOMEM;
     free_remove(nic, qp);
     *qp = (struct nic_qp){.index = (uint32_t)(qp - nic->qp)};

@@ -23,7 +23,7 @@ void plant_release(struct plant *plant)
 {
     for (uint32_t i = 0; plant->sw && i < plant->fabric->switches; i++) {
         free(plant->sw[i].local_port);
-        free(plant->sw[i].place_of);
+        free(plant->sw[i].edge_of);
         free(plant->sw[i].raise);
     }
     free(plant->sw);

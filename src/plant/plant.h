@@ -27,7 +27,7 @@ struct plant_switch {
     struct sw_config config;
     struct sw_routes routes; /* the driver may change them: sw_set_routes() */
     uint16_t *local_port;    /* its own tables, where ports may be forgotten or routes be wrong; NULL: the fabric's */
-    uint32_t *place_of;
+    uint32_t *edge_of;
     struct sw_raise *raise; /* NULL: it raises no classes */
 };
 

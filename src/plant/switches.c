@@ -67,10 +67,10 @@ static int own_tables(const struct fabric *fabric, struct plant_switch *sw)
 {
     if (sw->local_port) return 0;
     sw->local_port = calloc(fabric->endpoints + 1u, sizeof(*sw->local_port));
-    sw->place_of = calloc(fabric->endpoints + 1u, sizeof(*sw->place_of));
-    if (sw->local_port == NULL || sw->place_of == NULL) return -ENOMEM;
+    sw->edge_of = calloc(fabric->endpoints + 1u, sizeof(*sw->edge_of));
+    if (sw->local_port == NULL || sw->edge_of == NULL) return -ENOMEM;
     memcpy(sw->local_port, fabric->local_port, fabric->endpoints * sizeof(*sw->local_port));
-    memcpy(sw->place_of, fabric->place_of, fabric->endpoints * sizeof(*sw->place_of));
+    memcpy(sw->edge_of, fabric->edge_of, fabric->endpoints * sizeof(*sw->edge_of));
     return 0;
 }
 
@@ -120,10 +120,10 @@ static void switch_config(struct plant *plant, uint32_t index)
     sw->config.watchdog.on = fabric_watchdog_runs(&from->watchdog);
     sw->config.balance.seed =
         (fabric->seed ^ plant->options.seed << 20) + (uint64_t)(index + 1) * 0x9e3779b97f4a7c15ULL;
-    sw->routes = (struct sw_routes){.place_of = sw->place_of ? sw->place_of : fabric->place_of,
+    sw->routes = (struct sw_routes){.edge_of = sw->edge_of ? sw->edge_of : fabric->edge_of,
                                     .local_port = sw->local_port ? sw->local_port : fabric->local_port,
                                     .wired_port = fabric->local_port,
-                                    .own_place = route->own_place,
+                                    .own_edge = route->own_edge,
                                     .group_of = route->group_of,
                                     .group = route->group,
                                     .port = fabric->route_port,

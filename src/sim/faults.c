@@ -262,7 +262,7 @@ static void set_misroute(struct sim *sim, const struct node *node, const struct 
 
     for (uint32_t e = fault->to; e < fault->to + fault->to_count; e++) {
         const struct sim_fault *wrong = misroute_of(list, e, now);
-        sw->plant->place_of[e] = wrong ? sw->plant->routes.own_place : fabric->place_of[e];
+        sw->plant->edge_of[e] = wrong ? sw->plant->routes.own_edge : fabric->edge_of[e];
         sw->plant->local_port[e] = wrong ? wrong->port : fabric->local_port[e];
     }
 }

@@ -66,12 +66,12 @@ static uint32_t find_path(const struct fabric *fabric, uint32_t src, uint32_t ds
         const struct fabric_node *node = &fabric->node[in->node];
         if (node->kind == FABRIC_HOST) return out->peer == fabric->endpoint[dst].port ? hops : 0;
         const struct fabric_route *route = &fabric->route[in->node - fabric->hosts];
-        uint32_t place = fabric->place_of[dst], port;
-        if (place == route->own_place) {
+        uint32_t edge = fabric->edge_of[dst], port;
+        if (edge == route->own_edge) {
             port = fabric->local_port[dst];
             ways = 1;
         } else {
-            uint16_t group = route->group_of[place];
+            uint16_t group = route->group_of[edge];
             if (group == FABRIC_NO_GROUP) return 0;
             port = fabric->route_port[route->group[group].first];
             if (spreads(&fabric->sw[in->node - fabric->hosts]) && ways <= WAYS_MAX) ways *= route->group[group].count;

@@ -66,12 +66,12 @@ static uint32_t pinned(const struct fabric *fabric, uint32_t index, const struct
 static void walk(struct guess *guess, uint32_t node, uint32_t src, uint32_t dst, double bytes, uint32_t hops)
 {
     const struct fabric *fabric = guess->sim->fabric;
-    uint32_t index = node - fabric->hosts, place = fabric->place_of[dst];
+    uint32_t index = node - fabric->hosts, edge = fabric->edge_of[dst];
 
     if (node < fabric->hosts || hops == HOPS_MOST || ++guess->steps > STEPS_MOST) return;
     const struct fabric_route *route = &fabric->route[index];
-    if (place == FABRIC_NONE || place == route->own_place || route->group_of[place] == FABRIC_NO_GROUP) return;
-    const struct sw_group *group = &route->group[route->group_of[place]];
+    if (edge == FABRIC_NONE || edge == route->own_edge || route->group_of[edge] == FABRIC_NO_GROUP) return;
+    const struct sw_group *group = &route->group[route->group_of[edge]];
     uint8_t kind = fabric->sw[index].balance.kind;
     bool splits = kind == SW_SPRAY || kind == SW_ADAPTIVE;
     uint32_t member = group->count > 1 && !splits ? (uint32_t)rng_below(&guess->rng, group->count) : 0;

@@ -266,7 +266,7 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw)
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)
 {
     const struct fabric *fabric = sim->fabric;
-    uint32_t at = fabric->endpoint[src].port, place = fabric->place_of[dst];
+    uint32_t at = fabric->endpoint[src].port, edge = fabric->edge_of[dst];
 
     for (uint32_t hops = 0; hops <= fabric->switches; hops++) {
         const struct fabric_port *out = &fabric->port[at];
@@ -274,11 +274,11 @@ bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)
         if (out->peer == FABRIC_NONE || node->port[out->index].flags & PORT_DOWN) return false;
         const struct fabric_port *in = &fabric->port[out->peer];
         if (in->node < fabric->hosts) return out->peer == fabric->endpoint[dst].port;
-        if (place == FABRIC_NONE) return false;
+        if (edge == FABRIC_NONE) return false;
         const struct sw_routes *routes = &sim->plant.sw[in->node - fabric->hosts].routes;
         uint32_t port = routes->local_port[dst] == SW_FLOOD_PORT ? fabric->local_port[dst] : routes->local_port[dst];
-        if (routes->place_of[dst] != routes->own_place) {
-            uint16_t group = routes->group_of[place];
+        if (routes->edge_of[dst] != routes->own_edge) {
+            uint16_t group = routes->group_of[edge];
             if (group == FABRIC_NO_GROUP) return false;
             port = routes->port[routes->group[group].first];
         }

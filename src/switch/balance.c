@@ -233,8 +233,8 @@ static uint32_t pinned(const struct sw *sw, const uint16_t *port, uint32_t count
 uint32_t route_balanced(struct sw *sw, const struct pkt *pkt, uint32_t tc, ps_t now)
 {
     const struct sw_routes *routes = sw->routes;
-    uint32_t place = routes->place_of[pkt->dst_node];
-    uint32_t group = place == routes->own_place ? UINT16_MAX : routes->group_of[place];
+    uint32_t edge = routes->edge_of[pkt->dst_node];
+    uint32_t group = edge == routes->own_edge ? UINT16_MAX : routes->group_of[edge];
     uint32_t count = group == UINT16_MAX ? 0 : routes->group[group].count;
     if (!sw->balancer || count < 2) return route_port(sw, pkt);
     const uint16_t *port = &routes->port[routes->group[group].first];

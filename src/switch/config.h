@@ -140,11 +140,11 @@ struct sw_group {   /* equal- or weighted-cost next hops */
     uint16_t count;
 };
 struct sw_routes {
-    const uint32_t *place_of;   /* [endpoint] the edge it hangs on */
-    const uint16_t *local_port; /* [endpoint] the port, where place_of == own place */
+    const uint32_t *edge_of;    /* [endpoint] the edge it hangs on */
+    const uint16_t *local_port; /* [endpoint] the port, where edge_of == own edge */
     const uint16_t *wired_port; /* [endpoint] as local_port, but nothing is ever forgotten; NULL: local_port */
-    uint32_t own_place;         /* UINT32_MAX for a switch without endpoints */
-    const uint16_t *group_of;   /* [place] -> group index; UINT16_MAX: no route */
+    uint32_t own_edge;          /* UINT32_MAX for a switch without endpoints */
+    const uint16_t *group_of;   /* [edge] -> group index; UINT16_MAX: no route */
     const struct sw_group *group;
     const uint16_t *port;
     uint8_t hash_fields; /* SW_HASH_* */

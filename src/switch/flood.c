@@ -14,7 +14,7 @@ bool sw_floods(const struct sw *sw, const struct pkt *pkt)
 {
     const struct sw_routes *routes = sw->routes;
 
-    return routes->place_of[pkt->dst_node] == routes->own_place && routes->local_port[pkt->dst_node] == SW_FLOOD_PORT;
+    return routes->edge_of[pkt->dst_node] == routes->own_edge && routes->local_port[pkt->dst_node] == SW_FLOOD_PORT;
 }
 
 /* One copy to one port. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a packet leaves: the endpoint's own port on its edge switch, else a member of the group of its place.
+ * Where a packet leaves: the endpoint's own port on its edge switch, else a member of the group of its edge.
  *
  * A group is a list of ports; one that is listed twice gets twice the flows (weighted ECMP).  The member is chosen
  * by a hash of the chosen fields and the switch's seed, scaled to the list's length by a multiplication; so packets

@@ -263,11 +263,11 @@ static inline uint32_t route_member(const struct sw *sw, const struct sw_group *
 static inline uint32_t route_port(const struct sw *sw, const struct pkt *pkt)
 {
     const struct sw_routes *routes = sw->routes;
-    uint32_t place = routes->place_of[pkt->dst_node], port;
-    if (place == routes->own_place) {
+    uint32_t edge = routes->edge_of[pkt->dst_node], port;
+    if (edge == routes->own_edge) {
         port = routes->local_port[pkt->dst_node];
     } else {
-        uint16_t group = routes->group_of[place];
+        uint16_t group = routes->group_of[edge];
         if (group == UINT16_MAX) return SW_NO_PORT;
         port = route_member(sw, &routes->group[group], pkt);
     }

@@ -38,13 +38,13 @@ static void check_endpoint(const struct fabric *fabric, uint32_t e, uint64_t ste
     EXPECT(fabric->first_endpoint[endpoint->host] + endpoint->index == e, step);
     if (e > 0) EXPECT(memcmp(fabric->endpoint[e - 1].address, endpoint->address, 4) < 0, step);
     if (peer->node < fabric->hosts) {
-        EXPECT(fabric->place_of[e] == FABRIC_NONE, step);
+        EXPECT(fabric->edge_of[e] == FABRIC_NONE, step);
         return;
     }
-    uint32_t place = fabric->place_of[e];
-    EXPECT(place < fabric->places, step);
-    EXPECT(fabric->place_switch[place] == peer->node - fabric->hosts, step);
-    EXPECT(fabric->route[peer->node - fabric->hosts].own_place == place, step);
+    uint32_t edge = fabric->edge_of[e];
+    EXPECT(edge < fabric->edges, step);
+    EXPECT(fabric->edge_switch[edge] == peer->node - fabric->hosts, step);
+    EXPECT(fabric->route[peer->node - fabric->hosts].own_edge == edge, step);
     EXPECT(fabric->local_port[e] == peer->index, step);
 }
 
@@ -74,13 +74,13 @@ void check_arrays(const struct fabric *fabric, uint64_t step)
     EXPECT(fabric->first_endpoint[fabric->hosts] == fabric->endpoints, step);
 }
 
-/* Distances to a place, by relaxing every link until nothing changes: slow, and unlike what it checks. */
-static void relax(const struct fabric *fabric, uint32_t place, uint32_t *distance)
+/* Distances to an edge, by relaxing every link until nothing changes: slow, and unlike what it checks. */
+static void relax(const struct fabric *fabric, uint32_t edge, uint32_t *distance)
 {
     bool changed = true;
 
     for (uint32_t s = 0; s < fabric->switches; s++)
-        distance[s] = s == fabric->place_switch[place] ? 0 : UINT32_MAX / 2;
+        distance[s] = s == fabric->edge_switch[edge] ? 0 : UINT32_MAX / 2;
     while (changed) {
         changed = false;
         for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
@@ -107,16 +107,16 @@ void check_routes(const struct fabric *fabric, uint64_t step)
     uint32_t *distance = calloc(fabric->switches + 1u, sizeof(*distance));
 
     assert_non_null(distance);
-    for (uint32_t place = 0; place < fabric->places; place++) {
-        relax(fabric, place, distance);
+    for (uint32_t edge = 0; edge < fabric->edges; edge++) {
+        relax(fabric, edge, distance);
         for (uint32_t s = 0; s < fabric->switches; s++) {
             const struct fabric_route *route = &fabric->route[s];
             const struct fabric_node *node = &fabric->node[fabric->hosts + s];
-            uint16_t index = route->group_of[place];
+            uint16_t index = route->group_of[edge];
             bool reachable = distance[s] > 0 && distance[s] < UINT32_MAX / 2;
 
             EXPECT((index != FABRIC_NO_GROUP) == reachable, step);
-            EXPECT((route->own_place == place) == (distance[s] == 0), step);
+            EXPECT((route->own_edge == edge) == (distance[s] == 0), step);
             if (!reachable) continue;
             EXPECT(index < route->groups && route->group[index].count > 0, step);
             for (uint32_t i = 0; i < node->ports; i++) {
@@ -130,46 +130,46 @@ void check_routes(const struct fabric *fabric, uint64_t step)
     free(distance);
 }
 
-static void follow(const struct fabric *fabric, uint32_t node, uint32_t place, bool turned, uint64_t step)
+static void follow(const struct fabric *fabric, uint32_t node, uint32_t edge, bool turned, uint64_t step)
 {
     const struct fabric_route *route = &fabric->route[node - fabric->hosts];
 
-    if (route->own_place == place || route->group_of[place] == FABRIC_NO_GROUP) return;
-    const struct sw_group *group = &route->group[route->group_of[place]];
+    if (route->own_edge == edge || route->group_of[edge] == FABRIC_NO_GROUP) return;
+    const struct sw_group *group = &route->group[route->group_of[edge]];
     for (uint32_t i = 0; i < group->count; i++) {
         uint32_t port = fabric->node[node].first_port + fabric->route_port[group->first + i];
         uint32_t next = fabric->port[fabric->port[port].peer].node;
         bool up = fabric->node[next].role > fabric->node[node].role;
         EXPECT(fabric->node[next].role >= FABRIC_ROLE_LEAF, step);
         EXPECT(!(turned && fabric->node[next].role >= fabric->node[node].role), step);
-        follow(fabric, next, place, turned || !up, step);
+        follow(fabric, next, edge, turned || !up, step);
     }
 }
 
 void check_valleys(const struct fabric *fabric, uint64_t step)
 {
-    for (uint32_t from = 0; from < fabric->places; from++)
-        for (uint32_t to = 0; to < fabric->places; to++)
-            follow(fabric, fabric->hosts + fabric->place_switch[from], to, false, step);
+    for (uint32_t from = 0; from < fabric->edges; from++)
+        for (uint32_t to = 0; to < fabric->edges; to++)
+            follow(fabric, fabric->hosts + fabric->edge_switch[from], to, false, step);
 }
 
-static uint64_t paths_from(const struct fabric *fabric, uint32_t node, uint32_t place)
+static uint64_t paths_from(const struct fabric *fabric, uint32_t node, uint32_t edge)
 {
     const struct fabric_route *route = &fabric->route[node - fabric->hosts];
     uint64_t paths = 0;
 
-    if (route->own_place == place) return 1;
-    if (route->group_of[place] == FABRIC_NO_GROUP) return 0;
-    const struct sw_group *group = &route->group[route->group_of[place]];
+    if (route->own_edge == edge) return 1;
+    if (route->group_of[edge] == FABRIC_NO_GROUP) return 0;
+    const struct sw_group *group = &route->group[route->group_of[edge]];
     for (uint32_t i = 0; i < group->count; i++) {
         const struct fabric_port *port =
             &fabric->port[fabric->node[node].first_port + fabric->route_port[group->first + i]];
-        paths += paths_from(fabric, fabric->port[port->peer].node, place);
+        paths += paths_from(fabric, fabric->port[port->peer].node, edge);
     }
     return paths;
 }
 
 uint64_t count_paths(const struct fabric *fabric, uint32_t src, uint32_t dst)
 {
-    return paths_from(fabric, fabric->port[fabric->port[src].peer].node, fabric->place_of[dst]);
+    return paths_from(fabric, fabric->port[fabric->port[src].peer].node, fabric->edge_of[dst]);
 }

@@ -43,7 +43,7 @@ static void test_single(void **state)
     assert_int_equal(fabric->hosts, 3);
     assert_int_equal(fabric->switches, 1);
     assert_int_equal(fabric->endpoints, 6);
-    assert_int_equal(fabric->places, 1);
+    assert_int_equal(fabric->edges, 1);
     assert_int_equal(fabric->node[2].gpus, 4);
     assert_string_equal(fabric->node[3].name, "leaf0");
     assert_cabled(fabric, "h2:1", "leaf0:5");
@@ -86,7 +86,7 @@ static void test_leaf_spine(void **state)
     assert_int_equal(count_paths(fabric, 0, 11), 8);
     assert_int_equal(count_paths(fabric, 0, 1), 1);
     assert_int_equal(fabric_hops(fabric, 0, 11), 4);
-    assert_int_equal(fabric->places, 3);
+    assert_int_equal(fabric->edges, 3);
     assert_int_equal(fabric->node[fabric_find_node(fabric, "spine0")].pod, FABRIC_NONE);
     fabric_free(fabric);
 
@@ -167,7 +167,7 @@ static void test_fat_tree(void **state)
     }
 }
 
-/* 8,192 hosts, 1,280 switches: routes stay small because they lead to places. */
+/* 8,192 hosts, 1,280 switches: routes stay small because they lead to edges. */
 static void test_large(void **state)
 {
     struct fabric *fabric = must_load("t.yaml", HEAD "topology: {fat-tree: {k: 32}}\n");
@@ -175,7 +175,7 @@ static void test_large(void **state)
     (void)state;
     assert_int_equal(fabric->hosts, 8192);
     assert_int_equal(fabric->switches, 1280);
-    assert_int_equal(fabric->places, 512);
+    assert_int_equal(fabric->edges, 512);
     check_arrays(fabric, 0);
     assert_int_equal(fabric_hops(fabric, 0, 8191), 6);
     assert_int_equal(count_paths(fabric, 0, 8191), 256);
@@ -255,7 +255,7 @@ static void test_no_errors(void **state)
     fabric_free(fabric);
 }
 
-/* Two hosts on one cable: no place, no route, and yet they reach each other. */
+/* Two hosts on one cable: no edge, no route, and yet they reach each other. */
 static void test_back_to_back(void **state)
 {
     struct fabric *fabric = checked(HEAD "topology: {links: {hosts: 3, switches: 1, links: [[h0, h1], [h2, sw0]]}}\n"
@@ -304,7 +304,7 @@ static void test_down(void **state)
     assert_int_equal(fabric_reroute(fabric, down, &routing), 0);
     assert_int_equal(routing->route[0].group[routing->route[0].group_of[1]].count, 1);
     assert_int_equal(routing->route_port[routing->route[0].group[routing->route[0].group_of[1]].first], 2);
-    assert_int_equal(routing->route[0].own_place, 0);
+    assert_int_equal(routing->route[0].own_edge, 0);
     fabric_routing_free(routing);
     down[fabric_find_port(fabric, "leaf0:2")] = 1;
     assert_int_equal(fabric_reroute(fabric, down, &routing), 0);

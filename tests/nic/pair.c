@@ -199,7 +199,7 @@ static struct pair_arrival next_arrival(struct pair *pair)
 }
 
 /* Where the payload of a request that nic_tx has just answered belongs: in memory, or in the message. */
-static uint64_t place_of(const struct pair *pair, int from, const struct pkt *p)
+static uint64_t edge_of(const struct pair *pair, int from, const struct pkt *p)
 {
     const struct nic_io *io = &pair->io[from];
     const struct nic_qp *qp =
@@ -219,7 +219,7 @@ static void as_on_wire(struct pair *pair, int from, pkt_t id)
     struct pkt *p = &pair->pool.hot[id];
     uint16_t flags = opcode_info(p->opcode)->flags;
 
-    pair->tag[id] = place_of(pair, from, p);
+    pair->tag[id] = edge_of(pair, from, p);
     if (!(flags & (OP_RETH | OP_ATOMICETH | OP_AETH | OP_DETH))) memset(&p->rdma, 0, sizeof(p->rdma));
     if (pair->foreign[from]) p->mark = 0;
 }

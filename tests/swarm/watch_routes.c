@@ -2,7 +2,7 @@
 /*
  * Routes: every way through a fabric, walked without a packet.
  *
- * Distances are worked out here from the cables alone.  The next hops that a switch has towards a place must be all
+ * Distances are worked out here from the cables alone.  The next hops that a switch has towards an edge must be all
  * its neighbours that are one nearer, each of them, and no other.  So every path is a shortest one, ends where it
  * should, and all equal ones are used.  The same with some links down.
  */
@@ -51,18 +51,18 @@ static void distances(const struct ways *ways, uint32_t from, uint32_t *distance
     }
 }
 
-static void check_switch(const struct ways *ways, uint32_t s, uint32_t place, const uint32_t *distance)
+static void check_switch(const struct ways *ways, uint32_t s, uint32_t edge, const uint32_t *distance)
 {
     const struct fabric *fabric = ways->fabric;
     const struct fabric_node *node = &fabric->node[fabric->hosts + s];
     const struct fabric_route *route = &ways->route[s];
-    uint16_t group = route->group_of[place];
+    uint16_t group = route->group_of[edge];
     bool reached = distance[s] != FABRIC_NONE && distance[s] != 0;
     uint32_t members = 0;
     uint8_t seen[1024] = {0};
 
-    HOLDS(reached == (group != FABRIC_NO_GROUP), "there is a route where there is a way", "switch %u, place %u", s,
-          place);
+    HOLDS(reached == (group != FABRIC_NO_GROUP), "there is a route where there is a way", "switch %u, edge %u", s,
+          edge);
     if (!reached) return;
     HOLDS(group < route->groups && node->ports <= sizeof(seen), "a route is one of the switch's", "switch %u", s);
     for (uint32_t i = 0; i < route->group[group].count; i++) {
@@ -70,7 +70,7 @@ static void check_switch(const struct ways *ways, uint32_t s, uint32_t place, co
         HOLDS(p < node->ports, "a route leads to a port", "switch %u: %u", s, p);
         next = beyond(ways, node->first_port + p);
         HOLDS(next != FABRIC_NONE && distance[next] + 1 == distance[s], "each hop is one nearer",
-              "switch %u port %u, place %u", s, p, place);
+              "switch %u port %u, edge %u", s, p, edge);
         HOLDS(!seen[p] || fabric->sw[s].weighted, "a next hop counts once", "switch %u port %u", s, p);
         members += !seen[p];
         seen[p] = 1;
@@ -79,7 +79,7 @@ static void check_switch(const struct ways *ways, uint32_t s, uint32_t place, co
         uint32_t next = beyond(ways, node->first_port + p);
         members -= next != FABRIC_NONE && distance[next] + 1 == distance[s];
     }
-    HOLDS(members == 0, "all ways of equal cost are used", "switch %u, place %u", s, place);
+    HOLDS(members == 0, "all ways of equal cost are used", "switch %u, edge %u", s, edge);
 }
 
 static void check_ways(const struct ways *ways)
@@ -88,10 +88,10 @@ static void check_ways(const struct ways *ways)
     uint32_t *distance = calloc(2 * (size_t)fabric->switches + 1, sizeof(*distance));
 
     CHECK(distance);
-    for (uint32_t place = 0; place < fabric->places; place++) {
-        distances(ways, fabric->place_switch[place], distance, distance + fabric->switches);
+    for (uint32_t edge = 0; edge < fabric->edges; edge++) {
+        distances(ways, fabric->edge_switch[edge], distance, distance + fabric->switches);
         for (uint32_t s = 0; s < fabric->switches; s++)
-            check_switch(ways, s, place, distance);
+            check_switch(ways, s, edge, distance);
     }
     free(distance);
 }
@@ -103,10 +103,10 @@ void routes_check(const struct fabric *fabric, uint64_t seed)
     struct rng rng;
 
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
-        const struct fabric_port *edge = &fabric->port[fabric->port[fabric->endpoint[e].port].peer];
-        uint32_t place = fabric->place_of[e];
-        HOLDS(place != FABRIC_NONE && fabric->place_switch[place] == edge->node - fabric->hosts &&
-                  fabric->route[fabric->place_switch[place]].own_place == place && fabric->local_port[e] == edge->index,
+        const struct fabric_port *hung_on = &fabric->port[fabric->port[fabric->endpoint[e].port].peer];
+        uint32_t edge = fabric->edge_of[e];
+        HOLDS(edge != FABRIC_NONE && fabric->edge_switch[edge] == hung_on->node - fabric->hosts &&
+                  fabric->route[fabric->edge_switch[edge]].own_edge == edge && fabric->local_port[e] == hung_on->index,
               "an endpoint hangs where its cable ends", "endpoint %u", e);
     }
     check_ways(&ways);

@@ -407,15 +407,15 @@ static const struct sw_ecn no_ecn;
 static void check_way(const struct watch *watch, const struct coming *c, uint16_t out)
 {
     const struct fabric_route *route = &watch->fabric->route[c->index];
-    uint32_t place = watch->fabric->place_of[c->before.dst_node], which = FABRIC_NONE;
+    uint32_t edge = watch->fabric->edge_of[c->before.dst_node], which = FABRIC_NONE;
 
     if (watch->packet[c->id].order != 1 || watch->plan->goes_down || watch->plan->routes_move) return;
-    if (route->own_place == place) {
+    if (route->own_edge == edge) {
         HOLDS(watch->fabric->local_port[c->before.dst_node] == out, "packets reach whom they are for", "switch %u",
               c->index);
         return;
     }
-    const struct sw_group *group = &route->group[route->group_of[place]];
+    const struct sw_group *group = &route->group[route->group_of[edge]];
     for (uint32_t i = 0; i < group->count; i++)
         if (watch->fabric->route_port[group->first + i] == out) which = i;
     HOLDS(which != FABRIC_NONE, "packets leave by a port of their route", "switch %u port %u", c->index, out);

@@ -29,10 +29,10 @@ void lab_defaults(struct lab *lab, uint16_t ports)
         lab->rate_bps[i] = LAB_RATE;
         lab->local_port[i] = (uint16_t)i;
     }
-    lab->place_of[LAB_FAR_ENDPOINT] = LAB_FAR;
+    lab->edge_of[LAB_FAR_ENDPOINT] = LAB_FAR;
     lab->group_of[0] = UINT16_MAX;
     lab->routes = (struct sw_routes){
-        .place_of = lab->place_of,
+        .edge_of = lab->edge_of,
         .local_port = lab->local_port,
         .group_of = lab->group_of,
         .group = lab->group,

@@ -22,7 +22,7 @@
 #define LAB_PACKETS 32768
 #define LAB_RATE 100000000000ULL
 #define LAB_QUANTUM 5120ULL /* ps of 512 bits at LAB_RATE */
-#define LAB_FAR 1u          /* the place behind the group of LAB_FAR_ENDPOINT */
+#define LAB_FAR 1u          /* the edge behind the group of LAB_FAR_ENDPOINT */
 #define LAB_FAR_ENDPOINT LAB_PORTS
 
 struct lab {
@@ -31,7 +31,7 @@ struct lab {
     const struct sw_port_config *port_of[LAB_PORTS];
     uint64_t rate_bps[LAB_PORTS];
     struct sw_routes routes;
-    uint32_t place_of[LAB_PORTS + 1];
+    uint32_t edge_of[LAB_PORTS + 1];
     uint16_t local_port[LAB_PORTS + 1];
     uint16_t group_of[2];
     struct sw_group group[1];

@@ -215,11 +215,11 @@ bool balance_resolve(struct loader *loader, const struct switch_raw *raw, uint32
 static bool leads(const struct fabric *fabric, uint32_t index, const struct sw_pin *pin)
 {
     const struct fabric_route *route = &fabric->route[index];
-    uint32_t place = fabric->place_of[pin->dst];
+    uint32_t edge = fabric->edge_of[pin->dst];
 
-    if (place == route->own_place) return fabric->local_port[pin->dst] == pin->port;
-    if (place == FABRIC_NONE || route->group_of[place] == FABRIC_NO_GROUP) return false;
-    const struct sw_group *group = &route->group[route->group_of[place]];
+    if (edge == route->own_edge) return fabric->local_port[pin->dst] == pin->port;
+    if (edge == FABRIC_NONE || route->group_of[edge] == FABRIC_NO_GROUP) return false;
+    const struct sw_group *group = &route->group[route->group_of[edge]];
     for (uint32_t i = 0; i < group->count; i++)
         if (fabric->route_port[group->first + i] == pin->port) return true;
     return false;

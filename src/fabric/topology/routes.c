@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Routes: from each switch to each place, every port on a shortest path.
+ * Routes: from each switch to each edge, every port on a shortest path.
  *
  * Distances first (a breadth-first walk over links that are up), then each switch groups its ports by
- * place; switches have few distinct groups, so a place costs two bytes.  For a fat tree of 8,192 hosts that
- * is 1,280 switches x 512 places: 1.3 MB.
+ * edge; switches have few distinct groups, so an edge costs two bytes.  For a fat tree of 8,192 hosts that
+ * is 1,280 switches x 512 edges: 1.3 MB.
  *
  * Places with the same neighbours are twins: seen from a switch that is neither of the two nor a neighbour,
- * the way to one is the way to the other, since it ends with a neighbour of both.  So one place of each
+ * the way to one is the way to the other, since it ends with a neighbour of both.  So one edge of each
  * set of twins is computed (the pods of a fat tree, one in all of a leaf-spine) and the others are copied,
- * which turns places x ports into pods x ports.
+ * which turns edges x ports into pods x ports.
  *
  * Weighted: a port stands in its group as often as its rate is a multiple of the group's common
  * divisor, so that a hash over the group's length spreads by capacity.
@@ -30,11 +30,11 @@ struct router {
     const uint8_t *down; /* [port] not to be used besides those that are not up; NULL: none */
     struct arena *keep, *scratch;
     struct fabric_route *route; /* [switch] */
-    uint32_t *twin;             /* [place] the first place with the same neighbours */
-    uint32_t *row;              /* [place] of distance[], for places that are their own first twin */
+    uint32_t *twin;             /* [edge] the first edge with the same neighbours */
+    uint32_t *row;              /* [edge] of distance[], for edges that are their own first twin */
     uint32_t rows;
     uint16_t *distance;  /* [row][switch] */
-    uint32_t *near;      /* [place] the switch it was last found to be a neighbour of, + 1 */
+    uint32_t *near;      /* [edge] the switch it was last found to be a neighbour of, + 1 */
     uint32_t *neighbour; /* [switch port] switch at the other end of a link that is up; FABRIC_NONE */
     uint32_t first_port; /* of the first switch */
     uint16_t *port;      /* groups found so far */
@@ -49,29 +49,29 @@ struct router {
 static bool find_places(struct loader *loader)
 {
     struct fabric *fabric = loader->fabric;
-    uint32_t *place_of = KEEP_NEW(loader, uint32_t, fabric->endpoints);
+    uint32_t *edge_of = KEEP_NEW(loader, uint32_t, fabric->endpoints);
     uint16_t *local = KEEP_NEW(loader, uint16_t, fabric->endpoints);
-    uint32_t *place_switch = KEEP_NEW(loader, uint32_t, fabric->switches);
+    uint32_t *edge_switch = KEEP_NEW(loader, uint32_t, fabric->switches);
     struct fabric_route *route = KEEP_NEW(loader, struct fabric_route, fabric->switches);
 
-    if (!place_of || !local || !place_switch || !route) return false;
+    if (!edge_of || !local || !edge_switch || !route) return false;
     for (uint32_t s = 0; s < fabric->switches; s++)
-        route[s].own_place = FABRIC_NONE;
+        route[s].own_edge = FABRIC_NONE;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         const struct fabric_port *peer = &fabric->port[fabric->port[e].peer];
-        place_of[e] = FABRIC_NONE;
+        edge_of[e] = FABRIC_NONE;
         if (peer->node < fabric->hosts) continue;
         uint32_t s = peer->node - fabric->hosts;
-        if (route[s].own_place == FABRIC_NONE) {
-            place_switch[fabric->places] = s;
-            route[s].own_place = fabric->places++;
+        if (route[s].own_edge == FABRIC_NONE) {
+            edge_switch[fabric->edges] = s;
+            route[s].own_edge = fabric->edges++;
         }
-        place_of[e] = route[s].own_place;
+        edge_of[e] = route[s].own_edge;
         local[e] = peer->index;
     }
-    fabric->place_of = place_of;
+    fabric->edge_of = edge_of;
     fabric->local_port = local;
-    fabric->place_switch = place_switch;
+    fabric->edge_switch = edge_switch;
     fabric->route = loader->route = route;
     return true;
 }
@@ -91,7 +91,7 @@ static void find_neighbours(struct router *router)
     }
 }
 
-/* Distances of all switches to one place. */
+/* Distances of all switches to one edge. */
 static void walk(const struct router *router, uint32_t from, uint16_t *distance, uint32_t *queue)
 {
     const struct fabric *fabric = router->fabric;
@@ -216,16 +216,16 @@ static bool find_twins(struct router *router)
     const struct fabric *fabric = router->fabric;
     uint32_t size = 16;
 
-    while (size < fabric->places * 2)
+    while (size < fabric->edges * 2)
         size *= 2;
-    uint32_t *slot = ARENA_NEW(router->scratch, uint32_t, size); /* place + 1 */
-    router->twin = ARENA_NEW(router->scratch, uint32_t, fabric->places);
-    router->row = ARENA_NEW(router->scratch, uint32_t, fabric->places);
-    router->near = ARENA_NEW(router->scratch, uint32_t, fabric->places);
+    uint32_t *slot = ARENA_NEW(router->scratch, uint32_t, size); /* edge + 1 */
+    router->twin = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
+    router->row = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
+    router->near = ARENA_NEW(router->scratch, uint32_t, fabric->edges);
     if (!slot || !router->twin || !router->row || !router->near) return false;
-    for (uint32_t p = 0; p < fabric->places; p++) {
-        uint32_t at = (uint32_t)hash_neighbours(router, fabric->place_switch[p]) & (size - 1);
-        while (slot[at] && !same_neighbours(router, fabric->place_switch[slot[at] - 1], fabric->place_switch[p]))
+    for (uint32_t p = 0; p < fabric->edges; p++) {
+        uint32_t at = (uint32_t)hash_neighbours(router, fabric->edge_switch[p]) & (size - 1);
+        while (slot[at] && !same_neighbours(router, fabric->edge_switch[slot[at] - 1], fabric->edge_switch[p]))
             at = (at + 1) & (size - 1);
         if (!slot[at]) {
             slot[at] = p + 1;
@@ -236,19 +236,19 @@ static bool find_twins(struct router *router)
     return true;
 }
 
-/* The ports of switch s towards place p, into router->one. */
+/* The ports of switch s towards edge p, into router->one. */
 static uint32_t ports_towards(struct router *router, uint32_t s, uint32_t p)
 {
     const struct fabric *fabric = router->fabric;
     const uint32_t *neighbour = neighbours_of(router, s);
     const uint16_t *distance = router->distance + (size_t)router->row[router->twin[p]] * fabric->switches;
-    uint32_t ports = fabric->node[fabric->hosts + s].ports, target = fabric->place_switch[p], count = 0;
-    bool adjacent = router->near[p] == s + 1, is_twin = s == fabric->place_switch[router->twin[p]];
+    uint32_t ports = fabric->node[fabric->hosts + s].ports, target = fabric->edge_switch[p], count = 0;
+    bool adjacent = router->near[p] == s + 1, is_twin = s == fabric->edge_switch[router->twin[p]];
 
     if (s == target || (!is_twin && !adjacent && distance[s] == FAR)) return 0;
     for (uint32_t i = 0; i < ports; i++) {
         if (neighbour[i] == FABRIC_NONE) continue;
-        /* Between twins any neighbour will do; beside the place only the place itself. */
+        /* Between twins any neighbour will do; beside the edge only the edge itself. */
         if (adjacent ? neighbour[i] == target : is_twin || distance[neighbour[i]] + 1 == distance[s])
             router->one[count++] = (uint16_t)i;
     }
@@ -260,16 +260,16 @@ static bool route_switch(struct router *router, uint32_t s)
     const struct fabric *fabric = router->fabric;
     const struct fabric_node *node = &fabric->node[fabric->hosts + s];
     const uint32_t *neighbour = neighbours_of(router, s);
-    uint16_t *group_of = ARENA_NEW(router->keep, uint16_t, fabric->places);
-    uint32_t own = router->route[s].own_place;
+    uint16_t *group_of = ARENA_NEW(router->keep, uint16_t, fabric->edges);
+    uint32_t own = router->route[s].own_edge;
 
     if (!group_of) return false;
     router->groups = 0;
     memset(router->slot, 0, (router->slot_mask + 1) * sizeof(router->slot[0]));
     for (uint32_t i = 0; i < node->ports; i++)
-        if (neighbour[i] != FABRIC_NONE && router->route[neighbour[i]].own_place != FABRIC_NONE)
-            router->near[router->route[neighbour[i]].own_place] = s + 1;
-    for (uint32_t p = 0; p < fabric->places; p++) {
+        if (neighbour[i] != FABRIC_NONE && router->route[neighbour[i]].own_edge != FABRIC_NONE)
+            router->near[router->route[neighbour[i]].own_edge] = s + 1;
+    for (uint32_t p = 0; p < fabric->edges; p++) {
         uint32_t twin = router->twin[p];
         if (twin != p && twin != own && p != own && router->near[p] != s + 1) {
             group_of[p] = group_of[twin];
@@ -297,7 +297,7 @@ static bool router_init(struct router *router)
     uint32_t slots = 16;
 
     router->first_port = fabric->endpoints;
-    router->groups_room = fabric->places < 65534 ? fabric->places : 65534;
+    router->groups_room = fabric->edges < 65534 ? fabric->edges : 65534;
     while (slots < router->groups_room * 2)
         slots *= 2;
     router->slot_mask = slots - 1;
@@ -319,9 +319,9 @@ static const uint16_t *router_run(struct router *router)
     uint32_t *queue = ARENA_NEW(router->scratch, uint32_t, fabric->switches);
 
     if (!queue || !router_init(router)) return NULL;
-    for (uint32_t p = 0; p < fabric->places; p++)
+    for (uint32_t p = 0; p < fabric->edges; p++)
         if (router->twin[p] == p)
-            walk(router, fabric->place_switch[p], router->distance + (size_t)router->row[p] * fabric->switches, queue);
+            walk(router, fabric->edge_switch[p], router->distance + (size_t)router->row[p] * fabric->switches, queue);
     for (uint32_t s = 0; s < fabric->switches; s++)
         if (!route_switch(router, s)) return NULL;
     uint16_t *port = ARENA_NEW(router->keep, uint16_t, router->ports);
@@ -335,8 +335,8 @@ bool routes_build(struct loader *loader)
     struct router router = {.fabric = fabric, .keep = loader->keep, .scratch = &loader->scratch};
 
     if (!find_places(loader)) return false;
-    if (fabric->places > 65534) {
-        read_error(loader, loader->root->at, "topology: hosts hang on %u switches; 65534 at most", fabric->places);
+    if (fabric->edges > 65534) {
+        read_error(loader, loader->root->at, "topology: hosts hang on %u switches; 65534 at most", fabric->edges);
         return false;
     }
     router.route = loader->route;
@@ -359,7 +359,7 @@ int fabric_reroute(const struct fabric *fabric, const uint8_t *down, struct fabr
         .fabric = fabric, .down = down, .keep = &routing->arena, .scratch = &scratch, .route = route};
     if (route) {
         for (uint32_t s = 0; s < fabric->switches; s++)
-            route[s].own_place = fabric->route[s].own_place;
+            route[s].own_edge = fabric->route[s].own_edge;
         routing->route_port = router_run(&router);
     }
     arena_release(&scratch);
@@ -387,7 +387,7 @@ bool fabric_reaches(const struct fabric *fabric, uint32_t src, uint32_t dst)
 
 uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst)
 {
-    uint32_t to = fabric->place_of[dst], hops = 1;
+    uint32_t to = fabric->edge_of[dst], hops = 1;
     const struct fabric_port *port = &fabric->port[src];
 
     if (!port->up || !fabric->port[dst].up) return 0;
@@ -396,7 +396,7 @@ uint32_t fabric_hops(const struct fabric *fabric, uint32_t src, uint32_t dst)
         uint32_t node = fabric->port[port->peer].node;
         const struct fabric_route *route = &fabric->route[node - fabric->hosts];
         hops++;
-        if (route->own_place == to) return hops;
+        if (route->own_edge == to) return hops;
         if (route->group_of[to] == FABRIC_NO_GROUP) return 0;
         port =
             &fabric->port[fabric->node[node].first_port + fabric->route_port[route->group[route->group_of[to]].first]];

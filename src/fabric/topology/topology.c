@@ -76,12 +76,12 @@ static uint64_t plan_bytes(const struct plan *plan)
     const u128 limit = UINT64_MAX;
     u128 nodes = plan_nodes(plan), links = plan->links, hosts = plan->count[FABRIC_ROLE_HOST];
     u128 switches = nodes > hosts ? nodes - hosts : 0;
-    u128 places = plan->count[FABRIC_ROLE_LEAF] ? plan->count[FABRIC_ROLE_LEAF] : switches;
+    u128 edges = plan->count[FABRIC_ROLE_LEAF] ? plan->count[FABRIC_ROLE_LEAF] : switches;
 
-    if (places > links) places = links;
+    if (edges > links) edges = links;
     u128 total = nodes * (sizeof(struct fabric_node) + sizeof(struct plan_node) + 32);
     total += links * (2 * sizeof(struct fabric_port) + sizeof(struct plan_link) + sizeof(struct fabric_endpoint) + 24);
-    total += switches * (sizeof(struct fabric_switch) + sizeof(struct fabric_route) + places * 2 * sizeof(uint16_t));
+    total += switches * (sizeof(struct fabric_switch) + sizeof(struct fabric_route) + edges * 2 * sizeof(uint16_t));
     return total > limit ? UINT64_MAX : (uint64_t)total;
 }
 

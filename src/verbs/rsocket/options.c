@@ -43,7 +43,7 @@ int rgetsockname(int fd, struct sockaddr *address, socklen_t *bytes)
 }
 
 /* Where an option's number is kept; NULL: not an option of ours. */
-static int *place_of(struct rs *rs, int level, int name)
+static int *edge_of(struct rs *rs, int level, int name)
 {
     if (level == SOL_SOCKET && name == SO_REUSEADDR) return &rs->reuse;
     if (level == SOL_SOCKET && name == SO_KEEPALIVE) return &rs->keep_alive;
@@ -73,7 +73,7 @@ int rsetsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
         }
         return 0;
     }
-    place = place_of(rs, level, name);
+    place = edge_of(rs, level, name);
     if (place == NULL) return rs_fail(ENOPROTOOPT);
     if (bytes < sizeof number || value == NULL) return rs_fail(EINVAL);
     memcpy(&number, value, sizeof number);
@@ -89,7 +89,7 @@ int rgetsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 
     if (rs == NULL) return -1;
     if (rs->type == SOCK_DGRAM) return getsockopt(fd, level, name, value, bytes);
-    place = place_of(rs, level, name);
+    place = edge_of(rs, level, name);
     if (level == SOL_SOCKET && name == SO_ERROR) {
         pthread_mutex_lock(&rs->lock);
         rs_progress(rs);
