@@ -24,6 +24,7 @@ RC_OPCODES = 0x20  # and what is below
 PSNS = 1 << 24
 IN_VAIN = 3  # times, at least: one answer may be lost
 NEAR = 4096  # PSNs of one connection
+RETRIES = 7  # as all these programs ask
 
 
 class Packet(NamedTuple):
@@ -158,6 +159,39 @@ def orphans(pcap, ended, ours=False):
                 repeats[qp] += packet.at > ended
     return [Orphan(ours, qp, psn, first[qp], repeats[qp]) for qp, psn in last.items()
             if repeats[qp] >= IN_VAIN and not any(covers(answer, psn) for answer in answers)]
+
+
+class Late(NamedTuple):
+    """A packet of ours that was sent until its retries were used up, and answered only then."""
+    dest_qp: int
+    psn: int
+    times: int  # it was sent
+    gave_up: float  # seconds since it was first sent
+    answered: float
+
+    def __str__(self):
+        return (f"PSN {self.psn} for QP {self.dest_qp:#x}, sent {self.times} times, given up after {self.gave_up * 1000:.0f} ms, "
+                f"answered after {self.answered * 1000:.0f}")
+
+
+def late(pcap, cable):
+    """What our adapter (its capture) gave up because the answer came later than all its timeouts (by the cable), or None.
+
+    The timeout is told by the sendings: the time between the last two.
+    """
+    if not pcap.exists() or not cable.exists():
+        return None
+    sent = {}
+    for packet in packets(pcap):
+        if packet.ours and not packet.response:
+            sent.setdefault((packet.dest_qp, packet.psn), []).append(packet.at)
+    (qp, psn), stamps = max(sent.items(), key=lambda each: len(each[1]), default=((0, 0), []))
+    if len(stamps) <= RETRIES:
+        return None
+    gave_up = stamps[-1] + stamps[-1] - stamps[-2]
+    answer = next((packet.at for packet in packets(cable) if not packet.ours and packet.response and packet.at > stamps[0]
+                   and covers(packet.psn - packet.refuses, psn)), 0)
+    return Late(qp, psn, len(stamps), gave_up - stamps[0], answer - stamps[0]) if answer >= gave_up else None
 
 
 def covers(answer, psn):

@@ -82,10 +82,12 @@ CASES = [
 # Refusals and RNR NAKs are meant there, or a slow receiver makes them: these captures are not clean.
 NOT_PURE = ("every operation", "ib_send_bw", "srq")
 # Whoever has all it waits for ends, and its last ACK may be the one that is lost.  Its peer then repeats in vain: ours seven times, as
-# these programs ask; Soft-RoCE for ever, since it takes a retry count of 7 for endless.  Such a run is done again, if a
-# capture of the cable shows that this is what happened.
-WAITS, WAITS_MAX = -2, 2
-PATIENCE = 8  # times some seconds, for a program that is slow to end
+# these programs ask; Soft-RoCE for ever, since it takes a retry count of 7 for endless.  Such a run is done again, if the
+# captures show that this is what happened, and so is one in which the guest answered when our retries were used up.
+WAITS, AGAIN_MAX = -2, 2
+GAVE_UP = ("transport retry counter exceeded", "completion status 12,")
+LIFE = 100  # seconds, of a program
+SLOW_END = 10  # seconds after our program's end: told
 REPEATS = "/sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err"
 # In the guest: until a program listens, on TCP or through the connection manager, or half a minute has gone by.
 LISTENS = ("for i in $(seq 100); do cat /proc/net/tcp /proc/net/tcp6 | grep -q ' 0A ' && break; rdma resource show cm_id | grep -q LISTEN && break; "
@@ -97,7 +99,7 @@ WORDS = ("mismatch", "wrong data", "data corruption", "invalid data", "Failed", 
 class Pair:
     def __init__(self, guest, rocelab, fault, pcap, kept):
         self.guest, self.rocelab, self.fault, self.pcap, self.kept = guest, rocelab, fault, pcap, kept
-        self.cable, self.ended = pcap.with_name("cable.pcap"), 0.0
+        self.cable, self.ended, self.behind = pcap.with_name("cable.pcap"), 0.0, 0.0
 
     @contextlib.contextmanager
     def watched(self):
@@ -123,21 +125,30 @@ class Pair:
         return self.guest.host_command([self.rocelab, "run", *options, "--", *command])
 
     def start_theirs(self, command):
-        self.guest.sh(f"rm -f /tmp/its.rc; (timeout 100 {' '.join(command)} >/tmp/its.log 2>&1 & echo $! >/tmp/its.pid; wait $!; echo $? >/tmp/its.rc) & sleep 0.1")
+        """In files of its own: what an earlier program leaves late is not taken for this one's."""
+        self.its = f"/tmp/its.{self.guest.number}"
+        self.guest.sh(f"(timeout -k 5 {LIFE} {' '.join(command)} >{self.its}.log 2>&1 & echo $! >{self.its}.pid; wait $!; echo $? >{self.its}.rc) & sleep 0.1")
 
     def end_of_theirs(self):
-        """Exit status, or WAITS where it does not end and the kernel repeats something in vain, or -1; and its output."""
-        for _ in range(PATIENCE):
-            _, output = self.guest.sh("for i in 1 2 3 4 5; do [ -s /tmp/its.rc ] && break; sleep 1; done; cat /tmp/its.log; echo RC $(cat /tmp/its.rc 2>/dev/null)")
+        """Its exit status, or WAITS where it does not end and the kernel repeats something in vain; and its output.
+
+        There is a status at the latest when its life is over.  Where there is none the guest has stopped, and its state is what there is to
+        tell.
+        """
+        its, began, self.behind = self.its, time.monotonic(), 0.0
+        while time.monotonic() - began < 2 * LIFE:
+            _, output = self.guest.sh(f"for i in 1 2 3 4 5; do [ -s {its}.rc ] && break; sleep 1; done; cat {its}.log; echo RC $(cat {its}.rc 2>/dev/null)")
             text = output.rsplit("RC ", 1)[-1].strip()
             if text.isdigit():
+                self.behind = time.monotonic() - began
                 return int(text), output
             _, counts = self.guest.sh(f"cat {REPEATS}; sleep 2; cat {REPEATS}")
             before, after = (int(word) for word in counts.split()[:2])
             if after > before:
-                break
-        self.guest.sh("kill $(cat /tmp/its.pid); sleep 1")
-        return WAITS if after > before else -1, output
+                self.guest.sh(f"kill $(cat {its}.pid); sleep 1")
+                return WAITS, output
+        _, state = self.guest.sh(f"ps; cat /proc/$(cat {its}.pid)/stack; rdma resource show qp; rdma resource show cm_id")
+        return -1, output + state
 
     def keep(self, case, output):
         """The captures and the words of a case that failed, where the next case does not write over them."""
@@ -153,7 +164,15 @@ class Pair:
         with self.watched():
             return self.we_serve(command, v6) if role == "we serve" else self.they_serve(command, v6)
 
-    def left_alone(self, theirs, ours, output):
+    def excuse(self, theirs, ours, output):
+        """Why a run that failed is no fault, by its captures: in words, or nothing."""
+        gave_up = any(word in output for word in GAVE_UP)
+        if gave_up and (late := judge.late(self.pcap, self.cable)):
+            return f"the guest answered too late: {late}"
+        alone = self.left_alone(theirs, ours, gave_up) if self.fault else ""
+        return alone and f"one program had all it waited for and ended, and an ACK was lost: {alone}"
+
+    def left_alone(self, theirs, ours, gave_up):
         """One side has ended well, and the other repeats in vain what its last ACK was for: in words, or nothing."""
         if ours == 0 and theirs == WAITS:
             lonely = judge.orphans(self.cable, self.ended)
@@ -161,7 +180,7 @@ class Pair:
             if here and all(said for _, said in here):
                 late = f"; {len(lonely) - len(here)} more that came when our program had ended" if len(lonely) > len(here) else ""
                 return "; ".join(f"{each}: our adapter sent the ACK, and --fault lost it" for each, _ in here) + late
-        if theirs == 0 and "transport retry counter exceeded" in output:
+        if theirs == 0 and gave_up:
             return "; ".join(map(str, judge.orphans(self.cable, 0, ours=True)))
         return ""
 
@@ -170,7 +189,7 @@ class Pair:
         try:
             time.sleep(1.0)
             self.start_theirs(command(False, guests.HOST_IP6 if v6 else guests.HOST_IP))
-            ours, _ = server.communicate(timeout=100)
+            ours, _ = server.communicate(timeout=LIFE)
         except subprocess.TimeoutExpired:
             ours = "our side did not end"
         finally:
@@ -185,7 +204,7 @@ class Pair:
         self.guest.sh(LISTENS, 240)
         address = guests.GUEST_IP6 if v6 else guests.GUEST_IP
         try:
-            client = subprocess.run(self.ours(command(True, address)), capture_output=True, text=True, timeout=100, check=False)
+            client = subprocess.run(self.ours(command(True, address)), capture_output=True, text=True, timeout=LIFE, check=False)
             ours, code = client.stdout + client.stderr, client.returncode
         except subprocess.TimeoutExpired as late:
             ours, code = f"our side did not end: {late.stdout}", -1
@@ -206,17 +225,19 @@ def run_case(pair, name, command, v6, role):
     if not pair.fault and name.startswith("ib_"):  # a slow guest is no loss: a second of patience
         quick, command = command, lambda ours, address: quick(ours, address) + ["-u", str(PATIENT)]
     theirs, ours, output = pair.run(role, command, v6)
-    orphans = []
-    while pair.fault and len(orphans) < WAITS_MAX and (why := pair.left_alone(theirs, ours, output)):
-        orphans.append(why)
+    again = []
+    while (theirs or ours) and len(again) < AGAIN_MAX and (why := pair.excuse(theirs, ours, output)):
+        again.append(why)
         theirs, ours, output = pair.run(role, command, v6)
     good = theirs == 0 and ours == 0 and not any(word in output for word in WORDS)
     note = ""
     if good and not pair.fault and not name.startswith(NOT_PURE):
         wrong, note = judge.clean(pair.rocelab, pair.pcap, ack_timeout(name))
         good, output = not wrong, wrong
-    for why in orphans:
-        note += f", again, since one program had all it waited for and ended, and an ACK was lost: {why}"
+    for why in again:
+        note += f", again, since {why}"
+    if pair.behind > SLOW_END:
+        note += f", the kernel's program ended {pair.behind:.0f} s after ours"
     loss = f", 1 % lost each way ({pair.guest.lost() - lost} of the kernel's)" if pair.fault else ""
     print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
     if not good:

@@ -79,6 +79,20 @@ class Judge(unittest.TestCase):
         self.assertEqual(judge.came(self.capture((1, False, WRITE, 8), (1.5, True, judge.ACK, 8)), lonely), (True, True))
         self.assertEqual(judge.came(self.capture((1.5, False, judge.ACK, 8)), lonely), (False, False))
 
+    def test_late(self):
+        """Sent eight times, 67 ms apart, and answered after the last timeout or before it."""
+        sent = [(1 + i * TIMEOUT, True, WRITE, 8) for i in range(8)]
+        before = [(0.9, True, WRITE, 7), (0.95, False, judge.ACK, 7)]
+        ours = self.capture(*before, *sent)
+        late = judge.late(ours, self.capture(*before, *sent, (1.542, False, judge.ACK, 8)))
+        self.assertEqual((late.dest_qp, late.psn, late.times), (17, 8, 8))
+        self.assertEqual([round(t, 3) for t in (late.gave_up, late.answered)], [0.536, 0.542])
+        self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.530, False, judge.ACK, 8))))  # we gave up too soon
+        self.assertIsNone(judge.late(ours, self.capture(*before, *sent)))  # nobody is there
+        self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.542, False, judge.ACK, 7))))  # it never had it
+        self.assertIsNone(judge.late(self.capture(*before, *sent[:7]), self.capture(*before, *sent, (1.542, False, judge.ACK, 8))))
+        self.assertIsNone(judge.late(ours.with_name("none"), ours))
+
 
 if __name__ == "__main__":
     unittest.main()
