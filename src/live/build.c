@@ -7,7 +7,7 @@
  * by the wire.  A shorter packet ends a run.
  *
  * The adapter serves its queue pairs in turn, packet by packet; so that each makes runs all the same, packets are built
- * in lanes, chosen by the destination's QPN.  Packets for one queue pair keep their order, others have none.
+ * in batches, chosen by the destination's QPN.  Packets for one queue pair keep their order, others have none.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,12 +26,12 @@ bool build_room(const struct live *live)
     return live->out.total < WIRE_BURST;
 }
 
-struct batch *build_lane(struct live *live, uint32_t dest_qp)
+struct batch *build_batch(struct live *live, uint32_t dest_qp)
 {
-    return &live->out.lane[(dest_qp ^ dest_qp >> REGISTRY_QPN_BITS) % LIVE_LANES];
+    return &live->out.batch[(dest_qp ^ dest_qp >> REGISTRY_QPN_BITS) % LIVE_BATCHES];
 }
 
-static bool lane_complete(const struct live *live, const struct batch *b)
+static bool batch_complete(const struct live *live, const struct batch *b)
 {
     if (b->count == 0) return false;
     if (b->packet[b->count - 1].unchecked) return b->count >= MEMORY_BURST;
@@ -40,11 +40,11 @@ static bool lane_complete(const struct live *live, const struct batch *b)
 
 bool build_complete(const struct live *live)
 {
-    return live->out.placed >= MEMORY_BURST || (live->out.last && lane_complete(live, live->out.last));
+    return live->out.placed >= MEMORY_BURST || (live->out.last && batch_complete(live, live->out.last));
 }
 
 /* What the wire does not take stays at the front. */
-static void lane_flush(struct live *live, struct batch *b, ps_t now)
+static void batch_flush(struct live *live, struct batch *b, ps_t now)
 {
     if (b->count == 0) return;
     int taken = wire_tx(live->wire, b->packet + b->sent, b->count - b->sent, now);
@@ -73,15 +73,15 @@ void build_flush(struct live *live, ps_t now)
 {
     live->tx_retry = PS_NEVER;
     publish(live, now);
-    for (unsigned i = 0; i < LIVE_LANES && live->out.total; i++)
-        lane_flush(live, &live->out.lane[i], now);
+    for (unsigned i = 0; i < LIVE_BATCHES && live->out.total; i++)
+        batch_flush(live, &live->out.batch[i], now);
 }
 
 void build_flush_complete(struct live *live, ps_t now)
 {
     publish(live, now);
-    for (unsigned i = 0; i < LIVE_LANES && live->out.total; i++)
-        if (lane_complete(live, &live->out.lane[i])) lane_flush(live, &live->out.lane[i], now);
+    for (unsigned i = 0; i < LIVE_BATCHES && live->out.total; i++)
+        if (batch_complete(live, &live->out.batch[i])) batch_flush(live, &live->out.batch[i], now);
     if (!build_room(live)) build_flush(live, now);
 }
 
@@ -89,7 +89,7 @@ void build_flush_complete(struct live *live, ps_t now)
 int build_begin(struct live *live, const struct pkt *p, const struct pkt_cold *cold, const struct path *path, ps_t now,
                 struct build *ret)
 {
-    const struct batch *b = build_lane(live, p->dest_qp);
+    const struct batch *b = build_batch(live, p->dest_qp);
     uint8_t *place = NULL;
 
     CHECK(build_room(live));
@@ -119,7 +119,7 @@ static bool joins(const struct live *live, const struct batch *b, const struct w
 
 void build_end(struct live *live, const struct build *built, const struct pkt *p, const struct path *path)
 {
-    struct batch *b = build_lane(live, p->dest_qp);
+    struct batch *b = build_batch(live, p->dest_qp);
     uint32_t icrc_at = built->header_bytes + p->payload_bytes + p->pad;
     struct wire_packet *w = &b->packet[b->count];
 

@@ -122,8 +122,8 @@ static int memory_take(struct live *live, const struct nic_config *config)
 {
     size_t nic = (nic_memory_bytes(config) + 4095) & ~(size_t)4095;
     size_t hot = LIVE_POOL * sizeof(struct pkt), cold = LIVE_POOL * sizeof(struct pkt_cold);
-    size_t stack = LIVE_POOL * sizeof(uint32_t), lane = WIRE_BURST * WIRE_PACKET_MAX;
-    size_t total = nic + hot + cold + stack + LIVE_LANES * lane + WIRE_PACKET_MAX;
+    size_t stack = LIVE_POOL * sizeof(uint32_t), batch = WIRE_BURST * WIRE_PACKET_MAX;
+    size_t total = nic + hot + cold + stack + LIVE_BATCHES * batch + WIRE_PACKET_MAX;
     uint8_t *at = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (at == MAP_FAILED) return -ENOMEM;
@@ -138,9 +138,9 @@ static int memory_take(struct live *live, const struct nic_config *config)
                                   .free_capacity = LIVE_POOL};
     for (uint32_t i = 0; i < LIVE_POOL; i++)
         live->pool.free[i] = LIVE_POOL - 1 - i; /* low ones first: the same few are used again and again */
-    for (unsigned i = 0; i < LIVE_LANES; i++)
-        live->out.lane[i].data = at + hot + cold + stack + i * lane;
-    live->forwarded = at + hot + cold + stack + LIVE_LANES * lane;
+    for (unsigned i = 0; i < LIVE_BATCHES; i++)
+        live->out.batch[i].data = at + hot + cold + stack + i * batch;
+    live->forwarded = at + hot + cold + stack + LIVE_BATCHES * batch;
     live->io.pool = &live->pool;
     return 0;
 }

@@ -10,7 +10,7 @@
  * this order: the list of devices, the first shard, other shards by their number, a completion queue, its channel or
  * the listeners.
  *
- * Packets between nic and wire are built in lanes, by destination, or where the peer reads them; their descriptors live
+ * Packets between nic and wire are built in batches, by destination, or where the peer reads them; descriptors live
  * only for the length of a call.  What stays in the pool are ACKs that wait for their turn, and what selective repeat
  * keeps.
  */
@@ -43,7 +43,7 @@
 #define LIVE_MADS 256u   /* management datagrams that wait for their reader */
 #define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
-#define LIVE_LANES 8u    /* runs that are built side by side */
+#define LIVE_BATCHES 8u  /* that are built side by side */
 #define LIVE_QPN_CM 1u
 #define LIVE_QPN_MULTICAST 0xffffffu
 
@@ -178,9 +178,9 @@ struct batch { /* packets built and not yet taken by the wire */
 };
 
 struct outbox {
-    struct batch lane[LIVE_LANES];
-    struct batch *last; /* the lane that got the last packet */
-    unsigned total;     /* packets in all lanes and placed */
+    struct batch batch[LIVE_BATCHES];
+    struct batch *last; /* the batch that got the last packet */
+    unsigned total;     /* packets in all batches and placed */
     unsigned placed;    /* packets built where they are read (wire_place), and not yet published */
     bool placing;       /* the wire was asked for a place since it was last told to publish */
 };
@@ -415,7 +415,7 @@ void build_flush(struct live *live, ps_t now);
 void build_flush_complete(struct live *live, ps_t now); /* what is worth it; the rest may still grow */
 bool build_room(const struct live *live);
 bool build_complete(const struct live *live); /* what is built is worth handing over now, while it is in the cache */
-struct batch *build_lane(struct live *live, uint32_t dest_qp);
+struct batch *build_batch(struct live *live, uint32_t dest_qp);
 /* A packet between build_begin, which writes its headers, and build_end, which seals it; payload and pad lie behind the
  * headers, and the payload is written in between. */
 struct build {

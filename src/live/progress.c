@@ -150,7 +150,7 @@ static bool gather(struct live *live, uint8_t *to)
 /* An ACK rides in the run of the data before it when they differ in nothing but ECN: one call instead of two. */
 static void join_run(struct live *live, struct pkt *p)
 {
-    const struct batch *b = build_lane(live, p->dest_qp);
+    const struct batch *b = build_batch(live, p->dest_qp);
 
     if (b->count == 0) return;
     uint8_t tos = b->packet[b->count - 1].tos;

@@ -86,17 +86,17 @@ struct cm_event_item {
     struct cm_event event;
 };
 
-struct cm_lane {
+struct cm_send_queue {
     struct cm_send_item *first, **end;
     unsigned count;
 };
-enum { CM_LANE_OWN, CM_LANE_STRANGERS, CM_LANES };
+enum { CM_QUEUE_OWN, CM_QUEUE_STRANGERS, CM_QUEUES };
 
 struct cm_engine {
     struct cm_conn *bucket[CM_INDICES][CM_BUCKETS];
     struct cm_conn *conns;
     struct cm_listener *listeners;
-    struct cm_lane lane[CM_LANES]; /* the first goes first */
+    struct cm_send_queue queue[CM_QUEUES]; /* the first goes first */
     struct cm_event_item *events, **events_end;
     struct cm_conn *wheel[CM_WHEEL]; /* by deadline */
     struct cm_conn *kept, **kept_end;

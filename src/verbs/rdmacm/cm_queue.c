@@ -3,7 +3,7 @@
  * The connection machine: what waits to be sent, what waits for its time, and what is too much.
  *
  * Anybody can send a REQ, as many as the wire carries.  So nothing here grows with what comes in.  Messages wait in two
- * lanes: those of connections, a few of each, go first; answers to messages of no connection wait in a short one,
+ * queues: those of connections, a few of each, go first; answers to messages of no connection wait in a short one,
  * and what finds no room is dropped, for whoever asks repeats.
  *
  * Deadlines are rounded up to 1/16 s and stand in a wheel by their number: only what is due is looked at under the
@@ -25,8 +25,8 @@
 
 void cm_queue_init(struct cm_engine *engine, uint64_t secret)
 {
-    for (unsigned i = 0; i < CM_LANES; i++)
-        engine->lane[i].end = &engine->lane[i].first;
+    for (unsigned i = 0; i < CM_QUEUES; i++)
+        engine->queue[i].end = &engine->queue[i].first;
     engine->kept_end = &engine->kept;
     engine->deadline_ns = CM_NEVER;
     engine->secret = secret;
@@ -43,7 +43,7 @@ void cm_queue_free(struct cm_engine *engine)
 
 void cm_queue_forget(struct cm_conn *conn)
 {
-    for (struct cm_send_item *item = conn->engine->lane[CM_LANE_OWN].first; conn->queued > 0; item = item->next) {
+    for (struct cm_send_item *item = conn->engine->queue[CM_QUEUE_OWN].first; conn->queued > 0; item = item->next) {
         CHECK(item != NULL); /* what it queued is there */
         if (item->conn == conn) {
             item->conn = NULL;
@@ -54,8 +54,8 @@ void cm_queue_forget(struct cm_conn *conn)
 
 void cm_enqueue(struct cm_engine *engine, struct cm_conn *conn, const struct cm_peer *to, const uint8_t data[MAD_BYTES])
 {
-    struct cm_lane *lane = &engine->lane[conn != NULL ? CM_LANE_OWN : CM_LANE_STRANGERS];
-    bool full = conn != NULL ? conn->queued == CM_QUEUED_MAX : lane->count == CM_STRANGERS_MAX;
+    struct cm_send_queue *queue = &engine->queue[conn != NULL ? CM_QUEUE_OWN : CM_QUEUE_STRANGERS];
+    bool full = conn != NULL ? conn->queued == CM_QUEUED_MAX : queue->count == CM_STRANGERS_MAX;
     struct cm_send_item *item = full ? NULL : calloc(1, sizeof *item);
 
     if (item == NULL) return; /* as good as lost on the way */
@@ -63,21 +63,22 @@ void cm_enqueue(struct cm_engine *engine, struct cm_conn *conn, const struct cm_
     item->send.to = *to;
     memcpy(item->send.data, data, MAD_BYTES);
     if (conn != NULL) conn->queued++;
-    *lane->end = item;
-    lane->end = &item->next;
-    lane->count++;
+    *queue->end = item;
+    queue->end = &item->next;
+    queue->count++;
 }
 
 bool cm_next_send(struct cm_engine *engine, struct cm_send *ret)
 {
-    struct cm_lane *lane = &engine->lane[engine->lane[CM_LANE_OWN].first != NULL ? CM_LANE_OWN : CM_LANE_STRANGERS];
-    struct cm_send_item *item = lane->first;
+    struct cm_send_queue *queue =
+        &engine->queue[engine->queue[CM_QUEUE_OWN].first != NULL ? CM_QUEUE_OWN : CM_QUEUE_STRANGERS];
+    struct cm_send_item *item = queue->first;
 
     if (item == NULL) return false;
-    lane->first = item->next;
-    if (lane->first == NULL) lane->end = &lane->first;
-    CHECK(lane->count > 0 && (lane->first == NULL) == (lane->count == 1));
-    lane->count--;
+    queue->first = item->next;
+    if (queue->first == NULL) queue->end = &queue->first;
+    CHECK(queue->count > 0 && (queue->first == NULL) == (queue->count == 1));
+    queue->count--;
     CHECK(item->conn == NULL || item->conn->queued > 0);
     if (item->conn != NULL) item->conn->queued--;
     *ret = item->send;
@@ -87,7 +88,7 @@ bool cm_next_send(struct cm_engine *engine, struct cm_send *ret)
 
 unsigned cm_sends(const struct cm_engine *engine)
 {
-    return engine->lane[CM_LANE_OWN].count + engine->lane[CM_LANE_STRANGERS].count;
+    return engine->queue[CM_QUEUE_OWN].count + engine->queue[CM_QUEUE_STRANGERS].count;
 }
 
 bool cm_has_send(const struct cm_engine *engine)
