@@ -185,9 +185,10 @@ def late(pcap, cable):
     for packet in packets(pcap):
         if packet.ours and not packet.response:
             sent.setdefault((packet.dest_qp, packet.psn), []).append(packet.at)
-    (qp, psn), stamps = max(sent.items(), key=lambda each: len(each[1]), default=((0, 0), []))
-    if len(stamps) <= RETRIES:
+    spent = [each for each in sent.items() if len(each[1]) > RETRIES]
+    if not spent:
         return None
+    (qp, psn), stamps = max(spent, key=lambda each: each[1][-1])  # an earlier one was answered in time
     gave_up = stamps[-1] + stamps[-1] - stamps[-2]
     answer = next((packet.at for packet in packets(cable) if not packet.ours and packet.response and packet.at > stamps[0]
                    and covers(packet.psn - packet.refuses, psn)), 0)
@@ -199,11 +200,16 @@ def covers(answer, psn):
 
 
 def came(pcap, lonely):
-    """By this capture of the other side's adapter: did it get what is repeated in vain, and did it acknowledge it?"""
+    """By this capture of the other side's adapter: did it get in order what is repeated in vain, and did it acknowledge it?"""
     got = said = False
+    gap = None  # what it has asked for by NAK and not got: nothing behind it counts
     for packet in packets(pcap):
         if packet.ours == lonely.ours and not packet.response:
-            got |= (packet.dest_qp, packet.psn) == (lonely.dest_qp, lonely.psn)
+            if packet.dest_qp == lonely.dest_qp:
+                gap = None if packet.psn == gap else gap
+                got |= packet.psn == lonely.psn and gap is None
         elif packet.ours != lonely.ours and packet.response:
             said |= covers(packet.psn - packet.refuses, lonely.psn)
+            if packet.refuses and 0 <= behind(lonely.psn, packet.psn) < NEAR:
+                gap = packet.psn
     return got, said

@@ -78,6 +78,11 @@ class Judge(unittest.TestCase):
         self.assertEqual(judge.came(self.capture((1, False, WRITE, 8), (1.001, True, judge.ACK, 7)), lonely), (True, False))
         self.assertEqual(judge.came(self.capture((1, False, WRITE, 8), (1.5, True, judge.ACK, 8)), lonely), (True, True))
         self.assertEqual(judge.came(self.capture((1.5, False, judge.ACK, 8)), lonely), (False, False))
+        asked = [(1, False, WRITE, 7), (1.001, True, judge.ACK, 6, 0x60), (1.002, False, WRITE, 8)]  # it waits for 6: 8 comes to nothing
+        self.assertEqual(judge.came(self.capture(*asked), lonely), (False, False))
+        self.assertEqual(judge.came(self.capture(*asked, (1.003, False, WRITE, 6), (1.004, False, WRITE, 8)), lonely), (True, False))
+        other = (1.0005, True, judge.ACK, 900000, 0x60, 5)  # another connection's
+        self.assertEqual(judge.came(self.capture(other, (1.002, False, WRITE, 8)), lonely), (True, False))
 
     def test_late(self):
         """Sent eight times, 67 ms apart, and answered after the last timeout or before it."""
@@ -87,6 +92,9 @@ class Judge(unittest.TestCase):
         late = judge.late(ours, self.capture(*before, *sent, (1.542, False, judge.ACK, 8)))
         self.assertEqual((late.dest_qp, late.psn, late.times), (17, 8, 8))
         self.assertEqual([round(t, 3) for t in (late.gave_up, late.answered)], [0.536, 0.542])
+        last_moment = [(0.3 + i * TIMEOUT, True, WRITE, 7) for i in range(7)] + before
+        late = judge.late(self.capture(*last_moment, *sent), self.capture(*last_moment, *sent, (1.542, False, judge.ACK, 8)))
+        self.assertEqual((late.dest_qp, late.psn, late.times), (17, 8, 8))
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.530, False, judge.ACK, 8))))  # we gave up too soon
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent)))  # nobody is there
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.542, False, judge.ACK, 7))))  # it never had it
