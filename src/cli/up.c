@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "cli/source.h"
+#include "cli/up_answer.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -269,11 +270,15 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     settings->up.say = say;
     if (settings->up.name == NULL) settings->up.name = fabric->name;
     if (!settings->seed_given) settings->up.sim.seed = fabric->seed;
+    struct up_answer answer = {.fabric = fabric, .seed = settings->up.sim.seed};
+    settings->up.answer = up_answer;
+    settings->up.answer_context = &answer;
     if (up_create(fabric, &settings->up, &up, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         if (errors.count == 0) cli_error("not enough memory");
         return CLI_WRONG;
     }
+    answer.sim = up_sim(up);
     struct sim_report report = {.fabric = fabric,
                                 .seed = settings->up.sim.seed,
                                 .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,

@@ -90,6 +90,13 @@ static void look_outside(struct up *up, ps_t now)
         if (up->host[i].processes) turn_look(&up->host[i], now);
 }
 
+static void answer_questions(struct up *up)
+{
+    if (!up->asked) return;
+    up->asked = false;
+    control_run(up->control);
+}
+
 static bool hook_coordinate(void *owner, ps_t now)
 {
     struct up *up = owner;
@@ -98,10 +105,7 @@ static bool hook_coordinate(void *owner, ps_t now)
     session_accept(up, now);
     stream_carry(up, now);
     wake_for_deaths(up, now);
-    if (up->asked) {
-        up->asked = false;
-        control_run(up->control);
-    }
+    answer_questions(up);
     if (turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
     up->between = false;
     return all_done(up);
@@ -265,6 +269,7 @@ static bool begins(struct up *up, int patience_ms)
 {
     up->between = true;
     session_accept(up, 0);
+    answer_questions(up);
     up->between = false;
     uint32_t wanted = up->options.programs ? up->options.programs : 1;
     if (up->options.script == NULL && up->programs < wanted) {
