@@ -353,8 +353,9 @@ struct attach_accept {
     uint16_t self_port, peer_port;
     uint32_t flags, number, pad;
 };
-#define ATTACH_STREAM_IPV4 2u   /* of AF_INET */
-#define ATTACH_STREAM_V6ONLY 4u /* of AF_INET6, and takes no IPv4 */
+#define ATTACH_STREAM_IPV4 2u     /* of AF_INET */
+#define ATTACH_STREAM_DATAGRAM 8u /* a UDP socket: it has names, and carries nothing */
+#define ATTACH_STREAM_V6ONLY 4u   /* of AF_INET6, and takes no IPv4 */
 #define ATTACH_STREAM_REUSE 1u
 
 _Static_assert(sizeof(struct attach_mad) <= ATTACH_REQUEST_BYTES &&

@@ -63,7 +63,7 @@ static int stream_open(struct up_process *process, struct up_streams *streams, s
     int fd, error = stream_new(streams, &stream, &fd);
 
     if (error) return error;
-    stream->name.flags = flags & ATTACH_STREAM_IPV4;
+    stream->name.flags = flags & (ATTACH_STREAM_IPV4 | ATTACH_STREAM_DATAGRAM);
     error = session_give_fd(process, fd);
     close(fd);
     if (error < 0) {
@@ -79,6 +79,10 @@ static int stream_connect(struct up_streams *streams, struct stream *stream, con
     struct parcel *call;
     int error;
 
+    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) { /* to see by which address it would go */
+        if ((error = stream_route(streams, stream, to)) == 0) stream->name.state = ATTACH_STREAM_OPEN;
+        return error;
+    }
     switch ((enum attach_stream_state)stream->name.state) {
     case ATTACH_STREAM_OPEN:
         return -EISCONN;
@@ -142,7 +146,7 @@ static bool collect_stream(struct up_streams *streams, struct stream *stream, bo
         return false;
     }
     news = stream_take(streams, stream, now);
-    if (!over || (stream->name.state == ATTACH_STREAM_OPEN && !stream->ended)) return news;
+    if (!over || (stream->peer != 0 && !stream->ended)) return news;
     /* Nobody can read or write any more.  What had no room will never be read. */
     if (stream->unread.first) parcel_send(streams, stream, parcel_new(stream, PARCEL_RESET, NULL, 0), now);
     stream_free(streams, stream);

@@ -67,6 +67,7 @@ static bool is_free(const struct up_streams *streams, const struct stream *self,
             bool share = (name->flags & other->name.flags & ATTACH_STREAM_REUSE) != 0;
 
             if (other == self || other->accepted || other->name.self_port != name->self_port) continue;
+            if ((other->name.flags ^ name->flags) & ATTACH_STREAM_DATAGRAM) continue; /* ports of their own */
             if (!overlap(&other->name, name)) continue;
             if (!share || other->name.state == ATTACH_STREAM_LISTENS || listens) return false;
         }
@@ -108,6 +109,7 @@ int stream_listen(struct up_streams *streams, struct stream *stream, uint32_t ba
     static const struct attach_stream any;
     int error;
 
+    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) return -EOPNOTSUPP;
     if (stream->name.state == ATTACH_STREAM_NEW && (error = stream_bind(streams, stream, &any)) != 0) return error;
     if (stream->name.state != ATTACH_STREAM_BOUND && stream->name.state != ATTACH_STREAM_LISTENS) return -EINVAL;
     if (stream->name.state == ATTACH_STREAM_BOUND && !is_free(streams, stream, &stream->name, true)) return -EADDRINUSE;
