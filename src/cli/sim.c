@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/pcap.h"
 #include "cli/sim_each.h"
 #include "cli/sim_seeds.h"
 #include "cli/source.h"
@@ -28,7 +29,6 @@
 #define FIRST_WINDOWS 16
 #define LOOK_EVERY_NS (NS / 10) /* the number of windows run at a time is chosen for about this */
 #define PROGRESS_EVERY_NS (NS / 5)
-#define PCAPS_MAX 64
 #define SERIES_LEAST (10 * PS_NS)          /* a frame of 1024 bytes at 800G */
 #define SERIES_SAMPLES (50u * 1000 * 1000) /* ports times steps: some gigabytes of series.csv */
 
@@ -48,11 +48,6 @@ static const struct cli_option options[] = {
 #undef OPTION
 };
 
-struct sim_pcap {
-    char port[FABRIC_NAME];
-    const char *file;
-};
-
 struct settings {
     struct cli_common common;
     struct sim_options sim;
@@ -65,41 +60,9 @@ struct settings {
     ps_t series;
     bool counters;             /* --counters was given ... */
     const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
-    struct sim_pcap pcap[PCAPS_MAX];
-    unsigned pcaps;
+    struct cli_pcaps pcaps;
     struct each_options each; /* --each, --at, --for */
-    bool pcap_stdout;         /* one of them goes to standard output, instead of the report */
 };
-
-static bool to_stdout(const struct sim_pcap *pcap)
-{
-    return strcmp(pcap->file, "-") == 0;
-}
-
-static bool set_pcap(struct settings *settings, const char *argument)
-{
-    const char *equals = strchr(argument, '=');
-    struct sim_pcap *pcap = &settings->pcap[settings->pcaps];
-
-    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
-        cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
-        return false;
-    }
-    if (settings->pcaps == PCAPS_MAX) {
-        cli_error("--pcap: at most %d ports", PCAPS_MAX);
-        return false;
-    }
-    for (unsigned i = 0; i < settings->pcaps; i++) {
-        if (strcmp(settings->pcap[i].file, equals + 1) != 0) continue;
-        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", equals + 1);
-        return false;
-    }
-    snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
-    pcap->file = equals + 1;
-    if (to_stdout(pcap)) settings->pcap_stdout = true;
-    settings->pcaps++;
-    return true;
-}
 
 static bool set_counters(struct settings *settings, const char *argument)
 {
@@ -150,7 +113,7 @@ static bool set_option(void *into, int id, const char *argument)
         cli_error("--series '%s': 10ns or more, as in 10us", argument);
         return false;
     case SIM_OPTION_PCAP:
-        return set_pcap(settings, argument);
+        return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
         return set_counters(settings, argument);
     case SIM_OPTION_MEMORY:
@@ -349,7 +312,7 @@ static int print_run(const struct settings *settings, const struct sim_report *r
 {
     if (settings->counters && settings->counters_file == NULL) {
         sim_prometheus(out, report);
-    } else if (settings->pcap_stdout) {
+    } else if (settings->pcaps.to_stdout) {
         return CLI_DONE;
     } else if (settings->common.json) {
         struct jout *jout = malloc(sizeof *jout);
@@ -392,46 +355,6 @@ static int report_run(const struct settings *settings, const struct sim_report *
     return status;
 }
 
-static bool captures_begin(const struct settings *settings, const struct fabric *fabric, struct sim *sim)
-{
-    for (unsigned i = 0; i < settings->pcaps; i++) {
-        const struct sim_pcap *pcap = &settings->pcap[i];
-        uint32_t port = fabric_find_port(fabric, pcap->port);
-
-        if (port == FABRIC_NONE) {
-            cli_error("--pcap: there is no port '%s'; ports are named as in leaf0:3, adapters as in h0:2", pcap->port);
-            return false;
-        }
-        if (fabric->port[port].peer == FABRIC_NONE) {
-            cli_error("--pcap: nothing is plugged into port '%s'", pcap->port);
-            return false;
-        }
-        int error = sim_capture(sim, port, pcap->file);
-        if (error == -EBUSY)
-            cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
-        else if (error == -EMSGSIZE)
-            cli_error("--pcap: packets of more than 4096 bytes of payload (mtu under nics) cannot be captured");
-        else if (error)
-            cli_error("%s: %s", pcap->file, strerror(-error));
-        if (error) return false;
-    }
-    return true;
-}
-
-static bool captures_end(const struct settings *settings, struct sim *sim)
-{
-    bool good = true;
-
-    for (unsigned i = 0; i < settings->pcaps; i++) {
-        int error = sim_capture_close(sim, i);
-        const struct sim_pcap *pcap = &settings->pcap[i];
-        bool left = error == -EPIPE && to_stdout(pcap); /* whoever read it has what they wanted */
-        if (error && !left) cli_error("%s: %s", to_stdout(pcap) ? "standard output" : pcap->file, strerror(-error));
-        if (error) good = false;
-    }
-    return good;
-}
-
 /* What a run may use where --memory does not say. */
 static uint64_t machine_memory(void)
 {
@@ -468,9 +391,9 @@ static int run_and_report(const struct settings *settings, const struct fabric *
     struct sim_result result;
     int status;
 
-    if (!captures_begin(settings, fabric, sim)) return CLI_WRONG;
+    if (!cli_pcaps_begin(&settings->pcaps, fabric, sim)) return CLI_WRONG;
     report->wall_us = run(settings, fabric, sim, series) / 1000;
-    bool captured = captures_end(settings, sim);
+    bool captured = cli_pcaps_end(&settings->pcaps, sim);
     if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
         cli_error("not enough memory for the results");
         return CLI_WRONG;
@@ -518,7 +441,7 @@ static bool one_for_stdout(const struct settings *settings)
 
     if (counters && settings->common.json)
         cli_error("sim: --json and --counters both want standard output; say --counters prometheus=FILE");
-    else if (settings->pcap_stdout && (counters || settings->common.json))
+    else if (settings->pcaps.to_stdout && (counters || settings->common.json))
         cli_error("sim: --pcap PORT=- and --%s both want standard output", counters ? "counters" : "json");
     else
         return true;
@@ -531,7 +454,7 @@ static bool many_runs_fit(const struct settings *settings)
         cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
     else if (settings->force && !settings->out)
         cli_error("sim: --force runs again what --out DIR has kept; say where");
-    else if (settings->seeds && (settings->series || settings->pcaps))
+    else if (settings->seeds && (settings->series || settings->pcaps.count))
         cli_error("sim: --series and --pcap are for one run; --seeds makes several");
     else
         return true;
@@ -558,7 +481,7 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
 
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
-    if (settings->csv || settings->series || settings->pcaps || settings->counters) {
+    if (settings->csv || settings->series || settings->pcaps.count || settings->counters) {
         cli_error("sim: --each has a report of its own: --csv, --series, --pcap and --counters are for one run");
         return CLI_WRONG;
     }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/pcap.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
 #include "fabric/fabric.h"
@@ -50,6 +51,7 @@ struct settings {
     bool seed_given;
     uint32_t rows;
     const char *script_path;
+    struct cli_pcaps pcaps;
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
@@ -81,6 +83,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_quantity(UNIT_TIME, "until", argument, &settings->up.sim.until);
     case UP_OPTION_ROWS:
         return cli_number("rows", argument, &settings->rows);
+    case UP_OPTION_PCAP:
+        return cli_pcap_add(&settings->pcaps, argument);
     case UP_OPTION_TURN_LIMIT:
         return cli_number("turn-limit", argument, &settings->up.turn_limit_s);
     case UP_OPTION_NO_SPIN_PROOF:
@@ -286,7 +290,11 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     if (!settings->common.json && !settings->common.quiet && settings->script_path == NULL)
         fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
                 settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
-    int status = run_and_report(settings, up, &report);
+    int status = CLI_WRONG;
+    if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up))) {
+        status = run_and_report(settings, up, &report);
+        if (!cli_pcaps_end(&settings->pcaps, up_sim(up))) status = CLI_WRONG;
+    }
     up_free(up);
     return status;
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures of ports of a simulation, as options name them; see pcap.h.
+ */
+#include "cli/pcap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static bool to_stdout(const struct cli_pcap *pcap)
+{
+    return strcmp(pcap->file, "-") == 0;
+}
+
+bool cli_pcap_add(struct cli_pcaps *pcaps, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    struct cli_pcap *pcap = &pcaps->pcap[pcaps->count];
+
+    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
+        cli_error("--pcap '%s': a port and a file, as in leaf0:3=leaf0.pcap", argument);
+        return false;
+    }
+    if (pcaps->count == CLI_PCAPS_MAX) {
+        cli_error("--pcap: at most %d ports", CLI_PCAPS_MAX);
+        return false;
+    }
+    for (unsigned i = 0; i < pcaps->count; i++) {
+        if (strcmp(pcaps->pcap[i].file, equals + 1) != 0) continue;
+        cli_error("--pcap: '%s' is named for two ports; each has a file of its own", equals + 1);
+        return false;
+    }
+    snprintf(pcap->port, sizeof pcap->port, "%.*s", (int)(equals - argument), argument);
+    pcap->file = equals + 1;
+    if (to_stdout(pcap)) pcaps->to_stdout = true;
+    pcaps->count++;
+    return true;
+}
+
+bool cli_pcaps_begin(const struct cli_pcaps *pcaps, const struct fabric *fabric, struct sim *sim)
+{
+    for (unsigned i = 0; i < pcaps->count; i++) {
+        const struct cli_pcap *pcap = &pcaps->pcap[i];
+        uint32_t port = fabric_find_port(fabric, pcap->port);
+
+        if (port == FABRIC_NONE) {
+            cli_error("--pcap: there is no port '%s'; ports are named as in leaf0:3, adapters as in h0:2", pcap->port);
+            return false;
+        }
+        if (fabric->port[port].peer == FABRIC_NONE) {
+            cli_error("--pcap: nothing is plugged into port '%s'", pcap->port);
+            return false;
+        }
+        int error = sim_capture(sim, port, pcap->file);
+        if (error == -EBUSY)
+            cli_error("--pcap: the link of port '%s' is captured already", pcap->port);
+        else if (error == -EMSGSIZE)
+            cli_error("--pcap: packets of more than 4096 bytes of payload (mtu under nics) cannot be captured");
+        else if (error)
+            cli_error("%s: %s", pcap->file, strerror(-error));
+        if (error) return false;
+    }
+    return true;
+}
+
+bool cli_pcaps_end(const struct cli_pcaps *pcaps, struct sim *sim)
+{
+    bool good = true;
+
+    for (unsigned i = 0; i < pcaps->count; i++) {
+        int error = sim_capture_close(sim, i);
+        const struct cli_pcap *pcap = &pcaps->pcap[i];
+        bool left = error == -EPIPE && to_stdout(pcap); /* whoever read it has what they wanted */
+        if (error && !left) cli_error("%s: %s", to_stdout(pcap) ? "standard output" : pcap->file, strerror(-error));
+        if (error) good = false;
+    }
+    return good;
+}
