@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "up/up.h"
 
+#define QUOTED_SIGNS "$`\\"
 #define SHELL_SIGNS "|&;<>()$`\\*?[~{}\n"
 
 struct reader {
@@ -82,7 +83,7 @@ static bool needs_shell(const char *text)
     for (const char *at = text; *at; at++) {
         if (quote ? *at == quote : *at == '\'' || *at == '"')
             quote = quote ? 0 : *at;
-        else if (quote != '\'' && strchr(SHELL_SIGNS, *at))
+        else if (quote != '\'' && strchr(quote ? QUOTED_SIGNS : SHELL_SIGNS, *at))
             return true;
     }
     /* NAME=value in front is a shell's too */
