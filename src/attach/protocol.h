@@ -150,6 +150,9 @@ struct attach_thread {
                            * readable); always set where it is not known */
     uint32_t signalled; /* atomic: a signal from outside waits for it; it is given a turn soon, whatever it waits for */
     uint32_t pad;
+    uint32_t inside; /* ATTACH_WAIT: nobody but the fabric and its programs can end it (a lock, a thread, a socket
+                           * between programs, a completion channel); 0 where that is not known */
+    char what[28];   /* ATTACH_WAIT: for reports, a word or two: "accept", "mutex"; need not end with a zero */
     struct attach_request request;
 };
 enum attach_turn { ATTACH_TURN_FABRIC, ATTACH_TURN_PROGRAM, ATTACH_TURN_GONE /* the fabric is no more */ };

@@ -176,16 +176,15 @@ static void print_ended(struct settings *settings, const struct up *up)
     free(program);
 }
 
-static uint64_t run(struct settings *settings, struct up *up)
+static enum sim_state run(struct settings *settings, struct up *up)
 {
-    uint64_t begun = clock_now_ns();
+    enum sim_state state = SIM_RUNNING;
 
-    while (!cli_stopped) {
-        enum sim_state state = up_advance(up, PATIENCE_MS);
+    while (!cli_stopped && state == SIM_RUNNING) {
+        state = up_advance(up, PATIENCE_MS);
         print_ended(settings, up);
-        if (state != SIM_RUNNING) break;
     }
-    return clock_now_ns() - begun;
+    return state;
 }
 
 /* --- the report --- */
@@ -240,7 +239,9 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
 {
     struct sim_result result;
 
-    report->wall_us = run(settings, up) / 1000;
+    uint64_t begun = clock_now_ns();
+    enum sim_state state = run(settings, up);
+    report->wall_us = (clock_now_ns() - begun) / 1000;
     report->programs = up_programs(up, NULL, 0);
     struct up_program *program = calloc(report->programs + 1u, sizeof *program);
     if (program == NULL || sim_result(up_sim(up), &result) != 0) {
@@ -251,6 +252,7 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     int status = CLI_WRONG;
     if (sim_imbalance(up_sim(up), &result) == 0) {
         up_programs(up, program, report->programs);
+        result.state = state;
         report->program = program;
         report->result = &result;
         status = print_report(settings, report) ? CLI_DONE : CLI_WRONG;

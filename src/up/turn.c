@@ -15,10 +15,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "up/up_int.h"
 
 #define SPIN_SIGNAL (SIGRTMAX - 2) /* to a thread that calls nobody */
@@ -122,6 +124,31 @@ void turn_look(struct up_host *host, ps_t now)
             thread->looks = true;
         }
     }
+}
+
+bool turn_waits_outside(const struct up_host *host)
+{
+    for (const struct up_process *process = host->processes; process; process = process->next)
+        for (uint32_t i = 0; !process->gone && i < process->threads; i++)
+            if (process->thread[i] && process->thread[i]->state == UP_WAITS && !process->thread[i]->shared->inside)
+                return true;
+    return false;
+}
+
+void turn_say_waits(const struct up_host *host)
+{
+    for (const struct up_process *process = host->processes; process; process = process->next)
+        for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
+            const struct up_thread *thread = process->thread[i];
+            char what[sizeof thread->shared->what + 1] = "", since[UNIT_TEXT];
+            if (thread == NULL || thread->state != UP_WAITS) continue;
+            memcpy(what, thread->shared->what, sizeof thread->shared->what);
+            for (char *at = what; *at; at++)
+                if (*at < ' ' || *at > '~') *at = '?';
+            session_say(host, process->command, "(pid %d, thread %u) waits for %s since %s; nothing will end it",
+                        process->pid, i, what[0] ? what : "something outside",
+                        unit_format_short(UNIT_TIME, thread->clock, 6, since));
+        }
 }
 
 /* --- one turn --- */

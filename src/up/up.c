@@ -90,13 +90,6 @@ static void look_outside(struct up *up, ps_t now)
         if (up->host[i].processes) turn_look(&up->host[i], now);
 }
 
-static void answer_questions(struct up *up)
-{
-    if (!up->asked) return;
-    up->asked = false;
-    control_run(up->control);
-}
-
 static bool hook_coordinate(void *owner, ps_t now)
 {
     struct up *up = owner;
@@ -105,7 +98,6 @@ static bool hook_coordinate(void *owner, ps_t now)
     session_accept(up, now);
     stream_carry(up, now);
     wake_for_deaths(up, now);
-    answer_questions(up);
     if (turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
     up->between = false;
     return all_done(up);
@@ -269,7 +261,6 @@ static bool begins(struct up *up, int patience_ms)
 {
     up->between = true;
     session_accept(up, 0);
-    answer_questions(up);
     up->between = false;
     uint32_t wanted = up->options.programs ? up->options.programs : 1;
     if (up->options.script == NULL && up->programs < wanted) {
@@ -284,17 +275,48 @@ static bool begins(struct up *up, int patience_ms)
     return true;
 }
 
+/* Nothing that could come from outside would help: all wait for each other.  What the library does not know of may
+ * be outside; a script's programs have so long to prove it. */
+static bool all_stuck(const struct up *up)
+{
+    bool outside = false;
+    uint64_t waited = turn_real_ns() - up->idle_ns;
+
+    if (__atomic_load_n(&up->alive, __ATOMIC_RELAXED) == 0) return false;
+    for (uint32_t i = 0; i < up->fabric->hosts; i++)
+        outside |= turn_waits_outside(&up->host[i]);
+    if (!outside) return up->options.script || up->options.programs;
+    return up->options.script && up->options.turn_limit_s && waited > 2000000000ull * up->options.turn_limit_s;
+}
+
+static void answer_questions(struct up *up)
+{
+    if (!up->asked) return;
+    up->asked = false;
+    up->between = true;
+    control_run(up->control);
+    up->between = false;
+}
+
 enum sim_state up_advance(struct up *up, int patience_ms)
 {
+    answer_questions(up);
     if (!up->begun && !begins(up, patience_ms)) return SIM_RUNNING;
     enum sim_state state = sim_advance(up->sim, WINDOWS, PS_NEVER);
     if (state != SIM_RUNNING || !sim_progress(up->sim).idle) {
         up->idle_ns = 0;
+        up->looked_idle = false;
         return state;
     }
     /* All wait for something outside. */
     if (up->idle_ns == 0) up->idle_ns = turn_real_ns();
+    if (up->looked_idle && all_stuck(up)) {
+        for (uint32_t i = 0; i < up->fabric->hosts; i++)
+            turn_say_waits(&up->host[i]);
+        return SIM_STUCK;
+    }
     session_sleep(up, 1);
+    up->looked_idle = true;
     up->between = true;
     look_outside(up, sim_progress(up->sim).now);
     up->between = false;

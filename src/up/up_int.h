@@ -136,6 +136,7 @@ struct up {
     bool asked;         /* a question waits */
     bool deaths;        /* atomic: of some host */
     uint64_t looked_ns; /* real time: when those who wait for the outside last looked */
+    bool looked_idle;   /* and they have looked again meanwhile */
     uint64_t idle_ns;   /* real time since when all wait for the outside; 0: they do not */
     uint8_t *payload;   /* payload.c: by packet */
 };
@@ -194,6 +195,8 @@ ps_t turn_next(const struct up_host *host);
 void turn_wake(struct up_host *host, ps_t at);
 /* Between windows: who waits for something outside looks again. */
 void turn_look(struct up_host *host, ps_t now);
+bool turn_waits_outside(const struct up_host *host);                                 /* one of its threads may */
+void turn_say_waits(const struct up_host *host);                                     /* who waits for what */
 struct up_thread *turn_thread(struct up_process *process, uint32_t number, ps_t at); /* NULL: no memory */
 uint64_t turn_real_ns(void);
 void turn_run(struct up_host *host, ps_t now, struct node_io *io);
