@@ -81,7 +81,7 @@ void session_variables(struct session_variables *ret);
 bool session_owns(int fd);
 /* The process is about to end, from wherever that is known: once. */
 void session_end(void);
-void session_gone(void);
+bool session_gone(void);    /* it is; true: this is the first time that it is said */
 bool session_is_gone(void); /* asks the kernel */
 int session_request(struct attach_request *request, const int *fds, unsigned count);
 int session_take_fd(void);
@@ -102,10 +102,12 @@ void turn_sync(void); /* the fabric comes to our clock: before what others see *
 /* A place for a new thread, with our clock; NULL: none is left.  Then, in the thread: its first turn; and its end. */
 struct attach_thread *turn_place(void);
 void turn_begin(struct attach_thread *place);
+void turn_first(struct attach_thread *place); /* the same, and our own code still runs (in_library 1) */
 void turn_end(void);
 /* Whether the handlers that ran during the last turn_yield() all wanted the call to go on (SA_RESTART). */
 bool turn_restarts(void);
 void turn_process_ends(void);
+void turn_gone(void);      /* the fabric is; whoever wants to know is told when our own code is left */
 void turn_ring_bell(void); /* real clock: the fabric is told of a post or a request */
 void turn_poll_empty(void);
 void turn_poll_found(void);
@@ -134,6 +136,7 @@ void signals_start(void);
 uint32_t signals_handled(void);        /* handlers of the program that this thread has run, ever */
 uint32_t signals_not_restarting(void); /* those of them without SA_RESTART */
 bool signals_has_handler(int number);
+bool signals_program_handles(int number); /* a function of the program's own */
 /* Handlers of ours, in front of the program's; true: it was for us. */
 #define SPIN_SIGNAL (SIGRTMAX - 2)
 bool tsc_fault(const void *info, void *context);
@@ -145,6 +148,8 @@ void identity_start(void);
 void identity_bytes(void *ret, size_t bytes);
 pid_t identity_pid(void);
 pid_t identity_tid(void);
+pid_t identity_parent(void); /* 1: none in the fabric */
+void identity_set_parent(pid_t pid);
 
 /* adopt.c */
 void adopt_memory(void *addr, uint64_t bytes);

@@ -27,7 +27,7 @@
 #define ROW_COST 1000000u  /* ps: a read costs no more than that, or what is declared */
 #define AHEAD_PS 20000000u /* of the fabric, by clock reads alone */
 
-static PER_THREAD uint64_t last_calls, row, synced_at;
+static PER_THREAD uint64_t last_calls = UINT64_MAX, row, synced_at;
 
 void clock_synced(void)
 {
@@ -52,7 +52,7 @@ uint64_t clock_read(uint64_t cost, bool may_yield)
     if (may_yield && self->now - synced_at >= AHEAD_PS) {
         self->in_library++;
         turn_sync();
-        self->in_library--;
+        turn_leave();
     }
     return self->now;
 }
@@ -269,7 +269,7 @@ EXPORT int sched_yield(void)
     if (!managed()) return (int)as_libc(RAW(SYS_sched_yield, 0, 0, 0, 0, 0, 0));
     self->in_library++;
     turn_yield(ATTACH_SLEEP, self->now + cost_in_row(attached.head->cost.yield));
-    self->in_library--;
+    turn_leave();
     return 0;
 }
 

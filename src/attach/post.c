@@ -30,7 +30,7 @@ static bool wait_for_room(const struct attach_ring *ring, uint32_t bytes)
             turn_sync();
         else
             RAW(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-        if (tries % 1024 == 1023 && session_is_gone()) session_gone();
+        if (tries % 1024 == 1023 && session_is_gone()) turn_gone();
         if (attached.gone) return false;
     }
     return true;

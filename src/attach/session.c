@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS" /* number:clock, from a program to the one that replaces it */
+#define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS" /* number:clock:parent, from a program to the one that replaces it */
 #define FDS_BELOW 1024u
 #define FDS_KEPT 16u
 
@@ -79,8 +79,8 @@ void session_variables(struct session_variables *ret)
 
     for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
         if (kept[i][0]) ret->line[used++] = kept[i];
-    snprintf(ret->image, sizeof ret->image, IMAGE_VARIABLE "=%u:%llu", attached.head ? attached.head->process : 0,
-             (unsigned long long)turn_now());
+    snprintf(ret->image, sizeof ret->image, IMAGE_VARIABLE "=%u:%llu:%d", attached.head ? attached.head->process : 0,
+             (unsigned long long)turn_now(), identity_parent());
     ret->line[used++] = ret->image;
     ret->line[used] = NULL;
 }
@@ -249,7 +249,7 @@ static void attach(uint32_t kind, uint32_t number, uint64_t now)
     map_segment(fds[0], fds[1]);
     if (attached.head->fabric_pid > 0) prctl(PR_SET_PTRACER, (unsigned long)attached.head->fabric_pid, 0, 0, 0);
     self = NULL;
-    turn_begin(&attached.head->thread[0]);
+    turn_first(&attached.head->thread[0]);
 }
 
 __attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
@@ -257,6 +257,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     const char *image = variable(environment, IMAGE_VARIABLE);
     unsigned number = 0;
     unsigned long long now = 0;
+    int parent = 1;
     int before = errno;
 
     keep_variable(environment, ATTACH_ENV_SOCKET, socket_path, sizeof socket_path);
@@ -265,12 +266,12 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     keep_variable(environment, "LD_PRELOAD", preload, sizeof preload);
     keep_variable(environment, "LD_LIBRARY_PATH", library_path, sizeof library_path);
     keep_command(argc, argv);
-    if (image && sscanf(value_of(image), "%u:%llu", &number, &now) != 2) image = NULL;
+    if (image && sscanf(value_of(image), "%u:%llu:%d", &number, &now, &parent) != 3) image = NULL;
     attach(image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);
     if (image) forget_variable(environment, image);
-    self->in_library = 1;
     if (attached.is_virtual) {
         identity_start();
+        identity_set_parent(parent);
         signals_start();
         clock_start();
         tsc_start();
@@ -284,6 +285,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 int session_child(uint32_t number)
 {
     uint64_t now = turn_now();
+    pid_t parent = identity_pid();
 
     self = NULL; /* the parent's place */
     rocelab_fabric_api.head = NULL;
@@ -292,9 +294,9 @@ int session_child(uint32_t number)
     munmap(attached.head, ATTACH_SEGMENT_BYTES);
     attached = (struct attached){.socket = -1, .adopted_fd = -1};
     attach(ATTACH_CHILD, number, now);
-    self->in_library = 1;
     if (attached.is_virtual) {
         identity_start();
+        identity_set_parent(parent);
         adopt_forked();
         threads_forked();
         socket_forked();
@@ -346,10 +348,10 @@ bool session_is_gone(void)
     return RAW(SYS_ppoll, &at, 1, &none, NULL, 0, 0) > 0 && at.revents & (POLLHUP | POLLERR | POLLNVAL);
 }
 
-void session_gone(void)
+bool session_gone(void)
 {
-    attached.gone = true;
     attached.is_virtual = false;
+    return !__atomic_exchange_n(&attached.gone, true, __ATOMIC_ACQ_REL);
 }
 
 void session_end(void)

@@ -35,6 +35,11 @@ bool signals_has_handler(int number)
     return number > 0 && number < SIGNALS && (is_ours(number) || has_function(&program[number]));
 }
 
+bool signals_program_handles(int number)
+{
+    return has_function(&program[number]);
+}
+
 uint32_t signals_handled(void)
 {
     return handled;
@@ -67,6 +72,13 @@ static void run_program(int number, siginfo_t *info, void *context)
     if (me && self == me) me->in_library = depth;
 }
 
+static void without_ours(sigset_t *set)
+{
+    sigdelset(set, SIGSEGV);
+    sigdelset(set, SIGTRAP);
+    sigdelset(set, SPIN_SIGNAL);
+}
+
 /* One of ours that was not meant for us. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
@@ -77,8 +89,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
     if (has_function(action)) {
         sigset_t mask = action->sa_mask, before;
 
-        sigdelset(&mask, SIGTRAP);
-        if (!(action->sa_flags & SA_NODEFER)) sigaddset(&mask, number);
+        without_ours(&mask); /* the handler may read the counter, too */
         block(SIG_BLOCK, &mask, &before);
         run_program(number, info, context);
         block(SIG_SETMASK, &before, NULL);
@@ -136,13 +147,6 @@ void signals_start(void)
     install_ours(SIGTRAP);
     install_ours(SPIN_SIGNAL);
     unblock_ours();
-}
-
-static void without_ours(sigset_t *set)
-{
-    sigdelset(set, SIGSEGV);
-    sigdelset(set, SIGTRAP);
-    sigdelset(set, SPIN_SIGNAL);
 }
 
 /* --- before libc --- */

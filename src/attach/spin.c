@@ -1,17 +1,209 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that wait for memory to change and call nobody: proved by single steps, then the turn is given back.
+ * Loops that wait for memory to change and call nobody: proved to wait, then the turn is given back.
+ *
+ * A thread that does not come back is sent a signal by the fabric.  It then runs one instruction at a time until it is
+ * at the same instruction with the same registers, flags and, where it stored anything, the same bytes there.  From an
+ * equal state the same follows: the loop cannot end by itself, and only what others do to memory can end it.  So it
+ * does not matter for the result when the signal came.  A loop that counts, in a register or in memory, is never
+ * equal; one that calls the library is not looked at; one with an instruction that is not understood is not judged.
+ *
+ * A loop may come to rest only after some rounds (it calls a function for the first time), so the state that is
+ * compared with is taken anew twice.  A handler of the program that runs in between ends the attempt: it may have
+ * changed what the loop waits for.
  */
 #include "attach/attach_int.h"
 
-bool spin_signal(const void *info, void *context)
+#if defined(__x86_64__)
+
+#include <signal.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#include "attach/stores.h"
+
+#define TRAP_FLAG 0x100
+#define FLAGS 0xcd5u /* carry, parity, adjust, zero, sign, direction, overflow */
+#define STEPS_MAX 256u
+#define SHADOWS 48u        /* stores that are followed in one round */
+#define VECTOR_BYTES 2816u /* of the kernel's record of other registers that is compared: up to AVX-512's end */
+#define VECTOR_KERNELS 464u
+#define VECTOR_USED 512u /* its own words are between these two */
+
+static const unsigned anchors[] = {32, 96}; /* steps at which the state is taken anew */
+
+struct shadow { /* bytes as they were before the loop stored there */
+    uint64_t addr;
+    uint32_t bytes;
+    uint8_t was[32];
+};
+
+static PER_THREAD struct {
+    bool on;
+    bool vector; /* the loop uses other registers */
+    uint32_t steps;
+    uint32_t shadows;
+    uint32_t handled;
+    uint64_t calls;
+    greg_t reg[17]; /* r8 to rip */
+    uint64_t flags;
+    uint32_t vector_bytes;
+    uint8_t vector_was[VECTOR_BYTES];
+    struct shadow shadow[SHADOWS];
+} proof;
+
+static uint32_t vector_record(const ucontext_t *context)
 {
-    (void)info, (void)context;
+    const uint8_t *record = (const uint8_t *)context->uc_mcontext.fpregs;
+    uint32_t magic, bytes;
+
+    if (!record) return 0;
+    memcpy(&magic, record + VECTOR_KERNELS, sizeof magic);
+    memcpy(&bytes, record + VECTOR_KERNELS + 4, sizeof bytes);
+    return magic != 0x46505853u ? 512 : bytes; /* "FPXS": the record is longer than the old one */
+}
+
+static void take_state(const ucontext_t *context)
+{
+    const greg_t *reg = context->uc_mcontext.gregs;
+
+    memcpy(proof.reg, reg, sizeof proof.reg);
+    proof.flags = (uint64_t)reg[REG_EFL] & FLAGS;
+    proof.shadows = 0;
+    proof.vector = false;
+    proof.vector_bytes = vector_record(context);
+    if (proof.vector_bytes <= VECTOR_BYTES) memcpy(proof.vector_was, context->uc_mcontext.fpregs, proof.vector_bytes);
+}
+
+static bool same_vectors(const ucontext_t *context)
+{
+    const uint8_t *now = (const uint8_t *)context->uc_mcontext.fpregs;
+    uint32_t bytes = proof.vector_bytes;
+
+    if (!proof.vector) return true;
+    if (bytes > VECTOR_BYTES || bytes != vector_record(context)) return false;
+    return memcmp(now, proof.vector_was, VECTOR_KERNELS) == 0 &&
+           memcmp(now + VECTOR_USED, proof.vector_was + VECTOR_USED, bytes - VECTOR_USED) == 0;
+}
+
+static bool same_state(const ucontext_t *context)
+{
+    const greg_t *reg = context->uc_mcontext.gregs;
+
+    if (memcmp(proof.reg, reg, sizeof proof.reg) != 0 || ((uint64_t)reg[REG_EFL] & FLAGS) != proof.flags) return false;
+    for (uint32_t i = 0; i < proof.shadows; i++)
+        if (memcmp((const void *)proof.shadow[i].addr, proof.shadow[i].was, proof.shadow[i].bytes) != 0) return false;
+    return same_vectors(context);
+}
+
+/* Bytes that are about to be stored to, as they are.  The kernel copies: a loop may be about to fault. */
+static bool keep_shadow(const struct stores *stores)
+{
+    struct shadow *shadow = &proof.shadow[proof.shadows];
+    struct iovec here = {shadow->was, stores->bytes}, there = {(void *)stores->addr, stores->bytes};
+
+    for (uint32_t i = 0; i < proof.shadows; i++)
+        if (proof.shadow[i].addr == stores->addr && proof.shadow[i].bytes == stores->bytes) return true;
+    if (proof.shadows == SHADOWS || stores->bytes > sizeof shadow->was) return false;
+    if (RAW(SYS_process_vm_readv, RAW(SYS_getpid, 0, 0, 0, 0, 0, 0), &here, 1, &there, 1, 0) != stores->bytes)
+        return false;
+    shadow->addr = stores->addr;
+    shadow->bytes = stores->bytes;
+    proof.shadows++;
+    return true;
+}
+
+/* Whether the next instruction may be run: what it stores is known. */
+static bool look_ahead(const ucontext_t *context)
+{
+    static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    const greg_t *reg = context->uc_mcontext.gregs;
+    uint64_t ordered[16];
+    struct stores stores;
+
+    for (unsigned i = 0; i < 16; i++)
+        ordered[i] = (uint64_t)reg[order[i]];
+    stores = stores_decode((const uint8_t *)reg[REG_RIP], ordered, (uintptr_t)__builtin_thread_pointer());
+    if (stores.vector) proof.vector = true;
+    return stores.kind == STORES_NOTHING || (stores.kind == STORES_MEMORY && keep_shadow(&stores));
+}
+
+static void stop(ucontext_t *context)
+{
+    proof.on = false;
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
+
+static void not_proved(ucontext_t *context)
+{
+    stop(context);
+    attached.head->counters.not_spins++;
+}
+
+static void proved(ucontext_t *context)
+{
+    stop(context);
+    attached.head->counters.spins++;
+    self->in_library++;
+    turn_yield(ATTACH_SPIN, UINT64_MAX);
+    turn_leave();
+}
+
+bool spin_signal(const void *sent, void *there)
+{
+    const siginfo_t *info = sent;
+    ucontext_t *context = there;
+
+    if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(SPIN_SIGNAL)))
+        return false;
+    if (!managed() || !attached.head->spin_proof || proof.on) return true;
+    proof.on = true;
+    proof.steps = 0;
+    proof.handled = signals_handled();
+    proof.calls = self->calls;
+    take_state(context);
+    if (look_ahead(context))
+        context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    else
+        not_proved(context);
+    return true;
+}
+
+bool spin_trap(const void *trap, void *there)
+{
+    ucontext_t *context = there;
+
+    if (!proof.on || ((const siginfo_t *)trap)->si_code != TRAP_TRACE) return false;
+    proof.steps++;
+    attached.head->counters.steps++;
+    if (!managed() || proof.handled != signals_handled() || proof.calls != self->calls || proof.steps == STEPS_MAX) {
+        not_proved(context);
+        return true;
+    }
+    if (same_state(context)) {
+        proved(context);
+        return true;
+    }
+    for (unsigned i = 0; i < sizeof anchors / sizeof *anchors; i++)
+        if (proof.steps == anchors[i]) take_state(context);
+    if (!look_ahead(context)) not_proved(context);
+    return true;
+}
+
+#else
+
+bool spin_signal(const void *sent, void *there)
+{
+    (void)sent, (void)there;
+    return true;
+}
+
+bool spin_trap(const void *trap, void *there)
+{
+    (void)trap, (void)there;
     return false;
 }
 
-bool spin_trap(const void *info, void *context)
-{
-    (void)info, (void)context;
-    return false;
-}
+#endif

@@ -29,6 +29,7 @@ PER_THREAD struct attach_thread *self;
 static PER_THREAD uint64_t polls_since = POLL_NEVER;
 static PER_THREAD uint32_t looks_failed; /* in a row */
 static PER_THREAD bool restarts;
+static PER_THREAD bool finds_gone; /* this thread is the first that has found the fabric gone */
 
 static bool several_cpus(void)
 {
@@ -90,6 +91,11 @@ static void look_at_signals(struct attach_thread *me, uint64_t mask)
     if (pending & ~by_default) __atomic_store_n(&me->signalled, 1, __ATOMIC_RELEASE);
 }
 
+void turn_gone(void)
+{
+    if (session_gone()) finds_gone = true;
+}
+
 /* Until the word is ours.  False: the fabric is gone. */
 static bool await(struct attach_thread *me, uint64_t mask)
 {
@@ -100,11 +106,11 @@ static bool await(struct attach_thread *me, uint64_t mask)
             long woken = RAW(SYS_futex, &me->turn, FUTEX_WAIT, ATTACH_TURN_FABRIC, &patience, NULL, 0);
 
             if (woken != -ETIMEDOUT) continue;
-            if (session_is_gone()) session_gone();
+            if (session_is_gone()) turn_gone();
             look_at_signals(me, mask);
         }
     }
-    if (turn_of(me) == ATTACH_TURN_GONE) session_gone();
+    if (turn_of(me) == ATTACH_TURN_GONE) turn_gone();
     return !attached.gone;
 }
 
@@ -197,7 +203,7 @@ struct attach_thread *turn_place(void)
     return NULL;
 }
 
-void turn_begin(struct attach_thread *place)
+void turn_first(struct attach_thread *place)
 {
     uint64_t all = ~0ULL, mask = 0;
 
@@ -211,6 +217,11 @@ void turn_begin(struct attach_thread *place)
         clock_synced();
         RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SIGSET, 0, 0);
     }
+}
+
+void turn_begin(struct attach_thread *place)
+{
+    turn_first(place);
     place->in_library = 0;
 }
 
@@ -280,14 +291,15 @@ int turn_enter(void)
 
 void turn_leave(void)
 {
-    if (self) self->in_library--;
+    if (!self || --self->in_library > 0 || !finds_gone) return;
+    finds_gone = false;
+    if (rocelab_fabric_api.on_gone) rocelab_fabric_api.on_gone();
 }
 
 void turn_poll_empty(void)
 {
     uint64_t waited, bound;
 
-    attached.head->counters.polls++;
     if (!attached.is_virtual) return;
     self->now += attached.head->cost.poll;
     if (polls_since == POLL_NEVER) polls_since = self->now;
@@ -298,7 +310,5 @@ void turn_poll_empty(void)
 
 void turn_poll_found(void)
 {
-    attached.head->counters.polls++;
-    turn_charge(attached.head->cost.poll);
     polls_since = POLL_NEVER;
 }
