@@ -185,14 +185,13 @@ def late(pcap, cable):
     for packet in packets(pcap):
         if packet.ours and not packet.response:
             sent.setdefault((packet.dest_qp, packet.psn), []).append(packet.at)
-    spent = [each for each in sent.items() if len(each[1]) > RETRIES]
-    if not spent:
-        return None
-    (qp, psn), stamps = max(spent, key=lambda each: each[1][-1])  # an earlier one was answered in time
-    gave_up = stamps[-1] + stamps[-1] - stamps[-2]
-    answer = next((packet.at for packet in packets(cable) if not packet.ours and packet.response and packet.at > stamps[0]
-                   and covers(packet.psn - packet.refuses, psn)), 0)
-    return Late(qp, psn, len(stamps), gave_up - stamps[0], answer - stamps[0]) if answer >= gave_up else None
+    answers = [(packet.at, packet.psn - packet.refuses) for packet in packets(cable) if not packet.ours and packet.response]
+    spent = [(2 * stamps[-1] - stamps[-2], stamps, *which) for which, stamps in sent.items() if len(stamps) > RETRIES]
+    for gave_up, stamps, qp, psn in sorted(spent):  # the first of several ends the program
+        answer = next((at for at, answer in answers if at > stamps[0] and covers(answer, psn)), None)
+        if answer is None or answer >= gave_up:
+            return answer and Late(qp, psn, len(stamps), gave_up - stamps[0], answer - stamps[0])
+    return None
 
 
 def covers(answer, psn):

@@ -95,6 +95,10 @@ class Judge(unittest.TestCase):
         last_moment = [(0.3 + i * TIMEOUT, True, WRITE, 7) for i in range(7)] + before
         late = judge.late(self.capture(*last_moment, *sent), self.capture(*last_moment, *sent, (1.542, False, judge.ACK, 8)))
         self.assertEqual((late.dest_qp, late.psn, late.times), (17, 8, 8))
+        longer = [(1.04 + i * TIMEOUT, True, WRITE, 900000, 0, 18) for i in range(8)]  # the program had ended before this one was given up
+        late = judge.late(self.capture(*before, *sent, *longer), self.capture(*before, *sent, *longer, (1.542, False, judge.ACK, 8),
+                                                                              (1.543, False, judge.ACK, 900000, 0x1f, 5)))
+        self.assertEqual((late.dest_qp, late.psn, late.times), (17, 8, 8))
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.530, False, judge.ACK, 8))))  # we gave up too soon
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent)))  # nobody is there
         self.assertIsNone(judge.late(ours, self.capture(*before, *sent, (1.542, False, judge.ACK, 7))))  # it never had it
