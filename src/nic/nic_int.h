@@ -22,12 +22,13 @@
 #include "base/wide.h"
 #include "nic/cc/cc.h"
 #include "nic/nic.h"
+#include "nic/postable.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
 
 #define PSN_MASK 0xffffffu
-#define PSN_SPAN (1u << 23)       /* PSNs of 24 bits that can be told before from after */
+#define PSN_SPAN NIC_PSN_SPAN
 #define NIC_WINDOW_MAX (1u << 22) /* half of it, for a window in packets */
 #define QP_NONE UINT32_MAX
 #define CC_RATE_MIN 10000u /* bits a second: below it a byte's time does not fit its fixed point */

@@ -557,20 +557,9 @@ uint64_t nic_qp_heard(const struct nic_qp *qp)
     return (uint64_t)qp->una << 32 | qp->epsn;
 }
 
-static bool postable(const struct nic_qp *qp, const struct nic_wr *wr)
-{
-    if (wr->verb >= NIC_BIND_MW) return wr->verb < NIC_VERBS && qp->transport != NIC_UD;
-    if (wr->length > NIC_LENGTH_MAX) return false;
-    if (wr->verb >= NIC_CAS && wr->length > 8) return false;
-    if (wr->verb == NIC_READ && wr->length > (uint64_t)PSN_SPAN * qp->mtu) return false;
-    if (qp->transport == NIC_RC) return wr->verb < NIC_READ || qp->max_read > 0;
-    if (qp->transport == NIC_UC) return wr->verb < NIC_READ && wr->verb != NIC_SEND_INV;
-    return wr->verb <= NIC_SEND_IMM && wr->length <= qp->mtu && wr->prio < NIC_PRIOS;
-}
-
 int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
 {
-    if (qp->state < NIC_RTS || !postable(qp, wr)) return -EINVAL;
+    if (qp->state < NIC_RTS || !nic_postable(qp->transport, qp->mtu, qp->max_read, wr)) return -EINVAL;
     if (qp->state >= NIC_SQE) {
         complete_send(nic, qp, wr, NIC_WR_FLUSH_ERR, io);
         io->deadline = nic_deadline(nic);
