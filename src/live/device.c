@@ -257,7 +257,6 @@ static void dismantle(struct live *live)
     keys_free(&live->keys);
     free(live->member);
     free(live->mad);
-    pthread_mutex_destroy(&live->watch_lock);
     pthread_mutex_destroy(&live->lock);
     free(live);
 }
@@ -301,7 +300,7 @@ static struct live *live_new(const struct live_device *device)
 
     if (live == NULL) return NULL;
     pthread_mutex_init(&live->lock, NULL);
-    pthread_mutex_init(&live->watch_lock, NULL);
+    listeners_init(&live->listeners);
     live->ops = provider_own();
     live->device = *device;
     live->wake_fd = live->owed_fd = live->mad_fd = live->netlink_fd = -1;

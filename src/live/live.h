@@ -228,6 +228,8 @@ struct device_ops {
 /* Whom live_devices() asks; NULL: the live adapter, which is asked where nothing is said.  Before the first device is
  * listed. */
 void live_provider(const struct device_ops *ops);
+/* Who is asked, each time, whom live_devices() is to ask where nobody was named; it may answer NULL. */
+void live_provider_asked(const struct device_ops *(*find)(void));
 
 static inline const struct device_ops *device_ops_of(const void *object)
 {

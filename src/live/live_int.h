@@ -27,6 +27,7 @@
 #include "base/bits.h"
 #include "base/time.h"
 #include "live/environment.h"
+#include "live/listeners.h"
 #include "live/live.h"
 #include "live/records.h"
 #include "live/turns.h"
@@ -41,7 +42,6 @@
 #define LIVE_MRS (1u << 16)
 #define LIVE_POOL 65536u /* descriptors: an ACK and a NAK may wait for each QP, and packets that are kept */
 #define LIVE_MADS 256u   /* management datagrams that wait for their reader */
-#define LIVE_EVENTS 256u /* asynchronous events that wait for theirs */
 #define LIVE_REPLIES 16u /* paths to whoever sent a marked UD packet; numbers 1 .. */
 #define LIVE_BATCHES 8u  /* that are built side by side */
 #define LIVE_QPN_CM 1u
@@ -151,16 +151,6 @@ struct live_qp {
     uint16_t peer_port; /* the UDP source port of the peer, one of us; 0: not known */
     uint32_t groups;
     struct live_qp *next;
-};
-
-struct live_watch {
-    const struct device_ops *ops;
-    struct live *live;
-    struct live_watch_hooks hooks;
-    int fd;
-    uint32_t head, tail;
-    struct live_event event[LIVE_EVENTS];
-    struct live_watch *next;
 };
 
 struct member { /* a QP in a multicast group */
@@ -273,8 +263,7 @@ struct live {
     uint32_t srqs;
     struct member *member;
     uint32_t members;
-    pthread_mutex_t watch_lock; /* of the first: the listeners and their rings */
-    struct live_watch *watches;
+    struct listeners listeners; /* of the first */
 
     struct live_mad *mad;
     uint32_t mad_head, mad_tail, mad_psn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who makes devices: the live adapter, unless another provider was named; and the live adapter's table.
+ * Who makes devices: the live adapter, unless another provider was named or is found; and the live adapter's table.
  *
  * Nothing is decided here.  A device goes back to who found it.
  */
@@ -22,7 +22,8 @@ _Static_assert(offsetof(struct live, ops) == 0 && offsetof(struct live_mr, ops) 
                    offsetof(struct live_qp, ops) == 0 && offsetof(struct live_watch, ops) == 0,
                "every object begins with its table");
 
-static const struct device_ops *provider = &adapter_ops;
+static const struct device_ops *named;
+static const struct device_ops *(*find)(void);
 
 const struct device_ops *provider_own(void)
 {
@@ -31,21 +32,34 @@ const struct device_ops *provider_own(void)
 
 void live_provider(const struct device_ops *ops)
 {
-    provider = ops ? ops : &adapter_ops;
+    named = ops;
+}
+
+void live_provider_asked(const struct device_ops *(*asked)(void))
+{
+    find = asked;
+}
+
+static const struct device_ops *provider(void)
+{
+    const struct device_ops *found = named ? named : find ? find() : NULL;
+
+    return found ? found : &adapter_ops;
 }
 
 int live_devices(struct live_device **ret, unsigned *ret_count)
 {
-    int error = provider->devices(ret, ret_count);
+    const struct device_ops *ops = provider();
+    int error = ops->devices(ret, ret_count);
 
     for (unsigned i = 0; error == 0 && i < *ret_count; i++)
-        (*ret)[i].ops = provider;
+        (*ret)[i].ops = ops;
     return error;
 }
 
 static const struct device_ops *finder(const struct live_device *device)
 {
-    return device->ops ? device->ops : provider;
+    return device->ops ? device->ops : provider();
 }
 
 int live_device_refresh(struct live_device *device)
