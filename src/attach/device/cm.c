@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a connection manager needs of the fabric: datagrams of QP1, in and out, and who else is on this host.
+ */
+#include "attach/device/device_int.h"
+#include "packet/codec.h"
+
+#include <string.h>
+
+int attached_mad_send(struct live *live, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES])
+{
+    struct attach_mad told = {.path = *path};
+
+    if (path->gid_index >= live->device.gids) return -EINVAL;
+    memcpy(told.data, mad, LIVE_MAD_BYTES);
+    int error = device_ask_once(live, ATTACH_OP_MAD_SEND, 0, &told, sizeof told);
+    return error < 0 ? error : 0;
+}
+
+static bool take(struct live *live, struct live_mad *ret)
+{
+    struct attach_ring *index = live->mads.index;
+
+    pthread_mutex_lock(&live->lock);
+    const uint32_t head = index->head;
+    bool found = head != __atomic_load_n(&index->tail, __ATOMIC_ACQUIRE);
+    if (found) {
+        *ret = ((const struct live_mad *)live->mads.entry)[head & live->mads.mask];
+        __atomic_store_n(&index->head, head + 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return found;
+}
+
+int attached_mad_receive(struct live *live, struct live_mad *ret)
+{
+    int error = device_enter(live);
+
+    if (error < 0) return error;
+    bool found = take(live, ret);
+    if (!found) {
+        (void)device_read_fd(live->mad_fd); /* does not wait */
+        found = take(live, ret);            /* that came between the look and the read */
+    }
+    device_leave();
+    return found;
+}
+
+int attached_mad_fd(struct live *live)
+{
+    return device_inert(live) ? -ENODEV : live->mad_fd;
+}
+
+uint32_t attached_cm_slot(struct live *live)
+{
+    uint32_t slot = __atomic_load_n(&live->slot, __ATOMIC_RELAXED);
+
+    if (slot == 0) {
+        int result = device_ask_once(live, ATTACH_OP_CM_SLOT, 0, NULL, 0);
+        slot = result > 0 ? (uint32_t)result : 0;
+        __atomic_store_n(&live->slot, slot, __ATOMIC_RELAXED);
+    }
+    return slot;
+}
+
+static struct attach_service service(uint64_t id, const struct pkt_addr *address)
+{
+    struct attach_service told = {.id = id};
+
+    if (pkt_addr_unspecified(address))
+        told.any = pkt_addr_families(address);
+    else
+        told.address = *address;
+    return told;
+}
+
+int attached_cm_listen(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+{
+    struct attach_service told = service(service_id, address);
+    int error = device_ask_once(live, ATTACH_OP_CM_LISTEN, 0, &told, sizeof told);
+
+    return error < 0 ? error : 0;
+}
+
+void attached_cm_unlisten(struct live *live, uint64_t service_id, const struct pkt_addr *address)
+{
+    struct attach_service told = service(service_id, address);
+
+    (void)device_ask_once(live, ATTACH_OP_CM_UNLISTEN, 0, &told, sizeof told);
+}
+
+int32_t attached_cm_alive(struct live *live, uint32_t slot, const struct pkt_addr *address)
+{
+    struct attach_service told = {.slot = slot, .address = *address};
+    int result = device_ask_once(live, ATTACH_OP_CM_ALIVE, 0, &told, sizeof told);
+
+    return result < 0 ? 0 : result;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The adapters of a fabric as an attached program has them: the second implementation of live.h's table.
+ *
+ * No adapter, wire or thread is here.  Objects are made by asking the fabric (attach/session.h); work requests are put
+ * into the ring of posts; completions, events and datagrams are read from rings that the fabric fills.  What a caller
+ * must be told at once, that a request is not allowed or a queue full, is decided here.
+ *
+ * Locks.  While our own code runs (between device_enter and device_leave) a lock is libc's, and a thread that waits
+ * for it keeps its turn: such a lock is never held while the fabric is asked.  The list of devices is locked outside,
+ * where a thread that waits lets others run.
+ *
+ * A child of fork() has a session of its own: what its parent made is inert in it, and goes without a word.
+ */
+#ifndef ROCELAB_ATTACH_DEVICE_DEVICE_INT_H
+#define ROCELAB_ATTACH_DEVICE_DEVICE_INT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/session.h"
+#include "live/listeners.h"
+#include "live/live.h"
+
+#define DEVICE_BUCKETS 256u /* queue pairs by number */
+
+struct ring { /* one of the segment's, with entries of one size behind it */
+    struct attach_ring *index;
+    void *entry;
+    uint32_t mask;
+};
+
+struct live { /* an opened adapter of the host */
+    const struct device_ops *ops;
+    struct live *next; /* of all opened; this and users under the list's lock */
+    unsigned users;
+    bool inert; /* atomic: this process is a child of the one that opened it */
+    struct live_device device;
+    struct attach_head *head;
+    uint32_t nic; /* of the host */
+    int mad_fd;
+    uint32_t slot; /* atomic: for communication ids; 0: not asked yet */
+    struct ring events, mads;
+    struct listeners listeners;
+    pthread_mutex_t lock; /* of what follows, and of the heads of the two rings */
+    struct live_qp *qp[DEVICE_BUCKETS];
+    struct live_cq *cqs;
+    struct live_srq *srqs;
+    struct live_channel *channels;
+};
+
+struct live_mr {
+    const struct device_ops *ops;
+    struct live *live;
+    uint32_t key;
+};
+
+struct live_mw {
+    const struct device_ops *ops;
+    struct live *live;
+    uint32_t key; /* as of the last binding that was posted */
+    uint32_t made;
+    int type;
+};
+
+struct live_channel {
+    const struct device_ops *ops;
+    struct live *live;
+    struct live_channel *next; /* of the device's */
+    int fd;
+    uint32_t number, users; /* users: atomic */
+    pthread_mutex_t lock;   /* the ring's head */
+    struct ring ring;       /* of uint32_t: numbers of completion queues; 0: one that has gone */
+};
+
+struct live_cq {
+    const struct device_ops *ops;
+    struct live *live;
+    struct live_cq *next; /* of the device's */
+    uint32_t number;
+    pthread_mutex_t lock; /* the ring */
+    struct ring ring;
+    struct live_channel *channel;
+    void *app;
+    uint32_t users;            /* atomic: queue pairs */
+    uint32_t delivered, acked; /* atomic: events */
+};
+
+struct live_srq {
+    const struct device_ops *ops;
+    struct live *live;
+    struct live_srq *next;
+    uint32_t number, entries, sges, limit;
+    uint32_t users; /* atomic */
+    /* receives, ever; under the device's lock.  Done are those whose completions were polled, or that the fabric says
+     * were taken, whichever is more. */
+    uint32_t posted, polled, told;
+    void *app;
+};
+
+/* Work requests are counted since RESET, modulo 2^32.  What is done with them is known from completions that were
+ * polled, or asked of the fabric when the queue seems full: never more than is. */
+struct live_qp {
+    const struct device_ops *ops;
+    struct live *live;
+    struct live_qp *next; /* of its bucket */
+    uint32_t number, pd;
+    uint8_t transport; /* enum nic_transport */
+    uint8_t state;     /* as it was last modified: what the fabric has done since allows no less */
+    uint8_t max_read;
+    bool signal_all;
+    uint16_t mtu;
+    uint32_t send_size, recv_size, send_sges, recv_sges, inline_bytes;
+    struct live_cq *send_cq, *recv_cq;
+    struct live_srq *srq;
+    void *app;
+    /* under the device's lock: */
+    uint32_t room_taken;   /* by sends; `posted` of them are in the ring of posts */
+    uint32_t posted, sent; /* sends */
+    uint32_t recv_posted, recv_polled, recv_told;
+    uint32_t *signaled; /* [send_size]: places of sends that will be told of, in order */
+    uint32_t signaled_head, signaled_tail;
+    bool failed; /* a send that failed was told of, signaled or not: places are not known any more */
+};
+
+/* device.c */
+extern const struct device_ops attached_ops;
+const struct attach_api *device_api(void); /* of an opened device: it is there */
+bool device_inert(const struct live *live);
+/* -ENODEV: inert; -EIO: the fabric is gone. */
+int device_enter(struct live *live);
+void device_leave(void);
+/* Within them.  The request's number is answered where ret_object is not NULL; `data` is sent and answered. */
+int device_ask(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes, uint32_t *ret_object);
+int device_ask_with(struct live *live, enum attach_op op, int fd, void *data, size_t bytes, uint32_t *ret_object);
+/* The same with both around it. */
+int device_ask_once(struct live *live, enum attach_op op, uint32_t object, void *data, size_t bytes);
+struct ring device_ring(const struct live *live, uint64_t offset, uint32_t entries); /* a power of two */
+/* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
+int device_read_fd(int fd);
+
+/* cq.c */
+/* Completions of a queue pair that begins anew are not told any more. */
+void attached_cq_forget(struct live_cq *cq, uint32_t qpn);
+/* channel.c: events of a queue that goes; and who waits is woken, since nobody else will */
+void attached_channel_forget(struct live_channel *channel, const struct live_cq *cq);
+void attached_channel_gone(struct live *live);
+
+/* qp.c */
+struct live_qp *attached_qp_find(struct live *live, uint32_t number); /* the device is locked; NULL: it is gone */
+/* A completion was polled; the device is locked. */
+void attached_qp_completed(struct live *live, const struct nic_cqe *cqe);
+
+/* Asks the fabric, within enter and leave; what is done is known afterwards. */
+int attached_qp_ask(struct live_qp *qp, struct attach_qp_state *ret);
+/* srq.c: the same; `change` is sent and answered */
+int attached_srq_ask(struct live_srq *srq, struct attach_srq *change);
+
+/* memory.c: fills in what the fabric is told of a binding; -EINVAL */
+int attached_bind(const struct live_send *send, struct nic_wr *wr);
+
+/* events.c */
+void attached_events_forget(struct live *live, const void *app);
+
+#define OP(type, name, object, parameters, arguments) type attached_##name parameters;
+#define OP_VOID(name, object, parameters, arguments) void attached_##name parameters;
+#include "live/device_ops.def"
+
+#endif
