@@ -289,6 +289,7 @@ int session_child(uint32_t number)
 
     self = NULL; /* the parent's place */
     rocelab_fabric_api.head = NULL;
+    adopt_forked();
     RAW(SYS_close, attached.socket, 0, 0, 0, 0, 0);
     if (attached.adopted_fd >= 0) RAW(SYS_close, attached.adopted_fd, 0, 0, 0, 0, 0);
     munmap(attached.head, ATTACH_SEGMENT_BYTES);
@@ -297,7 +298,6 @@ int session_child(uint32_t number)
     if (attached.is_virtual) {
         identity_start();
         identity_set_parent(parent);
-        adopt_forked();
         threads_forked();
         socket_forked();
     }

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/session.h"
+
 static long long now_ns(clockid_t clock)
 {
     struct timespec at;
@@ -270,6 +272,31 @@ static int do_gone(void)
     return 0;
 }
 
+/* What the verbs library does with memory that is registered: it is seen by the fabric, and stays what it was. */
+static int do_adopt(void)
+{
+    const struct attach_api *api = dlsym(RTLD_DEFAULT, ATTACH_API_SYMBOL);
+    size_t bytes = 1 << 20;
+    uint8_t *memory = calloc(bytes, 1);
+
+    if (!api || !memory) return 1;
+    for (size_t i = 0; i < bytes / 2; i++)
+        memory[i] = (uint8_t)(i * 7);
+    if (api->enter() < 0) return 2;
+    api->adopt(memory, bytes);
+    api->adopt(memory + 4096, 4096); /* again: nothing is left to do */
+    api->leave();
+    for (size_t i = 0; i < bytes; i++)
+        if (i != 5000 && memory[i] != (i < bytes / 2 ? (uint8_t)(i * 7) : 0)) return 3;
+    printf("%u ", memory[5000]); /* the fabric's */
+    memory = realloc(memory, 4 * bytes);
+    for (size_t i = 0; memory && i < bytes / 2; i++)
+        if (i != 5000 && memory[i] != (uint8_t)(i * 7)) return 4;
+    printf("%u\n", memory[5000]);
+    free(memory);
+    return 0;
+}
+
 static int do_refuse(void)
 {
     syscall(SYS_io_uring_setup, 0, NULL);
@@ -289,7 +316,7 @@ static const struct {
     {"spin", do_spin},     {"spin_calls", do_spin_calls},
     {"count", do_count},   {"identity", do_identity},
     {"signal", do_signal}, {"gone", do_gone},
-    {"refuse", do_refuse},
+    {"refuse", do_refuse}, {"adopt", do_adopt},
 };
 
 int main(int argc, char **argv)

@@ -39,13 +39,14 @@ static const char *library, *subject;
 
 struct fabric {
     char folder[64], path[96];
-    int listen_fd, segment_fd, program_fd, output;
+    int listen_fd, segment_fd, adopted_fd, program_fd, output;
     struct attach_head *head;
     pid_t pid;
     int status;
     uint64_t word;  /* where the subject waits; 0: it has not said */
     uint32_t spins; /* turns that came back as spins */
     uint32_t sleeps;
+    uint64_t adopted_bytes;
     bool send_signal, leave;
     char text[256]; /* of a request that says what is not virtual */
     char said[4096];
@@ -65,7 +66,9 @@ static void start(struct fabric *fabric, uint32_t clock, uint64_t seed)
     assert_int_equal(bind(fabric->listen_fd, (struct sockaddr *)&name, sizeof name), 0);
     assert_int_equal(listen(fabric->listen_fd, 4), 0);
     fabric->segment_fd = memfd_create("segment", MFD_CLOEXEC);
+    fabric->adopted_fd = memfd_create("adopted", MFD_CLOEXEC);
     assert_int_equal(ftruncate(fabric->segment_fd, (off_t)ATTACH_SEGMENT_BYTES), 0);
+    assert_int_equal(ftruncate(fabric->adopted_fd, 1 << 30), 0);
     fabric->head =
         mmap(NULL, ATTACH_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fabric->segment_fd, 0);
     assert_ptr_not_equal(fabric->head, MAP_FAILED);
@@ -104,7 +107,8 @@ static void launch(struct fabric *fabric, const char *what)
 
 static void welcome(struct fabric *fabric)
 {
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {0};
+    int fds[2] = {fabric->segment_fd, fabric->adopted_fd};
     struct attach_hello hello;
     struct attach_welcome answer = {.version = ATTACH_VERSION, .process = 7};
     struct iovec part = {&answer, sizeof answer};
@@ -119,8 +123,8 @@ static void welcome(struct fabric *fabric)
     assert_string_equal(hello.host, "h3");
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(head), &fabric->segment_fd, sizeof(int));
+    head->cmsg_len = CMSG_LEN(sizeof fds);
+    memcpy(CMSG_DATA(head), fds, sizeof fds);
     assert_int_equal(sendmsg(fabric->program_fd, &message, 0), sizeof answer);
 }
 
@@ -168,6 +172,21 @@ static void write_word(struct fabric *fabric, uint32_t value)
     assert_int_equal(process_vm_writev(fabric->pid, &here, 1, &there, 1, 0), sizeof value);
 }
 
+/* Memory that was adopted has what the program wrote, and what is written there is the program's. */
+static void adopt(struct fabric *fabric, const struct attach_request *request)
+{
+    struct attach_adopt what;
+    uint8_t byte = 0;
+
+    memcpy(&what, request->data, sizeof what);
+    fabric->adopted_bytes += what.bytes;
+    /* malloc() has a head of 16 bytes in front of its first page's rest */
+    assert_int_equal(pread(fabric->adopted_fd, &byte, 1, (off_t)what.offset + 16 + 1000), 1);
+    assert_int_equal(byte, (uint8_t)(1000 * 7));
+    byte = 99;
+    assert_int_equal(pwrite(fabric->adopted_fd, &byte, 1, (off_t)what.offset + 16 + 5000), 1);
+}
+
 /* One answer of the fabric to a thread that has given its turn back.  False: it has no more. */
 static bool answer(struct fabric *fabric, struct attach_thread *thread)
 {
@@ -175,6 +194,7 @@ static bool answer(struct fabric *fabric, struct attach_thread *thread)
     case ATTACH_REQUEST:
         if (thread->request.op == ATTACH_OP_NOT_VIRTUAL)
             memcpy(fabric->text, thread->request.data, sizeof fabric->text - 1);
+        if (thread->request.op == ATTACH_OP_ADOPT) adopt(fabric, &thread->request);
         thread->request.result = 0;
         return true;
     case ATTACH_SPIN:
@@ -226,6 +246,7 @@ static void finish(struct fabric *fabric)
     rmdir(fabric->folder);
     munmap(fabric->head, ATTACH_SEGMENT_BYTES);
     close(fabric->segment_fd);
+    close(fabric->adopted_fd);
 }
 
 static void run(struct fabric *fabric, const char *what)
@@ -426,6 +447,17 @@ static void what_cannot_be_virtual_is_named(void **state)
     assert_non_null(strstr(fabric.text, "io_uring_setup"));
 }
 
+static void registered_memory_is_seen_by_both(void **state)
+{
+    struct fabric fabric;
+
+    (void)state;
+    run(&fabric, "adopt");
+    assert_ended(&fabric);
+    assert_int_equal(fabric.adopted_bytes, (1 << 20) + 4096);
+    assert_said(&fabric, "99 99\n");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +474,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_signal_from_outside_ends_a_sleep),
         cmocka_unit_test(a_fabric_that_is_gone_gives_real_clocks_back),
         cmocka_unit_test(what_cannot_be_virtual_is_named),
+        cmocka_unit_test(registered_memory_is_seen_by_both),
     };
 
     if (argc != 3) return 2;
