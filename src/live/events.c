@@ -127,7 +127,7 @@ void events_collect(struct live *live)
             if (qp == NULL) continue;
             app = ((struct live_qp *)nic_qp_app(qp))->app;
         }
-        events_push(live, event_kind(event.kind), app);
+        events_push(live, live_event_kind_of(event.kind), app);
     }
 }
 

@@ -60,6 +60,7 @@ static int post(struct live_qp *qp, const struct live_send *send, ps_t now)
     if (qp->config.transport == NIC_UD) {
         const struct live_path *to = &live->path[wr.dest].key;
         wr.prio = port_priority(live, to->sl, to->tos);
+        wr.tos = to->tos;
     }
     wr.local = (uintptr_t)work;
     if (qp->signal_all) wr.flags |= NIC_SIGNALED;

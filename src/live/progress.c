@@ -168,9 +168,6 @@ static void send_one(struct live *live, pkt_t id, ps_t now)
     cold->pkey = PROTO_PKEY_DEFAULT;
     cold->tver = cold->resv8a = 0;
     cold->resv7 = peer_mark_out(live, path, p);
-    /* an address handle has a traffic class of its own */
-    if (opcode_info(p->opcode)->transport == OP_UD)
-        p->tos = (uint8_t)((path->key.tos & ~PKT_ECN_MASK) | (p->tos & PKT_ECN_MASK));
     CHECK(build_begin(live, p, cold, path, now, &built) == 0);
     if (live->io.gather.bytes) {
         CHECK(live->io.gather.bytes == p->payload_bytes);

@@ -283,7 +283,7 @@ uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_a
     return told;
 }
 
-enum live_event_kind event_kind(enum nic_event_kind kind)
+enum live_event_kind live_event_kind_of(enum nic_event_kind kind)
 {
     static const uint8_t kind_of[NIC_EVENTS] = {
         [NIC_EVENT_QP_FATAL] = LIVE_EVENT_QP_FATAL,     [NIC_EVENT_QP_REQUEST] = LIVE_EVENT_QP_REQ,

@@ -128,6 +128,6 @@ static inline bool range_within(uint64_t addr, uint64_t bytes, uint64_t base, ui
 
 /* What the mask names goes into the configuration; answers what src/nic has to be told, as NIC_SET_*. */
 uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_attr *attr);
-enum live_event_kind event_kind(enum nic_event_kind kind);
+enum live_event_kind live_event_kind_of(enum nic_event_kind kind);
 
 #endif

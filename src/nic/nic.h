@@ -92,7 +92,7 @@ struct nic_wr { /* a send work request; kept in the QP's ring until completed */
     uint32_t imm;                 /* or the key to invalidate (SEND_INV, LOCAL_INV) */
     uint32_t dest, dest_qp, qkey; /* UD: endpoint, QP, key */
     uint8_t verb, flags;
-    uint8_t prio; /* UD: priority; of other transports the QP's counts */
+    uint8_t prio, tos; /* UD: priority, DSCP << 2; of other transports the QP's count */
     /* the adapter's, written when posted */
     uint32_t first_psn, last_psn; /* not cut to 24 bits */
     uint64_t stream;              /* request payload posted on this QP before it */

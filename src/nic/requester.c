@@ -62,6 +62,7 @@ static void fill_headers(struct nic_qp *qp, struct pkt *p, const struct nic_wr *
     }
     if (info->flags & (OP_IMMDT | OP_IETH)) p->imm = wr->imm;
     if (info->flags & OP_DETH) {
+        p->tos = (uint8_t)((wr->tos & ~PKT_ECN_MASK) | (qp->tos & PKT_ECN_MASK));
         p->ud.qkey = wr->qkey;
         p->src_qp = qp->qpn;
     }

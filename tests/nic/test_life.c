@@ -704,7 +704,8 @@ static void test_multicast_copy(void **state)
     expect_cqe(&end[1].recv_cq, 7, NIC_SUCCESS);
 }
 
-/* Datagrams of one queue pair have the priorities of their addresses: one that is paused stops it until it may go. */
+/* Datagrams of one queue pair have the priorities and DSCPs of their addresses: one that is paused stops it until it
+ * may go. */
 static void test_datagram_priorities(void **state)
 {
     struct nic_qp_config config = pair_qp_config();
@@ -722,6 +723,7 @@ static void test_datagram_priorities(void **state)
     for (unsigned i = 0; i < 3; i++) {
         wr.wr_id = i;
         wr.prio = i == 1 ? 3 : 5;
+        wr.tos = i == 1 ? 26 << 2 : 0;
         pair_send(&pair, 0, &end[0], wr);
     }
     const struct nic_counters *counters = nic_counters(pair.nic[0]);
@@ -735,6 +737,7 @@ static void test_datagram_priorities(void **state)
     for (unsigned i = 1; i < 3; i++) {
         id = nic_tx(pair.nic[0], 0, &pair.io[0]);
         assert_int_equal(pair.pool.hot[id].pcp, i == 1 ? 3 : 5);
+        assert_int_equal(pair.pool.hot[id].tos >> 2, i == 1 ? 26 : 0);
         pktpool_put(&pair.pool, id);
         expect_cqe(&end[0].send_cq, i, NIC_SUCCESS);
     }
