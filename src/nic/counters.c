@@ -92,6 +92,11 @@ uint64_t nic_qp_acked_bytes(const struct nic_qp *qp)
     return qp->una_bytes - qp->given_up_bytes;
 }
 
+uint32_t nic_qp_receives(const struct nic_qp *qp)
+{
+    return qp->rq_tail - qp->rq_head;
+}
+
 uint32_t nic_qp_queued(const struct nic_qp *qp)
 {
     return qp->sq_tail - qp->sq_head;

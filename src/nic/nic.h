@@ -438,6 +438,7 @@ uint64_t nic_qp_rate(const struct nic_qp *qp);
 uint64_t nic_qp_in_flight(const struct nic_qp *qp);   /* request payload sent and not acknowledged */
 uint64_t nic_qp_acked_bytes(const struct nic_qp *qp); /* request payload acknowledged so far */
 uint32_t nic_qp_queued(const struct nic_qp *qp);      /* work requests not completed */
+uint32_t nic_qp_receives(const struct nic_qp *qp);    /* of its own ring, not taken */
 /* Counts what has passed of pauses that still last. */
 void nic_settle(struct nic *nic, ps_t now);
 uint16_t nic_paused(const struct nic *nic); /* bit p: priority p may not send */
