@@ -21,6 +21,9 @@
 struct up_host;
 struct up_process;
 struct up_device;  /* objects.h: an adapter as one process has it: queue pairs, queues, memory */
+struct up_adapter; /* objects.h: of one host, with what its processes share */
+struct up_posts;   /* post.c: taken out of the ring, and not due yet */
+struct up_adopted; /* adopt.c */
 struct up_streams; /* stream.c: sockets of one host */
 struct up_cm;      /* cm.c: QP1 of one host */
 struct up_caller;  /* session.c: at the socket */
@@ -70,10 +73,12 @@ struct up_process {
     uint64_t segment_used;    /* given out by segment_take() */
     struct up_pages *given;   /* session_memory.c: given back, by size */
     int adopted_fd;
+    struct up_adopted *adopted;
     struct up_thread *thread[ATTACH_THREADS]; /* NULL: never was */
     uint32_t threads;                         /* the highest that was, and one */
     struct up_device *device[ATTACH_NICS];    /* NULL: not opened */
     uint32_t posts_head;                      /* the ring of posts, in bytes: ours; the program sees a copy */
+    struct up_posts *posts;
     char command[256];
     ps_t start, end; /* PS_NEVER: it has not */
     int exit;        /* waitpid()'s; -1: not known */
@@ -92,11 +97,12 @@ struct up_host {
     struct up_process *processes;
     struct up_streams *streams;
     struct up_cm *cm;
-    ps_t now;                 /* of the visit that runs */
-    ps_t next;                /* when something is due; never later than that */
-    uint32_t joined;          /* processes ever */
-    bool deaths;              /* atomic: one of its processes has died without the turn */
-    struct up_launch *launch; /* the script's lines, earliest first; NULL: all are started */
+    struct up_adapter *adapters; /* [node->adapters]; NULL: no program has opened one */
+    ps_t now;                    /* of the visit that runs */
+    ps_t next;                   /* when something is due; never later than that */
+    uint32_t joined;             /* processes ever */
+    bool deaths;                 /* atomic: one of its processes has died without the turn */
+    struct up_launch *launch;    /* the script's lines, earliest first; NULL: all are started */
 };
 
 struct up_launch { /* launch.c: a line of the script that is to be, or was started */
@@ -216,6 +222,8 @@ void device_free(struct up_host *host);
 /* post.c */
 ps_t post_next(const struct up_process *process);
 void post_run(struct up_process *process, ps_t now, struct node_io *io); /* all that are due */
+/* After a turn: what the program has posted is taken out of its ring, and what it has polled is known. */
+void post_collect(struct up_process *process);
 /* publish.c: completions and events go to their programs */
 void publish_all(struct up_host *host, ps_t now, struct node_io *io);
 void publish_heads(struct up_process *process); /* after a turn: what the program has polled */

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completion queues and their channels: made, resized, armed, destroyed; and how one ring mirrors the other.
+ *
+ * The program's head is believed as far as it can be true: it is between what it was and what was published.  Then a
+ * queue overruns exactly when the program has not polled, and no head makes us write where it still reads.
+ *
+ * A channel is a ring of queue numbers, and an eventfd that counts them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "up/objects/objects.h"
+
+int up_channel_create(struct up_device *device, struct attach_request *request)
+{
+    int fd = session_take_fd(device->process);
+    struct up_channel *channel = fd < 0 ? NULL : malloc(sizeof *channel);
+
+    if (fd < 0) return fd;
+    uint64_t ring = channel ? up_ring_take(device->process, ATTACH_CHANNEL_EVENTS, sizeof(uint32_t)) : 0;
+    int error = ring ? 0 : -ENOMEM;
+    if (channel) *channel = (struct up_channel){.device = device, .fd = fd, .ring = ring};
+    if (error == 0) error = up_table_add(&device->channels, channel, UP_CHANNELS_MAX, &channel->number);
+    if (error < 0) {
+        if (ring) up_ring_give(device->process, ring, ATTACH_CHANNEL_EVENTS, sizeof(uint32_t));
+        free(channel);
+        close(fd);
+        return error;
+    }
+    const struct attach_made made = {.ring = ring, .entries = ATTACH_CHANNEL_EVENTS, .number = channel->number};
+    memcpy(request->data, &made, sizeof made);
+    request->object = channel->number;
+    return 0;
+}
+
+int up_channel_destroy(struct up_channel *channel)
+{
+    struct up_device *device = channel->device;
+
+    if (channel->users) return -EBUSY;
+    up_ring_give(device->process, channel->ring, ATTACH_CHANNEL_EVENTS, sizeof(uint32_t));
+    up_table_remove(&device->channels, channel->number);
+    close(channel->fd);
+    free(channel);
+    return 0;
+}
+
+/* A ring that nobody reads is full at some time: then events are lost, and the ring says so. */
+static void channel_tell(struct up_channel *channel, uint32_t cq)
+{
+    struct attach_ring *ring = up_ring(channel->device->process, channel->ring);
+    uint32_t *number = up_ring_entries(channel->device->process, channel->ring);
+    uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+    if (channel->tail - head >= ATTACH_CHANNEL_EVENTS) {
+        __atomic_store_n(&ring->overrun, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    number[channel->tail++ % ATTACH_CHANNEL_EVENTS] = cq;
+    __atomic_store_n(&ring->tail, channel->tail, __ATOMIC_RELEASE);
+    (void)eventfd_write(channel->fd, 1);
+}
+
+static int cq_fill(struct up_cq *cq, uint32_t size)
+{
+    struct nic_cqe *slot = calloc(size, sizeof *slot);
+
+    cq->ring = slot ? up_ring_take(cq->device->process, size, sizeof(struct attach_cqe)) : 0;
+    if (cq->ring == 0) {
+        free(slot);
+        return -ENOMEM;
+    }
+    nic_cq_init(&cq->nic, slot, size);
+    return 0;
+}
+
+static void cq_release(struct up_cq *cq)
+{
+    if (cq->ring) up_ring_give(cq->device->process, cq->ring, cq->nic.mask + 1, sizeof(struct attach_cqe));
+    free(cq->nic.slot);
+    free(cq);
+}
+
+static void answer(const struct up_cq *cq, struct attach_request *request)
+{
+    const struct attach_made made = {.ring = cq->ring, .entries = cq->nic.mask + 1, .number = cq->number};
+
+    memcpy(request->data, &made, sizeof made);
+    request->object = cq->number;
+}
+
+int up_cq_create(struct up_device *device, struct attach_request *request)
+{
+    struct attach_cq from;
+
+    memcpy(&from, request->data, sizeof from);
+    struct up_channel *channel = up_table_get(&device->channels, from.channel);
+    if (from.entries == 0 || from.entries > LIVE_CQ_MAX || (from.channel && channel == NULL)) return -EINVAL;
+    struct up_cq *cq = calloc(1, sizeof *cq);
+    if (cq == NULL) return -ENOMEM;
+    cq->device = device;
+    cq->channel = channel;
+    int error = cq_fill(cq, power_of_two_up(from.entries));
+    if (error == 0) error = up_table_add(&device->cqs, cq, UP_CQS_MAX, &cq->number);
+    if (error < 0) {
+        cq_release(cq);
+        return error;
+    }
+    cq->next = device->adapter->cqs;
+    device->adapter->cqs = cq;
+    if (channel) channel->users++;
+    answer(cq, request);
+    return 0;
+}
+
+int up_cq_destroy(struct up_cq *cq)
+{
+    struct up_device *device = cq->device;
+    struct up_cq **at = &device->adapter->cqs;
+
+    if (cq->users) return -EBUSY;
+    nic_cq_forget(device->adapter->nic, &cq->nic);
+    while (*at != cq)
+        at = &(*at)->next;
+    *at = cq->next;
+    if (cq->channel) cq->channel->users--;
+    up_table_remove(&device->cqs, cq->number);
+    cq_release(cq);
+    return 0;
+}
+
+void up_cq_follow(struct up_cq *cq)
+{
+    const struct attach_ring *ring = up_ring(cq->device->process, cq->ring);
+    uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+    if (head - cq->nic.head <= cq->published - cq->nic.head) cq->nic.head = head;
+}
+
+/* Everything from the head on, as it is now. */
+static void mirror(struct up_cq *cq, uint32_t from)
+{
+    struct attach_cqe *slot = up_ring_entries(cq->device->process, cq->ring);
+
+    for (uint32_t i = from; i != cq->nic.tail; i++)
+        slot[i & cq->nic.mask].cqe = cq->nic.slot[i & cq->nic.mask];
+    cq->published = cq->nic.tail;
+    __atomic_store_n(&up_ring(cq->device->process, cq->ring)->tail, cq->published, __ATOMIC_RELEASE);
+}
+
+static struct receives *receives_of(const struct up_cq *cq, uint32_t qpn)
+{
+    const struct up_qp *qp = up_qp_find(cq->device, qpn);
+
+    return qp && qp->srq ? &qp->srq->receives : NULL;
+}
+
+static void tell(struct up_cq *cq)
+{
+    if (!cq->armed || !completions_wanted(&cq->nic, cq->arm_tail, cq->solicited_only)) return;
+    cq->armed = false;
+    if (cq->channel) channel_tell(cq->channel, cq->number);
+}
+
+bool up_cq_publish(struct up_cq *cq)
+{
+    uint32_t from = cq->published;
+
+    up_cq_follow(cq);
+    if (from == cq->nic.tail) return false;
+    for (uint32_t i = from; i != cq->nic.tail; i++) {
+        struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
+        completion_own_id(cqe, cqe->receive ? receives_of(cq, cqe->qpn) : NULL);
+    }
+    mirror(cq, from);
+    if (cq->nic.overrun) __atomic_store_n(&up_ring(cq->device->process, cq->ring)->overrun, 1, __ATOMIC_RELAXED);
+    tell(cq);
+    return true;
+}
+
+int up_cq_resize(struct up_cq *cq, struct attach_request *request)
+{
+    struct up_process *process = cq->device->process;
+    uint32_t before = cq->nic.mask + 1;
+    struct attach_cq from;
+
+    memcpy(&from, request->data, sizeof from);
+    if (from.entries == 0 || from.entries > LIVE_CQ_MAX) return -EINVAL;
+    uint32_t size = power_of_two_up(from.entries);
+    (void)up_cq_publish(cq);
+    uint64_t ring = up_ring_take(process, size, sizeof(struct attach_cqe));
+    int error = ring ? completions_move(&cq->nic, size) : -ENOMEM;
+    if (error < 0) {
+        if (ring) up_ring_give(process, ring, size, sizeof(struct attach_cqe));
+        return error;
+    }
+    up_ring_give(process, cq->ring, before, sizeof(struct attach_cqe));
+    cq->ring = ring;
+    up_ring(process, ring)->head = cq->nic.head;
+    mirror(cq, cq->nic.head);
+    answer(cq, request);
+    return 0;
+}
+
+void up_cq_arm(struct up_cq *cq, bool solicited_only)
+{
+    (void)up_cq_publish(cq);
+    if (!cq->armed) {
+        cq->armed = true;
+        cq->solicited_only = solicited_only;
+        cq->arm_tail = cq->nic.tail;
+    } else if (!solicited_only) {
+        cq->solicited_only = false;
+    }
+}
+
+void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq)
+{
+    up_cq_follow(cq);
+    completions_forget(&cq->nic, qpn, srq ? &srq->receives : NULL);
+    mirror(cq, cq->nic.head);
+    if (cq->armed && (int32_t)(cq->arm_tail - cq->nic.tail) > 0) cq->arm_tail = cq->nic.tail;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An adapter of the fabric as programs have it: queue pairs, queues, memory.
+ *
+ * struct up_adapter is one adapter of a host, with what its processes share: the numbers of memory keys, and the list
+ * of queues that completions may be in.  struct up_device is that adapter as one process has opened it; every object
+ * belongs to one.  A process names objects by number; a number that is not of this device is refused.
+ *
+ * All of it belongs to the host's visit, as the process does.
+ */
+#ifndef ROCELAB_UP_OBJECTS_OBJECTS_H
+#define ROCELAB_UP_OBJECTS_OBJECTS_H
+
+#include "live/records.h"
+#include "up/up_int.h"
+
+#define UP_PATHS_MAX (1u << 16)
+#define UP_CHANNELS_MAX 4096u
+#define UP_WATCHERS_MAX 1024u
+#define UP_CQS_MAX 65536u
+#define UP_SRQS_MAX 16384u
+#define UP_PDS_MAX (1u << 20)
+#define UP_DEVICES_MAX 4095u /* of an adapter at a time */
+#define UP_PAYLOAD_BYTES 4096u
+
+struct up_device;
+
+/* Objects by number, from 1 on; the lowest that is free is given.  Bounded by who asks. */
+struct up_table {
+    void **object;
+    uint32_t room, used;
+};
+
+struct up_key { /* by key >> 8 */
+    struct up_mr *mr;
+    struct up_mw *mw;
+};
+
+struct up_adapter {
+    struct up_host *host;
+    struct nic *nic;
+    uint32_t number;   /* of the host's */
+    uint32_t endpoint; /* of the fabric */
+    struct keys keys;
+    struct up_key *key; /* [keys.slots] */
+    struct up_cq *cqs;
+    uint32_t windows;                               /* memory windows there are */
+    uint64_t slot_used[(UP_DEVICES_MAX + 64) / 64]; /* bit s: a device has slot s; 0 is the jobs' */
+};
+
+struct up_device {
+    struct up_process *process;
+    struct up_adapter *adapter;
+    uint32_t number;       /* of the process's */
+    uint32_t slot;         /* of the adapter: makes protection domains of processes different ones */
+    uint32_t opened;       /* times */
+    uint64_t events, mads; /* offsets of their rings */
+    uint32_t events_tail;
+    int mads_fd;
+    struct up_table watches; /* of struct up_watcher */
+    struct up_table channels, cqs, srqs, paths;
+    struct up_qp *qps;
+};
+
+struct up_watcher { /* somebody who is told of events */
+    int fd;
+};
+
+struct up_channel {
+    struct up_device *device;
+    uint32_t number, users;
+    int fd;
+    uint64_t ring;
+    uint32_t tail; /* ours; the program sees a copy */
+};
+
+/* The adapter's ring is the fabric's own.  The segment's ring mirrors it slot by slot: what the adapter has completed
+ * is copied there, and the adapter's head follows the program's, as far as that can be believed. */
+struct up_cq {
+    struct nic_cq nic;
+    struct up_device *device;
+    struct up_cq *next; /* of the adapter's */
+    uint32_t number, users;
+    uint64_t ring;
+    uint32_t published; /* up to here */
+    bool armed, solicited_only;
+    uint32_t arm_tail;
+    struct up_channel *channel;
+};
+
+struct up_srq {
+    struct receives receives;
+    struct up_device *device;
+    uint32_t number, users;
+};
+
+struct up_path { /* an address vector: where it leads, in which class */
+    struct live_path key;
+    uint32_t endpoint, users;
+    uint8_t tos, prio;
+};
+
+struct up_qp {
+    struct up_device *device;
+    struct nic_qp *nic;
+    struct nic_qp_config config;
+    struct records records;
+    struct up_cq *send_cq, *recv_cq;
+    struct up_srq *srq;
+    uint32_t qpn, pd;
+    uint32_t sends, receives;   /* posted since RESET */
+    bool signal_all, connected; /* connected: it has a path */
+    struct up_qp *next;
+};
+
+struct up_mr {
+    struct up_device *device;
+    uint64_t iova, bytes;
+    uint64_t delta; /* the program's address is va + delta */
+    uint32_t key, pd, access;
+};
+
+struct up_mw {
+    struct up_device *device;
+    uint32_t key, pd;
+    int type;
+};
+
+/* device.c */
+int up_table_add(struct up_table *table, void *object, uint32_t most, uint32_t *ret); /* -ENOMEM */
+void *up_table_get(const struct up_table *table, uint32_t number);                    /* NULL: none */
+void up_table_remove(struct up_table *table, uint32_t number);
+void up_table_free(struct up_table *table);
+/* What a program calls `pd`, as the adapter knows it.  0: no such, which is the jobs'. */
+uint32_t up_device_pd(const struct up_device *device, uint32_t pd);
+/* A ring of the segment for so many entries: its offset, 0: no room. */
+uint64_t up_ring_take(struct up_process *process, uint32_t entries, size_t entry_bytes);
+void up_ring_give(struct up_process *process, uint64_t ring, uint32_t entries, size_t entry_bytes);
+static inline struct attach_ring *up_ring(const struct up_process *process, uint64_t ring)
+{
+    return (struct attach_ring *)(void *)(process->segment + ring);
+}
+static inline void *up_ring_entries(const struct up_process *process, uint64_t ring)
+{
+    return process->segment + ring + ATTACH_RING_HEAD;
+}
+
+/* path.c */
+int up_path_resolve(const struct up_device *device, const struct live_path *key, struct up_path *ret);
+int up_path_get(struct up_device *device, const struct live_path *key); /* its number; -errno */
+void up_path_put(struct up_device *device, uint32_t number);
+
+/* qp.c */
+int up_qp_create(struct up_device *device, struct attach_request *request, ps_t now);
+int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_attr *attr, ps_t now, struct node_io *io);
+int up_qp_state(struct up_device *device, struct attach_request *request);
+int up_qp_patience(struct up_device *device, const struct attach_request *request, ps_t now, struct node_io *io);
+struct up_qp *up_qp_find(const struct up_device *device, uint32_t qpn);
+void up_qp_destroy(struct up_qp *qp, ps_t now, struct node_io *io);
+
+/* cq.c */
+int up_channel_create(struct up_device *device, struct attach_request *request);
+int up_channel_destroy(struct up_channel *channel);
+int up_cq_create(struct up_device *device, struct attach_request *request);
+int up_cq_resize(struct up_cq *cq, struct attach_request *request);
+int up_cq_destroy(struct up_cq *cq);
+void up_cq_arm(struct up_cq *cq, bool solicited_only);
+void up_cq_follow(struct up_cq *cq);                                   /* the program's head */
+bool up_cq_publish(struct up_cq *cq);                                  /* false: there was nothing new */
+void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq); /* of a queue pair that begins anew */
+
+/* srq.c */
+int up_srq_create(struct up_device *device, struct attach_request *request);
+int up_srq_change(struct up_srq *srq, struct attach_request *request);
+int up_srq_destroy(struct up_srq *srq);
+
+/* memory.c */
+int up_mr_create(struct up_device *device, struct attach_request *request);
+int up_mr_change(struct up_device *device, struct attach_request *request);
+int up_mr_destroy(struct up_device *device, uint32_t key);
+int up_mw_create(struct up_device *device, struct attach_request *request);
+int up_mw_destroy(struct up_device *device, uint32_t key);
+int up_mw_key(struct up_device *device, struct attach_request *request);
+void up_memory_close(struct up_device *device);                /* all of it */
+int up_memory_bind(const struct up_qp *qp, struct nic_wr *wr); /* fills it in; -EINVAL */
+void up_memory_bound(const struct up_qp *qp, const struct nic_wr *wr);
+bool up_memory_gather(const struct up_device *device, const struct work *work, uint64_t offset, uint32_t bytes,
+                      uint8_t *to);
+bool up_memory_scatter(const struct up_device *device, const struct work *work, uint64_t offset, uint32_t bytes,
+                       const uint8_t *from);
+/* Whose memory a peer's [va, va + bytes) under a key is, and its address there; NULL: not allowed any more. */
+struct up_process *up_memory_remote(const struct up_adapter *adapter, uint32_t key, uint64_t va, uint64_t bytes,
+                                    uint64_t *ret);
+
+/* post.c */
+void up_posts_free(struct up_process *process);
+
+/* publish.c */
+void up_publish_events(struct up_adapter *adapter, ps_t now);
+void up_event_push(struct up_device *device, enum live_event_kind kind, enum attach_object of, uint32_t number);
+
+/* adopt.c */
+bool memory_atomic_at(struct up_process *process, uint64_t addr, uint8_t verb, uint64_t compare, uint64_t swap,
+                      uint64_t *ret_original);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of packets between programs: gathered where they are sent, placed where they arrive.
+ *
+ * A packet's bytes lie by its number, one page each, in memory that is there in whole and costs nothing where no packet
+ * has been.  They stay as long as the number is the packet's: on links, in queues, and where selective repeat keeps it
+ * for those before it.  So a copy is made when the adapter sends and one when the other judges, and nothing on the way
+ * knows of bytes.
+ *
+ * Work requests are not read ahead: what a program writes before its packet leaves is sent.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "packet/codec.h"
+#include "packet/opcode.h"
+#include "up/objects/objects.h"
+
+#define PACKETS_MAX (1u << 25) /* where the options do not say: as the simulation */
+#define BTH_ICRC_BYTES (12u + 4u)
+
+static uint64_t payload_bytes(const struct up *up)
+{
+    uint64_t packets = up->options.sim.packets_max ? up->options.sim.packets_max : PACKETS_MAX;
+
+    return packets * UP_PAYLOAD_BYTES;
+}
+
+int payload_init(struct up *up)
+{
+    void *at =
+        mmap(NULL, payload_bytes(up), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (at == MAP_FAILED) return -errno;
+    up->payload = at;
+    return 0;
+}
+
+void payload_free(struct up *up)
+{
+    if (up->payload) munmap(up->payload, payload_bytes(up));
+    up->payload = NULL;
+}
+
+static uint8_t *bytes_of(const struct up_host *host, pkt_t id)
+{
+    return host->up->payload + (uint64_t)id * UP_PAYLOAD_BYTES;
+}
+
+static struct up_qp *qp_of(const struct up_adapter *adapter, uint32_t qpn)
+{
+    const struct nic_qp *nic = nic_qp_find(adapter->nic, qpn);
+
+    return nic ? nic_qp_app(nic) : NULL;
+}
+
+bool payload_sends(struct up_host *host, uint32_t adapter_number, pkt_t id, ps_t now, struct node_io *io)
+{
+    const struct up_adapter *adapter = &host->adapters[adapter_number];
+    const struct up_qp *qp = qp_of(adapter, io->nic.gather.qpn);
+    uint8_t *to = bytes_of(host, id);
+    uint32_t bytes = io->nic.gather.bytes;
+    uint64_t at;
+
+    (void)now;
+    if (qp == NULL || bytes > UP_PAYLOAD_BYTES) return false;
+    if (!io->nic.gather.read)
+        return up_memory_gather(qp->device, (const struct work *)(uintptr_t)io->nic.gather.local, io->nic.gather.offset,
+                                bytes, to);
+    struct up_process *process = up_memory_remote(adapter, io->nic.gather.rkey, io->nic.gather.local, bytes, &at);
+    return process && memory_read(process, at, to, bytes);
+}
+
+/* The 40 bytes in front of a datagram: programs read from them who sent it. */
+static bool place_grh(const struct up_host *host, const struct up_adapter *adapter, const struct up_qp *qp,
+                      const struct sim_arrival *packet, const struct work *work)
+{
+    const struct fabric *fabric = host->up->fabric;
+    uint32_t bytes = BTH_ICRC_BYTES + opcode_info(packet->opcode)->header_bytes + packet->payload_bytes;
+    const struct pkt_envelope envelope = {.src = pkt_addr_ipv4(load_be32(fabric->endpoint[packet->src].address)),
+                                          .dst = pkt_addr_ipv4(load_be32(fabric->endpoint[adapter->endpoint].address)),
+                                          .net = PKT_NET_IPV4,
+                                          .tos = packet->tos,
+                                          .ttl = packet->ttl};
+    uint8_t grh[CODEC_GRH_BYTES];
+
+    codec_grh_emit(&envelope, bytes + (-packet->payload_bytes & 3), grh);
+    return up_memory_scatter(qp->device, work, 0, sizeof grh, grh);
+}
+
+/* What the adapter has just asked for; false: it could not be done. */
+static bool place(struct up_host *host, const struct up_adapter *adapter, struct up_qp *qp,
+                  const struct sim_arrival *packet, const struct node_io *io)
+{
+    const struct work *work = (const struct work *)(uintptr_t)io->nic.place.local;
+    const uint8_t *from = bytes_of(host, packet->id);
+    uint32_t bytes = io->nic.place.bytes;
+    struct up_process *process;
+    uint64_t at;
+
+    switch (io->nic.place.kind) {
+    case NIC_PLACE_RECV:
+        if (opcode_info(packet->opcode)->transport == OP_UD && !place_grh(host, adapter, qp, packet, work))
+            return false;
+        return up_memory_scatter(qp->device, work, io->nic.place.offset, bytes, from);
+    case NIC_PLACE_MEMORY:
+        if (bytes == 0) return true;
+        process = up_memory_remote(adapter, io->nic.place.rkey, io->nic.place.va, bytes, &at);
+        return process && memory_write(process, at, from, bytes);
+    case NIC_PLACE_READ:
+        return up_memory_scatter(qp->device, work, io->nic.place.offset, bytes, from);
+    case NIC_PLACE_ATOMIC:
+        return up_memory_scatter(qp->device, work, 0, 8, (const uint8_t *)&io->nic.place.original);
+    default:
+        return true;
+    }
+}
+
+static bool perform_atomic(const struct up_adapter *adapter, uint32_t rkey, const struct node_io *io)
+{
+    uint64_t original = 0, at;
+    struct up_process *process = up_memory_remote(adapter, rkey, io->nic.atomic.va, 8, &at);
+
+    if (process == NULL ||
+        !memory_atomic_at(process, at, io->nic.atomic.verb, io->nic.atomic.compare, io->nic.atomic.swap, &original))
+        return false;
+    nic_atomic_done(adapter->nic, io->nic.atomic.qpn, io->nic.atomic.slot, original);
+    return true;
+}
+
+/* A number that outlives its packet is nobody's business: selective repeat keeps the packet, and so its bytes. */
+void payload_received(struct up_host *host, uint32_t adapter_number, const struct sim_arrival *packet, ps_t now,
+                      struct node_io *io)
+{
+    struct up_adapter *adapter = host->adapters ? &host->adapters[adapter_number] : NULL;
+    struct up_qp *qp = adapter ? qp_of(adapter, packet->dest_qp) : NULL;
+
+    if (qp == NULL) return;
+    bool placed = io->nic.place.kind != NIC_PLACE_NONE, atomic = io->nic.atomic.verb != 0;
+    if (!place(host, adapter, qp, packet, io)) nic_place_failed(adapter->nic, qp->qpn, now, &io->nic);
+    if (atomic && !perform_atomic(adapter, packet->rkey, io)) {
+        /* its response cannot be given: as with a READ whose memory is gone */
+        const struct pkt response = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ATOMIC_ACK, .psn = packet->psn};
+        nic_gather_failed(adapter->nic, qp->qpn, &response, now, &io->nic);
+    }
+    if (atomic || (placed && opcode_info(packet->opcode)->flags & OP_LAST)) turn_event(qp->device->process, now);
+    up_publish_events(adapter, now);
+}

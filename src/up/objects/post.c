@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work requests that programs have posted: from the ring to the adapter, each at its time.
+ *
+ * A record is copied out of the ring and checked before anything of it is used; then the ring has room again.  Threads
+ * of a process have clocks of their own, so records are not in order of time: what was copied waits in order of (time,
+ * place in the ring).  How much may wait is bounded; beyond that records stay in the ring, and the program waits.
+ *
+ * The program was told that its post is good before anybody looked.  The library has refused what verbs refuse; a
+ * request that is wrong all the same (a full queue, a window that is none) ends its queue pair with an event.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "up/objects/objects.h"
+
+#define LINE 64u
+#define WAITING_MAX (1u << 16)
+
+struct up_waiting {
+    ps_t at;
+    struct attach_post *post; /* a copy */
+};
+
+struct up_posts {
+    struct up_waiting *item; /* by time; the first is at `head` */
+    uint32_t head, count, room;
+};
+
+static bool grow(struct up_posts *posts)
+{
+    if (posts->head + posts->count < posts->room) return true;
+    if (posts->head) {
+        memmove(posts->item, posts->item + posts->head, posts->count * sizeof *posts->item);
+        posts->head = 0;
+        if (posts->count < posts->room) return true;
+    }
+    uint32_t room = posts->room ? 2 * posts->room : 64;
+    struct up_waiting *item = realloc(posts->item, room * sizeof *item);
+    if (item == NULL) return false;
+    posts->item = item;
+    posts->room = room;
+    return true;
+}
+
+/* Behind all that are due no later. */
+static bool insert(struct up_posts *posts, struct attach_post *post)
+{
+    if (!grow(posts)) return false;
+    struct up_waiting *first = posts->item + posts->head;
+    uint32_t at = posts->count++;
+    for (; at > 0 && first[at - 1].at > post->at; at--)
+        first[at] = first[at - 1];
+    first[at] = (struct up_waiting){.at = post->at, .post = post};
+    return true;
+}
+
+/* What a record needs after its head. */
+static uint64_t content(const struct attach_post *post)
+{
+    if (post->kind == ATTACH_POST_ARM) return 0;
+    return post->copied ? post->data_bytes : (uint64_t)post->sges * sizeof(struct live_sge);
+}
+
+static bool sound(const struct attach_post *post)
+{
+    if (post->kind > ATTACH_POST_ARM || post->kind == ATTACH_POST_SKIP) return false;
+    if (post->sges > LIVE_SGES_MAX || (post->copied && post->data_bytes > LIVE_INLINE_MAX)) return false;
+    return sizeof *post + content(post) <= post->bytes;
+}
+
+/* A copy of the record at `from`, which has `bytes`; NULL: it is none, or there is no memory. */
+static struct attach_post *copy_record(const uint8_t *from, uint32_t bytes)
+{
+    if (bytes < sizeof(struct attach_post)) return NULL;
+    struct attach_post *post = malloc(bytes);
+    if (post == NULL) return NULL;
+    memcpy(post, from, bytes);
+    post->bytes = bytes; /* the ring's may be another one by now */
+    if (sound(post)) return post;
+    free(post);
+    return NULL;
+}
+
+/* One record; false: the ring makes no sense from here on. */
+static bool take_record(struct up_process *process, const uint8_t *ring, uint32_t available)
+{
+    uint32_t at = process->posts_head % ATTACH_POSTS_BYTES;
+    struct { /* the beginning of every record, of one that is skipped too */
+        uint32_t bytes;
+        uint16_t kind;
+    } head;
+
+    memcpy(&head, ring + at, sizeof head);
+    if (head.bytes < LINE || head.bytes % LINE || head.bytes > available || head.bytes > ATTACH_POSTS_BYTES - at)
+        return false;
+    if (head.kind != ATTACH_POST_SKIP) {
+        struct attach_post *post = copy_record(ring + at, head.bytes);
+        if (post == NULL) return false;
+        if (!insert(process->posts, post)) {
+            free(post);
+            return false;
+        }
+    }
+    process->posts_head += head.bytes;
+    return true;
+}
+_Static_assert(offsetof(struct attach_post, bytes) == 0 && offsetof(struct attach_post, kind) == 4,
+               "a head's beginning");
+
+void post_collect(struct up_process *process)
+{
+    struct attach_head *head = process->head;
+    uint32_t tail = __atomic_load_n(&head->posts.tail, __ATOMIC_ACQUIRE);
+    uint64_t posts_at = head->posts_at; /* wherever it says, it is in its own segment */
+
+    publish_heads(process);
+    if (tail == process->posts_head) return;
+    if (process->posts == NULL) process->posts = calloc(1, sizeof *process->posts);
+    if (process->posts == NULL) return;
+    if (posts_at > ATTACH_SEGMENT_BYTES - ATTACH_POSTS_BYTES || posts_at % LINE) return;
+    if (tail - process->posts_head > ATTACH_POSTS_BYTES) process->posts_head = tail;
+    while (process->posts_head != tail && process->posts->count < WAITING_MAX)
+        if (!take_record(process, process->segment + posts_at, tail - process->posts_head)) process->posts_head = tail;
+    __atomic_store_n(&head->posts.head, process->posts_head, __ATOMIC_RELEASE);
+}
+
+void up_posts_free(struct up_process *process)
+{
+    struct up_posts *posts = process->posts;
+
+    if (posts == NULL) return;
+    for (uint32_t i = 0; i < posts->count; i++)
+        free(posts->item[posts->head + i].post);
+    free(posts->item);
+    free(posts);
+    process->posts = NULL;
+}
+
+ps_t post_next(const struct up_process *process)
+{
+    const struct up_posts *posts = process->posts;
+
+    return posts && posts->count ? posts->item[posts->head].at : PS_NEVER;
+}
+
+static const struct live_sge *sges_of(const struct attach_post *post)
+{
+    return (const struct live_sge *)(const void *)(post + 1);
+}
+_Static_assert(sizeof(struct attach_post) % _Alignof(struct live_sge) == 0, "a list lies behind its head");
+
+/* The list, or what it was when it was posted. */
+static int fill_work(struct up_qp *qp, struct work *work, const struct attach_post *post, uint64_t *ret_bytes)
+{
+    work->copied = post->copied;
+    if (!post->copied) {
+        if (post->sges > qp->records.send_sges) return -EINVAL;
+        *ret_bytes = work_fill(work, sges_of(post), post->sges);
+        return 0;
+    }
+    uint8_t *copy = records_copy(&qp->records, work);
+    if (post->data_bytes > qp->records.inline_bytes) return -EINVAL;
+    memcpy(copy, post + 1, post->data_bytes);
+    work->sge[0] = (struct live_sge){.addr = (uintptr_t)copy, .length = post->data_bytes};
+    work->sges = 1;
+    *ret_bytes = post->data_bytes;
+    return 0;
+}
+
+static int post_send(struct up_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
+{
+    struct nic_wr wr = post->wr;
+    int error = 0;
+
+    if (wr.verb >= NIC_VERBS || qp->config.sq_size == 0) return -EINVAL;
+    if (nic_qp_queued(qp->nic) >= qp->config.sq_size) return -ENOMEM;
+    struct work *work = &qp->records.send[qp->records.send_next & (qp->config.sq_size - 1)];
+    if (wr.verb == NIC_BIND_MW) {
+        error = up_memory_bind(qp, &wr);
+    } else if (wr.verb != NIC_LOCAL_INV) {
+        error = fill_work(qp, work, post, &wr.length);
+        if (wr.verb >= NIC_CAS) wr.length = 8;
+    }
+    if (error < 0) return error;
+    if (qp->config.transport == NIC_UD) {
+        const struct up_path *path = up_table_get(&qp->device->paths, wr.dest);
+        if (path == NULL) return -EINVAL;
+        wr.dest = path->endpoint;
+        wr.prio = path->prio;
+        wr.tos = path->tos;
+    }
+    wr.flags &= NIC_SIGNALED | NIC_SOLICITED | NIC_FENCE;
+    if (qp->signal_all) wr.flags |= NIC_SIGNALED;
+    wr.local = (uintptr_t)work;
+    error = nic_post_send(qp->device->adapter->nic, qp->nic, &wr, now, &io->nic);
+    if (error < 0) return error;
+    qp->records.send_next++;
+    if (wr.verb == NIC_BIND_MW) up_memory_bound(qp, &wr);
+    return 0;
+}
+
+static int post_recv(struct up_qp *qp, const struct attach_post *post, ps_t now, struct node_io *io)
+{
+    if (qp->config.rq_size == 0 || post->copied || post->sges > qp->records.recv_sges) return -EINVAL;
+    struct work *work = &qp->records.recv[qp->records.recv_next & qp->records.recv_mask];
+    struct nic_recv recv = {
+        .wr_id = post->wr.wr_id, .local = (uintptr_t)work, .length = work_fill(work, sges_of(post), post->sges)};
+    int error = nic_post_recv(qp->device->adapter->nic, qp->nic, &recv, now, &io->nic);
+
+    if (error == 0) qp->records.recv_next++;
+    return error;
+}
+
+/* In a state that allows no post nothing was promised; else the queue pair ends. */
+static void refused(struct up_qp *qp, bool send, ps_t now, struct node_io *io)
+{
+    enum nic_state state = nic_qp_state(qp->nic);
+
+    if (state == NIC_RESET || (send && state < NIC_RTS)) return;
+    (void)nic_qp_modify(qp->device->adapter->nic, qp->nic, NIC_ERROR, now, &io->nic);
+    up_event_push(qp->device, LIVE_EVENT_QP_FATAL, ATTACH_QP, qp->qpn);
+}
+
+static void post_shared(struct up_srq *srq, const struct attach_post *post)
+{
+    const struct live_recv recv = {.wr_id = post->wr.wr_id, .sge = sges_of(post), .sges = post->sges};
+
+    if (srq && !post->copied) (void)receives_post(&srq->receives, &recv);
+}
+
+static void perform(struct up_process *process, const struct attach_post *post, ps_t now, struct node_io *io)
+{
+    struct up_device *device = post->nic < ATTACH_NICS ? process->device[post->nic] : NULL;
+    struct up_qp *qp = device ? up_qp_find(device, post->object) : NULL;
+    struct up_cq *cq = device ? up_table_get(&device->cqs, post->object) : NULL;
+
+    if (device == NULL) return;
+    switch (post->kind) {
+    case ATTACH_POST_SEND:
+        if (qp) qp->sends++;
+        if (qp && post_send(qp, post, now, io) < 0) refused(qp, true, now, io);
+        break;
+    case ATTACH_POST_RECV:
+        if (qp) qp->receives++;
+        if (qp && post_recv(qp, post, now, io) < 0) refused(qp, false, now, io);
+        break;
+    case ATTACH_POST_SRQ:
+        post_shared(up_table_get(&device->srqs, post->object), post);
+        break;
+    default:
+        if (cq) up_cq_arm(cq, post->flags & 1);
+        break;
+    }
+}
+
+void post_run(struct up_process *process, ps_t now, struct node_io *io)
+{
+    post_collect(process);
+    while (post_next(process) <= now) {
+        struct up_posts *posts = process->posts;
+        struct attach_post *post = posts->item[posts->head++].post;
+        if (--posts->count == 0) posts->head = 0;
+        perform(process, post, now, io);
+        free(post);
+    }
+    if (io->nic.completed) publish_all(process->host, now, io);
+    for (uint32_t i = 0; i < ATTACH_NICS; i++)
+        if (process->device[i]) up_publish_events(process->device[i]->adapter, now);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completions and events, from the adapter to the rings that programs read.
+ */
+#include <stddef.h>
+#include <sys/eventfd.h>
+
+#include "up/objects/objects.h"
+
+/* A ring that nobody reads is full at some time: what comes then is lost, and the ring says so. */
+void up_event_push(struct up_device *device, enum live_event_kind kind, enum attach_object of, uint32_t number)
+{
+    struct attach_ring *ring = up_ring(device->process, device->events);
+    struct attach_event *event = up_ring_entries(device->process, device->events);
+
+    if (device->events_tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >= ATTACH_EVENTS) {
+        __atomic_store_n(&ring->overrun, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    event[device->events_tail++ % ATTACH_EVENTS] = (struct attach_event){.kind = kind, .object = number, .of = of};
+    __atomic_store_n(&ring->tail, device->events_tail, __ATOMIC_RELEASE);
+    for (uint32_t i = 1; i <= device->watches.room; i++) {
+        const struct up_watcher *watcher = up_table_get(&device->watches, i);
+        if (watcher) (void)eventfd_write(watcher->fd, 1);
+    }
+}
+
+static struct up_device *push(const struct up_adapter *adapter, const struct nic_event *event)
+{
+    enum live_event_kind kind = live_event_kind_of(event->kind);
+
+    if (event->srq) {
+        const struct up_srq *srq =
+            (struct up_srq *)(void *)((char *)event->srq - offsetof(struct up_srq, receives.nic));
+        up_event_push(srq->device, kind, ATTACH_SRQ, srq->number);
+        return srq->device;
+    }
+    if (event->cq) { /* the jobs have no program to tell */
+        if (event->cq == &adapter->host->node->adapter[adapter->number].cq) return NULL;
+        const struct up_cq *cq = (struct up_cq *)(void *)((char *)event->cq - offsetof(struct up_cq, nic));
+        up_event_push(cq->device, kind, ATTACH_CQ, cq->number);
+        return cq->device;
+    }
+    const struct nic_qp *nic = nic_qp_find(adapter->nic, event->qpn);
+    const struct up_qp *qp = nic ? nic_qp_app(nic) : NULL;
+    if (qp == NULL) return NULL;
+    up_event_push(qp->device, kind, ATTACH_QP, qp->qpn);
+    return qp->device;
+}
+
+void up_publish_events(struct up_adapter *adapter, ps_t now)
+{
+    struct nic_event event;
+
+    while (nic_event_next(adapter->nic, &event)) {
+        const struct up_device *device = push(adapter, &event);
+        if (device) turn_event(device->process, now);
+    }
+}
+
+void publish_heads(struct up_process *process)
+{
+    for (uint32_t i = 0; i < ATTACH_NICS; i++) {
+        const struct up_device *device = process->device[i];
+        for (uint32_t c = 1; device && c <= device->cqs.room; c++) {
+            struct up_cq *cq = up_table_get(&device->cqs, c);
+            if (cq) up_cq_follow(cq);
+        }
+    }
+}
+
+void publish_all(struct up_host *host, ps_t now, struct node_io *io)
+{
+    (void)io;
+    for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++) {
+        struct up_adapter *adapter = &host->adapters[i];
+        for (struct up_cq *cq = adapter->cqs; cq; cq = cq->next)
+            if (cq->nic.tail != cq->published && up_cq_publish(cq)) turn_event(cq->device->process, now);
+        up_publish_events(adapter, now);
+    }
+}
