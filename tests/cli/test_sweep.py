@@ -260,20 +260,19 @@ class Sweep(Case):
             self.assertEqual(path.read_text(), whole)
 
     def test_interrupted_and_resumed(self):
-        self.file("pod.yaml", POD.replace("100KB, to: h0", "40MB, to: h0, repeat: 3").encode())
-        arguments = ("--jobs", "1", "--out", "out", "--vary", "seed=1..40+1", "--vary", "jobs.0.size=1KB,64KB")
+        # Far more points than are run before the signal comes.
+        arguments = ("--jobs", "1", "--out", "out", "--vary", "seed=1..4000+1", "--vary", "jobs.0.size=1KB,64KB")
         process = subprocess.Popen([PROGRAM, "sweep", self.path, *arguments], cwd=self.folder, env=environment(),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(3000):
-            if (self.folder / "out" / "points").exists() and any("." not in path.name for path in self.kept()):
-                break
+        points = self.folder / "out" / "points"
+        while process.poll() is None and not (points.exists() and any("." not in path.name for path in points.iterdir())):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, error = process.communicate()
         self.assertEqual((process.returncode, out), (2, b""))
-        self.assertRegex(error, rb"interrupted: \d+ of 80 points are done and kept in out")
+        self.assertRegex(error, rb"interrupted: \d+ of 8000 points are done and kept in out")
         done = {path for path in self.kept() if "." not in path.name}
-        self.assertTrue(0 < len(done) < 80, len(done))
+        self.assertTrue(0 < len(done) < 8000, len(done))
         before = {path: stamp for path, stamp in self.kept().items() if path in done}
         some = ("--vary", "seed=1..3+1", "--vary", "jobs.0.size=1KB,64KB")
         resumed = self.sweep("--jobs", "1", "--out", "out", *some).stdout
