@@ -278,7 +278,7 @@ void stream_carry(struct up *up, ps_t now)
         for (struct parcel *parcel; (parcel = parcels_take(&streams->outbox)) != NULL;) {
             if (parcel->due < now) parcel->due = now;
             inbox_push(streams_of(&up->host[parcel->to_host]), parcel);
-            sim_programs_wake(up->sim, parcel->to_host, parcel->due);
+            turn_wake(&up->host[parcel->to_host], parcel->due);
         }
     }
 }

@@ -68,9 +68,10 @@ void turn_wake(struct up_host *host, ps_t at)
 static void due_at(struct up_thread *thread, ps_t at)
 {
     if (at < thread->clock) at = thread->clock;
-    if (at >= thread->due) return;
+    if (at > thread->due) return;
+    thread->looks = false; /* there is something of the fabric's to look at */
+    if (at == thread->due) return;
     thread->due = at;
-    thread->looks = false;
     turn_wake(thread->process->host, at);
 }
 

@@ -57,9 +57,9 @@ void turn_touched(struct up_host *host, const struct up_process *process, ps_t n
     world.touched_at[host->number] = now;
 }
 
-void sim_programs_wake(struct sim *sim, uint32_t host, ps_t at)
+void turn_wake(struct up_host *host, ps_t at)
 {
-    (void)sim, (void)host;
+    (void)host;
     assert_true(at >= world.now);
 }
 
