@@ -70,13 +70,14 @@ static inline bool managed(void)
 /* In the child of fork(): a session of its own under the number that ATTACH_OP_FORK gave; returns with the first turn.
  * -errno: it is not attached. */
 int session_child(uint32_t number);
-/* What the environment of a new program must have, as NAME=value, a NULL last.  `room`: for what changes. */
+/* What the environment of a new program must have, as NAME=value, a NULL last.  The process's number; a child's that
+ * is spawned, not forked. */
 #define SESSION_VARIABLES 5u
 struct session_variables {
     const char *line[SESSION_VARIABLES + 1];
     char image[80];
 };
-void session_variables(struct session_variables *ret);
+void session_variables(uint32_t number, bool child, struct session_variables *ret);
 /* Descriptors of ours: the program cannot close them or put others there. */
 bool session_owns(int fd);
 /* The process is about to end, from wherever that is known: once. */
@@ -123,7 +124,7 @@ bool clock_tell(clockid_t clock, uint64_t ps, struct timespec *ret); /* false: n
 /* A clock is read: it costs, more in a row.  may_yield: the caller holds no lock of libc.  The time. */
 uint64_t clock_read(uint64_t cost, bool may_yield);
 int clock_virtual_get(clockid_t clock, struct timespec *ret, bool may_yield);
-int clock_sleep(uint64_t until); /* 0, or EINTR */
+int clock_sleep(uint64_t until); /* 0, or EINTR; waits/wait.c */
 void clock_synced(void);         /* the fabric has come to our clock */
 void clock_start(void);          /* the vDSO's functions become ours */
 
@@ -155,7 +156,7 @@ void identity_set_parent(pid_t pid);
 void adopt_memory(void *addr, uint64_t bytes);
 void adopt_forked(void);
 
-/* threads.c, locks.c, process.c, wait.c, timers.c */
+/* threads.c, conditions.c, timers.c; what they share is in waits/waits.h */
 void threads_start(void);  /* attached */
 void threads_forked(void); /* in the child: it is the only thread */
 /* syscall(SYS_futex, ...): a result or -errno */

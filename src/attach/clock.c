@@ -125,18 +125,6 @@ int clock_virtual_get(clockid_t clock, struct timespec *ret, bool may_yield)
     return 0;
 }
 
-int clock_sleep(uint64_t until)
-{
-    bool interrupted = false;
-
-    if (turn_enter() < 0) return 0;
-    do
-        interrupted = turn_yield(ATTACH_SLEEP, until);
-    while (!interrupted && !attached.gone && self->now < until);
-    turn_leave();
-    return interrupted && self->now < until ? EINTR : 0;
-}
-
 /* --- clocks before libc --- */
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)

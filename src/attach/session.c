@@ -23,7 +23,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS" /* number:clock:parent, from a program to the one that replaces it */
+/* number:clock:parent, from a program to the one that replaces it, or is spawned: a process of its own. */
+#define IMAGE_VARIABLE "ROCELAB_FABRIC_PROCESS"
+#define CHILD_MARK ":child"
 #define FDS_BELOW 1024u
 #define FDS_KEPT 16u
 
@@ -72,15 +74,15 @@ static void keep_command(int argc, char **argv)
         used += (size_t)snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "", argv[i]);
 }
 
-void session_variables(struct session_variables *ret)
+void session_variables(uint32_t number, bool child, struct session_variables *ret)
 {
     const char *kept[] = {preload, library_path, socket_path, host_name};
     unsigned used = 0;
 
     for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
         if (kept[i][0]) ret->line[used++] = kept[i];
-    snprintf(ret->image, sizeof ret->image, IMAGE_VARIABLE "=%u:%llu:%d", attached.head ? attached.head->process : 0,
-             (unsigned long long)turn_now(), identity_parent());
+    snprintf(ret->image, sizeof ret->image, IMAGE_VARIABLE "=%u:%llu:%d%s", number, (unsigned long long)turn_now(),
+             child ? identity_pid() : identity_parent(), child ? CHILD_MARK : "");
     ret->line[used++] = ret->image;
     ret->line[used] = NULL;
 }
@@ -259,6 +261,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     unsigned long long now = 0;
     int parent = 1;
     int before = errno;
+    bool child;
 
     keep_variable(environment, ATTACH_ENV_SOCKET, socket_path, sizeof socket_path);
     keep_variable(environment, ATTACH_ENV_HOST, host_name, sizeof host_name);
@@ -267,7 +270,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     keep_variable(environment, "LD_LIBRARY_PATH", library_path, sizeof library_path);
     keep_command(argc, argv);
     if (image && sscanf(value_of(image), "%u:%llu:%d", &number, &now, &parent) != 3) image = NULL;
-    attach(image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);
+    child = image && strstr(image, CHILD_MARK);
+    attach(child ? ATTACH_CHILD : image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);
     if (image) forget_variable(environment, image);
     if (attached.is_virtual) {
         identity_start();
