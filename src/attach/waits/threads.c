@@ -371,11 +371,13 @@ void threads_start(void)
     if (!attached.is_virtual) return;
     has_key = pthread_key_create(&end_key, thread_ends) == 0;
     if (has_key) first_thread();
+    process_start();
 }
 
 void threads_forked(void)
 {
     wait_forked();
     timers_forked();
+    process_forked();
     if (has_key) first_thread();
 }
