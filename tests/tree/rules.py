@@ -222,7 +222,10 @@ def calls(path, functions):
 def rule_banned_calls(root):
     """Calls that lose errors, lengths or determinism are not made."""
     for path in c_files(root):
+        lines = path.read_text().splitlines()
         for number, call in calls(path, BANNED):
+            if lines[number - 1].startswith("EXPORT "):
+                continue  # a function of ours that stands before libc's
             yield f"{name(root, path)}:{number}: {call}() is banned: use {BANNED[call]}"
 
 
