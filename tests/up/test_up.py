@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rocelab up: programs of a script live in fabric time, their ends are reported, and nobody else gets in."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ["ROCELAB"]
+FABRIC = """rocelab: 1
+fabric: pair
+topology: {single: {hosts: 3}}
+links: {host: {rate: 400G, cable: 3m}}
+nics: {mtu: 4096}
+"""
+
+
+class Up(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = pathlib.Path(held.name)
+        (self.folder / "pair.yaml").write_text(FABRIC, encoding="utf-8")
+        runtime = self.folder / "run"
+        runtime.mkdir(mode=0o700)
+        self.sockets = runtime / "rocelab"
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=str(runtime), LC_ALL="C.UTF-8")
+
+    def up(self, script, *options, status=0):
+        (self.folder / "x.up").write_text(script, encoding="utf-8")
+        result = subprocess.run([PROGRAM, "up", "pair.yaml", "--script", "x.up", *options], cwd=self.folder,
+                                env=self.env, capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(status, result.returncode, result.stdout + result.stderr)
+        return result
+
+    def python(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return f"{sys.executable} -E -S {path}"
+
+    def document(self, script, *options, status=0):
+        return json.loads(self.up(script, "--json", *options, status=status).stdout)
+
+
+class Time(Up):
+    def test_sleeps_take_fabric_time_and_no_other(self):
+        document = self.document("h0: sleep 1000\nh1 after 5ms: sleep 0.25\n")
+        first, second = document["programs"]
+        self.assertEqual("up", document["kind"])
+        self.assertEqual(("h0", ["sleep", "1000"], 0, 0), tuple(first[key] for key in ("host", "argv", "exit", "start_ps")))
+        self.assertAlmostEqual(1000e12, first["end_ps"], delta=1e9)
+        self.assertEqual(5e9, second["start_ps"])
+        self.assertAlmostEqual(5e9 + 250e9, second["end_ps"], delta=1e9)
+
+    def test_clocks_follow_and_runs_are_alike(self):
+        program = self.python("clock.py", "import time, os\na = time.time(), time.monotonic(), time.perf_counter()\n"
+                              "time.sleep(3)\nb = time.time(), time.monotonic(), time.perf_counter()\n"
+                              "print(a, b, os.getpid(), os.urandom(8).hex())\n")
+        script = f"h0: {program}\nh1: {program}\n"
+        one, two = self.up(script, "--quiet").stdout, self.up(script, "--quiet").stdout
+        self.assertEqual(one, two)
+        lines = [line for line in one.splitlines() if line.startswith("h")]
+        self.assertEqual(["h0", "h1"], [line[:2] for line in lines])
+        for line in lines:
+            before, after = line.split(": ")[1].split(") (")
+            for a, b in zip(before.strip("(").split(", "), after.split(")")[0].split(", ")):
+                self.assertAlmostEqual(3, float(b) - float(a), delta=0.01)
+        self.assertNotEqual(lines[0].split()[-2:], lines[1].split()[-2:])
+
+
+class Ends(Up):
+    def test_a_program_that_fails_is_named(self):
+        result = self.up('h0: sh -c "exit 3"\nh1: true\n', status=1)
+        self.assertIn("h0: 'sh -c \"exit 3\"' ended with status 3", result.stderr)
+        document = self.document('h0: sh -c "exit 3"\n', status=1)
+        self.assertEqual(3, document["programs"][0]["exit"])
+
+    def test_a_program_that_is_not_there(self):
+        result = self.up("h0: no-such-program\n", status=1)
+        self.assertIn("no-such-program: no such program", result.stderr)
+        self.assertIn("status 127", result.stderr)
+
+    def test_a_program_that_dies(self):
+        program = self.python("die.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+        result = self.up(f"h0: {program}\nh1: sleep 1\n", status=1)
+        self.assertIn("was ended by signal 9", result.stderr)
+
+    def test_output_has_the_host_in_front(self):
+        result = self.up("h1: printf 'a\\nb'\nh0: echo x\n")
+        lines = result.stdout.splitlines()
+        self.assertEqual({"h1: a", "h1: b", "h0: x"}, {line for line in lines if line.startswith("h")} - {"h0:0", "h1:0"})
+
+
+class Scripts(Up):
+    def test_errors_have_their_place(self):
+        self.assertIn("x.up:2:1: error: there is no host 'h9'", self.up("h0: true\nh9: true\n", status=2).stderr)
+        self.assertIn("x.up:2:1: error: down: nothing is named 'leaf7:1'",
+                      self.up("h0: true\nat 1ms: down leaf7:1\n", status=2).stderr)
+
+
+class Others(Up):
+    def begin(self, *options):
+        up = subprocess.Popen([PROGRAM, "up", "pair.yaml", *options], cwd=self.folder, env=self.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (up.kill(), up.communicate()))
+        self.assertIn("is up", up.stderr.readline())
+        return up
+
+    def run_on(self, host, *words):
+        return subprocess.run([PROGRAM, "run", "--host", host, "--", *words], env=self.env, capture_output=True,
+                              text=True, check=False, timeout=60)
+
+    def test_programs_by_hand(self):
+        up = self.begin("--json")
+        self.assertEqual(0, self.run_on("h1", "sleep", "5").returncode)
+        out, _ = up.communicate(timeout=60)
+        program, = json.loads(out)["programs"]
+        self.assertEqual(("h1", None, 0), (program["host"], program["exit"], program["start_ps"]))
+        self.assertAlmostEqual(5e12, program["end_ps"], delta=1e9)
+        self.assertEqual([], list(self.sockets.iterdir()))
+
+    def test_the_folder_is_ours_alone(self):
+        up = self.begin()
+        self.assertEqual(0o700, stat.S_IMODE(self.sockets.stat().st_mode))
+        self.assertEqual(0o600, stat.S_IMODE((self.sockets / "pair.fabric").stat().st_mode))
+        up.send_signal(signal.SIGINT)
+        self.assertEqual(2, up.wait(timeout=60))
+        self.assertEqual([], list(self.sockets.iterdir()))
+        self.sockets.chmod(0o755)
+        self.assertIn("open to others", self.up("h0: true\n", status=2).stderr)
+
+    def test_a_name_is_used_once_and_what_was_killed_is_forgotten(self):
+        up = self.begin()
+        self.assertIn("is up already", self.up("h0: true\n", status=2).stderr)
+        up.kill()
+        up.wait(timeout=60)
+        self.assertTrue((self.sockets / "pair.fabric").exists())
+        self.up("h0: true\n")
+        self.assertEqual([], list(self.sockets.iterdir()))
+
+    def test_nonsense_at_the_socket(self):
+        up = self.begin()
+        path = str(self.sockets / "pair.fabric")
+        for nonsense in (b"", b"hello", bytes(400), bytes(100000)):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+                one.connect(path)
+                if nonsense:
+                    one.send(nonsense)
+        self.assertEqual(0, self.run_on("h0", "true").returncode)
+        self.assertEqual(0, up.wait(timeout=60))
+
+    def test_a_host_that_is_not_there(self):
+        self.begin()
+        result = self.run_on("h7", "true")
+        self.assertNotEqual(0, result.returncode)
+        self.assertIn("has no host 'h7'", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
