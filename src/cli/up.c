@@ -289,7 +289,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
                                 .seed = settings->up.sim.seed,
                                 .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,
                                 .setup_us = (clock_now_ns() - begun) / 1000};
-    if (!settings->common.json && !settings->common.quiet && settings->script_path == NULL)
+    if (!settings->common.quiet && settings->script_path == NULL)
         fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
                 settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
     int status = CLI_WRONG;

@@ -29,6 +29,7 @@
 #include "up/up_int.h"
 
 #define CALLERS_MAX 1024
+#define TSC_KHZ 2000000u    /* the same on every machine: programs see it in /proc/cpuinfo, too */
 #define EPOCH_S 1767225600u /* the wall clock at fabric time 0: the first of January 2026 */
 
 struct up_caller {
@@ -253,6 +254,21 @@ static void fill_nic(const struct up_host *host, uint32_t index, struct attach_n
         (struct live_gid){.addr = pkt_addr_ipv4(load_be32(endpoint->address)), .net = PKT_NET_IPV4, .usable = true};
 }
 
+/* What the file says of the host's software goes before what is usual. */
+static void declare_costs(struct up_process *process)
+{
+    const struct fabric *fabric = process->up->fabric;
+    uint32_t first = fabric->first_endpoint[process->host->number];
+
+    process->cost = process->up->cost;
+    if (first == fabric->first_endpoint[process->host->number + 1]) return; /* a host without adapters */
+    const struct fabric_software *software = &fabric->nic[fabric->endpoint[first].nic].software;
+    if (software->post_ps) process->cost.post = software->post_ps;
+    if (software->poll_ps) process->cost.poll = software->poll_ps;
+    if (software->clock_ps) process->cost.clock = software->clock_ps;
+    process->hop = software->hop_ps;
+}
+
 static bool fill_head(struct up_process *process)
 {
     const struct up *up = process->up;
@@ -272,8 +288,9 @@ static bool fill_head(struct up_process *process)
     const uint64_t seeds[2] = {up->options.sim.seed, process->number};
     head->seed = hash_bytes(HASH_BEGIN, seeds, sizeof seeds);
     head->epoch_s = EPOCH_S;
-    head->tsc_khz = up->tsc_khz;
-    head->cost = up->cost;
+    head->tsc_khz = TSC_KHZ;
+    declare_costs(process);
+    head->cost = process->cost;
     snprintf(head->host_name, sizeof head->host_name, "%s", up->fabric->node[host->number].name);
     for (uint32_t i = 0; i < head->nics; i++)
         fill_nic(host, i, &head->nic[i]);

@@ -78,7 +78,7 @@ static void due_at(struct up_thread *thread, ps_t at)
 /* The poll that would have seen it: they come one after another from the thread's clock on. */
 static ps_t poll_after(const struct up_thread *thread, ps_t at)
 {
-    ps_t step = thread->process->up->cost.poll;
+    ps_t step = thread->process->cost.poll;
 
     if (at <= thread->clock || step == 0) return at;
     return thread->clock + (at - thread->clock + step - 1) / step * step;
@@ -102,7 +102,7 @@ static void touch(struct up_process *process, bool polls, ps_t now)
         struct up_thread *thread = process->thread[i];
         if (thread == NULL) continue;
         if (thread->state == UP_WAITS)
-            due_at(thread, now);
+            due_at(thread, ps_add(now, process->hop));
         else if (thread->state == UP_SPINS || (polls && thread->state == UP_POLLS))
             due_at(thread, poll_after(thread, now));
     }
@@ -120,7 +120,12 @@ void turn_look(struct up_host *host, ps_t now)
         for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
             struct up_thread *thread = process->thread[i];
             ps_t at = thread && thread->clock > now ? thread->clock : now;
-            if (thread == NULL || thread->state != UP_WAITS || thread->due <= at) continue;
+            if (thread == NULL || thread->due <= at) continue;
+            if (__atomic_load_n(&thread->shared->signalled, __ATOMIC_ACQUIRE)) {
+                due_at(thread, now);
+                continue;
+            }
+            if (thread->state != UP_WAITS) continue;
             due_at(thread, now);
             thread->looks = true;
         }

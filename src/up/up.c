@@ -118,19 +118,6 @@ static ps_t hook_ended(void *owner)
 
 /* --- beginning and end --- */
 
-/* As /proc/cpuinfo has it: programs compare the two. */
-static uint64_t tsc_khz(void)
-{
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256];
-    unsigned mhz = 0, khz = 0;
-
-    while (file && mhz == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "cpu MHz : %u.%3u", &mhz, &khz) < 1) mhz = 0;
-    if (file) fclose(file);
-    return mhz ? mhz * 1000ull + khz : 1000000;
-}
-
 /* Each socket of a program is a descriptor of ours too. */
 static void more_files(struct up *up)
 {
@@ -187,7 +174,6 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
     up->fabric = fabric;
     up->options = *options;
     up->cost = usual_costs;
-    up->tsc_khz = tsc_khz();
     up->epoll_fd = up->door.fd = -1;
     more_files(up);
     up->spins = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;

@@ -70,6 +70,8 @@ struct up_process {
     int segment_fd;
     uint8_t *segment;
     struct attach_head *head; /* its beginning */
+    struct attach_costs cost; /* as its head shows */
+    ps_t hop;                 /* from one thread to another that waits for it */
     uint64_t segment_used;    /* given out by segment_take() */
     struct up_pages *given;   /* session_memory.c: given back, by size */
     int adopted_fd;
@@ -134,7 +136,6 @@ struct up {
     pthread_mutex_t callers_lock;
     struct up_caller *callers; /* they have connected, and are no process yet */
     char socket_path[UP_PATH];
-    uint64_t tsc_khz;
     struct control *control;  /* who asks from outside */
     struct rlimit files;      /* as we were started: the fabric itself may open more */
     struct up_launch *launch; /* [launches] in the order of the script */

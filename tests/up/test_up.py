@@ -86,7 +86,7 @@ class Ends(Up):
         self.assertIn("status 127", result.stderr)
 
     def test_a_program_that_dies(self):
-        program = self.python("die.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+        program = self.python("die.py", "import signal\nsignal.raise_signal(signal.SIGKILL)\n")
         result = self.up(f"h0: {program}\nh1: sleep 1\n", status=1)
         self.assertIn("was ended by signal 9", result.stderr)
 
