@@ -268,13 +268,18 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
 {
     struct fabric_errors errors = {.path = settings->script_path ? settings->script_path : fabric->path};
     struct up *up = NULL;
-    char self[4096];
+    char self[4096], name[128];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
     self[length > 0 ? length : 0] = '\0';
     settings->up.runner = self;
     settings->up.say = say;
-    if (settings->up.name == NULL) settings->up.name = fabric->name;
+    /* A script's programs know where they belong: several such runs of one file do not meet. */
+    if (settings->script_path)
+        snprintf(name, sizeof name, "%s-%d", fabric->name, (int)getpid());
+    else
+        snprintf(name, sizeof name, "%s", fabric->name);
+    if (settings->up.name == NULL) settings->up.name = name;
     if (!settings->seed_given) settings->up.sim.seed = fabric->seed;
     struct up_answer answer = {.fabric = fabric, .seed = settings->up.sim.seed};
     settings->up.answer = up_answer;
