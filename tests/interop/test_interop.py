@@ -7,7 +7,7 @@ Exits 77 (skipped) with a word on what is missing.  Every case runs a server on 
 status 0 of both; the programs named `checks data` compare what arrived with what was sent.  The cases run
 twice: on a clean cable, where what our side captured must be without fault (judge.py: no malformed packet, no wrong ICRC,
 nothing of ours sent twice before its time; what the kernel sends twice is told, not judged), and with 1 % of the packets lost in each
-direction: ours by `--fault`, the kernel's by netem on its interface.  What a case that fails said, and its captures, stay under
+direction: ours by `--fault`, the kernel's by netem on its interface.  What a run that fails said, and its captures, stay under
 BUILD/interop-failed.
 """
 import contextlib
@@ -151,7 +151,7 @@ class Pair:
         return -1, output + state
 
     def keep(self, case, output):
-        """The captures and the words of a case that failed, where the next case does not write over them."""
+        """The captures and the words of a run that failed, where the next does not write over them."""
         folder = self.kept / re.sub(r"[^a-zA-Z0-9]+", "-", case)
         folder.mkdir(parents=True, exist_ok=True)
         for pcap in (self.pcap, self.cable):
@@ -220,6 +220,7 @@ def ack_timeout(name):
 
 def run_case(pair, name, command, v6, role):
     began, lost = time.monotonic(), pair.guest.lost()
+    case = f"{name}, {role}{', loss' if pair.fault else ''}"
     if pair.fault and "every operation" in name:
         plain, command = command, lambda ours, address: plain(ours, address) + ["--lossy"]
     if not pair.fault and name.startswith("ib_"):  # a slow guest is no loss: a second of patience
@@ -228,6 +229,7 @@ def run_case(pair, name, command, v6, role):
     again = []
     while (theirs or ours) and len(again) < AGAIN_MAX and (why := pair.excuse(theirs, ours, output)):
         again.append(why)
+        pair.keep(f"{case}, run {len(again)}", output)
         theirs, ours, output = pair.run(role, command, v6)
     good = theirs == 0 and ours == 0 and not any(word in output for word in WORDS)
     note = ""
@@ -241,7 +243,7 @@ def run_case(pair, name, command, v6, role):
     loss = f", 1 % lost each way ({pair.guest.lost() - lost} of the kernel's)" if pair.fault else ""
     print(f"{'ok  ' if good else 'FAIL'} {name}, {role}{loss}{note} ({time.monotonic() - began:.1f} s)", flush=True)
     if not good:
-        kept = pair.keep(f"{name}, {role}{', loss' if pair.fault else ''}", output)
+        kept = pair.keep(case, output)
         print(f"  theirs {theirs}, ours {ours}; captures: {kept}\n" + "\n".join("  | " + line[:200] for line in output.splitlines()[-25:]), flush=True)
     return good
 
