@@ -79,6 +79,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from experiments" -x -l jobs -d '
 
 complete -c rocelab -n "__fish_seen_subcommand_from up" -F
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l script -d 'programs to start, and faults'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l clock -a 'virtual real real/40' -d 'whose time programs live in'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l name -d 'what programs call the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l programs -d 'time begins when so many have attached'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l seed -d 'seed of everything drawn at random'

@@ -58,6 +58,19 @@ struct settings {
     ps_t printed_to;
 };
 
+static bool set_clock(struct settings *settings, const char *argument)
+{
+    uint32_t slower = 1;
+
+    settings->up.real = strncmp(argument, "real", 4) == 0;
+    bool known = strcmp(argument, "virtual") == 0 || strcmp(argument, "real") == 0;
+    if (!known && settings->up.real && argument[4] == '/') known = cli_number("clock", argument + 5, &slower);
+    settings->up.dilation = slower;
+    if (known && slower > 0 && slower <= 1000000) return true;
+    cli_error("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
+    return false;
+}
+
 static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
@@ -66,6 +79,8 @@ static bool set_option(void *into, int id, const char *argument)
     case UP_OPTION_SCRIPT:
         settings->script_path = argument;
         return true;
+    case UP_OPTION_CLOCK:
+        return set_clock(settings, argument);
     case UP_OPTION_NAME:
         settings->up.name = argument;
         return true;

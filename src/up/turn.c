@@ -86,6 +86,7 @@ static ps_t poll_after(const struct up_thread *thread, ps_t at)
 
 void turn_event(struct up_process *process, ps_t now)
 {
+    if (process->up->options.real) return; /* they look for themselves */
     for (uint32_t i = 0; i < process->threads; i++) {
         struct up_thread *thread = process->thread[i];
         if (thread == NULL) continue;
@@ -110,6 +111,7 @@ static void touch(struct up_process *process, bool polls, ps_t now)
 
 void turn_touched(struct up_host *host, const struct up_process *process, ps_t now)
 {
+    if (host->up->options.real) return;
     for (struct up_process *at = host->processes; at; at = at->next)
         if (!at->gone && (process == NULL || at == process)) touch(at, process == NULL, now);
 }
@@ -450,7 +452,7 @@ static void run_posts(struct up_host *host, ps_t now, struct node_io *io)
 }
 
 /* Processes that died without the turn, or have become other programs. */
-static void run_deaths(struct up_host *host, ps_t now, struct node_io *io)
+void turn_deaths(struct up_host *host, ps_t now, struct node_io *io)
 {
     if (!__atomic_exchange_n(&host->deaths, false, __ATOMIC_ACQ_REL)) return;
     for (struct up_process *process = host->processes; process; process = process->next)
@@ -462,7 +464,7 @@ void turn_run(struct up_host *host, ps_t now, struct node_io *io)
     struct up_thread *thread;
 
     host->now = now;
-    run_deaths(host, now, io);
+    turn_deaths(host, now, io);
     run_posts(host, now, io);
     if (stream_next(host) <= now) stream_deliver(host, now);
     launch_due(host, now);

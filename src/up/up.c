@@ -44,7 +44,10 @@ static void hook_turn(void *owner, uint32_t host, ps_t now, struct node_io *io)
 {
     struct up *up = owner;
 
-    turn_run(&up->host[host], now, io);
+    if (up->options.real)
+        real_run(&up->host[host], now, io);
+    else
+        turn_run(&up->host[host], now, io);
 }
 
 static void hook_received(void *owner, uint32_t host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
@@ -69,7 +72,7 @@ static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io 
     publish_all(&up->host[host], now, io);
 }
 
-static bool all_done(const struct up *up)
+bool up_all_done(const struct up *up)
 {
     if (up->options.script) return launch_ended(up);
     return up->programs > 0 && up->programs >= up->options.programs &&
@@ -90,17 +93,20 @@ static void look_outside(struct up *up, ps_t now)
         if (up->host[i].processes) turn_look(&up->host[i], now);
 }
 
-static bool hook_coordinate(void *owner, ps_t now)
+void up_between(struct up *up, ps_t now)
 {
-    struct up *up = owner;
-
     up->between = true;
     session_accept(up, now);
     stream_carry(up, now);
     wake_for_deaths(up, now);
-    if (turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
+    if (!up->options.real && turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
     up->between = false;
-    return all_done(up);
+}
+
+static bool hook_coordinate(void *owner, ps_t now)
+{
+    up_between(owner, now);
+    return up_all_done(owner);
 }
 
 static ps_t hook_ended(void *owner)
@@ -288,6 +294,7 @@ enum sim_state up_advance(struct up *up, int patience_ms)
 {
     answer_questions(up);
     if (!up->begun && !begins(up, patience_ms)) return SIM_RUNNING;
+    if (up->options.real) return real_advance(up);
     enum sim_state state = sim_advance(up->sim, WINDOWS, PS_NEVER);
     if (state != SIM_RUNNING || !sim_progress(up->sim).idle) {
         up->idle_ns = 0;

@@ -87,6 +87,8 @@ const char *up_socket(const struct up *up);
  * waited for is outside. */
 enum sim_state up_advance(struct up *up, int patience_ms);
 struct sim *up_sim(struct up *up);
+/* Real clock: how long fabric time has stood still, of how long the fabric has been up, in ns. */
+void up_stood_still(const struct up *up, uint64_t *ret_stood_ns, uint64_t *ret_ns);
 uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most);
 
 #endif

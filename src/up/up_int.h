@@ -118,6 +118,11 @@ struct up_launch { /* launch.c: a line of the script that is to be, or was start
     struct up_launch *next; /* of the host's */
 };
 
+struct up_real { /* real.c: in ns of the wall clock */
+    uint64_t begun_ns, busy_ns, said_ns;
+    uint64_t stood_ns, told_ns; /* fabric time stood still for; of it told */
+};
+
 struct up {
     const struct fabric *fabric;
     struct up_options options;
@@ -145,7 +150,8 @@ struct up {
     uint64_t looked_ns; /* real time: when those who wait for the outside last looked */
     bool looked_idle;   /* and they have looked again meanwhile */
     uint64_t idle_ns;   /* real time since when all wait for the outside; 0: they do not */
-    uint8_t *payload;   /* payload.c: by packet */
+    struct up_real real;
+    uint8_t *payload; /* payload.c: by packet */
 };
 
 /* session.c: programs come and go; between windows, or while one program waits for another to attach */
@@ -212,6 +218,16 @@ void turn_run(struct up_host *host, ps_t now, struct node_io *io);
 void turn_event(struct up_process *process, ps_t now);
 /* What somebody may wait for has changed: on the host, or of the process alone. */
 void turn_touched(struct up_host *host, const struct up_process *process, ps_t now);
+
+void turn_deaths(struct up_host *host, ps_t now, struct node_io *io); /* processes that died without the turn */
+
+/* up.c: between windows: who comes, goes and asks; and whether all have gone */
+void up_between(struct up *up, ps_t now);
+bool up_all_done(const struct up *up);
+
+/* real.c: the real clock, in place of turns */
+void real_run(struct up_host *host, ps_t now, struct node_io *io);
+enum sim_state real_advance(struct up *up);
 
 /* request.c: one request of a thread that has the turn; the answer is in place */
 void request_run(struct up_thread *thread, ps_t now, struct node_io *io);
