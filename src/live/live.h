@@ -220,6 +220,7 @@ struct device_ops {
     int (*devices)(struct live_device **ret, unsigned *ret_count);
     int (*device_refresh)(struct live_device *device);
     int (*open)(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
+    int (*source)(const struct pkt_addr *to, struct pkt_addr *ret); /* NULL: the machine's routes tell */
 #define OP(type, name, object, parameters, arguments) type(*name) parameters;
 #define OP_VOID(name, object, parameters, arguments) void(*name) parameters;
 #include "live/device_ops.def"
@@ -230,6 +231,10 @@ struct device_ops {
 void live_provider(const struct device_ops *ops);
 /* Who is asked, each time, whom live_devices() is to ask where nobody was named; it may answer NULL. */
 void live_provider_asked(const struct device_ops *(*find)(void));
+/* Whether devices are not interfaces of this machine, and its addresses and routes say nothing about them. */
+bool live_provided(void);
+/* Our address that reaches another.  -EOPNOTSUPP: the machine's routes tell; -ENETUNREACH. */
+int live_source(const struct pkt_addr *to, struct pkt_addr *ret);
 
 static inline const struct device_ops *device_ops_of(const void *object)
 {

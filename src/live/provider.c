@@ -47,6 +47,18 @@ static const struct device_ops *provider(void)
     return found ? found : &adapter_ops;
 }
 
+bool live_provided(void)
+{
+    return provider() != &adapter_ops;
+}
+
+int live_source(const struct pkt_addr *to, struct pkt_addr *ret)
+{
+    const struct device_ops *ops = provider();
+
+    return ops->source ? ops->source(to, ret) : -EOPNOTSUPP;
+}
+
 int live_devices(struct live_device **ret, unsigned *ret_count)
 {
     const struct device_ops *ops = provider();

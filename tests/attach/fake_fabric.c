@@ -54,6 +54,19 @@ static void answer_qp(struct attach_request *request)
     memcpy(request->data, &made, sizeof made);
 }
 
+/* Another host with two addresses. */
+static int answer_host(struct attach_host *host)
+{
+    const struct pkt_addr one = pkt_addr_ipv4(0x0a000009), two = pkt_addr_ipv4(0x0a010009);
+
+    if (memcmp(&host->address[0], &one, sizeof one) != 0 && memcmp(&host->address[0], &two, sizeof two) != 0)
+        return -ENOENT;
+    host->address[0] = one;
+    host->address[1] = two;
+    host->addresses = 2;
+    return 0;
+}
+
 static int answer(struct attach_request *request)
 {
     const struct attach_cq *cq = (const struct attach_cq *)request->data;
@@ -87,6 +100,8 @@ static int answer(struct attach_request *request)
         return 5;
     case ATTACH_OP_CM_ALIVE:
         return 77;
+    case ATTACH_OP_HOST:
+        return answer_host((struct attach_host *)(void *)request->data);
     default:
         return 0;
     }

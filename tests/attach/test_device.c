@@ -430,6 +430,20 @@ static void test_datagrams(void **state)
     assert_int_equal(live_cm_alive(live, 3, &path.remote), 77);
 }
 
+static void test_source(void **state)
+{
+    struct pkt_addr to = pkt_addr_ipv4(0x0a010009), from, outside = pkt_addr_ipv4(0x7f000001);
+
+    (void)state;
+    assert_true(live_provided());
+    assert_int_equal(live_source(&to, &from), 0);
+    assert_memory_equal(&from, &fake.head->nic[1].gid[0].addr, sizeof from); /* the same rail */
+    to = pkt_addr_ipv4(0x0a000009);
+    assert_int_equal(live_source(&to, &from), 0);
+    assert_memory_equal(&from, &fake.head->nic[0].gid[0].addr, sizeof from);
+    assert_int_equal(live_source(&outside, &from), -ENETUNREACH);
+}
+
 /* The fabric dies: every call says so, and whoever listens hears of it once. */
 static void test_gone(void **state)
 {
@@ -498,10 +512,22 @@ static void test_not_attached(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(test_devices),   TEST(test_files),   TEST(test_memory), TEST(test_modify),
-        TEST(test_posts),     TEST(test_refused), TEST(test_room),   TEST(test_receive_room),
-        TEST(test_poll),      TEST(test_channel), TEST(test_events), TEST(test_srq),
-        TEST(test_datagrams), TEST(test_fork),    TEST(test_gone),   cmocka_unit_test(test_not_attached)};
+    const struct CMUnitTest tests[] = {TEST(test_devices),
+                                       TEST(test_files),
+                                       TEST(test_memory),
+                                       TEST(test_modify),
+                                       TEST(test_posts),
+                                       TEST(test_refused),
+                                       TEST(test_room),
+                                       TEST(test_receive_room),
+                                       TEST(test_poll),
+                                       TEST(test_channel),
+                                       TEST(test_events),
+                                       TEST(test_srq),
+                                       TEST(test_datagrams),
+                                       TEST(test_source),
+                                       TEST(test_fork),
+                                       TEST(test_gone),
+                                       cmocka_unit_test(test_not_attached)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,3 +96,24 @@ int32_t attached_cm_alive(struct live *live, uint32_t slot, const struct pkt_add
 
     return result < 0 ? 0 : result;
 }
+
+int attached_source(const struct pkt_addr *to, struct pkt_addr *ret)
+{
+    const struct attach_api *api = device_api();
+    struct attach_request request = {.op = ATTACH_OP_HOST};
+    struct attach_host *host = (struct attach_host *)(void *)request.data;
+    const struct attach_head *head = api->head;
+    uint32_t rail = 0;
+
+    if (head == NULL || head->nics == 0) return -ENODEV;
+    host->address[0] = *to;
+    int error = api->enter();
+    if (error < 0) return error;
+    error = api->request(&request, NULL, 0);
+    api->leave();
+    if (error < 0) return error == -EIO ? error : -ENETUNREACH;
+    while (rail < host->addresses && memcmp(&host->address[rail], to, sizeof *to) != 0)
+        rail++;
+    *ret = head->nic[rail < head->nics ? rail : 0].gid[0].addr;
+    return 0;
+}

@@ -272,6 +272,7 @@ const struct device_ops attached_ops = {
     .devices = attached_devices,
     .device_refresh = attached_device_refresh,
     .open = attached_open,
+    .source = attached_source,
 #define OP(type, name, object, parameters, arguments) .name = attached_##name,
 #define OP_VOID(name, object, parameters, arguments) .name = attached_##name,
 #include "live/device_ops.def"

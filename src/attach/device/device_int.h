@@ -142,6 +142,9 @@ struct ring device_ring(const struct live *live, uint64_t offset, uint32_t entri
 /* A descriptor's count is taken, as its flags say: outside of enter and leave, since it may wait.  -errno */
 int device_read_fd(int fd);
 
+/* cm.c: our address that reaches another: of the same rail, where both hosts have it; -ENETUNREACH */
+int attached_source(const struct pkt_addr *to, struct pkt_addr *ret);
+
 /* cq.c */
 /* Completions of a queue pair that begins anew are not told any more. */
 void attached_cq_forget(struct live_cq *cq, uint32_t qpn);

@@ -3,8 +3,8 @@
  * Addresses: binding, finding the way to a destination, listening.
  *
  * A local address names a device: the interface that has it.  Which local address reaches a destination, the
- * kernel's routing table tells (a UDP socket is connected and asked for its name; nothing is sent).  A
- * route needs no asking: on Ethernet the path is the two addresses.
+ * provider of the devices tells, or the kernel's routing table (a UDP socket is connected and asked for its name;
+ * nothing is sent).  A route needs no asking: on Ethernet the path is the two addresses.
  *
  * Ports are those of the RDMA port spaces, not of TCP and UDP.  Processes of this machine share them (the
  * device tells who has which) from the moment an address is bound; the port of the active side is only told to the
@@ -302,9 +302,14 @@ static int source_of(const struct sockaddr *destination, struct sockaddr_storage
 {
     struct sockaddr_storage to = {.ss_family = destination->sa_family};
     socklen_t bytes = sizeof *ret;
-    int fd = system_socket(destination->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), error = 0;
+    struct pkt_addr far = rdmacm_address(destination), near;
+    int error = live_source(&far, &near);
 
+    if (error == 0) rdmacm_sockaddr(ret, &near, destination->sa_family == AF_INET6, 0);
+    if (error != -EOPNOTSUPP) return error;
+    int fd = system_socket(destination->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
+    error = 0;
     memcpy(&to, destination, rdmacm_sockaddr_bytes(destination));
     if (rdmacm_port(destination) == 0) rdmacm_set_port((struct sockaddr *)&to, 9);
     if (connect(fd, (const struct sockaddr *)&to, rdmacm_sockaddr_bytes(destination)) < 0) error = -errno;

@@ -4,7 +4,8 @@
  *
  * Devices are opened when an address first needs one, and stay open.  The thread begins with the first id
  * and sleeps until a datagram comes for QP1 or the machine has something to repeat.  A listener for all addresses
- * also serves interfaces that come up later: the kernel tells about those.
+ * also serves interfaces that come up later: the kernel tells about those.  Adapters of a fabric are all there from the
+ * beginning.
  *
  * Messages go out eight in a millisecond: more at once would overrun what a receiver can hold (a process of this
  * machine that does not own QP1 gets them through a datagram socket where ten wait, and a lost one costs a quarter of
@@ -309,7 +310,8 @@ int rdmacm_start(void)
     rdmacm.next_port = (uint32_t)(seed >> 32);
     if (rdmacm.wake_fd < 0) rdmacm.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (rdmacm.wake_fd < 0) return -errno;
-    rdmacm.netlink_fd = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (!live_provided())
+        rdmacm.netlink_fd = system_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (rdmacm.netlink_fd >= 0) (void)bind(rdmacm.netlink_fd, (const struct sockaddr *)&address, sizeof address);
     owner = getpid();
     (void)sem_init(&left, 0, 0);
