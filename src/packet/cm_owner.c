@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several connection managers behind one QP1: whose a message is, and what is said where nobody listens.
+ * Several connection managers behind one QP1: whose a message is, and what is said for who is not there.
  *
  * Who the listeners are and which process has which slot, the caller knows.
  */
@@ -40,6 +40,10 @@ bool cm_refusal(const uint8_t payload[MAD_BYTES], uint8_t ret[MAD_BYTES])
         answer.local_id = msg.local_id;
         answer.service_id = msg.service_id;
         answer.status = SIDR_SERVICE_ID_NOT_SUPPORTED;
+    } else if (msg.mad.attribute == CM_DREQ) { /* whoever leaves need not ask again */
+        answer.mad.attribute = CM_DREP;
+        answer.local_id = msg.remote_id;
+        answer.remote_id = msg.local_id;
     } else {
         return false;
     }

@@ -115,7 +115,7 @@ struct cm_owner {
     uint32_t slot;       /* who has it; 0: nobody can be told from the message */
 };
 struct cm_owner cm_owner(const uint8_t payload[MAD_BYTES]);
-/* What a machine on which nobody listens answers to a request; false: nothing. */
+/* What a machine answers for whom it does not have: requests are refused, a goodbye is confirmed; false: nothing. */
 bool cm_refusal(const uint8_t payload[MAD_BYTES], uint8_t ret[MAD_BYTES]);
 
 /* Annex A11: an RDMA-CM service id holds a port space and a port; 0 when it does not. */

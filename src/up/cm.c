@@ -1,18 +1,312 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Management datagrams of the hosts' programs: through QP1 of the fabric.
+ * Connection managers of the hosts' programs: which of them a management datagram is for.
+ *
+ * Each program of a host that has one has a slot, the top ten bits of its communication ids; those that listen say for
+ * which service and where.  A request goes to who listens, everything else to the slot that it names
+ * (packet/mad.h).  Where nobody listens the host refuses.  As a kernel does, the host says goodbye for a program that
+ * ends without having done so: connections are known from the datagrams that pass.
  */
-#include "up/up_int.h"
-
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "packet/codec.h"
+#include "packet/mad.h"
+#include "up/cm_int.h"
+
+struct up_cm *cm_of(struct up_host *host)
+{
+    if (host->cm) return host->cm;
+    struct up_cm *cm = calloc(1, sizeof *cm);
+    if (cm) cm->qp1 = calloc(host->node->adapters, sizeof(struct cm_qp1 *));
+    if (cm && cm->qp1 == NULL) {
+        free(cm);
+        cm = NULL;
+    }
+    host->cm = cm;
+    return cm;
+}
+
+static uint32_t slot_of(const struct up_cm *cm, const struct up_process *process)
+{
+    uint32_t slot = 1;
+
+    while (slot <= CM_SLOTS && cm->slot[slot] != process)
+        slot++;
+    return slot <= CM_SLOTS ? slot : 0;
+}
+
+/* The one it has, or the first that is free. */
+static int slot_take(struct up_cm *cm, struct up_process *process)
+{
+    uint32_t slot = slot_of(cm, process);
+
+    if (slot == 0) slot = slot_of(cm, NULL);
+    if (slot == 0) return -EUSERS;
+    cm->slot[slot] = process;
+    return (int)slot;
+}
+
+/* --- listeners --- */
+
+static unsigned families_of(const struct cm_listener *listener)
+{
+    return listener->any ? listener->any : pkt_addr_families(&listener->address);
+}
+
+static bool clash(const struct cm_listener *a, const struct cm_listener *b)
+{
+    if (a->nic != b->nic || a->service_id != b->service_id || !(families_of(a) & families_of(b))) return false;
+    return a->any || b->any || memcmp(&a->address, &b->address, sizeof a->address) == 0;
+}
+
+static struct cm_listener as_listener(struct up_process *process, const struct attach_request *request)
+{
+    struct attach_service service;
+
+    memcpy(&service, request->data, sizeof service);
+    return (struct cm_listener){.process = process,
+                                .nic = request->nic,
+                                .service_id = service.id,
+                                .any = service.any & (PKT_FAMILY_IPV4 | PKT_FAMILY_IPV6),
+                                .address = service.address};
+}
+
+static int listen_for(struct up_cm *cm, const struct cm_listener *wanted)
+{
+    for (const struct cm_listener *other = cm->listeners; other; other = other->next)
+        if (clash(wanted, other)) return -EADDRINUSE;
+    struct cm_listener *listener = malloc(sizeof *listener);
+    if (listener == NULL) return -ENOMEM;
+    *listener = *wanted;
+    listener->next = cm->listeners;
+    cm->listeners = listener;
+    return 0;
+}
+
+static bool same(const struct cm_listener *a, const struct cm_listener *b)
+{
+    return a->process == b->process && a->any == b->any && clash(a, b);
+}
+
+/* NULL: all of the process's. */
+static void unlisten(struct up_cm *cm, const struct up_process *process, const struct cm_listener *which)
+{
+    struct cm_listener **at = &cm->listeners;
+
+    while (*at) {
+        struct cm_listener *listener = *at;
+        if (which ? same(listener, which) : listener->process == process) {
+            *at = listener->next;
+            free(listener);
+        } else {
+            at = &listener->next;
+        }
+    }
+}
+
+/* One that named the address is preferred. */
+static struct up_process *listener_of(const struct up_cm *cm, uint32_t nic, uint64_t service_id,
+                                      const struct pkt_addr *address)
+{
+    struct up_process *found = NULL;
+
+    for (const struct cm_listener *l = cm->listeners; l; l = l->next) {
+        if (l->nic != nic || l->service_id != service_id) continue;
+        if (!l->any && memcmp(&l->address, address, sizeof *address) == 0) return l->process;
+        if (l->any & pkt_addr_families(address)) found = l->process;
+    }
+    return found;
+}
+
+/* --- connections --- */
+
+static struct cm_link **link_at(struct up_cm *cm, uint32_t slot, uint32_t local_id)
+{
+    struct cm_link **at = &cm->links[slot];
+
+    while (*at && (*at)->local_id != local_id)
+        at = &(*at)->next;
+    return at;
+}
+
+static void link_end(struct cm_link **at)
+{
+    struct cm_link *ended = *at;
+
+    if (ended == NULL) return;
+    *at = ended->next;
+    free(ended);
+}
+
+static void link_begin(struct cm_link **at, const struct cm_link *is)
+{
+    struct cm_link *link = *at ? *at : malloc(sizeof *link);
+
+    if (link == NULL) return; /* it will not be said goodbye for */
+    struct cm_link *next = *at ? link->next : NULL;
+    *link = *is;
+    link->next = next;
+    *at = link;
+}
+
+/* A datagram of the slot's program has passed. */
+static void learn(struct up_cm *cm, uint32_t slot, uint32_t nic, const struct cm_msg *msg, bool sent,
+                  const struct live_path *path)
+{
+    const uint32_t ours = sent ? msg->local_id : msg->remote_id, theirs = sent ? msg->remote_id : msg->local_id;
+    struct cm_link **at = link_at(cm, slot, ours);
+
+    switch (msg->mad.attribute) {
+    case CM_REP:
+        link_begin(at, &(struct cm_link){.nic = nic, .local_id = ours, .remote_id = theirs, .path = *path});
+        break;
+    case CM_REJ:
+    case CM_DREQ:
+    case CM_DREP:
+        link_end(at);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A goodbye for whom there is nobody left to say it. */
+static void say_goodbye(struct up_host *host, const struct cm_link *link, ps_t now, struct node_io *io)
+{
+    const struct cm_msg msg = {.mad = {.base_version = 1,
+                                       .mgmt_class = MAD_CLASS_CM,
+                                       .class_version = 2,
+                                       .method = 3,
+                                       .tid = link->local_id,
+                                       .attribute = CM_DREQ},
+                               .local_id = link->local_id,
+                               .remote_id = link->remote_id};
+    uint8_t mad[LIVE_MAD_BYTES];
+
+    if (cm_emit(&msg, mad) == 0) (void)cm_qp1_send(host, link->nic, &link->path, mad, now, io);
+}
+
+/* --- requests, arrivals --- */
+
+static int send_mad(struct up_process *process, const struct attach_request *request, ps_t now, struct node_io *io)
+{
+    struct up_cm *cm = process->host->cm;
+    struct attach_mad mad;
+    struct cm_msg msg;
+
+    memcpy(&mad, request->data, sizeof mad);
+    uint32_t slot = slot_of(cm, process);
+    int error = cm_qp1_send(process->host, request->nic, &mad.path, mad.data, now, io);
+    if (error == 0 && slot && cm_parse(mad.data, sizeof mad.data, &msg) == 0)
+        learn(cm, slot, request->nic, &msg, true, &mad.path);
+    return error;
+}
+
+static int alive(const struct up_process *process, const struct attach_request *request)
+{
+    const struct fabric *fabric = process->up->fabric;
+    const struct up_host *host = process->host;
+    struct attach_service asked;
+
+    memcpy(&asked, request->data, sizeof asked);
+    const struct up_process *found = asked.slot && asked.slot <= CM_SLOTS ? host->cm->slot[asked.slot] : NULL;
+    for (uint32_t e = fabric->first_endpoint[host->number]; found && e < fabric->first_endpoint[host->number + 1]; e++)
+        if (pkt_addr_is_ipv4(&asked.address) && memcmp(fabric->endpoint[e].address, asked.address.byte + 12, 4) == 0)
+            return (int)found->number + 1;
+    return 0; /* of other hosts nothing is known */
+}
 
 int cm_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io)
 {
-    (void)process, (void)request, (void)now, (void)io;
-    return -EOPNOTSUPP;
+    struct up_cm *cm = cm_of(process->host);
+    const struct cm_listener listener = as_listener(process, request);
+
+    if (cm == NULL) return -ENOMEM;
+    if (request->nic >= ATTACH_NICS || process->device[request->nic] == NULL) return -ENODEV;
+    switch (request->op) {
+    case ATTACH_OP_MAD_SEND:
+        return send_mad(process, request, now, io);
+    case ATTACH_OP_CM_SLOT:
+        return slot_take(cm, process);
+    case ATTACH_OP_CM_LISTEN:
+        return listen_for(cm, &listener);
+    case ATTACH_OP_CM_UNLISTEN:
+        unlisten(cm, process, &listener);
+        return 0;
+    case ATTACH_OP_CM_ALIVE:
+        return alive(process, request);
+    default:
+        return -EOPNOTSUPP;
+    }
 }
 
-void cm_forget(struct up_process *process)
+/* Into the ring that its manager reads; lost where that is full, or nobody reads. */
+static void hand_over(struct up_process *process, uint32_t nic, const struct live_mad *mad, ps_t now)
 {
-    (void)process;
+    struct up_device *device = process->device[nic];
+
+    if (device == NULL || device->mads_fd < 0) return;
+    struct attach_ring *ring = up_ring(process, device->mads);
+    struct live_mad *entry = up_ring_entries(process, device->mads);
+    if (device->mads_tail - __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >= ATTACH_MADS) return;
+    entry[device->mads_tail++ % ATTACH_MADS] = *mad;
+    __atomic_store_n(&ring->tail, device->mads_tail, __ATOMIC_RELEASE);
+    (void)eventfd_write(device->mads_fd, 1);
+    turn_event(process, now);
+}
+
+void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, const struct live_path *back, ps_t now,
+                struct node_io *io)
+{
+    const struct cm_owner owner = cm_owner(mad->data);
+    struct up_cm *cm = host->cm;
+    struct up_process *process = NULL;
+    uint8_t answer[LIVE_MAD_BYTES];
+    struct cm_msg msg;
+
+    if (cm && owner.listens)
+        process = listener_of(cm, nic, owner.service_id, &mad->dst);
+    else if (cm && owner.slot <= CM_SLOTS)
+        process = cm->slot[owner.slot];
+    if (process == NULL) {
+        if (cm_refusal(mad->data, answer)) (void)cm_qp1_send(host, nic, back, answer, now, io);
+        return;
+    }
+    if (!owner.listens && owner.slot && cm_parse(mad->data, LIVE_MAD_BYTES, &msg) == 0)
+        learn(cm, owner.slot, nic, &msg, false, back);
+    hand_over(process, nic, mad, now);
+}
+
+void cm_forget(struct up_process *process, ps_t now, struct node_io *io)
+{
+    struct up_cm *cm = process->host->cm;
+    uint32_t slot = cm ? slot_of(cm, process) : 0;
+
+    if (cm == NULL) return;
+    unlisten(cm, process, NULL);
+    if (slot == 0) return;
+    cm->slot[slot] = NULL;
+    while (cm->links[slot]) {
+        if (io) say_goodbye(process->host, cm->links[slot], now, io);
+        link_end(&cm->links[slot]);
+    }
+}
+
+void cm_release(struct up_host *host)
+{
+    if (host->cm == NULL) return;
+    for (uint32_t slot = 1; slot <= CM_SLOTS; slot++)
+        while (host->cm->links[slot])
+            link_end(&host->cm->links[slot]);
+    while (host->cm->listeners) {
+        struct cm_listener *next = host->cm->listeners->next;
+        free(host->cm->listeners);
+        host->cm->listeners = next;
+    }
+    cm_qp1_free(host);
+    free(host->cm);
+    host->cm = NULL;
 }

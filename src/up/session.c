@@ -352,7 +352,7 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
 static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
 {
     device_close_all(process, now, io);
-    cm_forget(process);
+    cm_forget(process, now, io);
     adopt_release(process);
     for (uint32_t i = 0; i < process->threads; i++) {
         free(process->thread[i]);

@@ -215,6 +215,7 @@ static void free_host(struct up_host *host)
 {
     stream_release(host);
     device_free(host);
+    cm_release(host);
     while (host->processes) {
         struct up_process *process = host->processes;
         host->processes = process->next;

@@ -250,6 +250,7 @@ void payload_free(struct up *up);
 void payload_received(struct up_host *host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
                       struct node_io *io);
 bool payload_sends(struct up_host *host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io);
+uint8_t *payload_at(const struct up *up, pkt_t id); /* of a packet that has payload */
 /* adopt.c: a process's memory, as the fabric reaches it; false: not there */
 bool memory_read(struct up_process *process, uint64_t addr, void *to, uint64_t bytes);
 bool memory_write(struct up_process *process, uint64_t addr, const void *from, uint64_t bytes);
@@ -269,6 +270,11 @@ void stream_release(struct up_host *host);                /* all of the host's; 
 
 /* cm.c: management datagrams through QP1 of the fabric */
 int cm_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
-void cm_forget(struct up_process *process);
+void cm_forget(struct up_process *process, ps_t now, struct node_io *io); /* it has ended; io NULL: without a word */
+void cm_release(struct up_host *host);
+/* cm_qp1.c: packets of QP1, as payload.c's */
+bool cm_sends(struct up_host *host, pkt_t id, const struct node_io *io);
+void cm_received(struct up_host *host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
+                 struct node_io *io);
 
 #endif

@@ -159,22 +159,25 @@ static void test_owner(void **state)
     assert_int_equal(cm_owner((uint8_t[MAD_BYTES]){0}).slot, 0);
 }
 
-/* Requests alone are refused, to the id that asked. */
+/* Requests are refused, to the id that asked; a goodbye is confirmed. */
 static void test_refusal(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ATTRIBUTES; i++) {
-        struct cm_msg msg = {.mad = {.base_version = 1, .mgmt_class = 7, .class_version = 2, .tid = 9}, .local_id = 77};
+        struct cm_msg msg = {
+            .mad = {.base_version = 1, .mgmt_class = 7, .class_version = 2, .tid = 9}, .local_id = 77, .remote_id = 5};
         uint8_t payload[MAD_BYTES], answer[MAD_BYTES];
         bool request = attributes[i] == CM_REQ || attributes[i] == CM_SIDR_REQ;
         msg.mad.attribute = attributes[i];
         assert_int_equal(cm_emit(&msg, payload), 0);
-        assert_int_equal(cm_refusal(payload, answer), request);
-        if (!request) continue;
+        assert_int_equal(cm_refusal(payload, answer), request || attributes[i] == CM_DREQ);
+        if (!request && attributes[i] != CM_DREQ) continue;
         assert_int_equal(cm_parse(answer, sizeof answer, &msg), 0);
         assert_true(msg.mad.tid == 9);
         if (attributes[i] == CM_REQ)
             assert_true(msg.mad.attribute == CM_REJ && msg.remote_id == 77 && msg.reason == 8);
+        else if (attributes[i] == CM_DREQ)
+            assert_true(msg.mad.attribute == CM_DREP && msg.remote_id == 77 && msg.local_id == 5);
         else
             assert_true(msg.mad.attribute == CM_SIDR_REP && msg.local_id == 77 && msg.status == 1);
     }

@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "load/load.h"
 #include "packet/codec.h"
+#include "packet/mad.h"
 
 #define SEGMENT (64u << 20)
 
@@ -73,7 +74,9 @@ static ps_t hook_next(void *owner, uint32_t host)
     ps_t next = PS_NEVER;
 
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) {
-        ps_t at = rig->program[i].process.host == &rig->host[host] ? post_next(&rig->program[i].process) : PS_NEVER;
+        const struct program *program = &rig->program[i];
+        if (program->process.host != &rig->host[host]) continue;
+        ps_t at = program->asks || program->ends ? 0 : post_next(&program->process);
         if (at < next) next = at;
     }
     return next;
@@ -83,8 +86,14 @@ static void hook_turn(void *owner, uint32_t host, ps_t now, struct node_io *io)
 {
     struct rig *rig = owner;
 
-    for (unsigned i = 0; i < RIG_PROGRAMS; i++)
-        if (rig->program[i].process.host == &rig->host[host]) post_run(&rig->program[i].process, now, io);
+    for (unsigned i = 0; i < RIG_PROGRAMS; i++) {
+        struct program *program = &rig->program[i];
+        if (program->process.host != &rig->host[host]) continue;
+        post_run(&program->process, now, io);
+        if (program->asks) program->request.result = cm_request(&program->process, &program->request, now, io);
+        if (program->ends) cm_forget(&program->process, now, io);
+        program->asks = program->ends = false;
+    }
 }
 
 static void hook_received(void *owner, uint32_t host, uint32_t adapter, const struct sim_arrival *packet, ps_t now,
@@ -191,7 +200,8 @@ void rig_close(struct rig *rig)
     }
     for (uint32_t h = 0; h < 2; h++) {
         const struct up_adapter *adapter = &rig->host[h].adapters[0];
-        assert_int_equal(nic_qp_count(adapter->nic), 0);
+        assert_int_equal(nic_qp_count(adapter->nic), nic_qp_find(adapter->nic, MAD_QPN) != NULL);
+        cm_release(&rig->host[h]);
         assert_null(adapter->cqs);
         assert_int_equal(adapter->slot_used[0], 1);
         for (uint32_t i = 0; i < adapter->keys.slots; i++)
@@ -209,7 +219,8 @@ void rig_run(struct rig *rig)
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) {
         struct up_process *process = &rig->program[i].process;
         post_collect(process);
-        if (post_next(process) != PS_NEVER) sim_programs_wake(rig->sim, process->host->number, post_next(process));
+        ps_t at = rig->program[i].asks || rig->program[i].ends ? 0 : post_next(process);
+        if (at != PS_NEVER) sim_programs_wake(rig->sim, process->host->number, at);
     }
     do
         assert_int_equal(sim_advance(rig->sim, 100000, PS_NEVER), SIM_RUNNING);
@@ -227,6 +238,15 @@ int ask(struct program *program, uint32_t op, uint32_t object, const void *data,
     ps_t now = rig->sim ? engine_now(sim_engine(rig->sim)) : 0;
     if (op == ATTACH_OP_ADOPT || op == ATTACH_OP_RELEASE) return adopt_request(&program->process, &program->request);
     return device_request(&program->process, &program->request, now, io_of(rig));
+}
+
+int ask_cm(struct rig *rig, struct program *program, uint32_t op, const void *data, size_t bytes)
+{
+    program->request = (struct attach_request){.op = op};
+    if (bytes) memcpy(program->request.data, data, bytes);
+    program->asks = true;
+    rig_run(rig);
+    return program->request.result;
 }
 
 uint32_t make_region(struct program *program, uint32_t access)

@@ -20,6 +20,7 @@ struct program {
     uint32_t key;    /* of all its memory */
     int last_fd;     /* the eventfd that was taken last */
     struct attach_request request;
+    bool asks, ends; /* in its host's next turn: the request to its connection manager; its end */
 };
 
 struct rig {
@@ -46,6 +47,7 @@ void rig_close(struct rig *rig);
 void rig_run(struct rig *rig); /* until nothing more happens */
 
 /* A request with `data`, which is answered in program->request: the result. */
+int ask_cm(struct rig *rig, struct program *program, uint32_t op, const void *data, size_t bytes); /* and runs */
 int ask(struct program *program, uint32_t op, uint32_t object, const void *data, size_t bytes);
 uint32_t make_region(struct program *program, uint32_t access);
 struct cq make_cq(struct program *program, uint32_t entries, uint32_t channel);

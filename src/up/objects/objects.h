@@ -55,7 +55,7 @@ struct up_device {
     uint32_t slot;         /* of the adapter: makes protection domains of processes different ones */
     uint32_t opened;       /* times */
     uint64_t events, mads; /* offsets of their rings */
-    uint32_t events_tail;
+    uint32_t events_tail, mads_tail;
     int mads_fd;
     struct up_table watches; /* of struct up_watcher */
     struct up_table channels, cqs, srqs, paths;
@@ -146,7 +146,7 @@ static inline void *up_ring_entries(const struct up_process *process, uint64_t r
 }
 
 /* path.c */
-int up_path_resolve(const struct up_device *device, const struct live_path *key, struct up_path *ret);
+int up_path_resolve(const struct fabric *fabric, const struct live_path *key, struct up_path *ret);
 int up_path_get(struct up_device *device, const struct live_path *key); /* its number; -errno */
 void up_path_put(struct up_device *device, uint32_t number);
 

@@ -46,9 +46,8 @@ static const struct fabric_class *class_of(const struct fabric *fabric, const st
     return key->tos && rest ? rest : class_of_jobs(fabric);
 }
 
-int up_path_resolve(const struct up_device *device, const struct live_path *key, struct up_path *ret)
+int up_path_resolve(const struct fabric *fabric, const struct live_path *key, struct up_path *ret)
 {
-    const struct fabric *fabric = device->process->up->fabric;
     uint32_t endpoint = endpoint_of(fabric, &key->remote);
 
     if (endpoint == FABRIC_NONE) return -EHOSTUNREACH;
@@ -77,7 +76,7 @@ int up_path_get(struct up_device *device, const struct live_path *key)
         return (int)i;
     }
     struct up_path *path = malloc(sizeof *path);
-    int error = path ? up_path_resolve(device, key, path) : -ENOMEM;
+    int error = path ? up_path_resolve(device->process->up->fabric, key, path) : -ENOMEM;
     if (error == 0) error = up_table_add(&device->paths, path, UP_PATHS_MAX, &number);
     if (error < 0) {
         free(path);

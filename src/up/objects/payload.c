@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "packet/codec.h"
+#include "packet/mad.h"
 #include "packet/opcode.h"
 #include "up/objects/objects.h"
 
@@ -45,9 +46,9 @@ void payload_free(struct up *up)
     up->payload = NULL;
 }
 
-static uint8_t *bytes_of(const struct up_host *host, pkt_t id)
+uint8_t *payload_at(const struct up *up, pkt_t id)
 {
-    return host->up->payload + (uint64_t)id * UP_PAYLOAD_BYTES;
+    return up->payload + (uint64_t)id * UP_PAYLOAD_BYTES;
 }
 
 static struct up_qp *qp_of(const struct up_adapter *adapter, uint32_t qpn)
@@ -59,9 +60,10 @@ static struct up_qp *qp_of(const struct up_adapter *adapter, uint32_t qpn)
 
 bool payload_sends(struct up_host *host, uint32_t adapter_number, pkt_t id, ps_t now, struct node_io *io)
 {
+    if (io->nic.gather.qpn == MAD_QPN) return cm_sends(host, id, io);
     const struct up_adapter *adapter = &host->adapters[adapter_number];
     const struct up_qp *qp = qp_of(adapter, io->nic.gather.qpn);
-    uint8_t *to = bytes_of(host, id);
+    uint8_t *to = payload_at(host->up, id);
     uint32_t bytes = io->nic.gather.bytes;
     uint64_t at;
 
@@ -96,7 +98,7 @@ static bool place(struct up_host *host, const struct up_adapter *adapter, struct
                   const struct sim_arrival *packet, const struct node_io *io)
 {
     const struct work *work = (const struct work *)(uintptr_t)io->nic.place.local;
-    const uint8_t *from = bytes_of(host, packet->id);
+    const uint8_t *from = payload_at(host->up, packet->id);
     uint32_t bytes = io->nic.place.bytes;
     struct up_process *process;
     uint64_t at;
@@ -135,9 +137,12 @@ static bool perform_atomic(const struct up_adapter *adapter, uint32_t rkey, cons
 void payload_received(struct up_host *host, uint32_t adapter_number, const struct sim_arrival *packet, ps_t now,
                       struct node_io *io)
 {
+    if (packet->dest_qp == MAD_QPN) {
+        cm_received(host, adapter_number, packet, now, io);
+        return;
+    }
     struct up_adapter *adapter = host->adapters ? &host->adapters[adapter_number] : NULL;
     struct up_qp *qp = adapter ? qp_of(adapter, packet->dest_qp) : NULL;
-
     if (qp == NULL) return;
     bool placed = io->nic.place.kind != NIC_PLACE_NONE, atomic = io->nic.atomic.verb != 0;
     if (!place(host, adapter, qp, packet, io)) nic_place_failed(adapter->nic, qp->qpn, now, &io->nic);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/eventfd.h>
 
+#include "packet/mad.h"
 #include "up/objects/objects.h"
 
 /* A ring that nobody reads is full at some time: what comes then is lost, and the ring says so. */
@@ -41,6 +42,7 @@ static struct up_device *push(const struct up_adapter *adapter, const struct nic
         up_event_push(cq->device, kind, ATTACH_CQ, cq->number);
         return cq->device;
     }
+    if (event->qpn == MAD_QPN) return NULL;
     const struct nic_qp *nic = nic_qp_find(adapter->nic, event->qpn);
     const struct up_qp *qp = nic ? nic_qp_app(nic) : NULL;
     if (qp == NULL) return NULL;

@@ -184,7 +184,7 @@ static bool mtu_fits(const struct up_device *device, uint32_t mtu)
 static int take_path(struct up_qp *qp, const struct live_path *key)
 {
     struct up_path path;
-    int error = up_path_resolve(qp->device, key, &path);
+    int error = up_path_resolve(qp->device->process->up->fabric, key, &path);
 
     if (error < 0) return error;
     qp->connected = true;
