@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "attach/waits/waits.h"
 #include "packet/codec.h"
 
 #define REAL_LOOK_NS 50000 /* real clock: between two looks whether a connection is there */
@@ -29,47 +30,6 @@ void socket_start(void)
 
 void socket_forked(void)
 {
-}
-
-/* --- waiting --- */
-
-enum wait_end { WAIT_AGAIN, WAIT_INTERRUPTED, WAIT_GONE };
-
-static enum wait_end wait_turn(uint64_t until)
-{
-    bool interrupted;
-
-    if (turn_enter() < 0) return WAIT_GONE;
-    self->waits_event = 0;
-    interrupted = turn_yield(ATTACH_WAIT, until);
-    turn_leave();
-    return interrupted ? WAIT_INTERRUPTED : WAIT_AGAIN;
-}
-
-static bool wait_would_block(int fd)
-{
-    long flags = RAW(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
-
-    return flags >= 0 && !(flags & O_NONBLOCK);
-}
-
-static void wait_found_nothing(void)
-{
-    if (turn_enter() < 0) return;
-    turn_poll_empty();
-    turn_leave();
-}
-
-static int wait_ready(int fd, short events, uint64_t until)
-{
-    struct pollfd wanted = {.fd = fd, .events = events};
-    struct timespec none = {0};
-
-    while (RAW(SYS_ppoll, &wanted, 1, &none, NULL, 0, 0) == 0) {
-        if (turn_now() >= until) return -ETIMEDOUT;
-        if (wait_turn(until) == WAIT_INTERRUPTED) return -EINTR;
-    }
-    return attached.is_virtual ? 0 : -EIO;
 }
 
 /* --- who it is --- */
