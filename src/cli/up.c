@@ -199,7 +199,7 @@ static enum sim_state run(struct settings *settings, struct up *up)
         state = up_advance(up, PATIENCE_MS);
         print_ended(settings, up);
     }
-    return state;
+    return cli_stopped ? SIM_RUNNING : state;
 }
 
 /* --- the report --- */
@@ -289,6 +289,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     self[length > 0 ? length : 0] = '\0';
     settings->up.runner = self;
     settings->up.say = say;
+    settings->up.stop = &cli_stopped;
     /* A script's programs know where they belong: several such runs of one file do not meet. */
     if (settings->script_path)
         snprintf(name, sizeof name, "%s-%d", fabric->name, (int)getpid());

@@ -70,24 +70,41 @@ static bool is_up(const char *path)
     return answers;
 }
 
-static int find_only(char ret[UP_PATH])
+/* Those that are up; ret: the first.  clean: sockets that nobody listens at are removed. */
+static unsigned look_through(bool clean, char ret[UP_PATH])
 {
-    char folder[UP_PATH], path[UP_PATH];
+    char folder[UP_PATH], path[2 * UP_PATH + 256];
     unsigned found = 0;
     struct dirent *entry;
 
     folder_name(folder);
-    if (folder_check(folder) != 0) return -ENOENT;
-    DIR *all = opendir(folder);
-    if (all == NULL) return -ENOENT;
-    while ((entry = readdir(all)) != NULL) {
+    DIR *all = folder_check(folder) == 0 ? opendir(folder) : NULL;
+    while (all && (entry = readdir(all)) != NULL) {
         size_t length = strlen(entry->d_name), suffix = sizeof SUFFIX - 1;
         if (length <= suffix || strcmp(entry->d_name + length - suffix, SUFFIX) != 0) continue;
-        if (snprintf(path, sizeof path, "%.40s/%.60s", folder, entry->d_name) >= UP_PATH || !is_up(path)) continue;
-        if (found++ == 0) snprintf(ret, UP_PATH, "%s", path);
+        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= UP_PATH) continue;
+        if (is_up(path)) {
+            if (found++ == 0) memcpy(ret, path, strlen(path) + 1);
+        } else if (clean) {
+            unlink(path);
+        }
     }
-    closedir(all);
+    if (all) closedir(all);
+    return found;
+}
+
+static int find_only(char ret[UP_PATH])
+{
+    unsigned found = look_through(false, ret);
+
     return found == 0 ? -ENOENT : found > 1 ? -EEXIST : 0;
+}
+
+void up_folder_clean(void)
+{
+    char first[UP_PATH];
+
+    look_through(true, first);
 }
 
 int up_find(const char *name, char ret[UP_PATH])

@@ -109,6 +109,7 @@ void launch_end(struct up_launch *launch, ps_t now)
         launch->exit = 127;
         return;
     }
+    if (up_stopped(launch->host->up)) kill(launch->pid, SIGKILL);
     if (waitpid(launch->pid, &status, 0) == launch->pid)
         launch->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (launch->pidfd >= 0) close(launch->pidfd);

@@ -84,14 +84,21 @@ int session_listen(struct up *up)
         up->socket_path[0] = '\0'; /* another's */
         return -EADDRINUSE;
     }
-    unlink(up->socket_path); /* left by one that was killed */
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", up->socket_path);
+    up_folder_clean();
+    /* It has its name when it is listened at: who finds it finds somebody. */
+    if (snprintf(address.sun_path, sizeof address.sun_path, "%s~", up->socket_path) >= (int)sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    unlink(address.sun_path);
     up->door.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     up->questions = (struct up_watch){UP_WATCH_CONTROL, control_fd(up->control)};
     if (!watch(up, &up->questions)) return -errno;
     if (up->door.fd < 0 || bind(up->door.fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        chmod(up->socket_path, 0600) != 0 || listen(up->door.fd, 128) != 0 || !watch(up, &up->door))
-        return -errno;
+        chmod(address.sun_path, 0600) != 0 || listen(up->door.fd, 128) != 0 || !watch(up, &up->door) ||
+        rename(address.sun_path, up->socket_path) != 0) {
+        int failed = -errno;
+        unlink(address.sun_path);
+        return failed;
+    }
     return 0;
 }
 
@@ -436,7 +443,7 @@ struct up_process *session_await(const struct up_expected *expected, ps_t now)
             caller_drop(up, caller);
             return process;
         }
-        if (dead) return NULL;
+        if (dead || up_stopped(up)) return NULL;
         struct pollfd at[2] = {{.fd = up->epoll_fd, .events = POLLIN}, {.fd = expected->pidfd, .events = POLLIN}};
         poll(at, 2, 20);
         uint64_t waited = turn_real_ns() - begun;

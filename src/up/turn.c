@@ -254,6 +254,7 @@ static enum outcome wait_yield(struct up_thread *thread, ps_t now, struct node_i
         if (futex(&thread->shared->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &limit) == 0 || errno != ETIMEDOUT) continue;
         enum outcome outcome = look_after(thread, &calls, now, io);
         if (outcome != YIELDED) return outcome;
+        if (up_stopped(up)) return DEAD;
         if (limit_ns < LONGEST_NS) limit_ns *= 2;
         if (told) continue;
         uint64_t real = turn_real_ns();
@@ -308,7 +309,7 @@ static void wait_dead(struct up_process *process)
     uint64_t begun = turn_real_ns();
     bool told = process->up->options.turn_limit_s == 0;
 
-    while (poll(&at, 1, 100) <= 0) {
+    while (poll(&at, 1, 100) <= 0 && !up_stopped(process->up)) {
         if (told || turn_real_ns() - begun < process->up->options.turn_limit_s * 1000000000ull) continue;
         told = true;
         session_say(process->host, process->command,

@@ -9,6 +9,7 @@
 #ifndef ROCELAB_UP_UP_H
 #define ROCELAB_UP_UP_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,8 +30,9 @@ struct up_options {
     const struct up_script *script; /* NULL: programs come by themselves */
     control_answer *answer;         /* to who asks from outside */
     void *answer_context;
-    const char *runner;            /* path of `rocelab`: its `run --fabric` starts the script's programs */
-    void (*say)(const char *text); /* a line for people, at once */
+    const char *runner;                /* path of `rocelab`: its `run --fabric` starts the script's programs */
+    const volatile sig_atomic_t *stop; /* not 0: nobody is waited for any more; NULL: never */
+    void (*say)(const char *text);     /* a line for people, at once */
 };
 
 struct up_program { /* of the report */
@@ -72,6 +74,7 @@ void up_script_free(struct up_script *script);
 #define UP_PATH 108                               /* of a socket's name */
 int up_path(const char *name, char ret[UP_PATH]); /* -ENAMETOOLONG, -EINVAL: a name with a slash */
 int up_folder_make(void);                         /* -errno; -EPERM: it is there, and others may write to it */
+void up_folder_clean(void);                       /* sockets of fabrics that were killed */
 /* The socket of the fabric of this name, or of the only one that is up; a name with a slash is the path itself.
  * -ENOENT: none (of that name) is up; -EEXIST: several are. */
 int up_find(const char *name, char ret[UP_PATH]);

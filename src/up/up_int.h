@@ -154,6 +154,12 @@ struct up {
     uint8_t *payload; /* payload.c: by packet */
 };
 
+/* Whoever waits for a program in real time looks at this: then the program is as good as dead. */
+static inline bool up_stopped(const struct up *up)
+{
+    return up->options.stop && *up->options.stop;
+}
+
 /* session.c: programs come and go; between windows, or while one program waits for another to attach */
 int session_listen(struct up *up); /* -errno */
 void session_close(struct up *up);

@@ -136,11 +136,11 @@ class Others(Up):
 
     def test_a_name_is_used_once_and_what_was_killed_is_forgotten(self):
         up = self.begin()
-        self.assertIn("is up already", self.up("h0: true\n", status=2).stderr)
+        self.assertIn("is up already", self.up("h0: true\n", "--name", "pair", status=2).stderr)
         up.kill()
         up.wait(timeout=60)
         self.assertTrue((self.sockets / "pair.fabric").exists())
-        self.up("h0: true\n")
+        self.up("h0: true\n", "--name", "other")
         self.assertEqual([], list(self.sockets.iterdir()))
 
     def test_nonsense_at_the_socket(self):
