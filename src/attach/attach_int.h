@@ -134,6 +134,7 @@ void tsc_stop(void); /* of the calling thread: the fabric is gone */
 
 /* signals.c: handlers of the program run with the turn, and as if our own code did not run */
 void signals_start(void);
+void signals_hold_spin(bool hold);     /* around exec: a new program has no handler at first */
 uint32_t signals_handled(void);        /* handlers of the program that this thread has run, ever */
 uint32_t signals_not_restarting(void); /* those of them without SA_RESTART */
 bool signals_has_handler(int number);

@@ -139,6 +139,13 @@ static void unblock_ours(void)
     block(SIG_UNBLOCK, &set, NULL);
 }
 
+void signals_hold_spin(bool hold)
+{
+    const uint64_t set = 1ULL << (SPIN_SIGNAL - 1);
+
+    RAW(SYS_rt_sigprocmask, hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, sizeof set, 0, 0);
+}
+
 void signals_start(void)
 {
     for (int number = 1; number < SIGNALS; number++)

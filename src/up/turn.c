@@ -214,9 +214,7 @@ static enum outcome look_after(struct up_thread *thread, uint64_t *calls, ps_t n
     bool quiet = seen == *calls && __atomic_load_n(&thread->shared->in_library, __ATOMIC_RELAXED) == 0;
     *calls = seen;
     int tid = thread->shared->tid;
-    if (quiet && tid > 0 && process->head->spin_proof && syscall(SYS_tgkill, process->pid, tid, SPIN_SIGNAL) != 0 &&
-        errno == ESRCH)
-        return VANISHED;
+    if (quiet && tid > 0 && process->head->spin_proof && !task_signal(process, tid, SPIN_SIGNAL)) return VANISHED;
     return YIELDED;
 }
 

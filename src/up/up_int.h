@@ -86,6 +86,7 @@ struct up_process {
     int exit;        /* waitpid()'s; -1: not known */
     bool gone;       /* its objects are destroyed; the record stays for the report */
     bool late;
+    bool own_numbers;         /* its threads have other numbers here: it is in a container */
     bool child;               /* of another process: not in the report */
     struct up_launch *launch; /* the script's line that started it; NULL: none did */
     char not_virtual[160];    /* the last thing it did that has no virtual time */
@@ -234,6 +235,9 @@ bool up_all_done(const struct up *up);
 /* real.c: the real clock, in place of turns */
 void real_run(struct up_host *host, ps_t now, struct node_io *io);
 enum sim_state real_advance(struct up *up);
+
+/* task.c: a signal to a thread by the number that it has told; false: there is no such thread */
+bool task_signal(struct up_process *process, int tid, int number);
 
 /* request.c: one request of a thread that has the turn; the answer is in place */
 void request_run(struct up_thread *thread, ps_t now, struct node_io *io);

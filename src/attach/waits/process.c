@@ -208,9 +208,11 @@ static int exec(const struct program *program)
     if (!has_session() || turn_enter() < 0) return exec_raw(program, program->envp);
     session_variables(attached.head->process, false, &ours);
     lines = environment(program->envp, &ours);
-    tsc_stop(); /* the new program would end at its first rdtsc */
+    tsc_stop();              /* the new program would end at its first rdtsc ... */
+    signals_hold_spin(true); /* ... and by a signal that comes before it has a handler */
     exec_raw(program, lines != NULL ? lines : program->envp);
     error = errno;
+    signals_hold_spin(false);
     if (attached.is_virtual) tsc_start();
     free(lines);
     turn_leave();
