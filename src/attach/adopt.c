@@ -314,8 +314,8 @@ static bool alone(void)
 {
     struct stat is;
 
-    /* a folder for each thread, and two names of folders */
-    return attached.is_virtual || (stat("/proc/self/task", &is) == 0 && is.st_nlink == 3);
+    /* a folder for each thread, and two names of folders; our own thread does not write */
+    return attached.is_virtual || (stat("/proc/self/task", &is) == 0 && is.st_nlink == 3u + attached.watched);
 }
 
 void adopt_memory(void *addr, uint64_t bytes)

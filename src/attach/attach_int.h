@@ -53,6 +53,7 @@ struct attached {
     int socket, adopted_fd;   /* -1: none; numbers that programs do not use */
     bool is_virtual;          /* attached, the clock is virtual, the fabric is there */
     bool gone;                /* the fabric is no more: EIO, and real clocks */
+    bool watched;             /* real clock: a thread of ours waits for its end */
 };
 extern struct attached attached;
 extern EXPORT struct attach_api rocelab_fabric_api;
@@ -84,6 +85,7 @@ bool session_owns(int fd);
 void session_end(void);
 bool session_gone(void);    /* it is; true: this is the first time that it is said */
 bool session_is_gone(void); /* asks the kernel */
+void session_watch(void);   /* real clock: from now on its end is noticed by itself */
 int session_request(struct attach_request *request, const int *fds, unsigned count);
 int session_take_fd(void);
 /* Something that has no virtual time: said once for each `what`, and counted. */
@@ -110,6 +112,8 @@ bool turn_restarts(void);
 void turn_process_ends(void);
 void turn_gone(void);      /* the fabric is; whoever wants to know is told when our own code is left */
 void turn_ring_bell(void); /* real clock: the fabric is told of a post or a request */
+/* Signals that the program holds and waits for; a bit each, from 1.  One from outside asks for a turn then. */
+void turn_await_signals(uint64_t set);
 void turn_poll_empty(void);
 void turn_poll_found(void);
 

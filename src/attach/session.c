@@ -13,6 +13,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,6 +306,7 @@ int session_child(uint32_t number)
         identity_set_parent(parent);
         threads_forked();
         socket_forked();
+        tsc_start(); /* a handler of pthread_atfork() that read it has made it real */
     }
     self->in_library = 0;
     return 0;
@@ -356,6 +359,33 @@ bool session_gone(void)
 {
     attached.is_virtual = false;
     return !__atomic_exchange_n(&attached.gone, true, __ATOMIC_ACQ_REL);
+}
+
+/* Real clock: threads wait in the kernel, for descriptors that nobody will write any more. */
+static void *watch(void *unused)
+{
+    struct pollfd at = {attached.socket, 0, 0};
+
+    while (RAW(SYS_ppoll, &at, 1, NULL, NULL, 0, 0) <= 0 || !(at.revents & (POLLHUP | POLLERR | POLLNVAL)))
+        continue;
+    if (session_gone() && rocelab_fabric_api.on_gone) rocelab_fabric_api.on_gone();
+    return unused;
+}
+
+void session_watch(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    if (__atomic_exchange_n(&attached.watched, true, __ATOMIC_ACQ_REL)) return;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    REAL(pthread_create)(&thread, &attributes, watch, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
 }
 
 void session_end(void)

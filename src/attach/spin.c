@@ -41,6 +41,7 @@ struct shadow { /* bytes as they were before the loop stored there */
 
 static PER_THREAD struct {
     bool on;
+    bool busy;   /* our own code runs for it */
     bool vector; /* the loop uses other registers */
     uint32_t steps;
     uint32_t shadows;
@@ -146,9 +147,19 @@ static void proved(ucontext_t *context)
 {
     stop(context);
     attached.head->counters.spins++;
+    proof.busy = false; /* a handler of the program may leave the wait for good */
     self->in_library++;
     turn_yield(ATTACH_SPIN, UINT64_MAX);
     turn_leave();
+}
+
+/* A step that was not asked for, or not any more, is no end of the program: it runs on without. */
+static bool stray(int code, ucontext_t *context)
+{
+    if ((code != TRAP_TRACE && code != TRAP_BRKPT && code != TRAP_HWBKPT) || signals_program_handles(SIGTRAP))
+        return false;
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    return true;
 }
 
 bool spin_signal(const void *sent, void *there)
@@ -158,8 +169,10 @@ bool spin_signal(const void *sent, void *there)
 
     if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(SPIN_SIGNAL)))
         return false;
-    if (!managed() || !attached.head->spin_proof || proof.on) return true;
-    proof.on = true;
+    if (!managed() || !attached.head->spin_proof || proof.busy) return true;
+    /* steps that are under way go on; where the flag is lost (a handler that does not return) it begins anew */
+    if (proof.on && context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG) return true;
+    proof.busy = proof.on = true;
     proof.steps = 0;
     proof.handled = signals_handled();
     proof.calls = self->calls;
@@ -168,27 +181,36 @@ bool spin_signal(const void *sent, void *there)
         context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
     else
         not_proved(context);
+    proof.busy = false;
     return true;
 }
 
-bool spin_trap(const void *trap, void *there)
+static void step(ucontext_t *context)
 {
-    ucontext_t *context = there;
-
-    if (!proof.on || ((const siginfo_t *)trap)->si_code != TRAP_TRACE) return false;
     proof.steps++;
     attached.head->counters.steps++;
     if (!managed() || proof.handled != signals_handled() || proof.calls != self->calls || proof.steps == STEPS_MAX) {
         not_proved(context);
-        return true;
+        return;
     }
     if (same_state(context)) {
         proved(context);
-        return true;
+        return;
     }
     for (unsigned i = 0; i < sizeof anchors / sizeof *anchors; i++)
         if (proof.steps == anchors[i]) take_state(context);
     if (!look_ahead(context)) not_proved(context);
+}
+
+bool spin_trap(const void *trap, void *there)
+{
+    int code = ((const siginfo_t *)trap)->si_code;
+
+    /* a virtual machine under load forgets now and then to say that it was a step */
+    if (!proof.on || (code != TRAP_TRACE && code != TRAP_BRKPT)) return stray(code, there);
+    proof.busy = true;
+    step(there);
+    proof.busy = false;
     return true;
 }
 

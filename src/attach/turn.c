@@ -21,7 +21,7 @@
 #define LOOK_AGAIN 64u        /* after so many turns that looking did not help */
 #define ASK_NS 100000000L     /* between questions for a dead fabric */
 #define POLL_LEAST 2000000u   /* ps: an empty poll waits so long */
-#define POLL_MOST 10000000u   /* at most */
+#define POLL_MOST 100000000u  /* at most */
 #define POLL_NEVER UINT64_MAX /* no empty poll since one that found something */
 #define KERNEL_SIGSET 8
 
@@ -29,7 +29,8 @@ PER_THREAD struct attach_thread *self;
 static PER_THREAD uint64_t polls_since = POLL_NEVER;
 static PER_THREAD uint32_t looks_failed; /* in a row */
 static PER_THREAD bool restarts;
-static PER_THREAD bool finds_gone; /* this thread is the first that has found the fabric gone */
+static PER_THREAD uint64_t awaited; /* signals that the program holds and waits for */
+static PER_THREAD bool finds_gone;  /* this thread is the first that has found the fabric gone */
 
 static bool several_cpus(void)
 {
@@ -79,9 +80,10 @@ static void look_at_signals(struct attach_thread *me, uint64_t mask)
     uint64_t pending = 0, by_default = 0;
 
     RAW(SYS_rt_sigpending, &pending, KERNEL_SIGSET, 0, 0, 0, 0);
-    pending &= ~mask;
+    pending &= ~mask | awaited;
     for (int number = 1; number <= 64; number++)
-        if (pending >> (number - 1) & 1 && !signals_has_handler(number)) by_default |= 1ULL << (number - 1);
+        if (pending >> (number - 1) & 1 && !(awaited >> (number - 1) & 1) && !signals_has_handler(number))
+            by_default |= 1ULL << (number - 1);
     if (by_default) {
         uint64_t held;
 
@@ -149,6 +151,11 @@ bool turn_yield(enum attach_why why, uint64_t until)
     if (passes && attached.is_virtual) timers_run();
     restarts = signals_not_restarting() == not_restarting;
     return signals_handled() != handled;
+}
+
+void turn_await_signals(uint64_t set)
+{
+    awaited = set;
 }
 
 bool turn_restarts(void)
@@ -257,7 +264,7 @@ static void give_place(void *place)
     turn_end();
 }
 
-static void make_key(void)
+static void begin_requests(void)
 {
     pthread_key_create(&place_key, give_place);
 }
@@ -272,7 +279,7 @@ static int place_for_requests(void)
         session_not_virtual("verbs in a thread that was not made by pthread_create()");
         return -EIO;
     }
-    REAL(pthread_once)(&once, make_key);
+    REAL(pthread_once)(&once, begin_requests);
     place = turn_place();
     if (!place) return -EIO;
     turn_begin(place);
@@ -284,6 +291,7 @@ int turn_enter(void)
 {
     if (!attached.head || attached.gone) return -EIO;
     if (!self && place_for_requests() < 0) return -EIO;
+    if (!attached.is_virtual && !attached.watched) session_watch();
     self->in_library++;
     self->calls++;
     return 0;

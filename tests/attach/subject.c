@@ -297,6 +297,37 @@ static int do_adopt(void)
     return 0;
 }
 
+static volatile sig_atomic_t told;
+
+static void on_gone(void)
+{
+    told = 1;
+}
+
+/* With the real clock: a post and a request go through, clocks are the machine's, and the end is noticed. */
+static int do_real(void)
+{
+    struct attach_api *api = dlsym(RTLD_DEFAULT, ATTACH_API_SYMBOL);
+    struct attach_request request = {.op = ATTACH_OP_CM_SLOT};
+    struct attach_post *post;
+    int answer;
+
+    if (!api || api->enter() < 0) return 1;
+    api->on_gone = on_gone;
+    post = api->post(sizeof *post);
+    if (!post) return 2;
+    post->kind = ATTACH_POST_SEND;
+    post->object = 17;
+    api->posted(post);
+    answer = api->request(&request, NULL, 0);
+    api->leave();
+    printf("%d %d\n", answer, now_ns(CLOCK_REALTIME) > 1750000000000000000LL);
+    fflush(stdout);
+    while (!told)
+        usleep(1000);
+    return api->enter() == -EIO ? 0 : 3;
+}
+
 static int do_refuse(void)
 {
     syscall(SYS_io_uring_setup, 0, NULL);
@@ -317,6 +348,7 @@ static const struct {
     {"count", do_count},   {"identity", do_identity},
     {"signal", do_signal}, {"gone", do_gone},
     {"refuse", do_refuse}, {"adopt", do_adopt},
+    {"real", do_real},
 };
 
 int main(int argc, char **argv)

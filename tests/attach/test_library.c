@@ -458,6 +458,37 @@ static void registered_memory_is_seen_by_both(void **state)
     assert_said(&fabric, "99 99\n");
 }
 
+/* The real clock has no turns: the bell says that there is something. */
+static void with_the_real_clock_posts_and_requests_work(void **state)
+{
+    struct fabric fabric;
+    struct attach_thread *thread;
+    struct attach_post *post;
+
+    (void)state;
+    start(&fabric, ATTACH_REAL, 1);
+    thread = &fabric.head->thread[0];
+    launch(&fabric, "real");
+    welcome(&fabric);
+    while (__atomic_load_n(&thread->why, __ATOMIC_ACQUIRE) != ATTACH_REQUEST ||
+           __atomic_load_n(&thread->turn, __ATOMIC_ACQUIRE) != ATTACH_TURN_FABRIC)
+        usleep(1000);
+    assert_true(fabric.head->bell >= 2);
+    post = attach_at(fabric.head, fabric.head->posts_at);
+    assert_int_equal(fabric.head->posts.tail, post->bytes);
+    assert_int_equal(post->object, 17);
+    assert_int_equal(thread->request.op, ATTACH_OP_CM_SLOT);
+    thread->request.result = 41;
+    give(thread);
+    while (!strchr(fabric.said, '\n')) {
+        listen_to(&fabric);
+        usleep(1000);
+    }
+    finish(&fabric);
+    assert_ended(&fabric);
+    assert_said(&fabric, "41 1\n");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +506,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_fabric_that_is_gone_gives_real_clocks_back),
         cmocka_unit_test(what_cannot_be_virtual_is_named),
         cmocka_unit_test(registered_memory_is_seen_by_both),
+        cmocka_unit_test(with_the_real_clock_posts_and_requests_work),
     };
 
     if (argc != 3) return 2;
