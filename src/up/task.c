@@ -28,7 +28,7 @@ static int innermost(int pid, const char *task)
     while (fgets(line, sizeof line, file)) {
         const char *last = strrchr(line, '\t');
         if (strncmp(line, "NSpid:", 6) != 0 || last == NULL) continue;
-        number = atoi(last + 1);
+        number = (int)strtoul(last + 1, NULL, 10);
         break;
     }
     fclose(file);
@@ -44,7 +44,8 @@ static int task_of(int pid, int tid)
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *all = opendir(path);
     while (all && found == 0 && (entry = readdir(all)) != NULL)
-        if (entry->d_name[0] != '.' && innermost(pid, entry->d_name) == tid) found = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && innermost(pid, entry->d_name) == tid)
+            found = (int)strtoul(entry->d_name, NULL, 10);
     if (all) closedir(all);
     return found;
 }
