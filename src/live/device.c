@@ -254,7 +254,6 @@ static void dismantle(struct live *live)
     if (live->netlink_fd >= 0) close(live->netlink_fd);
     free(live->path);
     free(live->key);
-    keys_free(&live->keys);
     free(live->member);
     free(live->mad);
     pthread_mutex_destroy(&live->lock);

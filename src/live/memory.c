@@ -193,18 +193,15 @@ void *memory_remote(struct live *live, uint32_t key, uint64_t va, uint64_t bytes
     return (void *)(uintptr_t)(va + mr->delta);
 }
 
-/* The first slot is drawn; the tables are there in whole: memory that is not used costs nothing. */
+/* The first slot is drawn.  The table is there in whole, with the states of keys behind it: memory that is not used
+ * costs nothing, and one large block is none of the program's heap. */
 static int key_take(struct live *live, uint32_t *ret_key)
 {
     if (live->key == NULL) {
-        live->key = calloc(LIVE_MRS, sizeof *live->key);
-        int error =
-            live->key ? keys_init(&live->keys, LIVE_MRS, draw_below(LIVE_MRS - 1), (uint8_t)draw_below(256)) : -ENOMEM;
-        if (error < 0) {
-            free(live->key);
-            live->key = NULL;
-            return error;
-        }
+        live->key = calloc(LIVE_MRS, sizeof *live->key + sizeof(struct key_state));
+        if (live->key == NULL) return -ENOMEM;
+        keys_init(&live->keys, (struct key_state *)(live->key + LIVE_MRS), LIVE_MRS, draw_below(LIVE_MRS - 1),
+                  (uint8_t)draw_below(256));
     }
     return keys_take(&live->keys, ret_key);
 }

@@ -213,38 +213,24 @@ int completions_move(struct nic_cq *ring, uint32_t size)
     return 0;
 }
 
-int keys_init(struct keys *keys, uint32_t slots, uint32_t first, uint8_t salt)
+void keys_init(struct keys *keys, struct key_state *slot, uint32_t slots, uint32_t first, uint8_t salt)
 {
-    *keys = (struct keys){.tag = calloc(slots, sizeof *keys->tag),
-                          .used = calloc(slots, sizeof *keys->used),
-                          .slots = slots,
-                          .next = first,
-                          .salt = salt};
-    if (keys->tag && keys->used) return 0;
-    keys_free(keys);
-    return -ENOMEM;
-}
-
-void keys_free(struct keys *keys)
-{
-    free(keys->tag);
-    free(keys->used);
-    *keys = (struct keys){0};
+    *keys = (struct keys){.slot = slot, .slots = slots, .next = first, .salt = salt};
 }
 
 uint32_t keys_renew(struct keys *keys, uint32_t key)
 {
     uint32_t at = key >> 8;
 
-    return at << 8 | (uint8_t)(++keys->tag[at] + keys->salt);
+    return at << 8 | (uint8_t)(++keys->slot[at].tag + keys->salt);
 }
 
 int keys_take(struct keys *keys, uint32_t *ret)
 {
     for (uint32_t i = 0; i < keys->slots - 1; i++) {
         uint32_t at = 1 + (keys->next + i) % (keys->slots - 1);
-        if (keys->used[at]) continue;
-        keys->used[at] = true;
+        if (keys->slot[at].used) continue;
+        keys->slot[at].used = true;
         keys->next = at;
         *ret = keys_renew(keys, at << 8);
         return 0;
@@ -254,7 +240,7 @@ int keys_take(struct keys *keys, uint32_t *ret)
 
 void keys_give(struct keys *keys, uint32_t key)
 {
-    keys->used[key >> 8] = false;
+    keys->slot[key >> 8].used = false;
 }
 
 uint32_t attributes_collect(struct nic_qp_config *config, const struct live_qp_attr *attr)

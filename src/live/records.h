@@ -100,15 +100,17 @@ int completions_move(struct nic_cq *ring, uint32_t size);
 
 /* A key is a slot number and, in its low byte, a tag that changes each time the slot is used again, so that an old key
  * is not mistaken for a new one.  Slot 0 is never given: no key is 0. */
+struct key_state {
+    uint8_t tag;
+    bool used;
+};
 struct keys {
-    uint8_t *tag;
-    bool *used;
-    uint32_t slots; /* 0: not made yet */
+    struct key_state *slot; /* the owner's, zeroed at first */
+    uint32_t slots;         /* 0: not made yet */
     uint32_t next;
     uint8_t salt; /* added to every tag */
 };
-int keys_init(struct keys *keys, uint32_t slots, uint32_t first, uint8_t salt); /* -ENOMEM */
-void keys_free(struct keys *keys);
+void keys_init(struct keys *keys, struct key_state *slot, uint32_t slots, uint32_t first, uint8_t salt);
 int keys_take(struct keys *keys, uint32_t *ret);      /* -ENOMEM: all are used */
 uint32_t keys_renew(struct keys *keys, uint32_t key); /* the slot's next */
 void keys_give(struct keys *keys, uint32_t key);

@@ -205,7 +205,7 @@ void rig_close(struct rig *rig)
         assert_null(adapter->cqs);
         assert_int_equal(adapter->slot_used[0], 1);
         for (uint32_t i = 0; i < adapter->keys.slots; i++)
-            assert_false(adapter->keys.used[i]);
+            assert_false(adapter->keys.slot[i].used);
         device_free(&rig->host[h]);
     }
     sim_audit(rig->sim);

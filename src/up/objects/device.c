@@ -83,21 +83,20 @@ static int adapters_make(struct up_host *host)
                                        .number = i,
                                        .endpoint = fabric->first_endpoint[host->number] + i,
                                        .slot_used = {1}};
-        adapter->key = calloc(slots, sizeof *adapter->key);
-        if (adapter->key == NULL || keys_init(&adapter->keys, slots, 0, 0) < 0) {
+        adapter->key = calloc(slots, sizeof *adapter->key + sizeof(struct key_state));
+        if (adapter->key == NULL) {
             device_free(host);
             return -ENOMEM;
         }
+        keys_init(&adapter->keys, (struct key_state *)(adapter->key + slots), slots, 0, 0);
     }
     return 0;
 }
 
 void device_free(struct up_host *host)
 {
-    for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++) {
+    for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++)
         free(host->adapters[i].key);
-        keys_free(&host->adapters[i].keys);
-    }
     free(host->adapters);
     host->adapters = NULL;
 }
