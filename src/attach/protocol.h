@@ -123,6 +123,9 @@ enum attach_why {
 /* What others may wait for that this turn has done: `touched`. */
 #define ATTACH_TOUCHED_PROCESS 1u /* unlocked, signalled, joined: threads of this process look again */
 #define ATTACH_TOUCHED_HOST 2u    /* wrote to, or closed, a pipe or the like: all of this host do */
+#define ATTACH_TOUCHED_MEMORY                                                                                          \
+    4u /* with ATTACH_SPIN: it may have stored something since its turn began; 0: it has gone
+                                   * round the loop that it was in, and nothing else */
 
 enum attach_thread_state { ATTACH_FREE, ATTACH_STARTS, ATTACH_LIVES, ATTACH_ENDED };
 
@@ -150,9 +153,10 @@ struct attach_thread {
                            * readable); always set where it is not known */
     uint32_t signalled; /* atomic: a signal from outside waits for it; it is given a turn soon, whatever it waits for */
     uint32_t pad;
+    uint32_t news;   /* the fabric's, with a turn: an event of its own adapter is why; else another's turn may be */
     uint32_t inside; /* ATTACH_WAIT: nobody but the fabric and its programs can end it (a lock, a thread, a socket
                            * between programs, a completion channel); 0 where that is not known */
-    char what[28];   /* ATTACH_WAIT: for reports, a word or two: "accept", "mutex"; need not end with a zero */
+    char what[24];   /* ATTACH_WAIT: for reports, a word or two: "accept", "mutex"; need not end with a zero */
     struct attach_request request;
 };
 enum attach_turn { ATTACH_TURN_FABRIC, ATTACH_TURN_PROGRAM, ATTACH_TURN_GONE /* the fabric is no more */ };

@@ -26,6 +26,7 @@
 #define SPIN_SIGNAL (SIGRTMAX - 2) /* to a thread that calls nobody */
 #define SPINS 2000                 /* looks at the turn word before the fabric sleeps: some microseconds */
 #define FIRST_NS 40000             /* a turn is usually shorter */
+#define QUIET_CPU_NS 20000
 #define LONGEST_NS 5000000
 #define CLOCK_MOST (PS_NEVER / 4) /* no clock of a program is believed beyond */
 
@@ -94,6 +95,7 @@ void turn_event(struct up_process *process, ps_t now)
             due_at(thread, poll_after(thread, now));
         else if (thread->state == UP_WAITS && thread->waits_event)
             due_at(thread, now);
+        thread->news = true;
     }
 }
 
@@ -198,8 +200,38 @@ static uint32_t turn_of(const struct up_thread *thread)
 
 enum outcome { YIELDED, DEAD, REPLACED, VANISHED /* the thread alone */ };
 
+struct silence { /* of who has the turn, as of the last look */
+    uint64_t calls, cpu_ns;
+    bool measured;
+};
+
+/* Processor time of a process, by the kernel's numbering of clocks. */
+static uint64_t cpu_ns(pid_t pid)
+{
+    struct timespec used = {0};
+
+    clock_gettime((clockid_t)(~(unsigned)pid << 3 | 2), &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* It has called nobody since the last look, though it ran: on a busy machine most who are silent wait for a processor.
+ * Who was in such a loop before is believed to be again. */
+static bool runs_silently(const struct up_thread *thread, struct silence *silence)
+{
+    uint64_t calls = __atomic_load_n(&thread->shared->calls, __ATOMIC_RELAXED);
+    bool quiet = calls == silence->calls && __atomic_load_n(&thread->shared->in_library, __ATOMIC_RELAXED) == 0;
+
+    silence->calls = calls;
+    if (!quiet || thread->spun) return quiet;
+    uint64_t cpu = cpu_ns(thread->process->pid), before = silence->cpu_ns;
+    bool measured = silence->measured;
+    silence->cpu_ns = cpu;
+    silence->measured = true;
+    return measured && cpu - before >= QUIET_CPU_NS;
+}
+
 /* The holder is silent: dead, another program by now, or in a loop that calls nobody. */
-static enum outcome look_after(struct up_thread *thread, uint64_t *calls, ps_t now, struct node_io *io)
+static enum outcome look_after(struct up_thread *thread, struct silence *silence, ps_t now, struct node_io *io)
 {
     struct up_process *process = thread->process;
     struct pollfd at[2] = {{.fd = process->pidfd.fd, .events = POLLIN}, {.fd = process->socket}};
@@ -210,11 +242,10 @@ static enum outcome look_after(struct up_thread *thread, uint64_t *calls, ps_t n
         if ((at[1].revents & POLLHUP) && session_replaced(process, clock, now, io)) return REPLACED;
         return YIELDED; /* between two programs */
     }
-    uint64_t seen = __atomic_load_n(&thread->shared->calls, __ATOMIC_RELAXED);
-    bool quiet = seen == *calls && __atomic_load_n(&thread->shared->in_library, __ATOMIC_RELAXED) == 0;
-    *calls = seen;
     int tid = thread->shared->tid;
-    if (quiet && tid > 0 && process->head->spin_proof && !task_signal(process, tid, SPIN_SIGNAL)) return VANISHED;
+    if (process->head->spin_proof && tid > 0 && runs_silently(thread, silence) &&
+        !task_signal(process, tid, SPIN_SIGNAL))
+        return VANISHED;
     return YIELDED;
 }
 
@@ -238,7 +269,8 @@ static void say_kept(const struct up_thread *thread)
 static enum outcome wait_yield(struct up_thread *thread, ps_t now, struct node_io *io)
 {
     const struct up *up = thread->process->up;
-    uint64_t calls = thread->shared->calls, limit_ns = FIRST_NS, begun = 0;
+    struct silence silence = {.calls = thread->shared->calls};
+    uint64_t limit_ns = FIRST_NS, begun = 0;
     bool told = up->options.turn_limit_s == 0;
 
     for (unsigned i = 0; up->spins && i < SPINS; i++) {
@@ -250,7 +282,7 @@ static enum outcome wait_yield(struct up_thread *thread, ps_t now, struct node_i
     while (turn_of(thread) == ATTACH_TURN_PROGRAM) {
         struct timespec limit = {0, (long)limit_ns};
         if (futex(&thread->shared->turn, FUTEX_WAIT, ATTACH_TURN_PROGRAM, &limit) == 0 || errno != ETIMEDOUT) continue;
-        enum outcome outcome = look_after(thread, &calls, now, io);
+        enum outcome outcome = look_after(thread, &silence, now, io);
         if (outcome != YIELDED) return outcome;
         if (up_stopped(up)) return DEAD;
         if (limit_ns < LONGEST_NS) limit_ns *= 2;
@@ -270,6 +302,8 @@ static enum outcome hand_over(struct up_thread *thread, ps_t now, struct node_io
 
     shared->why = ATTACH_RUNS;
     shared->touched = 0;
+    shared->news = thread->news;
+    thread->news = false;
     shared->now = thread->clock;
     thread->state = UP_RUNS;
     __atomic_store_n(&shared->turn, ATTACH_TURN_PROGRAM, __ATOMIC_RELEASE);
@@ -333,6 +367,7 @@ static void settle(struct up_thread *thread, ps_t now, struct node_io *io)
         break;
     case ATTACH_SPIN:
         thread->state = UP_SPINS;
+        thread->spun = true;
         break;
     case ATTACH_WAIT:
         thread->state = UP_WAITS;
@@ -363,7 +398,7 @@ static void tell_others(struct up_thread *thread)
         turn_touched(process->host, NULL, thread->clock);
     else if (touched & ATTACH_TOUCHED_PROCESS)
         turn_touched(process->host, process, thread->clock);
-    if (thread->shared->why == ATTACH_SPIN) return;
+    if (thread->shared->why == ATTACH_SPIN && !(touched & ATTACH_TOUCHED_MEMORY)) return;
     for (struct up_process *other = process->host->processes; other; other = other->next)
         for (uint32_t i = 0; !other->gone && i < other->threads; i++)
             if (other->thread[i] && other->thread[i] != thread && other->thread[i]->state == UP_SPINS)

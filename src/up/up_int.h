@@ -50,6 +50,8 @@ struct up_thread {
     ps_t clock;       /* the fabric's copy of shared->now, never taken back */
     ps_t due;         /* when it has its next turn; PS_NEVER */
     bool waits_event; /* UP_WAITS: completions count */
+    bool spun;        /* it was in a loop on memory */
+    bool news;        /* due for an event of its adapter */
     bool looks;       /* UP_WAITS: due only to look whether the outside has changed */
 };
 
