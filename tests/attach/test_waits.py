@@ -64,8 +64,8 @@ def run(rocelab, program, folder):
         file.write(FABRIC)
     with open(os.path.join(folder, "waits.up"), "w") as file:
         file.write(f"h0: {program}\n")
-    done = subprocess.run([rocelab, "up", "waits.yaml", "--script", "waits.up"], cwd=folder, capture_output=True,
-                          text=True, stdin=subprocess.DEVNULL, timeout=600)
+    done = subprocess.run([rocelab, "up", "waits.yaml", "--script", "waits.up", "--name", f"waits-{os.getpid()}"],
+                          cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     said = "".join(line[4:] + "\n" for line in done.stdout.splitlines() if line.startswith("h0: "))
     times = [line.split()[0] for line in done.stdout.splitlines() if "of virtual time" in line]
     return done, said, times
