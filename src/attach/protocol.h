@@ -272,6 +272,7 @@ enum attach_op {
     ATTACH_OP_STREAM_LISTEN,  /* object; attach_stream's backlog; answers attach_stream */
     ATTACH_OP_STREAM_CONNECT, /* object; attach_stream's peer; what comes of it is asked for by STREAM_STATE */
     ATTACH_OP_STREAM_STATE,   /* object; answers attach_stream */
+    ATTACH_OP_START,          /* attach_host: by name; a descriptor goes either way, see below */
     ATTACH_OP_NOT_VIRTUAL,    /* text: what the program did that has no virtual time */
     ATTACH_OPS
 };

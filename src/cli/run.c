@@ -316,6 +316,7 @@ int verb_run(int argc, char **argv, FILE *out)
         cli_error("run: which program? As in 'rocelab run -- ibv_devinfo'");
         return CLI_WRONG;
     }
+    if (run_fabric_elsewhere(&fabric, argv + first, &answer)) return answer;
     answer = prepare(argv[first], &fabric, program);
     if (answer != CLI_GO) return answer;
     fflush(out);

@@ -16,4 +16,8 @@ struct run_fabric {
 /* Sets what the program's environment needs; false after a message. */
 bool run_fabric_prepare(const struct run_fabric *fabric, const char *folder);
 
+/* Whether we are a program of a fabric ourselves and another host of it is meant: then the program is started there,
+ * and its exit status (or why it could not be) is in ret. */
+bool run_fabric_elsewhere(const struct run_fabric *fabric, char **argv, int *ret);
+
 #endif

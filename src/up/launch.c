@@ -21,6 +21,18 @@
 
 #define WORDS_MAX 512
 
+void launch_add(struct up_launch *launch)
+{
+    struct up_launch **at = &launch->host->launch;
+
+    while (*at && (*at)->command->at <= launch->command->at)
+        at = &(*at)->next;
+    launch->pidfd = launch->output[0] = launch->output[1] = launch->exit = -1;
+    launch->start = launch->end = PS_NEVER;
+    launch->next = *at;
+    *at = launch;
+}
+
 int launch_create(struct up *up)
 {
     const struct up_script *script = up->options.script;
@@ -32,19 +44,9 @@ int launch_create(struct up *up)
     for (uint32_t i = 0; i < script->commands; i++) {
         const struct up_command *command = &script->command[i];
         struct up_host *host = &up->host[fabric_find_node(up->fabric, command->host)];
-        struct up_launch **at = &host->launch;
 
-        while (*at && (*at)->command->at <= command->at)
-            at = &(*at)->next;
-        up->launch[i] = (struct up_launch){.command = command,
-                                           .host = host,
-                                           .pidfd = -1,
-                                           .output = {-1, -1},
-                                           .start = PS_NEVER,
-                                           .end = PS_NEVER,
-                                           .exit = -1,
-                                           .next = *at};
-        *at = &up->launch[i];
+        up->launch[i] = (struct up_launch){.command = command, .host = host};
+        launch_add(&up->launch[i]);
     }
     return 0;
 }
@@ -145,19 +147,21 @@ bool launch_ended(const struct up *up)
 }
 
 /* What still runs was started by us, and goes with us. */
+void launch_stop(struct up_launch *launch)
+{
+    if (launch->pid > 0) kill(-launch->pid, SIGKILL); /* its group: children that it left behind too */
+    if (launch->pid > 0 && launch->end == PS_NEVER) {
+        kill(launch->pid, SIGKILL);
+        launch_end(launch, launch->start);
+    }
+    for (int k = 0; k < 2; k++)
+        if (launch->output[k] >= 0) close(launch->output[k]);
+}
+
 void launch_release(struct up *up)
 {
-    for (uint32_t i = 0; i < up->launches; i++) {
-        struct up_launch *launch = &up->launch[i];
-
-        if (launch->pid > 0) kill(-launch->pid, SIGKILL); /* its group: children that it left behind too */
-        if (launch->pid > 0 && launch->end == PS_NEVER) {
-            kill(launch->pid, SIGKILL);
-            launch_end(launch, launch->start);
-        }
-        for (int k = 0; k < 2; k++)
-            if (launch->output[k] >= 0) close(launch->output[k]);
-    }
+    for (uint32_t i = 0; i < up->launches; i++)
+        launch_stop(&up->launch[i]);
     free(up->launch);
     up->launch = NULL;
     up->launches = 0;

@@ -109,6 +109,8 @@ static int answer(struct up_process *process, struct attach_request *request, ps
         return await_child(process, request, now);
     case ATTACH_OP_PID:
         return pid_of(process->up, request->object);
+    case ATTACH_OP_START:
+        return start_request(process, request, now);
     case ATTACH_OP_NOT_VIRTUAL:
         not_virtual(process, request);
         return 0;

@@ -98,6 +98,7 @@ void up_between(struct up *up, ps_t now)
     up->between = true;
     session_accept(up, now);
     stream_carry(up, now);
+    start_carry(up, now);
     wake_for_deaths(up, now);
     if (!up->options.real && turn_real_ns() - up->looked_ns > LOOK_NS) look_outside(up, now);
     up->between = false;
@@ -239,6 +240,7 @@ void up_free(struct up *up)
     for (uint32_t i = 0; up->host && i < up->fabric->hosts; i++)
         free_host(&up->host[i]);
     launch_release(up);
+    start_release(up);
     control_free(up->control);
     payload_free(up);
     sim_free(up->sim);
@@ -333,23 +335,29 @@ static void add(struct up_program *ret, uint32_t most, uint32_t *count, const st
     ++*count;
 }
 
+static void add_launch(struct up_program *ret, uint32_t most, uint32_t *count, const struct up_launch *launch)
+{
+    const struct up_program one = {.host = launch->command->host,
+                                   .command = launch->command->text,
+                                   .word = launch->command->word,
+                                   .pid = launch->pid,
+                                   .start = launch->start,
+                                   .end = launch->end,
+                                   .exit = launch->exit,
+                                   .output = {launch->output[0], launch->output[1]},
+                                   .attached = launch->process != NULL};
+
+    add(ret, most, count, &one);
+}
+
 uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < up->launches; i++) {
-        const struct up_launch *launch = &up->launch[i];
-        const struct up_program one = {.host = launch->command->host,
-                                       .command = launch->command->text,
-                                       .word = launch->command->word,
-                                       .pid = launch->pid,
-                                       .start = launch->start,
-                                       .end = launch->end,
-                                       .exit = launch->exit,
-                                       .output = {launch->output[0], launch->output[1]},
-                                       .attached = launch->process != NULL};
-        add(ret, most, &count, &one);
-    }
+    for (uint32_t i = 0; i < up->launches; i++)
+        add_launch(ret, most, &count, &up->launch[i]);
+    for (const struct up_launch *at = start_next(up, NULL); at; at = start_next(up, at))
+        add_launch(ret, most, &count, at);
     for (uint32_t i = 0; i < up->fabric->hosts; i++) {
         for (const struct up_process *at = up->host[i].processes; at; at = at->next) {
             const struct up_program one = {.host = up->fabric->node[i].name,

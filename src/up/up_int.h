@@ -107,10 +107,11 @@ struct up_host {
     ps_t next;                   /* when something is due; never later than that */
     uint32_t joined;             /* processes ever */
     bool deaths;                 /* atomic: one of its processes has died without the turn */
-    struct up_launch *launch;    /* the script's lines, earliest first; NULL: all are started */
+    struct up_launch *launch;    /* what is to be started here, earliest first */
+    struct up_start *starts;     /* what programs of this host asked for in this window, the last first */
 };
 
-struct up_launch { /* launch.c: a line of the script that is to be, or was started */
+struct up_launch { /* launch.c: a line of the script, or what a program asked for, that is to be or was started */
     const struct up_command *command;
     struct up_host *host;
     struct up_process *process; /* NULL: it never attached */
@@ -148,11 +149,12 @@ struct up {
     struct rlimit files;      /* as we were started: the fabric itself may open more */
     struct up_launch *launch; /* [launches] in the order of the script */
     uint32_t launches;
-    bool asked;         /* a question waits */
-    bool deaths;        /* atomic: of some host */
-    uint64_t looked_ns; /* real time: when those who wait for the outside last looked */
-    bool looked_idle;   /* and they have looked again meanwhile */
-    uint64_t idle_ns;   /* real time since when all wait for the outside; 0: they do not */
+    struct up_start *starts; /* start.c: what programs have started on other hosts, the first first */
+    bool asked;              /* a question waits */
+    bool deaths;             /* atomic: of some host */
+    uint64_t looked_ns;      /* real time: when those who wait for the outside last looked */
+    bool looked_idle;        /* and they have looked again meanwhile */
+    uint64_t idle_ns;        /* real time since when all wait for the outside; 0: they do not */
     struct up_real real;
     uint8_t *payload; /* payload.c: by packet */
 };
@@ -205,10 +207,21 @@ void segment_give(struct up_process *process, uint64_t offset, uint64_t bytes);
 /* launch.c: programs that the script starts */
 int launch_create(struct up *up); /* -errno */
 void launch_release(struct up *up);
+/* It is to be started on its host, at its time. */
+void launch_add(struct up_launch *launch);
 void launch_due(struct up_host *host, ps_t now);
+/* It goes with us, if it still runs. */
+void launch_stop(struct up_launch *launch);
 bool launch_ended(const struct up *up); /* all have */
 /* A program of the script has ended: its exit status is asked for. */
 void launch_end(struct up_launch *launch, ps_t now);
+
+/* start.c: programs that programs start on other hosts */
+int start_request(struct up_process *process, struct attach_request *request, ps_t now);
+void start_carry(struct up *up, ps_t now); /* between windows */
+/* The one after `start`, or (NULL) the first; NULL: none. */
+struct up_launch *start_next(const struct up *up, const struct up_launch *launch);
+void start_release(struct up *up);
 
 /* turn.c */
 /* When the host is to be asked next, worked out anew. */
