@@ -258,15 +258,20 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     enum sim_state state = run(settings, up);
     report->wall_us = (clock_now_ns() - begun) / 1000;
     report->programs = up_programs(up, NULL, 0);
+    report->program_flows = up_flows(up, NULL, 0);
     struct up_program *program = calloc(report->programs + 1u, sizeof *program);
-    if (program == NULL || sim_result(up_sim(up), &result) != 0) {
+    struct up_flow_result *flow = calloc(report->program_flows + 1u, sizeof *flow);
+    if (program == NULL || flow == NULL || sim_result(up_sim(up), &result) != 0) {
         free(program);
+        free(flow);
         cli_error("not enough memory for the results");
         return CLI_WRONG;
     }
     int status = CLI_WRONG;
     if (sim_imbalance(up_sim(up), &result) == 0) {
         up_programs(up, program, report->programs);
+        up_flows(up, flow, report->program_flows);
+        report->program_flow = flow;
         result.state = state;
         report->program = program;
         report->result = &result;
@@ -276,6 +281,7 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     }
     sim_result_free(&result);
     free(program);
+    free(flow);
     return status;
 }
 

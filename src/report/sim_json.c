@@ -106,26 +106,6 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_close(jout);
 }
 
-static void json_program(struct jout *jout, const struct up_program *program)
-{
-    jout_open(jout, NULL, '{');
-    jout_text(jout, "host", program->host);
-    jout_open_line(jout, "argv", '[');
-    for (unsigned i = 0; program->word && program->word[i]; i++)
-        jout_text(jout, NULL, program->word[i]);
-    if (program->word == NULL) jout_text(jout, NULL, program->command);
-    jout_close(jout);
-    if (program->exit >= 0)
-        jout_u64(jout, "exit", (uint64_t)program->exit);
-    else
-        jout_null(jout, "exit");
-    jout_time(jout, "start_ps", program->start);
-    jout_time(jout, "end_ps", program->end);
-    jout_bool(jout, "attached", program->attached);
-    jout_bool(jout, "late", program->late);
-    jout_close(jout);
-}
-
 void sim_json(struct jout *jout, const struct sim_report *report)
 {
     const struct sim_result *result = report->result;
@@ -147,12 +127,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     jout_text(jout, "digest", digest);
     jout_u64(jout, "windows", result->windows);
     jout_u64(jout, "window_ps", result->window_ps);
-    if (report->program) {
-        jout_open(jout, "programs", '[');
-        for (uint32_t i = 0; i < report->programs; i++)
-            json_program(jout, &report->program[i]);
-        jout_close(jout);
-    }
+    sim_json_programs(jout, report);
     jout_open(jout, "jobs", '[');
     for (uint32_t i = 0; i < result->jobs; i++)
         json_job(jout, &result->job[i]);

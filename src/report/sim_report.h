@@ -24,6 +24,8 @@ struct sim_report {
     uint64_t setup_us, wall_us;       /* by the clock of whoever ran it */
     const struct up_program *program; /* of a fabric that was up; NULL: a simulation alone */
     uint32_t programs;
+    const struct up_flow_result *program_flow; /* queue pairs of programs */
+    uint32_t program_flows;
 };
 
 struct sim_text_options {
@@ -48,6 +50,10 @@ void sim_collectives_json(struct jout *jout, const struct sim_report *report);
 /* Training and inference: steps, and where their time goes. */
 void sim_training_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_training_json(struct jout *jout, const struct sim_report *report);
+
+/* sim_programs.c: programs and their queue pairs; nothing where a simulation ran alone. */
+void sim_text_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_json_programs(struct jout *jout, const struct sim_report *report);
 
 /* sim_balance.c: how evenly parallel links were used, where that was worked out. */
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);

@@ -423,6 +423,7 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
     if (!options->quiet) print_summary(out, report, &options->style);
+    sim_text_programs(out, report, options);
     print_jobs(out, report, options);
     sim_collectives_text(out, report, options);
     sim_training_text(out, report, options);

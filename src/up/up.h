@@ -45,6 +45,17 @@ struct up_program { /* of the report */
     bool attached, late; /* late: fabric time had begun, and no script asked for it */
 };
 
+struct up_flow_result {      /* of the report: a queue pair of a program, from one connection to the next */
+    uint32_t endpoint, peer; /* peer UINT32_MAX: datagrams, to several */
+    uint32_t qpn, remote_qpn;
+    pid_t pid; /* of its program */
+    const char *command;
+    uint64_t messages, bytes; /* posted */
+    uint64_t failed;          /* completed with an error */
+    ps_t first, last;         /* first post, last completion; PS_NEVER */
+    uint64_t goodput_bps;     /* bytes over the time between them; 0: not known */
+};
+
 /* script.c: lines `HOST [after TIME]: COMMAND` and `at TIME: FAULT`. */
 struct up_command {
     const char *host;
@@ -93,5 +104,7 @@ struct sim *up_sim(struct up *up);
 /* Real clock: how long fabric time has stood still, of how long the fabric has been up, in ns. */
 void up_stood_still(const struct up *up, uint64_t *ret_stood_ns, uint64_t *ret_ns);
 uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most);
+/* Those that have sent something, by host and in the order they were made. */
+uint32_t up_flows(const struct up *up, struct up_flow_result *ret, uint32_t most);
 
 #endif

@@ -109,6 +109,7 @@ struct up_host {
     bool deaths;                 /* atomic: one of its processes has died without the turn */
     struct up_launch *launch;    /* what is to be started here, earliest first */
     struct up_start *starts;     /* what programs of this host asked for in this window, the last first */
+    struct up_flow *flows;       /* flow.c: of all queue pairs that ever were, the last first */
 };
 
 struct up_launch { /* launch.c: a line of the script, or what a program asked for, that is to be or was started */

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import stat
@@ -94,6 +95,25 @@ class Ends(Up):
         result = self.up("h1: printf 'a\\nb'\nh0: echo x\n")
         lines = result.stdout.splitlines()
         self.assertEqual({"h1: a", "h1: b", "h0: x"}, {line for line in lines if line.startswith("h")} - {"h0:0", "h1:0"})
+
+
+class QueuePairs(Up):
+    @unittest.skipUnless(shutil.which("ib_write_bw"), "perftest is not there")
+    def test_queue_pairs_are_flows(self):
+        words = "ib_write_bw -s 65536 -n 100 -q 2"
+        script = f"h0: {words}\nh1 after 10ms: {words} h0\n"
+        document = self.document(script)
+        for flow in document["queue_pairs"]:
+            self.assertEqual(("h1:0", "h0:0", 100, 100 * 65536, 0),
+                             tuple(flow[key] for key in ("host", "peer", "messages", "bytes", "failed")))
+            lasted = flow["last_completion_ps"] - flow["first_post_ps"]
+            self.assertEqual(100 * 65536 * 8 * 10**12 // lasted, flow["goodput_bps"])
+            self.assertTrue(190e9 < flow["goodput_bps"] < 200e9, flow)
+            self.assertTrue(flow["program"].startswith("ib_write_bw"))
+        self.assertEqual(2, len({flow["qpn"] for flow in document["queue_pairs"]}))
+        text = self.up(script).stdout
+        self.assertRegex(text, r"QUEUE PAIRS.*\n.*\n +h1:0 +h0:0 +\d+ +100 +6.55MB")
+        self.assertRegex(text, r"PROGRAMS\n.*\n +h0 +0 .* 0  ib_write_bw")
 
 
 class Scripts(Up):

@@ -99,6 +99,7 @@ void device_free(struct up_host *host)
         free(host->adapters[i].key);
     free(host->adapters);
     host->adapters = NULL;
+    up_flows_free(host);
 }
 
 static uint32_t slot_take(struct up_adapter *adapter)

@@ -24,6 +24,7 @@
 #define UP_PAYLOAD_BYTES 4096u
 
 struct up_device;
+struct up_flow; /* flow.c */
 
 /* Objects by number, from 1 on; the lowest that is free is given.  Bounded by who asks. */
 struct up_table {
@@ -110,6 +111,7 @@ struct up_qp {
     uint32_t qpn, pd;
     uint32_t sends, receives;   /* posted since RESET */
     bool signal_all, connected; /* connected: it has a path */
+    struct up_flow *flow;       /* NULL: it was never connected */
     struct up_qp *next;
 };
 
@@ -194,6 +196,12 @@ struct up_process *up_memory_remote(const struct up_adapter *adapter, uint32_t k
 
 /* post.c */
 void up_posts_free(struct up_process *process);
+
+/* flow.c: what a queue pair has sent, for the report */
+void up_flows_free(struct up_host *host);
+void up_flow_begin(struct up_qp *qp); /* it is connected, or ready for datagrams */
+void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at);
+void up_flow_completed(const struct up_cq *cq, ps_t now); /* what is to be published */
 
 /* publish.c */
 void up_publish_events(struct up_adapter *adapter, ps_t now);

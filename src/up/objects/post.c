@@ -198,6 +198,7 @@ static int post_send(struct up_qp *qp, const struct attach_post *post, ps_t now,
     error = nic_post_send(qp->device->adapter->nic, qp->nic, &wr, now, &io->nic);
     if (error < 0) return error;
     qp->records.send_next++;
+    up_flow_posted(qp, &wr, now);
     if (wr.verb == NIC_BIND_MW) up_memory_bound(qp, &wr);
     return 0;
 }

@@ -76,8 +76,11 @@ void publish_all(struct up_host *host, ps_t now, struct node_io *io)
     (void)io;
     for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++) {
         struct up_adapter *adapter = &host->adapters[i];
-        for (struct up_cq *cq = adapter->cqs; cq; cq = cq->next)
-            if (cq->nic.tail != cq->published && up_cq_publish(cq)) turn_event(cq->device->process, now);
+        for (struct up_cq *cq = adapter->cqs; cq; cq = cq->next) {
+            if (cq->nic.tail == cq->published) continue;
+            up_flow_completed(cq, now);
+            if (up_cq_publish(cq)) turn_event(cq->device->process, now);
+        }
         up_publish_events(adapter, now);
     }
 }

@@ -228,6 +228,7 @@ int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_at
     struct nic_qp_config before = qp->config;
     int error = modify(qp, attr, now, io);
     if (error < 0) qp->config = before; /* what was refused is not remembered */
+    if (error == 0 && attr->mask & LIVE_ATTR_STATE && attr->state == NIC_RTR) up_flow_begin(qp);
     if (io->nic.completed) publish_all(device->process->host, now, io);
     up_publish_events(device->adapter, now);
     return error;
