@@ -59,7 +59,7 @@ static pid_t say_forked(int number, pid_t kernel)
     errno = before;
     if (kernel <= 0 || error < 0) return kernel;
     children_add(kernel, CHILDREN_PID((uint32_t)number));
-    return CHILDREN_PID((uint32_t)number);
+    return children_seen(kernel);
 }
 
 EXPORT pid_t fork(void)
@@ -99,7 +99,14 @@ EXPORT pid_t _Fork(void)
 
 EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...)
 {
-    (void)run, (void)stack, (void)flags, (void)argument;
+    if (!attached.is_virtual) { /* what follows is looked at as the flags say; passing it on does no harm */
+        va_list list;
+
+        va_start(list, argument);
+        void *more[3] = {va_arg(list, void *), va_arg(list, void *), va_arg(list, void *)};
+        va_end(list);
+        return REAL(clone)(run, stack, flags, argument, more[0], more[1], more[2]);
+    }
     session_not_virtual("clone(): use fork() or pthread_create(), or --clock real");
     errno = ENOSYS;
     return -1;
