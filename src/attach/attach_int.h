@@ -51,6 +51,7 @@ static inline long as_libc(long result)
 struct attached {
     struct attach_head *head; /* NULL: not attached, or before the constructor */
     int socket, adopted_fd;   /* -1: none; numbers that programs do not use */
+    int bell_fd;              /* real clock: wakes the fabric; -1 */
     bool is_virtual;          /* attached, the clock is virtual, the fabric is there */
     bool gone;                /* the fabric is no more: EIO, and real clocks */
     bool watched;             /* real clock: a thread of ours waits for its end */
@@ -120,6 +121,7 @@ void turn_poll_found(void);
 /* post.c */
 struct attach_post *post_room(uint32_t bytes);
 void post_done(struct attach_post *post);
+void post_forked(void); /* in the child: nobody else posts */
 
 /* clock.c: times of the program as times of the fabric, in ps; saturating */
 uint64_t clock_after(const struct timespec *span);                   /* from now; NULL: never */

@@ -64,6 +64,11 @@ struct attach_post *post_room(uint32_t bytes)
     return (struct attach_post *)(void *)(base + at);
 }
 
+void post_forked(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void post_done(struct attach_post *post)
 {
     struct attach_head *head = attached.head;

@@ -58,7 +58,8 @@ struct attach_hello {
     char command[256]; /* for reports: the words of argv, cut */
 };
 
-struct attach_welcome { /* with it come the descriptors: the segment, and the memory for adopted pages */
+struct attach_welcome { /* with it come the descriptors: the segment, the memory for adopted pages; real
+                         * clock: the eventfd that wakes the fabric */
     uint32_t version;
     int32_t error; /* 0, or -errno and why */
     uint32_t process;
@@ -195,7 +196,10 @@ struct attach_head { /* at offset 0; the fabric's but for `counters`, `posts.tai
     struct attach_costs cost;
     struct attach_nic nic[ATTACH_NICS];
     struct attach_counters counters;
-    _Alignas(64) uint32_t bell;            /* futex, real clock: raised with each post and request */
+    /* Real clock: the program raises `bell` with each post and request, and then looks whether the fabric sleeps; if it
+     * does, it counts up the eventfd that came with the welcome. */
+    _Alignas(64) uint32_t bell;
+    uint32_t sleeps;
     _Alignas(64) struct attach_ring posts; /* tail and head in bytes */
     uint64_t posts_at;                     /* offset of the ring's ATTACH_POSTS_BYTES bytes */
     struct attach_thread thread[ATTACH_THREADS];

@@ -31,11 +31,13 @@
 #define FDS_BELOW 1024u
 #define FDS_KEPT 16u
 
-struct attached attached = {.socket = -1, .adopted_fd = -1};
+struct attached attached = {.socket = -1, .adopted_fd = -1, .bell_fd = -1};
 
 /* What children are given: our own copies, since a program may change its environment. */
 static char socket_path[PATH_LENGTH], host_name[ATTACH_NAME + 32], preload[2 * PATH_LENGTH], library_path[PATH_LENGTH];
 static char command_line[256];
+/* Real clock: descriptors come in the order of the requests that they belong to. */
+static pthread_mutex_t descriptors = PTHREAD_MUTEX_INITIALIZER;
 
 any_function real_find(const char *name)
 {
@@ -108,7 +110,7 @@ static int move_away(int fd)
 
 bool session_owns(int fd)
 {
-    return fd >= 0 && (fd == attached.socket || fd == attached.adopted_fd);
+    return fd >= 0 && (fd == attached.socket || fd == attached.adopted_fd || fd == attached.bell_fd);
 }
 
 static ssize_t receive(void *data, size_t bytes, int *ret_fds, unsigned room)
@@ -214,7 +216,7 @@ static long connect_socket(void)
     return 0;
 }
 
-static void map_segment(int fd, int adopted)
+static void map_segment(int fd, int adopted, int bell)
 {
     void *at = mmap(NULL, ATTACH_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
@@ -222,6 +224,7 @@ static void map_segment(int fd, int adopted)
     RAW(SYS_close, fd, 0, 0, 0, 0, 0);
     attached.head = at;
     attached.adopted_fd = adopted < 0 ? -1 : move_away(adopted);
+    attached.bell_fd = bell < 0 ? -1 : move_away(bell);
     if (attached.head->version != ATTACH_VERSION)
         cannot_attach("this library speaks version %u with a fabric, the fabric has version %u", ATTACH_VERSION,
                       attached.head->version);
@@ -238,19 +241,19 @@ static void attach(uint32_t kind, uint32_t number, uint64_t now)
 {
     struct attach_hello hello = {.version = ATTACH_VERSION, .kind = kind, .parent = number, .now_ps = now};
     struct attach_welcome welcome = {0};
-    int fds[2] = {-1, -1};
+    int fds[3] = {-1, -1, -1};
     long error = connect_socket();
 
     if (error < 0) cannot_attach("cannot reach the fabric at %s: %s", value_of(socket_path), strerror((int)-error));
     snprintf(hello.host, sizeof hello.host, "%.*s", (int)sizeof hello.host - 1, value_of(host_name));
     memcpy(hello.command, command_line, sizeof hello.command);
     error = RAW(SYS_sendto, attached.socket, &hello, sizeof hello, MSG_NOSIGNAL, NULL, 0);
-    if (error < 0 || receive(&welcome, sizeof welcome, fds, 2) < (long)sizeof welcome)
+    if (error < 0 || receive(&welcome, sizeof welcome, fds, 3) < (long)sizeof welcome)
         cannot_attach("the fabric at %s does not answer", value_of(socket_path));
     welcome.why[sizeof welcome.why - 1] = 0;
     if (welcome.error) cannot_attach("the fabric refuses host %s: %s", hello.host, welcome.why);
     if (fds[0] < 0) cannot_attach("the fabric at %s gave no memory", value_of(socket_path));
-    map_segment(fds[0], fds[1]);
+    map_segment(fds[0], fds[1], fds[2]);
     if (attached.head->fabric_pid > 0) prctl(PR_SET_PTRACER, (unsigned long)attached.head->fabric_pid, 0, 0, 0);
     self = NULL;
     turn_first(&attached.head->thread[0]);
@@ -296,10 +299,13 @@ int session_child(uint32_t number)
     self = NULL; /* the parent's place */
     rocelab_fabric_api.head = NULL;
     adopt_forked();
+    post_forked();
+    descriptors = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
     RAW(SYS_close, attached.socket, 0, 0, 0, 0, 0);
     if (attached.adopted_fd >= 0) RAW(SYS_close, attached.adopted_fd, 0, 0, 0, 0, 0);
+    if (attached.bell_fd >= 0) RAW(SYS_close, attached.bell_fd, 0, 0, 0, 0, 0);
     munmap(attached.head, ATTACH_SEGMENT_BYTES);
-    attached = (struct attached){.socket = -1, .adopted_fd = -1};
+    attached = (struct attached){.socket = -1, .adopted_fd = -1, .bell_fd = -1};
     attach(ATTACH_CHILD, number, now);
     if (attached.is_virtual) {
         identity_start();
@@ -319,10 +325,12 @@ int session_request(struct attach_request *request, const int *fds, unsigned cou
     struct attach_request *place = &self->request;
 
     if (attached.gone) return -EIO;
-    if (count && send_fds(fds, count) < 0) return -EIO;
     memcpy(place, request, sizeof *place);
     place->result = -EIO;
-    turn_yield(ATTACH_REQUEST, self->now);
+    bool locks = count && !attached.is_virtual;
+    if (locks) REAL(pthread_mutex_lock)(&descriptors);
+    if (count == 0 || send_fds(fds, count) >= 0) turn_yield(ATTACH_REQUEST, self->now);
+    if (locks) REAL(pthread_mutex_unlock)(&descriptors);
     if (attached.gone) return -EIO;
     memcpy(request, place, sizeof *place);
     return request->result;

@@ -22,6 +22,7 @@
 #define ASK_NS 100000000L     /* between questions for a dead fabric */
 #define POLL_LEAST 2000000u   /* ps: an empty poll waits so long */
 #define POLL_MOST 100000000u  /* at most */
+#define POLLS_YIELD 256u      /* real clock: empty polls before others may run */
 #define POLL_NEVER UINT64_MAX /* no empty poll since one that found something */
 #define KERNEL_SIGSET 8
 
@@ -124,8 +125,11 @@ static void hand_over(struct attach_thread *me)
 
 void turn_ring_bell(void)
 {
-    __atomic_add_fetch(&attached.head->bell, 1, __ATOMIC_RELEASE);
-    RAW(SYS_futex, &attached.head->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    const uint64_t one = 1;
+
+    __atomic_add_fetch(&attached.head->bell, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&attached.head->sleeps, __ATOMIC_SEQ_CST))
+        RAW(SYS_write, attached.bell_fd, &one, sizeof one, 0, 0, 0);
 }
 
 bool turn_yield(enum attach_why why, uint64_t until)
@@ -306,9 +310,13 @@ void turn_leave(void)
 
 void turn_poll_empty(void)
 {
+    static PER_THREAD uint32_t in_vain;
     uint64_t waited, bound;
 
-    if (!attached.is_virtual) return;
+    if (!attached.is_virtual) { /* the fabric may want this CPU */
+        if (++in_vain % POLLS_YIELD == 0) RAW(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        return;
+    }
     self->now += attached.head->cost.poll;
     if (polls_since == POLL_NEVER) polls_since = self->now;
     waited = (self->now - polls_since) / 32;

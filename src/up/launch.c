@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ void launch_due(struct up_host *host, ps_t now)
 
         host->launch = launch->next;
         start(launch, now);
+        if (host->up->options.real && launch->pid > 0) continue;
         const struct up_expected expected = {.host = host,
                                              .number = UINT32_MAX,
                                              .pid = launch->pid,
@@ -137,6 +139,44 @@ void launch_due(struct up_host *host, ps_t now)
         else
             launch_end(launch, now);
     }
+}
+
+static void join_if_its(struct up_launch *launch, struct up_process *process)
+{
+    if (launch->pid != process->pid || launch->process || launch->end != PS_NEVER) return;
+    launch->process = process;
+    process->launch = launch;
+}
+
+void launch_joined(struct up_process *process)
+{
+    const struct up *up = process->up;
+
+    for (uint32_t i = 0; i < up->launches; i++)
+        join_if_its(&up->launch[i], process);
+    for (struct up_launch *at = start_next(up, NULL); at; at = start_next(up, at))
+        join_if_its(at, process);
+}
+
+/* True: it runs, and has not attached. */
+static bool look_at(struct up_launch *launch, ps_t now)
+{
+    struct pollfd at = {.fd = launch->pidfd, .events = POLLIN};
+
+    if (launch->pid <= 0 || launch->end != PS_NEVER || launch->process) return false;
+    if (poll(&at, 1, 0) > 0) launch_end(launch, now);
+    return launch->end == PS_NEVER;
+}
+
+bool launch_look(struct up *up, ps_t now)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < up->launches; i++)
+        any |= look_at(&up->launch[i], now);
+    for (struct up_launch *at = start_next(up, NULL); at; at = start_next(up, at))
+        any |= look_at(at, now);
+    return any;
 }
 
 bool launch_ended(const struct up *up)

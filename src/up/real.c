@@ -12,28 +12,24 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "up/up_int.h"
+#include "base/check.h"
+#include "up/stream_int.h"
 
-#define WINDOWS 64u        /* of the simulation, between looks at programs */
-#define BEHIND_NS 50000u   /* fabric time may be so far behind before it stands still */
-#define BUSY_NS 200000u    /* after the last thing that happened: looked at without sleep */
-#define SLEEP_NS 1000000u  /* at a time: who comes to the socket is seen as late as that */
-#define SAY_NS 1000000000u /* between lines about standing still */
-#define BELLS 128u         /* that can be waited for at once */
-
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
-#endif
-struct bell { /* struct futex_waitv of linux/futex.h, which is younger than some headers */
-    uint64_t value, address;
-    uint32_t flags, reserved;
-};
-#define BELL_32 2u
+#define WINDOWS 64u         /* of the simulation, between looks at programs */
+#define ROUNDS 1024u        /* before the caller is asked */
+#define BEHIND_NS 50000u    /* fabric time may be so far behind before it stands still */
+#define BUSY_NS 50000u      /* after the last thing that happened: no sleep, a wake-up costs as much */
+#define LOOK_NS 50000u      /* between looks at sockets and processes */
+#define STALLED_NS 1000000u /* the same for what is not told: a reader that has made room */
+#define SLEEP_NS 100000000u /* at a time */
+#define EARLY_NS 60000u     /* the kernel wakes late by as much: the rest is waited for awake */
+#define SAY_NS 1000000000u  /* between lines about standing still */
 
 static uint64_t ps_of(const struct up *up, uint64_t real_ns)
 {
@@ -45,6 +41,51 @@ static uint64_t ns_of(const struct up *up, ps_t fabric)
     return fabric / 1000 * up->options.dilation;
 }
 
+/* --- who is there --- */
+
+void real_joined(struct up_host *host)
+{
+    struct up_real *real = &host->up->real;
+
+    if (host->processes->next) return; /* not the first */
+    if (real->host == NULL) real->host = calloc(host->up->fabric->hosts, sizeof(struct up_host *));
+    CHECK(real->host != NULL);
+    real->host[real->hosts++] = host;
+}
+
+void real_release(struct up *up)
+{
+    free(up->real.host);
+    up->real.host = NULL;
+    up->real.hosts = 0;
+}
+
+static bool rang(struct up_process *process)
+{
+    uint32_t bell = __atomic_load_n(&process->head->bell, __ATOMIC_SEQ_CST);
+
+    if (bell == process->bell_heard) return false;
+    process->bell_heard = bell;
+    return true;
+}
+
+/* Between windows: hosts whose programs have posted or asked are visited now. */
+static bool hear_programs(struct up *up, ps_t now)
+{
+    bool any = false;
+
+    up->between = true;
+    for (uint32_t i = 0; i < up->real.hosts; i++) {
+        bool wants = false;
+        for (struct up_process *process = up->real.host[i]->processes; process; process = process->next)
+            wants |= !process->gone && rang(process);
+        if (wants) turn_wake(up->real.host[i], now);
+        any |= wants;
+    }
+    up->between = false;
+    return any;
+}
+
 /* --- what programs ask for --- */
 
 static bool asks(const struct attach_thread *place)
@@ -53,44 +94,14 @@ static bool asks(const struct attach_thread *place)
            __atomic_load_n(&place->state, __ATOMIC_ACQUIRE) == ATTACH_LIVES && place->why == ATTACH_REQUEST;
 }
 
-static bool has_work(struct up_process *process)
-{
-    const struct attach_head *head = process->head;
-
-    if (__atomic_load_n(&head->posts.tail, __ATOMIC_ACQUIRE) != process->posts_head) return true;
-    for (uint32_t i = 0; i <= process->threads && i < ATTACH_THREADS; i++) {
-        uint32_t state = __atomic_load_n(&head->thread[i].state, __ATOMIC_ACQUIRE);
-        if (i == process->threads && state != ATTACH_FREE) process->threads++;
-        if (asks(&head->thread[i])) return true;
-    }
-    return false;
-}
-
-/* Between windows: hosts whose programs want something are visited now.  False: nobody wants anything. */
-static bool look_at_programs(struct up *up, ps_t now)
-{
-    bool any = false;
-
-    for (uint32_t i = 0; i < up->fabric->hosts; i++) {
-        struct up_host *host = &up->host[i];
-        bool wants = false;
-        if (host->processes == NULL) continue;
-        for (struct up_process *process = host->processes; process; process = process->next)
-            wants |= !process->gone && has_work(process);
-        stream_collect(host, now);
-        if (wants) turn_wake(host, now);
-        any |= wants || host->next <= now;
-    }
-    return any;
-}
-
 static void answer_one(struct up_process *process, uint32_t number, ps_t now, struct node_io *io)
 {
     struct attach_thread *place = &process->head->thread[number];
     struct up_thread *thread = process->thread[number];
 
+    if (thread) thread->due = PS_NEVER; /* nobody has turns */
     if (!asks(place)) return;
-    if (thread == NULL || thread->state == UP_ENDED) thread = turn_thread(process, number, now);
+    if (thread == NULL) thread = turn_thread(process, number, now);
     if (thread == NULL) return;
     thread->state = UP_RUNS;
     thread->due = PS_NEVER;
@@ -99,20 +110,74 @@ static void answer_one(struct up_process *process, uint32_t number, ps_t now, st
     syscall(SYS_futex, &place->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+static void serve(struct up_process *process, ps_t now, struct node_io *io)
+{
+    post_collect(process); /* what was posted before a request is done before it */
+    if (post_next(process) <= now) post_run(process, now, io);
+    for (uint32_t i = 0; i < ATTACH_THREADS; i++) {
+        uint32_t state = __atomic_load_n(&process->head->thread[i].state, __ATOMIC_ACQUIRE);
+        if (i >= process->threads && state == ATTACH_FREE) break; /* places are taken from the first on */
+        if (i >= process->threads) process->threads = i + 1;
+        answer_one(process, i, now, io);
+    }
+}
+
 void real_run(struct up_host *host, ps_t now, struct node_io *io)
 {
     host->now = now;
     turn_deaths(host, now, io);
     if (stream_next(host) <= now) stream_deliver(host, now);
     launch_due(host, now);
+    bool images = host->images;
+    host->images = false;
     for (struct up_process *process = host->processes; process; process = process->next) {
-        if (process->gone) continue;
-        post_collect(process); /* what was posted before a request is done before it */
-        if (post_next(process) <= now) post_run(process, now, io);
-        for (uint32_t i = 0; i < process->threads && !process->gone; i++)
-            answer_one(process, i, now, io);
+        if (!process->gone && images) session_replaced(process, now, now, io);
+        if (!process->gone && process->head) serve(process, now, io);
     }
     host->next = turn_next(host);
+}
+
+/* --- the outside --- */
+
+static void collect_sockets(struct up *up, ps_t now)
+{
+    up->between = true;
+    for (uint32_t i = 0; i < up->real.hosts; i++)
+        stream_collect(up->real.host[i], now);
+    stream_carry(up, now);
+    up->between = false;
+}
+
+/* Sockets that came to be since: an epoll set in ours. */
+static void watch_sockets(struct up *up)
+{
+    for (uint32_t i = 0; i < up->real.hosts; i++) {
+        struct up_host *host = up->real.host[i];
+        if (host->streams == NULL || host->sockets.fd > 0) continue;
+        host->sockets = (struct up_watch){UP_WATCH_SOCKETS, host->streams->epoll};
+        session_watch(up, &host->sockets);
+        up->real.sockets = true;
+    }
+}
+
+static bool any_stalled(const struct up *up)
+{
+    for (uint32_t i = 0; i < up->real.hosts; i++)
+        if (up->real.host[i]->streams && up->real.host[i]->streams->stalled) return true;
+    return false;
+}
+
+/* Who comes and goes, and what was written to sockets. */
+static void look_outside(struct up *up, uint64_t real_ns, ps_t now)
+{
+    up->real.looked_ns = real_ns;
+    watch_sockets(up);
+    up_between(up, now);
+    up->real.unattached = launch_look(up, now);
+    if (!up->real.sockets && (real_ns - up->real.stalled_ns < STALLED_NS || !any_stalled(up))) return;
+    up->real.stalled_ns = real_ns;
+    up->real.sockets = false;
+    collect_sockets(up, now);
 }
 
 /* --- time --- */
@@ -131,68 +196,73 @@ static void stand_still(struct up *up, uint64_t real_ns, uint64_t behind_ns)
     up->options.say(text);
 }
 
-/* Until a program posts or asks, the simulation has something to do, or a moment has passed. */
-static void sleep_for_bells(struct up *up, uint64_t ns)
+/* From now on a program that posts or asks wakes us. */
+static void tell_sleep(const struct up *up, uint32_t sleeps)
 {
-    struct bell bell[BELLS];
-    uint32_t count = 0;
-    struct timespec until;
-
-    for (uint32_t i = 0; i < up->fabric->hosts; i++)
-        for (struct up_process *process = up->host[i].processes; process; process = process->next) {
-            if (process->gone || count == BELLS) continue;
-            uint32_t value = __atomic_load_n(&process->head->bell, __ATOMIC_ACQUIRE);
-            if (has_work(process)) return;
-            bell[count++] = (struct bell){.value = value, .address = (uintptr_t)&process->head->bell, .flags = BELL_32};
-        }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (count && syscall(SYS_futex_waitv, bell, count, 0, &until, CLOCK_MONOTONIC) >= 0) return;
-    if (count && errno != ENOSYS) return;
-    const struct timespec some = {0, (long)(ns < BEHIND_NS ? ns : BEHIND_NS)};
-    nanosleep(&some, NULL);
+    for (uint32_t i = 0; i < up->real.hosts; i++)
+        for (struct up_process *process = up->real.host[i]->processes; process; process = process->next)
+            if (!process->gone) __atomic_store_n(&process->head->sleeps, sleeps, __ATOMIC_SEQ_CST);
 }
 
-/* Nothing happens before `target`: time has come there, and there may be time to sleep. */
+/* Nothing happens before `target`, which is now: there may be time to sleep. */
 static void rest(struct up *up, uint64_t real_ns, ps_t target)
 {
-    struct engine *engine = sim_engine(up->sim);
-    ps_t next = engine_next(engine);
+    const struct engine *engine = sim_engine(up->sim);
 
-    if (next > target) engine_pass_to(engine, target);
-    if (real_ns - up->real.busy_ns < BUSY_NS) {
-        if (!up->spins) sched_yield();
+    if (up->spins && real_ns - up->real.busy_ns < BUSY_NS) {
+        sched_yield(); /* where nobody else wants the processor this costs little */
         return;
     }
-    uint64_t ns = SLEEP_NS;
-    if (next != PS_NEVER && next > target && ns_of(up, next - target) < ns) ns = ns_of(up, next - target);
-    if (ns > 1000) sleep_for_bells(up, ns);
+    look_outside(up, real_ns, target);
+    ps_t next = engine_next(engine);
+    uint64_t ns = any_stalled(up) || up->real.unattached ? STALLED_NS : SLEEP_NS;
+    if (next <= target) return;
+    if (next != PS_NEVER && ns_of(up, next - target) < ns) ns = ns_of(up, next - target);
+    if (ns <= EARLY_NS) return;
+    tell_sleep(up, 1);
+    if (!hear_programs(up, target)) session_sleep_ns(up, ns - EARLY_NS);
+    tell_sleep(up, 0);
+    up->real.looked_ns = 0;
+}
+
+static enum sim_state round_of(struct up *up)
+{
+    struct engine *engine = sim_engine(up->sim);
+    enum sim_state state = SIM_RUNNING;
+    uint64_t real_ns = turn_real_ns();
+    ps_t target = ps_of(up, real_ns - up->real.begun_ns - up->real.stood_ns);
+
+    if (target > up->options.sim.until) target = up->options.sim.until;
+    if (engine_next(engine) <= target)
+        state = sim_advance(up->sim, WINDOWS, target);
+    else if (target > engine_now(engine))
+        engine_pass_to(engine, target);
+    ps_t now = engine_now(engine);
+    if (state != SIM_RUNNING && (state != SIM_UNTIL || now >= up->options.sim.until)) return state;
+    bool busy = hear_programs(up, now);
+    if (real_ns - up->real.looked_ns >= LOOK_NS) look_outside(up, real_ns, now);
+    busy |= engine_next(engine) <= target;
+    if (busy) up->real.busy_ns = real_ns;
+    if (!busy)
+        rest(up, real_ns, target);
+    else if (target > now && ns_of(up, target - now) > BEHIND_NS)
+        stand_still(up, real_ns, ns_of(up, target - now) - BEHIND_NS);
+    return SIM_RUNNING;
 }
 
 enum sim_state real_advance(struct up *up)
 {
-    uint64_t real_ns = turn_real_ns();
+    enum sim_state state = SIM_RUNNING;
 
-    if (up->real.begun_ns == 0) up->real.begun_ns = up->real.said_ns = up->real.busy_ns = real_ns;
-    ps_t target = ps_of(up, real_ns - up->real.begun_ns - up->real.stood_ns);
-    ps_t before = engine_now(sim_engine(up->sim));
-    up_between(up, before);
-    if (up_all_done(up)) return sim_advance(up->sim, WINDOWS, PS_NEVER); /* to the end of the jobs, or at once */
-    up->between = true;
-    if (look_at_programs(up, before)) up->real.busy_ns = real_ns;
-    up->between = false;
-    enum sim_state state = target > before ? sim_advance(up->sim, WINDOWS, target) : SIM_RUNNING;
-    if (state != SIM_RUNNING && state != SIM_UNTIL) return state;
-    ps_t now = engine_now(sim_engine(up->sim));
-    if (engine_next(sim_engine(up->sim)) > target) {
-        rest(up, real_ns, target);
-    } else if (target > now && ns_of(up, target - now) > BEHIND_NS) {
-        stand_still(up, real_ns, ns_of(up, target - now) - BEHIND_NS);
-        up->real.busy_ns = real_ns;
+    if (up->real.begun_ns == 0) {
+        up->real.begun_ns = up->real.said_ns = up->real.busy_ns = turn_real_ns();
+        up->real.stood_ns = 0;
     }
-    return SIM_RUNNING;
+    for (uint32_t i = 0; i < ROUNDS && state == SIM_RUNNING && !up->asked; i++) {
+        if (up_all_done(up)) return sim_advance(up->sim, WINDOWS, PS_NEVER); /* to the end of the jobs, or at once */
+        state = round_of(up);
+    }
+    return state;
 }
 
 void up_stood_still(const struct up *up, uint64_t *ret_stood_ns, uint64_t *ret_ns)

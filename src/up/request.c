@@ -48,7 +48,8 @@ static int await_child(struct up_process *process, const struct attach_request *
     struct attach_fork fork;
 
     memcpy(&fork, request->data, sizeof fork);
-    if (fork.pid <= 0) return 0; /* there is none: the number is not used again */
+    if (fork.pid <= 0) return 0;             /* there is none: the number is not used again */
+    if (process->up->options.real) return 0; /* it comes when it comes */
     if (request->object % process->up->fabric->hosts != process->host->number) return -EINVAL;
     if (session_find(process->host, request->object)) return 0;
     int pidfd = (int)syscall(SYS_pidfd_open, fork.pid, 0);

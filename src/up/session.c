@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,6 +56,13 @@ void session_say(const struct up_host *host, const char *command, const char *fo
 static bool watch(struct up *up, struct up_watch *of)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = of};
+
+    return epoll_ctl(up->epoll_fd, EPOLL_CTL_ADD, of->fd, &event) == 0;
+}
+
+bool session_watch(struct up *up, struct up_watch *of)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = of};
 
     return epoll_ctl(up->epoll_fd, EPOLL_CTL_ADD, of->fd, &event) == 0;
 }
@@ -154,21 +162,22 @@ static void answer(int fd, int error, const struct up_process *process, const ch
     struct attach_welcome welcome = {.version = ATTACH_VERSION, .error = error};
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(2 * sizeof(int))];
+        char room[CMSG_SPACE(3 * sizeof(int))];
     } control = {0};
     struct iovec part = {&welcome, sizeof welcome};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
     snprintf(welcome.why, sizeof welcome.why, "%s", why);
     if (process) {
-        const int fds[2] = {process->segment_fd, process->adopted_fd};
+        const int fds[3] = {process->segment_fd, process->adopted_fd, process->bell.fd};
+        const size_t bytes = (process->bell.fd < 0 ? 2 : 3) * sizeof(int);
         welcome.process = process->number;
         message.msg_control = control.room;
-        message.msg_controllen = sizeof control.room;
+        message.msg_controllen = CMSG_SPACE(bytes);
         control.head.cmsg_level = SOL_SOCKET;
         control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN(sizeof fds);
-        memcpy(CMSG_DATA(&control.head), fds, sizeof fds);
+        control.head.cmsg_len = CMSG_LEN(bytes);
+        memcpy(CMSG_DATA(&control.head), fds, bytes);
     }
     sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT); /* who does not take it is seen to be dead */
 }
@@ -215,8 +224,10 @@ static void pump(struct up *up)
                 hear(up, (struct up_caller *)of);
             else if (of->kind == UP_WATCH_PROCESS)
                 died(up, of);
-            else
+            else if (of->kind == UP_WATCH_CONTROL)
                 up->asked = true; /* answered between windows */
+            else if (of->kind == UP_WATCH_SOCKETS)
+                up->real.sockets = true;
         }
     } while (count == 16);
 }
@@ -226,6 +237,14 @@ void session_sleep(struct up *up, int ms)
     struct pollfd at = {.fd = up->epoll_fd, .events = POLLIN};
 
     poll(&at, 1, ms);
+}
+
+void session_sleep_ns(struct up *up, uint64_t ns)
+{
+    struct pollfd at = {.fd = up->epoll_fd, .events = POLLIN};
+    const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+    ppoll(&at, 1, &limit, NULL);
 }
 
 /* --- processes --- */
@@ -305,16 +324,35 @@ static bool fill_head(struct up_process *process)
     return head->posts_at != 0;
 }
 
+/* Real clock: what the program wakes us with. */
+static int bell_create(struct up_process *process)
+{
+    if (!process->up->options.real) return 0;
+    process->bell = (struct up_watch){UP_WATCH_BELL, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (process->bell.fd < 0) return -errno;
+    return session_watch(process->up, &process->bell) ? 0 : -errno;
+}
+
+static void bell_release(struct up_process *process)
+{
+    unwatch(process->up, &process->bell); /* the program may still hold it */
+    if (process->bell.fd >= 0) close(process->bell.fd);
+    process->bell.fd = -1;
+    process->bell_heard = 0;
+}
+
 /* The caller's socket and hello become the process's; its first thread is due. */
 static bool welcome(struct up_process *process, struct up_caller *caller, ps_t clock)
 {
     int error = segment_create(process);
 
     if (!error) error = adopt_init(process);
+    if (!error) error = bell_create(process);
     if (!error && !fill_head(process)) error = -ENOMEM;
     if (!error && turn_thread(process, 0, clock) == NULL) error = -ENOMEM;
     if (error) {
         answer(caller->watch.fd, error, NULL, "the fabric has no memory for another program");
+        bell_release(process);
         adopt_release(process);
         segment_release(process);
         return false;
@@ -340,6 +378,7 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
                                    .socket = -1,
                                    .segment_fd = -1,
                                    .adopted_fd = -1,
+                                   .bell = {UP_WATCH_BELL, -1},
                                    .start = clock,
                                    .end = PS_NEVER,
                                    .exit = -1};
@@ -352,6 +391,7 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
     while (*last)
         last = &(*last)->next;
     *last = process;
+    if (up->options.real) real_joined(host);
     __atomic_add_fetch(&up->alive, 1, __ATOMIC_RELAXED);
     return process;
 }
@@ -367,6 +407,7 @@ static void objects_end(struct up_process *process, ps_t now, struct node_io *io
     }
     process->threads = 0;
     process->posts_head = 0;
+    bell_release(process);
     segment_release(process);
     if (process->socket >= 0) close(process->socket);
     process->socket = -1;
@@ -471,12 +512,29 @@ bool session_replaced(struct up_process *process, ps_t clock, ps_t now, struct n
 
 /* --- who comes by itself --- */
 
-static bool known_pid(const struct up *up, pid_t pid)
+static bool known_pid(struct up *up, pid_t pid, ps_t now)
 {
     for (uint32_t i = 0; i < up->fabric->hosts; i++)
-        for (const struct up_process *at = up->host[i].processes; at; at = at->next)
-            if (at->pid == pid && !at->gone) return true;
+        for (const struct up_process *at = up->host[i].processes; at; at = at->next) {
+            if (at->pid != pid || at->gone) continue;
+            up->host[i].images = true;
+            if (up->options.real) turn_wake(&up->host[i], now);
+            return true;
+        }
     return false;
+}
+
+/* Real clock: nobody waits for a child.  Its number is the one that its parent was given. */
+static bool admit_child(struct up_host *host, struct up_caller *caller, ps_t now)
+{
+    uint32_t number = caller->hello.parent, hosts = host->up->fabric->hosts;
+
+    if (!host->up->options.real || caller->hello.kind != ATTACH_CHILD || number % hosts != host->number ||
+        number / hosts >= host->joined || session_find(host, number))
+        return false;
+    struct up_process *process = join(host, caller, number, now);
+    if (process) process->child = true;
+    return true;
 }
 
 static void admit(struct up *up, struct up_caller *caller, ps_t now)
@@ -490,9 +548,11 @@ static void admit(struct up *up, struct up_caller *caller, ps_t now)
         return;
     }
     struct up_host *host = &up->host[node];
+    if (admit_child(host, caller, now)) return;
     struct up_process *process = join(host, caller, session_number(host), now);
     if (process == NULL) return;
-    process->late = up->begun;
+    launch_joined(process);
+    process->late = up->begun && process->launch == NULL;
     up->programs++;
 }
 
@@ -509,7 +569,8 @@ void session_accept(struct up *up, ps_t now)
     pump(up);
     for (struct up_caller **at = &up->callers; *at;) {
         struct up_caller *caller = *at;
-        if (!caller->said || (caller->watch.fd >= 0 && known_pid(up, caller->pid))) { /* a new image: in its visit */
+        if (!caller->said ||
+            (caller->watch.fd >= 0 && known_pid(up, caller->pid, now))) { /* a new image: in its visit */
             at = &caller->next;
             continue;
         }

@@ -55,7 +55,7 @@ struct up_thread {
     bool looks;       /* UP_WAITS: due only to look whether the outside has changed */
 };
 
-enum up_watched { UP_WATCH_DOOR, UP_WATCH_CONTROL, UP_WATCH_CALLER, UP_WATCH_PROCESS };
+enum up_watched { UP_WATCH_DOOR, UP_WATCH_CONTROL, UP_WATCH_CALLER, UP_WATCH_PROCESS, UP_WATCH_BELL, UP_WATCH_SOCKETS };
 struct up_watch { /* of the epoll set */
     enum up_watched kind;
     int fd;
@@ -68,7 +68,9 @@ struct up_process {
     pid_t pid;
     int socket; /* -1: none */
     struct up_watch pidfd;
-    bool dead; /* atomic: the pidfd says so */
+    bool dead;            /* atomic: the pidfd says so */
+    struct up_watch bell; /* real clock: an eventfd; -1 */
+    uint32_t bell_heard;  /* the head's bell, as last seen */
     int segment_fd;
     uint8_t *segment;
     struct attach_head *head; /* its beginning */
@@ -107,6 +109,8 @@ struct up_host {
     ps_t next;                   /* when something is due; never later than that */
     uint32_t joined;             /* processes ever */
     bool deaths;                 /* atomic: one of its processes has died without the turn */
+    bool images;                 /* real clock: one of them may have become another program */
+    struct up_watch sockets;     /* real clock: of its streams; fd 0: not watched yet */
     struct up_launch *launch;    /* what is to be started here, earliest first */
     struct up_start *starts;     /* what programs of this host asked for in this window, the last first */
     struct up_flow *flows;       /* flow.c: of all queue pairs that ever were, the last first */
@@ -125,7 +129,13 @@ struct up_launch { /* launch.c: a line of the script, or what a program asked fo
 
 struct up_real { /* real.c: in ns of the wall clock */
     uint64_t begun_ns, busy_ns, said_ns;
+    uint64_t looked_ns;         /* when sockets and processes were last looked at */
+    uint64_t stalled_ns;        /* when those of which nothing is told were */
+    bool sockets;               /* something was written to one */
+    bool unattached;            /* programs that we started have not attached yet */
     uint64_t stood_ns, told_ns; /* fabric time stood still for; of it told */
+    struct up_host **host;      /* [hosts]: that have or had processes */
+    uint32_t hosts;
 };
 
 struct up {
@@ -169,10 +179,13 @@ static inline bool up_stopped(const struct up *up)
 /* session.c: programs come and go; between windows, or while one program waits for another to attach */
 int session_listen(struct up *up); /* -errno */
 void session_close(struct up *up);
+/* Into the set that session_sleep() waits for: each change wakes once. */
+bool session_watch(struct up *up, struct up_watch *of);
 /* Takes whoever waits at the socket.  now: what a program's clock begins with. */
 void session_accept(struct up *up, ps_t now);
 /* Sleeps until somebody is at the socket, or a process has died, or so many milliseconds of real time. */
 void session_sleep(struct up *up, int ms);
+void session_sleep_ns(struct up *up, uint64_t ns);
 /* Somebody who is to say hello, with this number (a child) or from this process. */
 struct up_expected {
     struct up_host *host;
@@ -214,6 +227,9 @@ void launch_due(struct up_host *host, ps_t now);
 /* It goes with us, if it still runs. */
 void launch_stop(struct up_launch *launch);
 bool launch_ended(const struct up *up); /* all have */
+/* Real clock: nobody waits for a program to attach.  It has, or it has ended without. */
+void launch_joined(struct up_process *process);
+bool launch_look(struct up *up, ps_t now); /* true: some have done neither yet */
 /* A program of the script has ended: its exit status is asked for. */
 void launch_end(struct up_launch *launch, ps_t now);
 
@@ -251,6 +267,8 @@ bool up_all_done(const struct up *up);
 /* real.c: the real clock, in place of turns */
 void real_run(struct up_host *host, ps_t now, struct node_io *io);
 enum sim_state real_advance(struct up *up);
+void real_joined(struct up_host *host); /* it has its first process */
+void real_release(struct up *up);
 
 /* task.c: a signal to a thread by the number that it has told; false: there is no such thread */
 bool task_signal(struct up_process *process, int tid, int number);
