@@ -27,7 +27,8 @@
 #define SPINS 2000                 /* looks at the turn word before the fabric sleeps: some microseconds */
 #define FIRST_NS 40000             /* a turn is usually shorter */
 #define QUIET_CPU_NS 20000
-#define LONGEST_NS 5000000
+#define LONGEST_NS 5000000        /* between looks at who was in a loop on memory before; ... */
+#define LONGEST_CALM_NS 80000000  /* ... and at who was not: it computes */
 #define CLOCK_MOST (PS_NEVER / 4) /* no clock of a program is believed beyond */
 
 uint64_t turn_real_ns(void)
@@ -285,7 +286,7 @@ static enum outcome wait_yield(struct up_thread *thread, ps_t now, struct node_i
         enum outcome outcome = look_after(thread, &silence, now, io);
         if (outcome != YIELDED) return outcome;
         if (up_stopped(up)) return DEAD;
-        if (limit_ns < LONGEST_NS) limit_ns *= 2;
+        if (limit_ns < (thread->spun ? LONGEST_NS : LONGEST_CALM_NS)) limit_ns *= 2;
         if (told) continue;
         uint64_t real = turn_real_ns();
         if (begun == 0) begun = real;
