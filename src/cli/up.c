@@ -234,8 +234,8 @@ static int judge(const struct sim_report *report)
         status = CLI_PROBLEMS;
         if (program->end == PS_NEVER)
             cli_error("%s: '%s' has not ended", program->host, program->command);
-        else if (program->exit > 128)
-            cli_error("%s: '%s' was ended by signal %d", program->host, program->command, program->exit - 128);
+        else if (program->signal)
+            cli_error("%s: '%s' was ended by signal %d", program->host, program->command, program->signal);
         else
             cli_error("%s: '%s' ended with status %d", program->host, program->command, program->exit);
     }

@@ -30,8 +30,8 @@ static const char *exit_text(const struct up_program *program, char buf[CELL])
 {
     if (program->end == PS_NEVER)
         snprintf(buf, CELL, "has not ended");
-    else if (program->exit > 128)
-        snprintf(buf, CELL, "signal %d", program->exit - 128);
+    else if (program->signal)
+        snprintf(buf, CELL, "signal %d", program->signal);
     else if (program->exit >= 0)
         snprintf(buf, CELL, "%d", program->exit);
     else
@@ -127,6 +127,10 @@ static void json_program(struct jout *jout, const struct up_program *program)
         jout_u64(jout, "exit", (uint64_t)program->exit);
     else
         jout_null(jout, "exit");
+    if (program->signal)
+        jout_u64(jout, "signal", (uint64_t)program->signal);
+    else
+        jout_null(jout, "signal");
     jout_time(jout, "start_ps", program->start);
     jout_time(jout, "end_ps", program->end);
     jout_bool(jout, "attached", program->attached);

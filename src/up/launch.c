@@ -115,6 +115,7 @@ void launch_end(struct up_launch *launch, ps_t now)
     if (up_stopped(launch->host->up)) kill(launch->pid, SIGKILL);
     if (waitpid(launch->pid, &status, 0) == launch->pid)
         launch->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    launch->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (launch->pidfd >= 0) close(launch->pidfd);
     launch->pidfd = -1;
 }

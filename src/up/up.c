@@ -348,6 +348,7 @@ static void add_launch(struct up_program *ret, uint32_t most, uint32_t *count, c
                                    .start = launch->start,
                                    .end = launch->end,
                                    .exit = launch->exit,
+                                   .signal = launch->signal,
                                    .output = {launch->output[0], launch->output[1]},
                                    .attached = launch->process != NULL};
 

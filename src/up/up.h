@@ -40,7 +40,8 @@ struct up_program { /* of the report */
     char *const *word; /* of it, where the script has it; NULL */
     pid_t pid;
     ps_t start, end;     /* PS_NEVER: it has not ended */
-    int exit;            /* as waitpid() says where we started it, else -1 */
+    int exit;            /* where we started it: its status, 128 and the signal that ended it; else -1 */
+    int signal;          /* that signal; 0: none */
     int output[2];       /* what it wrote, where we started it: descriptors of files; -1 */
     bool attached, late; /* late: fabric time had begun, and no script asked for it */
 };

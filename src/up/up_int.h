@@ -123,7 +123,8 @@ struct up_launch { /* launch.c: a line of the script, or what a program asked fo
     pid_t pid;                  /* 0: not started */
     int pidfd, output[2];       /* of what it writes: standard output and error */
     ps_t start, end;
-    int exit;               /* waitpid()'s */
+    int exit;               /* 128 and the signal where one ended it, as in a shell; -1: not known */
+    int signal;             /* 0: none */
     struct up_launch *next; /* of the host's */
 };
 

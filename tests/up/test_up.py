@@ -78,8 +78,8 @@ class Ends(Up):
     def test_a_program_that_fails_is_named(self):
         result = self.up('h0: sh -c "exit 3"\nh1: true\n', status=1)
         self.assertIn("h0: 'sh -c \"exit 3\"' ended with status 3", result.stderr)
-        document = self.document('h0: sh -c "exit 3"\n', status=1)
-        self.assertEqual(3, document["programs"][0]["exit"])
+        document = self.document('h0: sh -c "exit 255"\n', status=1)
+        self.assertEqual((255, None), (document["programs"][0]["exit"], document["programs"][0]["signal"]))
 
     def test_a_program_that_is_not_there(self):
         result = self.up("h0: no-such-program\n", status=1)
