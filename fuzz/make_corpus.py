@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,trace,fabric} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,attach,trace,fabric} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -228,6 +228,12 @@ def switch_seeds():
         yield sparse + seed
 
 
+def attach_seeds():
+    """Most bytes are small, so that they name what is there."""
+    for i, seed in enumerate(script_seeds()):
+        yield bytes(byte if byte % (2 + i % 4) == 0 else byte % 24 for byte in seed[:300 + 20 * i])
+
+
 def fabric_seeds():
     examples = os.path.join(HERE, "..", "examples")
     for folder in (examples, os.path.join(examples, "questions")):
@@ -280,6 +286,7 @@ def main():
         store("naks", [seed[:len(seed) - i % 16] for i, seed in enumerate(script_seeds())])
         store("live", script_seeds())
         store("switch", switch_seeds())
+        store("attach", attach_seeds())
         store("trace", trace_seeds())
         store("fabric", fabric_seeds())
 

@@ -10,7 +10,9 @@
 #include "up/objects/objects.h"
 
 #define RIG_PROGRAMS 3 /* the first on h0, the others on h1 */
+#ifndef RIG_MEMORY
 #define RIG_MEMORY (4u << 20)
+#endif
 
 struct program {
     struct up_process process;
