@@ -226,6 +226,8 @@ int cm_request(struct up_process *process, struct attach_request *request, ps_t 
 
     if (cm == NULL) return -ENOMEM;
     if (request->nic >= ATTACH_NICS || process->device[request->nic] == NULL) return -ENODEV;
+    int error = cm_qp1_open(process->host, request->nic, now, io);
+    if (error < 0) return error;
     switch (request->op) {
     case ATTACH_OP_MAD_SEND:
         return send_mad(process, request, now, io);
@@ -255,7 +257,7 @@ static void hand_over(struct up_process *process, uint32_t nic, const struct liv
     entry[device->mads_tail++ % ATTACH_MADS] = *mad;
     __atomic_store_n(&ring->tail, device->mads_tail, __ATOMIC_RELEASE);
     (void)eventfd_write(device->mads_fd, 1);
-    turn_event(process, now);
+    turn_event(process, true, now);
 }
 
 void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, const struct live_path *back, ps_t now,

@@ -29,7 +29,7 @@ struct up_cm { /* of a host */
     struct up_process *slot[CM_SLOTS + 1];
     struct cm_link *links[CM_SLOTS + 1];
     struct cm_listener *listeners;
-    struct cm_qp1 **qp1; /* [adapters]; NULL: nothing was sent yet */
+    struct cm_qp1 **qp1; /* [adapters]; NULL: not made yet */
 };
 
 /* cm.c */
@@ -39,6 +39,7 @@ void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, 
 struct up_cm *cm_of(struct up_host *host); /* made when it is first needed; NULL: no memory */
 
 /* cm_qp1.c */
+int cm_qp1_open(struct up_host *host, uint32_t adapter, ps_t now, struct node_io *io); /* -errno */
 /* -errno; what is full is told so, and repeated by the manager in time. */
 int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES],
                 ps_t now, struct node_io *io);

@@ -2,9 +2,10 @@
 /*
  * QP1 of the adapters: management datagrams as packets of the fabric (volume 1, 13.5.1; annex A17.4.8).
  *
- * An adapter's QP1 is made when its host first has to say something.  Its sends lie in a ring of buffers beside its
- * send queue; what arrives is read where the packet's bytes lie, so its receives have no memory and are given back at
- * once.  A host that never spoke has none, and is asked all the same: somebody has to refuse.
+ * An adapter's QP1 is made when a program of its host has a connection manager, or the host has to say something.  Its
+ * sends lie in a ring of buffers beside its send queue; what arrives is read where the packet's bytes lie, so its
+ * receives have no memory and are given back at once.  A host that never spoke has none, and is asked all the same:
+ * somebody has to refuse.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,17 +67,23 @@ static int make(struct up_host *host, uint32_t adapter, ps_t now, struct node_io
     return 0;
 }
 
+int cm_qp1_open(struct up_host *host, uint32_t adapter, ps_t now, struct node_io *io)
+{
+    struct up_cm *cm = cm_of(host);
+
+    if (cm == NULL) return -ENOMEM;
+    return cm->qp1[adapter] ? 0 : make(host, adapter, now, io, &cm->qp1[adapter]);
+}
+
 int cm_qp1_send(struct up_host *host, uint32_t adapter, const struct live_path *path, const uint8_t mad[LIVE_MAD_BYTES],
                 ps_t now, struct node_io *io)
 {
-    struct up_cm *cm = cm_of(host);
     struct up_path to;
-
-    if (cm == NULL) return -ENOMEM;
     int error = up_path_resolve(host->up->fabric, path, &to);
-    if (error == 0 && cm->qp1[adapter] == NULL) error = make(host, adapter, now, io, &cm->qp1[adapter]);
+
+    if (error == 0) error = cm_qp1_open(host, adapter, now, io);
     if (error < 0) return error;
-    struct cm_qp1 *qp1 = cm->qp1[adapter];
+    struct cm_qp1 *qp1 = host->cm->qp1[adapter];
     if (nic_qp_queued(qp1->qp) >= SENDS) return -EAGAIN;
     uint8_t *copy = qp1->mad[qp1->sent % SENDS];
     const struct nic_wr wr = {.local = (uintptr_t)copy,

@@ -86,7 +86,7 @@ static ps_t poll_after(const struct up_thread *thread, ps_t at)
     return thread->clock + (at - thread->clock + step - 1) / step * step;
 }
 
-void turn_event(struct up_process *process, ps_t now)
+void turn_event(struct up_process *process, bool readable, ps_t now)
 {
     if (process->up->options.real) return; /* they look for themselves */
     for (uint32_t i = 0; i < process->threads; i++) {
@@ -94,7 +94,7 @@ void turn_event(struct up_process *process, ps_t now)
         if (thread == NULL) continue;
         if (thread->state == UP_POLLS || thread->state == UP_SPINS)
             due_at(thread, poll_after(thread, now));
-        else if (thread->state == UP_WAITS && thread->waits_event)
+        else if (readable && thread->state == UP_WAITS && thread->waits_event)
             due_at(thread, now);
         thread->news = true;
     }

@@ -253,9 +253,9 @@ void turn_say_waits(const struct up_host *host);                                
 struct up_thread *turn_thread(struct up_process *process, uint32_t number, ps_t at); /* NULL: no memory */
 uint64_t turn_real_ns(void);
 void turn_run(struct up_host *host, ps_t now, struct node_io *io);
-/* Something was completed or arrived in a process's memory at `now`: who polls or spins in it is due, and who waits
- * for descriptors that it may have made readable. */
-void turn_event(struct up_process *process, ps_t now);
+/* Something was completed or arrived in a process's memory at `now`: who polls or spins in it is due; and, where a
+ * descriptor has become readable by it, who waits for descriptors. */
+void turn_event(struct up_process *process, bool readable, ps_t now);
 /* What somebody may wait for has changed: on the host, or of the process alone. */
 void turn_touched(struct up_host *host, const struct up_process *process, ps_t now);
 

@@ -55,8 +55,9 @@ int session_take_fd(struct up_process *process)
     return fd;
 }
 
-void turn_event(struct up_process *process, ps_t now)
+void turn_event(struct up_process *process, bool readable, ps_t now)
 {
+    (void)readable;
     (void)now;
     program_of(process)->told++;
 }

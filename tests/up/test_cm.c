@@ -107,6 +107,7 @@ static void test_connection(void **state)
     assert_int_equal(msg.local_id, reply.local_id);
     assert_int_equal(nic_counters(rig.host[0].adapters[0].nic)->tx_packets, 1);
     assert_int_equal(nic_counters(rig.host[1].adapters[0].nic)->tx_packets, 1);
+    assert_int_equal(nic_counters(rig.host[1].adapters[0].nic)->rx_packets, 1);
     rig_close(&rig);
 }
 

@@ -165,6 +165,7 @@ static void tell(struct up_cq *cq)
     if (!cq->armed || !completions_wanted(&cq->nic, cq->arm_tail, cq->solicited_only)) return;
     cq->armed = false;
     if (cq->channel) channel_tell(cq->channel, cq->number);
+    cq->rang = cq->channel != NULL;
 }
 
 bool up_cq_publish(struct up_cq *cq)

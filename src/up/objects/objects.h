@@ -85,6 +85,7 @@ struct up_cq {
     uint64_t ring;
     uint32_t published; /* up to here */
     bool armed, solicited_only;
+    bool rang; /* its channel was told: who waits for that is not woken yet */
     uint32_t arm_tail;
     struct up_channel *channel;
 };

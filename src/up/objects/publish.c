@@ -56,7 +56,7 @@ void up_publish_events(struct up_adapter *adapter, ps_t now)
 
     while (nic_event_next(adapter->nic, &event)) {
         const struct up_device *device = push(adapter, &event);
-        if (device) turn_event(device->process, now);
+        if (device) turn_event(device->process, true, now);
     }
 }
 
@@ -77,9 +77,10 @@ void publish_all(struct up_host *host, ps_t now, struct node_io *io)
     for (uint32_t i = 0; host->adapters && i < host->node->adapters; i++) {
         struct up_adapter *adapter = &host->adapters[i];
         for (struct up_cq *cq = adapter->cqs; cq; cq = cq->next) {
-            if (cq->nic.tail == cq->published) continue;
-            up_flow_completed(cq, now);
-            if (up_cq_publish(cq)) turn_event(cq->device->process, now);
+            if (cq->nic.tail != cq->published) up_flow_completed(cq, now);
+            bool news = cq->nic.tail != cq->published && up_cq_publish(cq);
+            if (news || cq->rang) turn_event(cq->device->process, cq->rang, now);
+            cq->rang = false;
         }
         up_publish_events(adapter, now);
     }
