@@ -123,11 +123,19 @@ static struct up_process *listener_of(const struct up_cm *cm, uint32_t nic, uint
 
 /* --- connections --- */
 
-static struct cm_link **link_at(struct up_cm *cm, uint32_t slot, uint32_t local_id)
+static bool same_peer(const struct cm_link *link, uint32_t remote_id, const struct live_path *path)
+{
+    return link->remote_id == remote_id && memcmp(&link->path.remote, &path->remote, sizeof path->remote) == 0;
+}
+
+/* By our own id or, while there is none, by who asked. */
+static struct cm_link **link_at(struct up_cm *cm, uint32_t slot, uint32_t local_id, uint32_t remote_id,
+                                const struct live_path *path)
 {
     struct cm_link **at = &cm->links[slot];
 
-    while (*at && (*at)->local_id != local_id)
+    while (*at && !(local_id && (*at)->local_id == local_id) &&
+           !((*at)->local_id == 0 && same_peer(*at, remote_id, path)))
         at = &(*at)->next;
     return at;
 }
@@ -141,35 +149,39 @@ static void link_end(struct cm_link **at)
     free(ended);
 }
 
-static void link_begin(struct cm_link **at, const struct cm_link *is)
+/* One that is there, or a new one; NULL: no memory, and nobody will say goodbye for it. */
+static struct cm_link *link_begin(struct cm_link **at)
 {
-    struct cm_link *link = *at ? *at : malloc(sizeof *link);
-
-    if (link == NULL) return; /* it will not be said goodbye for */
-    struct cm_link *next = *at ? link->next : NULL;
-    *link = *is;
-    link->next = next;
-    *at = link;
+    if (*at == NULL) *at = calloc(1, sizeof **at);
+    return *at;
 }
 
-/* A datagram of the slot's program has passed. */
+/* A datagram of the slot's program has passed.  A request and its reply each name their sender's queue pair. */
 static void learn(struct up_cm *cm, uint32_t slot, uint32_t nic, const struct cm_msg *msg, bool sent,
                   const struct live_path *path)
 {
     const uint32_t ours = sent ? msg->local_id : msg->remote_id, theirs = sent ? msg->remote_id : msg->local_id;
-    struct cm_link **at = link_at(cm, slot, ours);
+    struct cm_link **at = link_at(cm, slot, ours, theirs, path), *link;
 
     switch (msg->mad.attribute) {
+    case CM_REQ:
     case CM_REP:
-        link_begin(at, &(struct cm_link){.nic = nic, .local_id = ours, .remote_id = theirs, .path = *path});
-        break;
+        if (msg->mad.attribute == CM_REQ && sent) return;
+        link = link_begin(at);
+        if (link == NULL) return;
+        link->nic = nic;
+        link->local_id = ours;
+        link->remote_id = theirs;
+        link->path = *path;
+        if (!sent) link->remote_qp = msg->qpn;
+        return;
     case CM_REJ:
     case CM_DREQ:
     case CM_DREP:
         link_end(at);
-        break;
+        return;
     default:
-        break;
+        return;
     }
 }
 
@@ -183,10 +195,11 @@ static void say_goodbye(struct up_host *host, const struct cm_link *link, ps_t n
                                        .tid = link->local_id,
                                        .attribute = CM_DREQ},
                                .local_id = link->local_id,
-                               .remote_id = link->remote_id};
+                               .remote_id = link->remote_id,
+                               .qpn = link->remote_qp};
     uint8_t mad[LIVE_MAD_BYTES];
 
-    if (cm_emit(&msg, mad) == 0) (void)cm_qp1_send(host, link->nic, &link->path, mad, now, io);
+    if (link->local_id && cm_emit(&msg, mad) == 0) (void)cm_qp1_send(host, link->nic, &link->path, mad, now, io);
 }
 
 /* --- requests, arrivals --- */
@@ -277,8 +290,8 @@ void cm_deliver(struct up_host *host, uint32_t nic, const struct live_mad *mad, 
         if (cm_refusal(mad->data, answer)) (void)cm_qp1_send(host, nic, back, answer, now, io);
         return;
     }
-    if (!owner.listens && owner.slot && cm_parse(mad->data, LIVE_MAD_BYTES, &msg) == 0)
-        learn(cm, owner.slot, nic, &msg, false, back);
+    uint32_t slot = slot_of(cm, process);
+    if (slot && cm_parse(mad->data, LIVE_MAD_BYTES, &msg) == 0) learn(cm, slot, nic, &msg, false, back);
     hand_over(process, nic, mad, now);
 }
 

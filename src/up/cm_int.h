@@ -18,8 +18,9 @@ struct cm_listener {
     struct cm_listener *next;
 };
 
-struct cm_link { /* a connection that a process has, as its datagrams tell */
-    uint32_t nic, local_id, remote_id;
+struct cm_link {            /* a connection that a process has, as its datagrams tell */
+    uint32_t nic, local_id; /* local_id 0: asked for, and not answered yet */
+    uint32_t remote_id, remote_qp;
     struct live_path path; /* to the peer */
     struct cm_link *next;
 };

@@ -56,7 +56,7 @@ static int listen_at(struct program *program, uint32_t any, const struct pkt_add
 }
 
 static const struct cm_msg request = {
-    .mad = {.tid = 4, .attribute = CM_REQ}, .local_id = 1u << CM_SLOT_SHIFT | 9, .service_id = SERVICE};
+    .mad = {.tid = 4, .attribute = CM_REQ}, .local_id = 1u << CM_SLOT_SHIFT | 9, .service_id = SERVICE, .qpn = 70};
 
 static void test_refused(void **state)
 {
@@ -121,7 +121,7 @@ static void connect_both(void)
     assert_int_equal(listen_at(p1, PKT_FAMILY_IPV4, NULL), 0);
     assert_int_equal(say(p0, 1, request), 0);
     const struct cm_msg reply = {
-        .mad.attribute = CM_REP, .local_id = 1u << CM_SLOT_SHIFT | 3, .remote_id = request.local_id};
+        .mad.attribute = CM_REP, .local_id = 1u << CM_SLOT_SHIFT | 3, .remote_id = request.local_id, .qpn = 71};
     assert_int_equal(say(p1, 0, reply), 0);
     while (hears(p0, &msg, NULL) || hears(p1, &msg, NULL))
         ;
@@ -140,6 +140,7 @@ static void test_goodbye(void **state)
         rig_run(&rig);
         assert_true(hears(stays, &msg, NULL));
         assert_true(msg.mad.attribute == CM_DREQ && msg.remote_id >> CM_SLOT_SHIFT == 1);
+        assert_int_equal(msg.qpn, active ? 71 : 70); /* whose queue pair it is about */
         assert_false(hears(stays, &msg, NULL));
         /* and answered for */
         assert_int_equal(
