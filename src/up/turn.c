@@ -130,7 +130,8 @@ void turn_look(struct up_host *host, ps_t now)
                 due_at(thread, now);
                 continue;
             }
-            if (thread->state != UP_WAITS) continue;
+            /* One that was told something looks when that has happened, which may be later than now. */
+            if (thread->state != UP_WAITS || thread->due < thread->shared->until) continue;
             due_at(thread, now);
             thread->looks = true;
         }
