@@ -46,6 +46,11 @@ static ps_t earlier(ps_t a, ps_t b)
     return a < b ? a : b;
 }
 
+static ps_t turn_due(const struct up_thread *thread)
+{
+    return earlier(thread->due, thread->look);
+}
+
 ps_t turn_next(const struct up_host *host)
 {
     ps_t next = stream_next(host);
@@ -55,7 +60,7 @@ ps_t turn_next(const struct up_host *host)
         if (process->gone) continue;
         next = earlier(next, post_next(process));
         for (uint32_t i = 0; i < process->threads; i++)
-            if (process->thread[i]) next = earlier(next, process->thread[i]->due);
+            if (process->thread[i]) next = earlier(next, turn_due(process->thread[i]));
     }
     return next;
 }
@@ -70,9 +75,7 @@ void turn_wake(struct up_host *host, ps_t at)
 static void due_at(struct up_thread *thread, ps_t at)
 {
     if (at < thread->clock) at = thread->clock;
-    if (at > thread->due) return;
-    thread->looks = false; /* there is something of the fabric's to look at */
-    if (at == thread->due) return;
+    if (at >= thread->due) return;
     thread->due = at;
     turn_wake(thread->process->host, at);
 }
@@ -121,19 +124,17 @@ void turn_touched(struct up_host *host, const struct up_process *process, ps_t n
 
 void turn_look(struct up_host *host, ps_t now)
 {
+    ps_t at = host->latest > now ? host->latest : now;
+
     for (struct up_process *process = host->processes; process; process = process->next) {
         for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
             struct up_thread *thread = process->thread[i];
-            ps_t at = thread && thread->clock > now ? thread->clock : now;
-            if (thread == NULL || thread->due <= at) continue;
-            if (__atomic_load_n(&thread->shared->signalled, __ATOMIC_ACQUIRE)) {
-                due_at(thread, now);
-                continue;
-            }
+            if (thread == NULL || thread->due <= at || thread->state == UP_ENDED || thread->look != PS_NEVER) continue;
+            bool signalled = __atomic_load_n(&thread->shared->signalled, __ATOMIC_ACQUIRE);
             /* One that was told something looks when that has happened, which may be later than now. */
-            if (thread->state != UP_WAITS || thread->due < thread->shared->until) continue;
-            due_at(thread, now);
-            thread->looks = true;
+            if (!signalled && (thread->state != UP_WAITS || thread->due < thread->shared->until)) continue;
+            thread->look = at;
+            turn_wake(host, at);
         }
     }
 }
@@ -426,16 +427,27 @@ static void lost(struct up_thread *thread, enum outcome outcome, ps_t now, struc
     } /* REPLACED: the thread is no more */
 }
 
+/* It is to look, and nothing of the fabric's is why.  What the kernel shows may be of a later time than now: what a
+ * thread of the host has done whose clock is ahead.  Then it looks at that time. */
+static bool looks_later(struct up_thread *thread, ps_t now)
+{
+    const struct up_host *host = thread->process->host;
+
+    if (thread->due <= now || host->latest <= now) return false;
+    thread->look = host->latest;
+    return true;
+}
+
 static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
 {
     struct up_process *process = thread->process;
     struct up_host *host = process->host;
-    bool looks = thread->looks && thread->state == UP_WAITS;
-    ps_t clock_before = thread->clock, due_before = thread->shared->until;
+    bool looks = thread->due > now && thread->state == UP_WAITS, asks = thread->state == UP_ASKS;
+    ps_t clock_before = thread->clock;
     uint32_t posts = process->head->posts.tail;
-    bool asks = thread->state == UP_ASKS;
 
-    thread->looks = false;
+    if (looks_later(thread, now)) return;
+    thread->look = PS_NEVER;
     if (thread->clock < now) thread->clock = now;
     for (;;) {
         if (asks) {
@@ -458,9 +470,10 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
     if (looks && looked_in_vain(thread, posts)) {
         thread->clock = clock_before;
         thread->state = UP_WAITS;
-        thread->due = due_before;
+        due_at(thread, thread->shared->until);
         return;
     }
+    if (thread->clock > host->latest) host->latest = thread->clock;
     tell_others(thread);
     ps_t clock = thread->clock;
     settle(thread, now, io); /* the thread may be no more */
@@ -476,7 +489,8 @@ static struct up_thread *first_due(const struct up_host *host, ps_t now)
     for (const struct up_process *process = host->processes; process; process = process->next)
         for (uint32_t i = 0; !process->gone && i < process->threads; i++) {
             struct up_thread *thread = process->thread[i];
-            if (thread && thread->due <= now && (first == NULL || thread->due < first->due)) first = thread;
+            if (thread && turn_due(thread) <= now && (first == NULL || turn_due(thread) < turn_due(first)))
+                first = thread;
         }
     return first;
 }

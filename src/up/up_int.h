@@ -52,7 +52,7 @@ struct up_thread {
     bool waits_event; /* UP_WAITS: completions count */
     bool spun;        /* it was in a loop on memory */
     bool news;        /* due for an event of its adapter */
-    bool looks;       /* UP_WAITS: due only to look whether the outside has changed */
+    ps_t look;        /* when it looks whether the outside has changed; PS_NEVER: not */
 };
 
 enum up_watched { UP_WATCH_DOOR, UP_WATCH_CONTROL, UP_WATCH_CALLER, UP_WATCH_PROCESS, UP_WATCH_BELL, UP_WATCH_SOCKETS };
@@ -106,6 +106,7 @@ struct up_host {
     struct up_cm *cm;
     struct up_adapter *adapters; /* [node->adapters]; NULL: no program has opened one */
     ps_t now;                    /* of the visit that runs */
+    ps_t latest;                 /* clock that one of its threads has had: what the kernel shows may be of that time */
     ps_t next;                   /* when something is due; never later than that */
     uint32_t joined;             /* processes ever */
     bool deaths;                 /* atomic: one of its processes has died without the turn */
