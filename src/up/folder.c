@@ -57,11 +57,12 @@ int up_path(const char *name, char ret[UP_PATH])
     return snprintf(ret, UP_PATH, "%s/%s" SUFFIX, folder, name) >= UP_PATH ? -ENAMETOOLONG : 0;
 }
 
-/* Whether somebody listens there.  A socket that nobody listens at is what a killed fabric left. */
+/* Whether somebody listens there; it may be too busy to take who calls.  A socket that nobody listens at is what a
+ * killed fabric left. */
 static bool is_up(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) return false;
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
