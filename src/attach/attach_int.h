@@ -144,12 +144,14 @@ void signals_hold_spin(bool hold);     /* around exec: a new program has no hand
 uint32_t signals_handled(void);        /* handlers of the program that this thread has run, ever */
 uint32_t signals_not_restarting(void); /* those of them without SA_RESTART */
 bool signals_has_handler(int number);
+bool signals_handling(void);              /* below this handler is one of ours, not the program */
 bool signals_program_handles(int number); /* a function of the program's own */
 /* Handlers of ours, in front of the program's; true: it was for us. */
 #define SPIN_SIGNAL (SIGRTMAX - 2)
 bool tsc_fault(const void *info, void *context);
 bool spin_signal(const void *info, void *context);
 bool spin_trap(const void *info, void *context);
+bool spin_fault(void); /* does not return where our own look at the program's memory has faulted */
 
 /* identity.c */
 void identity_start(void);

@@ -124,9 +124,8 @@ enum attach_why {
 /* What others may wait for that this turn has done: `touched`. */
 #define ATTACH_TOUCHED_PROCESS 1u /* unlocked, signalled, joined: threads of this process look again */
 #define ATTACH_TOUCHED_HOST 2u    /* wrote to, or closed, a pipe or the like: all of this host do */
-#define ATTACH_TOUCHED_MEMORY                                                                                          \
-    4u /* with ATTACH_SPIN: it may have stored something since its turn began; 0: it has gone
-                                   * round the loop that it was in, and nothing else */
+/* With ATTACH_SPIN: it may have stored something before it came to its loop; not set: it is in the loop it was in. */
+#define ATTACH_TOUCHED_MEMORY 4u
 
 enum attach_thread_state { ATTACH_FREE, ATTACH_STARTS, ATTACH_LIVES, ATTACH_ENDED };
 

@@ -19,6 +19,7 @@
 
 static struct sigaction program[SIGNALS]; /* as the program set them; of signals in front of which we stand */
 static PER_THREAD uint32_t handled, not_restarting;
+static PER_THREAD bool handling; /* a fault or a step of ours: our own code runs, and no loop of the program */
 
 static bool is_ours(int number)
 {
@@ -55,21 +56,29 @@ static void block(int how, const sigset_t *set, sigset_t *before)
     RAW(SYS_rt_sigprocmask, how, set, before, 8, 0, 0);
 }
 
+bool signals_handling(void)
+{
+    return handling;
+}
+
 static void run_program(int number, siginfo_t *info, void *context)
 {
     struct sigaction action = program[number];
     struct attach_thread *me = self;
     uint32_t depth = me ? me->in_library : 0;
+    bool was_handling = handling;
 
     handled++;
     if (!(action.sa_flags & SA_RESTART)) not_restarting++;
     if (action.sa_flags & (int)SA_RESETHAND) program[number] = (struct sigaction){.sa_handler = SIG_DFL};
     if (me) me->in_library = 0;
+    handling = false;
     if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(number, info, context);
     else
         action.sa_handler(number);
     if (me && self == me) me->in_library = depth;
+    handling = was_handling;
 }
 
 static void without_ours(sigset_t *set)
@@ -101,30 +110,41 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
 }
 
+/* Whether it was meant for us. */
+static bool is_for_us(int number, siginfo_t *info, void *context)
+{
+    bool was_handling = handling, taken;
+
+    if (number == SPIN_SIGNAL) return spin_signal(info, context);
+    if (number == SIGSEGV && spin_fault()) return true;
+    if (number != SIGSEGV && number != SIGTRAP) return false;
+    handling = true;
+    taken = number == SIGSEGV ? tsc_fault(info, context) : spin_trap(info, context);
+    handling = was_handling;
+    return taken;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
-    bool taken = false;
     int before = errno;
 
-    if (number == SIGSEGV)
-        taken = tsc_fault(info, context);
-    else if (number == SIGTRAP)
-        taken = spin_trap(info, context);
-    else if (number == SPIN_SIGNAL)
-        taken = spin_signal(info, context);
-    if (!taken && is_ours(number))
-        pass_on(number, info, context);
-    else if (!taken && has_function(&program[number]))
-        run_program(number, info, context);
+    if (!is_for_us(number, info, context)) {
+        if (is_ours(number))
+            pass_on(number, info, context);
+        else if (has_function(&program[number]))
+            run_program(number, info, context);
+    }
     errno = before;
 }
 
+/* A fault may come in a handler for a fault.  The real-time signal is queued: each that waits would be a frame on the
+ * stack of the one before, so it is held while it is handled. */
 static int install_ours(int number)
 {
-    struct sigaction action = {.sa_sigaction = on_signal,
-                               .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 
     sigemptyset(&action.sa_mask);
+    if (number != SPIN_SIGNAL) action.sa_flags |= SA_NODEFER;
     return REAL(sigaction)(number, &action, NULL);
 }
 

@@ -2,30 +2,36 @@
 /*
  * Loops that wait for memory to change and call nobody: proved to wait, then the turn is given back.
  *
- * A thread that does not come back is sent a signal by the fabric.  It then runs one instruction at a time until it is
- * at the same instruction with the same registers, flags and, where it stored anything, the same bytes there.  From an
- * equal state the same follows: the loop cannot end by itself, and only what others do to memory can end it.  So it
- * does not matter for the result when the signal came.  A loop that counts, in a register or in memory, is never
- * equal; one that calls the library is not looked at; one with an instruction that is not understood is not judged.
+ * A thread that does not come back is sent a signal by the fabric.  What it would do is then followed, in a copy of its
+ * registers (interpret.c), until it is at the same instruction with the same registers and flags, and memory would be
+ * as it is.  From an equal state the same follows: the loop cannot end by itself, and only what others do to memory can
+ * end it.  So it does not matter for the result when the signal came.  A loop that counts, in a register or in memory,
+ * is never equal; one that calls the library is not looked at.  When the turn comes back the loop is followed again
+ * before the program runs: if it still waits, so does the thread.
  *
- * A loop may come to rest only after some rounds (it calls a function for the first time), so the state that is
- * compared with is taken anew twice.  A handler of the program that runs in between ends the attempt: it may have
- * changed what the loop waits for.
+ * Where an instruction is not known to interpret.c the thread itself runs one instruction at a time, and each store is
+ * told by stores.c before it is done: the bytes there are kept, and compared when the loop closes.  What that does not
+ * know either is not judged.  A loop may come to rest only after some rounds, so the state that is compared with is
+ * taken anew twice.  A handler of the program that runs in between ends the attempt: it may have changed what the loop
+ * waits for.
  */
 #include "attach/attach_int.h"
 
 #if defined(__x86_64__)
 
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 
+#include "attach/interpret.h"
 #include "attach/stores.h"
 
 #define TRAP_FLAG 0x100
 #define FLAGS 0xcd5u /* carry, parity, adjust, zero, sign, direction, overflow */
 #define STEPS_MAX 256u
+#define FOLLOWED_MAX 4096u /* instructions, some tens of nanoseconds each */
 #define SHADOWS 48u        /* stores that are followed in one round */
 #define VECTOR_BYTES 2816u /* of the kernel's record of other registers that is compared: up to AVX-512's end */
 #define VECTOR_KERNELS 464u
@@ -115,17 +121,24 @@ static bool keep_shadow(const struct stores *stores)
     return true;
 }
 
-/* Whether the next instruction may be run: what it stores is known. */
-static bool look_ahead(const ucontext_t *context)
+/* Registers in the order of instructions. */
+static void order_registers(const ucontext_t *context, uint64_t ret[16])
 {
     static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                                       REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+    for (unsigned i = 0; i < 16; i++)
+        ret[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+}
+
+/* Whether the next instruction may be run: what it stores is known. */
+static bool look_ahead(const ucontext_t *context)
+{
     const greg_t *reg = context->uc_mcontext.gregs;
     uint64_t ordered[16];
     struct stores stores;
 
-    for (unsigned i = 0; i < 16; i++)
-        ordered[i] = (uint64_t)reg[order[i]];
+    order_registers(context, ordered);
     stores = stores_decode((const uint8_t *)reg[REG_RIP], ordered, (uintptr_t)__builtin_thread_pointer());
     if (stores.vector) proof.vector = true;
     return stores.kind == STORES_NOTHING || (stores.kind == STORES_MEMORY && keep_shadow(&stores));
@@ -162,16 +175,87 @@ static bool stray(int code, ucontext_t *context)
     return true;
 }
 
-bool spin_signal(const void *sent, void *there)
-{
-    const siginfo_t *info = sent;
-    ucontext_t *context = there;
+enum verdict { NOT_KNOWN, GOES_ON, WAITS };
 
-    if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(SPIN_SIGNAL)))
-        return false;
-    if (!managed() || !attached.head->spin_proof || proof.busy) return true;
-    /* steps that are under way go on; where the flag is lost (a handler that does not return) it begins anew */
-    if (proof.on && context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG) return true;
+struct state {
+    uint64_t reg[16], rip, flags;
+};
+
+static struct state state_of(const struct machine *machine)
+{
+    struct state state = {.rip = machine->rip, .flags = machine->flags};
+
+    memcpy(state.reg, machine->reg, sizeof state.reg);
+    return state;
+}
+
+/* Follows the thread from where it was interrupted.  The state that is compared with may be a later one, as long as
+ * nothing in memory is changed on the way to it. */
+static enum verdict follow_unguarded(const ucontext_t *context)
+{
+    static PER_THREAD struct machine machine;
+    const greg_t *reg = context->uc_mcontext.gregs;
+    struct state anchor;
+
+    machine.words = 0;
+    machine.rip = (uint64_t)reg[REG_RIP];
+    machine.flags = (uint64_t)reg[REG_EFL] & INTERPRET_FLAGS;
+    machine.thread_base = (uintptr_t)__builtin_thread_pointer();
+    order_registers(context, machine.reg);
+    anchor = state_of(&machine);
+    for (unsigned steps = 1; steps < FOLLOWED_MAX; steps++) {
+        bool anew = steps >= 16 && (steps & (steps - 1)) == 0;
+
+        attached.head->counters.steps++;
+        if (!interpret_step(&machine)) return NOT_KNOWN;
+        if (!anew && machine.rip != anchor.rip) continue;
+        struct state now = state_of(&machine);
+        bool same = memcmp(&now, &anchor, sizeof now) == 0;
+        if ((same || anew) && interpret_changes_nothing(&machine)) {
+            if (same) return WAITS;
+            anchor = now;
+        }
+    }
+    return GOES_ON;
+}
+
+static PER_THREAD sigjmp_buf *guard;
+
+bool spin_fault(void)
+{
+    if (guard) siglongjmp(*guard, 1);
+    return false;
+}
+
+/* The same; a load that would fault makes it not known. */
+static enum verdict follow(const ucontext_t *context)
+{
+    volatile enum verdict verdict = NOT_KNOWN;
+    sigjmp_buf here;
+
+    if (sigsetjmp(here, 0) == 0) {
+        guard = &here;
+        verdict = follow_unguarded(context);
+    }
+    guard = NULL;
+    return verdict;
+}
+
+/* The turn is given back until the loop would end.  What the program stored before it came to the loop, without a call,
+ * others may wait for: they are told once. */
+static void wait_in_loop(const ucontext_t *context)
+{
+    self->in_library++;
+    self->touched |= ATTACH_TOUCHED_MEMORY;
+    do {
+        attached.head->counters.spins++;
+        turn_yield(ATTACH_SPIN, UINT64_MAX);
+    } while (attached.is_virtual && follow(context) == WAITS);
+    turn_leave();
+}
+
+static void begin_steps(ucontext_t *context)
+{
     proof.busy = proof.on = true;
     proof.steps = 0;
     proof.handled = signals_handled();
@@ -182,6 +266,37 @@ bool spin_signal(const void *sent, void *there)
     else
         not_proved(context);
     proof.busy = false;
+}
+
+/* The fabric may have asked several times before the thread had a processor: one answer is for all. */
+static void forget_others(void)
+{
+    const struct timespec none = {0, 0};
+    uint64_t set = 1ULL << (SPIN_SIGNAL - 1);
+
+    while (RAW(SYS_rt_sigtimedwait, &set, NULL, &none, 8, 0, 0) > 0)
+        continue;
+}
+
+bool spin_signal(const void *sent, void *there)
+{
+    const siginfo_t *info = sent;
+    ucontext_t *context = there;
+    enum verdict verdict;
+
+    if (!attached.head || (info->si_pid != attached.head->fabric_pid && signals_program_handles(SPIN_SIGNAL)))
+        return false;
+    if (!signals_program_handles(SPIN_SIGNAL)) forget_others();
+    if (!managed() || !attached.head->spin_proof || proof.busy || signals_handling()) return true;
+    /* steps that are under way go on; where the flag is lost (a handler that does not return) it begins anew */
+    if (proof.on && context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG) return true;
+    verdict = follow(context);
+    if (verdict == WAITS)
+        wait_in_loop(context);
+    else if (verdict == GOES_ON)
+        attached.head->counters.not_spins++;
+    else
+        begin_steps(context);
     return true;
 }
 
@@ -215,6 +330,11 @@ bool spin_trap(const void *trap, void *there)
 }
 
 #else
+
+bool spin_fault(void)
+{
+    return false;
+}
 
 bool spin_signal(const void *sent, void *there)
 {
