@@ -24,7 +24,7 @@ _rocelab()
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
     diff) own='--from= --links=' ;;
-    sweep) own='--vary= --with= --show= --out= --force --seeds= --jobs= --csv' ;;
+    sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --pcap= --turn-limit= --no-spin-proof' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;

@@ -57,6 +57,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -l no-tiles -d 'windows
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -F
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l vary -d 'a value of the file, by its path: PATH=VALUES'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l with -d 'another that changes together with the one before'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -r -l script -d 'real programs to run at each point'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l show -d 'columns of the table'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l out -a '(__fish_complete_directories)' -d 'keep results there'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l force -d 'run every point again'

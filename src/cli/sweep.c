@@ -16,6 +16,7 @@
 #include "cli/source.h"
 #include "cli/study.h"
 #include "cli/sweep_print.h"
+#include "cli/sweep_script.h"
 
 #define FILE_BYTES ((size_t)256 << 20)
 
@@ -38,6 +39,7 @@ static const struct cli_option options[] = {
 struct settings {
     struct sweep sweep;
     struct sweep_view view;
+    struct sweep_script script;
     const char *out; /* NULL: nothing is kept */
     bool many;       /* --seeds was given */
     struct study_error error;
@@ -54,6 +56,9 @@ static bool set_option(void *into, int id, const char *argument)
         if (sweep_vary(&sweep->grid, argument, id == SWEEP_OPTION_WITH)) return true;
         cli_study_error(&settings->error);
         return false;
+    case SWEEP_OPTION_SCRIPT:
+        settings->script.path = argument;
+        return true;
     case SWEEP_OPTION_SHOW:
         return sweep_show(&settings->view, argument);
     case SWEEP_OPTION_OUT:
@@ -88,7 +93,8 @@ static void more_help(FILE *out)
     fputs("\nExamples:\n"
           "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=100KB..2MB\n"
           "  rocelab sweep pod64.yaml --vary classes.rdma.ecn.min=50KB,500KB --with classes.rdma.ecn.max=150KB,1500KB\n"
-          "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --seeds 5 --out runs\n\n",
+          "  rocelab sweep pod64.yaml --vary nics.congestion=dcqcn/connectx,hpcc/paper --seeds 5 --out runs\n"
+          "  rocelab sweep fabric.yaml --script pair.up --vary links.host.rate=100G,400G\n\n",
           out);
     sweep_list_columns(out);
     fputs("\nExit status: 0 every point has run and its jobs ended, or the time asked for was reached; 1 a point was\n"
@@ -236,7 +242,9 @@ int verb_sweep(int argc, char **argv, FILE *out)
             cli_error("sweep: --force runs again what --out DIR has kept; say where");
         } else if (seeds_fit(&settings)) {
             sweep->path = argv[first];
-            answer = run(&settings, out);
+            if (settings.script.path == NULL || sweep_script_begin(&settings.script, sweep))
+                answer = run(&settings, out);
+            sweep_script_end(&settings.script);
         }
     }
     arena_release(&sweep->grid.arena);

@@ -24,7 +24,7 @@ void sweep_list_columns(FILE *out)
         int width = fprintf(out, "  %c %-10s ", measure_infos[i].shown ? '*' : ' ', measure_infos[i].name);
         text_wrap(out, &style, (unsigned)width, (unsigned)width, measure_infos[i].help);
     }
-    fputs("    time:JOB, busbw:JOB  of one job, the mean of its runs\n", out);
+    fputs("    time:JOB, busbw:JOB  of one job, the mean of its runs; time:HOST of a program\n", out);
 }
 
 static bool show_one(struct sweep_view *view, const char *word)
@@ -72,6 +72,8 @@ const char *sweep_note(const struct row *row)
 {
     if (row->error) return "no values";
     if (row->state == SIM_STUCK || row->state == SIM_DEADLOCK) return state_names[row->state];
+    for (uint32_t i = 0; i < row->jobs; i++)
+        if (row->job[i].program && (row->job[i].ended == 0 || row->job[i].exit > 0)) return "failed";
     return row->failed ? "failed" : "";
 }
 

@@ -20,7 +20,9 @@ static void json_jobs(struct jout *jout, const struct row *row)
         jout_u64(jout, "runs", job->runs);
         jout_u64(jout, "ended", job->ended);
         measure_json(jout, "time_ps", job->ended ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
-        measure_json(jout, "busbw_GBps", job->ended ? job->busbw_kBps : MEASURE_NOTHING, MEASURE_KIND_GBPS);
+        measure_json(jout, "busbw_GBps", job->ended && !job->program ? job->busbw_kBps : MEASURE_NOTHING,
+                     MEASURE_KIND_GBPS);
+        if (job->program && job->exit >= 0) jout_u64(jout, "exit", (uint64_t)job->exit);
         jout_close(jout);
     }
     jout_close(jout);
@@ -82,15 +84,15 @@ static bool names_have(const struct names *names, const char *name)
     return false;
 }
 
-/* The jobs of all points, each once: a sweep may vary them.  Without memory, those that fit. */
-static struct names job_names(const struct sweep *sweep)
+/* The jobs of all points, or the programs alone, each once: a sweep may vary them.  Without memory, those that fit. */
+static struct names job_names(const struct sweep *sweep, bool programs)
 {
     struct names names = {0};
 
     for (uint32_t p = 0; p < sweep->points * sweep->seeds; p++) {
         for (uint32_t j = 0; j < sweep->row[p].jobs; j++) {
             const char *name = sweep->row[p].job[j].name;
-            if (names_have(&names, name)) continue;
+            if (names_have(&names, name) || (programs && !sweep->row[p].job[j].program)) continue;
             if (names.count == names.room) {
                 uint32_t room = names.room ? names.room * 2 : 16;
                 const char **grown = realloc(names.name, room * sizeof *grown);
@@ -111,7 +113,17 @@ static void csv_jobs(FILE *out, const struct row *row, const struct names *names
         for (uint32_t j = 0; j < row->jobs && job == NULL; j++)
             if (strcmp(row->job[j].name, names->name[n]) == 0 && row->job[j].ended) job = &row->job[j];
         measure_csv(out, job ? job->time_ps : MEASURE_NOTHING, MEASURE_KIND_TIME);
-        measure_csv(out, job ? job->busbw_kBps : MEASURE_NOTHING, MEASURE_KIND_GBPS);
+        measure_csv(out, job && !job->program ? job->busbw_kBps : MEASURE_NOTHING, MEASURE_KIND_GBPS);
+    }
+}
+
+static void csv_exits(FILE *out, const struct row *row, const struct names *programs)
+{
+    for (uint32_t n = 0; n < programs->count; n++) {
+        int status = -1;
+        for (uint32_t j = 0; j < row->jobs; j++)
+            if (row->job[j].program && strcmp(row->job[j].name, programs->name[n]) == 0) status = row->job[j].exit;
+        measure_csv(out, status < 0 ? MEASURE_NOTHING : (uint64_t)status, MEASURE_KIND_COUNT);
     }
 }
 
@@ -128,7 +140,8 @@ static void csv_jobs_of_seeds(FILE *out, const struct row_summary *summary, cons
     }
 }
 
-static void csv_head(const struct sweep *sweep, const struct sweep_view *view, const struct names *jobs, FILE *out)
+static void csv_head(const struct sweep *sweep, const struct sweep_view *view, const struct names *jobs,
+                     const struct names *programs, FILE *out)
 {
     static const char *const keys[] = {"time_ps", "time_ps_ci95", "busbw_GBps", "busbw_GBps_ci95"};
     char name[FABRIC_NAME + 32];
@@ -148,14 +161,20 @@ static void csv_head(const struct sweep *sweep, const struct sweep_view *view, c
             csv_text(out, name);
         }
     }
+    for (uint32_t j = 0; j < programs->count; j++) {
+        snprintf(name, sizeof name, "exit:%s", programs->name[j]);
+        fputc(',', out);
+        csv_text(out, name);
+    }
     fputc('\n', out);
 }
 
 void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *out)
 {
-    struct names jobs = job_names(sweep);
+    struct names jobs = job_names(sweep, false), programs = {0};
 
-    csv_head(sweep, view, &jobs, out);
+    if (view->summary == NULL) programs = job_names(sweep, true);
+    csv_head(sweep, view, &jobs, &programs, out);
     for (uint32_t p = 0; p < sweep->points; p++) {
         const struct row *row = &sweep->row[p * sweep->seeds];
         for (uint32_t i = 0; i < sweep->grid.axes; i++) {
@@ -168,8 +187,10 @@ void sweep_csv(const struct sweep *sweep, const struct sweep_view *view, FILE *o
         } else {
             row_csv(out, row);
             csv_jobs(out, row, &jobs);
+            csv_exits(out, row, &programs);
         }
         fputc('\n', out);
     }
     free(jobs.name);
+    free(programs.name);
 }

@@ -18,6 +18,7 @@
 #include "cli/pcap.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
+#include "cli/up_script.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
@@ -26,7 +27,6 @@
 
 #define PROGRAMS_MAX 65536u
 #define PATIENCE_MS 100
-#define SCRIPT_BYTES ((size_t)1 << 20)
 #define TURN_LIMIT_S 5
 
 enum up_option {
@@ -328,40 +328,6 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     return status;
 }
 
-/* --- what is read --- */
-
-static bool add_faults(const struct settings *settings, struct fabric *fabric)
-{
-    for (uint32_t i = 0; i < settings->script.faults; i++) {
-        const struct up_fault *fault = &settings->script.fault[i];
-        struct fabric_errors errors = {.path = settings->script_path};
-        int error = fabric_faults_add(fabric, fault->text, fault->at, &errors);
-        if (error == 0) continue;
-        for (uint32_t k = 0; k < errors.count; k++)
-            errors.error[k].at = (struct fabric_at){fault->line, 1};
-        fabric_errors_print(&errors, stderr);
-        if (errors.count == 0) cli_error("not enough memory");
-        return false;
-    }
-    return true;
-}
-
-static bool read_script(struct settings *settings)
-{
-    struct fabric_errors errors = {0};
-    char *text = NULL;
-    size_t length;
-
-    if (settings->script_path == NULL) return true;
-    if (!cli_read_file(settings->script_path, SCRIPT_BYTES, &text, &length)) return false;
-    int error = up_script_parse(settings->script_path, text, &settings->script, &errors);
-    free(text);
-    if (error) fabric_errors_print(&errors, stderr);
-    if (error == -ENOMEM) cli_error("not enough memory");
-    settings->up.script = &settings->script;
-    return error == 0;
-}
-
 int verb_up(int argc, char **argv, FILE *out)
 {
     struct settings settings = {
@@ -381,13 +347,13 @@ int verb_up(int argc, char **argv, FILE *out)
     if (!cli_readable(argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;
-    if (!read_script(&settings)) {
-        up_script_free(&settings.script);
-        return CLI_WRONG;
+    if (settings.script_path) {
+        if (!cli_script_read(settings.script_path, &settings.script)) return CLI_WRONG;
+        settings.up.script = &settings.script;
     }
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
-    } else if (add_faults(&settings, fabric)) {
+    } else if (cli_script_faults(settings.script_path, &settings.script, fabric)) {
         cli_catch_stop(1);
         status = bring_up(&settings, fabric, begun);
     }

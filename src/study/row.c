@@ -154,7 +154,7 @@ static void print_jobs(FILE *to, const struct fabric *fabric, const struct sim_r
     }
 }
 
-static bool print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
+bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
 {
     uint64_t value[MEASURES];
     struct sim_result result;
@@ -173,7 +173,6 @@ static bool print_result(FILE *to, const struct fabric *fabric, struct sim *sim)
         for (int i = 0; i < MEASURES; i++)
             if (value[i] != MEASURE_NOTHING) fprintf(to, "value %s %" PRIu64 "\n", measure_infos[i].name, value[i]);
         print_jobs(to, fabric, &result);
-        fputs("end\n", to);
     }
     sim_result_free(&result);
     return good;
@@ -191,27 +190,43 @@ bool row_simulate(const struct fabric *fabric, const struct sim_options *options
     while (sim_advance(sim, WINDOWS, PS_NEVER) == SIM_RUNNING)
         ;
     fprintf(to, "seed %" PRIu64 "\n", options->seed);
-    bool good = print_result(to, fabric, sim);
-    if (!good) fputs("error not enough memory for the results\nend\n", to);
+    bool good = row_print_result(to, fabric, sim);
+    fputs(good ? "end\n" : "error not enough memory for the results\nend\n", to);
     sim_free(sim);
     return good;
 }
 
+static bool add_job(struct row *row, struct row_job job, const char *name)
+{
+    snprintf(job.name, sizeof job.name, "%s", name);
+    struct row_job *grown = realloc(row->job, (row->jobs + 1) * sizeof *grown);
+    if (grown == NULL) return false;
+    row->job = grown;
+    row->job[row->jobs++] = job;
+    return true;
+}
+
 static bool parse_job(const char *line, struct row *row)
 {
-    struct row_job job = {0};
+    struct row_job job = {.exit = -1};
     int length = 0;
 
     if (sscanf(line, "job %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32 " %n", &job.time_ps, &job.busbw_kBps, &job.runs,
                &job.ended, &length) != 4 ||
         length == 0)
         return false;
-    snprintf(job.name, sizeof job.name, "%s", line + length);
-    struct row_job *grown = realloc(row->job, (row->jobs + 1) * sizeof *grown);
-    if (grown == NULL) return false;
-    row->job = grown;
-    row->job[row->jobs++] = job;
-    return true;
+    return add_job(row, job, line + length);
+}
+
+static bool parse_program(const char *line, struct row *row)
+{
+    struct row_job job = {.program = true, .runs = 1};
+    int length = 0;
+
+    if (sscanf(line, "program %" SCNu64 " %" SCNu32 " %d %n", &job.time_ps, &job.ended, &job.exit, &length) != 3 ||
+        length == 0)
+        return false;
+    return add_job(row, job, line + length);
 }
 
 static bool parse_value(const char *line, struct row *row)
@@ -238,6 +253,7 @@ static int parse_line(char *line, struct row *row)
         return row->error ? 0 : -1;
     }
     if (strncmp(line, "job ", 4) == 0) return parse_job(line, row) ? 0 : -1;
+    if (strncmp(line, "program ", 8) == 0) return parse_program(line, row) ? 0 : -1;
     if (strncmp(line, "value ", 6) == 0) return parse_value(line, row) ? 0 : -1;
     if (sscanf(line, "seed %" SCNu64, &row->seed) == 1) return 0;
     if (sscanf(line, "state %" SCNu32, &row->state) == 1) return 0;
@@ -274,5 +290,7 @@ void row_release(struct row *row)
 
 bool row_ended(const struct row *row)
 {
+    for (uint32_t i = 0; i < row->jobs; i++)
+        if (row->job[i].program && (row->job[i].ended == 0 || row->job[i].exit > 0)) return false;
     return !row->error && row->failed == 0 && (row->state == SIM_DONE || row->state == SIM_UNTIL);
 }

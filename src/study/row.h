@@ -35,8 +35,10 @@ struct measure_info {
 };
 extern const struct measure_info measure_infos[MEASURES];
 
-struct row_job { /* a job of the file, its repetitions together */
+struct row_job { /* a job of the file, its repetitions together; or a program of a script */
     char name[FABRIC_NAME];
+    bool program;
+    int exit; /* of a program that has ended; -1: not known */
     uint32_t runs, ended;
     uint64_t time_ps, busbw_kBps; /* means of those that ended */
 };
@@ -54,6 +56,8 @@ struct row {
 
 /* Runs a fabric to its end and writes its row as text; false: it is not worth keeping. */
 bool row_simulate(const struct fabric *fabric, const struct sim_options *options, FILE *to);
+/* What it came to, but for the last line; false: there is no memory. */
+bool row_print_result(FILE *to, const struct fabric *fabric, struct sim *sim);
 /* A row without values, because of these errors. */
 void row_print_error(FILE *to, const struct fabric_errors *errors);
 /* The text on one line, whatever it holds. */

@@ -43,11 +43,17 @@ uint64_t sweep_points(const struct sweep_grid *grid);
 /* What an axis is at a point; the first axis is the slowest. */
 const char *sweep_value(const struct sweep_grid *grid, uint32_t axis, uint32_t point);
 
+/* Runs a fabric otherwise than row_simulate() does, with programs; as that. */
+typedef bool sweep_simulate(void *context, struct fabric *fabric, const struct sim_options *options, FILE *to);
+
 struct sweep {
     struct sweep_grid grid;
-    const char *path;       /* of the fabric file, for messages */
-    char *text;             /* what is in it */
-    struct sim_options sim; /* of each run; seed: where own_seed is, else the file's */
+    const char *path;         /* of the fabric file, for messages */
+    char *text;               /* what is in it */
+    struct sim_options sim;   /* of each run; seed: where own_seed is, else the file's */
+    sweep_simulate *simulate; /* NULL: row_simulate() */
+    void *simulate_context;
+    uint64_t simulate_hash; /* of all that it knows besides the fabric */
     bool own_seed;
     uint32_t seeds; /* runs of each point, with this seed and those that follow; 1 at least */
     struct cache cache;

@@ -94,7 +94,7 @@ bool sweep_check(const struct sweep *sweep)
     int result = sweep_load(sweep, 0, &fabric, &errors);
     if (result == 0) {
         fabric_free(fabric);
-        return all_used(sweep);
+        return sweep->simulate || all_used(sweep); /* what programs use is not known before they run */
     }
     if (result == -ENOENT) study_fail(sweep->error, "--vary %s", errors.error[0].text);
     for (uint32_t i = 0; result != -ENOENT && i < errors.count; i++)

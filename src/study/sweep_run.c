@@ -33,7 +33,7 @@ int sweep_load_other(const struct sweep *sweep, uint32_t point, uint32_t axis, c
 
 struct making { /* of a row */
     const struct sweep *sweep;
-    const struct fabric *fabric;
+    struct fabric *fabric;
     uint32_t point;
     struct sim_options options;
 };
@@ -47,6 +47,8 @@ static bool make_row(const void *context, FILE *to)
         fprintf(to, "set %s=", grid->axis[i].path);
         row_print_line(to, sweep_value(grid, i, making->point));
     }
+    if (making->sweep->simulate)
+        return making->sweep->simulate(making->sweep->simulate_context, making->fabric, &making->options, to);
     return row_simulate(making->fabric, &making->options, to);
 }
 
@@ -64,10 +66,11 @@ static void run_point(const void *context, uint32_t index, FILE *to)
     }
     struct making making = {sweep, fabric, point, sweep->sim};
     making.options.seed = (sweep->own_seed ? sweep->sim.seed : fabric->seed) + index % sweep->seeds;
-    const uint64_t parts[] = {sweep->sim.until, sweep->sim.keep_going};
+    const uint64_t parts[] = {sweep->sim.until, sweep->sim.keep_going, sweep->simulate_hash};
+    const size_t used = sweep->simulate ? sizeof parts : 2 * sizeof parts[0];
     const struct cache_key key = {.fabric = fabric->source_hash,
                                   .seed = making.options.seed,
-                                  .options = hash_bytes(hash_bytes(HASH_BEGIN, "row", 4), parts, sizeof parts)};
+                                  .options = hash_bytes(hash_bytes(HASH_BEGIN, "row", 4), parts, used)};
     cache_row(&sweep->cache, &key, make_row, &making, to);
     fabric_free(fabric);
 }

@@ -116,6 +116,35 @@ class QueuePairs(Up):
         self.assertRegex(text, r"PROGRAMS\n.*\n +h0 +0 .* 0  ib_write_bw")
 
 
+class Sweeps(Up):
+    def sweep(self, script, *options, status=0):
+        (self.folder / "x.up").write_text(script, encoding="utf-8")
+        result = subprocess.run([PROGRAM, "sweep", "pair.yaml", "--script", "x.up", *options], cwd=self.folder,
+                                env=self.env, capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(status, result.returncode, result.stdout + result.stderr)
+        return result.stdout
+
+    @unittest.skipUnless(shutil.which("ibv_rc_pingpong"), "ibverbs-utils is not there")
+    def test_each_point_is_as_up_alone(self):
+        words = "ibv_rc_pingpong -g 0 -s 65536 -n 50"
+        script = f"h0: {words}\nh1 after 1ms: {words} h0\nh1: sleep 0.5\n"
+        points = json.loads(self.sweep(script, "--json", "--vary", "links.host.rate=100G,400G"))["points"]
+        times = [{job["name"]: job["time_ps"] for job in point["jobs"]} for point in points]
+        self.assertEqual([{"h0", "h1", "h1.2"}] * 2, [set(time) for time in times])
+        self.assertEqual({0}, {job["exit"] for point in points for job in point["jobs"]})
+        self.assertGreater(times[0]["h0"], times[1]["h0"] + 1e8)  # 100 x 64 KB, four times as fast
+        alone = {program["host"]: program["end_ps"] - program["start_ps"]
+                 for program in self.document(script)["programs"][:2]}
+        self.assertEqual(alone, {host: times[1][host] for host in alone})
+        self.assertRegex(self.sweep(script, "--vary", "links.host.rate=100G,400G"), r"rate +time:h0 +time:h1 +time:h1.2")
+
+    def test_a_program_that_fails_is_in_the_table(self):
+        script = "h0: sh -c 'exit 3'\n"
+        self.assertRegex(self.sweep(script, "--vary", "seed=1,2", "--show", "time:h0", status=1), r"1 .* failed\n +2 .* failed")
+        head, *rows = self.sweep(script, "--vary", "seed=1,2", "--csv", status=1).splitlines()
+        self.assertEqual(("exit:h0", ["3", "3"]), (head.split(",")[-1], [row.split(",")[-1] for row in rows]))
+
+
 class Scripts(Up):
     def test_errors_have_their_place(self):
         self.assertIn("x.up:2:1: error: there is no host 'h9'", self.up("h0: true\nh9: true\n", status=2).stderr)
