@@ -18,7 +18,7 @@
     64 /* a call completes at most a queue's depth of sends, or the receives of one queue pair that failed */
 #define RQ_SIZE 16      /* selective repeat: one packet may close a gap and end several messages */
 #define RQ_SIZE_ORDER 2 /* else a packet ends one, whose receive is posted again before the next comes */
-#define FIRST_QPN 0x11
+#define FIRST_QPN 0x11  /* the jobs' come first, then programs' */
 #define SELECTIVE_PACKETS 4096
 
 /* Memory keys are not modelled, every request may; unless there are programs, which have keys. */
@@ -36,6 +36,11 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
     }
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
     return config;
+}
+
+bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn)
+{
+    return qpn - FIRST_QPN < sim->pairs_at[endpoint];
 }
 
 /* The file's reader has looked after flows; whom a collective's ranks talk to is known only now. */

@@ -42,6 +42,8 @@ struct sim_programs {
     /* An adapter sends a packet with payload of a program: io->nic.gather.  False: it could not be gathered; the
      * packet is not sent. */
     bool (*sends)(void *owner, uint32_t host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io);
+    /* The link of an adapter has failed, or come back. */
+    void (*link)(void *owner, uint32_t host, uint32_t adapter, bool up, ps_t now);
     /* Something was completed, or an event waits; after each call of an adapter that says so. */
     void (*completed)(void *owner, uint32_t host, ps_t now, struct node_io *io);
     /* Between windows, alone: everything before `now` was run.  True: programs are done, the run may end with the
@@ -58,6 +60,8 @@ struct engine;
 struct node_host *sim_host_node(struct sim *sim, uint32_t host);
 struct engine *sim_engine(struct sim *sim);
 const struct plant *sim_plant(const struct sim *sim);
+/* The queue pair is one of a job's, at this endpoint: none that a program may send to. */
+bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn);
 /* Between windows: the host's programs have something to do at `at`. */
 void sim_programs_wake(struct sim *sim, uint32_t host, ps_t at);
 

@@ -37,6 +37,10 @@ void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool
 
     node_port_down(node, port, !up);
     node_host_link(&host->node, port, up, now, &worker->io);
+    if (host->sim->options.programs) {
+        host->sim->options.programs->link(host->sim->options.programs->owner, host->node.number, port, up, now);
+        node_host_wake(&host->node);
+    }
     host_settle(worker, node, now);
 }
 

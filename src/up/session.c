@@ -270,7 +270,7 @@ static void fill_nic(const struct up_host *host, uint32_t index, struct attach_n
     snprintf(ret->ifname, sizeof ret->ifname, "eth%u", index);
     for (ret->mtu = 4096; ret->mtu > 256 && ret->mtu > fabric->nic[endpoint->nic].mtu_bytes;)
         ret->mtu /= 2;
-    ret->up = fabric->port[endpoint->port].up;
+    ret->up = fabric->port[endpoint->port].up && !(host->links_down >> index & 1);
     ret->line_bps = fabric->port[endpoint->port].rate_bps;
     ret->mac[0] = 0x02;
     store_be32(ret->mac + 2, endpoint->port); /* as in captures of the simulator */

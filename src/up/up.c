@@ -65,6 +65,13 @@ static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, p
     return payload_sends(&up->host[host], adapter, id, now, io);
 }
 
+static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up, ps_t now)
+{
+    struct up *up = owner;
+
+    device_link(&up->host[host], adapter, link_up, now);
+}
+
 static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
 {
     struct up *up = owner;
@@ -195,6 +202,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
                                       .turn = hook_turn,
                                       .received = hook_received,
                                       .sends = hook_sends,
+                                      .link = hook_link,
                                       .completed = hook_completed,
                                       .coordinate = hook_coordinate,
                                       .ended = hook_ended};

@@ -105,6 +105,7 @@ struct up_host {
     struct up_streams *streams;
     struct up_cm *cm;
     struct up_adapter *adapters; /* [node->adapters]; NULL: no program has opened one */
+    uint32_t links_down;         /* bit a: that of adapter a has failed */
     ps_t now;                    /* of the visit that runs */
     ps_t latest;                 /* clock that one of its threads has had: what the kernel shows may be of that time */
     ps_t next;                   /* when something is due; never later than that */
@@ -282,6 +283,8 @@ void request_run(struct up_thread *thread, ps_t now, struct node_io *io);
 int device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io);
 void device_close_all(struct up_process *process, ps_t now, struct node_io *io);
 void device_free(struct up_host *host);
+/* The link of an adapter has failed, or come back: programs see it, and are told. */
+void device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
 /* post.c */
 ps_t post_next(const struct up_process *process);
 void post_run(struct up_process *process, ps_t now, struct node_io *io); /* all that are due */

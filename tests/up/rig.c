@@ -108,6 +108,11 @@ static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, p
     return payload_sends(&((struct rig *)owner)->host[host], adapter, id, now, io);
 }
 
+static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up, ps_t now)
+{
+    device_link(&((struct rig *)owner)->host[host], adapter, link_up, now);
+}
+
 static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
 {
     publish_all(&((struct rig *)owner)->host[host], now, io);
@@ -140,6 +145,8 @@ static void open_program(struct rig *rig, unsigned number)
                                    .adopted_fd = -1};
     process->segment = mmap(NULL, SEGMENT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     program->memory = mmap(NULL, RIG_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    process->next = process->host->processes;
+    process->host->processes = process;
     assert_true(process->segment != MAP_FAILED && program->memory != MAP_FAILED);
     process->head = (struct attach_head *)(void *)process->segment;
     program->taken = (sizeof(struct attach_head) + 4095) & ~4095ULL;
@@ -175,6 +182,7 @@ void rig_open(struct rig *rig, const char *nics)
                                           .turn = hook_turn,
                                           .received = hook_received,
                                           .sends = hook_sends,
+                                          .link = hook_link,
                                           .completed = hook_completed,
                                           .coordinate = hook_coordinate,
                                           .ended = hook_ended};
@@ -183,8 +191,10 @@ void rig_open(struct rig *rig, const char *nics)
     assert_int_equal(sim_create(rig->fabric, &rig->up.options.sim, &rig->sim, &errors), 0);
     rig->up.sim = rig->sim;
     assert_int_equal(payload_init(&rig->up), 0);
-    for (uint32_t h = 0; h < 2; h++)
+    for (uint32_t h = 0; h < 2; h++) {
         rig->host[h] = (struct up_host){.up = &rig->up, .number = h, .node = sim_host_node(rig->sim, h)};
+        rig->pairs[h] = nic_qp_count(rig->host[h].node->adapter[0].nic);
+    }
     for (unsigned i = 0; i < RIG_PROGRAMS; i++)
         open_program(rig, i);
 }
@@ -201,7 +211,7 @@ void rig_close(struct rig *rig)
     }
     for (uint32_t h = 0; h < 2; h++) {
         const struct up_adapter *adapter = &rig->host[h].adapters[0];
-        assert_int_equal(nic_qp_count(adapter->nic), nic_qp_find(adapter->nic, MAD_QPN) != NULL);
+        assert_int_equal(nic_qp_count(adapter->nic), rig->pairs[h] + (nic_qp_find(adapter->nic, MAD_QPN) != NULL));
         cm_release(&rig->host[h]);
         assert_null(adapter->cqs);
         assert_int_equal(adapter->slot_used[0], 1);

@@ -30,6 +30,7 @@ struct rig {
     struct sim *sim;
     struct up up;
     struct up_host host[2];
+    uint32_t pairs[2]; /* of jobs */
     struct program program[RIG_PROGRAMS];
 };
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "base/bytes.h"
+#include "base/rng.h"
 #include "packet/codec.h"
 #include "rig.h"
 
@@ -645,19 +645,117 @@ static void test_reset(void **state)
     rig_close(&rig);
 }
 
+/* A cable that is pulled and put back: the port's state, and an event for each. */
+static void test_link(void **state)
+{
+    struct attach_event event;
+
+    (void)state;
+    connected(PLAIN "faults: [{down: h0, at: 10us, for: 20us}]\n", NIC_RC);
+    const struct live_sge list = sge_of(p0, 0, 1u << 20);
+    assert_int_equal(p0->process.head->nic[0].up, 0); /* the rig says nothing of it; the fault will */
+    post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
+    rig_run(&rig);
+    expect_completion(&cq0, 1, NIC_SUCCESS);
+    assert_memory_equal(p1->memory, p0->memory, 1u << 20);
+    assert_int_equal(p0->process.head->nic[0].up, 1);
+    assert_true(next_event(p0, &event) && event.kind == LIVE_EVENT_PORT_DOWN && event.of == ATTACH_PORT);
+    assert_true(next_event(p0, &event) && event.kind == LIVE_EVENT_PORT_ACTIVE && event.of == ATTACH_PORT);
+    assert_false(next_event(p0, &event));
+    rig_close(&rig);
+}
+
+/* A queue pair of a job is nobody's peer. */
+static void test_jobs_are_apart(void **state)
+{
+    (void)state;
+    connected(PLAIN "jobs: [{flows: [{src: h0, dst: h1, size: 1MB}]}]\n", NIC_RC);
+    assert_int_equal(rig.pairs[1], 1);
+    uint32_t other = make_qp(p0, NIC_RC, &cq0, 0);
+    struct live_qp_attr attr = {.mask = LIVE_ATTR_STATE, .state = NIC_INIT};
+    assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), 0);
+    attr = (struct live_qp_attr){.mask = LIVE_ATTR_STATE | LIVE_ATTR_PATH | LIVE_ATTR_REMOTE_QP | LIVE_ATTR_MTU,
+                                 .state = NIC_RTR,
+                                 .path = path_to(&rig, 1),
+                                 .remote_qp = 0x11,
+                                 .mtu = 1024};
+    assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), -EINVAL);
+    attr.remote_qp = qp1;
+    assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), 0);
+    const struct live_sge list = sge_of(p0, 0, 1u << 20);
+    post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
+    rig_run(&rig);
+    expect_completion(&cq0, 1, NIC_SUCCESS);
+    rig_close(&rig);
+}
+
+/* Small numbers name things more often than large ones do. */
+static void random_bytes(struct rng *rng, void *to, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        uint32_t draw = rng_u32(rng);
+        ((uint8_t *)to)[i] = draw >> 8 & 3 ? (uint8_t)(i % 4 ? 0 : draw % 24) : (uint8_t)draw;
+    }
+}
+
+/* One program does anything at all to its segment; its neighbour on the same adapter and the peer do not notice. */
+static void test_hostile_neighbour(void **state)
+{
+    uint8_t data[ATTACH_REQUEST_BYTES];
+    struct rng rng;
+
+    (void)state;
+    connected(PLAIN, NIC_RC);
+    rng_init(&rng, 7, 0);
+    struct cq own = make_cq(p2, 8, 0);
+    const struct live_sge list = sge_of(p0, 0, 3000);
+    for (unsigned i = 0; i < 20000; i++) {
+        random_bytes(&rng, data, sizeof data);
+        uint32_t op = (uint32_t)rng_below(&rng, ATTACH_OPS);
+        if (op != ATTACH_OP_CLOSE && op != ATTACH_OP_CQ_DESTROY && op != ATTACH_OP_CQ_RESIZE)
+            (void)ask(p2, op, (uint32_t)rng_below(&rng, 64), data, sizeof data);
+        struct attach_post post;
+        random_bytes(&rng, &post, sizeof post);
+        post.at = post.nic = 0;
+        post.kind = (uint16_t)rng_below(&rng, 6);
+        struct attach_post *put = put_record(p2, &post, data, rng_below(&rng, 600));
+        if (rng_below(&rng, 8) == 0) put->bytes = rng_u32(&rng);
+        if (rng_below(&rng, 8) == 0) own.ring->head = rng_u32(&rng);
+        if (i % 100) continue;
+        post_send(p0, qp0, write_to(p1, i, 0), &list, 1);
+        rig_run(&rig);
+        expect_completion(&cq0, i, NIC_SUCCESS);
+        assert_memory_equal(p1->memory, p0->memory, 3000);
+    }
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write),          cmocka_unit_test(test_selective_repeat),
-        cmocka_unit_test(test_send),           cmocka_unit_test(test_read_and_atomics),
-        cmocka_unit_test(test_datagram),       cmocka_unit_test(test_shared_receives),
-        cmocka_unit_test(test_local_keys),     cmocka_unit_test(test_memory_gone),
-        cmocka_unit_test(test_remote_keys),    cmocka_unit_test(test_window),
-        cmocka_unit_test(test_numbers),        cmocka_unit_test(test_spoilt_ring),
-        cmocka_unit_test(test_full_queue),     cmocka_unit_test(test_overrun),
-        cmocka_unit_test(test_resize),         cmocka_unit_test(test_channel),
-        cmocka_unit_test(test_order_of_posts), cmocka_unit_test(test_ring_goes_round),
-        cmocka_unit_test(test_adopted),        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_selective_repeat),
+        cmocka_unit_test(test_send),
+        cmocka_unit_test(test_read_and_atomics),
+        cmocka_unit_test(test_datagram),
+        cmocka_unit_test(test_shared_receives),
+        cmocka_unit_test(test_local_keys),
+        cmocka_unit_test(test_memory_gone),
+        cmocka_unit_test(test_remote_keys),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_spoilt_ring),
+        cmocka_unit_test(test_full_queue),
+        cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_channel),
+        cmocka_unit_test(test_order_of_posts),
+        cmocka_unit_test(test_ring_goes_round),
+        cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_link),
+        cmocka_unit_test(test_jobs_are_apart),
+        cmocka_unit_test(test_hostile_neighbour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,19 @@ void device_close_all(struct up_process *process, ps_t now, struct node_io *io)
     up_posts_free(process);
 }
 
+void device_link(struct up_host *host, uint32_t adapter, bool up, ps_t now)
+{
+    if (adapter >= ATTACH_NICS) return; /* no program sees it */
+    host->links_down = (host->links_down & ~(1u << adapter)) | (uint32_t)!up << adapter;
+    for (struct up_process *process = host->processes; process; process = process->next) {
+        if (process->gone || process->head == NULL) continue;
+        __atomic_store_n(&process->head->nic[adapter].up, up, __ATOMIC_RELEASE);
+        if (process->device[adapter] == NULL) continue;
+        up_event_push(process->device[adapter], up ? LIVE_EVENT_PORT_ACTIVE : LIVE_EVENT_PORT_DOWN, ATTACH_PORT, 0);
+        turn_event(process, true, now);
+    }
+}
+
 static int queue_request(struct up_device *device, struct attach_request *request)
 {
     struct up_channel *channel = up_table_get(&device->channels, request->object);

@@ -223,6 +223,7 @@ static void refused(struct up_qp *qp, bool send, ps_t now, struct node_io *io)
     if (state == NIC_RESET || (send && state < NIC_RTS)) return;
     (void)nic_qp_modify(qp->device->adapter->nic, qp->nic, NIC_ERROR, now, &io->nic);
     up_event_push(qp->device, LIVE_EVENT_QP_FATAL, ATTACH_QP, qp->qpn);
+    turn_event(qp->device->process, true, now);
 }
 
 static void post_shared(struct up_srq *srq, const struct attach_post *post)

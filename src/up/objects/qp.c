@@ -194,6 +194,12 @@ static int take_path(struct up_qp *qp, const struct live_path *key)
     return 0;
 }
 
+/* Queue pairs of jobs take what their peer's endpoint sends: that must be their peer alone. */
+static bool jobs_own(const struct up_qp *qp)
+{
+    return qp->connected && sim_qp_of_jobs(qp->device->process->up->sim, qp->config.remote, qp->config.remote_qp);
+}
+
 static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, struct node_io *io)
 {
     struct nic *nic = qp->device->adapter->nic;
@@ -210,6 +216,7 @@ static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, s
     if (attr->mask & LIVE_ATTR_REMOTE_QP || attr->mask & LIVE_ATTR_PATH)
         qp->config.sport =
             source_port(attr->mask & LIVE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, qp->config.remote_qp);
+    if (connects && jobs_own(qp)) return -EINVAL;
     if (resets) reset(qp);
     if (nic_qp_state(qp->nic) <= NIC_INIT && !resets) {
         error = nic_qp_connect(nic, qp->nic, &qp->config, now);
@@ -226,8 +233,12 @@ int up_qp_modify(struct up_device *device, uint32_t qpn, const struct live_qp_at
 
     if (qp == NULL) return -EINVAL;
     struct nic_qp_config before = qp->config;
+    bool connected = qp->connected;
     int error = modify(qp, attr, now, io);
-    if (error < 0) qp->config = before; /* what was refused is not remembered */
+    if (error < 0) { /* what was refused is not remembered */
+        qp->config = before;
+        qp->connected = connected;
+    }
     if (error == 0 && attr->mask & LIVE_ATTR_STATE && attr->state == NIC_RTR) up_flow_begin(qp);
     if (io->nic.completed) publish_all(device->process->host, now, io);
     up_publish_events(device->adapter, now);
