@@ -98,6 +98,21 @@ static bool find_socket(const char *name, char path[UP_PATH])
     return false;
 }
 
+/* Launchers of MPI start their daemons on other hosts through us.  What the user has set stays. */
+static bool set_remote_shell(const char *folder)
+{
+    char shell[PATH_MAX + 16], program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (length < 0) return true;
+    program[length] = 0;
+    snprintf(shell, sizeof shell, "%s/rocelab-rsh", folder);
+    if (access(shell, X_OK) != 0) return true;
+    return setenv("ROCELAB_PROGRAM", program, 1) == 0 && setenv("OMPI_MCA_plm_rsh_agent", shell, 0) == 0 &&
+           setenv("PRTE_MCA_plm_ssh_agent", shell, 0) == 0 && setenv("HYDRA_LAUNCHER", "ssh", 0) == 0 &&
+           setenv("HYDRA_LAUNCHER_EXEC", shell, 0) == 0;
+}
+
 bool run_fabric_prepare(const struct run_fabric *fabric, const char *folder)
 {
     char path[UP_PATH], library[PATH_MAX + 32], *list;
@@ -115,7 +130,7 @@ bool run_fabric_prepare(const struct run_fabric *fabric, const char *folder)
     if (!find_socket(fabric->fabric, path)) return false;
     if (asprintf(&list, "%s%s%s", library, others && others[0] ? ":" : "", others ? others : "") < 0) return false;
     bool set = setenv("LD_PRELOAD", list, 1) == 0 && setenv(ATTACH_ENV_SOCKET, path, 1) == 0 &&
-               setenv(ATTACH_ENV_HOST, fabric->host, 1) == 0;
+               setenv(ATTACH_ENV_HOST, fabric->host, 1) == 0 && set_remote_shell(folder);
     free(list);
     if (!set) {
         cli_error("run: not enough memory");
