@@ -166,11 +166,14 @@ static void proved(ucontext_t *context)
     turn_leave();
 }
 
-/* A step that was not asked for, or not any more, is no end of the program: it runs on without. */
+/* A step that was not asked for, or not any more, is no end of the program: it runs on without.  Nor is it for a
+ * handler that the program has: with the flag still set each of its instructions would trap. */
 static bool stray(int code, ucontext_t *context)
 {
-    if ((code != TRAP_TRACE && code != TRAP_BRKPT && code != TRAP_HWBKPT) || signals_program_handles(SIGTRAP))
-        return false;
+    bool stepped = context->uc_mcontext.gregs[REG_EFL] & TRAP_FLAG;
+
+    if (code != TRAP_TRACE && code != TRAP_BRKPT && code != TRAP_HWBKPT) return false;
+    if (!stepped && signals_program_handles(SIGTRAP)) return false;
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     return true;
 }
