@@ -198,7 +198,7 @@ say(domain=a.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN), nodelay=a.getsocko
 
 
 class Sockets(unittest.TestCase):
-    def run_programs(self, *commands):
+    def run_programs(self, *commands, options=()):
         """What each program said, by host, and the whole output.  A command is (host, program, arguments)."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
@@ -208,8 +208,11 @@ class Sockets(unittest.TestCase):
                 (folder / f"{i}.py").write_text("import json\ndef say(**what): print(json.dumps(what), flush=True)\n" + program)
                 lines.append(" ".join([f"{host}:", sys.executable, f"{folder}/{i}.py", *words]))
             (folder / "script").write_text("\n".join(lines) + "\n")
-            result = subprocess.run([ROCELAB, "up", "fabric.yaml", "--script", "script"], cwd=folder, capture_output=True,
-                                    text=True, timeout=200)
+            try:
+                result = subprocess.run([ROCELAB, "up", "fabric.yaml", "--script", "script", *options], cwd=folder,
+                                        capture_output=True, text=True, timeout=200)
+            except subprocess.TimeoutExpired as late:
+                self.fail(f"does not end; said so far: {late.stdout} {late.stderr}")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         said = {}
         for host, text in re.findall(r"(?m)^(h\d+): (\{.*)$", result.stdout):
@@ -238,7 +241,7 @@ class Sockets(unittest.TestCase):
     def test_bulk(self):
         first = self.run_programs(("h0", BULK_SERVER), ("h1", BULK_CLIENT))
         self.assertTrue(first[0]["h1"]["right"])
-        self.assertEqual(first[1], self.run_programs(("h0", BULK_SERVER), ("h1", BULK_CLIENT))[1])
+        self.assertEqual(first[1], self.run_programs(("h0", BULK_SERVER), ("h1", BULK_CLIENT), options=("--threads", "4"))[1])
 
     def test_processes(self):
         said, lines, _ = self.run_programs(("h0", FORKS), ("h1", FORKS_CLIENT))
@@ -259,7 +262,7 @@ class Sockets(unittest.TestCase):
         said, lines, _ = self.run_programs(*commands)
         self.assertEqual(said["h0"]["served"], 6)
         self.assertEqual(said["h1"]["heard"], [[f"{i}-{k}" for k in range(3)] for i in range(3)])
-        self.assertEqual(lines, self.run_programs(*commands)[1])
+        self.assertEqual(lines, self.run_programs(*commands, options=("--threads", "2"))[1])
 
     def test_names(self):
         said = self.run_programs(("h1", NAMES))[0]["h1"]
