@@ -274,6 +274,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     keep_variable(environment, "LD_PRELOAD", preload, sizeof preload);
     keep_variable(environment, "LD_LIBRARY_PATH", library_path, sizeof library_path);
     keep_command(argc, argv);
+    /* The first of all handlers: until then memory that was adopted is the parent's too, and others write to it. */
+    pthread_atfork(NULL, NULL, adopt_forked);
     if (image && sscanf(value_of(image), "%u:%llu:%d", &number, &now, &parent) != 3) image = NULL;
     child = image && strstr(image, CHILD_MARK);
     attach(child ? ATTACH_CHILD : image ? ATTACH_IMAGE : ATTACH_PROGRAM, number, now);

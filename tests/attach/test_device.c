@@ -196,8 +196,9 @@ static void test_modify(void **state)
     assert_int_equal(fake.last[ATTACH_OP_QP_MODIFY].object, qp->qp_num);
     assert_int_equal(fake.asked[ATTACH_OP_QP_MODIFY], 3);
     assert_true(attr->state == NIC_RTS && attr->mask & LIVE_ATTR_SEND_PSN && attr->send_psn == 17);
+    const uint32_t number = qp->qp_num;
     assert_int_equal(ibv_destroy_qp(qp), 0);
-    assert_int_equal(fake.last[ATTACH_OP_QP_DESTROY].object, qp->qp_num);
+    assert_int_equal(fake.last[ATTACH_OP_QP_DESTROY].object, number);
 }
 
 static void test_posts(void **state)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections by rdma_cm, rsockets and the pingpongs through a fabric: programs of others, unmodified, in fabric time.
+"""Connections by rdma_cm, rsockets, the pingpongs and forks through a fabric: programs, unmodified, in fabric time.
 
 Each pair runs twice, and both runs are the same to the last packet."""
 import json
@@ -141,6 +141,18 @@ class Rsockets(Case):
         (self.folder / "a").write_bytes(data)
         self.up(f"h0: timeout 1 rcopy\nh1 after 1ms: rcopy {self.folder}/a h0:{self.folder}/b\n", status=1)
         self.assertEqual(data, (self.folder / "b").read_bytes())
+
+
+class Fork(Case):
+    def test_memory_is_each_ones_own(self):
+        """Registered memory is shared with the fabric, and with nobody else."""
+        self.need("cc")
+        program = self.folder / "fork_memory"
+        built = subprocess.run(["cc", "-o", program, os.environ["ROCELAB_FORK_MEMORY"], "-libverbs", "-lpthread"],
+                               capture_output=True, text=True, check=False)
+        if built.returncode != 0:
+            self.skipTest("libibverbs-dev is not installed")
+        self.assertIn("h0: fork_memory: right", self.up(f"h0: {program}\n"))
 
 
 class Pingpong(Case):
