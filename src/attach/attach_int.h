@@ -38,6 +38,15 @@ any_function real_find(const char *name);
 /* The kernel itself: a result, or -errno; errno is left alone. */
 long raw_call(long number, long a, long b, long c, long d, long e, long f);
 #define RAW(number, a, b, c, d, e, f) raw_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+/* A question that does not wait: a signal of ours interrupts even that, and then it is asked again. */
+#define RAW_LOOK(number, a, b, c, d, e, f)                                                                             \
+    __extension__({                                                                                                    \
+        long look_;                                                                                                    \
+        do                                                                                                             \
+            look_ = RAW(number, a, b, c, d, e, f);                                                                     \
+        while (look_ == -EINTR);                                                                                       \
+        look_;                                                                                                         \
+    })
 /* A result as libc gives it: -1 and errno. */
 static inline long as_libc(long result)
 {
@@ -151,6 +160,7 @@ bool signals_program_handles(int number); /* a function of the program's own */
 bool tsc_fault(const void *info, void *context);
 bool spin_signal(const void *info, void *context);
 bool spin_trap(const void *info, void *context);
+void spin_turn_begins(void);
 bool spin_fault(void); /* does not return where our own look at the program's memory has faulted */
 
 /* identity.c */

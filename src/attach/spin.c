@@ -31,6 +31,8 @@
 #define TRAP_FLAG 0x100
 #define FLAGS 0xcd5u /* carry, parity, adjust, zero, sign, direction, overflow */
 #define STEPS_MAX 256u
+#define WATCH_FIRST_NS 30000
+#define WATCH_LAST_NS 4000000
 #define FOLLOWED_MAX 4096u /* instructions, some tens of nanoseconds each */
 #define SHADOWS 48u        /* stores that are followed in one round */
 #define VECTOR_BYTES 2816u /* of the kernel's record of other registers that is compared: up to AVX-512's end */
@@ -178,6 +180,43 @@ static bool stray(int code, ucontext_t *context)
     return true;
 }
 
+/* --- a clock of one's own: the fabric, too, must have a processor before it can ask --- */
+
+static PER_THREAD struct {
+    const struct attach_head *of; /* timers do not survive a fork */
+    int timer;
+    long ns; /* until it asks */
+} watch;
+
+static void arm(long ns)
+{
+    struct itimerspec at = {.it_value = {0, ns}};
+
+    watch.ns = ns;
+    RAW(SYS_timer_settime, watch.timer, 0, &at, NULL, 0, 0);
+}
+
+/* From now on the thread asks itself, a moment after each turn has begun. */
+static void watch_self(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SPIN_SIGNAL};
+
+    if (watch.of == attached.head || signals_program_handles(SPIN_SIGNAL)) return;
+    event._sigev_un._tid = self->tid;
+    if (RAW(SYS_timer_create, CLOCK_MONOTONIC, &event, &watch.timer, 0, 0, 0) == 0) watch.of = attached.head;
+}
+
+void spin_turn_begins(void)
+{
+    if (watch.of && watch.of == attached.head) arm(WATCH_FIRST_NS);
+}
+
+/* It goes on: it is asked again, later each time. */
+static void watch_on(void)
+{
+    if (watch.of && watch.of == attached.head && watch.ns < WATCH_LAST_NS) arm(2 * watch.ns);
+}
+
 enum verdict { NOT_KNOWN, GOES_ON, WAITS };
 
 struct state {
@@ -250,6 +289,7 @@ static void wait_in_loop(const ucontext_t *context)
 {
     self->in_library++;
     self->touched |= ATTACH_TOUCHED_MEMORY;
+    watch_self();
     do {
         attached.head->counters.spins++;
         turn_yield(ATTACH_SPIN, UINT64_MAX);
@@ -300,6 +340,7 @@ bool spin_signal(const void *sent, void *there)
         attached.head->counters.not_spins++;
     else
         begin_steps(context);
+    if (verdict != WAITS) watch_on();
     return true;
 }
 
@@ -333,6 +374,10 @@ bool spin_trap(const void *trap, void *there)
 }
 
 #else
+
+void spin_turn_begins(void)
+{
+}
 
 bool spin_fault(void)
 {

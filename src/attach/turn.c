@@ -82,6 +82,7 @@ static void look_at_signals(struct attach_thread *me, uint64_t mask)
 
     RAW(SYS_rt_sigpending, &pending, KERNEL_SIGSET, 0, 0, 0, 0);
     pending &= ~mask | awaited;
+    pending &= ~(1ULL << (SPIN_SIGNAL - 1)); /* ours, for who runs */
     for (int number = 1; number <= 64; number++)
         if (pending >> (number - 1) & 1 && !(awaited >> (number - 1) & 1) && !signals_has_handler(number))
             by_default |= 1ULL << (number - 1);
@@ -151,6 +152,7 @@ bool turn_yield(enum attach_why why, uint64_t until)
     me->why = ATTACH_RUNS;
     __atomic_store_n(&me->signalled, 0, __ATOMIC_RELAXED);
     clock_synced();
+    if (passes && attached.is_virtual) spin_turn_begins();
     RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, KERNEL_SIGSET, 0, 0);
     if (passes && attached.is_virtual) timers_run();
     restarts = signals_not_restarting() == not_restarting;

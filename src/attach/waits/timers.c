@@ -370,7 +370,7 @@ static void empty(int fd)
     struct timespec none = {0, 0};
     uint64_t count;
 
-    if (RAW(SYS_ppoll, &wanted, 1, &none, NULL, 8, 0) > 0) RAW(SYS_read, fd, &count, sizeof count, 0, 0, 0);
+    if (RAW_LOOK(SYS_ppoll, &wanted, 1, &none, NULL, 8, 0) > 0) RAW(SYS_read, fd, &count, sizeof count, 0, 0, 0);
 }
 
 EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *before)

@@ -41,7 +41,7 @@ static bool is_ready(int fd, short events)
     struct pollfd wanted = {fd, events, 0};
     struct timespec none = {0, 0};
 
-    return RAW(SYS_ppoll, &wanted, 1, &none, NULL, 8, 0) > 0;
+    return RAW_LOOK(SYS_ppoll, &wanted, 1, &none, NULL, 8, 0) > 0;
 }
 
 /* 0: the call may be made and does not wait (or is not to); -errno is its answer. */

@@ -136,7 +136,7 @@ static long look_poll(void *argument)
     struct poll_wanted *wanted = argument;
     struct timespec none = no_time;
 
-    return RAW(SYS_ppoll, wanted->fds, wanted->count, &none, NULL, KERNEL_SIGSET, 0);
+    return RAW_LOOK(SYS_ppoll, wanted->fds, wanted->count, &none, NULL, KERNEL_SIGSET, 0);
 }
 
 int wait_ready(int fd, short events, uint64_t until)
@@ -197,8 +197,8 @@ static long look_select(void *argument)
     long found;
 
     memcpy(wanted->found, wanted->asked, sizeof wanted->found);
-    found = RAW(SYS_pselect6, wanted->count, wanted->user[0] ? wanted->found[0] : NULL,
-                wanted->user[1] ? wanted->found[1] : NULL, wanted->user[2] ? wanted->found[2] : NULL, &none, NULL);
+    found = RAW_LOOK(SYS_pselect6, wanted->count, wanted->user[0] ? wanted->found[0] : NULL,
+                     wanted->user[1] ? wanted->found[1] : NULL, wanted->user[2] ? wanted->found[2] : NULL, &none, NULL);
     return found;
 }
 
@@ -259,7 +259,7 @@ static long look_epoll(void *argument)
 {
     struct epoll_wanted *wanted = argument;
 
-    return RAW(SYS_epoll_pwait, wanted->fd, wanted->events, wanted->most, 0, NULL, KERNEL_SIGSET);
+    return RAW_LOOK(SYS_epoll_pwait, wanted->fd, wanted->events, wanted->most, 0, NULL, KERNEL_SIGSET);
 }
 
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int ms, const sigset_t *mask)
