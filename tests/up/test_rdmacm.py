@@ -20,6 +20,7 @@ topology: {single: {hosts: 2}}
 links: {host: {rate: 400G, cable: 3m}}
 nics: {mtu: 4096, congestion: none}
 """
+RAILS = FABRIC.replace("{single: {hosts: 2}}", "{rail: {hosts: 2, gpus: 2, leaves: 2, spines: 1}}")
 LIMIT = 120  # seconds: a guard against hanging
 
 
@@ -89,6 +90,15 @@ class Connections(Case):
         self.assertIn("h0: server ping data: rdma-ping-1", text)
         self.assertIn("h1: server ping data: rdma-ping-1", text)
 
+    def test_rails(self):
+        """The second address of a host is reached by the second adapter."""
+        self.need("rping")
+        (self.folder / "pair.yaml").write_text(RAILS, encoding="utf-8")
+        document = json.loads(self.up("h0: rping -s -C 2\nh1 after 1ms: rping -c -a 10.0.0.2 -C 2\n", "--json"))
+        sent = {nic["nic"]: nic["tx_packets"] for nic in document["nics"]}
+        self.assertEqual((0, 0), (sent["h0:0"], sent["h1:0"]))
+        self.assertTrue(sent["h0:1"] > 0 and sent["h1:1"] > 0)
+
     def test_nobody_listens(self):
         """Refused by the host, after the asking again that a client does: in fabric time, not in ours."""
         self.need("rping")
@@ -100,7 +110,8 @@ class Connections(Case):
     def test_a_peer_that_dies(self):
         """Killed: its host says goodbye for it, and the server ends as if the client had."""
         self.need("rping")
-        text = self.up("h0: rping -s -C 100000\nh1 after 1ms: timeout -s KILL 0.002 rping -c -a h0 -C 100000\n", status=1)
+        text = self.up("h0: rping -s -C 100000\nh1 after 1ms: timeout -s KILL 0.002 rping -c -a h0 -C 100000\n",
+                       status=1)
         self.assertIn("h0: server DISCONNECT EVENT", text)
         self.assertNotIn("STUCK", text)
 
