@@ -90,6 +90,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l rows -d 'rows of t
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not single-step programs: for debuggers'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -l audit -d 'say what of each program was not virtual'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l device -d 'devices and their order, as in eth0,lo'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l wire -a 'auto udp shm packet' -d 'how packets travel'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fault -d 'faults on the wire, as in loss=1%'

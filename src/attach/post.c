@@ -74,7 +74,6 @@ void post_done(struct attach_post *post)
     struct attach_head *head = attached.head;
 
     post->at = turn_now();
-    if (post->kind == ATTACH_POST_SEND) head->counters.posts++;
     __atomic_store_n(&head->posts.tail, head->posts.tail + post->bytes, __ATOMIC_RELEASE);
     if (attached.is_virtual) return;
     REAL(pthread_mutex_unlock)(&lock);

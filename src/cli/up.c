@@ -105,6 +105,9 @@ static bool set_option(void *into, int id, const char *argument)
     case UP_OPTION_NO_SPIN_PROOF:
         settings->up.spin_proof = false;
         return true;
+    case UP_OPTION_AUDIT:
+        settings->up.audit = true;
+        return true;
     default:
         CHECK(false);
     }

@@ -10,6 +10,7 @@
  * other hosts.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -396,6 +397,30 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
     return process;
 }
 
+/* What the program has counted: it may have written anything there, and it is only told. */
+static void audit(const struct up_process *process)
+{
+    static const char *const help[] = {
+#define X(name, text) text,
+        ATTACH_COUNTER_LIST(X)
+#undef X
+    };
+    const struct attach_counters counters = process->head->counters;
+    const uint64_t value[] = {
+#define X(name, text) counters.name,
+        ATTACH_COUNTER_LIST(X)
+#undef X
+    };
+    char text[400] = "nothing";
+    size_t used = 0;
+
+    for (size_t i = 0; i < sizeof value / sizeof *value && used < sizeof text; i++)
+        if (value[i])
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64 " %s", used ? ", " : "", value[i],
+                                     help[i]);
+    session_say(process->host, process->command, "audit: %.380s", text);
+}
+
 static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
 {
     device_close_all(process, now, io);
@@ -418,6 +443,7 @@ void session_end(struct up_process *process, ps_t now, struct node_io *io)
     struct up *up = process->up;
 
     if (process->gone) return;
+    if (up->options.audit && process->head) audit(process);
     process->gone = true;
     process->end = now;
     objects_end(process, now, io);

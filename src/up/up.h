@@ -26,6 +26,7 @@ struct up_options {
     uint32_t dilation;              /* ... this many times slower; 1: as it is */
     uint32_t programs;              /* time begins when so many have attached; 0: with the first, or with the script */
     bool spin_proof;                /* off for debuggers */
+    bool audit;                     /* what a program did is told when it ends */
     uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
     const struct up_script *script; /* NULL: programs come by themselves */
     control_answer *answer;         /* to who asks from outside */

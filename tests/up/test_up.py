@@ -75,6 +75,15 @@ class Time(Up):
 
 
 class Ends(Up):
+    def test_what_was_not_virtual_is_told(self):
+        program = self.python("real.py", "import ctypes, time\ntime.time()\n"
+                              "ctypes.CDLL(None).syscall(425, 0, None)  # io_uring_setup\n")
+        said = self.up(f"h0: {program}\nh1: sleep 1\n", "--audit").stderr.splitlines()
+        real, sleep = (next(line for line in said if f": {host}: " in line and " audit: " in line) for host in ("h0", "h1"))
+        self.assertRegex(real, "[0-9]+ clock reads.* 1 system calls that know only real time")
+        self.assertNotIn("real time", sleep)
+        self.assertTrue(any("io_uring_setup" in line for line in said), said)
+
     def test_a_program_that_fails_is_named(self):
         result = self.up('h0: sh -c "exit 3"\nh1: true\n', status=1)
         self.assertIn("h0: 'sh -c \"exit 3\"' ended with status 3", result.stderr)
