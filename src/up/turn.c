@@ -108,9 +108,11 @@ static void touch(struct up_process *process, bool polls, ps_t now)
     for (uint32_t i = 0; i < process->threads; i++) {
         struct up_thread *thread = process->thread[i];
         if (thread == NULL) continue;
-        if (thread->state == UP_WAITS)
+        if (thread->state == UP_WAITS) {
+            /* A look at the outside before then, in the same instant, would see what is not yet. */
+            thread->look = PS_NEVER;
             due_at(thread, ps_add(now, process->hop));
-        else if (thread->state == UP_SPINS || (polls && thread->state == UP_POLLS))
+        } else if (thread->state == UP_SPINS || (polls && thread->state == UP_POLLS))
             due_at(thread, poll_after(thread, now));
     }
 }
