@@ -55,6 +55,17 @@ say(answer=c.recv(100).decode(), after=time.monotonic() - begin)
 c.shutdown(socket.SHUT_WR)
 say(rest=c.recv(100).decode())
 """
+BUSY_CLIENT = """
+import select, socket, time
+time.sleep(0.001)
+c = socket.create_connection(("h0", 5000))
+c.sendall(b"hello")
+poll, begin = select.poll(), time.monotonic()
+poll.register(c, select.POLLIN | select.POLLOUT)
+while not poll.poll(0)[0][1] & select.POLLIN:
+    pass
+say(answer=c.recv(100).decode(), after=time.monotonic() - begin)
+"""
 
 BULK_SERVER = """
 import hashlib, socket, time
@@ -237,6 +248,11 @@ class Sockets(unittest.TestCase):
         self.assertEqual(server["peer"], client["own"])
         self.assertEqual(server["own"], client["peer"])
         self.assertEqual(server["listens"], ["0.0.0.0", 5000])
+
+    def test_asks_and_always_finds_something(self):
+        client = self.run_programs(("h0", ECHO_SERVER), ("h1", BUSY_CLIENT))[0]["h1"]
+        self.assertEqual(client["answer"], "HELLO")
+        self.assertAlmostEqual(client["after"], 2 * LATENCY, delta=2e-6)
 
     def test_bulk(self):
         first = self.run_programs(("h0", BULK_SERVER), ("h1", BULK_CLIENT))

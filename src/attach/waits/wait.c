@@ -25,6 +25,7 @@
 #include "attach/waits/waits.h"
 
 #define KERNEL_SIGSET 8
+#define ASKED_MOST 16u /* calls that found something, until others have a turn */
 #define REMEMBERED 4096
 static bool known_waitable[REMEMBERED];
 static PER_THREAD uint32_t nothing_in_row;
@@ -78,6 +79,16 @@ void wait_found_nothing(void)
 
 /* --- waiting --- */
 
+/* A call that is not to wait has found something.  A program that does nothing else (a socket that can always be
+ * written to, in a set that is asked about others) waits for them: time passes, and others have their turns. */
+static void asked_and_found(void)
+{
+    static PER_THREAD uint32_t asked;
+
+    turn_charge(attached.head->cost.clock);
+    if (++asked % ASKED_MOST == 0) wait_sync();
+}
+
 /* What a look found: a result or -errno; 0: nothing yet. */
 typedef long (*look_function)(void *wanted);
 
@@ -100,6 +111,7 @@ static long wait_look(look_function look, void *wanted, uint64_t until)
         if (threads_cancelled()) pthread_testcancel();
     }
     if (found != 0) wait_found();
+    if (found > 0 && asks) asked_and_found();
     return found;
 }
 
