@@ -41,7 +41,7 @@ struct late_list {
 };
 
 struct verbs_link { /* a connection */
-    uint8_t transport, prio;
+    uint8_t transport, prio, tos;
     uint16_t mtu;
     uint32_t remote, remote_qp;
 };
@@ -186,6 +186,7 @@ int __wrap_nic_qp_create(struct nic *nic, uint32_t qpn, const struct nic_qp_conf
     if (receives)
         link_set(connection, &(struct verbs_link){.transport = transport,
                                                   .prio = config.prio,
+                                                  .tos = config.tos,
                                                   .mtu = config.mtu,
                                                   .remote = nic->config.endpoint,
                                                   .remote_qp = qpn});
@@ -233,6 +234,7 @@ void verbs_rewrite(struct nic_wr *wr)
         wr->dest_qp = link->remote_qp;
         wr->qkey = QKEY;
         wr->prio = link->prio;
+        wr->tos = link->tos;
     }
     if (wr->verb >= NIC_CAS) wr->length = 8;
     if (!names) wr->imm = (uint32_t)h;
