@@ -223,7 +223,7 @@ struct attach_post { /* followed by its SGEs or bytes; a whole number of 64 byte
     uint32_t object; /* QP, SRQ or CQ */
     uint64_t at;     /* ps: when it is done, by the clock of who posts; real clock: 0 */
     uint32_t sges;
-    uint32_t data_bytes; /* copied: so many */
+    uint32_t data_bytes; /* copied: so many.  ARM: the ring's tail as the program saw it */
     struct nic_wr wr;    /* SEND: wr_id is the program's; local is the fabric's.  BIND_MW: mw_key and rkey name window
                           * and region.  RECV, SRQ: wr_id alone */
 };

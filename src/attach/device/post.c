@@ -217,6 +217,7 @@ int attached_cq_arm(struct live_cq *cq, bool solicited_only)
     struct attach_post *post = begin(cq->live, ATTACH_POST_ARM, cq->number, 0, cq->live->head->cost.post / 2);
     if (post) {
         post->flags = solicited_only;
+        post->data_bytes = __atomic_load_n(&cq->ring.index->tail, __ATOMIC_ACQUIRE);
         device_api()->posted(post);
     }
     device_leave();

@@ -208,16 +208,19 @@ int up_cq_resize(struct up_cq *cq, struct attach_request *request)
     return 0;
 }
 
-void up_cq_arm(struct up_cq *cq, bool solicited_only)
+void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen)
 {
     (void)up_cq_publish(cq);
+    /* Real clock: what was published since the program armed it is told, though we hear of the arming only now. */
+    bool late = cq->device->process->up->options.real && cq->nic.tail - seen <= cq->nic.mask + 1;
     if (!cq->armed) {
         cq->armed = true;
         cq->solicited_only = solicited_only;
-        cq->arm_tail = cq->nic.tail;
+        cq->arm_tail = late ? seen : cq->nic.tail;
     } else if (!solicited_only) {
         cq->solicited_only = false;
     }
+    if (late) tell(cq);
 }
 
 void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq)

@@ -167,7 +167,7 @@ int up_channel_destroy(struct up_channel *channel);
 int up_cq_create(struct up_device *device, struct attach_request *request);
 int up_cq_resize(struct up_cq *cq, struct attach_request *request);
 int up_cq_destroy(struct up_cq *cq);
-void up_cq_arm(struct up_cq *cq, bool solicited_only);
+void up_cq_arm(struct up_cq *cq, bool solicited_only, uint32_t seen);  /* the ring's tail, by the program */
 void up_cq_follow(struct up_cq *cq);                                   /* the program's head */
 bool up_cq_publish(struct up_cq *cq);                                  /* false: there was nothing new */
 void up_cq_forget(struct up_cq *cq, uint32_t qpn, struct up_srq *srq); /* of a queue pair that begins anew */

@@ -253,7 +253,7 @@ static void perform(struct up_process *process, const struct attach_post *post, 
         post_shared(up_table_get(&device->srqs, post->object), post);
         break;
     default:
-        if (cq) up_cq_arm(cq, post->flags & 1);
+        if (cq) up_cq_arm(cq, post->flags & 1, post->data_bytes);
         break;
     }
 }
