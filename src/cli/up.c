@@ -260,6 +260,8 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     uint64_t begun = clock_now_ns();
     enum sim_state state = run(settings, up);
     report->wall_us = (clock_now_ns() - begun) / 1000;
+    report->real = settings->up.real;
+    up_stood_still(up, &report->stood_still_ns, &report->real_ns);
     report->programs = up_programs(up, NULL, 0);
     report->program_flows = up_flows(up, NULL, 0);
     struct up_program *program = calloc(report->programs + 1u, sizeof *program);

@@ -141,6 +141,15 @@ static void print_state(FILE *out, const struct sim_result *result, const struct
     if (result->work_failed) fprintf(out, "%" PRIu64 " work requests failed\n", result->work_failed);
 }
 
+static void print_stood_still(FILE *out, const struct sim_report *report)
+{
+    char stood[TEXT_COUNT], all[TEXT_COUNT];
+
+    if (report->real)
+        fprintf(out, "fabric time stood still for %s of %s\n", text_ns(report->stood_still_ns, stood),
+                text_ns(report->real_ns, all));
+}
+
 static void print_summary(FILE *out, const struct sim_report *report, const struct text_style *style)
 {
     const struct sim_result *result = report->result;
@@ -154,6 +163,7 @@ static void print_summary(FILE *out, const struct sim_report *report, const stru
             text_ns(report->wall_us * 1000, wall), text_count_short(per_s, speed), report->threads,
             report->threads == 1 ? "" : "s");
     fprintf(out, "seed %" PRIu64 ", digest %016" PRIx64 "\n", report->seed, result->digest);
+    print_stood_still(out, report);
     print_state(out, result, style);
 }
 

@@ -99,12 +99,10 @@ static void answer_one(struct up_process *process, uint32_t number, ps_t now, st
     struct attach_thread *place = &process->head->thread[number];
     struct up_thread *thread = process->thread[number];
 
-    if (thread) thread->due = PS_NEVER; /* nobody has turns */
     if (!asks(place)) return;
     if (thread == NULL) thread = turn_thread(process, number, now);
     if (thread == NULL) return;
     thread->state = UP_RUNS;
-    thread->due = PS_NEVER;
     request_run(thread, now, io);
     __atomic_store_n(&place->turn, ATTACH_TURN_PROGRAM, __ATOMIC_RELEASE);
     syscall(SYS_futex, &place->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -142,8 +140,11 @@ void real_run(struct up_host *host, ps_t now, struct node_io *io)
 static void collect_sockets(struct up *up, ps_t now)
 {
     up->between = true;
-    for (uint32_t i = 0; i < up->real.hosts; i++)
-        stream_collect(up->real.host[i], now);
+    for (uint32_t i = 0; i < up->real.hosts; i++) {
+        struct up_host *host = up->real.host[i];
+        stream_collect(host, now);
+        if (stream_next(host) != PS_NEVER) turn_wake(host, stream_next(host)); /* to itself */
+    }
     stream_carry(up, now);
     up->between = false;
 }
@@ -223,6 +224,7 @@ static void rest(struct up *up, uint64_t real_ns, ps_t target)
     if (!hear_programs(up, target)) session_sleep_ns(up, ns - EARLY_NS);
     tell_sleep(up, 0);
     up->real.looked_ns = 0;
+    up->real.slept = true;
 }
 
 static enum sim_state round_of(struct up *up)
@@ -258,7 +260,8 @@ enum sim_state real_advance(struct up *up)
         up->real.begun_ns = up->real.said_ns = up->real.busy_ns = turn_real_ns();
         up->real.stood_ns = 0;
     }
-    for (uint32_t i = 0; i < ROUNDS && state == SIM_RUNNING && !up->asked; i++) {
+    up->real.slept = false;
+    for (uint32_t i = 0; i < ROUNDS && state == SIM_RUNNING && !up->asked && !up->real.slept; i++) {
         if (up_all_done(up)) return sim_advance(up->sim, WINDOWS, PS_NEVER); /* to the end of the jobs, or at once */
         state = round_of(up);
     }

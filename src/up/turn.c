@@ -59,7 +59,7 @@ ps_t turn_next(const struct up_host *host)
     for (const struct up_process *process = host->processes; process; process = process->next) {
         if (process->gone) continue;
         next = earlier(next, post_next(process));
-        for (uint32_t i = 0; i < process->threads; i++)
+        for (uint32_t i = 0; i < process->threads && !host->up->options.real; i++) /* there nobody has turns */
             if (process->thread[i]) next = earlier(next, turn_due(process->thread[i]));
     }
     return next;

@@ -135,6 +135,7 @@ struct up_real { /* real.c: in ns of the wall clock */
     uint64_t looked_ns;         /* when sockets and processes were last looked at */
     uint64_t stalled_ns;        /* when those of which nothing is told were */
     bool sockets;               /* something was written to one */
+    bool slept;                 /* somebody may want something of the caller */
     bool unattached;            /* programs that we started have not attached yet */
     uint64_t stood_ns, told_ns; /* fabric time stood still for; of it told */
     struct up_host **host;      /* [hosts]: that have or had processes */
