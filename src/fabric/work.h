@@ -14,7 +14,10 @@
 struct fabric_flow {
     uint32_t src, dst; /* endpoints */
     uint64_t bytes;
-    ps_t at; /* after the job's start */
+    ps_t at;        /* after the job's start, or after what it waits for */
+    uint32_t qp;    /* between the two; FABRIC_NONE: one of its own */
+    uint32_t after; /* flow of the same job: completed where it is of the same host, arrived where it was sent to that
+                     * host; FABRIC_NONE: none */
 };
 
 /* How a job's ranks work: they send messages; they are GPUs, with an algorithm or from rank to rank; they run a program

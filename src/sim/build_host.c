@@ -74,9 +74,9 @@ static int number_pairs(struct sim *sim, struct fabric_errors *errors)
     return 0;
 }
 
-static uint32_t receives_of(const struct fabric_nic *nic)
+static uint32_t receives_of(const struct fabric_nic *nic, const struct workload_connection *from)
 {
-    return nic->recovery == NIC_SELECTIVE ? RQ_SIZE : RQ_SIZE_ORDER;
+    return nic->recovery == NIC_SELECTIVE ? RQ_SIZE / WORKLOAD_DEPTH * from->depth : RQ_SIZE_ORDER;
 }
 
 static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receives)
@@ -85,8 +85,8 @@ static size_t end_bytes(const struct sim *sim, uint32_t connection, bool receive
     const struct fabric_nic *nic = &sim->fabric->nic[sim->fabric->endpoint[receives ? from->dst : from->src].nic];
     size_t bytes = 0;
 
-    if (!receives) bytes += lines_up(WORKLOAD_DEPTH * sizeof(struct nic_wr));
-    if (receives && from->notifies) bytes += lines_up(receives_of(nic) * sizeof(struct nic_recv));
+    if (!receives) bytes += lines_up(from->depth * sizeof(struct nic_wr));
+    if (receives && from->notifies) bytes += lines_up(receives_of(nic, from) * sizeof(struct nic_recv));
     if (nic->recovery == NIC_SELECTIVE) bytes += lines_up(nic_selective_bytes(SELECTIVE_PACKETS));
     return bytes;
 }
@@ -179,10 +179,10 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
     config.prio = job_class->priority;
     config.send_cq = config.recv_cq = &adapter->cq;
     if (!receives) {
-        config.sq = sim_take(sim, WORKLOAD_DEPTH * sizeof(struct nic_wr));
-        config.sq_size = WORKLOAD_DEPTH;
+        config.sq = sim_take(sim, from->depth * sizeof(struct nic_wr));
+        config.sq_size = from->depth;
     } else if (from->notifies) {
-        config.rq_size = receives_of(nic);
+        config.rq_size = receives_of(nic, from);
         config.rq = sim_take(sim, config.rq_size * sizeof(struct nic_recv));
     }
     if (nic->recovery == NIC_SELECTIVE) {

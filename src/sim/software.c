@@ -103,7 +103,7 @@ uint64_t software_most_bytes(const struct sim *sim)
     for (uint32_t i = 0; i < workload_connections(sim->workload); i++) {
         const struct workload_connection *connection = workload_connection(sim->workload, i);
         const struct fabric_software *from = software_of(sim, connection->src), *to = software_of(sim, connection->dst);
-        items += (u128)WORKLOAD_DEPTH *
+        items += (u128)connection->depth *
                  ((from->post_ps != 0) + (from->poll_ps != 0) + (connection->notifies && to->poll_ps != 0));
     }
     items *= GROWTH * sizeof(struct software_item);

@@ -72,6 +72,7 @@ static void add_connection(struct workload *workload, const struct workload_conn
                                          sizeof(*workload->connection), &workload->failed);
     if (workload->failed) return;
     workload->connection[workload->connections] = *like;
+    if (like->depth == 0) workload->connection[workload->connections].depth = WORKLOAD_DEPTH;
     workload->connection[workload->connections].part = part;
     workload->connection[workload->connections++].number += part;
 }
@@ -138,7 +139,10 @@ uint32_t workload_add_transfer(struct workload *workload, uint32_t instance, uin
                                                                          .start = PS_NEVER,
                                                                          .end = PS_NEVER,
                                                                          .next = WORKLOAD_NONE,
-                                                                         .then = WORKLOAD_NONE};
+                                                                         .then = WORKLOAD_NONE,
+                                                                         .completes = WORKLOAD_NONE,
+                                                                         .arrives = WORKLOAD_NONE,
+                                                                         .beside = WORKLOAD_NONE};
     workload->instance[instance].bytes += bytes;
     return workload->transfers++;
 }

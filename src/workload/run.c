@@ -70,13 +70,16 @@ static bool transfer_post(struct workload *workload, uint32_t index, struct app_
     struct workload_transfer *transfer = &workload->transfer[index];
     struct workload_connection *connection = &workload->connection[transfer->connection];
 
-    while (transfer->unposted && connection->posted - connection->done < WORKLOAD_DEPTH) {
+    while (transfer->unposted && connection->posted - connection->done < connection->depth) {
         if (out->posts == APP_POSTS) {
             out->more = true;
             return false;
         }
         uint64_t part = transfer->unposted < PART_BYTES ? transfer->unposted : PART_BYTES;
-        out->post[out->posts++] = (struct app_post){.connection = transfer->connection, .bytes = part, .tag = index};
+        out->post[out->posts++] = (struct app_post){.connection = transfer->connection,
+                                                    .bytes = part,
+                                                    .tag = index,
+                                                    .imm = part == transfer->unposted ? index : WORKLOAD_NONE};
         transfer->unposted -= part;
         transfer->parts++;
         connection->posted++;
@@ -103,6 +106,23 @@ void transfer_begin(struct workload *workload, uint32_t index, ps_t now, struct 
 {
     CHECK(out->posts < APP_POSTS);
     transfer_start(workload, index, now, out);
+}
+
+/* Those that have waited for a transfer, `first` and so on, each at its time. */
+static void release(struct workload *workload, uint32_t host, uint32_t first, ps_t now)
+{
+    for (uint32_t i = first; i != WORKLOAD_NONE; i = workload->transfer[i].beside)
+        host_event(workload, host, ps_add(now, workload->transfer[i].delay), EVENT_ID(EVENT_TRANSFER, 0, i));
+}
+
+void transfer_due(struct workload *workload, uint32_t host, uint32_t index, ps_t now, struct app_out *out)
+{
+    if (out->posts < APP_POSTS) {
+        transfer_start(workload, index, now, out);
+        return;
+    }
+    host_event(workload, host, now, EVENT_ID(EVENT_TRANSFER, 0, index));
+    out->more = true;
 }
 
 static void connection_post_waiting(struct workload *workload, struct workload_connection *connection,
@@ -206,6 +226,7 @@ void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uin
     if (transfer->parts == 0 && transfer->unposted == 0) {
         transfer->end = now;
         instance_part_done(workload, transfer->instance, now);
+        release(workload, host, transfer->completes, now);
         if (transfer->then != WORKLOAD_NONE) transfer_start(workload, transfer->then, now, out);
     }
     connection_post_waiting(workload, connection, out);
@@ -214,7 +235,10 @@ void workload_sent(struct workload *workload, uint32_t host, uint32_t index, uin
 void workload_received(struct workload *workload, uint32_t host, uint32_t connection, uint32_t imm, ps_t now,
                        struct app_out *out)
 {
-    if (workload->connection[connection].kind == WORKLOAD_TRANSFERS) return;
+    if (workload->connection[connection].kind == WORKLOAD_TRANSFERS) {
+        if (imm < workload->transfers) release(workload, host, workload->transfer[imm].arrives, now);
+        return;
+    }
     pipe_received(workload, host, connection, imm, now, out);
     host_settle(workload, host, now, out);
 }

@@ -34,7 +34,7 @@ static uint32_t send(struct workload *workload, uint32_t instance, uint32_t src,
     return workload_add_transfer(workload, instance, connection, bytes, offset);
 }
 
-/* Each listed flow has a queue pair of its own: counted between the two, which is its number. */
+/* Each listed flow has a queue pair of its own, counted between the two behind those that are named. */
 struct flow_order {
     uint64_t pair;
     uint32_t flow;
@@ -48,8 +48,36 @@ static int compare_flows(const void *a, const void *b)
     return x->flow < y->flow ? -1 : x->flow > y->flow;
 }
 
+/* A flow that waits for another has no time of its own; the other knows of it. */
+static void wait_for(struct workload *workload, uint32_t index, uint32_t before, ps_t delay)
+{
+    struct workload_transfer *transfer = &workload->transfer[index], *other = &workload->transfer[before];
+    struct workload_connection *connection = &workload->connection[other->connection];
+    const struct fabric *fabric = workload->fabric;
+    uint32_t host = fabric->endpoint[workload->connection[transfer->connection].src].host;
+    bool completed = fabric->endpoint[connection->src].host == host;
+    uint32_t *first = completed ? &other->completes : &other->arrives;
+
+    if (!completed) connection->notifies = true;
+    transfer->delay = delay;
+    transfer->offset = PS_NEVER;
+    transfer->beside = *first;
+    *first = index;
+}
+
+static void generate_flow(struct workload *workload, uint32_t instance, const struct fabric_flow *flow, uint32_t number)
+{
+    uint32_t made = send(workload, instance, flow->src, flow->dst, number, flow->bytes, flow->at);
+
+    if (workload->failed || made == WORKLOAD_NONE) return;
+    if (flow->qp != FABRIC_NONE) workload->connection[workload->transfer[made].connection].depth = WORKLOAD_DEEP;
+    if (flow->after != FABRIC_NONE)
+        wait_for(workload, made, workload->instance[instance].first_transfer + flow->after, flow->at);
+}
+
 static void generate_flows(struct workload *workload, uint32_t instance, const struct fabric_job *job)
 {
+    uint32_t named = 0;
     struct flow_order *order = calloc(job->flows + 1u, sizeof(*order));
     uint32_t *number = calloc(job->flows + 1u, sizeof(*number));
 
@@ -57,13 +85,15 @@ static void generate_flows(struct workload *workload, uint32_t instance, const s
         workload->failed = true;
     } else {
         for (uint32_t i = 0; i < job->flows; i++)
+            if (job->flow[i].qp != FABRIC_NONE && job->flow[i].qp >= named) named = job->flow[i].qp + 1;
+        for (uint32_t i = 0; i < job->flows; i++)
             order[i] = (struct flow_order){(uint64_t)job->flow[i].src << 32 | job->flow[i].dst, i};
         qsort(order, job->flows, sizeof(*order), compare_flows);
         for (uint32_t i = 1; i < job->flows; i++)
             number[order[i].flow] = order[i].pair == order[i - 1].pair ? number[order[i - 1].flow] + 1 : 0;
         for (uint32_t i = 0; i < job->flows && !workload->failed; i++)
-            send(workload, instance, job->flow[i].src, job->flow[i].dst, number[i], job->flow[i].bytes,
-                 job->flow[i].at);
+            generate_flow(workload, instance, &job->flow[i],
+                          job->flow[i].qp != FABRIC_NONE ? job->flow[i].qp : named + number[i]);
     }
     free(order);
     free(number);

@@ -22,7 +22,8 @@
 #include "node/app.h"
 
 #define WORKLOAD_NONE UINT32_MAX
-#define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most */
+#define WORKLOAD_DEPTH 8 /* work requests a connection has in its queue at most ... */
+#define WORKLOAD_DEEP 64 /* ... and one that flows share, as programs have them */
 
 enum workload_kind { /* of a connection */
                      WORKLOAD_TRANSFERS,
@@ -39,6 +40,7 @@ struct workload_connection { /* from src to dst; what flows back are acknowledge
     uint8_t part;            /* of several that share each message */
     uint8_t parts;
     bool notifies;                        /* the receiver is told of each message (WRITE with immediate) */
+    uint16_t depth;                       /* WORKLOAD_DEPTH or WORKLOAD_DEEP */
     uint32_t posted, done;                /* work requests; the src host's */
     uint32_t first_waiting, last_waiting; /* transfers, or pipes, that found the queue full; the src host's */
 };
@@ -47,13 +49,17 @@ struct workload_transfer {
     uint32_t connection;
     uint32_t instance;
     uint64_t bytes;
-    ps_t offset;       /* after the instance's start */
-    ps_t start, end;   /* when it was due, when it was completed; PS_NEVER: not yet */
-    uint64_t unposted; /* bytes; a message is at most 2^30, so a long one is several */
-    uint32_t parts;    /* posted and not completed */
-    uint32_t next;     /* in its connection's waiting list */
-    uint32_t then;     /* started when this one is completed; its offset is PS_NEVER.  WORKLOAD_NONE: none */
-    bool failed;       /* a work request of it was completed with an error */
+    ps_t offset;        /* after the instance's start */
+    ps_t start, end;    /* when it was due, when it was completed; PS_NEVER: not yet */
+    uint64_t unposted;  /* bytes; a message is at most 2^30, so a long one is several */
+    uint32_t parts;     /* posted and not completed */
+    uint32_t next;      /* in its connection's waiting list */
+    uint32_t then;      /* started when this one is completed; its offset is PS_NEVER.  WORKLOAD_NONE: none */
+    uint32_t completes; /* first of those that wait for its completion, and ... */
+    uint32_t arrives;   /* ... for its arrival, of the host that it goes to; WORKLOAD_NONE: none */
+    uint32_t beside;    /* the next that waits for the same */
+    ps_t delay;         /* how long after that */
+    bool failed;        /* a work request of it was completed with an error */
 };
 
 struct workload_instance { /* one run of a job */

@@ -84,6 +84,8 @@ extern const struct coll_program jobs_program;
 
 /* run.c */
 void host_event(struct workload *workload, uint32_t host, ps_t at, uint64_t id);
+/* A transfer that has waited for another is due. */
+void transfer_due(struct workload *workload, uint32_t host, uint32_t transfer, ps_t now, struct app_out *out);
 /* A transfer that starts when somebody says so; out has room for a post. */
 void transfer_begin(struct workload *workload, uint32_t transfer, ps_t now, struct app_out *out);
 void host_tell(struct workload *workload, uint32_t host, const struct coll_program *program, uint64_t token);

@@ -145,7 +145,16 @@ struct host_done {
     uint64_t token;
 };
 
-enum coll_event { EVENT_LOCAL, EVENT_VIA, EVENT_ARRIVED, EVENT_LEAVES, EVENT_DONE, EVENT_ALARM, EVENT_LINK };
+enum coll_event {
+    EVENT_LOCAL,
+    EVENT_VIA,
+    EVENT_ARRIVED,
+    EVENT_LEAVES,
+    EVENT_DONE,
+    EVENT_ALARM,
+    EVENT_LINK,
+    EVENT_TRANSFER
+};
 #define EVENT_ID(kind, high, low) ((uint64_t)(kind) << 60 | (uint64_t)(high) << 32 | (low))
 
 struct collectives { /* part of struct workload */

@@ -304,6 +304,9 @@ void pipe_event(struct workload *workload, uint32_t host, uint64_t id, ps_t now,
     case EVENT_DONE:
         segment_done(workload, low, high, now, out);
         break;
+    case EVENT_TRANSFER:
+        transfer_due(workload, host, low, now, out);
+        break;
     case EVENT_ALARM:
         workload->coll.program[high]->alarm(workload, host, low, now, out);
         break;
