@@ -88,6 +88,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l threads -d 'thread
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l until -d 'stop at this time of the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l rows -d 'rows of the tables'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l record -d 'write what programs posted, for sim'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not single-step programs: for debuggers'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l audit -d 'say what of each program was not virtual'

@@ -51,6 +51,7 @@ struct settings {
     bool seed_given;
     uint32_t rows;
     const char *script_path;
+    const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
     struct up_script script;
     FILE *out;
@@ -100,6 +101,10 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_number("rows", argument, &settings->rows);
     case UP_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
+    case UP_OPTION_RECORD:
+        settings->record_path = argument;
+        settings->up.record = true;
+        return true;
     case UP_OPTION_TURN_LIMIT:
         return cli_number("turn-limit", argument, &settings->up.turn_limit_s);
     case UP_OPTION_NO_SPIN_PROOF:
@@ -290,6 +295,17 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     return status;
 }
 
+static bool write_record(const char *path, const struct up *up)
+{
+    FILE *to = fopen(path, "w");
+    bool enough = to == NULL || up_record(up, to);
+
+    if (!enough) cli_error("not enough memory for what was recorded");
+    if (to && fclose(to) == 0) return enough;
+    cli_error("%s: %s", path, strerror(errno));
+    return false;
+}
+
 static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t begun)
 {
     struct fabric_errors errors = {.path = settings->script_path ? settings->script_path : fabric->path};
@@ -328,6 +344,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up))) {
         status = run_and_report(settings, up, &report);
         if (!cli_pcaps_end(&settings->pcaps, up_sim(up))) status = CLI_WRONG;
+        if (settings->record_path && !write_record(settings->record_path, up)) status = CLI_WRONG;
     }
     up_free(up);
     return status;

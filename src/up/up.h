@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/time.h"
@@ -25,6 +26,7 @@ struct up_options {
     bool real;                      /* the real clock ... */
     uint32_t dilation;              /* ... this many times slower; 1: as it is */
     uint32_t programs;              /* time begins when so many have attached; 0: with the first, or with the script */
+    bool record;                    /* keep every message that programs post, for up_record() */
     bool spin_proof;                /* off for debuggers */
     bool audit;                     /* what a program did is told when it ends */
     uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
@@ -108,5 +110,7 @@ void up_stood_still(const struct up *up, uint64_t *ret_stood_ns, uint64_t *ret_n
 uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most);
 /* Those that have sent something, by host and in the order they were made. */
 uint32_t up_flows(const struct up *up, struct up_flow_result *ret, uint32_t most);
+/* What programs posted, as lines of `flows:`; false: not enough memory. */
+bool up_record(const struct up *up, FILE *to);
 
 #endif

@@ -24,6 +24,7 @@ struct up_device;  /* objects.h: an adapter as one process has it: queue pairs, 
 struct up_adapter; /* objects.h: of one host, with what its processes share */
 struct up_posts;   /* post.c: taken out of the ring, and not due yet */
 struct up_adopted; /* adopt.c */
+struct up_flow;    /* objects/flow.h: a queue pair's connection */
 struct up_streams; /* stream.c: sockets of one host */
 struct up_cm;      /* cm.c: QP1 of one host */
 struct up_caller;  /* session.c: at the socket */
@@ -61,6 +62,13 @@ struct up_watch { /* of the epoll set */
     int fd;
 };
 
+struct up_cause { /* objects/message.c: something that a program has seen */
+    const struct up_flow *flow;
+    uint32_t number; /* of the flow's messages, or of those that arrived there; counted from 1 */
+    bool arrival;
+    ps_t at;
+};
+
 struct up_process {
     struct up *up;
     struct up_host *host;
@@ -85,6 +93,7 @@ struct up_process {
     struct up_device *device[ATTACH_NICS];    /* NULL: not opened */
     uint32_t posts_head;                      /* the ring of posts, in bytes: ours; the program sees a copy */
     struct up_posts *posts;
+    struct up_cause seen; /* the last; where messages are recorded */
     char command[256];
     ps_t start, end; /* PS_NEVER: it has not */
     int exit;        /* waitpid()'s; -1: not known */

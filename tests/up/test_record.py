@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that wait for each other, and copies of them."""
+"""up --record: what programs posted, replayed by sim: the same bytes, the same time, and over twice the hosts."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -62,6 +63,50 @@ class Flows(Run):
             self.assertIn(why, self.sim(2, "{file: x.flows}", status=2))
         self.write("x.flows", "h0 h1 1KB\n")
         self.assertIn("the fabric has 4 hosts", self.sim(2, "{file: x.flows, copies: 3, shift: 2}", status=2))
+
+
+class Record(Run):
+    def record(self, client, peer="h2"):
+        """Programs on h0 and h2; what they sent, from first post to last completion, and that again by sim."""
+        self.write("up.yaml", FABRIC % 2)
+        self.write("x.up", f"h0: {client}\n{peer} after 10ms: {client} h0\n")
+        document = json.loads(self.rocelab("up", "up.yaml", "--script", "x.up", "--record", "x.flows", "--json").stdout)
+        pairs = document["queue_pairs"]
+        time = max(pair["last_completion_ps"] or 0 for pair in pairs) - min(pair["first_post_ps"] for pair in pairs)
+        return sum(pair["bytes"] for pair in pairs), time
+
+    def replay(self, leaves, copies):
+        flows = self.sim(leaves, f"{{file: x.flows, copies: {copies}, shift: 4}}")["flows"]
+        return sum(flow["bytes"] for flow in flows), max(flow["start_ps"] + flow["fct_ps"] for flow in flows)
+
+    @unittest.skipUnless(shutil.which("ib_write_bw"), "perftest is not there")
+    def test_bandwidth(self):
+        moved, time = self.record("ib_write_bw -s 65536 -n 300")
+        self.assertEqual((300 * 65536, time), (moved, self.replay(2, 1)[1]))
+        for leaves, copies in ((2, 1), (4, 2)):
+            replayed, again = self.replay(leaves, copies)
+            self.assertEqual(copies * moved, replayed)
+            self.assertAlmostEqual(1, again / time, delta=0.01)
+
+    @unittest.skipUnless(shutil.which("ib_write_lat"), "perftest is not there")
+    def test_latency(self):
+        """Each waits for the other's write, which no completion tells."""
+        moved, time = self.record("ib_write_lat -s 8 -n 50")
+        self.assertEqual(50, (self.folder / "x.flows").read_text(encoding="utf-8").count("h2:0 h0:0"))
+        for leaves, copies in ((2, 1), (4, 2)):
+            replayed, again = self.replay(leaves, copies)
+            self.assertEqual(copies * moved, replayed)
+            self.assertAlmostEqual(1, again / time, delta=0.01)
+
+    @unittest.skipUnless(shutil.which("ucx_perftest"), "UCX is not there")
+    def test_ucx(self):
+        """READs and messages without a byte have one byte more each."""
+        self.env.update(UCX_TLS="rc_v", UCX_NET_DEVICES="rocelab0:1")
+        moved, time = self.record("ucx_perftest -t tag_bw -s 65536 -n 200 -w 10")
+        messages = len((self.folder / "x.flows").read_text(encoding="utf-8").splitlines()) - 2
+        replayed, again = self.replay(2, 1)
+        self.assertTrue(moved <= replayed <= moved + messages, (moved, replayed))
+        self.assertAlmostEqual(1, again / time, delta=0.05)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ static void cq_release(struct up_cq *cq)
 {
     if (cq->ring) up_ring_give(cq->device->process, cq->ring, cq->nic.mask + 1, sizeof(struct attach_cqe));
     free(cq->nic.slot);
+    free(cq->cause);
     free(cq);
 }
 
@@ -139,7 +140,9 @@ void up_cq_follow(struct up_cq *cq)
     const struct attach_ring *ring = up_ring(cq->device->process, cq->ring);
     uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-    if (head - cq->nic.head <= cq->published - cq->nic.head) cq->nic.head = head;
+    if (head - cq->nic.head > cq->published - cq->nic.head) return;
+    if (cq->cause) up_message_polled(cq, cq->nic.head, head);
+    cq->nic.head = head;
 }
 
 /* Everything from the head on, as it is now. */

@@ -9,22 +9,17 @@
 #include <stdlib.h>
 
 #include "base/wide.h"
-#include "up/objects/objects.h"
-
-struct up_flow {
-    struct up_flow *next; /* made before it, of the same host */
-    const struct up_process *process;
-    struct up_flow_result sum;
-};
+#include "up/objects/flow.h"
 
 void up_flow_begin(struct up_qp *qp)
 {
     struct up_host *host = qp->device->process->host;
 
-    if (qp->flow == NULL || qp->flow->sum.messages) {
+    if (qp->flow == NULL || qp->flow->sum.messages || qp->flow->arrived) {
         struct up_flow *made = calloc(1, sizeof *made);
         qp->flow = made; /* without memory it is missing in the report */
         if (made == NULL) return;
+        made->id = host->flows ? host->flows->id + 1 : 0;
         made->next = host->flows;
         host->flows = made;
     }
@@ -45,14 +40,17 @@ void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at)
     if (flow == NULL || wr->verb >= NIC_BIND_MW) return;
     if (flow->sum.messages++ == 0) flow->sum.first = at;
     flow->sum.bytes += wr->length;
+    up_message_posted(flow, qp->device->process, wr, at);
 }
 
-void up_flow_completed(const struct up_cq *cq, ps_t now)
+void up_flow_completed(struct up_cq *cq, ps_t now)
 {
     for (uint32_t i = cq->published; i != cq->nic.tail; i++) {
         const struct nic_cqe *cqe = &cq->nic.slot[i & cq->nic.mask];
-        const struct up_qp *qp = cqe->receive ? NULL : up_qp_find(cq->device, cqe->qpn);
+        const struct up_qp *qp = up_qp_find(cq->device, cqe->qpn);
         if (qp == NULL || qp->flow == NULL) continue;
+        up_message_completed(cq, i, qp, cqe->receive, now);
+        if (cqe->receive) continue;
         qp->flow->sum.last = now;
         qp->flow->sum.failed += cqe->status != NIC_SUCCESS;
     }
@@ -63,6 +61,7 @@ void up_flows_free(struct up_host *host)
     while (host->flows) {
         struct up_flow *flow = host->flows;
         host->flows = flow->next;
+        free(flow->message);
         free(flow);
     }
 }

@@ -88,6 +88,8 @@ struct up_cq {
     bool rang; /* its channel was told: who waits for that is not woken yet */
     uint32_t arm_tail;
     struct up_channel *channel;
+    struct up_cause *cause; /* [causes] message.c: of each slot; NULL: nothing is recorded */
+    uint32_t causes;
 };
 
 struct up_srq {
@@ -202,7 +204,13 @@ void up_posts_free(struct up_process *process);
 void up_flows_free(struct up_host *host);
 void up_flow_begin(struct up_qp *qp); /* it is connected, or ready for datagrams */
 void up_flow_posted(const struct up_qp *qp, const struct nic_wr *wr, ps_t at);
-void up_flow_completed(const struct up_cq *cq, ps_t now); /* what is to be published */
+void up_flow_completed(struct up_cq *cq, ps_t now); /* what is to be published */
+
+/* message.c: single messages, where they are recorded */
+void up_message_posted(struct up_flow *flow, const struct up_process *process, const struct nic_wr *wr, ps_t at);
+void up_message_completed(struct up_cq *cq, uint32_t slot, const struct up_qp *qp, bool receive, ps_t now);
+void up_message_polled(struct up_cq *cq, uint32_t from, uint32_t to); /* these slots, by the program */
+void up_message_arrived(const struct up_qp *qp, ps_t now);            /* all of one, from the peer */
 
 /* publish.c */
 void up_publish_events(struct up_adapter *adapter, ps_t now);

@@ -151,6 +151,9 @@ void payload_received(struct up_host *host, uint32_t adapter_number, const struc
         const struct pkt response = {.kind = PKT_ROCE, .opcode = OPCODE_RC_ATOMIC_ACK, .psn = packet->psn};
         nic_gather_failed(adapter->nic, qp->qpn, &response, now, &io->nic);
     }
-    if (atomic || (placed && opcode_info(packet->opcode)->flags & OP_LAST)) turn_event(qp->device->process, false, now);
+    bool last = placed && opcode_info(packet->opcode)->flags & OP_LAST;
+    bool message = io->nic.place.kind == NIC_PLACE_RECV || io->nic.place.kind == NIC_PLACE_MEMORY;
+    if (last && message) up_message_arrived(qp, now);
+    if (atomic || last) turn_event(qp->device->process, false, now);
     up_publish_events(adapter, now);
 }
