@@ -262,7 +262,7 @@ static void say_kept(const struct up_thread *thread)
     if (poll(&at, 1, 0) > 0 && (at.revents & POLLHUP))
         session_say(process->host, process->command,
                     "(pid %d) has become a program that does not attach to the fabric; fabric time stands still until "
-                    "it ends. What is linked statically can run with --clock real alone",
+                    "it ends. Is it linked statically, or set-user-id? Only dynamically linked programs attach",
                     process->pid);
     else
         session_say(process->host, process->command,
