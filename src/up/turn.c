@@ -174,8 +174,12 @@ struct up_thread *turn_thread(struct up_process *process, uint32_t number, ps_t 
 
     if (thread == NULL) thread = calloc(1, sizeof *thread);
     if (thread == NULL) return NULL;
-    *thread = (struct up_thread){
-        .process = process, .shared = &process->head->thread[number], .state = UP_STARTS, .clock = at, .due = at};
+    *thread = (struct up_thread){.process = process,
+                                 .shared = &process->head->thread[number],
+                                 .state = UP_STARTS,
+                                 .clock = at,
+                                 .due = at,
+                                 .look = PS_NEVER};
     thread->shared->number = number;
     process->thread[number] = thread;
     if (number >= process->threads) process->threads = number + 1;
