@@ -187,6 +187,7 @@ struct attach_head { /* at offset 0; the fabric's but for `counters`, `posts.tai
     uint32_t hosts; /* names and addresses of all are asked for by ATTACH_OP_HOST */
     uint32_t nics;
     int32_t fabric_pid;
+    uint32_t owned;      /* the fabric has started it, or who has: it does not outlive the fabric */
     uint32_t spin_proof; /* loops on memory are proved by single steps; 0: a debugger needs the trap flag */
     uint64_t seed;       /* of this process: identity and random bytes */
     uint64_t epoch_s;    /* what the wall clock shows at fabric time 0 */

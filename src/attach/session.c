@@ -367,6 +367,8 @@ bool session_is_gone(void)
 
 bool session_gone(void)
 {
+    /* What a script started was never meant to run by itself, or in real time. */
+    if (attached.head->owned) RAW(SYS_kill, RAW(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
     attached.is_virtual = false;
     return !__atomic_exchange_n(&attached.gone, true, __ATOMIC_ACQ_REL);
 }

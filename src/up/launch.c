@@ -72,8 +72,7 @@ static void become(const struct up *up, const struct up_launch *launch, const ch
     signal(SIGTERM, SIG_DFL);
     setpgid(0, 0);
     setrlimit(RLIMIT_NOFILE, &up->files);
-    /* Of the thread that forks: where there are several it may end before its child should. */
-    if (up->options.sim.threads <= 1) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that forks: those of the engine are there until its end */
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     if (launch->output[0] >= 0) dup2(launch->output[0], STDOUT_FILENO);
     if (launch->output[1] >= 0) dup2(launch->output[1], STDERR_FILENO);
@@ -120,6 +119,12 @@ void launch_end(struct up_launch *launch, ps_t now)
     launch->pidfd = -1;
 }
 
+static void belongs(struct up_process *process, struct up_launch *launch)
+{
+    process->launch = launch;
+    session_own(process);
+}
+
 void launch_due(struct up_host *host, ps_t now)
 {
     while (host->launch && host->launch->command->at <= now) {
@@ -136,7 +141,7 @@ void launch_due(struct up_host *host, ps_t now)
                                              .what = launch->command->text};
         if (launch->pid > 0) launch->process = session_await(&expected, now);
         if (launch->process)
-            launch->process->launch = launch;
+            belongs(launch->process, launch);
         else
             launch_end(launch, now);
     }
@@ -146,7 +151,7 @@ static void join_if_its(struct up_launch *launch, struct up_process *process)
 {
     if (launch->pid != process->pid || launch->process || launch->end != PS_NEVER) return;
     launch->process = process;
-    process->launch = launch;
+    belongs(process, launch);
 }
 
 void launch_joined(struct up_process *process)

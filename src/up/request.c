@@ -60,8 +60,9 @@ static int await_child(struct up_process *process, const struct attach_request *
                                          .limit_ms = FORK_LIMIT_MS,
                                          .child = true,
                                          .what = process->command};
-    const struct up_process *child = session_await(&expected, now);
+    struct up_process *child = session_await(&expected, now);
     if (pidfd >= 0) close(pidfd);
+    if (child && process->owned) session_own(child);
     return child ? 0 : -ESRCH;
 }
 

@@ -255,6 +255,12 @@ uint32_t session_number(struct up_host *host)
     return host->joined++ * host->up->fabric->hosts + host->number;
 }
 
+void session_own(struct up_process *process)
+{
+    process->owned = true;
+    process->head->owned = 1;
+}
+
 struct up_process *session_find(const struct up_host *host, uint32_t number)
 {
     for (struct up_process *at = host->processes; at; at = at->next)
@@ -311,6 +317,7 @@ static bool fill_head(struct up_process *process)
     head->nics = up->fabric->first_endpoint[host->number + 1] - first;
     if (head->nics > ATTACH_NICS) head->nics = ATTACH_NICS;
     head->fabric_pid = getpid();
+    head->owned = process->owned;
     head->spin_proof = up->options.spin_proof;
     const uint64_t seeds[2] = {up->options.sim.seed, process->number};
     head->seed = hash_bytes(HASH_BEGIN, seeds, sizeof seeds);

@@ -99,6 +99,7 @@ struct up_process {
     int exit;        /* waitpid()'s; -1: not known */
     bool gone;       /* its objects are destroyed; the record stays for the report */
     bool late;
+    bool owned;               /* started by us, or by one that was */
     bool own_numbers;         /* its threads have other numbers here: it is in a container */
     bool child;               /* of another process: not in the report */
     struct up_launch *launch; /* the script's line that started it; NULL: none did */
@@ -194,6 +195,8 @@ int session_listen(struct up *up); /* -errno */
 void session_close(struct up *up);
 /* Into the set that session_sleep() waits for: each change wakes once. */
 bool session_watch(struct up *up, struct up_watch *of);
+/* It ends with the fabric, however that ends. */
+void session_own(struct up_process *process);
 /* Takes whoever waits at the socket.  now: what a program's clock begins with. */
 void session_accept(struct up *up, ps_t now);
 /* Sleeps until somebody is at the socket, or a process has died, or so many milliseconds of real time. */
