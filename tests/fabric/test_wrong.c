@@ -60,7 +60,7 @@ static const struct {
      "rocelab, fabric, model, seed, stop, converge, topology, links, switches, classes, nics, roles, devices, jobs, "
      "faults, owners, routing, check\n"},
     {"only wrong flows", GOOD "jobs:\n  - flows: |\n      h0 h1\n",
-     "f.yaml:6:7: error: a flow is SRC DST SIZE [AT], as in h0 h1 1MB 10us\n"},
+     "f.yaml:6:7: error: a flow is SRC DST SIZE [AT] [qp N] [after N], as in h0 h1 1MB 10us\n"},
     {"cell", GOOD "switches: {cell: 40KB, buffer: 1GB}\n",
      "f.yaml:4:18: error: cell: 40KB is too large, the most is 32KiB\n"},
     {"cells beyond counting", GOOD "switches: {cell: 1B, buffer: 4GB}\n",

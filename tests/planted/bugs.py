@@ -119,7 +119,7 @@ BUGS = [
         "a link that comes back is still paused"),
     # the workload
     bug("byte-short", "src/workload/run.c",
-        ".bytes = part, .tag = index};", ".bytes = part > 5000 ? part - 1 : part, .tag = index};",
+        ".bytes = part,\n", ".bytes = part > 5000 ? part - 1 : part,\n",
         "long transfers are posted a byte short"),
     bug("job-ends-early", "src/workload/run.c",
         "__atomic_fetch_sub(&instance->remaining, 1, __ATOMIC_RELAXED);",
