@@ -487,14 +487,14 @@ static const struct {
     {"flow to itself", GOOD "jobs:\n  - flows:\n      - {src: h0, dst: h0, size: 1MB}\n",
      "f.yaml:6:9: error: a flow from h0:0 to itself\n"},
     {"flow key", GOOD "jobs:\n  - flows:\n      - {from: h0, dst: h1, size: 1MB}\n",
-     "f.yaml:6:10: error: unknown key 'from' in flow; known are src, dst, size, at\n"},
+     "f.yaml:6:10: error: unknown key 'from' in flow; known are src, dst, size, at, qp, after\n"},
     {"flow without size", GOOD "jobs:\n  - flows:\n      - {src: h0, dst: h1}\n",
      "f.yaml:6:9: error: a flow needs src, dst and size, as in {src: h0, dst: h1, size: 1MB}\n"},
     {"flow text",
      GOOD "jobs:\n  - flows: |\n      h0 h1 1MB\n      h0 h9 1MB\n      h0 h1 1000\n      h0 h1\n      h0 h1 1MB 3\n",
      "f.yaml:7:10: error: no host is named 'h9'; hosts are 'h0' to 'h3'\n"
      "f.yaml:8:13: error: size '1000': a bare number: write a unit, as in 1500KB\n"
-     "f.yaml:9:7: error: a flow is SRC DST SIZE [AT], as in h0 h1 1MB 10us\n"
+     "f.yaml:9:7: error: a flow is SRC DST SIZE [AT] [qp N] [after N], as in h0 h1 1MB 10us\n"
      "f.yaml:10:17: error: at '3': a bare number: write a unit, as in 2us\n"},
     {"no flow", GOOD "jobs:\n  - flows: []\n", "f.yaml:5:12: error: flows: no flow\n"},
     {"poisson needs", GOOD "jobs:\n  - {poisson: {sizes: websearch}}\n",
