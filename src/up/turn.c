@@ -450,7 +450,7 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
     struct up_host *host = process->host;
     bool looks = thread->due > now && thread->state == UP_WAITS, asks = thread->state == UP_ASKS;
     ps_t clock_before = thread->clock;
-    uint32_t posts = process->head->posts.tail;
+    uint32_t posts = process->head->posts.tail, touched = 0;
 
     if (looks_later(thread, now)) return;
     thread->look = PS_NEVER;
@@ -466,6 +466,7 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
             stream_collect(host, now);
             return;
         }
+        touched |= thread->shared->touched; /* before a request too */
         ps_t clock = thread->shared->now;
         if (clock > thread->clock && clock < CLOCK_MOST) thread->clock = clock;
         take_new(process, thread->clock);
@@ -473,6 +474,7 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
         asks = thread->shared->why == ATTACH_REQUEST;
         if (!asks || (thread->clock > now && !needs_no_sync(thread->shared->request.op))) break;
     }
+    thread->shared->touched = touched;
     if (looks && looked_in_vain(thread, posts)) {
         thread->clock = clock_before;
         thread->state = UP_WAITS;

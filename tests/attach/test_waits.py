@@ -39,6 +39,7 @@ read 1
 select 0, 2000 us, 0 us left
 poll in a row moves time
 read 1, 400 us
+poll 1, 400 us
 pipe 300000 300000
 recv EAGAIN, 20000 us
 socket 300000 300000

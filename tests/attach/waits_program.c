@@ -334,6 +334,35 @@ static void test_descriptors(void)
     pthread_join(thread, NULL);
 }
 
+/* Writes, and asks the fabric for something in the same turn: who waits is told all the same. */
+static void *writes_and_asks(void *argument)
+{
+    int fd;
+
+    sleep_us(400);
+    if (write(*(int *)argument, "x", 1) != 1) abort();
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    sleep_us(5000);
+    close(fd);
+    return NULL;
+}
+
+static void test_told_before_a_request(void)
+{
+    pthread_t thread;
+    int ends[2], ready;
+
+    if (pipe(ends) < 0) abort();
+    struct pollfd wanted = {ends[0], POLLIN, 0};
+    begin();
+    pthread_create(&thread, NULL, writes_and_asks, &ends[1]);
+    ready = poll(&wanted, 1, -1);
+    printf("poll %d, %ld us\n", ready, took_us());
+    pthread_join(thread, NULL);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* More than a pipe holds. */
 static void *drains(void *argument)
 {
@@ -509,6 +538,7 @@ int main(int argc, char **argv)
     test_locks();
     test_ends();
     test_descriptors();
+    test_told_before_a_request();
     test_full();
     test_timers();
     test_processes(argv[0]);

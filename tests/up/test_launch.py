@@ -60,8 +60,7 @@ class ByHand(unittest.TestCase):
 
 @unittest.skipUnless(os.environ.get("ROCELAB_SOAK"), "long: make soak runs it")
 class Mpi(unittest.TestCase):
-    """UCX on the fabric's adapters alone: what mpi_ring.c checks came through them.  The digest is not asked for: Open
-    MPI's daemons do not yet repeat to the picosecond (docs/virtual-time.md)."""
+    """UCX on the fabric's adapters alone: what mpi_ring.c checks came through them; and the same again."""
 
     def ring(self, compiler, command):
         need(compiler, command.split()[0], "ucx_info")
@@ -73,6 +72,8 @@ class Mpi(unittest.TestCase):
         for code, out, err in runs:
             self.assertEqual(code, 0, out + err)
             self.assertIn("ranks: right", out)
+        digests = {line.split("digest ")[1].split()[0] for _, out, _ in runs for line in out.splitlines() if "digest " in line}
+        self.assertEqual(1, len(digests))
 
     def test_open_mpi(self):
         options = "--allow-run-as-root -x UCX_TLS -x UCX_NET_DEVICES --mca pml ucx --mca osc ucx"
