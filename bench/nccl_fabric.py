@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from nccl import parse_size, result_of
+
 RANK = r"""
 import json, os, sys, time
 import torch, torch.distributed as dist
@@ -44,17 +46,6 @@ for _ in range(int(os.environ["MORE"])):
 print("RESULT " + json.dumps(out), flush=True)
 dist.destroy_process_group()
 """
-
-
-def parse_size(text):
-    return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]] if text[-1] in "KMG" else int(text)
-
-
-def result_of(text):
-    for line in text.splitlines():
-        if line.startswith("RESULT "):
-            return json.loads(line[7:])
-    return None
 
 
 def begin_rank(arguments, script, rank, host, sizes, log):
