@@ -14,6 +14,7 @@
 
 #define FABRIC_NONE UINT32_MAX
 #define FABRIC_NO_GROUP UINT16_MAX
+#define FABRIC_NO_RAIL UINT16_MAX
 
 enum fabric_kind { FABRIC_HOST, FABRIC_SWITCH };
 #define FABRIC_ROLE_LIST(X)                                                                                            \
@@ -44,6 +45,8 @@ struct fabric_node {
     uint32_t first_port; /* into port[] */
     uint32_t pod;        /* nodes that talk much; FABRIC_NONE: of no pod (spines, cores) */
     uint32_t number;     /* in its name (`leaf12`: 12), else its index within its role */
+    uint16_t rail;       /* of a switch, where all its hosts hang on it by this adapter; else FABRIC_NO_RAIL */
+    uint8_t tier;        /* 0 for hosts; 1, 2, 3 for leaves, spines, cores */
 };
 
 struct fabric_port {
@@ -56,6 +59,7 @@ struct fabric_port {
     uint32_t settings;      /* into settings[] */
     uint32_t error_ppm;     /* frames corrupted on arrival here, parts per million */
     uint16_t index;         /* within its node */
+    uint16_t rail;          /* of its cable: the host's adapter, the leaf's rail; FABRIC_NO_RAIL: none */
     bool up;
     bool cable_known; /* the file says how long it is */
 };

@@ -169,6 +169,7 @@ static bool allocate(struct loader *loader, struct plan *plan, const struct shap
     plan->count[FABRIC_ROLE_SPINE] = times(copies, shape->spines);
     plan->links = plus(times(plan->count[FABRIC_ROLE_HOST], times(shape->nics, shape->planes)),
                        times(plan->count[FABRIC_ROLE_LEAF], shape->uplinks));
+    plan->planes = (uint32_t)shape->planes;
     if (pairs) plan->links = plus(plan->links, times(pairs * shape->planes, shape->site_links));
     return plan_allocate(loader, plan);
 }

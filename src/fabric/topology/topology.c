@@ -365,7 +365,7 @@ static bool plan_finish(struct loader *loader, struct plan *plan)
     if (!first || !port_room(loader, plan, first)) return false;
     uint32_t *owner = SCRATCH_NEW(loader, uint32_t, first[loader->fabric->nodes]); /* link * 2 + end + 1 */
     return owner && number_ports(loader, plan, first, owner) && make_ports(loader, plan, first, owner) &&
-           make_endpoints(loader, plan) && make_gpus(loader) && names_build(loader);
+           make_endpoints(loader, plan) && make_gpus(loader) && tiers_find(loader, plan) && names_build(loader);
 }
 
 static bool read_link_class(struct loader *loader, const struct tree *value, const char *what, struct link_class *as)

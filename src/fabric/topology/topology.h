@@ -50,6 +50,7 @@ struct plan {
     struct plan_link *link;
     uint64_t linked; /* links named so far */
     struct link_class host, fabric, core, site, storage_link;
+    uint32_t planes;         /* ports of one NIC that lie side by side; 0 is 1 */
     bool rates_known;        /* else those of links stand for what could not be read */
     bool site_length_given;  /* links.site has a cable or a delay */
     struct storage *storage; /* NULL: no storage network */
@@ -105,6 +106,8 @@ uint64_t link_cable_mm(const struct link_class *as);
 bool topology_load(struct loader *loader);
 /* After ports are known to be up or down. */
 bool routes_build(struct loader *loader);
+/* tiers.c: tiers and rails, from how nodes are cabled. */
+bool tiers_find(struct loader *loader, const struct plan *plan);
 /* name -> node; false when a name is there twice. */
 bool names_build(struct loader *loader);
 uint32_t names_hash(const char *name, size_t length);
