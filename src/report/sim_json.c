@@ -82,6 +82,10 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
     jout_u64(jout, "drops", port->drops);
     json_drops(jout, report, port);
     jout_u64(jout, "lost", port->lost);
+    if (port->thresholds == UINT32_MAX)
+        jout_null(jout, "thresholds");
+    else
+        jout_u64(jout, "thresholds", port->thresholds);
     jout_close(jout);
 }
 
@@ -140,6 +144,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_training_json(jout, report);
     sim_json_trouble(jout, report);
     sim_json_balance(jout, report);
+    sim_json_fabric(jout, report);
     jout_open(jout, "flows", '[');
     for (uint32_t i = 0; i < result->flows; i++)
         json_flow(jout, fabric, &result->flow[i]);

@@ -354,6 +354,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     if (!error) error = read_trainings(sim, &result);
     if (!error) error = read_flows(sim, &result);
     if (!error) error = read_ports(sim, &result);
+    if (!error) error = sim_thresholds_read(sim, &result);
     if (!error) error = read_adapters(sim, &result);
     if (!error) error = sim_pauses_read(sim, &result);
     if (!error) error = sim_deadlock_read(sim, &result);
@@ -382,6 +383,7 @@ void sim_result_free(struct sim_result *result)
     free(result->job);
     free(result->flow);
     free(result->port);
+    free(result->thresholds);
     free(result->nic);
     free(result->sw_counters);
     free(result->nic_counters);

@@ -204,6 +204,9 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors);
 /* Whether what arrives by this port may be sent on while it still arrives. */
 bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in);
 
+/* thresholds.c: those of all ports of switches; after the ports.  0 or -ENOMEM */
+int sim_thresholds_read(const struct sim *sim, struct sim_result *ret);
+
 /* programs.c: when the last program ended; 0: there are none */
 ps_t sim_programs_end(const struct sim *sim);
 

@@ -81,6 +81,21 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t lost_bytes;               /* of what was lost */
     uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
     const struct sw_port_counters *sw; /* into sim_result.sw_counters; NULL: a host's */
+    uint32_t thresholds;               /* into sim_result.thresholds; UINT32_MAX: a host's */
+};
+
+struct sim_threshold { /* of an egress queue and of the ingress group of the same number, as its switch has them */
+    bool ecn, pauses;  /* the queue marks; the group pauses its peer */
+    bool dynamic;      /* at pause_alpha times what is free of the shared buffer, else at pause_bytes */
+    uint64_t ecn_min_bytes, ecn_max_bytes;
+    uint32_t ecn_probability_ppm;
+    uint32_t alpha_num, alpha_den;
+    uint64_t pause_bytes;
+    uint64_t voq_pause_bytes; /* a virtual output queue pauses at this too; 0: none does */
+    uint64_t headroom_bytes, reserved_bytes;
+};
+struct sim_thresholds { /* shared by all ports that have the same */
+    struct sim_threshold prio[8];
 };
 
 struct sim_nic {
@@ -159,7 +174,9 @@ struct sim_result {
     struct sw_port_counters *sw_counters; /* of switches' ports, in the order of `port` */
     struct nic_counters *nic_counters;    /* [nics] */
     struct histo *rtt_ns;                 /* [nics]; NULL: not asked for */
-    uint64_t work_failed;                 /* work requests completed with an error */
+    struct sim_thresholds *thresholds;    /* of switches' ports, each set once */
+    uint32_t threshold_sets;
+    uint64_t work_failed; /* work requests completed with an error */
     struct sim_failure failure;
     struct sim_stall stall;
     uint32_t deadlocks, pauses, trainings;

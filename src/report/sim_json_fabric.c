@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ran, as JSON: the fabric's nodes, links and classes, and where its switches mark and pause.  What happened there
+ * is sim_json.c's.
+ */
+#include <stdio.h>
+
+#include "report/sim_report.h"
+
+static const char *const role_name[FABRIC_ROLES] = {
+#define X(id, name, prefix) name,
+    FABRIC_ROLE_LIST(X)
+#undef X
+};
+
+static void json_or_null(struct jout *jout, const char *key, uint64_t value, bool known)
+{
+    if (known)
+        jout_u64(jout, key, value);
+    else
+        jout_null(jout, key);
+}
+
+static void json_node(struct jout *jout, const struct fabric *fabric, uint32_t index)
+{
+    const struct fabric_node *node = &fabric->node[index];
+    const struct fabric_switch *sw = node->kind == FABRIC_SWITCH ? &fabric->sw[index - fabric->hosts] : NULL;
+
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "node", node->name);
+    jout_text(jout, "role", role_name[node->role]);
+    jout_u64(jout, "tier", node->tier);
+    json_or_null(jout, "rail", node->rail, node->rail != FABRIC_NO_RAIL);
+    json_or_null(jout, "pod", node->pod, node->pod != FABRIC_NONE);
+    jout_text(jout, "model", sw ? sw->model : NULL);
+    json_or_null(jout, "buffer_bytes", sw ? sw->buffer_bytes : 0, sw != NULL);
+    jout_u64(jout, "ports", node->ports);
+    jout_close(jout);
+}
+
+/* From its lower end; of equals from the port that comes first. */
+static void json_link(struct jout *jout, const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_port *low = &fabric->port[port], *high = &fabric->port[low->peer];
+    char name[FABRIC_NAME], tier[32];
+
+    if (fabric->node[high->node].tier < fabric->node[low->node].tier) {
+        const struct fabric_port *other = low;
+        low = high;
+        high = other;
+    }
+    snprintf(tier, sizeof(tier), "%s-%s", role_name[fabric->node[low->node].role],
+             role_name[fabric->node[high->node].role]);
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "a", fabric_port_name(fabric, high->peer, name));
+    jout_text(jout, "b", fabric_port_name(fabric, low->peer, name));
+    jout_u64(jout, "rate_bps", low->rate_bps);
+    jout_fixed(jout, "length_m", low->cable_mm, 3);
+    jout_text(jout, "tier", tier);
+    json_or_null(jout, "rail", low->rail, low->rail != FABRIC_NO_RAIL);
+    jout_close(jout);
+}
+
+static void json_class(struct jout *jout, const struct fabric_class *from)
+{
+    uint64_t dscp[64];
+    size_t count = 0;
+
+    for (uint64_t d = 0; d < 64; d++)
+        if (from->dscps >> d & 1) dscp[count++] = d;
+    jout_open_line(jout, NULL, '{');
+    jout_text(jout, "name", from->name);
+    jout_u64(jout, "priority", from->priority);
+    jout_list(jout, "dscp", dscp, count);
+    jout_bool(jout, "lossless", from->lossless);
+    jout_bool(jout, "strict", from->strict);
+    jout_fixed(jout, "share", from->share_ppm, 6);
+    jout_close(jout);
+}
+
+static void json_threshold(struct jout *jout, unsigned priority, const struct sim_threshold *from)
+{
+    jout_open_line(jout, NULL, '{');
+    jout_u64(jout, "priority", priority);
+    json_or_null(jout, "ecn_min_bytes", from->ecn_min_bytes, from->ecn);
+    json_or_null(jout, "ecn_max_bytes", from->ecn_max_bytes, from->ecn);
+    if (from->ecn)
+        jout_fixed(jout, "ecn_probability", from->ecn_probability_ppm, 6);
+    else
+        jout_null(jout, "ecn_probability");
+    json_or_null(jout, "pause_bytes", from->pause_bytes, from->pauses && !from->dynamic);
+    if (from->pauses && from->dynamic)
+        jout_fixed(jout, "pause_alpha", (uint64_t)from->alpha_num * 1000000 / from->alpha_den, 6);
+    else
+        jout_null(jout, "pause_alpha");
+    json_or_null(jout, "voq_pause_bytes", from->voq_pause_bytes, from->voq_pause_bytes > 0);
+    jout_u64(jout, "headroom_bytes", from->headroom_bytes);
+    jout_u64(jout, "reserved_bytes", from->reserved_bytes);
+    jout_close(jout);
+}
+
+void sim_json_fabric(struct jout *jout, const struct sim_report *report)
+{
+    const struct sim_result *result = report->result;
+    const struct fabric *fabric = report->fabric;
+
+    jout_open(jout, "nodes", '[');
+    for (uint32_t i = 0; i < fabric->nodes; i++)
+        json_node(jout, fabric, i);
+    jout_close(jout);
+    jout_open(jout, "links", '[');
+    for (uint32_t i = 0; i < fabric->ports; i++)
+        if (fabric->port[i].peer != FABRIC_NONE && fabric->port[i].peer > i) json_link(jout, fabric, i);
+    jout_close(jout);
+    jout_open(jout, "classes", '[');
+    for (uint32_t i = 0; i < fabric->class_count; i++)
+        json_class(jout, &fabric->classes[i]);
+    jout_close(jout);
+    jout_open(jout, "thresholds", '[');
+    for (uint32_t i = 0; i < result->threshold_sets; i++) {
+        jout_open(jout, NULL, '[');
+        for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
+            const struct sim_threshold *from = &result->thresholds[i].prio[p];
+            if (from->ecn || from->pauses) json_threshold(jout, p, from);
+        }
+        jout_close(jout);
+    }
+    jout_close(jout);
+}

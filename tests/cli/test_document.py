@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the document of a run says of the fabric and of each part of it, against fabrics worked out by hand."""
+import json
+import unittest
+
+from support import SOURCE, Case, rocelab
+
+EXAMPLES = SOURCE / "examples"
+HEAD = "rocelab: 1\nfabric: small\n"
+# Two hosts with two adapters on two leaves under one spine; every threshold is said.
+RAILS = HEAD + """topology: {rail: {hosts: 2, gpus: 2, spines: 1}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 400G, cable: 20m}}
+classes:
+  - {name: rdma, dscp: [26, 27], priority: 3, lossless: true, share: 60%, ecn: {min: 100KB, max: 400KB, probability: 20%}}
+  - {name: cnp, dscp: 48, priority: 6, strict: true}
+  - {name: default, priority: 0, share: 40%}
+switches: {model: tomahawk3, classes: {rdma: {xoff: 300KB}}}
+jobs: [{flows: [{src: "h0:0", dst: "h1:0", size: 100KB}]}]
+"""
+# Switches without a role: two with hosts, one above them, one above that.
+PLAIN = HEAD + """topology:
+  links:
+    hosts: [a, b]
+    switches: [A, B, C, D]
+    links: [[a, A], [b, B], [A, C], [C, B], [C, D]]
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, delay: 100ns}}
+jobs: [{flows: [{src: a, dst: b, size: 1KB}]}]
+"""
+
+
+class Document(Case):
+    def document(self, text, *arguments, status=0):
+        result = rocelab("sim", "--json", *arguments, self.file("small.yaml", text.encode()), cwd=self.folder)
+        self.assertEqual((result.returncode, result.stderr), (status, ""))
+        return json.loads(result.stdout)
+
+    def by(self, rows, key):
+        found = {row[key]: row for row in rows}
+        self.assertEqual(len(found), len(rows), key)
+        return found
+
+
+class Fabric(Document):
+    def test_nodes(self):
+        nodes = self.by(self.document(RAILS)["nodes"], "node")
+        self.assertEqual(list(nodes), ["h0", "h1", "leaf0", "leaf1", "spine0"])
+        self.assertEqual(nodes["h1"], {"node": "h1", "role": "host", "tier": 0, "rail": None, "pod": 0, "model": None,
+                                       "buffer_bytes": None, "ports": 2})
+        self.assertEqual(nodes["leaf1"], {"node": "leaf1", "role": "leaf", "tier": 1, "rail": 1, "pod": 0,
+                                          "model": "tomahawk3", "buffer_bytes": nodes["spine0"]["buffer_bytes"],
+                                          "ports": 3})
+        self.assertEqual([nodes["spine0"][key] for key in ("role", "tier", "rail", "pod")], ["spine", 2, None, None])
+        self.assertGreater(nodes["spine0"]["buffer_bytes"], 10**7)
+
+    def test_links(self):
+        document = self.document(RAILS)
+        self.assertEqual([(link["a"], link["b"], link["rate_bps"] // 10**9, link["length_m"], link["tier"], link["rail"])
+                          for link in document["links"]],
+                         [("h0:0", "leaf0:0", 100, 3, "host-leaf", 0), ("h0:1", "leaf1:0", 100, 3, "host-leaf", 1),
+                          ("h1:0", "leaf0:1", 100, 3, "host-leaf", 0), ("h1:1", "leaf1:1", 100, 3, "host-leaf", 1),
+                          ("leaf0:2", "spine0:0", 400, 20, "leaf-spine", 0),
+                          ("leaf1:2", "spine0:1", 400, 20, "leaf-spine", 1)])
+
+    def test_switches_without_a_role(self):
+        """A tier is then how far the hosts are, and a link begins at the lower one."""
+        document = self.document(PLAIN)
+        self.assertEqual([(node["node"], node["role"], node["tier"]) for node in document["nodes"]],
+                         [("a", "host", 0), ("b", "host", 0), ("A", "switch", 1), ("B", "switch", 1),
+                          ("C", "switch", 2), ("D", "switch", 3)])
+        self.assertEqual({(link["a"], link["b"]) for link in document["links"]},
+                         {("a:0", "A:0"), ("b:0", "B:0"), ("A:1", "C:0"), ("B:1", "C:1"), ("C:2", "D:0")})
+        self.assertEqual({link["tier"] for link in document["links"]}, {"host-switch", "switch-switch"})
+        self.assertEqual({link["rail"] for link in document["links"]}, {None})
+        # 100 ns is 20 m at 5 ns a metre
+        self.assertEqual({link["length_m"] for link in document["links"]}, {3, 20})
+
+    def test_classes(self):
+        self.assertEqual(self.document(RAILS)["classes"],
+                         [{"name": "rdma", "priority": 3, "dscp": [26, 27], "lossless": True, "strict": False,
+                           "share": 0.6},
+                          {"name": "cnp", "priority": 6, "dscp": [48], "lossless": False, "strict": True, "share": 0},
+                          {"name": "default", "priority": 0, "dscp": [], "lossless": False, "strict": False,
+                           "share": 0.4}])
+
+    def test_thresholds(self):
+        document = self.document(RAILS)
+        ports = self.by(document["ports"], "port")
+        self.assertIsNone(ports["h0:0"]["thresholds"])
+        sets = document["thresholds"]
+        self.assertEqual(ports["leaf0:0"]["thresholds"], ports["leaf1:1"]["thresholds"])
+        (rdma,) = sets[ports["leaf0:0"]["thresholds"]]
+        self.assertGreater(rdma["headroom_bytes"], 20000)
+        self.assertEqual({key: rdma[key] for key in rdma if key not in ("headroom_bytes", "reserved_bytes")},
+                         {"priority": 3, "ecn_min_bytes": 100000, "ecn_max_bytes": 400000, "ecn_probability": 0.2,
+                          "pause_bytes": 300000, "pause_alpha": None, "voq_pause_bytes": None})
+        # a longer and faster cable needs more headroom: another set
+        (up,) = sets[ports["leaf0:2"]["thresholds"]]
+        self.assertGreater(up["headroom_bytes"], rdma["headroom_bytes"] + 2 * 17 * 400 // 8)  # 17 m, there and back
+        self.assertEqual(len(sets), 2)
+
+    def test_dynamic_thresholds_and_none(self):
+        text = RAILS.replace("xoff: 300KB", "alpha: 1/8").replace(", ecn: {min: 100KB, max: 400KB, probability: 20%}",
+                                                                  ", ecn: false")
+        document = self.document(text)
+        for rules in document["thresholds"]:
+            self.assertEqual([(rule["priority"], rule["pause_bytes"], rule["pause_alpha"], rule["ecn_min_bytes"],
+                               rule["ecn_max_bytes"], rule["ecn_probability"]) for rule in rules],
+                             [(3, None, 0.125, None, None, None)])
+
+    def test_names_of_every_example(self):
+        """Every port that a document names is a port, and every index is one."""
+        for path in sorted(EXAMPLES.glob("*.yaml")):
+            with self.subTest(path.name):
+                result = rocelab("sim", "--json", "--until", "20us", path)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.names(json.loads(result.stdout))
+
+    def names(self, document):
+        nodes, ports = self.by(document["nodes"], "node"), self.by(document["ports"], "port")
+        self.assertEqual(sorted(ports), sorted([link[end] for link in document["links"] for end in "ab"]))
+        for link in document["links"]:
+            low, high = (nodes[link[end].rsplit(":", 1)[0]] for end in "ab")
+            self.assertLessEqual(low["tier"], high["tier"], link)
+            self.assertEqual(link["tier"], low["role"] + "-" + high["role"])
+            self.assertEqual(link["rate_bps"], ports[link["a"]]["rate_bps"])
+        for name, port in ports.items():
+            self.assertLess(int(name.rsplit(":", 1)[1]), nodes[name.rsplit(":", 1)[0]]["ports"])
+            host = nodes[name.rsplit(":", 1)[0]]["role"] == "host"
+            self.assertEqual(host, port["thresholds"] is None, name)
+            if not host:
+                self.assertLess(port["thresholds"], len(document["thresholds"]))
+        used = {port["thresholds"] for port in ports.values()} - {None}
+        self.assertEqual(used, set(range(len(document["thresholds"]))))
+        known = {row["priority"] for row in document["classes"]}
+        self.assertEqual(set(), {rule["priority"] for rules in document["thresholds"] for rule in rules} - known)
+
+
+class Rails(Document):
+    """How adapters hang on leaves, by the examples that are built for it."""
+
+    def example(self, name):
+        return json.loads(rocelab("sim", "--json", "--until", "1us", EXAMPLES / name).stdout)
+
+    def test_a_leaf_a_rail(self):
+        document = self.example("rail-256.yaml")
+        self.assertEqual({node["rail"] for node in document["nodes"] if node["role"] == "leaf"}, set(range(8)))
+        for link in document["links"]:
+            if link["tier"] == "host-leaf":
+                self.assertEqual(link["rail"], int(link["a"].split(":")[1]))
+
+    def test_neighbouring_rails_share_a_leaf(self):
+        document = self.example("rail-4way.yaml")
+        self.assertEqual({node["rail"] for node in document["nodes"]}, {None})
+        self.assertEqual({link["rail"] for link in document["links"] if link["tier"] == "host-leaf"}, set(range(8)))
+        self.assertEqual({link["rail"] for link in document["links"] if link["tier"] == "leaf-spine"}, {None})
+
+    def test_planes_are_of_one_rail(self):
+        document = self.example("dual-plane.yaml")
+        for link in document["links"]:
+            if link["tier"] == "host-leaf":
+                self.assertEqual(link["rail"], int(link["a"].split(":")[1]) // 2)
+
+    def test_storage_is_of_no_rail(self):
+        document = self.example("storage.yaml")
+        self.assertIn("storage-leaf0", [node["node"] for node in document["nodes"]])
+        for node in document["nodes"]:
+            if node["node"].startswith(("stor",)):
+                self.assertIsNone(node["rail"], node)
+        for link in document["links"]:
+            if "stor" in link["a"] + link["b"]:
+                self.assertIsNone(link["rail"], link)
+
+    def test_one_leaf_is_no_rail(self):
+        self.assertEqual({link["rail"] for link in self.example("leaf-spine.yaml")["links"]}, {None})
+
+
+if __name__ == "__main__":
+    unittest.main()
