@@ -63,6 +63,37 @@ static void json_drops(struct jout *jout, const struct sim_report *report, const
     jout_close(jout);
 }
 
+static void json_switch_prio(struct jout *jout, unsigned priority, const struct sw_prio_counters *count)
+{
+    if (!(count->tx_bytes | count->drops | count->queue_max_bytes | count->headroom_max_bytes | count->tx_xoff |
+          count->rx_xoff | count->tx_pause_ps | count->rx_pause_ps))
+        return;
+    jout_open_line(jout, NULL, '{');
+    jout_u64(jout, "priority", priority);
+    jout_u64(jout, "tx_bytes", count->tx_bytes);
+    jout_u64(jout, "ecn_marked", count->ecn_marked);
+    jout_u64(jout, "drops", count->drops);
+    jout_u64(jout, "queue_max_bytes", count->queue_max_bytes);
+    jout_u64(jout, "headroom_max_bytes", count->headroom_max_bytes);
+    jout_u64(jout, "xoff_tx", count->tx_xoff);
+    jout_u64(jout, "xoff_rx", count->rx_xoff);
+    jout_u64(jout, "paused_ps", count->rx_pause_ps);
+    jout_u64(jout, "pausing_ps", count->tx_pause_ps);
+    jout_close(jout);
+}
+
+static void json_nic_prio(struct jout *jout, unsigned priority, const struct nic_prio_counters *count)
+{
+    if (!(count->tx_bytes | count->tx_pause | count->rx_pause | count->rx_pause_ps)) return;
+    jout_open_line(jout, NULL, '{');
+    jout_u64(jout, "priority", priority);
+    jout_u64(jout, "tx_bytes", count->tx_bytes);
+    jout_u64(jout, "xoff_tx", count->tx_pause);
+    jout_u64(jout, "xoff_rx", count->rx_pause);
+    jout_u64(jout, "paused_ps", count->rx_pause_ps);
+    jout_close(jout);
+}
+
 static void json_port(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
 {
     const struct fabric *fabric = report->fabric;
@@ -86,6 +117,10 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
         jout_null(jout, "thresholds");
     else
         jout_u64(jout, "thresholds", port->thresholds);
+    jout_open_line(jout, "priorities", '[');
+    for (unsigned p = 0; port->sw && p < FABRIC_PRIOS; p++)
+        json_switch_prio(jout, p, &port->sw->prio[p]);
+    jout_close(jout);
     jout_close(jout);
 }
 
@@ -107,6 +142,10 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_u64(jout, "naks", c->packet_seq_err);
     jout_u64(jout, "rnr_naks", c->rnr_nak_retry_err);
     jout_u64(jout, "errors", c->completion_errors);
+    jout_open_line(jout, "priorities", '[');
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+        json_nic_prio(jout, p, &c->prio[p]);
+    jout_close(jout);
     jout_close(jout);
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the document of a run says of the fabric and of each part of it, against fabrics worked out by hand."""
+import fractions
 import json
+import re
 import unittest
 
 from support import SOURCE, Case, rocelab
@@ -16,6 +18,14 @@ classes:
   - {name: default, priority: 0, share: 40%}
 switches: {model: tomahawk3, classes: {rdma: {xoff: 300KB}}}
 jobs: [{flows: [{src: "h0:0", dst: "h1:0", size: 100KB}]}]
+"""
+# One receiver takes 40G of the 100G it is sent: it pauses the switch, whose small buffer pauses the senders.
+PAUSES = HEAD + """topology: {single: {hosts: 5}}
+switches: {buffer: 2MB}
+nics: {mtu: 4096, congestion: none}
+devices: {h0: {receive: {rate: 40G, buffer: 400KB}}}
+links: {host: {rate: 100G, cable: 5m}}
+jobs: [{incast: 4, size: 2MB, to: h0}]
 """
 # Switches without a role: two with hosts, one above them, one above that.
 PLAIN = HEAD + """topology:
@@ -133,6 +143,73 @@ class Fabric(Document):
         self.assertEqual(used, set(range(len(document["thresholds"]))))
         known = {row["priority"] for row in document["classes"]}
         self.assertEqual(set(), {rule["priority"] for rules in document["thresholds"] for rule in rules} - known)
+
+
+class Priorities(Document):
+    """What a priority did, against the port's sums and against what Prometheus is told of the same run."""
+    SWITCH = {"tx_bytes": "tx_bytes_total", "ecn_marked": "ecn_marked_total", "drops": "drops_total",
+              "queue_max_bytes": "queue_max_bytes", "headroom_max_bytes": "headroom_max_bytes",
+              "xoff_tx": "tx_xoff_total", "xoff_rx": "rx_xoff_total", "paused_ps": "rx_pause_seconds_total",
+              "pausing_ps": "tx_pause_seconds_total"}
+    NIC = {"tx_bytes": ("rdma_netdev_prio_bytes_total", "tx"), "xoff_tx": ("rdma_roce_pfc_pause_frames_total", "tx"),
+           "xoff_rx": ("rdma_roce_pfc_pause_frames_total", "rx"),
+           "paused_ps": ("rdma_roce_pfc_pause_duration_total", "rx")}
+
+    def metrics(self, text):
+        """(name, port or adapter, priority, direction or None) -> value"""
+        found = {}
+        for name, labels, value in re.findall(r"(?m)^(\w+)\{(.*)\} (\S+)$", text):
+            label = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+            if "priority" in label:
+                port = label["port"] if "switch" in label else label["device"]
+                found[name, port, int(label["priority"]), label.get("direction")] = value
+        return found
+
+    def picoseconds(self, text):
+        return round(fractions.Fraction(text) * 10**12)
+
+    def test_what_prometheus_says(self):
+        document = self.document(PAUSES, "--counters", "prometheus=counters.txt")
+        metrics = self.metrics((self.folder / "counters.txt").read_text(encoding="utf-8"))
+        seen = set()
+        for port in document["ports"]:
+            for row in port["priorities"]:
+                for key, name in self.SWITCH.items():
+                    value = metrics["rocelab_switch_" + name, port["port"], row["priority"], None]
+                    value = self.picoseconds(value) if key.endswith("_ps") else int(value)
+                    self.assertEqual(row[key], value, (port["port"], key))
+                    if value:
+                        seen.add(key)
+        for nic in document["nics"]:
+            for row in nic["priorities"]:
+                for key, (name, direction) in self.NIC.items():
+                    value = metrics[name, nic["nic"], row["priority"], direction]
+                    value = int(value) * 10**6 if key.endswith("_ps") else int(value)
+                    self.assertAlmostEqual(row[key], value, delta=10**6 if key.endswith("_ps") else 0)
+                    if value:
+                        seen.add("nic " + key)
+        self.assertEqual(seen, set(self.SWITCH) - {"drops"} | {"nic " + key for key in self.NIC})
+
+    def test_sums_are_the_ports(self):
+        document = self.document(PAUSES)
+        for port in document["ports"]:
+            rows = port["priorities"]
+            if port["thresholds"] is None:
+                self.assertEqual(rows, [])
+                continue
+            self.assertEqual([row["priority"] for row in rows], [3])
+            for key in ("ecn_marked", "paused_ps", "queue_max_bytes"):
+                self.assertEqual(port[key], sum(row[key] for row in rows), port)
+
+    def test_what_a_lossy_class_drops(self):
+        text = PAUSES.replace("switches: {", "classes: [{name: rdma, dscp: 26, priority: 5}]\nswitches: {")
+        document = self.document(text + "stop: 300us\n")
+        leaf = [row for port in document["ports"] for row in port["priorities"]]
+        self.assertEqual({row["priority"] for row in leaf}, {5})
+        self.assertEqual(sum(row["drops"] for row in leaf),
+                         sum(port["drops"] for port in document["ports"] if port["port"].startswith("leaf")))
+        self.assertGreater(sum(row["drops"] for row in leaf), 0)
+        self.assertEqual(sum(row["xoff_tx"] for row in leaf), 0)
 
 
 class Rails(Document):
