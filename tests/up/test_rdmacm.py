@@ -154,6 +154,28 @@ class Rsockets(Case):
         self.assertEqual(data, (self.folder / "b").read_bytes())
 
 
+class Storage(Case):
+    def test_fio(self):
+        """Its threads, and the child that each job is; what is written, read and sent arrives."""
+        self.need("fio")
+        job = "fio --name=job --ioengine=rdma --port=7501 --bs=64k --size=1m --iodepth=8"
+        for verb in ("write", "read", "send"):
+            with self.subTest(verb=verb):
+                text = self.pair(f"{job} --rw=read", f"{job} --rw=write --hostname=h0 --verb={verb}",
+                                 r"^h0: .*: err= 0: ", r"^h1: .*: err= 0: ", r"^h1: +WRITE: .* io=1024KiB ")
+                self.assertNotIn("fio: ", text.replace("fio: waiting for connection", ""))
+
+
+class Libfabric(Case):
+    def test_pingpong(self):
+        """Messages on a connection, and datagrams that are reliable over connections (RxM): data is checked."""
+        self.need("fi_pingpong")
+        for kind in ("-p verbs -e msg", "-p 'verbs;ofi_rxm' -e rdm"):
+            with self.subTest(kind=kind):
+                command = f"fi_pingpong {kind} -c -I 20 -S 4096"
+                self.pair(command, f"{command} h0", r"^h0: 4k +20 +=20 ", r"^h1: 4k +20 +=20 ")
+
+
 class Fork(Case):
     def test_memory_is_each_ones_own(self):
         """Registered memory is shared with the fabric, and with nobody else."""

@@ -27,7 +27,7 @@
 
 #define DEV "dev" /* in the tree: what lists as /dev/infiniband */
 
-enum { TREE_AGE_S = 3600, UVERBS_MAJOR = 231, UVERBS_MINOR = 192 }; /* the kernel's numbers */
+enum { TREE_AGE_S = 3600, FRESH_MOST = 10000, UVERBS_MAJOR = 231, UVERBS_MINOR = 192 }; /* the kernel's numbers */
 
 struct tree { /* hashes what it is given and, with a root, writes it */
     uint64_t hash;
@@ -230,16 +230,28 @@ static void remove_tree(const char *path)
     (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Trees of addresses that have gone, and what a killed process left half built.  Nobody is in the way: whoever finds
- * its tree removed builds it again. */
-static void remove_old(const char *base)
+/* A folder of our own to build in.  No clock and no random bytes name it: in virtual time both have a price. */
+static int make_fresh(const char *base, char ret[PATH_MAX + 64])
 {
-    const time_t before = time(NULL) - TREE_AGE_S;
+    for (unsigned i = 0; i < FRESH_MOST; i++) {
+        snprintf(ret, PATH_MAX + 64, "%s/new-%u", base, i);
+        if (mkdir(ret, 0700) == 0) return 0;
+        if (errno != EEXIST) return -errno;
+    }
+    return -EEXIST;
+}
+
+/* Trees of addresses that have gone, and what a killed process left half built.  Nobody is in the way: whoever finds
+ * its tree removed builds it again.  `fresh` was made just now, which says what time it is. */
+static void remove_old(const char *base, const char *fresh)
+{
+    time_t before;
     char path[PATH_MAX + 256];
     struct dirent *entry;
     struct stat is;
+    if (lstat(fresh, &is) != 0) return;
+    before = is.st_mtime - TREE_AGE_S;
     DIR *folder = opendir(base);
-
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", base, entry->d_name);
@@ -258,9 +270,9 @@ static int tree_find(const struct live_device *device, unsigned count, char ret[
     put_all(&tree, device, count);
     if (snprintf(ret, PATH_MAX, "%s/%016" PRIx64, base, tree.hash) >= PATH_MAX) return -ENAMETOOLONG;
     if (access(ret, F_OK) == 0) return 0;
-    remove_old(base);
-    snprintf(fresh, sizeof fresh, "%s/new-XXXXXX", base);
-    if (mkdtemp(fresh) == NULL) return -errno;
+    error = make_fresh(base, fresh);
+    if (error) return error;
+    remove_old(base, fresh);
     tree.root = fresh;
     put_all(&tree, device, count);
     if (tree.failed) {
