@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the figures stand on: the model's simplifications in words (docs/model.md has all), the command and the digest.
+
+import { h, section } from "./dom";
+import type { About, Document_ } from "./types";
+
+const MODEL = [
+  "Every data packet, ACK, NAK, CNP and PFC frame crosses every link; rates are exact to the picosecond, cables take 5 ns a metre.",
+  "Forwarding latency is one number a switch, ahead of the queue. There are no lanes, no FEC and no clock drift.",
+  "Host software takes no time unless the file says so. Doorbells, WQE fetches and cache misses of queue pairs cost nothing.",
+  "PCIe and memory are not there; a slow receiver is a drain rate and a buffer.",
+  "A link that goes down does so at both ends at once. Routes follow, hop by hop, at a regular pace; no routing protocol's messages exist.",
+  "A bit error loses the whole frame; pause frames are not hit.",
+  "One packet, the one that crosses the threshold, is blamed for a pause: the pause tree names one cause where several wait.",
+  "An ideal time is what the rates of links alone allow: no latency of software, no contention with other jobs.",
+];
+const PROGRAMS = [
+  "With the virtual clock a program's computing costs nothing, and calls cost what is declared. TCP between programs has a latency and no bandwidth.",
+];
+const CAPTURE = [
+  "A capture tells what crossed one place. What was dropped ahead of it, or cut off by it, is not known; counts say so where that matters.",
+];
+
+/** As a shell takes it. */
+export function shell(words: string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}
+
+export function assumptions(data: Document_, about: About): HTMLElement {
+  const list = data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
+  const digest = data.kind === "sim" || data.kind === "up" ? data.digest : null;
+  return section("assumptions", "What this stands on",
+    about.left_out ? h("p", { class: "left-out" }, about.left_out) : null,
+    h("ul", {}, ...list.map((one) => h("li", {}, one))),
+    h("p", {}, "All simplifications, each with its effect, are in docs/model.md of rocelab."),
+    h("dl", { class: "made-by" },
+      about.command.length ? h("div", {}, h("dt", {}, "Command"), h("dd", {}, h("code", {}, shell(about.command)))) : null,
+      digest ? h("div", {}, h("dt", {}, "Digest of the run"), h("dd", {}, h("code", {}, digest), " (the same file and seed give the same one, on every machine)")) : null,
+      about.rocelab ? h("div", {}, h("dt", {}, "Made by"), h("dd", {}, `rocelab ${about.rocelab}`)) : null));
+}

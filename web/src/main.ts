@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the data, chooses what to show for its kind, and says when the page is ready.
+
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+import { about, embedded, fetched, isLive, listen, Unreadable } from "./data";
+import { clear, h } from "./dom";
+import { run as runPage } from "./run";
+import { summary } from "./summary";
+import { assumptions } from "./assumptions";
+import { filterKey } from "./table";
+import { themeButton } from "./theme";
+import type { About, Document_ } from "./types";
+
+function title(data: Document_): string {
+  switch (data.kind) {
+    case "sim": case "up": return data.fabric;
+    case "sweep": return data.file;
+    case "capture": return data.files.map((file) => file.file).join(", ");
+  }
+}
+
+function sections(data: Document_): (HTMLElement | null)[] {
+  switch (data.kind) {
+    case "sim": case "up": return runPage(data);
+    default: return [];
+  }
+}
+
+function head(data: Document_, word: { text: string; level: string } | null, facts: string[], list: HTMLElement[]): HTMLElement {
+  const links = list.map((one) => h("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? one.id));
+  return h("header", {}, h("div", { class: "bar" }, h("h1", {}, h("span", { class: "kind" }, `rocelab ${data.kind}`), " ", title(data)),
+    word ? h("span", { class: `verdict-word ${word.level}`, id: "verdict-word" }, word.text) : null, themeButton()),
+    h("p", { class: "facts" }, facts.join(" \u00b7 ")), h("nav", { "aria-label": "Sections" }, ...links));
+}
+
+function show(data: Document_, made: About): void {
+  const place = document.getElementById("page");
+  if (!place) return;
+  const list = [...sections(data), assumptions(data, made)].filter((one): one is HTMLElement => one !== null);
+  const { word, facts } = summary(data);
+  clear(place);
+  place.append(head(data, word, facts, list), ...list);
+  document.title = `${title(data)} \u2013 rocelab ${data.kind}`;
+  document.documentElement.dataset["ready"] = "yes";
+}
+
+
+function fail(error: unknown, made: About | null): void {
+  const place = document.getElementById("page");
+  if (!place) return;
+  clear(place);
+  const text = error instanceof Unreadable ? error.message : `The data of this page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+  place.append(h("h1", {}, "rocelab"), h("p", { role: "alert", class: "failed" }, text), made && made.command.length ? h("p", {}, h("code", {}, made.command.join(" "))) : "");
+  document.documentElement.dataset["ready"] = "failed";
+}
+
+async function live(made: About): Promise<void> {
+  show(await fetched(), made);
+  let asked = false;
+  listen(() => {
+    if (asked) return;
+    asked = true;
+    setTimeout(() => { asked = false; fetched().then((data) => show(data, made)).catch(() => undefined); }, 1000);
+  });
+}
+
+async function begin(): Promise<void> {
+  let made: About | null = null;
+  filterKey();
+  try {
+    made = about();
+    if (isLive()) await live(made);
+    else show(await embedded(), made);
+  } catch (error) {
+    fail(error, made);
+  }
+}
+
+void begin();

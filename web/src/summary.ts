@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One word on the whole, and the line of facts below the title.
+
+import { count, plural, time } from "./format";
+import type { Document_, Run } from "./types";
+
+export interface Word { text: string; level: "good" | "look" | "bad" }
+
+const STATES: Record<string, Word> = {
+  done: { text: "every job ended", level: "good" },
+  until: { text: "stopped at the time asked for", level: "good" },
+  stuck: { text: "stuck: nothing will ever happen again", level: "bad" },
+  failed: { text: "a job failed", level: "bad" },
+  deadlock: { text: "deadlock", level: "bad" },
+  running: { text: "still running", level: "look" },
+};
+
+function ofRun(run: Run): Word {
+  const word = STATES[run.state] ?? { text: run.state, level: "look" };
+  const worst = (run.verdict ?? []).find((one) => one.severity === "critical") ?? (run.verdict ?? []).find((one) => one.severity === "warning");
+  if (word.level !== "good" || !worst) return word;
+  return { text: worst.title, level: worst.severity === "critical" ? "bad" : "look" };
+}
+
+export function summary(data: Document_): { word: Word | null; facts: string[] } {
+  switch (data.kind) {
+    case "sim": case "up":
+      return { word: ofRun(data), facts: [`${time(data.virtual_ps)} of virtual time`, `${count(data.packet_hops)} packet-hops`, `seed ${data.seed}`, `digest ${data.digest}`] };
+    case "sweep": {
+      const wrong = data.points.filter((point) => point.error !== null).length;
+      return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
+    }
+    case "capture": {
+      const findings = data.files.flatMap((file) => file.verdict);
+      const errors = findings.filter((one) => one.severity === "error").length, warnings = findings.filter((one) => one.severity === "warning").length;
+      const word: Word = errors ? { text: plural(errors, "error"), level: "bad" } : warnings ? { text: plural(warnings, "warning"), level: "look" } : { text: "nothing wrong was found", level: "good" };
+      return { word, facts: [plural(data.files.length, "file"), `${count(data.files.reduce((sum, file) => sum + file.packets, 0))} packets`] };
+    }
+  }
+}
