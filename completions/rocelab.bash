@@ -18,15 +18,15 @@ _rocelab()
     fi
 
     case $verb in
-    capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval=' ;;
-    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
+    capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval= --html=' ;;
+    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --html= --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
     diff) own='--from= --links=' ;;
-    sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --csv' ;;
+    sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
-    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --pcap= --record= --turn-limit= --no-spin-proof --audit' ;;
+    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --html= --pcap= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     counters) own='--fabric= --watch' ;;
     devices | fault | help | version) own='' ;;

@@ -34,6 +34,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l rate -d 'link
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -l no-icrc -d 'do not check ICRCs'
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l max-connections -d 'connections held at once'
 complete -c rocelab -n "__fish_seen_subcommand_from capture" -x -l interval -d 'time between status lines of a pipe'
+complete -c rocelab -n "__fish_seen_subcommand_from capture" -r -l html -d 'write a page with charts there'
 
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -F
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l seed -d 'seed of everything drawn at random'
@@ -43,6 +44,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l until -d 'stop at
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l rows -d 'rows of the tables'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l csv -a '(__fish_complete_directories)' -d 'write CSV files there'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l series -d 'sample all ports at this interval, as in 10us'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l html -d 'write a page with charts there'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus=' -d 'write every counter'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l memory -d 'refuse a run that needs more, as in 8GB'
@@ -63,6 +65,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l out -a '(__fish
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l force -d 'run every point again'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l seeds -d 'run each point with so many seeds'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -x -l jobs -d 'points run at once'
+complete -c rocelab -n "__fish_seen_subcommand_from sweep" -r -l html -d 'write a page with charts there'
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the table as CSV'
 
 complete -c rocelab -n "__fish_seen_subcommand_from import" -F
@@ -87,6 +90,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l seed -d 'seed of e
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l threads -d 'threads to run the fabric on'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l until -d 'stop at this time of the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l rows -d 'rows of the tables'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l html -d 'write a page with charts there'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l record -d 'write what programs posted, for sim'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'

@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "capture/capture.h"
+#include "cli/html.h"
 #include "cli/watch.h"
 #include "packet/capfile/capfile.h"
 #include "report/capture_report.h"
@@ -50,6 +51,7 @@ struct settings {
     struct capture_options analysis;
     uint32_t connections, details;
     uint64_t interval_ns;
+    struct cli_html html;
 };
 
 static void on_alarm(int number)
@@ -121,6 +123,8 @@ static bool set_option(void *into, int id, const char *argument)
         return false;
     case CAPTURE_OPTION_INTERVAL:
         return set_time("interval", argument, &settings->interval_ns);
+    case CAPTURE_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     default:
         CHECK(false);
     }
@@ -237,7 +241,13 @@ static enum cli_exit judge(const struct settings *settings, const struct capture
     return CLI_DONE;
 }
 
-static void print_report(const struct reading *reading, const char *path, const char *error, struct jout *jout)
+/* JSON, of the one document that all files are in. */
+struct documents {
+    struct jout *print, *page; /* NULL: not wanted */
+};
+
+/* JSON has an entry for each file asked for, with its error; text has nothing to say of an unread one. */
+static void print_report(const struct reading *reading, const char *path, const char *error, const struct documents *to)
 {
     const struct settings *settings = reading->settings;
     const struct capture_text_options text = {.style = cli_style(),
@@ -246,9 +256,10 @@ static void print_report(const struct reading *reading, const char *path, const 
                                               .verdict_only = settings->common.quiet};
     const struct capture_report report = {.file = path, .error = error, .capture = reading->capture};
 
-    if (settings->common.json)
-        capture_json(jout, &report);
-    else
+    if (to->page) capture_json(to->page, &report);
+    if (to->print)
+        capture_json(to->print, &report);
+    else if (reading->file)
         capture_text(reading->out, &report, &text);
 }
 
@@ -280,7 +291,8 @@ static int all_unread(struct reading *reading)
 }
 
 /* Answers an enum cli_exit. */
-static int explain(const struct settings *settings, const char *path, bool skip, FILE *out, struct jout *jout)
+static int explain(const struct settings *settings, const char *path, bool skip, FILE *out,
+                   const struct documents *documents)
 {
     const char *name = strcmp(path, "-") == 0 && !settings->common.json ? "standard input" : path;
     struct reading reading = {.settings = settings, .out = out};
@@ -297,8 +309,7 @@ static int explain(const struct settings *settings, const char *path, bool skip,
     answer = opened == 0 ? read_file(&reading) : opened;
     if (opened == 0) capture_finish(reading.capture); /* what was never opened is not judged */
     if (answer == 0) answer = all_unread(&reading);
-    /* JSON has an entry for each file asked for, with its error; text has nothing to say of an unread one. */
-    if (opened == 0 || settings->common.json) print_report(&reading, name, answer < 0 ? reading.error : NULL, jout);
+    print_report(&reading, name, answer < 0 ? reading.error : NULL, documents);
     status = judge(settings, reading.capture);
     if (answer < 0) {
         fflush(out);
@@ -310,11 +321,43 @@ static int explain(const struct settings *settings, const char *path, bool skip,
     return status;
 }
 
+static void document_begin(struct jout *jout, FILE *out)
+{
+    jout_init(jout, out);
+    jout_open(jout, NULL, '{');
+    jout_u64(jout, "version", 1);
+    jout_text(jout, "kind", "capture");
+    jout_open(jout, "files", '[');
+}
+
+static void document_end(struct jout *jout)
+{
+    jout_close(jout);
+    jout_close(jout);
+}
+
+/* Answers an enum cli_exit. */
+static int explain_all(const struct settings *settings, int files, char **file, FILE *out,
+                       const struct documents *documents)
+{
+    int status = CLI_DONE;
+
+    for (int i = 0; i < files; i++) {
+        if (cli_output_failed(out)) return CLI_WRONG;
+        if (i > 0 && documents->print == NULL && !cli_stopped) fputc('\n', out);
+        int one = explain(settings, file[i], i > 0 && cli_stopped, out, documents);
+        if (documents->print) jout_flush(documents->print);
+        if (one > status) status = one;
+    }
+    return status;
+}
+
 int verb_capture(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.connections = 20, .details = 3, .interval_ns = 1000000000};
-    struct jout jout;
-    int first, status = CLI_DONE;
+    struct documents documents = {0};
+    struct jout print, page;
+    int first;
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer != CLI_GO) return answer;
@@ -322,26 +365,15 @@ int verb_capture(int argc, char **argv, FILE *out)
         cli_error("capture: which file? '-' reads standard input; see 'rocelab help capture'");
         return CLI_WRONG;
     }
+    if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
     catch_signals();
-    jout_init(&jout, out);
-    if (settings.common.json) {
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "capture");
-        jout_open(&jout, "files", '[');
-    }
-    for (int i = first; i < argc; i++) {
-        int one;
-
-        if (cli_output_failed(out)) return CLI_WRONG;
-        if (i > first && !settings.common.json && !cli_stopped) fputc('\n', out);
-        one = explain(&settings, argv[i], i > first && cli_stopped, out, &jout);
-        if (settings.common.json) jout_flush(&jout);
-        if (one > status) status = one;
-    }
-    if (settings.common.json) {
-        jout_close(&jout);
-        jout_close(&jout);
-    }
+    if (settings.common.json) document_begin(documents.print = &print, out);
+    FILE *html = settings.html.path ? cli_html_open(&settings.html) : NULL;
+    if (html) document_begin(documents.page = &page, html);
+    int status = explain_all(&settings, argc - first, argv + first, out, &documents);
+    if (documents.print) document_end(documents.print);
+    if (documents.page) document_end(documents.page);
+    if (settings.html.path && (html == NULL || !cli_html_close(&settings.html))) status = CLI_WRONG;
+    cli_html_release(&settings.html);
     return status;
 }

@@ -85,6 +85,9 @@ const char *cli_nearest(const char *wrong, const char *(*name)(const void *list,
 /* A folder to write into: made, or there and writable.  Known before a run, not after it; false after a message. */
 bool cli_folder(const char *option, const char *path);
 
+/* Writes a document of a verb; false after a message. */
+typedef bool cli_writer(const void *context, FILE *out);
+
 /* From now on an interrupt or SIGTERM counts here; the one after so many ends the program. */
 extern volatile sig_atomic_t cli_stopped;
 void cli_catch_stop(int times);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/html.h"
 #include "cli/pcap.h"
 #include "cli/sim_each.h"
 #include "cli/sim_seeds.h"
@@ -61,6 +62,7 @@ struct settings {
     bool counters;             /* --counters was given ... */
     const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
     struct cli_pcaps pcaps;
+    struct cli_html html;
     struct each_options each; /* --each, --at, --for */
 };
 
@@ -112,6 +114,8 @@ static bool set_option(void *into, int id, const char *argument)
         if (settings->series >= SERIES_LEAST) return true;
         cli_error("--series '%s': 10ns or more, as in 10us", argument);
         return false;
+    case SIM_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     case SIM_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
@@ -146,6 +150,7 @@ static void more_help(FILE *out)
     fputs("Examples:\n"
           "  rocelab sim pod64.yaml\n"
           "  rocelab sim --json --seed 7 pod64.yaml | jq '.jobs'\n"
+          "  rocelab sim --html pod64.html pod64.yaml\n"
           "  rocelab sim --csv out --series 10us pod64.yaml\n"
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
@@ -308,6 +313,20 @@ static bool write_counters(const struct sim_report *report, const char *path)
     return !failed;
 }
 
+static bool write_json(const void *context, FILE *out)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) {
+        cli_error("not enough memory for the report");
+        return false;
+    }
+    jout_init(jout, out);
+    sim_json(jout, context);
+    free(jout);
+    return true;
+}
+
 static int print_run(const struct settings *settings, const struct sim_report *report, FILE *out)
 {
     if (settings->counters && settings->counters_file == NULL) {
@@ -315,14 +334,7 @@ static int print_run(const struct settings *settings, const struct sim_report *r
     } else if (settings->pcaps.to_stdout) {
         return CLI_DONE;
     } else if (settings->common.json) {
-        struct jout *jout = malloc(sizeof *jout);
-        if (jout == NULL) {
-            cli_error("not enough memory for the report");
-            return CLI_WRONG;
-        }
-        jout_init(jout, out);
-        sim_json(jout, report);
-        free(jout);
+        return write_json(report, out) ? CLI_DONE : CLI_WRONG;
     } else {
         const struct sim_text_options text = {
             .style = cli_style(), .rows = settings->rows, .quiet = settings->common.quiet};
@@ -336,12 +348,13 @@ static bool deadlocked(const struct sim_result *result)
     return result->deadlocks && result->deadlock[result->deadlocks - 1].ended == PS_NEVER;
 }
 
-static int report_run(const struct settings *settings, const struct sim_report *report, FILE *out)
+static int report_run(struct settings *settings, const struct sim_report *report, FILE *out)
 {
     int status = write_csvs(settings, report), printed = print_run(settings, report, out);
 
     if (printed != CLI_DONE) status = printed;
     if (settings->counters_file && !write_counters(report, settings->counters_file)) status = CLI_WRONG;
+    if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
     if (report->result->state == SIM_RUNNING) {
         char now[TEXT_COUNT];
         fflush(out);
@@ -385,7 +398,7 @@ static void warn_of_memory(const struct settings *settings, const struct sim *si
     cli_error("note: with every buffer full this run takes about %s of memory; %s may be used", need, have);
 }
 
-static int run_and_report(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
+static int run_and_report(struct settings *settings, const struct fabric *fabric, struct sim *sim,
                           struct series *series, struct sim_report *report, FILE *out)
 {
     struct sim_result result;
@@ -454,8 +467,8 @@ static bool many_runs_fit(const struct settings *settings)
         cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
     else if (settings->force && !settings->out)
         cli_error("sim: --force runs again what --out DIR has kept; say where");
-    else if (settings->seeds && (settings->series || settings->pcaps.count))
-        cli_error("sim: --series and --pcap are for one run; --seeds makes several");
+    else if (settings->seeds && (settings->series || settings->pcaps.count || settings->html.path))
+        cli_error("sim: --series, --pcap and --html are for one run; --seeds makes several");
     else
         return true;
     return false;
@@ -481,8 +494,9 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
 
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
-    if (settings->csv || settings->series || settings->pcaps.count || settings->counters) {
-        cli_error("sim: --each has a report of its own: --csv, --series, --pcap and --counters are for one run");
+    if (settings->csv || settings->series || settings->pcaps.count || settings->counters || settings->html.path) {
+        cli_error(
+            "sim: --each has a report of its own: --csv, --series, --pcap, --html and --counters are for one run");
         return CLI_WRONG;
     }
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
@@ -541,7 +555,12 @@ int verb_sim(int argc, char **argv, FILE *out)
     }
     if (!settings.common.quiet) say_notes(fabric);
     cli_catch_stop(1);
-    int status = settings.each.what ? each(&settings, fabric, out) : simulate(&settings, fabric, begun, out);
+    int status = CLI_WRONG;
+    if (settings.each.what)
+        status = each(&settings, fabric, out);
+    else if (cli_html_begin(&settings.html, argc, argv))
+        status = simulate(&settings, fabric, begun, out);
+    cli_html_release(&settings.html);
     fabric_free(fabric);
     return status;
 }

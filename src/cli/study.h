@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/cli.h"
 #include "study/cache.h"
 #include "study/error.h"
 #include "study/pool.h"
@@ -26,7 +27,6 @@ void cli_study_rows(const struct cache_count *rows, const char *out, const char 
 void cli_study_stopped(const struct pool_done *done, uint32_t of, const char *out, const char *noun);
 
 /* A file in a folder, written by a function; false after a message. */
-typedef bool cli_writer(const void *context, FILE *out);
 bool cli_write_in(const char *folder, const char *name, cli_writer *write, const void *context);
 
 #endif

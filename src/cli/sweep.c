@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/html.h"
 #include "cli/source.h"
 #include "cli/study.h"
 #include "cli/sweep_print.h"
@@ -40,6 +41,7 @@ struct settings {
     struct sweep sweep;
     struct sweep_view view;
     struct sweep_script script;
+    struct cli_html html;
     const char *out; /* NULL: nothing is kept */
     bool many;       /* --seeds was given */
     struct study_error error;
@@ -72,6 +74,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_seeds(argument, &sweep->seeds);
     case SWEEP_OPTION_JOBS:
         return cli_jobs(argument, &sweep->jobs);
+    case SWEEP_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     case SWEEP_OPTION_CSV:
         settings->view.csv = true;
         return true;
@@ -154,7 +158,7 @@ static bool summarise(struct settings *settings)
     return summary != NULL;
 }
 
-static int report(const struct settings *settings, FILE *out)
+static int report(struct settings *settings, FILE *out)
 {
     const struct sweep *sweep = &settings->sweep;
     const struct sweep_view *view = &settings->view;
@@ -165,6 +169,7 @@ static int report(const struct settings *settings, FILE *out)
     if (settings->out && (!cli_write_in(settings->out, "sweep.csv", write_csv, settings) ||
                           !cli_write_in(settings->out, "sweep.json", write_json, settings)))
         status = CLI_WRONG;
+    if (!cli_html_end(&settings->html, write_json, settings)) status = CLI_WRONG;
     if (view->json && !sweep_json(sweep, view, out)) status = CLI_WRONG;
     if (view->csv) sweep_csv(sweep, view, out);
     if (!view->json && !view->csv) sweep_print(sweep, view, out);
@@ -242,8 +247,10 @@ int verb_sweep(int argc, char **argv, FILE *out)
             cli_error("sweep: --force runs again what --out DIR has kept; say where");
         } else if (seeds_fit(&settings)) {
             sweep->path = argv[first];
-            if (settings.script.path == NULL || sweep_script_begin(&settings.script, sweep))
+            if ((settings.script.path == NULL || sweep_script_begin(&settings.script, sweep)) &&
+                cli_html_begin(&settings.html, argc, argv))
                 answer = run(&settings, out);
+            cli_html_release(&settings.html);
             sweep_script_end(&settings.script);
         }
     }

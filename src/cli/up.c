@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/html.h"
 #include "cli/pcap.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
@@ -53,6 +54,7 @@ struct settings {
     const char *script_path;
     const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
+    struct cli_html html;
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
@@ -99,6 +101,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_quantity(UNIT_TIME, "until", argument, &settings->up.sim.until);
     case UP_OPTION_ROWS:
         return cli_number("rows", argument, &settings->rows);
+    case UP_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     case UP_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case UP_OPTION_RECORD:
@@ -212,6 +216,20 @@ static enum sim_state run(struct settings *settings, struct up *up)
 
 /* --- the report --- */
 
+static bool write_json(const void *context, FILE *out)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) {
+        cli_error("not enough memory for the report");
+        return false;
+    }
+    jout_init(jout, out);
+    sim_json(jout, context);
+    free(jout);
+    return true;
+}
+
 static bool print_report(const struct settings *settings, const struct sim_report *report)
 {
     if (!settings->common.json) {
@@ -220,15 +238,7 @@ static bool print_report(const struct settings *settings, const struct sim_repor
         sim_text(settings->out, report, &text);
         return true;
     }
-    struct jout *jout = malloc(sizeof *jout);
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
-    jout_init(jout, settings->out);
-    sim_json(jout, report);
-    free(jout);
-    return true;
+    return write_json(report, settings->out);
 }
 
 static int judge(const struct sim_report *report)
@@ -287,6 +297,7 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
         report->result = &result;
         status = print_report(settings, report) ? CLI_DONE : CLI_WRONG;
         fflush(settings->out);
+        if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
         if (status == CLI_DONE) status = judge(report);
     }
     sim_result_free(&result);
@@ -377,7 +388,8 @@ int verb_up(int argc, char **argv, FILE *out)
         fabric_errors_print(&errors, stderr);
     } else if (cli_script_faults(settings.script_path, &settings.script, fabric)) {
         cli_catch_stop(1);
-        status = bring_up(&settings, fabric, begun);
+        if (cli_html_begin(&settings.html, argc, argv)) status = bring_up(&settings, fabric, begun);
+        cli_html_release(&settings.html);
     }
     fabric_free(fabric);
     up_script_free(&settings.script);

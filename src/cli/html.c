@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --html FILE; see html.h.
+ */
+#include "cli/html.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/page/page.h"
+
+bool cli_html_set(struct cli_html *html, const char *argument)
+{
+    html->path = argument;
+    if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
+    cli_error("--html '%s': a file to write, as in run.html", argument);
+    return false;
+}
+
+bool cli_html_begin(struct cli_html *html, int argc, char **argv)
+{
+    if (html->path == NULL) return true;
+    int fd = open(html->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    html->made = fd >= 0;
+    if (fd < 0 && errno == EEXIST) fd = open(html->path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) html->file = fdopen(fd, "w");
+    if (html->file == NULL) {
+        cli_error("--html '%s': %s", html->path, strerror(errno));
+        return false;
+    }
+    html->word[html->words++] = "rocelab";
+    for (int i = 0; i < argc && html->words < CLI_HTML_WORDS; i++)
+        html->word[html->words++] = argv[i];
+    if (html->words == CLI_HTML_WORDS) html->word[CLI_HTML_WORDS - 1] = "...";
+    return true;
+}
+
+FILE *cli_html_open(struct cli_html *html)
+{
+    const struct page_about about = {.word = html->word, .words = html->words, .left_out = html->left_out};
+
+    if (ftruncate(fileno(html->file), 0) != 0 && errno != EINVAL) { /* EINVAL: a pipe or a device */
+        cli_error("--html '%s': %s", html->path, strerror(errno));
+        return NULL;
+    }
+    html->document = page_open(html->file, &about);
+    if (html->document == NULL) cli_error("not enough memory for the page");
+    return html->document;
+}
+
+bool cli_html_close(struct cli_html *html)
+{
+    bool whole = fclose(html->document) == 0;
+
+    if (fclose(html->file) != 0) whole = false;
+    html->file = html->document = NULL;
+    if (!whole) cli_error("%s: not all of it could be written", html->path);
+    return whole;
+}
+
+bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context)
+{
+    if (html->file == NULL) return true;
+    FILE *document = cli_html_open(html);
+    if (document == NULL) return false;
+    bool good = write(context, document);
+    return cli_html_close(html) && good;
+}
+
+void cli_html_release(struct cli_html *html)
+{
+    if (html->file == NULL) return;
+    if (html->document) fclose(html->document);
+    fclose(html->file);
+    if (html->made && html->document == NULL) unlink(html->path);
+    html->file = html->document = NULL;
+}
