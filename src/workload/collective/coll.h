@@ -73,6 +73,21 @@ uint32_t comm_host(const struct workload *workload, uint32_t comm, uint32_t rank
 /* What is run, after the tuner. */
 struct coll_config coll_config(const struct workload *workload, uint32_t coll);
 
+/* What an operation has to move at least (bound.c).  `arrives`: when a message of `bytes`, alone in the network, is
+ * whole at dst; PS_NEVER: there is no way. */
+struct coll_bound {
+    uint64_t *tx_bytes, *rx_bytes; /* [endpoint] on the wire without headers; the caller's, zeroed by it */
+    ps_t (*arrives)(const void *of, uint32_t src, uint32_t dst, uint64_t bytes);
+    const void *of;
+    ps_t inside_ps;      /* the busiest link of a GPU is used for */
+    uint32_t hops;       /* messages between hosts that wait for each other, one after the other */
+    ps_t hop_ps;         /* each takes at least, on an idle network; PS_NEVER: nothing leaves a host */
+    ps_t least_ps;       /* a single packet takes at least */
+    ps_t software_ps;    /* from a message's arrival to its use */
+    ps_t hops_inside_ps; /* messages within hosts in that chain take together */
+};
+bool coll_bound(const struct workload *workload, uint32_t coll, struct coll_bound *ret); /* false: no memory */
+
 /* An instance's part is over (a rank of a job); the instance ends with the last of `remaining`. */
 void instance_part_done(struct workload *workload, uint32_t instance, ps_t now);
 
