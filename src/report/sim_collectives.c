@@ -170,6 +170,10 @@ void sim_collectives_json(struct jout *jout, const struct sim_report *report)
             jout_fixed(jout, "time_us", mean_ps(&row) / PS_NS, 3);
         else
             jout_null(jout, "time_us");
+        if (row.first->ideal_ps != PS_NEVER)
+            jout_fixed(jout, "ideal_us", row.first->ideal_ps / PS_NS, 3);
+        else
+            jout_null(jout, "ideal_us");
         jout_fixed(jout, "algbw_GBps", mean_kBps(&row, false), 6);
         jout_fixed(jout, "busbw_GBps", mean_kBps(&row, true), 6);
         jout_text(jout, "algorithm", algorithm(job, &row));

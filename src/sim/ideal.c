@@ -117,28 +117,53 @@ static uint64_t on_line(const struct line_model *model, uint64_t frame)
     return frame + model->before + model->after + model->gap;
 }
 
-ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
+/* A message of `bytes` from src, as packets; 0 bytes is a packet all the same. */
+static struct train train_of(const struct sim *sim, uint32_t src, uint64_t bytes)
 {
     const struct fabric *fabric = sim->fabric;
     const struct line_model *model = engine_model(sim->engine);
-    const struct nic_config from = sim_adapter_config(sim, src), to = sim_adapter_config(sim, dst);
+    const struct nic_config from = sim_adapter_config(sim, src);
     uint64_t mtu = fabric->nic[fabric->endpoint[src].nic].mtu_bytes, header = from.header_bytes;
-    uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;
     uint64_t extra = from.fixed_headers ? 0 : WRITE_EXTRA_BYTES;
-    struct hop hop[HOPS_MAX];
-    uint32_t hops = find_path(fabric, src, dst, hop);
+    uint64_t packets = bytes ? (bytes - 1) / mtu + 1 : 1, rest = bytes - (packets - 1) * mtu;
 
-    if (hops == 0 || bytes == 0) return PS_NEVER;
-    uint64_t packets = (bytes + mtu - 1) / mtu, rest = bytes - (packets - 1) * mtu;
     if (!from.fixed_headers) rest = (rest + 3) & ~3ULL;
-    struct train data = {.first = on_line(model, header + extra + mtu),
-                         .middle = on_line(model, header + mtu),
-                         .last = on_line(model, header + rest + (packets == 1 ? extra : 0)),
-                         .middles = packets > 2 ? packets - 2 : 0,
-                         .one = packets == 1};
-    struct train answer = {.last = on_line(model, ack), .one = true};
-    ps_t there = send_all(hop, hops, &data, model);
-    struct hop back[HOPS_MAX];
-    if (find_path(fabric, dst, src, back) != hops) return PS_NEVER;
-    return there + send_all(back, hops, &answer, model);
+    return (struct train){.first = on_line(model, header + extra + mtu),
+                          .middle = on_line(model, header + mtu),
+                          .last = on_line(model, header + rest + (packets == 1 ? extra : 0)),
+                          .middles = packets > 2 ? packets - 2 : 0,
+                          .one = packets == 1};
+}
+
+ps_t sim_ideal_line(const struct sim *sim, uint32_t src, uint64_t rate_bps, uint64_t bytes)
+{
+    const struct line_model *model = engine_model(sim->engine);
+    struct train train = train_of(sim, src, bytes);
+    ps_t time = spans(model, rate_bps, train.last, 1);
+
+    if (!train.one)
+        time += spans(model, rate_bps, train.first, 1) + spans(model, rate_bps, train.middle, train.middles);
+    return time;
+}
+
+ps_t sim_ideal_arrival(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    struct hop hop[HOPS_MAX];
+    uint32_t hops = find_path(sim->fabric, src, dst, hop);
+    struct train data = train_of(sim, src, bytes);
+
+    return hops ? send_all(hop, hops, &data, engine_model(sim->engine)) : PS_NEVER;
+}
+
+ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes)
+{
+    const struct line_model *model = engine_model(sim->engine);
+    const struct nic_config to = sim_adapter_config(sim, dst);
+    uint64_t ack = to.ack_frame_bytes ? to.ack_frame_bytes : (uint64_t)to.header_bytes + ACK_EXTRA_BYTES;
+    struct train data = train_of(sim, src, bytes), answer = {.last = on_line(model, ack), .one = true};
+    struct hop hop[HOPS_MAX], back[HOPS_MAX];
+    uint32_t hops = find_path(sim->fabric, src, dst, hop);
+
+    if (hops == 0 || bytes == 0 || find_path(sim->fabric, dst, src, back) != hops) return PS_NEVER;
+    return send_all(hop, hops, &data, model) + send_all(back, hops, &answer, model);
 }

@@ -353,6 +353,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     int error = read_jobs(sim, &result);
     if (!error) error = read_trainings(sim, &result);
     if (!error) error = read_flows(sim, &result);
+    if (!error) error = sim_roofline(sim, &result);
     if (!error) error = read_ports(sim, &result);
     if (!error) error = sim_thresholds_read(sim, &result);
     if (!error) error = read_adapters(sim, &result);
