@@ -9,6 +9,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/file/read.h"
+#include "fabric/topology/topology.h"
 
 bool jobs_load(struct loader *loader);
 /* The value of `flows`: a list of maps, or lines of text. */
@@ -28,8 +29,6 @@ void ranks_endpoints(struct loader *loader, const struct tree *value, const uint
 void ranks_default(struct loader *loader, struct fabric_job *job);
 /* `placement` and `order` of the job's map, after its ranks. */
 void ranks_place(struct loader *loader, const struct tree *item, struct fabric_job *job);
-/* A GPU by name, or a host for all of its GPUs; FABRIC_NONE with the sentence. */
-uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, uint32_t *ret_many);
 
 /* collective.c */
 extern const struct field collective_fields[], rooted_fields[], pair_fields[]; /* of struct fabric_job */

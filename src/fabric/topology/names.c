@@ -86,3 +86,31 @@ const char *fabric_port_name(const struct fabric *fabric, uint32_t port, char bu
     snprintf(buf, FABRIC_NAME, "%s:%u", fabric->node[fabric->port[port].node].name, fabric->port[port].index);
     return buf;
 }
+
+uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, uint32_t *ret_many)
+{
+    const struct fabric *fabric = loader->fabric;
+    size_t length = strcspn(name, ":");
+    uint64_t number = 0;
+    char *host = arena_strndup(&loader->scratch, name, length);
+    uint32_t node = host ? fabric_find_node(fabric, host) : FABRIC_NONE;
+
+    if (node == FABRIC_NONE || node >= fabric->hosts) {
+        if (node != FABRIC_NONE)
+            read_error(loader, at, "'%s' is a switch; a host or a GPU, as in h0 or h0:2, is due", name);
+        else
+            read_error(loader, at, "no host is named '%s'; hosts are '%s' to '%s'", name, fabric->node[0].name,
+                       fabric->node[fabric->hosts - 1].name);
+        return FABRIC_NONE;
+    }
+    if (fabric->node[node].gpus == 0) {
+        read_error(loader, at, "'%s': host '%s' has no GPU", name, host);
+        return FABRIC_NONE;
+    }
+    if (name[length] && (!read_decimal(name + length + 1, &number) || number >= fabric->node[node].gpus)) {
+        read_error(loader, at, "'%s': host '%s' has GPUs 0 to %u", name, host, fabric->node[node].gpus - 1u);
+        return FABRIC_NONE;
+    }
+    *ret_many = name[length] ? 1 : fabric->node[node].gpus;
+    return fabric->first_gpu[node] + (uint32_t)number;
+}

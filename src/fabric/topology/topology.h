@@ -111,5 +111,7 @@ bool tiers_find(struct loader *loader, const struct plan *plan);
 /* name -> node; false when a name is there twice. */
 bool names_build(struct loader *loader);
 uint32_t names_hash(const char *name, size_t length);
+/* A GPU by name, or a host for all of its GPUs; FABRIC_NONE with the sentence. */
+uint32_t gpu_read(struct loader *loader, const char *name, struct fabric_at at, uint32_t *ret_many);
 
 #endif
