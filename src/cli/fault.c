@@ -39,8 +39,9 @@ static const struct cli_command command = {
 
 static bool is_fault(const char *word)
 {
-    static const char *const words[] = {"down", "flap",  "reset", "drain",   "withdraw", "misroute", "corrupt",
-                                        "drop", "lanes", "slow",  "receive", "pause",    "flood"};
+    static const char *const words[] = {"down",     "flap",    "reset", "drain",      "withdraw",
+                                        "misroute", "corrupt", "drop",  "lanes",      "slow",
+                                        "receive",  "pause",   "flood", "hot-optics", "slow-gpu"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0) return true;

@@ -67,6 +67,7 @@ struct fabric {
     uint32_t jobs;
     const struct fabric_fault *fault;
     uint32_t faults;
+    uint32_t slow_gpus; /* of these, slow-gpu */
     struct fabric_converge converge;
     struct fabric_operations operations;
 

@@ -15,14 +15,18 @@
 #include "fabric/faults.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fabric/topology/topology.h"
 
 #define FAULTS_MAX 10000         /* what holds on a port is found by looking through them */
 #define SCRATCH_BYTES (1u << 20) /* for a fault by itself */
 #define AHEAD_PS PS_MS           /* of a drain: from moving the routes to going down */
+#define OPTICS_LIMIT 70          /* degrees Celsius that an optic bears; hotter, its bits may be wrong */
 
-enum target { TARGET_ANY, TARGET_LINK, TARGET_SWITCH, TARGET_HOST };
+enum target { TARGET_ANY, TARGET_LINK, TARGET_SWITCH, TARGET_HOST, TARGET_GPU };
 enum word {
     WORD_DOWN,
     WORD_CORRUPT,
@@ -37,11 +41,13 @@ enum word {
     WORD_FLOOD,
     WORD_RECEIVE,
     WORD_MISROUTE,
+    WORD_HOT_OPTICS,
+    WORD_SLOW_GPU,
     WORDS
 };
-static const char *const fabric_fault_names[WORDS] = {"down",  "corrupt", "drop",    "pause",    "slow",
-                                                      "flap",  "lanes",   "reset",   "withdraw", "drain",
-                                                      "flood", "receive", "misroute"};
+static const char *const fabric_fault_names[WORDS] = {"down",  "corrupt", "drop",     "pause",      "slow",
+                                                      "flap",  "lanes",   "reset",    "withdraw",   "drain",
+                                                      "flood", "receive", "misroute", "hot-optics", "slow-gpu"};
 
 static const struct {
     uint8_t kind, target;
@@ -66,6 +72,10 @@ static const struct {
     [WORD_FLOOD] = {FABRIC_FAULT_FLOOD, TARGET_HOST, "", NULL, NULL},
     [WORD_RECEIVE] = {FABRIC_FAULT_RECEIVE, TARGET_HOST, " rate ", " rate ", "a rate, as in {receive: h0, rate: 50G}"},
     [WORD_MISROUTE] = {FABRIC_FAULT_MISROUTE, TARGET_LINK, " to ", " to ", "to, as in {misroute: leaf0:8, to: h5}"},
+    [WORD_HOT_OPTICS] = {FABRIC_FAULT_HOT_OPTICS, TARGET_LINK, " temperature pre-fec-ber ber ", " temperature ",
+                         "a temperature, as in {hot-optics: leaf0:3, temperature: 78C}"},
+    [WORD_SLOW_GPU] = {FABRIC_FAULT_SLOW_GPU, TARGET_GPU, " factor ", " factor ",
+                       "a factor, as in {slow-gpu: h0:2, factor: 1.5}"},
 };
 
 struct raw_fault {
@@ -149,6 +159,11 @@ static void read_target(struct loader *loader, const struct tree *value, struct 
     const char *name = NULL;
 
     if (!read_text(loader, value, &name) || loader->blind) return;
+    if (words[raw->word].target == TARGET_GPU) {
+        raw->as.gpu = gpu_read(loader, name, value->at, &raw->as.gpus);
+        if (raw->as.gpu != FABRIC_NONE) raw->as.node = fabric->gpu_host[raw->as.gpu];
+        return;
+    }
     raw->as.node = fabric_find_node(fabric, name);
     if (raw->as.node == FABRIC_NONE) {
         uint32_t port = fabric_find_port(fabric, name);
@@ -163,20 +178,57 @@ static void read_target(struct loader *loader, const struct tree *value, struct 
 }
 
 /* `1e-9`: a share of bits, as a fraction of 2^64. */
-static void read_ber(struct loader *loader, const struct tree *value, void *into)
+static void read_error_rate(struct loader *loader, const struct tree *value, uint64_t *into)
 {
-    struct raw_fault *raw = into;
     const char *text = NULL;
     char *end;
 
     if (!read_text(loader, value, &text)) return;
-    errno = 0;
     double ber = strtod(text, &end);
     if (end == text || *end != '\0' || !(ber >= 1e-18 && ber <= 0.5)) {
-        read_error(loader, value->at, "ber: '%s' is no bit error rate, as in 1e-9 (1e-18 to 0.5)", text);
+        read_error(loader, value->at, "%s: '%s' is no bit error rate, as in 1e-9 (1e-18 to 0.5)", value->key, text);
         return;
     }
-    raw->ber = (uint64_t)(ber * 18446744073709551616.0);
+    *into = (uint64_t)(ber * 18446744073709551616.0);
+}
+
+static void read_ber(struct loader *loader, const struct tree *value, void *into)
+{
+    read_error_rate(loader, value, &((struct raw_fault *)into)->ber);
+}
+
+static void read_pre_fec_ber(struct loader *loader, const struct tree *value, void *into)
+{
+    read_error_rate(loader, value, &((struct raw_fault *)into)->as.pre_fec_ber);
+}
+
+/* `78C`. */
+static void read_temperature(struct loader *loader, const struct tree *value, void *into)
+{
+    const char *text = NULL;
+    unsigned celsius;
+    char unit, more;
+
+    if (!read_text(loader, value, &text)) return;
+    if (sscanf(text, "%3u%c%c", &celsius, &unit, &more) != 2 || unit != 'C' || celsius == 0 || celsius > 150)
+        read_error(loader, value->at, "temperature: '%s': degrees Celsius are due, as in 78C (1C to 150C)", text);
+    else
+        ((struct raw_fault *)into)->as.celsius = celsius;
+}
+
+/* `1.5`: how many times as long. */
+static void read_factor(struct loader *loader, const struct tree *value, void *into)
+{
+    const char *text = NULL;
+    char *end;
+
+    if (!read_text(loader, value, &text)) return;
+    double factor = strtod(text, &end);
+    if (end == text || *end != '\0' || !(factor >= 1 && factor <= 1000))
+        read_error(loader, value->at, "factor: '%s': how many times as long compute takes, as in 1.5 (1 to 1000)",
+                   text);
+    else
+        ((struct raw_fault *)into)->as.factor_milli = (uint32_t)(factor * 1000 + 0.5);
 }
 
 /* Of `drop` a number of packets, of all others the time from one to the next. */
@@ -210,6 +262,9 @@ static const struct field fault_fields[] = {
     F_VALUE("for", FIELD_TIME, struct raw_fault, as.lasts_ps, 1, 0),
     F_VALUE("share", FIELD_SHARE, struct raw_fault, share_ppm, 0, 1000000),
     F_CALL("ber", read_ber),
+    F_CALL("temperature", read_temperature),
+    F_CALL("pre-fec-ber", read_pre_fec_ber),
+    F_CALL("factor", read_factor),
     F_CHOICE("way", struct raw_fault, as.way, ways),
     F_VALUE("priority", FIELD_COUNT, struct raw_fault, priority, 0, 7),
     F_VALUE("times", FIELD_COUNT, struct raw_fault, times, 1, FAULTS_MAX),
@@ -231,6 +286,8 @@ static const struct field fault_fields[] = {
     F_IGNORE("flood"),
     F_IGNORE("receive"),
     F_IGNORE("misroute"),
+    F_IGNORE("hot-optics"),
+    F_IGNORE("slow-gpu"),
     F_CALL("to", read_to),
 };
 
@@ -269,6 +326,9 @@ static void check_values(struct loader *loader, const struct tree *item, const s
     if (raw->word == WORD_LANES && raw->lost >= raw->of)
         read_error(loader, tree_get(item, "lost")->at, "lanes: all %llu are lost: write {down: leaf0:3}",
                    (unsigned long long)raw->of);
+    if (raw->word == WORD_HOT_OPTICS && raw->as.celsius <= OPTICS_LIMIT && (raw->ber || raw->as.pre_fec_ber))
+        read_error(loader, tree_get(item, "temperature")->at,
+                   "hot-optics: an optic bears %uC: bits go wrong above %dC alone", raw->as.celsius, OPTICS_LIMIT);
     if (raw->word == WORD_MISROUTE && !loader->blind && raw->as.node < loader->fabric->hosts)
         read_error(loader, tree_get(item, word)->at, "misroute: a port of a switch is due, as in leaf0:8");
     if ((raw->word == WORD_WITHDRAW || raw->word == WORD_DRAIN) && !loader->fabric->converge.on &&
@@ -354,7 +414,7 @@ static bool find_word(struct loader *loader, const struct tree *item, struct raw
     if (kinds == 1) return true;
     read_error(loader, item->at,
                "a fault is one of down, flap, reset, drain, withdraw, misroute, corrupt, drop, lanes, slow, receive, "
-               "pause, flood, with its target");
+               "pause, flood, hot-optics, slow-gpu, with its target");
     return false;
 }
 
@@ -410,6 +470,8 @@ static bool keep(struct loader *loader, const struct fault_array *found)
     if (found->count) memcpy(fault + fabric->faults, found->fault, found->count * sizeof(*fault));
     fabric->fault = fault;
     fabric->faults += found->count;
+    for (uint32_t i = 0; i < found->count; i++)
+        fabric->slow_gpus += found->fault[i].kind == FABRIC_FAULT_SLOW_GPU;
     return true;
 }
 

@@ -146,9 +146,11 @@ enum fabric_fault_kind {
     FABRIC_FAULT_WITHDRAW, /* routes avoid it, though it works */
     FABRIC_FAULT_FLOOD,    /* its edge has forgotten the port of an endpoint */
     FABRIC_FAULT_RECEIVE,  /* a host takes data more slowly */
-    FABRIC_FAULT_MISROUTE  /* a switch sends what is for some endpoints by this port */
+    FABRIC_FAULT_MISROUTE, /* a switch sends what is for some endpoints by this port */
+    FABRIC_FAULT_HOT_OPTICS,
+    FABRIC_FAULT_SLOW_GPU
 };
-#define FABRIC_FAULT_KINDS (FABRIC_FAULT_MISROUTE + 1)
+#define FABRIC_FAULT_KINDS (FABRIC_FAULT_SLOW_GPU + 1)
 
 struct fabric_fault {
     uint8_t kind; /* enum fabric_fault_kind */
@@ -160,7 +162,11 @@ struct fabric_fault {
     uint32_t every;        /* drop: every Nth data packet */
     uint8_t way;           /* corrupt, drop: enum fabric_way */
     uint8_t priority;      /* pause */
-    uint64_t ber;          /* corrupt: of bits, 2^64 is all; 0: of frames, by ppm */
+    uint64_t ber;          /* corrupt, hot-optics: of bits, 2^64 is all; 0: of frames, by ppm */
+    uint64_t pre_fec_ber;  /* hot-optics: what the receiver's FEC reports, likewise; 0: not said */
+    uint32_t celsius;      /* hot-optics */
+    uint32_t gpu, gpus;    /* slow-gpu: the first GPU, and how many */
+    uint32_t factor_milli; /* slow-gpu: compute takes so many times as long */
     uint64_t rate_bps;     /* receive */
     uint32_t to, to_count; /* misroute: endpoints */
     const char *word;      /* what the file calls it: `flap` and `reset` are downs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What goes wrong, when the fabric file says: links that go down and come back, corruption, every Nth
- * packet lost, a port that sends pauses without end, a slow link, a slow receiver, a forgotten port.
+ * packet lost, a port that sends pauses without end, a slow link, a slow receiver, a forgotten port, a hot optic.
  *
  * A fault of a link is an event at each of its two ends, at the same time, and each end changes only its own
  * sending half; so faults need no latency between nodes.  A node that fails is all its ports failing.  What is
@@ -69,7 +69,8 @@ static int add_port(struct sim *sim, uint32_t fault, uint32_t port)
     uint32_t peer = sim->fabric->port[port].peer;
     int error = 0;
 
-    if (kind == FABRIC_FAULT_WITHDRAW) return 0;
+    if (kind == FABRIC_FAULT_WITHDRAW || kind == FABRIC_FAULT_SLOW_GPU) return 0;
+    if (kind == FABRIC_FAULT_HOT_OPTICS && sim->fabric->fault[fault].ber == 0) return 0;
     enum fabric_way way = sim->fabric->fault[fault].way;
     if (kind != FABRIC_FAULT_FLOOD && way != FABRIC_WAY_IN) error = add_end(sim, fault, port);
     if (error || way == FABRIC_WAY_OUT || kind == FABRIC_FAULT_PAUSE || kind == FABRIC_FAULT_MISROUTE ||
@@ -181,6 +182,12 @@ static bool holds(const struct fabric_fault *fault, ps_t now)
     return fault->at <= now && now < ps_add(fault->at, fault->lasts_ps);
 }
 
+/* Hot optics lose packets as corruption does. */
+static enum fabric_fault_kind effect(enum fabric_fault_kind kind)
+{
+    return kind == FABRIC_FAULT_HOT_OPTICS ? FABRIC_FAULT_CORRUPT : kind;
+}
+
 /* The fault of a kind that holds on a port, the last to begin; NULL: none. */
 static const struct fabric_fault *fault_on(const struct fault_list *list, enum fabric_fault_kind kind, uint16_t port,
                                            ps_t now)
@@ -189,7 +196,7 @@ static const struct fabric_fault *fault_on(const struct fault_list *list, enum f
         const struct sim_fault *event = &list->fault[i];
         if (event->fault == FAULT_ROUTES) continue;
         const struct fabric_fault *fault = &event->sim->fabric->fault[event->fault];
-        if (event->begins && event->port == port && fault->kind == kind && holds(fault, now)) return fault;
+        if (event->begins && event->port == port && effect(fault->kind) == kind && holds(fault, now)) return fault;
     }
     return NULL;
 }
@@ -273,7 +280,7 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
 {
     struct sim *sim = event->sim;
     const struct fabric *fabric = sim->fabric;
-    enum fabric_fault_kind kind = fabric->fault[event->fault].kind;
+    enum fabric_fault_kind kind = effect(fabric->fault[event->fault].kind);
     const struct fabric_fault *fault = fault_on(list, kind, event->port, now);
     const struct fabric_port *port = &fabric->port[fabric->node[node->id].first_port + event->port];
     struct port_extra *extra = &node->extra[event->port];
@@ -312,6 +319,8 @@ static void fault_apply(const struct sim_fault *event, struct fault_list *list, 
         set_misroute(sim, node, list, &fabric->fault[event->fault], now);
         break;
     case FABRIC_FAULT_WITHDRAW: /* moves routes, and nothing else */
+    case FABRIC_FAULT_HOT_OPTICS:
+    case FABRIC_FAULT_SLOW_GPU: /* the workload asks */
         break;
     }
 }

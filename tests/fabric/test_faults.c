@@ -29,11 +29,13 @@ static void test_words(void **state)
                                  "  - {withdraw: spine0:1, at: 2us}\n"
                                  "  - {misroute: leaf0:2, to: h3}\n"
                                  "  - {flood: h2}\n"
-                                 "  - {receive: h0, rate: 40G, at: 1us, for: 2us, every: 5us, times: 2}\n");
+                                 "  - {receive: h0, rate: 40G, at: 1us, for: 2us, every: 5us, times: 2}\n"
+                                 "  - {hot-optics: leaf0:3, temperature: 82C, pre-fec-ber: 0.25, ber: 0.125}\n"
+                                 "  - {slow-gpu: h1, factor: 1.25, at: 3us}\n");
     const struct fabric_fault *fault = fabric->fault;
 
     (void)state;
-    assert_int_equal(fabric->faults, 13);
+    assert_int_equal(fabric->faults, 15);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(fault[i].kind, FABRIC_FAULT_DOWN);
         assert_string_equal(fault[i].word, "flap");
@@ -58,6 +60,15 @@ static void test_words(void **state)
     assert_int_equal(fault[10].kind, FABRIC_FAULT_FLOOD);
     assert_int_equal(fault[11].rate_bps, 40000000000u);
     assert_int_equal(fault[12].at, 6 * PS_US);
+    assert_int_equal(fault[13].kind, FABRIC_FAULT_HOT_OPTICS);
+    assert_int_equal(fault[13].celsius, 82);
+    assert_int_equal(fault[13].pre_fec_ber, UINT64_C(1) << 62);
+    assert_int_equal(fault[13].ber, UINT64_C(1) << 61);
+    assert_int_equal(fault[14].kind, FABRIC_FAULT_SLOW_GPU);
+    assert_int_equal(fault[14].gpu, 1);
+    assert_int_equal(fault[14].gpus, 1);
+    assert_int_equal(fault[14].factor_milli, 1250);
+    assert_int_equal(fabric->slow_gpus, 1);
     assert_true(fabric->converge.on);
     assert_int_equal(fabric->converge.detect_ps, 3 * PS_US);
     assert_int_equal(fabric->converge.step_ps, PS_US);
@@ -101,6 +112,19 @@ static void test_sentences(void **state)
         {"{misroute: leaf0:2}", "5:5: error: misroute needs to, as in {misroute: leaf0:8, to: h5}"},
         {"{misroute: leaf0:2, to: h9}", "5:29: error: to: nothing is named 'h9'; did you mean 'h0'?"},
         {"{misroute: h0:0, to: h1}", "5:16: error: misroute: a port of a switch is due, as in leaf0:8"},
+        {"{hot-optics: leaf0:1}",
+         "5:5: error: hot-optics needs a temperature, as in {hot-optics: leaf0:3, temperature: 78C}"},
+        {"{hot-optics: leaf0, temperature: 78C}",
+         "5:18: error: hot-optics: a link is due, named by one of its ports, as in leaf0:3"},
+        {"{hot-optics: leaf0:1, temperature: 78}",
+         "5:40: error: temperature: '78': degrees Celsius are due, as in 78C (1C to 150C)"},
+        {"{hot-optics: leaf0:1, temperature: 60C, ber: 1e-9}",
+         "5:40: error: hot-optics: an optic bears 60C: bits go wrong above 70C alone"},
+        {"{slow-gpu: h0}", "5:5: error: slow-gpu needs a factor, as in {slow-gpu: h0:2, factor: 1.5}"},
+        {"{slow-gpu: h0:3, factor: 2}", "5:16: error: 'h0:3': host 'h0' has GPUs 0 to 0"},
+        {"{slow-gpu: leaf0, factor: 2}", "5:16: error: 'leaf0' is a switch; a host or a GPU, as in h0 or h0:2, is due"},
+        {"{slow-gpu: h0, factor: 0.5}",
+         "5:28: error: factor: '0.5': how many times as long compute takes, as in 1.5 (1 to 1000)"},
         {"{pause: h0, rate: 1G}", "5:17: error: rate means nothing to pause"},
     };
 

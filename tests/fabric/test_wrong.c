@@ -520,7 +520,7 @@ static const struct {
      "f.yaml:5:12: error: down: there is no cabled port 'leaf0:9': leaf0 has ports 0 to 3\n"},
     {"fault without kind", GOOD "faults:\n  - {at: 1ms}\n",
      "f.yaml:5:5: error: a fault is one of down, flap, reset, drain, withdraw, misroute, corrupt, drop, lanes, slow, "
-     "receive, pause, flood, with its target\n"},
+     "receive, pause, flood, hot-optics, slow-gpu, with its target\n"},
     {"fault share", GOOD "faults:\n  - {corrupt: h0}\n",
      "f.yaml:5:5: error: corrupt needs a share, as in {corrupt: h0, share: 1%}\n"},
     {"fault meaning", GOOD "faults:\n  - {down: h0, share: 1%}\n", "f.yaml:5:16: error: share means nothing to down\n"},

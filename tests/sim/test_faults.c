@@ -47,10 +47,12 @@ static uint64_t delivered(const struct run *run)
 static void test_while_running(void **state)
 {
     static const char *const fault[] = {"down leaf0:2 for 30us", "corrupt h1 share 1%", "reset spine1 for 40us",
-                                        "flap leaf1:3 every 20us down 5us times 3"};
+                                        "flap leaf1:3 every 20us down 5us times 3",
+                                        "hot-optics leaf0:2 temperature 80C ber 1e-6"};
     static const char *const written[] = {"{down: \"leaf0:2\", at: 50us, for: 30us}",
                                           "{corrupt: h1, share: 1%, at: 50us}", "{reset: spine1, at: 50us, for: 40us}",
-                                          "{flap: \"leaf1:3\", at: 50us, every: 20us, down: 5us, times: 3}"};
+                                          "{flap: \"leaf1:3\", at: 50us, every: 20us, down: 5us, times: 3}",
+                                          "{hot-optics: \"leaf0:2\", at: 50us, temperature: 80C, ber: 1e-6}"};
     static const char head[] =
         POD "converge: {detect: 10us, step: 5us}\n" PERMUTATION "faults: [{down: \"leaf0:3\", at: 20us, for: 60us}";
 
@@ -201,6 +203,31 @@ static void test_bit_errors(void **state)
         if (frame < bits[i] / 8 - 13 || frame > bits[i] / 8 - 11) fail_msg("%.1f bytes a frame", frame);
         run_free(&run);
     }
+}
+
+/* A hot optic loses what corruption of the same rate loses, to the packet, and nothing where no rate is said. */
+static void test_hot_optics(void **state)
+{
+    static const char nics[] = PAIR "nics: {mtu: 1024, congestion: none, recovery: selective, timeout: 5}\n" ONE_FLOW;
+    struct run plain = run_with(nics, ""), warm = run_with(nics, "faults: [{hot-optics: h0:0, temperature: 80C}]\n");
+    struct run bad = run_with(nics, "faults: [{corrupt: h0:0, ber: 1e-6, at: 20us, for: 100us}]\n");
+    struct run hot =
+        run_with(nics, "faults: [{hot-optics: h0:0, temperature: 80C, ber: 1e-6, at: 20us, for: 100us}]\n");
+    struct run both = run_with(nics, "faults: [{corrupt: h0:0, share: 100%, at: 20us}, "
+                                     "{hot-optics: h0:0, temperature: 80C, ber: 1e-18, at: 20us}]\n");
+
+    (void)state;
+    assert_int_equal(warm.result.digest, plain.result.digest);
+    assert_int_equal(hot.result.digest, bad.result.digest);
+    assert_true(hot.result.digest != plain.result.digest);
+    assert_true(hot.result.port[0].lost > 0);
+    assert_int_equal(both.result.state, SIM_DONE); /* the later of the two holds, and it loses next to nothing */
+    assert_int_equal(both.result.port[0].lost, 0);
+    run_free(&plain);
+    run_free(&warm);
+    run_free(&bad);
+    run_free(&hot);
+    run_free(&both);
 }
 
 static uint64_t lost_at(const struct run *run, uint32_t port)
@@ -598,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_loop_deadlocks),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_bit_errors),
+        cmocka_unit_test(test_hot_optics),
         cmocka_unit_test(test_flap_and_lanes),
         cmocka_unit_test(test_ways),
         cmocka_unit_test(test_reset_has_routes),

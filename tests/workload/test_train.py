@@ -263,6 +263,26 @@ class ByHand(unittest.TestCase):
             self.assertGreater(step, 3_000_000_000)
             self.assertLess(step, 3_600_000_000)
 
+    def test_a_slow_gpu_is_waited_for(self):
+        """From 10 ms on one of eight computes 1.5 times as long: steps begun later are longer by that, for all."""
+        text = fabric("""
+- training:
+    model: {layers: 2, hidden: 64, heads: 4, sequence: 64}
+    groups: {dp: 8}
+    steps: 8
+    compute: {forward: 1ms, backward: 2ms}
+""")
+        usual = training(text)
+        for who, share in (("h1:1", 1 / 8), ("h1", 2 / 8)):
+            slow = training(text + f"faults: [{{slow-gpu: \"{who}\", factor: 1.5, at: 10ms}}]\n")
+            self.assertEqual(slow["each_step_ps"][:3], usual["each_step_ps"][:3])
+            for step, before in zip(slow["each_step_ps"][4:], usual["each_step_ps"][4:]):
+                self.assertAlmostEqual(1.5e9, step - before, delta=0.02e9)
+            # four steps of eight and the rest of the one in which it began, the mean over ranks
+            added = (slow["compute_ps"] - usual["compute_ps"]) * 8
+            self.assertGreater(added, 1.5e9 * 4 * share)
+            self.assertLess(added, 1.5e9 * 5 * share)
+
     def test_threads_do_not_show(self):
         text = fabric("""
 - name: one

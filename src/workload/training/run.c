@@ -203,6 +203,24 @@ static bool next_op(const struct train *train, struct train_rank *rank, struct t
     }
 }
 
+/* How many times as long a slow GPU takes, in thousandths: of the faults that hold now the last. */
+static uint64_t slow_milli(const struct workload *workload, const struct train *train, uint32_t number, ps_t now)
+{
+    const struct fabric *fabric = workload->fabric;
+    uint32_t gpu = fabric->job[workload->instance[train->instance].job].rank[number];
+    uint64_t milli = 1000;
+    ps_t begun = 0;
+
+    for (uint32_t i = 0; fabric->slow_gpus && i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind != FABRIC_FAULT_SLOW_GPU || gpu - fault->gpu >= fault->gpus || fault->at < begun) continue;
+        if (fault->at > now || now >= ps_add(fault->at, fault->lasts_ps)) continue;
+        milli = fault->factor_milli;
+        begun = fault->at;
+    }
+    return milli;
+}
+
 /* With jitter, between 1 - j and 1 + j times as long; of the experts' compute one rank of the group, drawn anew each
  * time from what all of them know, has more. */
 static ps_t compute_time(struct train *train, uint32_t number, struct train_rank *rank, const struct train_op *op)
@@ -319,6 +337,8 @@ static void advance(struct workload *workload, struct train *train, uint32_t num
         }
         if (op.what == FABRIC_OP_COMPUTE) {
             ps_t time = compute_time(train, number, rank, &op);
+            uint64_t milli = slow_milli(workload, train, number, now);
+            if (milli != 1000) time = (ps_t)((u128)time * milli / 1000);
             rank->now.compute_ps += time;
             coll_alarm(workload, rank->host, &train_program, train->first_rank + number, ps_add(now, time));
             return;
