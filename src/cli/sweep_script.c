@@ -59,11 +59,7 @@ static bool simulate(void *context, struct fabric *fabric, const struct sim_opti
     struct up *up = NULL;
 
     snprintf(name, sizeof name, "sweep-%d", (int)getpid());
-    if (!cli_script_faults(script->path, &script->script, fabric)) {
-        fputs("error a fault of the script does not fit\nend\n", to);
-        return false;
-    }
-    if (up_create(fabric, &with, &up, &errors) != 0) {
+    if (up_script_fit(&script->script, fabric, &errors) != 0 || up_create(fabric, &with, &up, &errors) != 0) {
         row_print_error(to, &errors);
         return false;
     }
@@ -85,7 +81,7 @@ bool sweep_script_begin(struct sweep_script *script, struct sweep *sweep)
     ssize_t length = readlink("/proc/self/exe", script->runner, sizeof script->runner - 1);
 
     script->runner[length > 0 ? length : 0] = '\0';
-    if (!cli_script_read(script->path, &script->script)) return false;
+    if (!cli_script_read(script->path, NULL, &script->script)) return false;
     uint64_t hash = HASH_BEGIN;
     for (uint32_t i = 0; i < script->script.commands; i++) {
         const struct up_command *command = &script->script.command[i];

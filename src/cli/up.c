@@ -319,7 +319,7 @@ static bool write_record(const char *path, const struct up *up)
 
 static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t begun)
 {
-    struct fabric_errors errors = {.path = settings->script_path ? settings->script_path : fabric->path};
+    struct fabric_errors errors = {.path = fabric->path};
     struct up *up = NULL;
     char self[4096], name[128];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -380,13 +380,13 @@ int verb_up(int argc, char **argv, FILE *out)
     if (!cli_readable(argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;
+    bool good = cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) == 0;
+    if (!good) fabric_errors_print(&errors, stderr);
     if (settings.script_path) {
-        if (!cli_script_read(settings.script_path, &settings.script)) return CLI_WRONG;
+        good &= cli_script_read(settings.script_path, fabric, &settings.script);
         settings.up.script = &settings.script;
     }
-    if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {
-        fabric_errors_print(&errors, stderr);
-    } else if (cli_script_faults(settings.script_path, &settings.script, fabric)) {
+    if (good) {
         cli_catch_stop(1);
         if (cli_html_begin(&settings.html, argc, argv)) status = bring_up(&settings, fabric, begun);
         cli_html_release(&settings.html);

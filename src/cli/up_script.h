@@ -10,9 +10,8 @@
 #include "fabric/fabric.h"
 #include "up/up.h"
 
-/* Both: false after a message.  What was read is released with up_script_free(). */
-bool cli_script_read(const char *path, struct up_script *ret);
-/* Its faults become the fabric's. */
-bool cli_script_faults(const char *path, const struct up_script *script, struct fabric *fabric);
+/* With a fabric its hosts are looked for there, and its faults become the fabric's.  False after messages: all that is
+ * wrong at once.  Released with up_script_free() either way. */
+bool cli_script_read(const char *path, struct fabric *fabric, struct up_script *ret);
 
 #endif

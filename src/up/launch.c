@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "up/up_int.h"
 
 #define WORDS_MAX 512
@@ -44,9 +45,10 @@ int launch_create(struct up *up)
     up->launches = script->commands;
     for (uint32_t i = 0; i < script->commands; i++) {
         const struct up_command *command = &script->command[i];
-        struct up_host *host = &up->host[fabric_find_node(up->fabric, command->host)];
+        uint32_t node = fabric_find_node(up->fabric, command->host);
 
-        up->launch[i] = (struct up_launch){.command = command, .host = host};
+        CHECK(node < up->fabric->hosts); /* up_script_fit() has told */
+        up->launch[i] = (struct up_launch){.command = command, .host = &up->host[node]};
         launch_add(&up->launch[i]);
     }
     return 0;

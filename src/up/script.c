@@ -7,7 +7,8 @@
  *     at 2ms: down leaf0:3 for 5ms        # the words of `faults:`
  *
  * A command is words, with quotes as a shell has them; one that needs a shell (a pipe, a variable, two commands) is
- * given to /bin/sh.  Faults are said as under `faults:` of the file, and judged there.
+ * given to /bin/sh.  Faults are said as under `faults:` of the file, and judged there.  Hosts and faults are held to
+ * the fabric whatever else is wrong: one reading tells everything.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -200,6 +201,29 @@ int up_script_parse(const char *path, const char *text, struct up_script *ret, s
     }
     if (reader.no_memory) return -ENOMEM;
     if (errors->count == 0 && ret->commands == 0) WRONG(&reader, "no line starts a program, as in 'h0: ib_write_bw'");
+    return errors->count ? -EINVAL : 0;
+}
+
+static bool fit_fault(const struct up_fault *fault, struct fabric *fabric, struct fabric_errors *errors)
+{
+    struct fabric_errors found = {0};
+
+    if (fabric_faults_add(fabric, fault->text, fault->at, &found) == -ENOMEM) return false;
+    for (uint32_t i = 0; i < found.count; i++)
+        fabric_errors_add(errors, (struct fabric_at){fault->line, 1}, "%s", found.error[i].text);
+    return true;
+}
+
+int up_script_fit(const struct up_script *script, struct fabric *fabric, struct fabric_errors *errors)
+{
+    for (uint32_t i = 0; i < script->commands; i++) {
+        const struct up_command *command = &script->command[i];
+        if (fabric_find_node(fabric, command->host) < fabric->hosts) continue;
+        fabric_errors_add(errors, (struct fabric_at){command->line, 1}, "there is no host '%s' in fabric %s",
+                          command->host, fabric->name);
+    }
+    for (uint32_t i = 0; i < script->faults; i++)
+        if (!fit_fault(&script->fault[i], fabric, errors)) return -ENOMEM;
     return errors->count ? -EINVAL : 0;
 }
 

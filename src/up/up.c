@@ -143,18 +143,6 @@ static void more_files(struct up *up)
     setrlimit(RLIMIT_NOFILE, &most);
 }
 
-static bool script_hosts_known(const struct fabric *fabric, const struct up_script *script,
-                               struct fabric_errors *errors)
-{
-    for (uint32_t i = 0; script && i < script->commands; i++) {
-        uint32_t node = fabric_find_node(fabric, script->command[i].host);
-        if (node < fabric->hosts) continue;
-        fabric_errors_add(errors, (struct fabric_at){script->command[i].line, 1}, "there is no host '%s' in fabric %s",
-                          script->command[i].host, fabric->name);
-    }
-    return errors->count == 0;
-}
-
 static int make_hosts(struct up *up)
 {
     up->host = calloc(up->fabric->hosts + 1u, sizeof *up->host);
@@ -207,8 +195,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
                                       .coordinate = hook_coordinate,
                                       .ended = hook_ended};
     up->options.sim.programs = &up->hooks;
-    int error = script_hosts_known(fabric, options->script, errors) ? 0 : -EINVAL;
-    if (!error) error = make_hosts(up);
+    int error = make_hosts(up);
     if (!error) error = control_create(options->answer, options->answer_context, &up->control);
     if (!error) error = begin_listening(up, errors);
     if (!error) error = sim_create(fabric, &up->options.sim, &up->sim, errors);

@@ -30,7 +30,7 @@ struct up_options {
     bool spin_proof;                /* off for debuggers */
     bool audit;                     /* what a program did is told when it ends */
     uint32_t turn_limit_s;          /* a program that keeps its turn so long (real time) is named; 0: never */
-    const struct up_script *script; /* NULL: programs come by themselves */
+    const struct up_script *script; /* that fits; NULL: programs come by themselves */
     control_answer *answer;         /* to who asks from outside */
     void *answer_context;
     const char *runner;                /* path of `rocelab`: its `run --fabric` starts the script's programs */
@@ -81,8 +81,12 @@ struct up_script {
     uint32_t faults;
     char *text; /* private */
 };
-/* 0; -EINVAL with errors (their path is the script's), -ENOMEM.  Hosts are not looked for: up_create() does. */
+/* 0; -EINVAL with errors (their path is the script's; the lines that are right are there), -ENOMEM.  The fabric is not
+ * looked at. */
 int up_script_parse(const char *path, const char *text, struct up_script *ret, struct fabric_errors *errors);
+/* Its hosts are looked for in the fabric, and its faults become the fabric's: before up_create().  Errors are added to
+ * those that are there; 0, -EINVAL, -ENOMEM. */
+int up_script_fit(const struct up_script *script, struct fabric *fabric, struct fabric_errors *errors);
 void up_script_free(struct up_script *script);
 
 /* folder.c: where fabrics that are up have their sockets. */

@@ -160,6 +160,16 @@ class Scripts(Up):
         self.assertIn("x.up:2:1: error: down: nothing is named 'leaf7:1'",
                       self.up("h0: true\nat 1ms: down leaf7:1\n", status=2).stderr)
 
+    def test_all_errors_come_at_once(self):
+        """Of words, of hosts and of faults, in the order of the lines; and those of the file."""
+        script = "h9: true\nat 1ms: down leaf7:1\nh0 after soon: true\nh0: echo 'x\nat 2ms: down leaf8:1\n"
+        lines = [line for line in self.up(script, status=2).stderr.splitlines() if "error:" in line]
+        self.assertEqual([f"x.up:{i}:1" for i in range(1, 6)], [line.split(": ")[0] for line in lines])
+        (self.folder / "pair.yaml").write_text("rocelab: 1\nfabric: [x]\n", encoding="utf-8")
+        said = self.up(script, status=2).stderr
+        self.assertIn("pair.yaml:2:", said)
+        self.assertIn("x.up:3:1: error: 'soon' is no time", said)
+
 
 class Others(Up):
     def begin(self, *options):
