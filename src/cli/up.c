@@ -2,8 +2,9 @@
 /*
  * rocelab up FABRIC: a fabric that real programs attach to; with --script one that starts them, too.
  *
- * What a program of the script wrote is printed when it has ended, the host's name before each line; then comes the
- * report of `rocelab sim`.  The first interrupt ends the run and not the program: the report covers what was run.
+ * What a program of the script wrote is printed when it has ended, or with the run, the host's name before each line;
+ * then comes the report of `rocelab sim`.  The first interrupt ends the run and not the program: the report covers what
+ * was run.
  */
 #include "cli/cli.h"
 
@@ -181,24 +182,28 @@ static int by_end(const void *a, const void *b)
     return one->end < two->end ? -1 : one->end > two->end;
 }
 
-/* Of those that have ended since, in the order of their ends. */
-static void print_ended(struct settings *settings, const struct up *up)
+static void print_outputs(const struct settings *settings, const struct up_program *program)
+{
+    print_lines(settings->common.json ? stderr : settings->out, program->host, program->output[0]);
+    print_lines(stderr, program->host, program->output[1]);
+}
+
+/* Of those that have ended since, in the order of their ends; at the end of the run (`rest`) of the others, too. */
+static void print_programs(struct settings *settings, const struct up *up, bool rest)
 {
     uint32_t count = up_programs(up, NULL, 0);
     struct up_program *program = calloc(count + 1u, sizeof *program);
 
     if (program == NULL) return;
     up_programs(up, program, count);
-    uint32_t ended = 0;
+    uint32_t shown = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (program[i].end != PS_NEVER && program[i].output[0] >= 0) program[ended++] = program[i];
-    if (ended > settings->printed) {
-        qsort(program, ended, sizeof *program, by_end);
-        for (uint32_t i = settings->printed; i < ended; i++) {
-            print_lines(settings->common.json ? stderr : settings->out, program[i].host, program[i].output[0]);
-            print_lines(stderr, program[i].host, program[i].output[1]);
-        }
-        settings->printed = ended;
+        if ((rest || program[i].end != PS_NEVER) && program[i].output[0] >= 0) program[shown++] = program[i];
+    if (shown > settings->printed) {
+        qsort(program, shown, sizeof *program, by_end);
+        for (uint32_t i = settings->printed; i < shown; i++)
+            print_outputs(settings, &program[i]);
+        settings->printed = shown;
     }
     free(program);
 }
@@ -209,8 +214,9 @@ static enum sim_state run(struct settings *settings, struct up *up)
 
     while (!cli_stopped && state == SIM_RUNNING) {
         state = up_advance(up, PATIENCE_MS);
-        print_ended(settings, up);
+        print_programs(settings, up, false);
     }
+    print_programs(settings, up, true);
     return cli_stopped ? SIM_RUNNING : state;
 }
 
@@ -250,8 +256,10 @@ static int judge(const struct sim_report *report)
         const struct up_program *program = &report->program[i];
         if (program->exit <= 0 && (program->exit == 0 || program->end != PS_NEVER)) continue;
         status = CLI_PROBLEMS;
-        if (program->end == PS_NEVER)
-            cli_error("%s: '%s' has not ended", program->host, program->command);
+        if (program->start == PS_NEVER)
+            cli_error("%s: '%s' was not started: the run ended before", program->host, program->command);
+        else if (program->end == PS_NEVER)
+            cli_error("%s: '%s' had not ended; above is what it wrote until then", program->host, program->command);
         else if (program->signal)
             cli_error("%s: '%s' was ended by signal %d", program->host, program->command, program->signal);
         else

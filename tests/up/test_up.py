@@ -170,6 +170,15 @@ class Scripts(Up):
         self.assertIn("pair.yaml:2:", said)
         self.assertIn("x.up:3:1: error: 'soon' is no time", said)
 
+    def test_what_has_not_ended_is_shown(self):
+        script = "h0: sh -c 'echo begun; sleep 1; echo never'\nh1 after 9ms: echo late\nh1: echo short\n"
+        result = self.up(script, "--until", "5ms", status=1)
+        self.assertIn("h0: begun\n", result.stdout)
+        self.assertIn("h1: short\n", result.stdout)
+        self.assertNotIn("h0: never", result.stdout)
+        self.assertRegex(result.stderr, "h0: 'sh -c .*' had not ended")
+        self.assertIn("h1: 'echo late' was not started", result.stderr)
+
 
 class Others(Up):
     def begin(self, *options):
