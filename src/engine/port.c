@@ -46,6 +46,7 @@ void node_port_down(struct node *node, uint16_t port, bool down)
 
     if (down && !(out->flags & PORT_DOWN)) {
         out->flags |= PORT_DOWN;
+        node->extra[port].downs++;
         out->free_at = NODE_TIME_MAX;
         node->lost_arrivals++;
         tree_set(node, port, EVENT_NEVER);

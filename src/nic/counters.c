@@ -82,6 +82,16 @@ uint64_t nic_qp_rate(const struct nic_qp *qp)
     return qp->cc.rate_bps;
 }
 
+uint64_t nic_qp_window(const struct nic_qp *qp)
+{
+    return qp->cc.window_bytes == CC_WINDOW_NONE ? UINT64_MAX : qp->cc.window_bytes;
+}
+
+uint32_t nic_qp_alpha_ppm(const struct nic_qp *qp)
+{
+    return cc_alpha_ppm(&qp->cc);
+}
+
 uint64_t nic_qp_in_flight(const struct nic_qp *qp)
 {
     return qp->nxt_bytes - qp->una_bytes;

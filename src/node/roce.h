@@ -139,6 +139,17 @@ static inline uint64_t roce_acked_bytes(const struct node_end *from)
     return nic_qp_acked_bytes(from->handle);
 }
 
+struct roce_pace {                   /* what congestion control allows */
+    uint64_t rate_bps, window_bytes; /* UINT64_MAX: no window */
+    uint32_t alpha_ppm;
+};
+static inline struct roce_pace roce_pace(const struct node_end *from)
+{
+    return (struct roce_pace){.rate_bps = nic_qp_rate(from->handle),
+                              .window_bytes = nic_qp_window(from->handle),
+                              .alpha_ppm = nic_qp_alpha_ppm(from->handle)};
+}
+
 static inline uint32_t roce_queued(const struct node_end *from)
 {
     return nic_qp_queued(from->handle);

@@ -108,6 +108,7 @@ uint32_t workload_pairs(struct workload *workload, struct pair_user user, const 
     }
     *slot_at(workload, at) = (struct pair_slot){.connection = workload->connections, .last = user};
     made.parts = (uint8_t)qps;
+    made.job = user.job;
     for (uint32_t q = 0; q < qps && !workload->failed; q++)
         add_connection(workload, &made, (uint8_t)q);
     return workload->failed ? 0 : slot_at(workload, at)->connection;

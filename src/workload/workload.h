@@ -34,6 +34,7 @@ enum workload_kind { /* of a connection */
 struct workload_connection { /* from src to dst; what flows back are acknowledgements */
     uint32_t src, dst;       /* endpoints */
     uint32_t number;         /* of its kind, counted between the two */
+    uint32_t job;            /* into fabric.job; of several that use it in turn, the first */
     uint16_t copy;           /* how many equal ones were there before, of users that this one's may overlap with */
     uint8_t job_class;       /* into fabric.classes */
     uint8_t kind;            /* enum workload_kind */

@@ -40,6 +40,8 @@ struct cc_algorithm {
     void (*loss)(struct cc *cc, bool timeout, uint32_t next_psn, ps_t now);
     void (*sent)(struct cc *cc, uint32_t bytes, ps_t now);
     void (*timer)(struct cc *cc, ps_t now);
+    /* Its estimate of congestion, as it last was: 1 is 2^32.  NULL: it has none. */
+    uint64_t (*alpha)(const struct cc *cc);
 };
 
 /* A parameter of an algorithm that declares its own: `struct type` lies in cc_config.own. */

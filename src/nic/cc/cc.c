@@ -186,3 +186,9 @@ void cc_on_timer(struct cc *cc, ps_t now)
     if (cc->algorithm->timer) cc->algorithm->timer(cc, now);
     cc_limit_window(cc);
 }
+
+uint32_t cc_alpha_ppm(const struct cc *cc)
+{
+    if (cc->algorithm == NULL || cc->algorithm->alpha == NULL) return 0;
+    return (uint32_t)(cc->algorithm->alpha(cc) * 1000000 >> 32);
+}

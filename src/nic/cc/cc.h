@@ -188,6 +188,7 @@ void cc_on_ack(struct cc *cc, const struct cc_ack *ack, ps_t now);
 /* Something was lost: a NAK said so, or (timeout) nothing was heard. */
 void cc_on_loss(struct cc *cc, bool timeout, uint32_t next_psn, ps_t now);
 void cc_on_sent(struct cc *cc, uint32_t bytes, ps_t now);
-void cc_on_timer(struct cc *cc, ps_t now); /* at cc->deadline */
+void cc_on_timer(struct cc *cc, ps_t now);  /* at cc->deadline */
+uint32_t cc_alpha_ppm(const struct cc *cc); /* the estimate of congestion; 0 where the algorithm has none */
 
 #endif

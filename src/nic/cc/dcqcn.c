@@ -262,6 +262,11 @@ static const struct cc_preset presets[] = {
     {.name = NULL},
 };
 
+static uint64_t alpha(const struct cc *cc)
+{
+    return cc->dcqcn.alpha;
+}
+
 const struct cc_algorithm cc_algorithm_dcqcn = {
     .preset = presets,
     .invalid = invalid,
@@ -270,4 +275,5 @@ const struct cc_algorithm cc_algorithm_dcqcn = {
     .cnp = on_cnp,
     .sent = on_sent,
     .timer = on_timer,
+    .alpha = alpha,
 };

@@ -137,6 +137,11 @@ static const struct cc_preset presets[] = {
     {.name = NULL},
 };
 
+static uint64_t alpha(const struct cc *cc)
+{
+    return cc->dctcp.alpha;
+}
+
 const struct cc_algorithm cc_algorithm_dctcp = {
     .preset = presets,
     .invalid = invalid,
@@ -145,4 +150,5 @@ const struct cc_algorithm cc_algorithm_dctcp = {
     .init = init,
     .ack = on_ack,
     .loss = on_loss,
+    .alpha = alpha,
 };
