@@ -16,10 +16,11 @@ MAY_INCLUDE = {
     "base": set(),
     "packet": {"base"},
     "packet/capfile": {"base"},
-    "nic": {"packet", "base"},
+    "observe": {"nic/counters.h", "nic/counters.def", "switch/counters.h", "switch/counters.def", "base"},
+    "nic": {"observe/event.h", "packet", "base"},
     "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
-    "switch": {"packet", "base"},
-    "node": {"nic", "switch", "packet", "base"},
+    "switch": {"observe/event.h", "packet", "base"},
+    "node": {"observe/event.h", "nic", "switch", "packet", "base"},
     "fabric": {"nic/recovery.h", "switch/config.h", "base"},
     "fabric/file": {"fabric/fabric.h", "switch/config.h", "fabric/qos/settings.h", "base"},
     "plant": {"fabric", "nic", "switch", "packet", "base"},
@@ -31,24 +32,24 @@ MAY_INCLUDE = {
     **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "nvue", "nxos", "sonic")},
     "capture": {"packet", "base"},
     "engine": {"node", "nic", "switch", "packet", "base"},
-    "sim": {"node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
+    "sim": {"observe", "node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
     "wire": {"packet", "base"},
-    "live": {"plant", "fabric", "wire", "nic", "packet", "base"},
+    "live": {"observe", "plant", "fabric", "wire", "nic", "packet", "base"},
     "verbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/ibverbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
-    "up": {"attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
-    "report": {"up", "sim", "capture", "jobs", "fabric", "packet", "base"},
-    "study": {"load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
+    "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
+    "report": {"observe", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
+    "study": {"observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
 CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
-NO_FLOAT = ("base", "packet", "nic", "switch", "node")
-NO_CLOCK = ("base", "packet", "nic", "switch", "node", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config")
+NO_FLOAT = ("base", "packet", "nic", "switch", "node", "observe")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

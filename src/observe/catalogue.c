@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The catalogue, put together from the machines' lists and catalogue.def.
+ */
+#include "observe/catalogue.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "nic/counters.h"
+#include "observe/sample.h"
+#include "switch/counters.h"
+
+/* Counters of machines that have a name in JSON's series. */
+static const struct {
+    enum observe_object object;
+    const char *counter, *series;
+} series_names[] = {
+    {OBSERVE_OBJECT_NIC, "rx_payload_bytes", "rx_payload"},
+    {OBSERVE_OBJECT_NIC, "tx_payload_bytes", "tx_payload"},
+    {OBSERVE_OBJECT_NIC, "np_cnp_sent", "cnps_sent"},
+    {OBSERVE_OBJECT_NIC, "rp_cnp_handled", "cnps_handled"},
+    {OBSERVE_OBJECT_NIC, "retransmitted_packets", "retransmitted"},
+    {OBSERVE_OBJECT_NIC, "local_ack_timeout_err", "timeouts"},
+    {OBSERVE_OBJECT_NIC_PRIO, "rx_pause_ps", "paused"},
+    {OBSERVE_OBJECT_PORT_COUNTERS, "rx_pause_ps", "paused"},
+    {OBSERVE_OBJECT_PORT_COUNTERS, "tx_pause_ps", "pausing"},
+    {OBSERVE_OBJECT_PORT_COUNTERS, "ecn_marked", "marks"},
+    {OBSERVE_OBJECT_PORT_COUNTERS, "drops", "drops"},
+};
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), tail = strlen(end);
+
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+static struct observe_metric *add(struct observe_catalogue *into, enum observe_object object, const char *counter,
+                                  const char *help, size_t offset)
+{
+    CHECK(into->count < OBSERVE_METRICS_MAX);
+    struct observe_metric *metric = &into->metric[into->count++];
+
+    *metric = (struct observe_metric){.help = help, .object = object, .offset = offset};
+    if (ends_in(counter, "_bytes")) metric->unit = OBSERVE_BYTES;
+    for (size_t i = 0; i < sizeof series_names / sizeof series_names[0]; i++)
+        if (series_names[i].object == object && strcmp(series_names[i].counter, counter) == 0)
+            metric->series = series_names[i].series;
+    return metric;
+}
+
+static void name_drop(struct observe_metric *metric, const char *family, const char *counter)
+{
+    snprintf(metric->name, sizeof metric->name, "%s", family);
+    metric->label = "reason";
+    metric->word = counter + strlen("drop_");
+}
+
+static void add_nic(struct observe_catalogue *into)
+{
+    for (const struct nic_counter *counter = nic_counter_list; counter->name; counter++) {
+        bool mark = ends_in(counter->name, "_max_bytes");
+        struct observe_metric *metric = add(into, OBSERVE_OBJECT_NIC, counter->name, counter->help, counter->offset);
+        if (mark) metric->kind = OBSERVE_GAUGE;
+        if (strncmp(counter->name, "drop_", 5) == 0)
+            name_drop(metric, "rdma_drops_total", counter->name);
+        else
+            snprintf(metric->name, sizeof metric->name, "rdma_%s%s", counter->name, mark ? "" : "_total");
+    }
+}
+
+/* Pauses as rdma_exporter calls them; `rx`: the peer paused this NIC. */
+static const struct {
+    const char *counter, *name, *help;
+    enum observe_unit unit;
+} pause_names[] = {
+    {"pause", "rdma_roce_pfc_pause_frames_total", "PFC frames that pause; rx: the peer paused this NIC", OBSERVE_NONE},
+    {"resume", "rdma_roce_pfc_resume_frames_total", "PFC frames that end a pause", OBSERVE_NONE},
+    {"pause_ps", "rdma_roce_pfc_pause_duration_total", "microseconds for which the priority was paused",
+     OBSERVE_MICROSECONDS},
+    {"pause_transition", "rdma_roce_pfc_pause_transitions_total", "times the priority went from sending to paused",
+     OBSERVE_NONE},
+};
+
+static void add_nic_priority(struct observe_catalogue *into, const struct nic_counter *counter)
+{
+    struct observe_metric *metric = add(into, OBSERVE_OBJECT_NIC_PRIO, counter->name, counter->help, counter->offset);
+
+    metric->label = "direction";
+    metric->word = counter->name[0] == 'r' ? "rx" : "tx";
+    snprintf(metric->name, sizeof metric->name, "rdma_netdev_prio_%s_total", counter->name + 3);
+    for (size_t i = 0; i < sizeof pause_names / sizeof pause_names[0]; i++) {
+        if (strcmp(pause_names[i].counter, counter->name + 3) != 0) continue;
+        snprintf(metric->name, sizeof metric->name, "%s", pause_names[i].name);
+        metric->help = pause_names[i].help;
+        metric->unit = pause_names[i].unit;
+    }
+}
+
+/* rx and tx of one kind are one name: those of the second kind follow where the first is. */
+static void add_nic_priorities(struct observe_catalogue *into)
+{
+    const struct nic_counter *const list = nic_prio_counter_list;
+
+    for (const struct nic_counter *counter = list; counter->name; counter++) {
+        bool seen = false;
+        for (const struct nic_counter *other = list; other < counter; other++)
+            seen |= strcmp(other->name + 3, counter->name + 3) == 0;
+        for (const struct nic_counter *other = counter; !seen && other->name; other++)
+            if (strcmp(other->name + 3, counter->name + 3) == 0) add_nic_priority(into, other);
+    }
+}
+
+static void add_switch_ports(struct observe_catalogue *into)
+{
+    for (const struct sw_counter *counter = sw_port_counter_list; counter->name; counter++) {
+        struct observe_metric *metric = add(into, OBSERVE_OBJECT_PORT, counter->name, counter->help, counter->offset);
+        if (strncmp(counter->name, "drop_", 5) == 0)
+            name_drop(metric, "rocelab_switch_port_drops_total", counter->name);
+        else
+            snprintf(metric->name, sizeof metric->name, "rocelab_switch_port_%s_total", counter->name);
+    }
+}
+
+static void add_switch_priorities(struct observe_catalogue *into)
+{
+    for (const struct sw_counter *counter = sw_prio_counter_list; counter->name; counter++) {
+        bool is_time = ends_in(counter->name, "_ps"), mark = counter->kind == SW_COUNTER_MAX;
+        int kept = (int)strlen(counter->name) - (is_time ? 3 : 0);
+        struct observe_metric *metric =
+            add(into, OBSERVE_OBJECT_PORT_COUNTERS, counter->name, counter->help, counter->offset);
+        if (is_time) metric->unit = OBSERVE_SECONDS;
+        if (mark) metric->kind = OBSERVE_GAUGE;
+        snprintf(metric->name, sizeof metric->name, "rocelab_switch_%.*s%s%s", kept, counter->name,
+                 is_time ? "_seconds" : "", mark ? "" : "_total");
+    }
+}
+
+static const struct observe_metric others[] = {
+#define METRIC(object_, struct_, field_, kind_, unit_, name_, series_, help_)                                          \
+    {.name = name_,                                                                                                    \
+     .series = (series_),                                                                                              \
+     .help = (help_),                                                                                                  \
+     .object = OBSERVE_OBJECT_##object_,                                                                               \
+     .kind = OBSERVE_##kind_,                                                                                          \
+     .unit = OBSERVE_##unit_,                                                                                          \
+     .offset = offsetof(struct struct_, field_)},
+#include "observe/catalogue.def"
+#undef METRIC
+};
+
+void observe_catalogue(struct observe_catalogue *ret)
+{
+    ret->count = 0;
+    add_nic(ret);
+    add_nic_priorities(ret);
+    add_switch_ports(ret);
+    add_switch_priorities(ret);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        CHECK(ret->count < OBSERVE_METRICS_MAX);
+        ret->metric[ret->count++] = others[i];
+    }
+}
+
+uint32_t observe_priorities(enum observe_object object)
+{
+    return object == OBSERVE_OBJECT_NIC_PRIO || object == OBSERVE_OBJECT_PORT_COUNTERS ||
+                   object == OBSERVE_OBJECT_PORT_PRIO
+               ? OBSERVE_PRIORITIES
+               : 1;
+}
+
+const char *observe_unit_name(enum observe_unit unit)
+{
+    static const char *const name[] = {[OBSERVE_NONE] = "",
+                                       [OBSERVE_BYTES] = "bytes",
+                                       [OBSERVE_SECONDS] = "ps",
+                                       [OBSERVE_MICROSECONDS] = "ps",
+                                       [OBSERVE_RATIO] = "ppm"};
+    return name[unit];
+}
