@@ -17,6 +17,8 @@
 #include "fabric/fabric.h"
 #include "sim/sim_result.h"
 
+struct series;       /* observe/series.h */
+struct observe_log;  /* observe/event.h */
 struct sim_programs; /* sim/programs.h */
 
 struct sim_options {
@@ -28,6 +30,8 @@ struct sim_options {
     bool no_tiles;                       /* windows of the smallest latency everywhere: for comparison */
     uint32_t packets_max;                /* at once; 0: SIM_PACKETS_MAX.  More than that ends the program */
     uint64_t memory_max_bytes;           /* refuse what needs more; 0: no limit */
+    struct observe_log *events;          /* where events go, in order of time; NULL: nothing is noted */
+    uint32_t event_kinds;                /* which: OBSERVE_KIND() of each */
     const struct sim_programs *programs; /* on hosts, beside the jobs; NULL: none.  It outlives the simulation */
 };
 
@@ -74,6 +78,16 @@ uint64_t sim_memory_most_bytes(const struct sim *sim);
 int sim_capture(struct sim *sim, uint32_t port, const char *path);
 /* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
 int sim_capture_close(struct sim *sim, uint32_t index);
+
+/* Series of every metric (observe/series.h): the caller runs to the end of each step and looks. */
+struct sim_series_options {
+    ps_t step;
+    uint32_t steps_most;  /* with more, steps become twice as long; even; 0: never */
+    uint64_t most_bytes;  /* of the columns together */
+    uint32_t connections; /* queue pairs whose rate, window and alpha are kept: the first so many of the jobs' */
+};
+int sim_series_create(const struct sim *sim, const struct sim_series_options *options, struct series **ret);
+int sim_observe(struct sim *sim, struct series *series); /* 0, -ENOSPC: most_bytes are used up; -ENOMEM */
 
 void sim_sample_port(struct sim *sim, uint32_t port, struct sim_sample *ret);
 uint32_t sim_connections(const struct sim *sim);

@@ -195,6 +195,9 @@ int sim_make_host(struct sim *sim, uint32_t index); /* 0 or -ENOMEM */
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 
+/* result.c: bytes of line by now: a frame that is still being sent counts as far as it has gone */
+uint64_t sim_line_bytes(const struct node *node, uint16_t port, ps_t now);
+
 /* capture.c: writes down what crossed captured ports before `now` */
 void sim_captures_write(struct sim *sim, ps_t now);
 
