@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the page of one run, simulated or with programs.
 
+import { detail } from "./detail";
+import { heatmap } from "./heatmap";
 import { figures, strip } from "./kpi";
 import { adapters, balance, jobs, ports, programs } from "./lists";
+import { Samples } from "./samples";
+import { timeline } from "./timeline";
 import type { Run } from "./types";
 import { View } from "./view";
 
 export function run(data: Run): (HTMLElement | null)[] {
-  const view = new View(0, data.virtual_ps);
-  return [strip(figures(data)), programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];
+  const view = new View(0, data.virtual_ps), samples = new Samples(data);
+  const over = detail(data, samples, view); // chooses what is shown first
+  return [strip(figures(data)), timeline(data, view), heatmap(data, samples, view), over,
+    programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];
 }

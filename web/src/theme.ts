@@ -42,9 +42,10 @@ export const LINES: [name: string, dash: number[]][] = [
 
 const SCALE: [number, number, number][] = [[68, 1, 84], [71, 39, 119], [62, 73, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [54, 183, 121], [110, 206, 88], [181, 222, 43], [253, 231, 37]];
 
-/** From little (0) to much (1), readable by the colour-blind and in grey: lightness alone tells the order. */
+/** From little (0) to much (1), readable by the colour-blind and in grey: lightness alone tells the order.  Little is near
+ * the ground that it stands on. */
 export function heat(value: number): string {
-  const at = Math.min(Math.max(value, 0), 1) * (SCALE.length - 1);
+  const part01 = Math.min(Math.max(value, 0), 1), at = (isDark() ? part01 : 1 - part01) * (SCALE.length - 1);
   const low = SCALE[Math.floor(at)] ?? [0, 0, 0], high = SCALE[Math.min(Math.floor(at) + 1, SCALE.length - 1)] ?? low;
   const part = at - Math.floor(at);
   return `rgb(${low.map((one, i) => Math.round(one + ((high[i] ?? 0) - one) * part)).join(",")})`;

@@ -54,7 +54,7 @@ export interface Threshold {
 }
 export interface Fault { at_ps: number; until_ps: number | null; kind: string; what: string | null; text: string }
 export interface Route { at_ps: number; switch: string; change: number }
-export interface Finding { id: string; severity: string; job?: string | null; title: string; what: string; why?: string | null; objects?: string[]; advice?: string }
+export interface Finding { id: string; severity: string; job?: string | null; title: string; what: string; why?: string | null; objects?: string[]; advice?: string; where?: string }
 export interface Event_ { at_ps: number; kind: string; object: string | null; priority: number | null; [key: string]: unknown }
 export interface PauseInterval { port: string; paused: string; priority: number; from_ps: number; to_ps: number | null; cause: string | null }
 export interface Column { metric: string; object: string; priority: number | null; unit: string; data: number[] }
