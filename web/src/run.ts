@@ -7,12 +7,14 @@ import { figures, strip } from "./kpi";
 import { adapters, balance, jobs, ports, programs } from "./lists";
 import { Samples } from "./samples";
 import { timeline } from "./timeline";
+import { topology } from "./topology";
 import type { Run } from "./types";
+import { verdict } from "./verdict";
 import { View } from "./view";
 
 export function run(data: Run): (HTMLElement | null)[] {
   const view = new View(0, data.virtual_ps), samples = new Samples(data);
   const over = detail(data, samples, view); // chooses what is shown first
-  return [strip(figures(data)), timeline(data, view), heatmap(data, samples, view), over,
+  return [strip(figures(data)), verdict(data, view), timeline(data, view), heatmap(data, samples, view), topology(data, samples, view), over,
     programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];
 }
