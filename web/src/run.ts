@@ -2,12 +2,15 @@
 // The parts of the page of one run, simulated or with programs.
 
 import { detail } from "./detail";
+import { flows } from "./flows";
 import { heatmap } from "./heatmap";
 import { figures, strip } from "./kpi";
 import { adapters, balance, jobs, ports, programs } from "./lists";
+import { pauses } from "./pauses";
 import { Samples } from "./samples";
 import { timeline } from "./timeline";
 import { topology } from "./topology";
+import { training } from "./training";
 import type { Run } from "./types";
 import { verdict } from "./verdict";
 import { View } from "./view";
@@ -16,5 +19,5 @@ export function run(data: Run): (HTMLElement | null)[] {
   const view = new View(0, data.virtual_ps), samples = new Samples(data);
   const over = detail(data, samples, view); // chooses what is shown first
   return [strip(figures(data)), verdict(data, view), timeline(data, view), heatmap(data, samples, view), topology(data, samples, view), over,
-    programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];
+    training(data), pauses(data, view), flows(data, view), programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];
 }
