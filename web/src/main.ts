@@ -5,8 +5,10 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { about, embedded, fetched, isLive, listen, Unreadable } from "./data";
 import { clear, h } from "./dom";
+import { capture as capturePage } from "./capture";
 import { run as runPage } from "./run";
 import { summary } from "./summary";
+import { sweep as sweepPage } from "./sweep";
 import { assumptions } from "./assumptions";
 import { filterKey } from "./table";
 import { themeButton } from "./theme";
@@ -23,7 +25,8 @@ function title(data: Document_): string {
 function sections(data: Document_): (HTMLElement | null)[] {
   switch (data.kind) {
     case "sim": case "up": return runPage(data);
-    default: return [];
+    case "sweep": return sweepPage(data);
+    case "capture": return capturePage(data);
   }
 }
 
