@@ -26,6 +26,15 @@
 #define AHEAD_PS PS_MS           /* of a drain: from moving the routes to going down */
 #define OPTICS_LIMIT 70          /* degrees Celsius that an optic bears; hotter, its bits may be wrong */
 
+const char *const fabric_fault_kind_name[FABRIC_FAULT_KINDS] = {
+    [FABRIC_FAULT_DOWN] = "down",         [FABRIC_FAULT_CORRUPT] = "corrupt",
+    [FABRIC_FAULT_DROP] = "drop",         [FABRIC_FAULT_PAUSE] = "pause",
+    [FABRIC_FAULT_SLOW] = "slow",         [FABRIC_FAULT_WITHDRAW] = "withdraw",
+    [FABRIC_FAULT_FLOOD] = "flood",       [FABRIC_FAULT_RECEIVE] = "receive",
+    [FABRIC_FAULT_MISROUTE] = "misroute", [FABRIC_FAULT_HOT_OPTICS] = "hot-optics",
+    [FABRIC_FAULT_SLOW_GPU] = "slow-gpu",
+};
+
 enum target { TARGET_ANY, TARGET_LINK, TARGET_SWITCH, TARGET_HOST, TARGET_GPU };
 enum word {
     WORD_DOWN,
@@ -418,6 +427,23 @@ static bool find_word(struct loader *loader, const struct tree *item, struct raw
     return false;
 }
 
+/* In one line, keys and values in turn, the word first. */
+static const char *fault_text(struct loader *loader, const struct tree *item, const char *word)
+{
+    const struct tree *first = tree_get(item, word);
+    size_t room = 1;
+    char *text, *to;
+
+    for (const struct tree *key = item->first; key; key = key->next)
+        room += strlen(key->key) + strlen(key->text) + 2;
+    text = to = read_alloc(loader, loader->keep, room, 1);
+    if (!text) return NULL;
+    to += snprintf(to, room, "%s %s", first->key, first->text);
+    for (const struct tree *key = item->first; key; key = key->next)
+        if (key != first) to += snprintf(to, room - (size_t)(to - text), " %s %s", key->key, key->text);
+    return text;
+}
+
 /* at: where the fault does not say when. */
 static void read_fault(struct loader *loader, const struct tree *item, ps_t at, struct fault_array *to)
 {
@@ -456,7 +482,9 @@ static void read_fault(struct loader *loader, const struct tree *item, ps_t at, 
         for (uint32_t c = fabric->class_count; c-- > 0;)
             if (fabric->classes[c].lossless) raw.as.priority = fabric->classes[c].priority;
     }
-    if (loader->errors->count + loader->errors->more == before) append_all(loader, item, &raw, to);
+    if (loader->errors->count + loader->errors->more != before) return;
+    raw.as.text = fault_text(loader, item, raw.as.word);
+    if (raw.as.text) append_all(loader, item, &raw, to);
 }
 
 /* Behind those that the fabric has. */

@@ -151,6 +151,7 @@ enum fabric_fault_kind {
     FABRIC_FAULT_SLOW_GPU
 };
 #define FABRIC_FAULT_KINDS (FABRIC_FAULT_SLOW_GPU + 1)
+extern const char *const fabric_fault_kind_name[FABRIC_FAULT_KINDS];
 
 struct fabric_fault {
     uint8_t kind; /* enum fabric_fault_kind */
@@ -170,6 +171,7 @@ struct fabric_fault {
     uint64_t rate_bps;     /* receive */
     uint32_t to, to_count; /* misroute: endpoints */
     const char *word;      /* what the file calls it: `flap` and `reset` are downs */
+    const char *text;      /* as fabric_faults_add() takes it, all of its repetitions: `flap leaf0:3 every 10ms ...` */
     struct fabric_at where;
 };
 

@@ -183,6 +183,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_collectives_json(jout, report);
     sim_training_json(jout, report);
     sim_json_trouble(jout, report);
+    sim_json_faults(jout, report);
     sim_json_balance(jout, report);
     sim_json_fabric(jout, report);
     jout_open(jout, "flows", '[');

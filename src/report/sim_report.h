@@ -61,6 +61,8 @@ void sim_json_programs(struct jout *jout, const struct sim_report *report);
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_balance(struct jout *jout, const struct sim_report *report);
 
+/* sim_json_faults.c: faults, and routes that followed. */
+void sim_json_faults(struct jout *jout, const struct sim_report *report);
 /* sim_json_fabric.c: what ran: nodes, links, classes, thresholds; nothing of what happened there. */
 void sim_json_fabric(struct jout *jout, const struct sim_report *report);
 

@@ -359,6 +359,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     if (!error) error = read_adapters(sim, &result);
     if (!error) error = sim_pauses_read(sim, &result);
     if (!error) error = sim_deadlock_read(sim, &result);
+    if (!error) error = sim_happened_read(sim, &result);
     if (error) {
         sim_result_free(&result);
         return error;
@@ -390,6 +391,8 @@ void sim_result_free(struct sim_result *result)
     free(result->nic_counters);
     free(result->rtt_ns);
     free(result->pause);
+    free(result->fault);
+    free(result->route);
     free(result->tier);
     for (uint32_t i = 0; i < result->deadlocks; i++)
         free(result->deadlock[i].wait);

@@ -210,6 +210,9 @@ bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in)
 /* thresholds.c: those of all ports of switches; after the ports.  0 or -ENOMEM */
 int sim_thresholds_read(const struct sim *sim, struct sim_result *ret);
 
+/* happened.c: faults and changes of routes until now.  0 or -ENOMEM */
+int sim_happened_read(const struct sim *sim, struct sim_result *ret);
+
 /* programs.c: when the last program ended; 0: there are none */
 ps_t sim_programs_end(const struct sim *sim);
 

@@ -147,6 +147,21 @@ struct sim_pause { /* a port that paused its peer, because of one of its switch'
     ps_t passed_on_ps; /* of it, begun while the queue was paused itself */
 };
 
+struct sim_fault_seen { /* a fault that has begun */
+    ps_t at, until;     /* PS_NEVER: it holds to the end */
+    uint8_t kind;       /* enum fabric_fault_kind */
+    uint32_t node;
+    uint32_t port;    /* FABRIC_NONE: the whole node */
+    const char *text; /* as the file has it, or as it was given; the fabric's */
+};
+
+#define SIM_ROUTES_MAX 65536u /* the first so many are kept */
+struct sim_route_change {     /* a switch has got new routes */
+    ps_t at;
+    uint32_t node;
+    uint32_t change; /* number of what they follow, from 1: all switches' of one number belong together */
+};
+
 #define SIM_TIER_EMPTIES 8
 struct sim_tier {             /* links from switches of one role to those of another: how evenly they were used */
     uint8_t from, to;         /* enum fabric_role */
@@ -184,6 +199,10 @@ struct sim_result {
     struct sim_training *training;
     struct sim_deadlock *deadlock;
     struct sim_pause *pause;
+    uint32_t faults, routes; /* both by time */
+    uint64_t routes_left_out;
+    struct sim_fault_seen *fault;
+    struct sim_route_change *route;
     uint32_t tiers; /* sim_imbalance() */
     struct sim_tier *tier;
 };

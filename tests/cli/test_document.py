@@ -212,6 +212,71 @@ class Priorities(Document):
         self.assertEqual(sum(row["xoff_tx"] for row in leaf), 0)
 
 
+class Faults(Document):
+    """Two leaves, two spines, routes that follow after 10 us and 5 us a hop."""
+    TEXT = HEAD + """topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2}}
+links: {host: {rate: 100G, cable: 5m}, fabric: {rate: 100G, cable: 20m}}
+nics: {timeout: 8}
+jobs: [{incast: 3, size: 2MB, to: h0}]
+stop: 400us
+"""
+
+    def test_a_link_that_flaps(self):
+        document = self.document(self.TEXT + """converge: {detect: 10us, step: 5us}
+faults: [{at: 50us, flap: leaf0:2, every: 200us, down: 40us, times: 3}]
+""")
+        text = "flap leaf0:2 at 50us every 200us down 40us times 3"
+        self.assertEqual(document["faults"],
+                         [{"at_ps": at * 10**6, "until_ps": (at + 40) * 10**6, "kind": "down", "what": "leaf0:2",
+                           "text": text} for at in (50, 250)])  # the third is after the end
+        # Both ends of the link know after 10 us, and each tells one neighbour more, which takes 5 us.
+        learn = ((10, "leaf0"), (10, "spine0"), (15, "leaf1"), (15, "spine1"))
+        self.assertEqual([(route["at_ps"] // 10**6, route["switch"], route["change"]) for route in document["routes"]],
+                         [(begun + after, switch, change) for change, begun in enumerate((50, 90, 250, 290), 1)
+                          for after, switch in learn])
+        self.assertEqual(document["routes_left_out"], 0)
+
+    def test_every_word(self):
+        """What a document says can be said again: with its texts as faults the same happens."""
+        faults = """faults:
+  - {down: "h3:0", at: 20us, for: 10us}
+  - {reset: spine1, at: 30us, for: 30us}
+  - {drain: spine0, at: 200us, for: 50us, ahead: 20us}
+  - {corrupt: h1, ber: 1e-7, way: out}
+  - {drop: leaf1:0, every: 300, at: 1us}
+  - {lanes: leaf1:3, lost: 1, of: 4}
+  - {slow: h2, share: 50%, at: 5us}
+  - {receive: h0, rate: 50G, at: 70us}
+  - {pause: leaf0:0, priority: 3, at: 80us, for: 10us}
+  - {withdraw: leaf0:2, at: 100us, for: 30us}
+  - {misroute: leaf0:2, to: h3, at: 90us, for: 5us}
+  - {flood: h1, at: 91us, for: 3us}
+  - {hot-optics: leaf0:1, temperature: 80C, at: 120us, ber: 1e-8, for: 20us}
+  - {slow-gpu: "h1:0", factor: 1.5}
+"""
+        first = self.document(self.TEXT + "converge: true\n" + faults)
+        texts = {fault["text"] for fault in first["faults"]}
+        self.assertEqual(len(texts), 14)
+        self.assertEqual(len(first["faults"]), 15)
+        self.assertEqual({fault["kind"] for fault in first["faults"]},
+                         {"down", "withdraw", "corrupt", "drop", "slow", "receive", "pause", "misroute", "flood",
+                          "hot-optics", "slow-gpu"})
+        maps = []
+        for text in sorted(texts):
+            words = text.split()
+            maps.append("  - {" + ", ".join(f'{key}: "{value}"' for key, value in zip(words[::2], words[1::2])) + "}\n")
+        again = self.document(self.TEXT + "converge: true\nfaults:\n" + "".join(maps))
+        self.assertEqual((first["digest"], first["faults"], first["routes"]),
+                         (again["digest"], again["faults"], again["routes"]))
+
+    def test_what_stopped_a_run_is_told(self):
+        """A fault after the last frame that moved: the run is stuck by it, and it has happened."""
+        text = self.TEXT.replace("timeout: 8", "timeout: 0").replace("stop: 400us\n", "")
+        document = self.document(text + "faults: [{down: h0, at: 20us}]\n", status=1)
+        self.assertEqual(document["state"], "stuck")
+        self.assertEqual([(fault["what"], fault["until_ps"]) for fault in document["faults"]], [("h0", None)])
+
+
 class Rails(Document):
     """How adapters hang on leaves, by the examples that are built for it."""
 

@@ -68,6 +68,10 @@ class Fault(unittest.TestCase):
         without, _ = self.end(self.begin(SCRIPT))
         self.assertEqual(first["digest"], again["digest"])
         self.assertNotEqual(first["digest"], without["digest"])
+        self.assertEqual(first["faults"], [{"at_ps": pulled["at_ps"], "until_ps": pulled["at_ps"] + 300 * 10**6,
+                                            "kind": "down", "what": "h2:0", "text": "down h2:0 for 300us"}])
+        self.assertEqual([fault["at_ps"] for fault in again["faults"]], [pulled["at_ps"]])
+        self.assertEqual(without["faults"], [])
         longer = first["programs"][1]["end_ps"] - without["programs"][1]["end_ps"]
         self.assertGreater(longer, 300e6 * 0.9)  # it waited for the cable, and sent again what was lost
 
