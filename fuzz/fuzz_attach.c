@@ -21,8 +21,6 @@ static struct script {
     const uint8_t *at, *end;
 } script;
 
-static uint64_t posts_at[RIG_PROGRAMS];
-
 static uint32_t take(void)
 {
     return script.at < script.end ? *script.at++ : 0;
@@ -131,7 +129,7 @@ static void ask_any(struct program *program)
     (void)ask(program, op, take_number(), bytes, sizeof bytes);
 }
 
-static void post(struct rig *rig, struct program *program)
+static void post(struct program *program)
 {
     struct live_sge sge[4];
     struct attach_post record = {.kind = (uint16_t)(take() % 6), .object = take_number(), .sges = take() % 6};
@@ -151,8 +149,7 @@ static void post(struct rig *rig, struct program *program)
                                 .qkey = 0x1111};
     for (unsigned i = 0; i < 4; i++)
         sge[i] = take_sge(program);
-    struct attach_head *head = program->process.head; /* as it was, wherever it was spoiled */
-    head->posts_at = posts_at[program - rig->program];
+    struct attach_head *head = program->process.head;
     head->posts.tail = (head->posts.tail + 63) & ~63u;
     struct attach_post *there = put_record(program, &record, sge, sizeof sge);
     if (take() % 8 == 0) there->bytes = take32();
@@ -199,7 +196,7 @@ static void step(struct rig *rig, struct program *program)
     case 6:
     case 7:
     case 8:
-        post(rig, program);
+        post(program);
         break;
     case 9:
         spoil(program);
@@ -219,7 +216,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     script = (struct script){data, data + size};
     rig_open(&rig, take() % 2 ? "nics: {recovery: selective}\n" : "");
     for (unsigned i = 0; i < RIG_PROGRAMS; i++) { /* something to begin with */
-        posts_at[i] = rig.program[i].process.head->posts_at;
         struct cq cq = make_cq(&rig.program[i], 16, 0);
         struct live_path to = path_to(&rig, i ? 0 : 1);
         uint32_t qpn = make_qp(&rig.program[i], (uint8_t)(take() % 3), &cq, 0);

@@ -328,8 +328,8 @@ static bool fill_head(struct up_process *process)
     snprintf(head->host_name, sizeof head->host_name, "%s", up->fabric->node[host->number].name);
     for (uint32_t i = 0; i < head->nics; i++)
         fill_nic(host, i, &head->nic[i]);
-    head->posts_at = segment_take(process, ATTACH_POSTS_BYTES);
-    return head->posts_at != 0;
+    head->posts_at = process->posts_at = segment_take(process, ATTACH_POSTS_BYTES);
+    return process->posts_at != 0;
 }
 
 /* Real clock: what the program wakes us with. */

@@ -91,7 +91,8 @@ struct up_process {
     struct up_thread *thread[ATTACH_THREADS]; /* NULL: never was */
     uint32_t threads;                         /* the highest that was, and one */
     struct up_device *device[ATTACH_NICS];    /* NULL: not opened */
-    uint32_t posts_head;                      /* the ring of posts, in bytes: ours; the program sees a copy */
+    uint64_t posts_at;                        /* offset of the ring of posts, ... */
+    uint32_t posts_head;                      /* ... and how far it was read, in bytes: ours; the program sees copies */
     struct up_posts *posts;
     struct up_cause seen; /* the last; where messages are recorded */
     char command[256];

@@ -150,7 +150,7 @@ static void open_program(struct rig *rig, unsigned number)
     assert_true(process->segment != MAP_FAILED && program->memory != MAP_FAILED);
     process->head = (struct attach_head *)(void *)process->segment;
     program->taken = (sizeof(struct attach_head) + 4095) & ~4095ULL;
-    process->head->posts_at = segment_take(process, ATTACH_POSTS_BYTES);
+    process->head->posts_at = process->posts_at = segment_take(process, ATTACH_POSTS_BYTES);
     for (uint32_t i = 0; i < RIG_MEMORY; i++)
         program->memory[i] = (uint8_t)(i * 31 + (i >> 8) + number * 7);
     assert_int_equal(ask(program, ATTACH_OP_OPEN, 0, NULL, 0), 0);
@@ -368,7 +368,7 @@ struct attach_post *put_record(struct program *program, const struct attach_post
                                size_t bytes)
 {
     struct attach_head *head = program->process.head;
-    uint8_t *ring = program->process.segment + head->posts_at;
+    uint8_t *ring = program->process.segment + program->process.posts_at;
     uint32_t room = (uint32_t)(sizeof *post + bytes + 63) / 64 * 64, at = head->posts.tail % ATTACH_POSTS_BYTES;
 
     if (room > ATTACH_POSTS_BYTES - at) { /* the rest of the ring is skipped */

@@ -386,6 +386,10 @@ static void test_spoilt_ring(void **state)
     rig_run(&rig);
     assert_int_equal(head->posts.head, head->posts.tail);
     assert_int_equal(cq0.ring->tail, 0);
+    head->posts.tail += 1; /* within a line, where no record can begin */
+    rig_run(&rig);
+    assert_int_equal(head->posts.head, --head->posts.tail);
+    head->posts_at = ATTACH_SEGMENT_BYTES - ATTACH_POSTS_BYTES; /* it is where it was */
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);
     expect_completion(&cq0, 1, NIC_SUCCESS);

@@ -113,17 +113,16 @@ _Static_assert(offsetof(struct attach_post, bytes) == 0 && offsetof(struct attac
 void post_collect(struct up_process *process)
 {
     struct attach_head *head = process->head;
-    uint32_t tail = __atomic_load_n(&head->posts.tail, __ATOMIC_ACQUIRE);
-    uint64_t posts_at = head->posts_at; /* wherever it says, it is in its own segment */
+    uint32_t tail = __atomic_load_n(&head->posts.tail, __ATOMIC_ACQUIRE) / LINE * LINE; /* where records end */
 
     publish_heads(process);
     if (tail == process->posts_head) return;
     if (process->posts == NULL) process->posts = calloc(1, sizeof *process->posts);
     if (process->posts == NULL) return;
-    if (posts_at > ATTACH_SEGMENT_BYTES - ATTACH_POSTS_BYTES || posts_at % LINE) return;
     if (tail - process->posts_head > ATTACH_POSTS_BYTES) process->posts_head = tail;
     while (process->posts_head != tail && process->posts->count < WAITING_MAX)
-        if (!take_record(process, process->segment + posts_at, tail - process->posts_head)) process->posts_head = tail;
+        if (!take_record(process, process->segment + process->posts_at, tail - process->posts_head))
+            process->posts_head = tail;
     __atomic_store_n(&head->posts.head, process->posts_head, __ATOMIC_RELEASE);
 }
 
