@@ -3,6 +3,7 @@
  * The adapter's objects of attached programs: data arrives as it was, and nothing that a segment says is believed.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -396,6 +397,27 @@ static void test_spoilt_ring(void **state)
     rig_close(&rig);
 }
 
+/* Of a record that says it is long only what it needs is kept, for as long as it waits. */
+static void test_long_records(void **state)
+{
+    (void)state;
+    connected(PLAIN, NIC_RC);
+    const struct live_sge list = sge_of(p0, 0, 100);
+    const struct attach_post post = {
+        .kind = ATTACH_POST_SEND, .object = qp0, .at = PS_S, .sges = 1, .wr = write_to(p1, 9, 0)};
+    size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    for (unsigned i = 0; i < 16; i++) {
+        struct attach_post *put = put_record(p0, &post, &list, sizeof list);
+        uint32_t more = ATTACH_POSTS_BYTES / 2 - put->bytes;
+        put->bytes += more;
+        p0->process.head->posts.tail += more;
+        post_collect(&p0->process);
+    }
+    assert_int_equal(post_next(&p0->process), PS_S);
+    assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before < 65536);
+    rig_close(&rig);
+}
+
 /* More than the queue holds: the library would not have; the queue pair ends, and says so. */
 static void test_full_queue(void **state)
 {
@@ -749,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_spoilt_ring),
+        cmocka_unit_test(test_long_records),
         cmocka_unit_test(test_full_queue),
         cmocka_unit_test(test_overrun),
         cmocka_unit_test(test_resize),

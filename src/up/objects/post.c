@@ -71,17 +71,21 @@ static bool sound(const struct attach_post *post)
     return sizeof *post + content(post) <= post->bytes;
 }
 
-/* A copy of the record at `from`, which has `bytes`; NULL: it is none, or there is no memory. */
+/* A copy of the record at `from`, which has `bytes`, without what is of no use; NULL: it is none, or there is no
+ * memory. */
 static struct attach_post *copy_record(const uint8_t *from, uint32_t bytes)
 {
-    if (bytes < sizeof(struct attach_post)) return NULL;
-    struct attach_post *post = malloc(bytes);
+    struct attach_post head;
+
+    if (bytes < sizeof head) return NULL;
+    memcpy(&head, from, sizeof head);
+    head.bytes = bytes; /* the ring's may be another one by now */
+    if (!sound(&head)) return NULL;
+    struct attach_post *post = malloc(sizeof head + content(&head));
     if (post == NULL) return NULL;
-    memcpy(post, from, bytes);
-    post->bytes = bytes; /* the ring's may be another one by now */
-    if (sound(post)) return post;
-    free(post);
-    return NULL;
+    *post = head;
+    memcpy(post + 1, from + sizeof head, content(&head));
+    return post;
 }
 
 /* One record; false: the ring makes no sense from here on. */
