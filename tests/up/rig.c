@@ -164,7 +164,7 @@ void rig_open(struct rig *rig, const char *nics)
     char text[2000];
 
     snprintf(text, sizeof text,
-             "rocelab: 1\nfabric: two\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
+             "rocelab: 1\nfabric: three\ntopology: {single: {hosts: 3}}\nlinks: {host: {rate: 100G, cable: 3m}}\n"
              "switches: {model: tomahawk5}\nclasses:\n"
              "  - {name: rdma, dscp: 26, priority: 3, lossless: true, share: 90%%}\n"
              "  - {name: bulk, dscp: 10, priority: 1, share: 5%%}\n  - {name: default, priority: 0, share: 5%%}\n%s",
@@ -191,7 +191,7 @@ void rig_open(struct rig *rig, const char *nics)
     assert_int_equal(sim_create(rig->fabric, &rig->up.options.sim, &rig->sim, &errors), 0);
     rig->up.sim = rig->sim;
     assert_int_equal(payload_init(&rig->up), 0);
-    for (uint32_t h = 0; h < 2; h++) {
+    for (uint32_t h = 0; h < rig->fabric->hosts; h++) {
         rig->host[h] = (struct up_host){.up = &rig->up, .number = h, .node = sim_host_node(rig->sim, h)};
         rig->pairs[h] = nic_qp_count(rig->host[h].node->adapter[0].nic);
     }
@@ -219,6 +219,7 @@ void rig_close(struct rig *rig)
             assert_false(adapter->keys.slot[i].used);
         device_free(&rig->host[h]);
     }
+    cm_release(&rig->host[2]); /* it may have had to refuse */
     sim_audit(rig->sim);
     payload_free(&rig->up);
     sim_free(rig->sim);

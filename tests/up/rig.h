@@ -29,8 +29,8 @@ struct rig {
     struct fabric *fabric;
     struct sim *sim;
     struct up up;
-    struct up_host host[2];
-    uint32_t pairs[2]; /* of jobs */
+    struct up_host host[3]; /* the last has no program */
+    uint32_t pairs[3];      /* of jobs */
     struct program program[RIG_PROGRAMS];
 };
 
@@ -42,8 +42,8 @@ struct cq { /* as a program has it */
     uint32_t mask;
 };
 
-/* Two hosts, a leaf; `nics` is what the file says of them.  Every program has opened its adapter, and has a key for all
- * its memory. */
+/* Three hosts, a leaf; `nics` is what the file says of them.  Every program has opened its adapter, and has a key for
+ * all its memory. */
 void rig_open(struct rig *rig, const char *nics);
 /* CHECKs that nothing is left of any program. */
 void rig_close(struct rig *rig);

@@ -708,6 +708,15 @@ static void test_jobs_are_apart(void **state)
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), -EINVAL);
     attr.remote_qp = qp1;
     assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, other, &attr, sizeof attr), 0);
+    /* Nor is it by another way to a number that was good elsewhere. */
+    uint32_t turned = make_qp(p0, NIC_RC, &cq0, 0);
+    struct live_path elsewhere = path_to(&rig, 2);
+    connect_qp(p0, turned, &elsewhere, 0x11);
+    attr = (struct live_qp_attr){.mask = LIVE_ATTR_PATH, .path = path_to(&rig, 1)};
+    assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, turned, &attr, sizeof attr), -EINVAL);
+    attr.mask |= LIVE_ATTR_REMOTE_QP;
+    attr.remote_qp = qp1;
+    assert_int_equal(ask(p0, ATTACH_OP_QP_MODIFY, turned, &attr, sizeof attr), -EINVAL);
     const struct live_sge list = sge_of(p0, 0, 1u << 20);
     post_send(p0, qp0, write_to(p1, 1, 0), &list, 1);
     rig_run(&rig);

@@ -205,7 +205,8 @@ static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, s
     struct nic *nic = qp->device->adapter->nic;
     bool moves = attr->mask & LIVE_ATTR_STATE && attr->state != nic_qp_state(qp->nic);
     bool connects = moves && (attr->state == NIC_RTR || attr->state == NIC_RTS);
-    bool resets = moves && attr->state == NIC_RESET;
+    bool resets = moves && attr->state == NIC_RESET, talks = nic_qp_state(qp->nic) > NIC_INIT;
+    uint32_t remote_qp = qp->config.remote_qp;
     int error = 0;
 
     if (attr->mask & LIVE_ATTR_MTU && !mtu_fits(qp->device, attr->mtu)) return -EINVAL;
@@ -213,10 +214,11 @@ static int modify(struct up_qp *qp, const struct live_qp_attr *attr, ps_t now, s
     if (error < 0) return error;
     if (connects && qp->config.transport != NIC_UD && !qp->connected) return -EINVAL; /* nobody to talk to */
     uint32_t told = attributes_collect(&qp->config, attr) | (attr->mask & LIVE_ATTR_PATH ? NIC_SET_PATH : 0u);
+    if (talks) qp->config.remote_qp = remote_qp; /* the adapter was told; the way to it may still change */
     if (attr->mask & LIVE_ATTR_REMOTE_QP || attr->mask & LIVE_ATTR_PATH)
         qp->config.sport =
             source_port(attr->mask & LIVE_ATTR_PATH ? attr->path.flow_label : 0, qp->qpn, qp->config.remote_qp);
-    if (connects && jobs_own(qp)) return -EINVAL;
+    if ((connects || talks) && jobs_own(qp)) return -EINVAL;
     if (resets) reset(qp);
     if (nic_qp_state(qp->nic) <= NIC_INIT && !resets) {
         error = nic_qp_connect(nic, qp->nic, &qp->config, now);
