@@ -118,10 +118,5 @@ void listener_close(struct up_streams *streams, struct stream *listener, ps_t no
 {
     for (struct parcel *call; (call = parcels_take(&listener->callers)) != NULL; free(call))
         parcel_answer(streams, call, PARCEL_REFUSED, now);
-    /* Those that were handed over and not accepted went with the listener: the kernel says so of each. */
-    for (struct stream *stream = listener->unsent; stream; stream = stream->unsent_next) {
-        close(stream->unsent_fd);
-        stream->unsent_fd = -1;
-    }
     stream_free(streams, listener);
 }

@@ -100,6 +100,11 @@ void stream_free(struct up_streams *streams, struct stream *stream)
     parcels_drop(&stream->callers);
     close(stream->fd); /* which takes it out of the set */
     if (stream->unsent_fd >= 0) listener_withdraw(stream);
+    /* Of those that a listener was handed and did not accept the kernel says that they are over; of these we do. */
+    for (struct stream *caller = stream->unsent; caller; caller = caller->unsent_next) {
+        close(caller->unsent_fd);
+        caller->unsent_fd = -1;
+    }
     streams->alive--;
     free(stream);
 }

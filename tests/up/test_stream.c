@@ -507,6 +507,19 @@ static void test_many_callers(void **state)
     assert_false(accept_one(listener, &b, &record));
 }
 
+/* The fabric ends while nobody accepts: end() frees the listener before its callers. */
+static void test_ends_with_callers(void **state)
+{
+    (void)state;
+    (void)listen_at(1, 18515, 4000);
+    for (uint32_t i = 0; i < 400; i++) {
+        struct end_of a = open_socket(0);
+        assert_int_equal(call(&a, address(1, 0), 18515), 0);
+    }
+    run_for(2 * LATENCY + WINDOW);
+    assert_int_equal(world.host[1].streams->alive, 401);
+}
+
 static uint8_t pattern(uint64_t at)
 {
     return (uint8_t)(at * 2654435761u >> 13);
@@ -629,6 +642,7 @@ int main(void)
         TEST(test_closed_before_it_is_answered),
         TEST(test_backlog),
         TEST(test_many_callers),
+        TEST(test_ends_with_callers),
         TEST(test_flow_control),
         cmocka_unit_test(test_order_of_visits),
     };
