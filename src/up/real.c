@@ -154,7 +154,7 @@ static void watch_sockets(struct up *up)
 {
     for (uint32_t i = 0; i < up->real.hosts; i++) {
         struct up_host *host = up->real.host[i];
-        if (host->streams == NULL || host->sockets.fd > 0) continue;
+        if (host->streams == NULL || host->streams->epoll < 0 || host->sockets.fd > 0) continue;
         host->sockets = (struct up_watch){UP_WATCH_SOCKETS, host->streams->epoll};
         session_watch(up, &host->sockets);
         up->real.sockets = true;

@@ -30,8 +30,7 @@ static struct up_streams *streams_of(struct up_host *host)
     streams = calloc(1, sizeof *streams);
     CHECK(streams != NULL);
     streams->host = host;
-    streams->epoll = epoll_create1(EPOLL_CLOEXEC);
-    CHECK(streams->epoll >= 0);
+    streams->epoll = -1;
     CHECK(getrandom(&streams->salt, sizeof streams->salt, 0) == sizeof streams->salt);
     host->streams = streams;
     return streams;
@@ -48,7 +47,7 @@ void stream_release(struct up_host *host)
     for (uint32_t i = 0; i < streams->inbox_count; i++)
         free(streams->inbox[i]);
     parcels_drop(&streams->outbox);
-    close(streams->epoll);
+    if (streams->epoll >= 0) close(streams->epoll);
     free(streams->inbox);
     free(streams);
     host->streams = NULL;

@@ -79,7 +79,7 @@ struct stream {
 
 struct up_streams {
     struct up_host *host;
-    int epoll;
+    int epoll; /* -1: it has no socket yet */
     uint32_t numbers, alive;
     uint32_t salt; /* of the names of ends: fabrics in one network namespace do not meet */
     uint32_t next_port;

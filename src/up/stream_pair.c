@@ -57,9 +57,11 @@ static int make_pair(const struct up_streams *streams, uint32_t number, int pair
 
 int stream_new(struct up_streams *streams, struct stream **ret, int *ret_fd)
 {
-    struct stream *stream = calloc(1, sizeof *stream);
     int pair[2], error;
 
+    if (streams->epoll < 0) streams->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (streams->epoll < 0) return -errno;
+    struct stream *stream = calloc(1, sizeof *stream);
     if (!stream) return -ENOMEM;
     stream->number = streams->numbers + 1;
     if ((error = make_pair(streams, stream->number, pair)) != 0) {

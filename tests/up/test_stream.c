@@ -507,6 +507,26 @@ static void test_many_callers(void **state)
     assert_false(accept_one(listener, &b, &record));
 }
 
+/* No more descriptors: who asks is told, and a host that had no socket yet still refuses. */
+static void test_no_descriptors(void **state)
+{
+    struct attach_stream name = {.flags = ATTACH_STREAM_IPV4};
+    struct end_of a = open_socket(0);
+    struct rlimit before, none;
+    uint32_t number = 0;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int opened = ask(1, ATTACH_OP_STREAM_OPEN, &number, &name), called = call(&a, address(2, 0), 18515);
+    run_for(2 * LATENCY + WINDOW);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(opened, -EMFILE);
+    assert_int_equal(called, 0);
+    assert_int_equal(state_of(a).state, ATTACH_STREAM_REFUSED);
+}
+
 /* The fabric ends while nobody accepts: end() frees the listener before its callers. */
 static void test_ends_with_callers(void **state)
 {
@@ -642,6 +662,7 @@ int main(void)
         TEST(test_closed_before_it_is_answered),
         TEST(test_backlog),
         TEST(test_many_callers),
+        TEST(test_no_descriptors),
         TEST(test_ends_with_callers),
         TEST(test_flow_control),
         cmocka_unit_test(test_order_of_visits),
