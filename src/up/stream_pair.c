@@ -14,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/check.h"
+
+#define NAME_TRIES 8u
 
 struct stream *stream_find(struct up_streams *streams, uint32_t number)
 {
@@ -29,18 +32,22 @@ struct stream *stream_find(struct up_streams *streams, uint32_t number)
     return stream;
 }
 
-/* What the program's end is called: attach/protocol.h. */
-static int name_end(const struct up_streams *streams, uint32_t number, int fd)
+/* What the program's end is called: attach/protocol.h.  Everybody in the network namespace sees these names, and can
+ * take the next ones: then names begin with another number. */
+static int name_end(struct up_streams *streams, uint32_t number, int fd)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, ATTACH_STREAM_NAME, streams->salt,
-                          streams->host->number, number);
-
-    return bind(fd, (struct sockaddr *)&address,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length));
+    for (unsigned tries = NAME_TRIES;; tries--) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, ATTACH_STREAM_NAME, streams->salt,
+                              streams->host->number, number);
+        socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+        if (bind(fd, (struct sockaddr *)&address, bytes) == 0) return 0;
+        if (errno != EADDRINUSE || tries == 0) return -1;
+        if (getrandom(&streams->salt, sizeof streams->salt, 0) != sizeof streams->salt) return -1;
+    }
 }
 
-static int make_pair(const struct up_streams *streams, uint32_t number, int pair[2])
+static int make_pair(struct up_streams *streams, uint32_t number, int pair[2])
 {
     const int room = STREAM_PAIR_BYTES;
 

@@ -507,6 +507,28 @@ static void test_many_callers(void **state)
     assert_false(accept_one(listener, &b, &record));
 }
 
+/* Somebody else has the names that come next: sockets have others. */
+static void test_taken_names(void **state)
+{
+    struct end_of a = open_socket(0), b;
+    struct sockaddr_un name = {0};
+    socklen_t length = sizeof name;
+    int taken[4];
+
+    (void)state;
+    assert_int_equal(getsockname(a.fd, (struct sockaddr *)&name, &length), 0);
+    assert_int_equal(name.sun_path[length - offsetof(struct sockaddr_un, sun_path) - 1], '1');
+    for (char i = 0; i < 4; i++) {
+        name.sun_path[length - offsetof(struct sockaddr_un, sun_path) - 1] = (char)('2' + i);
+        taken[(int)i] = socket(AF_UNIX, SOCK_STREAM, 0);
+        assert_int_equal(bind(taken[(int)i], (struct sockaddr *)&name, length), 0);
+    }
+    b = open_socket(0);
+    assert_int_equal(b.number, 2);
+    for (int i = 0; i < 4; i++)
+        close(taken[i]);
+}
+
 /* No more descriptors: who asks is told, and a host that had no socket yet still refuses. */
 static void test_no_descriptors(void **state)
 {
@@ -662,6 +684,7 @@ int main(void)
         TEST(test_closed_before_it_is_answered),
         TEST(test_backlog),
         TEST(test_many_callers),
+        TEST(test_taken_names),
         TEST(test_no_descriptors),
         TEST(test_ends_with_callers),
         TEST(test_flow_control),
