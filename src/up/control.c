@@ -5,6 +5,7 @@
 #include "up/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ void control_take(struct control *control, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-    if (epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) < 0) close(fd);
+    if (fcntl(fd, F_SETFL, 0) < 0 || epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) < 0) close(fd);
 }
 
 /* Blocks only as long as the asker does not read: bounded by its patience, which is ours. */
