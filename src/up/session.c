@@ -627,8 +627,9 @@ int session_take_fd(struct up_process *process)
     } control = {0};
     char byte;
     struct iovec part = {&byte, 1};
+    /* Without the padding behind it, in which the kernel would put a second. */
     struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t got = recvmsg(process->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     int fd;
