@@ -15,6 +15,7 @@
 #include "packet/codec.h"
 #include "packet/mad.h"
 #include "rig.h"
+#include "up/cm_int.h"
 
 #define PLAIN "nics: {mtu: 4096, congestion: none}\n"
 #define SERVICE 0x01061c06u
@@ -215,6 +216,18 @@ static void test_wrong(void **state)
     p0->asks = true;
     rig_run(&rig);
     assert_int_equal(p0->request.result, -ENODEV);
+    /* A host may have more adapters than programs see. */
+    assert_int_equal(ask_cm(&rig, p0, ATTACH_OP_CM_SLOT, NULL, 0), 1);
+    const struct cm_msg ready = {
+        .mad = {.base_version = 1, .mgmt_class = MAD_CLASS_CM, .class_version = 2, .attribute = CM_RTU},
+        .remote_id = 1u << CM_SLOT_SHIFT};
+    struct live_mad come = {0};
+    struct cm_msg msg;
+    assert_int_equal(cm_emit(&ready, come.data), 0);
+    cm_deliver(&rig.host[0], ATTACH_NICS, &come, &mad.path, 0, NULL);
+    assert_false(hears(p0, &msg, NULL));
+    cm_deliver(&rig.host[0], 0, &come, &mad.path, 0, NULL);
+    assert_true(hears(p0, &msg, NULL));
     rig_close(&rig);
 }
 
