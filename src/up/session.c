@@ -373,6 +373,23 @@ static bool welcome(struct up_process *process, struct up_caller *caller, ps_t c
     return true;
 }
 
+static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
+{
+    device_close_all(process, now, io);
+    cm_forget(process, now, io);
+    adopt_release(process);
+    for (uint32_t i = 0; i < process->threads; i++) {
+        free(process->thread[i]);
+        process->thread[i] = NULL;
+    }
+    process->threads = 0;
+    process->posts_head = 0;
+    bell_release(process);
+    segment_release(process);
+    if (process->socket >= 0) close(process->socket);
+    process->socket = -1;
+}
+
 static struct up_process *join(struct up_host *host, struct up_caller *caller, uint32_t number, ps_t clock)
 {
     struct up *up = host->up;
@@ -393,6 +410,7 @@ static struct up_process *join(struct up_host *host, struct up_caller *caller, u
     process->pidfd = (struct up_watch){UP_WATCH_PROCESS, (int)syscall(SYS_pidfd_open, caller->pid, 0)};
     if (process->pidfd.fd < 0 || !welcome(process, caller, clock) || !watch(up, &process->pidfd)) {
         if (process->pidfd.fd >= 0) close(process->pidfd.fd);
+        objects_end(process, clock, NULL); /* it may have been welcomed: it sees that we are gone */
         free(process);
         return NULL;
     }
@@ -426,23 +444,6 @@ static void audit(const struct up_process *process)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64 " %s", used ? ", " : "", value[i],
                                      help[i]);
     session_say(process->host, process->command, "audit: %.380s", text);
-}
-
-static void objects_end(struct up_process *process, ps_t now, struct node_io *io)
-{
-    device_close_all(process, now, io);
-    cm_forget(process, now, io);
-    adopt_release(process);
-    for (uint32_t i = 0; i < process->threads; i++) {
-        free(process->thread[i]);
-        process->thread[i] = NULL;
-    }
-    process->threads = 0;
-    process->posts_head = 0;
-    bell_release(process);
-    segment_release(process);
-    if (process->socket >= 0) close(process->socket);
-    process->socket = -1;
 }
 
 void session_end(struct up_process *process, ps_t now, struct node_io *io)
@@ -537,10 +538,12 @@ bool session_replaced(struct up_process *process, ps_t clock, ps_t now, struct n
 
     if (caller == NULL) return false;
     objects_end(process, now, io);
-    if (!welcome(process, caller, clock > now ? clock : now))
+    if (!welcome(process, caller, clock > now ? clock : now)) {
         session_say(process->host, process->command, "could not attach again after exec()");
+        session_end(process, now, io);
+    }
     caller_drop(process->up, caller);
-    return process->segment != NULL;
+    return true;
 }
 
 /* --- who comes by itself --- */

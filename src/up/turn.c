@@ -460,7 +460,8 @@ static void turn_give(struct up_thread *thread, ps_t now, struct node_io *io)
             looks &= needs_no_sync(thread->shared->request.op);
             request_run(thread, now, io);
         }
-        enum outcome outcome = hand_over(thread, now, io);
+        /* One that asks again and again, or for turns at the same time, never keeps one for long. */
+        enum outcome outcome = up_stopped(process->up) ? DEAD : hand_over(thread, now, io);
         if (outcome != YIELDED) {
             lost(thread, outcome, now, io);
             stream_collect(host, now);

@@ -215,8 +215,8 @@ struct up_expected {
 };
 /* Waits (real time) for it and takes it in; NULL: it is dead, or the time is over. */
 struct up_process *session_await(const struct up_expected *expected, ps_t now);
-/* The process has replaced its program, and the new one has said hello: true, it goes on with that.  clock: of who
- * did it. */
+/* The process has replaced its program, and the new one has said hello: true, its threads are no more, and it goes on
+ * with that or has ended.  clock: of who did it. */
 bool session_replaced(struct up_process *process, ps_t clock, ps_t now, struct node_io *io);
 /* One line for people: this host's program, and what about it. */
 __attribute__((format(printf, 3, 4))) void session_say(const struct up_host *host, const char *command,
