@@ -11,6 +11,8 @@
 
 #include "up/objects/flow.h"
 
+#define NO_LINE UINT32_MAX
+
 enum part { WHOLE, ASKS, ANSWERS };
 
 struct line {
@@ -118,20 +120,22 @@ static bool number_qps(struct record *record)
     return true;
 }
 
-/* Where in the list each message is done, and where the peer has it. */
+/* Where in the list each message is done, and as which it arrives at the peer. */
 static void number_messages(struct record *record)
 {
+    for (uint32_t h = 0; h < record->up->fabric->hosts; h++)
+        for (struct up_flow *flow = record->up->host[h].flows; flow; flow = flow->next) {
+            uint32_t arrives = 0;
+            for (uint32_t i = 0; i < flow->noted; i++) {
+                flow->message[i].line = NO_LINE;
+                if (one_way(&flow->message[i])) flow->message[arrives++].arrives = i;
+            }
+            flow->one_way = arrives;
+        }
     for (uint32_t i = 0; i < record->lines; i++) {
         struct line *line = &record->line[i];
         if (line->part != ASKS) line->flow->message[line->message].line = i;
     }
-    for (uint32_t h = 0; h < record->up->fabric->hosts; h++)
-        for (struct up_flow *flow = record->up->host[h].flows; flow; flow = flow->next) {
-            uint32_t arrives = 0;
-            for (uint32_t i = 0; i < flow->noted; i++)
-                if (one_way(&flow->message[i])) flow->message[arrives++].arrives = flow->message[i].line;
-            flow->one_way = arrives;
-        }
 }
 
 static const struct up_flow *other_end(const struct up *up, const struct up_flow *flow)
@@ -144,19 +148,35 @@ static const struct up_flow *other_end(const struct up *up, const struct up_flow
     return at;
 }
 
-/* The line that this one waits for; itself: none. */
-static uint32_t waits_for(const struct record *record, uint32_t index)
+/* The message that was seen; NULL: it is not known. */
+static const struct up_message *seen(const struct up *up, const struct up_cause *cause)
+{
+    const struct up_flow *of = cause->arrival ? other_end(up, cause->flow) : cause->flow;
+
+    if (of == NULL || cause->number > (cause->arrival ? of->one_way : of->noted)) return NULL;
+    const struct up_message *message = &of->message[cause->number - 1];
+    return cause->arrival ? &of->message[message->arrives] : message;
+}
+
+/* The line that this one waits for, and how long after it; itself, and the time since the first post: for none.  A
+ * message that has no line (a host's to itself) stands for what it waited for. */
+static uint32_t waits_for(const struct record *record, uint32_t index, ps_t *ret_after)
 {
     const struct line *line = &record->line[index];
-    const struct up_cause *cause = &line->flow->message[line->message].cause;
+    const struct up_message *at = &line->flow->message[line->message];
 
+    *ret_after = 0;
     if (line->part == ANSWERS) return index - 1;
-    if (cause->flow == NULL) return index;
-    const struct up_flow *of = cause->arrival ? other_end(record->up, cause->flow) : cause->flow;
-    if (of == NULL || cause->number > (cause->arrival ? of->one_way : of->noted)) return index;
-    const struct up_message *message = &of->message[cause->number - 1];
-    uint32_t before = cause->arrival ? message->arrives : message->line;
-    return before < index ? before : index;
+    while (at->cause.flow) {
+        const struct up_message *before = seen(record->up, &at->cause);
+        if (before == NULL || before->at > at->at) break;
+        *ret_after = line->at - at->cause.at;
+        if (before->line < index) return before->line;
+        if (before->line != NO_LINE || before == at) break;
+        at = before;
+    }
+    *ret_after = line->at - record->line[0].at;
+    return index;
 }
 
 static void print(const struct record *record, FILE *to)
@@ -170,9 +190,8 @@ static void print(const struct record *record, FILE *to)
             fabric->name, record->lines ? record->line[0].at : 0);
     for (uint32_t i = 0; i < record->lines; i++) {
         const struct line *line = &record->line[i];
-        const struct up_cause *cause = &line->flow->message[line->message].cause;
-        uint32_t before = waits_for(record, i);
-        ps_t at = before == i ? line->at - record->line[0].at : line->part == ANSWERS ? 0 : line->at - cause->at;
+        ps_t at;
+        uint32_t before = waits_for(record, i, &at);
         fprintf(to, "%s %s %" PRIu64 "B %" PRIu64 "ps qp %u",
                 fabric_port_name(fabric, fabric->endpoint[line->src].port, src),
                 fabric_port_name(fabric, fabric->endpoint[line->dst].port, dst), line->bytes, at, line->qp);

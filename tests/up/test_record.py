@@ -22,7 +22,7 @@ class Run(unittest.TestCase):
         held = tempfile.TemporaryDirectory()
         self.addCleanup(held.cleanup)
         self.folder = pathlib.Path(held.name)
-        self.env = dict(os.environ, XDG_RUNTIME_DIR=str(self.folder), LC_ALL="C.UTF-8")
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=str(self.folder), TMPDIR=str(self.folder), LC_ALL="C.UTF-8")
 
     def rocelab(self, *words, status=0):
         run = subprocess.run([PROGRAM, *words], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
@@ -107,6 +107,25 @@ class Record(Run):
         replayed, again = self.replay(2, 1)
         self.assertTrue(moved <= replayed <= moved + messages, (moved, replayed))
         self.assertAlmostEqual(1, again / time, delta=0.05)
+
+    @unittest.skipUnless(all(map(shutil.which, ("mpicc.openmpi", "mpirun.openmpi", "ucx_info"))), "Open MPI or UCX is not there")
+    def test_mpi(self):
+        """What ranks of one host say to each other is no flow, and what comes of it waits for what came before.  READs
+        and messages without a byte have one byte more each; datagrams to the own host are not there."""
+        self.write("up.yaml", FABRIC % 2)
+        ring = str(self.folder / "ring")
+        subprocess.run(["mpicc.openmpi", "-std=gnu17", "-O1", "-o", ring, os.environ["ROCELAB_MPI_RING"]], check=True, timeout=120)
+        self.env.update(UCX_TLS="rc_v,self", UCX_NET_DEVICES="rocelab0:1")
+        self.write("x.up", "h0: mpirun.openmpi --allow-run-as-root -x UCX_TLS -x UCX_NET_DEVICES --mca pml ucx --mca osc ucx "
+                           f"--host h0,h1:2,h2:2 -np 5 {ring}\n")
+        run = self.rocelab("up", "up.yaml", "--script", "x.up", "--record", "x.flows", "--json")
+        self.assertIn("5 ranks: right", run.stderr)
+        pairs = json.loads(run.stdout)["queue_pairs"]
+        moved = sum(pair["bytes"] for pair in pairs if pair["peer"] and pair["peer"] != pair["host"])
+        datagrams = sum(pair["bytes"] for pair in pairs if pair["peer"] is None)
+        flows = self.sim(2, "{file: x.flows}")["flows"]
+        replayed = sum(flow["bytes"] for flow in flows)
+        self.assertTrue(moved <= replayed <= moved + datagrams + len(flows), (moved, replayed, datagrams, len(flows)))
 
 
 if __name__ == "__main__":

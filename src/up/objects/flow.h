@@ -13,8 +13,8 @@ struct up_message {
     uint32_t peer; /* endpoint */
     uint8_t verb;
     struct up_cause cause; /* flow NULL: nothing was seen before */
-    uint32_t line;         /* record.c: of the trace */
-    uint32_t arrives;      /* record.c: the line of the message that arrives as this number */
+    uint32_t line;         /* record.c: of the trace; UINT32_MAX: it has none */
+    uint32_t arrives;      /* record.c: the message that arrives as this number */
 };
 
 struct up_flow {
