@@ -21,15 +21,16 @@
 #include "base/check.h"
 #include "up/stream_int.h"
 
-#define WINDOWS 64u         /* of the simulation, between looks at programs */
-#define ROUNDS 1024u        /* before the caller is asked */
-#define BEHIND_NS 50000u    /* fabric time may be so far behind before it stands still */
-#define BUSY_NS 50000u      /* after the last thing that happened: no sleep, a wake-up costs as much */
-#define LOOK_NS 50000u      /* between looks at sockets and processes */
-#define STALLED_NS 1000000u /* the same for what is not told: a reader that has made room */
-#define SLEEP_NS 100000000u /* at a time */
-#define EARLY_NS 60000u     /* the kernel wakes late by as much: the rest is waited for awake */
-#define SAY_NS 1000000000u  /* between lines about standing still */
+#define WINDOWS 64u           /* of the simulation, between looks at programs */
+#define ROUNDS 1024u          /* before the caller is asked */
+#define BEHIND_NS 50000u      /* fabric time may be so far behind before it stands still */
+#define BUSY_NS 50000u        /* after the last thing that happened: no sleep, a wake-up costs as much */
+#define LOOK_NS 50000u        /* between looks at sockets and processes */
+#define STALLED_NS 1000000u   /* the same for what is not told: a reader that has made room */
+#define SLEEP_NS 100000000u   /* at a time */
+#define EARLY_NS 60000u       /* the kernel wakes late by as much: the rest is waited for awake */
+#define SAY_NS 1000000000u    /* between lines about standing still */
+#define OTHERS_NS 5000000000u /* for programs on other hosts to end behind who started them */
 
 static uint64_t ps_of(const struct up *up, uint64_t real_ns)
 {
@@ -179,6 +180,18 @@ static void look_outside(struct up *up, uint64_t real_ns, ps_t now)
     up->real.stalled_ns = real_ns;
     up->real.sockets = false;
     collect_sockets(up, now);
+}
+
+/* A launcher ends when it has told its daemons to; with this clock they are not done yet then. */
+bool real_waits(struct up *up)
+{
+    const struct up_launch *at = start_next(up, NULL);
+
+    while (at && at->end != PS_NEVER)
+        at = start_next(up, at);
+    if (at == NULL) return false;
+    if (up->real.over_ns == 0) up->real.over_ns = turn_real_ns();
+    return turn_real_ns() - up->real.over_ns < OTHERS_NS;
 }
 
 /* --- time --- */

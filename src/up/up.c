@@ -79,9 +79,9 @@ static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io 
     publish_all(&up->host[host], now, io);
 }
 
-bool up_all_done(const struct up *up)
+bool up_all_done(struct up *up)
 {
-    if (up->options.script) return launch_ended(up);
+    if (up->options.script) return launch_ended(up) && !(up->options.real && real_waits(up));
     return up->programs > 0 && up->programs >= up->options.programs &&
            __atomic_load_n(&up->alive, __ATOMIC_RELAXED) == 0;
 }

@@ -146,6 +146,7 @@ struct up_real { /* real.c: in ns of the wall clock */
     uint64_t looked_ns;         /* when sockets and processes were last looked at */
     uint64_t stalled_ns;        /* when those of which nothing is told were */
     bool sockets;               /* something was written to one */
+    uint64_t over_ns;           /* when the script's programs had all ended; 0: they have not */
     bool slept;                 /* somebody may want something of the caller */
     bool unattached;            /* programs that we started have not attached yet */
     uint64_t stood_ns, told_ns; /* fabric time stood still for; of it told */
@@ -279,13 +280,15 @@ void turn_deaths(struct up_host *host, ps_t now, struct node_io *io); /* process
 
 /* up.c: between windows: who comes, goes and asks; and whether all have gone */
 void up_between(struct up *up, ps_t now);
-bool up_all_done(const struct up *up);
+bool up_all_done(struct up *up);
 
 /* real.c: the real clock, in place of turns */
 void real_run(struct up_host *host, ps_t now, struct node_io *io);
 enum sim_state real_advance(struct up *up);
 void real_joined(struct up_host *host); /* it has its first process */
 void real_release(struct up *up);
+/* The script's programs have ended: whether those that they started elsewhere are waited for. */
+bool real_waits(struct up *up);
 
 /* task.c: a signal to a thread by the number that it has told; false: there is no such thread */
 bool task_signal(struct up_process *process, int tid, int number);

@@ -23,7 +23,7 @@ echo "status $?"
 """
 
 
-def up(script):
+def up(script, *options):
     """The report, and what each program printed, by host."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
@@ -31,7 +31,7 @@ def up(script):
         (path / "launch.up").write_text(script)
         with open(path / "out", "w") as out, open(path / "err", "w") as err:
             code = subprocess.call([ROCELAB, "up", "launch.yaml", "--script", "launch.up", "--name",
-                                    f"launch-{os.getpid()}"], cwd=folder, stdin=subprocess.DEVNULL, stdout=out,
+                                    f"launch-{os.getpid()}", *options], cwd=folder, env=dict(os.environ, TMPDIR=folder), stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=err, timeout=600)
         return code, (path / "out").read_text(), (path / "err").read_text()
 
@@ -58,33 +58,62 @@ class ByHand(unittest.TestCase):
         self.assertTrue(any(line.startswith("1s of virtual time") for line in lines), out)
 
 
-@unittest.skipUnless(os.environ.get("ROCELAB_SOAK"), "long: make soak runs it")
-class Mpi(unittest.TestCase):
-    """UCX on the fabric's adapters alone: what mpi_ring.c checks came through them; and the same again."""
+ADAPTERS = "UCX_TLS=rc_v,self UCX_NET_DEVICES=rocelab0:1 MPIR_CVAR_NOLOCAL=1"  # nothing but the fabric between ranks
 
-    def ring(self, compiler, command):
+
+def open_mpi(hosts, ranks):
+    return (f"mpirun.openmpi --allow-run-as-root -x UCX_TLS -x UCX_NET_DEVICES --mca pml ucx --mca osc ucx --host {hosts} "
+            f"-np {ranks}")
+
+
+def mpich(hosts, ranks):
+    return f"mpiexec.mpich -hosts {hosts} -np {ranks}"
+
+
+class Ring(unittest.TestCase):
+    """mpi_ring.c checks what arrives."""
+
+    def ring(self, compiler, command, *options, runs=1, environment=ADAPTERS):
         need(compiler, command.split()[0], "ucx_info")
         with tempfile.TemporaryDirectory() as folder:
             program = f"{folder}/mpi_ring"
             subprocess.run([compiler, "-std=gnu17", "-O1", "-o", program, RING], check=True, timeout=600)
-            runs = [up(f"h0: env UCX_TLS=rc_v,self UCX_NET_DEVICES=rocelab0:1 MPIR_CVAR_NOLOCAL=1 {command} {program}\n")
-                    for _ in range(2)]
-        for code, out, err in runs:
+            done = [up(f"h0: env {environment} {command} {program}\n", *options) for _ in range(runs)]
+        for code, out, err in done:
             self.assertEqual(code, 0, out + err)
             self.assertIn("ranks: right", out)
+        return done
+
+
+class RealClock(Ring):
+    def test_open_mpi(self):
+        self.ring("mpicc.openmpi", open_mpi("h0,h1", 2), "--clock", "real", "--threads", "2")
+
+    def test_mpich(self):
+        self.ring("mpicc.mpich", mpich("h0,h1", 2), "--clock", "real/40")
+
+
+@unittest.skipUnless(os.environ.get("ROCELAB_SOAK"), "long: make soak runs it")
+class VirtualClock(Ring):
+    """And the same again."""
+
+    def twice(self, *words, **options):
+        runs = self.ring(*words, runs=2, **options)
         digests = {line.split("digest ")[1].split()[0] for _, out, _ in runs for line in out.splitlines() if "digest " in line}
         self.assertEqual(1, len(digests))
 
     def test_open_mpi(self):
-        options = "--allow-run-as-root -x UCX_TLS -x UCX_NET_DEVICES --mca pml ucx --mca osc ucx"
         for hosts, ranks in (("h0,h1", 2), ("h0:2,h1:2,h2:2,h3:2", 8)):
             with self.subTest(ranks=ranks):
-                self.ring("mpicc.openmpi", f"mpirun.openmpi {options} --host {hosts} -np {ranks}")
+                self.twice("mpicc.openmpi", open_mpi(hosts, ranks))
 
     def test_mpich(self):
         for hosts, ranks in (("h0,h1", 2), ("h0,h1,h2,h3", 8)):
             with self.subTest(ranks=ranks):
-                self.ring("mpicc.mpich", f"mpiexec.mpich -hosts {hosts} -np {ranks}")
+                self.twice("mpicc.mpich", mpich(hosts, ranks))
+
+    def test_mpich_through_memory_of_a_host(self):
+        self.twice("mpicc.mpich", mpich("h0", 2), environment="")
 
 
 if __name__ == "__main__":

@@ -96,6 +96,16 @@ class Programs(Real):
         self.assertIn("h1: all asked", errors)
 
 
+class Elsewhere(Real):
+    def test_who_was_started_on_another_host_may_end_later(self):
+        """As the daemons of an MPI launcher do.  The one that was started has begun when who started it ends."""
+        begun = self.folder / "begun"
+        document, errors = self.up(f"""h0: sh -c '"$ROCELAB_PROGRAM" run --host h2 -- sh -c "touch {begun}; sleep 0.3; echo late" & """
+                                   f"""while [ ! -e {begun} ]; do sleep 0.02; done'\n""")
+        self.assertIn("h2: late", errors)
+        self.assertEqual([("h0", 0), ("h2", 0)], [(one["host"], one["exit"]) for one in document["programs"]])
+
+
 class Traffic(Real):
     @staticmethod
     def pair(server, client, command, port):
