@@ -19,7 +19,30 @@ static void json_endpoint(struct jout *jout, const char *key, const struct fabri
     jout_text(jout, key, fabric_port_name(fabric, fabric->endpoint[endpoint].port, name));
 }
 
-static void json_job(struct jout *jout, const struct sim_job *job)
+static void json_ends(struct jout *jout, const char *key, const struct sim_report *report, uint32_t first,
+                      uint32_t count)
+{
+    jout_open_line(jout, key, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_endpoint(jout, NULL, report->fabric, report->result->end[first + i]);
+    jout_close(jout);
+}
+
+/* Lists of thousands are not written again for each repetition. */
+static void json_job_ends(struct jout *jout, const struct sim_report *report, const struct sim_job *job)
+{
+    const struct sim_job *before = job > report->result->job ? job - 1 : NULL;
+
+    if (before && before->job == job->job && before->first_from == job->first_from) {
+        jout_null(jout, "from");
+        jout_null(jout, "to");
+        return;
+    }
+    json_ends(jout, "from", report, job->first_from, job->froms);
+    json_ends(jout, "to", report, job->first_to, job->tos);
+}
+
+static void json_job(struct jout *jout, const struct sim_report *report, const struct sim_job *job)
 {
     jout_open_line(jout, NULL, '{');
     jout_text(jout, "name", job->name);
@@ -32,11 +55,28 @@ static void json_job(struct jout *jout, const struct sim_job *job)
     jout_time(jout, "failed_ps", job->failed_at);
     jout_fixed(jout, "algbw_GBps", sim_bandwidth_kBps(job, false), 6);
     jout_fixed(jout, "busbw_GBps", sim_bandwidth_kBps(job, true), 6);
+    json_job_ends(jout, report, job);
     jout_close(jout);
 }
 
-static void json_flow(struct jout *jout, const struct fabric *fabric, const struct sim_flow *flow)
+static void json_path(struct jout *jout, const struct sim_report *report, const struct sim_flow *flow)
 {
+    char name[FABRIC_NAME];
+
+    if (flow->hops == 0) {
+        jout_null(jout, "path");
+        return;
+    }
+    jout_open_line(jout, "path", '[');
+    for (uint32_t i = 0; i < flow->hops; i++)
+        jout_text(jout, NULL, fabric_port_name(report->fabric, report->result->hop[flow->first_hop + i], name));
+    jout_close(jout);
+}
+
+static void json_flow(struct jout *jout, const struct sim_report *report, const struct sim_flow *flow)
+{
+    const struct fabric *fabric = report->fabric;
+
     jout_open_line(jout, NULL, '{');
     jout_u64(jout, "id", flow->id);
     json_endpoint(jout, "src", fabric, flow->src);
@@ -49,6 +89,7 @@ static void json_flow(struct jout *jout, const struct fabric *fabric, const stru
     jout_bool(jout, "failed", flow->failed);
     jout_u64(jout, "acked_bytes", flow->acked_bytes);
     jout_u64(jout, "goodput_bps", flow->goodput_bps);
+    json_path(jout, report, flow);
     jout_close(jout);
 }
 
@@ -178,7 +219,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_json_programs(jout, report);
     jout_open(jout, "jobs", '[');
     for (uint32_t i = 0; i < result->jobs; i++)
-        json_job(jout, &result->job[i]);
+        json_job(jout, report, &result->job[i]);
     jout_close(jout);
     sim_collectives_json(jout, report);
     sim_training_json(jout, report);
@@ -188,7 +229,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_json_fabric(jout, report);
     jout_open(jout, "flows", '[');
     for (uint32_t i = 0; i < result->flows; i++)
-        json_flow(jout, fabric, &result->flow[i]);
+        json_flow(jout, report, &result->flow[i]);
     jout_close(jout);
     jout_open(jout, "ports", '[');
     for (uint32_t i = 0; i < result->ports; i++)

@@ -151,7 +151,7 @@ int sim_make_host(struct sim *sim, uint32_t index)
     return error;
 }
 
-static uint16_t source_port(const struct sim *sim, const struct workload_connection *connection)
+uint16_t sim_source_port(const struct sim *sim, const struct workload_connection *connection)
 {
     if (sim->fabric->behaviour == FABRIC_HPCC_NS3) return (uint16_t)(10000 + connection->number);
     uint64_t hash = ((uint64_t)connection->src << 32 | connection->dst) * 0x9e3779b97f4a7c15ULL;
@@ -174,7 +174,7 @@ static int make_pair(struct sim *sim, uint32_t index, bool receives)
 
     config.remote = other;
     config.remote_qp = receives ? connection->from.number : connection->to.number;
-    config.sport = source_port(sim, from);
+    config.sport = sim_source_port(sim, from);
     config.tos = (uint8_t)(job_class->dscp << 2);
     config.prio = job_class->priority;
     config.send_cq = config.recv_cq = &adapter->cq;

@@ -354,6 +354,7 @@ int sim_result(struct sim *sim, struct sim_result *ret)
     if (!error) error = read_trainings(sim, &result);
     if (!error) error = read_flows(sim, &result);
     if (!error) error = sim_roofline(sim, &result);
+    if (!error) error = sim_ends_read(sim, &result);
     if (!error) error = read_ports(sim, &result);
     if (!error) error = sim_thresholds_read(sim, &result);
     if (!error) error = read_adapters(sim, &result);
@@ -384,6 +385,8 @@ void sim_result_free(struct sim_result *result)
     free(result->training);
     free(result->job);
     free(result->flow);
+    free(result->end);
+    free(result->hop);
     free(result->port);
     free(result->thresholds);
     free(result->nic);

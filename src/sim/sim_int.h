@@ -194,6 +194,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
 int sim_make_host(struct sim *sim, uint32_t index); /* 0 or -ENOMEM */
 struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
+uint16_t sim_source_port(const struct sim *sim, const struct workload_connection *connection); /* UDP, of both ends */
 
 /* result.c: bytes of line by now: a frame that is still being sent counts as far as it has gone */
 uint64_t sim_line_bytes(const struct node *node, uint16_t port, ps_t now);
@@ -212,6 +213,9 @@ int sim_thresholds_read(const struct sim *sim, struct sim_result *ret);
 
 /* happened.c: faults and changes of routes until now.  0 or -ENOMEM */
 int sim_happened_read(const struct sim *sim, struct sim_result *ret);
+
+/* ends.c: who takes part in jobs, and the ways of flows; after both.  0 or -ENOMEM */
+int sim_ends_read(const struct sim *sim, struct sim_result *ret);
 
 /* programs.c: when the last program ended; 0: there are none */
 ps_t sim_programs_end(const struct sim *sim);

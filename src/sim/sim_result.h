@@ -36,6 +36,8 @@ struct sim_job {
     bool failed; /* it was, or a flow of it: its bytes over its time are no bandwidth */
     bool collective;
     uint8_t algorithm, protocol; /* of a collective, as run: enum fabric_algorithm, fabric_protocol */
+    uint32_t first_from, froms;  /* into sim_result.end: who sends; of collectives and training all who take part */
+    uint32_t first_to, tos;      /* who is sent to; of those none.  Repetitions that are alike have the same places */
 };
 
 struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp, ep, edp, all, p2p */
@@ -64,6 +66,8 @@ struct sim_flow {
     ps_t ideal_ps;        /* alone in the fabric */
     uint64_t acked_bytes; /* by the end of the run: all of them where it is completed */
     uint64_t goodput_bps; /* of those, from its start to its end, or the run's */
+    uint32_t first_hop;   /* into sim_result.hop: the ports it leaves by with the routes of now, its host's first */
+    uint32_t hops;        /* 0: there is no way, or not one alone */
     bool failed;
 };
 
@@ -195,6 +199,8 @@ struct sim_result {
     uint64_t work_failed; /* work requests completed with an error */
     struct sim_failure failure;
     struct sim_stall stall;
+    uint32_t *end; /* endpoints of jobs */
+    uint32_t *hop; /* ports of flows' ways */
     uint32_t deadlocks, pauses, trainings;
     struct sim_training *training;
     struct sim_deadlock *deadlock;

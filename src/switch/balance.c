@@ -257,3 +257,22 @@ uint32_t route_balanced(struct sw *sw, const struct pkt *pkt, uint32_t tc, ps_t 
     }
     return port[member] < sw->ports ? port[member] : SW_NO_PORT;
 }
+
+uint16_t sw_route(const struct sw *sw, const struct pkt *flow)
+{
+    const struct sw_routes *routes = sw->routes;
+    uint32_t edge = routes->edge_of[flow->dst_node], port = SW_NO_PORT;
+    const struct sw_group *group = NULL;
+
+    if (edge != routes->own_edge && routes->group_of[edge] != UINT16_MAX)
+        group = &routes->group[routes->group_of[edge]];
+    if (!sw->balancer || !group || group->count < 2) {
+        port = route_port(sw, flow);
+    } else if (sw->balancer->rule.kind == SW_PIN) {
+        const uint16_t *member = &routes->port[group->first];
+        port = member[pinned(sw, member, group->count, flow)];
+    } else {
+        return SW_SPREADS;
+    }
+    return port < sw->ports ? (uint16_t)port : SW_DROPPED;
+}

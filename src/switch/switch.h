@@ -25,6 +25,7 @@
 
 #define SW_DROPPED UINT16_MAX
 #define SW_FLOODED (UINT16_MAX - 1)
+#define SW_SPREADS (UINT16_MAX - 2) /* sw_route() */
 
 struct sw_pause_out { /* a PFC frame to send */
     uint16_t port;
@@ -79,6 +80,10 @@ void sw_tick(struct sw *sw, ps_t now, struct sw_io *io);
 void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io *io);
 /* Other routes from here on; packets already queued stay where they are. */
 void sw_set_routes(struct sw *sw, const struct sw_routes *routes);
+/* By which port packets of a flow leave with the routes of now, without sending one.  SW_DROPPED: there is no way, or
+ * its port is forgotten.  SW_SPREADS: one may go by another way than the next (flowlets, adaptive routing, spraying).
+ * Of the packet src_node, dst_node, dest_qp and sport count. */
+uint16_t sw_route(const struct sw *sw, const struct pkt *flow);
 
 /* Counters: switch/counters.def yields the struct and the names; per port, and per port and priority. */
 #include "switch/counters.h"

@@ -139,6 +139,10 @@ class Fabric(Document):
             self.assertEqual(host, port["thresholds"] is None, name)
             if not host:
                 self.assertLess(port["thresholds"], len(document["thresholds"]))
+        for flow in document["flows"]:
+            self.assertLessEqual(set(flow["path"] or []), set(ports), flow)
+        for job in document["jobs"]:
+            self.assertLessEqual(set((job["from"] or []) + (job["to"] or [])), set(ports), job)
         used = {port["thresholds"] for port in ports.values()} - {None}
         self.assertEqual(used, set(range(len(document["thresholds"]))))
         known = {row["priority"] for row in document["classes"]}
@@ -275,6 +279,78 @@ faults: [{at: 50us, flap: leaf0:2, every: 200us, down: 40us, times: 3}]
         document = self.document(text + "faults: [{down: h0, at: 20us}]\n", status=1)
         self.assertEqual(document["state"], "stuck")
         self.assertEqual([(fault["what"], fault["until_ps"]) for fault in document["faults"]], [("h0", None)])
+
+
+class Ways(Document):
+    """The ports that a flow's packets leave by are those whose counters have them."""
+    TEXT = HEAD + """topology: {leaf-spine: {leaves: 3, spines: 4, hosts: 3}}
+links: {host: {rate: 100G, cable: 5m}, fabric: {rate: 100G, cable: 20m}}
+nics: {timeout: 8}
+"""
+
+    def flows(self, *pairs):
+        flows = ", ".join(f"{{src: h{src}, dst: h{dst}, size: 200KB}}" for src, dst in pairs)
+        return self.TEXT + f"jobs: [{{flows: [{flows}]}}]\n"
+
+    def busy(self, document, payload):
+        """Ports of hosts and switches that sent at least so much."""
+        return {port["port"] for port in document["ports"] if port["line_bytes"] >= payload}
+
+    def test_a_flow_alone_is_where_it_says(self):
+        for pair in ((0, 3), (1, 4), (2, 8), (6, 5), (3, 0), (7, 8)):
+            with self.subTest(pair):
+                document = self.document(self.flows(pair))
+                (flow,) = document["flows"]
+                self.assertEqual(set(flow["path"]), self.busy(document, 200000))
+                self.assertEqual(flow["path"][0], flow["src"])
+                peers = {link[a]: link[b] for link in document["links"] for a, b in ("ab", "ba")}
+                self.assertEqual(peers[flow["path"][-1]], flow["dst"])
+                for out, then in zip(flow["path"], flow["path"][1:]):
+                    self.assertEqual(peers[out].split(":")[0], then.split(":")[0])
+                self.assertEqual(len(flow["path"]), 2 if pair == (7, 8) else 4)
+
+    def test_flows_take_several_ways(self):
+        document = self.document(self.flows(*((a, b) for a in range(3) for b in range(3, 9))))
+        spines = {flow["path"][2].split(":")[0] for flow in document["flows"]}
+        self.assertGreater(len(spines), 2)
+
+    def test_pins_and_those_who_spread(self):
+        pinned = self.flows((0, 3)) + "devices: {leaf0: {balance: {use: pin, pins: [{dst: h3, port: 5}]}}}\n"
+        document = self.document(pinned)
+        self.assertEqual(document["flows"][0]["path"], ["h0:0", "leaf0:5", "spine2:1", "leaf1:0"])
+        self.assertEqual(self.busy(document, 200000), set(document["flows"][0]["path"]))
+        for balance in ("spray", "adaptive", "flowlet"):
+            near, far = self.document(self.flows((0, 1), (0, 3)) + f"switches: {{balance: {balance}}}\n")["flows"]
+            self.assertEqual((near["path"], far["path"]), (["h0:0", "leaf0:1"], None), balance)
+
+    def test_routes_that_moved(self):
+        """The way is that of the end of the run."""
+        usual = self.document(self.flows((0, 3)))["flows"][0]["path"]
+        moved = self.document(self.flows((0, 3)) + f"faults: [{{down: '{usual[1]}'}}]\n"
+                              "converge: {detect: 0us, step: 0us}\n")["flows"][0]["path"]
+        self.assertNotIn(usual[1], moved)
+        self.assertEqual((moved[0], moved[-1]), (usual[0], usual[-1]))
+
+    def test_who_takes_part(self):
+        document = self.document(self.TEXT + """jobs:
+  - {name: in, incast: 2, to: h0, ranks: [h0, h1, h2], size: 10KB, repeat: 3}
+  - {name: ring, allreduce: ring, size: 10KB, ranks: [h1, h4, h7], repeat: 2}
+  - {name: each, flows: [{src: h0, dst: h1, size: 1KB}, {src: h0, dst: h2, size: 1KB}, {src: h3, dst: h1, size: 1KB}]}
+""")
+        ends = [(job["name"], job["repetition"], job["from"] and sorted(job["from"]), job["to"])
+                for job in document["jobs"]]
+        self.assertEqual(ends, [("in", 0, ["h1:0", "h2:0"], ["h0:0"]), ("in", 1, None, None), ("in", 2, None, None),
+                                ("ring", 0, ["h1:0", "h4:0", "h7:0"], []), ("ring", 1, None, None),
+                                ("each", 0, ["h0:0", "h3:0"], ["h1:0", "h2:0"])])
+
+    def test_several_adapters_of_a_gpu(self):
+        """Four adapters for two GPUs: the two ranks of a host have all of them."""
+        document = self.document(HEAD + """topology: {rail: {hosts: 2, gpus: 2, nics: 4, spines: 1}}
+links: {host: {rate: 100G, cable: 5m}}
+jobs: [{allreduce: ring, size: 10KB}, {allreduce: ring, size: 10KB, ranks: ["h0:1", "h1:1"]}]
+""")
+        self.assertEqual(document["jobs"][0]["from"], [f"h{host}:{nic}" for host in range(2) for nic in range(4)])
+        self.assertEqual(document["jobs"][1]["from"], ["h0:2", "h0:3", "h1:2", "h1:3"])
 
 
 class Rails(Document):
