@@ -66,8 +66,12 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
         const struct fabric_port *from = &fabric->port[i];
         if (from->peer == FABRIC_NONE) continue;
         const struct node *node = engine_node(sim->engine, from->node);
+        struct sim_sample view;
+        sim_sample_port(sim, i, &view);
         const struct observe_link link = {.frames = node->port[from->index].sent_frames,
-                                          .line_bytes = sim_line_bytes(node, from->index, now),
+                                          .line_bytes = view.line_bytes,
+                                          .waiting_bytes = view.queue_bytes,
+                                          .paused = view.paused,
                                           .lost = node->extra[from->index].lost,
                                           .flaps = node->extra[from->index].downs};
         series_put(series, OBSERVE_OBJECT_LINK, i, &link, 0);
@@ -121,4 +125,15 @@ int sim_observe(struct sim *sim, struct series *series)
     observe_ports(sim, series, now);
     observe_nics(sim, series, now);
     return observe_jobs(sim, series);
+}
+
+void sim_watch(struct sim *sim, struct series *series)
+{
+    sim->series = series;
+    sim->series_at = series ? series_next(series) : PS_NEVER;
+}
+
+void sim_series_look(struct sim *sim)
+{
+    sim->series_at = sim_observe(sim, sim->series) == 0 ? series_next(sim->series) : PS_NEVER;
 }

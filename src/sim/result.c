@@ -164,7 +164,7 @@ static void read_host_port(struct sim *sim, uint32_t index, struct sim_port *por
 }
 
 /* Bytes of line by now: a frame that is still being sent counts as far as it has gone, on a slow line too. */
-uint64_t sim_line_bytes(const struct node *node, uint16_t port, ps_t now)
+static uint64_t bytes_gone(const struct node *node, uint16_t port, ps_t now)
 {
     const struct port *out = &node->port[port];
     uint64_t rate_bps = node->extra[port].rate.bps;
@@ -186,7 +186,7 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
                               .pauses_sent = node->extra[from->index].pauses_sent,
                               .lost = node->extra[from->index].lost,
                               .lost_bytes = node->extra[from->index].lost_bytes};
-    uint64_t rate = rate_measure(sim_line_bytes(node, from->index, now), now);
+    uint64_t rate = rate_measure(bytes_gone(node, from->index, now), now);
     if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
         read_switch_port(sim, index, port, copy);
@@ -422,7 +422,7 @@ void sim_sample_port(struct sim *sim, uint32_t index, struct sim_sample *ret)
                             &view);
     else
         node_host_observe(&sim->host[from->node].node, from->index, engine_now(sim->engine), &view);
-    *ret = (struct sim_sample){.line_bytes = sim_line_bytes(node, from->index, engine_now(sim->engine)),
+    *ret = (struct sim_sample){.line_bytes = bytes_gone(node, from->index, engine_now(sim->engine)),
                                .queue_bytes = view.queue_bytes,
                                .paused_ps = view.paused_ps,
                                .paused = view.paused};

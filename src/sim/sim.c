@@ -101,6 +101,7 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     sim->options = *options;
     if (sim->options.threads == 0) sim->options.threads = 1;
     sim->sync_latency = SYNC_LATENCY;
+    sim->series_at = PS_NEVER;
     sim->until = options->until != PS_NEVER ? options->until : fabric->stop;
     if (sim->until == PS_NEVER) {
         sim->until = storm_end(fabric);
@@ -194,25 +195,34 @@ static enum sim_state finish(struct sim *sim)
     end += sim->sync_latency;
     if (end > sim->until) end = sim->until;
     if (end < engine_now(sim->engine)) end = engine_now(sim->engine); /* no job had anything to do */
+    while (sim->series_at <= end) {
+        engine_run(sim->engine, UINT64_MAX, sim->series_at, NULL, NULL);
+        engine_pass_to(sim->engine, sim->series_at);
+        sim_series_look(sim);
+    }
     engine_run(sim->engine, UINT64_MAX, end, NULL, NULL);
     engine_pass_to(sim->engine, end);
     sim_deadlock_look(sim, end, 0);
     return state;
 }
 
-/* Some windows, and a look at who waits for whom whenever that is due; sets `ret_deadlock` where it ends the run. */
+/* Some windows, and a look at who waits for whom, and at everything for a series, whenever that is due; sets `ret_deadlock` where it ends the run. */
 static enum engine_state run_watched(struct sim *sim, uint64_t windows, ps_t until, bool *ret_deadlock)
 {
     struct deadlock_watch *watch = &sim->watch;
 
     for (;;) {
         ps_t stop = watch->next < until ? watch->next : until;
+        if (sim->series_at < stop) stop = sim->series_at;
         uint64_t before = engine_windows(sim->engine);
         enum engine_state state = engine_run(sim->engine, windows, stop, coordinate, sim);
-        if (state != ENGINE_UNTIL || watch->next > until) return state;
-        bool found = sim_deadlock_look(sim, stop, DEADLOCK_HELD);
-        watch->next = sim_deadlock_next(sim, stop);
-        *ret_deadlock = found && !sim->options.keep_going;
+        if (state != ENGINE_UNTIL) return state;
+        if (stop == sim->series_at) sim_series_look(sim);
+        if (stop == watch->next) {
+            bool found = sim_deadlock_look(sim, stop, DEADLOCK_HELD);
+            watch->next = sim_deadlock_next(sim, stop);
+            *ret_deadlock = found && !sim->options.keep_going;
+        }
         if (*ret_deadlock || stop == until) return ENGINE_UNTIL;
         uint64_t ran = engine_windows(sim->engine) - before;
         if (ran >= windows) return ENGINE_RUNNING;

@@ -79,15 +79,18 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path);
 /* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
 int sim_capture_close(struct sim *sim, uint32_t index);
 
-/* Series of every metric (observe/series.h): the caller runs to the end of each step and looks. */
+/* Series of every metric (observe/series.h).  Once a simulation is watched, sim_advance() looks at the end of each step;
+ * what is left of a last step that does not end is not in it.  The caller frees the series, after the simulation or
+ * after watching NULL. */
 struct sim_series_options {
     ps_t step;
     uint32_t steps_most;  /* with more, steps become twice as long; even; 0: never */
-    uint64_t most_bytes;  /* of the columns together */
+    uint64_t most_bytes;  /* of the columns together: then no more steps are taken */
     uint32_t connections; /* queue pairs whose rate, window and alpha are kept: the first so many of the jobs' */
 };
 int sim_series_create(const struct sim *sim, const struct sim_series_options *options, struct series **ret);
-int sim_observe(struct sim *sim, struct series *series); /* 0, -ENOSPC: most_bytes are used up; -ENOMEM */
+void sim_watch(struct sim *sim, struct series *series);
+int sim_observe(struct sim *sim, struct series *series); /* a look now; 0, -ENOSPC: it is full; -ENOMEM */
 
 void sim_sample_port(struct sim *sim, uint32_t port, struct sim_sample *ret);
 uint32_t sim_connections(const struct sim *sim);

@@ -121,6 +121,8 @@ struct sim {
     enum sim_state state;
     bool idle; /* nobody has anything to do any more */
     uint32_t *wake;
+    struct series *series; /* NULL: nobody watches */
+    ps_t series_at;        /* when its next step ends; PS_NEVER: there is none */
     struct sim_capture *capture;
     uint32_t captures;
 };
@@ -196,8 +198,8 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint);
 int sim_make_pairs(struct sim *sim, struct fabric_errors *errors);
 uint16_t sim_source_port(const struct sim *sim, const struct workload_connection *connection); /* UDP, of both ends */
 
-/* result.c: bytes of line by now: a frame that is still being sent counts as far as it has gone */
-uint64_t sim_line_bytes(const struct node *node, uint16_t port, ps_t now);
+/* observe.c: the end of a step of the series is here */
+void sim_series_look(struct sim *sim);
 
 /* capture.c: writes down what crossed captured ports before `now` */
 void sim_captures_write(struct sim *sim, ps_t now);
