@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "cli/html.h"
+#include "cli/observe.h"
 #include "cli/pcap.h"
 #include "cli/sim_each.h"
 #include "cli/sim_seeds.h"
@@ -30,8 +31,6 @@
 #define FIRST_WINDOWS 16
 #define LOOK_EVERY_NS (NS / 10) /* the number of windows run at a time is chosen for about this */
 #define PROGRESS_EVERY_NS (NS / 5)
-#define SERIES_LEAST (10 * PS_NS)          /* a frame of 1024 bytes at 800G */
-#define SERIES_SAMPLES (50u * 1000 * 1000) /* ports times steps: some gigabytes of series.csv */
 
 enum sim_option {
     SIM_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -58,9 +57,9 @@ struct settings {
     bool force;
     uint32_t rows;
     const char *csv;
-    ps_t series;
-    bool counters;             /* --counters was given ... */
-    const char *counters_file; /* ... to this file; NULL: to standard output, instead of the report */
+    struct cli_observe observe; /* --series */
+    bool counters;              /* --counters was given ... */
+    const char *counters_file;  /* ... to this file; NULL: to standard output, instead of the report */
     struct cli_pcaps pcaps;
     struct cli_html html;
     struct each_options each; /* --each, --at, --for */
@@ -110,12 +109,9 @@ static bool set_option(void *into, int id, const char *argument)
         settings->csv = argument;
         return true;
     case SIM_OPTION_SERIES:
-        if (!cli_quantity(UNIT_TIME, "series", argument, &settings->series)) return false;
-        if (settings->series >= SERIES_LEAST) return true;
-        cli_error("--series '%s': 10ns or more, as in 10us", argument);
-        return false;
-    case SIM_OPTION_HTML:
-        return cli_html_set(&settings->html, argument);
+        return cli_observe_set(&settings->observe, argument);
+    case SIM_OPTION_QPS:
+        return cli_number("qps", argument, &settings->observe.qps);
     case SIM_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
@@ -174,14 +170,6 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-struct series {
-    FILE *file;
-    struct sim_sample *before;
-    ps_t next; /* PS_NEVER: no more */
-    uint64_t samples;
-    bool full;
-};
-
 static FILE *open_csv(const char *folder, const char *name)
 {
     char path[4096];
@@ -204,47 +192,6 @@ static bool close_csv(FILE *file, const char *folder, const char *name)
     return !failed;
 }
 
-static bool series_begin(const struct settings *settings, const struct fabric *fabric, struct series *series)
-{
-    *series = (struct series){.next = PS_NEVER};
-    if (settings->csv && !cli_folder("csv", settings->csv)) return false;
-    if (settings->series == 0) return true;
-    if (settings->csv == NULL) {
-        cli_error("--series needs --csv DIR, where series.csv is written");
-        return false;
-    }
-    series->before = calloc(fabric->ports + 1u, sizeof *series->before);
-    if (series->before == NULL) {
-        cli_error("not enough memory for the series");
-        return false;
-    }
-    series->file = open_csv(settings->csv, "series.csv");
-    if (series->file == NULL) return false;
-    sim_series_head(series->file);
-    series->next = settings->series;
-    return true;
-}
-
-static void series_sample(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
-                          struct series *series)
-{
-    for (uint32_t port = 0; port < fabric->ports; port++) {
-        struct sim_sample now;
-        if (fabric->port[port].peer == FABRIC_NONE) continue;
-        sim_sample_port(sim, port, &now);
-        sim_series_row(series->file, fabric, port, series->next, settings->series, &series->before[port], &now);
-        series->before[port] = now;
-        series->samples++;
-    }
-    series->next += settings->series;
-    if (series->samples < SERIES_SAMPLES) return;
-    char at[TEXT_COUNT];
-    cli_error("--series: %u samples by %s of virtual time, and no more are taken; say longer steps", SERIES_SAMPLES,
-              text_ps((series->next - settings->series), at));
-    series->full = true;
-    series->next = PS_NEVER;
-}
-
 static void draw_progress(const struct sim *sim, uint64_t spent_ns)
 {
     struct sim_progress progress = sim_progress(sim);
@@ -257,23 +204,15 @@ static void draw_progress(const struct sim *sim, uint64_t spent_ns)
 }
 
 /* Runs to the end; answers the nanoseconds it took. */
-static uint64_t run(const struct settings *settings, const struct fabric *fabric, struct sim *sim,
-                    struct series *series)
+static uint64_t run(const struct settings *settings, struct sim *sim)
 {
     bool progress = !settings->common.quiet && isatty(STDERR_FILENO);
     uint64_t begun = clock_now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
-    ps_t end = settings->sim.until != PS_NEVER ? settings->sim.until : fabric->stop;
     bool any = false;
 
-    while (!cli_stopped) {
-        enum sim_state state = sim_advance(sim, windows, series->next);
+    while (!cli_stopped && sim_advance(sim, windows, PS_NEVER) == SIM_RUNNING) {
         uint64_t now = clock_now_ns();
-        bool sampled = state == SIM_UNTIL && series->file && series->next < end;
-        if (sampled)
-            series_sample(settings, fabric, sim, series);
-        else if (state != SIM_RUNNING)
-            break;
-        if (now - last < LOOK_EVERY_NS / 2 && !sampled) windows *= 2;
+        if (now - last < LOOK_EVERY_NS / 2) windows *= 2;
         if (now - last > LOOK_EVERY_NS * 2 && windows > 1) windows /= 2;
         last = now;
         if (progress && now - drawn > PROGRESS_EVERY_NS) {
@@ -294,6 +233,11 @@ static int write_csvs(const struct settings *settings, const struct sim_report *
         FILE *file = open_csv(settings->csv, sim_csv_names[i]);
         if (file) sim_csv(file, report, (enum sim_csv)i);
         if (file == NULL || !close_csv(file, settings->csv, sim_csv_names[i])) status = CLI_WRONG;
+    }
+    if (settings->csv && settings->observe.step) {
+        FILE *file = open_csv(settings->csv, "series.csv");
+        if (file) sim_csv_series(file, report);
+        if (file == NULL || !close_csv(file, settings->csv, "series.csv")) status = CLI_WRONG;
     }
     return status;
 }
@@ -399,38 +343,37 @@ static void warn_of_memory(const struct settings *settings, const struct sim *si
 }
 
 static int run_and_report(struct settings *settings, const struct fabric *fabric, struct sim *sim,
-                          struct series *series, struct sim_report *report, FILE *out)
+                          struct sim_report *report, FILE *out)
 {
     struct sim_result result;
     int status;
 
-    if (!cli_pcaps_begin(&settings->pcaps, fabric, sim)) return CLI_WRONG;
-    report->wall_us = run(settings, fabric, sim, series) / 1000;
+    if (!cli_pcaps_begin(&settings->pcaps, fabric, sim) || !cli_observe_begin(&settings->observe, sim))
+        return CLI_WRONG;
+    report->wall_us = run(settings, sim) / 1000;
     bool captured = cli_pcaps_end(&settings->pcaps, sim);
     if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
         cli_error("not enough memory for the results");
         return CLI_WRONG;
     }
-    if (cli_stopped && result.state == SIM_UNTIL) result.state = SIM_RUNNING; /* it was the series that stopped there */
     report->result = &result;
+    bool seen = cli_observe_report(&settings->observe, report);
     status = report_run(settings, report, out);
     sim_result_free(&result);
-    return captured ? status : CLI_WRONG;
+    return captured && seen ? status : CLI_WRONG;
 }
 
 static int simulate(struct settings *settings, const struct fabric *fabric, uint64_t begun, FILE *out)
 {
     struct fabric_errors errors = {.path = fabric->path};
     struct sim *sim = NULL;
-    struct series series;
     int status = CLI_WRONG;
 
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
     if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
-    if (!series_begin(settings, fabric, &series)) {
-        free(series.before);
-        return CLI_WRONG;
-    }
+    if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
+    settings->observe.wanted = settings->html.path != NULL;
+    cli_observe_options(&settings->observe, &settings->sim);
     if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         if (errors.count == 0) cli_error("not enough memory");
@@ -440,11 +383,10 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
                                     .threads = settings->sim.threads ? settings->sim.threads : 1,
                                     .setup_us = (clock_now_ns() - begun) / 1000};
         warn_of_memory(settings, sim);
-        status = run_and_report(settings, fabric, sim, &series, &report, out);
+        status = run_and_report(settings, fabric, sim, &report, out);
         sim_free(sim);
     }
-    if (series.file && (!close_csv(series.file, settings->csv, "series.csv") || series.full)) status = CLI_WRONG;
-    free(series.before);
+    cli_observe_release(&settings->observe);
     return status;
 }
 
@@ -463,11 +405,15 @@ static bool one_for_stdout(const struct settings *settings)
 
 static bool many_runs_fit(const struct settings *settings)
 {
-    if (settings->out && !settings->seeds && !settings->each.what)
+    if (settings->observe.step && !settings->csv && !settings->common.json && !settings->html.path &&
+        !settings->counters)
+        cli_error("sim: --series says how often to look; say where it goes: --json, --html FILE, --csv DIR or "
+                  "--counters openmetrics");
+    else if (settings->out && !settings->seeds && !settings->each.what)
         cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
     else if (settings->force && !settings->out)
         cli_error("sim: --force runs again what --out DIR has kept; say where");
-    else if (settings->seeds && (settings->series || settings->pcaps.count || settings->html.path))
+    else if (settings->seeds && (settings->observe.step || settings->pcaps.count || settings->html.path))
         cli_error("sim: --series, --pcap and --html are for one run; --seeds makes several");
     else
         return true;
@@ -494,7 +440,7 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
 
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
-    if (settings->csv || settings->series || settings->pcaps.count || settings->counters || settings->html.path) {
+    if (settings->csv || settings->observe.step || settings->pcaps.count || settings->counters || settings->html.path) {
         cli_error(
             "sim: --each has a report of its own: --csv, --series, --pcap, --html and --counters are for one run");
         return CLI_WRONG;
@@ -530,7 +476,8 @@ static void say_notes(const struct fabric *fabric)
 
 int verb_sim(int argc, char **argv, FILE *out)
 {
-    struct settings settings = {.sim = {.until = PS_NEVER}, .rows = 20, .each = {.at = PS_NEVER, .lasts_ps = PS_NEVER}};
+    struct settings settings = {
+        .sim = {.until = PS_NEVER}, .rows = 20, .observe = {.qps = 8}, .each = {.at = PS_NEVER, .lasts_ps = PS_NEVER}};
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
     int first;

@@ -15,6 +15,8 @@ struct observe_switch {
 };
 struct observe_link { /* the direction that leaves a port */
     uint64_t frames, line_bytes, lost, flaps;
+    uint64_t waiting_bytes; /* in all queues of the port */
+    uint64_t paused;        /* bit p */
 };
 struct observe_job {
     uint64_t bytes_done, runs_done;

@@ -25,7 +25,7 @@ static void csv_time(FILE *out, ps_t at)
     if (at != PS_NEVER) fprintf(out, "%" PRIu64, at);
 }
 
-static void csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
+void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
 {
     char name[FABRIC_NAME];
 
@@ -52,9 +52,9 @@ static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_r
     for (uint32_t i = 0; i < result->flows; i++) {
         const struct sim_flow *flow = &result->flow[i];
         fprintf(out, "%u,", flow->id);
-        csv_port_name(out, fabric, fabric->endpoint[flow->src].port);
+        sim_csv_port_name(out, fabric, fabric->endpoint[flow->src].port);
         fputc(',', out);
-        csv_port_name(out, fabric, fabric->endpoint[flow->dst].port);
+        sim_csv_port_name(out, fabric, fabric->endpoint[flow->dst].port);
         fprintf(out, ",%" PRIu64, flow->bytes);
         csv_time(out, flow->start);
         csv_time(out, flow->fct_ps);
@@ -75,7 +75,7 @@ static void csv_ports(FILE *out, const struct fabric *fabric, const struct sim_r
     fputs("\r\n", out);
     for (uint32_t i = 0; i < result->ports; i++) {
         const struct sim_port *port = &result->port[i];
-        csv_port_name(out, fabric, port->port);
+        sim_csv_port_name(out, fabric, port->port);
         fprintf(out,
                 ",%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                 ",%" PRIu64 ",%" PRIu64,
@@ -96,7 +96,7 @@ static void csv_nics(FILE *out, const struct fabric *fabric, const struct sim_re
     fputs("\r\n", out);
     for (uint32_t i = 0; i < result->nics; i++) {
         const char *base = (const char *)result->nic[i].counters;
-        csv_port_name(out, fabric, fabric->endpoint[result->nic[i].endpoint].port);
+        sim_csv_port_name(out, fabric, fabric->endpoint[result->nic[i].endpoint].port);
         for (const struct nic_counter *counter = nic_counter_list; counter->name; counter++)
             fprintf(out, ",%" PRIu64, *(const uint64_t *)(const void *)(base + counter->offset));
         fputs("\r\n", out);
@@ -121,21 +121,4 @@ void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which)
     case SIM_CSVS:
         break;
     }
-}
-
-void sim_series_head(FILE *out)
-{
-    fputs("time_ps,port,queue_bytes,rate_bps,paused_ps,paused_priorities\r\n", out);
-}
-
-void sim_series_row(FILE *out, const struct fabric *fabric, uint32_t port, ps_t at, ps_t interval,
-                    const struct sim_sample *before, const struct sim_sample *now)
-{
-    uint64_t bytes = now->line_bytes - before->line_bytes;
-
-    if (bytes == 0 && now->queue_bytes == 0 && now->paused == 0 && now->paused_ps == before->paused_ps) return;
-    fprintf(out, "%" PRIu64 ",", at);
-    csv_port_name(out, fabric, port);
-    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u\r\n", now->queue_bytes, rate_measure(bytes, interval),
-            now->paused_ps - before->paused_ps, now->paused);
 }

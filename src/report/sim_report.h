@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "fabric/fabric.h"
+#include "observe/series.h"
 #include "report/json_out.h"
 #include "report/text.h"
 #include "sim/sim_result.h"
@@ -21,8 +22,11 @@ struct sim_report {
     const struct sim_result *result;
     uint64_t seed;
     uint32_t threads;
-    uint64_t setup_us, wall_us;       /* by the clock of whoever ran it */
-    const struct up_program *program; /* of a fabric that was up; NULL: a simulation alone */
+    uint64_t setup_us, wall_us;                            /* by the clock of whoever ran it */
+    const struct series *series;                           /* what was seen while it ran; NULL: nobody looked */
+    const struct sim_connection_sample *series_connection; /* [its connections] */
+    const bool *series_port;                               /* [ports] whose columns are in the JSON; NULL: all */
+    const struct up_program *program;                      /* of a fabric that was up; NULL: a simulation alone */
     uint32_t programs;
     const struct up_flow_result *program_flow; /* queue pairs of programs */
     uint32_t program_flows;
@@ -77,10 +81,11 @@ uint32_t sim_counters_json(struct jout *jout, const struct sim_report *report, c
 enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
 extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);
-/* A time series: the head, and the row of a port at one moment, or none where there is nothing to say. */
-void sim_series_head(FILE *out);
-void sim_series_row(FILE *out, const struct fabric *fabric, uint32_t port, ps_t at, ps_t interval,
-                    const struct sim_sample *before, const struct sim_sample *now);
+void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port); /* quoted where it must be */
+/* sim_series.c: metrics over time, where the run was watched: every column as JSON, and ports as a table (a row where
+ * a port sent, held or was kept from sending something in a step). */
+void sim_json_series(struct jout *jout, const struct sim_report *report);
+void sim_csv_series(FILE *out, const struct sim_report *report);
 
 /* The job's bytes over its time, in kilobytes a second; `bus`: times its bus factor.  0: it has not ended. */
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);

@@ -192,7 +192,7 @@ class Json(Sim):
     def test_the_documentation_names_every_key(self):
         found = set(keys(self.document(BAD, status=1))) | set(keys(self.document(STUCK, status=1)))
         for text in (SMALL, LOSSY, MOVES, TRAINS):
-            found |= set(keys(self.document(text)))
+            found |= set(keys(self.document(text, "--series", "10us")))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
         part = text[text.index("\n## sim\n") + 1:]
         part = part[:part.index("\n## ", 5)]
@@ -460,16 +460,40 @@ class Csv(Sim):
         here = [row for row in rows if row["port"] == "leaf0:0"]
         port = next(port for port in document["ports"] if port["port"] == "leaf0:0")
         self.assertEqual([int(row["time_ps"]) for row in here],
-                         [interval * (i + 1) for i in range(document["virtual_ps"] // interval)])
+                         [interval * (i + 1) for i in range((document["virtual_ps"] + 2000000) // interval)])
         sent = sum(int(row["rate_bps"]) for row in here) * interval / 8e12
         self.assertAlmostEqual(sent / port["line_bytes"], 1, delta=0.03)
         self.assertAlmostEqual(sum(int(row["paused_ps"]) for row in here) / port["paused_ps"], 1, delta=0.03)
         self.assertGreater(max(int(row["queue_bytes"]) for row in here), port["queue_max_bytes"] // 2)
         self.assertIn("8", {row["paused_priorities"] for row in here})
 
+    def test_series_in_the_document(self):
+        """Steps of a document add up to what the run counted, less its last piece of a step."""
+        document = self.document(PAUSES, "--series", "1us")
+        self.assertEqual(document["digest"], self.document(PAUSES)["digest"])
+        series = document["series"]
+        self.assertEqual((series["step_ps"], series["first_ps"], series["full"], series["left_out"]), (1000000, 1000000, False, 0))
+        self.assertEqual(series["steps"], (document["virtual_ps"] + 2000000) // 1000000)  # a run goes on for 2 us when its jobs are done
+        self.assertEqual(series, self.document(PAUSES, "--series", "1us", "--threads", "2", "--no-tiles")["series"])
+        column = {(c["metric"], c["object"], c["priority"]): c for c in series["columns"]}
+        self.assertEqual(len(column), len(series["columns"]))
+        for c in series["columns"]:
+            self.assertEqual(len(c["data"]), series["steps"])
+            self.assertTrue(any(c["data"]), c["object"])
+        port = next(port for port in document["ports"] if port["port"] == "leaf0:0")
+        self.assertLessEqual(0, port["line_bytes"] - sum(column["tx", "leaf0:0", None]["data"]))
+        self.assertLess(port["line_bytes"] - sum(column["tx", "leaf0:0", None]["data"]), 20000)
+        paused = sum(column["paused", "leaf0:0", 3]["data"])
+        self.assertTrue(0 <= port["paused_ps"] - paused <= 1000000, (port["paused_ps"], paused))
+        self.assertTrue(port["queue_max_bytes"] / 2 < max(column["queue", "leaf0:0", 3]["data"]) <= port["queue_max_bytes"])
+        nic = max(document["nics"], key=lambda nic: nic["tx_payload_bytes"])
+        self.assertLess(abs(nic["tx_payload_bytes"] - sum(column["tx_payload", nic["nic"], None]["data"])), 20000)
+        job = document["jobs"][0]
+        self.assertLessEqual(sum(column["job", job["name"], None]["data"]), sum(j["bytes"] for j in document["jobs"]))
+
     def test_wrong(self):
         path = self.fabric(SMALL)
-        self.wrong(rocelab("sim", "--series", "10us", path), "--series needs --csv DIR")
+        self.wrong(rocelab("sim", "--series", "10us", path), "--series says how often to look; say where it goes")
         for step in ("0", "1ps", "9ns"):
             self.wrong(rocelab("sim", "--series", step, "--csv", "x", path), f"--series '{step}': 10ns or more")
         self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "'/dev/null/x': ")
@@ -599,9 +623,9 @@ class Interrupt(Sim):
 
     def test_the_report_covers_what_was_run(self):
         for number, arguments in ((signal.SIGINT, ["--json"]), (signal.SIGTERM, [])):
-            with self.start("--csv", "out", "--series", "10us", *arguments) as process:
-                series = self.folder / "out" / "series.csv"
-                while not series.exists() or series.stat().st_size == 0:
+            with self.start("--pcap", "h0:0=seen.pcap", *arguments) as process:
+                seen = self.folder / "seen.pcap"
+                while not seen.exists() or seen.stat().st_size < 4096:
                     self.assertIsNone(process.poll())
                     time.sleep(0.01)
                 process.send_signal(number)
@@ -615,7 +639,7 @@ class Interrupt(Sim):
                 self.assertIsNone(document["jobs"][0]["time_ps"])
             else:
                 self.assertRegex(text.decode(), r"(?m)^interrupted at \S+: 0 of 1 jobs had ended$")
-            series.unlink()
+            seen.unlink()
 
     def test_progress_is_for_terminals(self):
         try:

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run that is watched; see observe.h.
+ */
+#include "cli/observe.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+
+#define STEP_LEAST (10 * PS_NS)    /* a frame of 1024 bytes at 800G */
+#define STEP_FIRST (200 * PS_NS)   /* where --series does not say: doubled when there are ... */
+#define STEPS_MOST 1000            /* ... so many */
+#define EVENTS_MOST (1000 * 1000u) /* 32 MB */
+
+bool cli_observe_set(struct cli_observe *observe, const char *argument)
+{
+    if (!cli_quantity(UNIT_TIME, "series", argument, &observe->step)) return false;
+    if (observe->step >= STEP_LEAST) return true;
+    cli_error("--series '%s': 10ns or more, as in 10us", argument);
+    return false;
+}
+
+static bool on(const struct cli_observe *observe)
+{
+    return observe->step || observe->wanted;
+}
+
+void cli_observe_options(struct cli_observe *observe, struct sim_options *options)
+{
+    if (!on(observe)) return;
+    observe->log.most = EVENTS_MOST;
+    options->events = &observe->log;
+    options->event_kinds = OBSERVE_RARE;
+}
+
+/* A quarter of the machine's memory may be columns. */
+static uint64_t most_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+}
+
+bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
+{
+    const struct sim_series_options options = {.step = observe->step ? observe->step : STEP_FIRST,
+                                               .steps_most = observe->step ? 0 : STEPS_MOST,
+                                               .most_bytes = most_bytes(),
+                                               .connections = observe->qps};
+
+    if (!on(observe)) return true;
+    if (sim_series_create(sim, &options, &observe->series) != 0) {
+        cli_error("not enough memory for the series");
+        return false;
+    }
+    uint32_t connections = series_objects(observe->series, OBSERVE_OBJECT_CONNECTION);
+    observe->connection = calloc(connections + 1u, sizeof(*observe->connection));
+    if (observe->connection == NULL) {
+        cli_error("not enough memory for the series");
+        return false;
+    }
+    for (uint32_t i = 0; i < connections; i++)
+        sim_sample_connection(sim, i, &observe->connection[i]);
+    sim_watch(sim, observe->series);
+    return true;
+}
+
+bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
+{
+    if (observe->series == NULL) return true;
+    report->series = observe->series;
+    report->series_connection = observe->connection;
+    if (!series_full(observe->series)) return true;
+    char at[TEXT_COUNT], bytes[UNIT_TEXT];
+    unit_format_short(UNIT_SIZE, series_bytes(observe->series), 3, bytes);
+    cli_error(
+        "--series: %s by %s of virtual time, and no more steps are kept; say longer ones", bytes,
+        text_ps(series_first(observe->series) + series_steps(observe->series) * series_step(observe->series), at));
+    return false;
+}
+
+void cli_observe_release(struct cli_observe *observe)
+{
+    series_free(observe->series);
+    observe_log_free(&observe->log);
+    free(observe->connection);
+    observe->series = NULL;
+    observe->connection = NULL;
+}

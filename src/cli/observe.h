@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --series and --html: a run that is watched, for `sim` and `up`.
+ *
+ * cli_observe_options() before the simulation is made, cli_observe_begin() with it, cli_observe_report() when it has run,
+ * cli_observe_release() at last.  Where nothing is wanted all do nothing.
+ */
+#ifndef ROCELAB_CLI_OBSERVE_H
+#define ROCELAB_CLI_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "observe/event.h"
+#include "observe/series.h"
+#include "report/sim_report.h"
+#include "sim/sim.h"
+
+struct cli_observe {
+    ps_t step;    /* --series; 0: not given */
+    bool wanted;  /* by something else, such as a page: steps are as long as they must be */
+    uint32_t qps; /* queue pairs whose rate, window and alpha are seen */
+    struct series *series;
+    struct observe_log log;
+    struct sim_connection_sample *connection;
+};
+
+/* The value of --series; false after a message. */
+bool cli_observe_set(struct cli_observe *observe, const char *argument);
+void cli_observe_options(struct cli_observe *observe, struct sim_options *options);
+bool cli_observe_begin(struct cli_observe *observe, struct sim *sim); /* false after a message */
+/* False after a message: not all of the run could be kept. */
+bool cli_observe_report(struct cli_observe *observe, struct sim_report *report);
+void cli_observe_release(struct cli_observe *observe);
+
+#endif
