@@ -11,7 +11,7 @@ import { summary } from "./summary";
 import { sweep as sweepPage } from "./sweep";
 import { assumptions } from "./assumptions";
 import { filterKey } from "./table";
-import { themeButton } from "./theme";
+import { forgetTheme, themeButton } from "./theme";
 import type { About, Document_ } from "./types";
 
 function title(data: Document_): string {
@@ -40,6 +40,7 @@ function head(data: Document_, word: { text: string; level: string } | null, fac
 function show(data: Document_, made: About): void {
   const place = document.getElementById("page");
   if (!place) return;
+  forgetTheme();
   const list = [...sections(data), assumptions(data, made)].filter((one): one is HTMLElement => one !== null);
   const { word, facts } = summary(data);
   clear(place);
@@ -58,13 +59,22 @@ function fail(error: unknown, made: About | null): void {
   document.documentElement.dataset["ready"] = "failed";
 }
 
+/** Shows what the server says, and again whenever it says that there is more, at most once a second and not while the
+ * reader has asked for rest. */
 async function live(made: About): Promise<void> {
-  show(await fetched(), made);
-  let asked = false;
+  let due = false, resting = false;
+  const button = h("button", { type: "button", "aria-pressed": "false", click: () => { resting = !resting; button.setAttribute("aria-pressed", String(resting)); button.textContent = resting ? "Go on" : "Hold still"; } }, "Hold still");
+  const update = async () => {
+    const data = await fetched(), at = window.scrollY;
+    show(data, made);
+    document.querySelector("header .bar")?.append(button);
+    window.scrollTo({ top: at, behavior: "instant" });
+  };
+  await update();
   listen(() => {
-    if (asked) return;
-    asked = true;
-    setTimeout(() => { asked = false; fetched().then((data) => show(data, made)).catch(() => undefined); }, 1000);
+    if (due || resting || document.hidden || document.activeElement?.matches("input, select, textarea")) return;
+    due = true;
+    setTimeout(() => { due = false; update().catch(() => undefined); }, 1000);
   });
 }
 

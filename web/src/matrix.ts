@@ -33,7 +33,7 @@ export function matrix(run: Run, view: View, say: (link: Link | null) => void): 
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.fillStyle = colour("text");
-    columns.forEach((name, i) => { if (wide() > 34 || i === 0 || i % Math.ceil(60 / wide()) === 0) context.fillText(fit(context, name, Math.max(wide(), 56)), left + i * wide(), 8); });
+    columns.forEach((name, i) => { if (i % Math.ceil(54 / wide()) === 0) context.fillText(fit(context, name, Math.max(wide() - 4, 50)), left + i * wide(), 8); });
     let free = -1;
     rows.forEach((name, i) => { const y = top + (i + 0.5) * tall(); if (y > free) { context.fillText(fit(context, name, left - 6), 0, y); free = y + 11; } });
     for (const key of cells.keys()) {

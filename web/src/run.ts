@@ -15,8 +15,21 @@ import type { Run } from "./types";
 import { verdict } from "./verdict";
 import { View } from "./view";
 
+let last: View | null = null; // of a live page, whose data comes again and again
+
+/** The zoom and the choice of the reader outlive new data. */
+function viewOf(data: Run): View {
+  const view = new View(0, data.virtual_ps);
+  if (last) {
+    view.chosen = last.chosen;
+    if (last.range.to < last.full.to || last.range.from > last.full.from) view.range = { ...last.range };
+  }
+  last = view;
+  return view;
+}
+
 export function run(data: Run): (HTMLElement | null)[] {
-  const view = new View(0, data.virtual_ps), samples = new Samples(data);
+  const view = viewOf(data), samples = new Samples(data);
   const over = detail(data, samples, view); // chooses what is shown first
   return [strip(figures(data)), verdict(data, view), timeline(data, view), heatmap(data, samples, view), topology(data, samples, view), over,
     training(data), pauses(data, view), flows(data, view), programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];

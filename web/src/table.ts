@@ -110,7 +110,7 @@ export function filterKey(): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement | null;
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || target?.matches("input, textarea, select")) return;
-    const filters = [...document.querySelectorAll<HTMLInputElement>("input.filter")].filter((one) => one.offsetParent !== null);
+    const filters = [...document.querySelectorAll<HTMLInputElement>("input.filter")].filter((one) => one.checkVisibility());
     const next = filters.find((one) => one.getBoundingClientRect().top >= 0) ?? filters[0];
     if (!next) return;
     event.preventDefault();

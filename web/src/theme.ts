@@ -10,6 +10,11 @@ export function onTheme(listener: () => void): void {
   listeners.add(listener);
 }
 
+/** What was drawn is drawn anew: nothing of it is to be told any more. */
+export function forgetTheme(): void {
+  listeners.clear();
+}
+
 export function isDark(): boolean {
   const said = document.documentElement.dataset["theme"];
   return said ? said === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -22,16 +27,16 @@ export function colour(name: string): string {
 function changed(): void {
   for (const listener of listeners) listener();
 }
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
 
 export function themeButton(): HTMLElement {
   const button = h("button", { type: "button", class: "theme", click: () => {
     document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
-    label();
     changed();
   } });
   const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Show the page in ${isDark() ? "light" : "dark"} colours`); };
   label();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); changed(); });
+  listeners.add(label);
   return button;
 }
 
