@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in Debian's Chromium, through playwright-core, and that page.html is what web/ builds.
+
+Skipped with a word where node, npm or chromium is absent, or where npm finds no packages.  What the page should say is
+worked out here, from --json, by other code than the page's.  ROCELAB_SOAK=1 tries large fabrics too; ROCELAB_PAGE_SHOTS
+names a folder for pictures."""
+import functools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["ROCELAB_SOURCE"])
+PROGRAM = os.environ["ROCELAB"]
+BUILD = pathlib.Path(os.environ.get("ROCELAB_PAGE_BUILD", tempfile.gettempdir())) / "web"
+HERE = pathlib.Path(__file__).resolve().parent
+SKIP = 77
+HOSTILE = "</script><img src=x onerror=window.hit=1>\"'`&lt;<!--"
+
+
+def absent():
+    for program in ("node", "npm"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None if shutil.which("chromium") else "chromium is not installed"
+
+
+@functools.cache
+def web():
+    """A copy of web/ with its packages, in the build folder; a string: why there is none."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for path in sorted((SOURCE / "web").iterdir()):
+        if path.name == "node_modules":
+            continue
+        if path.is_dir():
+            shutil.copytree(path, BUILD / path.name, dirs_exist_ok=True)
+        else:
+            shutil.copy(path, BUILD / path.name)
+    stamp = BUILD / "node_modules" / ".made-for"
+    lock = (BUILD / "package-lock.json").read_text()
+    if stamp.exists() and stamp.read_text() == lock:
+        return BUILD
+    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--prefer-offline", "--fetch-retries", "0", "--fetch-timeout", "10000"],
+                          cwd=BUILD, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return "npm finds no packages: " + (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+    stamp.write_text(lock)
+    return BUILD
+
+
+def rocelab(*arguments, status=(0, 1)):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode in status, done.stderr
+    return done.stdout
+
+
+def figures(run):
+    """What the strip should say, from the document."""
+    ports, nics = run["ports"], run["nics"]
+    slow = sorted(flow["fct_ps"] / flow["ideal_ps"] for flow in run["flows"] if flow["fct_ps"] and flow["ideal_ps"] and not flow["failed"])
+    want = {
+        "drops": sum(port["drops"] + port["lost"] for port in ports),
+        "paused": max(port["paused_ps"] for port in ports) / run["virtual_ps"],
+        "marked": sum(nic["ecn_marked"] for nic in nics) / max(sum(nic["rx_packets"] for nic in nics), 1),
+        "retransmitted": sum(nic["retransmitted"] for nic in nics),
+        "deadlocks": len(run["deadlocks"]),
+    }
+    if slow:
+        want["slowdown"] = slow[-(-len(slow) * 99 // 100) - 1]
+    ended = [job for job in run["jobs"] if job["time_ps"] is not None and job.get("ideal_ps")]
+    if any(job["time_ps"] is None for job in run["jobs"]):
+        want["jct"] = sum(job["time_ps"] is None for job in run["jobs"])
+    elif ended:
+        want["jct"] = max(job["time_ps"] / job["ideal_ps"] for job in ended)
+    return want
+
+
+class Rebuilt(unittest.TestCase):
+    def test_page_is_what_web_builds(self):
+        place = web()
+        with tempfile.TemporaryDirectory() as folder:
+            for command in (["node", "node_modules/typescript/bin/tsc", "--noEmit"], ["node", "node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"]):
+                done = subprocess.run(command, cwd=place, env={**os.environ, "PAGE_OUT": folder}, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            kept = (SOURCE / "src" / "report" / "page" / "page.html").read_bytes()
+            self.assertEqual((pathlib.Path(folder) / "page.html").read_bytes() == kept, True, "page.html is not what web/ builds: cd web && npm ci && npm run build")
+
+    def test_the_lock_file_names_no_registry(self):
+        self.assertNotIn("resolved", (SOURCE / "web" / "package-lock.json").read_text())
+
+
+class InABrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="rocelab-page-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.plan = []
+        examples = SOURCE / "examples"
+        cls.run_page("pod64", examples / "pod64.yaml", "--until", "3ms", checks=["zoom", "keys", "phone", "colours", "copy", "print"])
+        cls.run_page("deadlock", examples / "cases" / "C05-ring.yaml", checks=["circle"])
+        cls.run_page("training", examples / "cases" / "H02-training.yaml", checks=["phone"])
+        text = (examples / "incast.yaml").read_text().replace("fabric: incast", f"fabric: {json.dumps(HOSTILE)}").replace("- {incast: 16, size: 20MB", f"- {{name: {json.dumps(HOSTILE)}, incast: 16, size: 1MB")
+        (cls.folder / "hostile.yaml").write_text(text)
+        cls.run_page("hostile", cls.folder / "hostile.yaml", checks=["hostile", "old-browser", "live"])
+        cls.other_page("capture", "capture", examples / "incast.pcap")
+        cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
+        (cls.folder / "plan.json").write_text(json.dumps(cls.plan))
+        done = subprocess.run(["node", str(HERE / "browser.mjs"), str(web()), str(cls.folder), os.environ.get("ROCELAB_PAGE_SHOTS", "")],
+                              capture_output=True, text=True, check=False)
+        cls.said = done.stdout + done.stderr
+        cls.results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    @classmethod
+    def run_page(cls, name, fabric, *options, checks=()):
+        out = rocelab("sim", "--json", *options, "--html", cls.folder / f"{name}.html", fabric)
+        document = json.loads(out)
+        held = [check for check in checks if "series" in document or check not in ("zoom", "keys")]
+        cls.plan.append({"name": name, "figures": figures(document), "checks": held, "document": document})
+
+    @classmethod
+    def other_page(cls, name, verb, *arguments, checks=("phone",)):
+        out = rocelab(verb, "--json", *arguments, "--html", cls.folder / f"{name}.html")
+        cls.plan.append({"name": name, "figures": {}, "checks": list(checks), "document": json.loads(out)})
+
+    def test_each_page(self):
+        self.assertTrue(self.results and self.results[-1].get("end"), self.said[-3000:])
+        for result in self.results[:-1]:
+            with self.subTest(page=result["page"], check=result["check"]):
+                self.assertEqual(result["wrong"], [])
+        done = {(result["page"], result["check"]) for result in self.results[:-1]}
+        for page in self.plan:
+            for check in ["opens", "figures", "names", *page["checks"]]:
+                self.assertIn((page["name"], check), done)
+
+
+if __name__ == "__main__":
+    why = absent()
+    if not why and isinstance(web(), str):
+        why = web()
+    if why:
+        print(f"skipped: {why}")
+        sys.exit(SKIP)
+    unittest.main()
