@@ -28,6 +28,7 @@ sem_wait, 50 us
 futex timed out, 55 us
 futex 0, 100 us
 barrier, 200 us
+barrier serial, left too
 timedjoin timed out, 30 us
 pthread_exit 7, destructors 1, 100 us
 cancel cancelled, cleanup 11, 15 us

@@ -190,6 +190,12 @@ static void *others(void *argument)
     return NULL;
 }
 
+static void *waits_at_barrier(void *argument)
+{
+    pthread_barrier_wait(&barrier);
+    return argument;
+}
+
 static void test_locks(void)
 {
     pthread_t thread;
@@ -214,6 +220,14 @@ static void test_locks(void)
     printf("barrier, %ld us\n", took_us());
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&barrier);
+    /* Whoever comes last may destroy it at once, and use its memory for another. */
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, waits_at_barrier, NULL);
+    sleep_us(10);
+    printf("barrier %s", pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD ? "serial" : "?");
+    pthread_barrier_destroy(&barrier);
+    memset(&barrier, 0, sizeof barrier);
+    printf(", left %s\n", pthread_join(thread, NULL) == 0 ? "too" : "?");
 }
 
 /* --- the end of threads --- */

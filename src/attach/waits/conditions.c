@@ -99,7 +99,8 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 /* --- barriers: libc's words, our use of them --- */
 
 struct barrier {
-    uint32_t here, round, count, shared, out;
+    uint32_t here, round, count, shared;
+    uint32_t waiting; /* threads that have not left yet: it may be destroyed, but not before they have */
 };
 _Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "a barrier has the words");
 
@@ -117,14 +118,21 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *opaque)
         wait_release(barrier->shared != 0);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
+    barrier->waiting++;
     while (*round == mine)
         if (wait_turn(UINT64_MAX) == WAIT_GONE) break;
+    if (--barrier->waiting == 0) wait_release(barrier->shared != 0);
     return 0;
 }
 
-EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
+EXPORT int pthread_barrier_destroy(pthread_barrier_t *opaque)
 {
-    return managed() ? 0 : REAL(pthread_barrier_destroy)(barrier);
+    volatile uint32_t *waiting = &((struct barrier *)opaque)->waiting;
+
+    if (!managed()) return REAL(pthread_barrier_destroy)(opaque);
+    while (*waiting > 0)
+        if (wait_turn(UINT64_MAX) == WAIT_GONE) break;
+    return 0;
 }
 
 /* --- semaphores --- */
