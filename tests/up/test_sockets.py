@@ -52,6 +52,10 @@ say(connected=time.monotonic() - begin, own=c.getsockname(), peer=c.getpeername(
 begin = time.monotonic()
 c.sendall(b"hello")
 say(answer=c.recv(100).decode(), after=time.monotonic() - begin)
+c.sendto(b"named", ("h0", 5000))
+say(named=c.recv(100).decode())
+c.sendmsg([b"na", b"med"], [], 0, ("h0", 5000))
+say(also=c.recv(100).decode())
 c.shutdown(socket.SHUT_WR)
 say(rest=c.recv(100).decode())
 """
@@ -242,6 +246,7 @@ class Sockets(unittest.TestCase):
         self.assertAlmostEqual(client["connected"], 2 * LATENCY, delta=1e-6)
         self.assertAlmostEqual(client["after"], 2 * LATENCY, delta=1e-6)
         self.assertEqual(client["answer"], "HELLO")
+        self.assertEqual((client["named"], client["also"]), ("NAMED", "NAMED"))
         self.assertEqual(client["rest"], "")
         self.assertEqual(client["peer"], ["10.0.0.1", 5000])
         self.assertEqual(client["own"][0], "10.0.0.2")

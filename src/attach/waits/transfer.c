@@ -18,6 +18,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 
+#include "attach/streams.h"
 #include "attach/waits/waits.h"
 
 #define PARTS 1024u            /* of a vector, as the kernel has it */
@@ -295,6 +296,16 @@ static bool is_socket(int fd)
     return RAW(SYS_newfstatat, fd, "", &about, AT_EMPTY_PATH, 0, 0) == 0 && S_ISSOCK(about.st_mode);
 }
 
+/* TCP sends to its peer whatever name stands beside the bytes; the pair underneath would refuse it. */
+static bool ignores_name(int fd)
+{
+    struct attach_stream is;
+    uint32_t number;
+
+    return stream_number(fd, &number) && stream_state(number, &is) >= 0 && is.state == ATTACH_STREAM_OPEN &&
+           !(is.flags & ATTACH_STREAM_DATAGRAM);
+}
+
 /* A copy of the vector, which send_parts() uses up. */
 static ssize_t send_vector(int fd, const struct msghdr *given, int flags)
 {
@@ -309,6 +320,14 @@ static ssize_t send_vector(int fd, const struct msghdr *given, int flags)
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    struct msghdr unnamed;
+
+    if (message->msg_name != NULL && message->msg_namelen > 0 && ignores_name(fd)) {
+        unnamed = *message;
+        unnamed.msg_name = NULL;
+        unnamed.msg_namelen = 0;
+        message = &unnamed;
+    }
     return waitable(fd) ? send_vector(fd, message, flags) : REAL(sendmsg)(fd, message, flags);
 }
 
@@ -317,6 +336,7 @@ EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, __CONST
     struct iovec part = {(void *)(uintptr_t)from, bytes};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
+    if (to.__sockaddr__ != NULL && to_bytes > 0 && ignores_name(fd)) return send(fd, from, bytes, flags);
     if (!waitable(fd)) return REAL(sendto)(fd, from, bytes, flags, to, to_bytes);
     message.msg_name = (void *)(uintptr_t)to.__sockaddr__;
     message.msg_namelen = to.__sockaddr__ == NULL ? 0 : to_bytes;
