@@ -42,6 +42,7 @@ poll in a row moves time
 read 1, 400 us
 poll 1, 400 us
 pipe 300000 300000
+close_range -1, EINVAL
 recv EAGAIN, 20000 us
 socket 300000 300000
 alarm 1, sleep has 8 left, 2000000 us

@@ -406,6 +406,8 @@ static void test_full(void)
     close(ends[1]);
     pthread_join(thread, &total);
     printf("pipe %zd %zu\n", got, (size_t)total);
+    printf("close_range %d", close_range(9, 5, 0));
+    printf(", %s\n", errno == EINVAL ? "EINVAL" : "?");
     setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     begin();
     got = recv(pair[0], buffer, 1, 0);

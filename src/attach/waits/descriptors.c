@@ -29,7 +29,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
     unsigned from = first;
 
-    if (attached.head == NULL) return REAL(close_range)(first, last, flags);
+    if (attached.head == NULL || first > last) return REAL(close_range)(first, last, flags);
     turn_touched(ATTACH_TOUCHED_HOST);
     for (unsigned fd = first; fd <= last && fd < INT_MAX; fd++) {
         if (fd > 65536) break;
