@@ -302,6 +302,7 @@ int session_child(uint32_t number)
     rocelab_fabric_api.head = NULL;
     adopt_forked();
     post_forked();
+    socket_forked();
     descriptors = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
     RAW(SYS_close, attached.socket, 0, 0, 0, 0, 0);
     if (attached.adopted_fd >= 0) RAW(SYS_close, attached.adopted_fd, 0, 0, 0, 0, 0);
@@ -313,7 +314,6 @@ int session_child(uint32_t number)
         identity_start();
         identity_set_parent(parent);
         threads_forked();
-        socket_forked();
         tsc_start(); /* a handler of pthread_atfork() that read it has made it real */
     }
     self->in_library = 0;

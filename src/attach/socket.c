@@ -28,8 +28,11 @@ void socket_start(void)
 {
 }
 
+static uint32_t opening; /* real clock: the descriptor that comes is the one that we asked for */
+
 void socket_forked(void)
 {
+    opening = 0; /* another thread may have had it */
 }
 
 /* --- who it is --- */
@@ -112,18 +115,17 @@ static void set_flags(int fd, int flags)
 
 static int open_stream(uint32_t flags)
 {
-    static uint32_t lock; /* real clock: the descriptor that comes is the one that we asked for */
     struct attach_request request = {.op = ATTACH_OP_STREAM_OPEN};
     struct attach_stream wish = {.flags = flags};
     int result;
 
     if (turn_enter() < 0) return -EIO;
     memcpy(request.data, &wish, sizeof wish);
-    while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+    while (__atomic_exchange_n(&opening, 1, __ATOMIC_ACQUIRE))
         RAW(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     result = session_request(&request, NULL, 0);
     if (result >= 0) result = session_take_fd();
-    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&opening, 0, __ATOMIC_RELEASE);
     turn_leave();
     return result;
 }

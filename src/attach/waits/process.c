@@ -57,7 +57,7 @@ static pid_t say_forked(int number, pid_t kernel)
         turn_leave();
     }
     errno = before;
-    if (kernel <= 0 || error < 0) return kernel;
+    if (kernel <= 0 || error < 0 || !attached.is_virtual) return kernel; /* real clock: pids are the kernel's */
     children_add(kernel, CHILDREN_PID((uint32_t)number));
     return children_seen(kernel);
 }
