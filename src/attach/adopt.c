@@ -8,14 +8,16 @@
  * and heaps that libc may trim and believe to be zero stay where they are, and the fabric reaches them otherwise.
  *
  * libc unmaps and moves memory from inside itself, unseen.  So what the kernel says (/proc/self/maps) is taken for true
- * at every registration: what is no longer there is released, and its place in the file given back.  A region that is
- * not registered is of no interest in between.  Only growing in place must be prevented, since a file's mapping would
- * grow into what belongs to others: realloc() and mremap() of moved memory take it back first.
+ * at every registration, and before anything is taken back: what is no longer there is released, and its place in the
+ * file given back; at its address may be something else by then.  A region that is not registered is of no interest in
+ * between.  Only growing in place must be prevented, since a file's mapping would grow into what belongs to others:
+ * realloc() and mremap() of moved memory take it back first.
  */
 #include "attach/attach_int.h"
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,18 @@ static uint32_t ranges;
 static uint64_t used;             /* of the file */
 static struct range hole[RANGES]; /* given back */
 static uint32_t holes;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* real clock: of all of it */
+
+/* True: it is to be unlocked. */
+static bool adopt_lock(void)
+{
+    return !attached.is_virtual && REAL(pthread_mutex_lock)(&lock) == 0;
+}
+
+static void adopt_unlock(bool locked)
+{
+    if (locked) REAL(pthread_mutex_unlock)(&lock);
+}
 
 /* --- what the kernel says --- */
 
@@ -318,14 +332,12 @@ static bool alone(void)
     return attached.is_virtual || (stat("/proc/self/task", &is) == 0 && is.st_nlink == 3u + attached.watched);
 }
 
-void adopt_memory(void *addr, uint64_t bytes)
+static struct survey survey;
+
+static void move_all(void)
 {
-    static struct survey survey;
-    uint64_t from = (uintptr_t)addr & ~(PAGE - 1), end = ((uintptr_t)addr + bytes + PAGE - 1) & ~(PAGE - 1);
     long pages_fd;
 
-    if (attached.adopted_fd < 0 || bytes == 0 || end <= from || !alone() || !look(&survey, from, end)) return;
-    reconcile(&survey);
     if (survey.parts == 0) return;
     pages_fd = RAW(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     for (uint32_t i = 0; i < survey.parts; i++)
@@ -333,31 +345,88 @@ void adopt_memory(void *addr, uint64_t bytes)
     if (pages_fd >= 0) RAW(SYS_close, pages_fd, 0, 0, 0, 0, 0);
 }
 
+void adopt_memory(void *addr, uint64_t bytes)
+{
+    uint64_t from = (uintptr_t)addr & ~(PAGE - 1), end = ((uintptr_t)addr + bytes + PAGE - 1) & ~(PAGE - 1);
+    bool moves = alone(), locked;
+
+    if (attached.adopted_fd < 0 || bytes == 0 || end <= from || (!moves && ranges == 0)) return;
+    locked = adopt_lock();
+    if (look(&survey, from, end)) {
+        reconcile(&survey); /* also where nothing can be moved: the fabric must not take it for what it was */
+        if (moves) move_all();
+    }
+    adopt_unlock(locked);
+}
+
+/* What is still there of a range is taken back. */
+static void take_back_mapped(const struct range *known)
+{
+    uint64_t at = known->addr;
+    struct range left;
+
+    if (!survey.whole) { /* not all can be known */
+        take_back(known);
+        return;
+    }
+    while ((left = still_mapped(&survey, known, at)).bytes > 0) {
+        take_back(&left);
+        at = left.addr + left.bytes;
+    }
+}
+
 /* In a child, before the parent goes on: what they would share becomes the child's own. */
 void adopt_forked(void)
 {
-    for (uint32_t i = 0; i < ranges; i++)
-        take_back(&range[i]);
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* another thread may have had it */
+    if (ranges && look(&survey, 0, 0))
+        for (uint32_t i = 0; i < ranges; i++)
+            take_back_mapped(&range[i]);
     ranges = holes = 0;
     used = 0;
 }
 
 /* --- what the program does with its memory --- */
 
+static bool overlaps(const struct range *moved, uint64_t from, uint64_t bytes)
+{
+    return moved->addr < from + bytes && from < moved->addr + moved->bytes;
+}
+
 /* Makes what is moved of [addr, addr + bytes) the process's own again. */
 static void release(const void *addr, uint64_t bytes)
 {
     uint64_t from = (uintptr_t)addr;
+    bool any = false, locked;
 
-    for (uint32_t i = ranges; i-- > 0;) {
-        if (range[i].addr >= from + bytes || range[i].addr + range[i].bytes <= from) continue;
-        if (turn_enter() < 0) return;
+    for (uint32_t i = 0; i < ranges; i++)
+        any |= overlaps(&range[i], from, bytes);
+    if (!any || turn_enter() < 0) return;
+    locked = adopt_lock();
+    bool looked = look(&survey, 0, 0);
+    for (uint32_t i = ranges; looked && i-- > 0;) {
+        if (!overlaps(&range[i], from, bytes)) continue;
         struct range back = range[i];
-        take_back(&back);
+        take_back_mapped(&back);
         range[i] = range[--ranges];
         tell(ATTACH_OP_RELEASE, back);
         give_back(back.offset, back.bytes);
-        turn_leave();
+    }
+    adopt_unlock(locked);
+    turn_leave();
+}
+
+/* Pages that the program does not need any more are zero from now on. */
+static void empty(const void *addr, uint64_t bytes)
+{
+    uint64_t from = (uintptr_t)addr, end = (from + bytes + PAGE - 1) & ~(PAGE - 1);
+
+    if (from % PAGE) return; /* the kernel refuses it */
+    for (uint32_t i = 0; i < ranges; i++) {
+        uint64_t first = range[i].addr > from ? range[i].addr : from;
+        uint64_t last = range[i].addr + range[i].bytes < end ? range[i].addr + range[i].bytes : end;
+
+        if (first < last) punch(range[i].offset + (first - range[i].addr), last - first);
     }
 }
 
@@ -396,6 +465,7 @@ EXPORT void *mremap(void *addr, size_t bytes, size_t new_bytes, int flags, ...)
 
 EXPORT int madvise(void *addr, size_t bytes, int advice)
 {
-    if (ranges && (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE)) release(addr, bytes);
+    if (ranges && advice == MADV_DONTNEED) empty(addr, bytes);
+    if (ranges && advice == MADV_FREE && is_moved(addr)) return 0; /* nobody is promised when */
     return (int)as_libc(RAW(SYS_madvise, addr, bytes, advice, 0, 0, 0));
 }
