@@ -78,11 +78,12 @@ static int listen_for(struct up_cm *cm, const struct cm_listener *wanted)
 {
     for (const struct cm_listener *other = cm->listeners; other; other = other->next)
         if (clash(wanted, other)) return -EADDRINUSE;
-    struct cm_listener *listener = malloc(sizeof *listener);
+    struct cm_listener *listener = cm->listener_count < CM_LISTENERS_MAX ? malloc(sizeof *listener) : NULL;
     if (listener == NULL) return -ENOMEM;
     *listener = *wanted;
     listener->next = cm->listeners;
     cm->listeners = listener;
+    cm->listener_count++;
     return 0;
 }
 
@@ -101,6 +102,7 @@ static void unlisten(struct up_cm *cm, const struct up_process *process, const s
         if (which ? same(listener, which) : listener->process == process) {
             *at = listener->next;
             free(listener);
+            cm->listener_count--;
         } else {
             at = &listener->next;
         }
@@ -140,19 +142,23 @@ static struct cm_link **link_at(struct up_cm *cm, uint32_t slot, uint32_t local_
     return at;
 }
 
-static void link_end(struct cm_link **at)
+static void link_end(struct up_cm *cm, uint32_t slot, struct cm_link **at)
 {
     struct cm_link *ended = *at;
 
     if (ended == NULL) return;
     *at = ended->next;
     free(ended);
+    cm->link_count[slot]--;
 }
 
-/* One that is there, or a new one; NULL: no memory, and nobody will say goodbye for it. */
-static struct cm_link *link_begin(struct cm_link **at)
+/* One that is there, or a new one; NULL: no memory, or the program has more than it can have; nobody will say goodbye
+ * for it. */
+static struct cm_link *link_begin(struct up_cm *cm, uint32_t slot, struct cm_link **at)
 {
-    if (*at == NULL) *at = calloc(1, sizeof **at);
+    if (*at || cm->link_count[slot] == CM_LINKS_MAX) return *at;
+    *at = calloc(1, sizeof **at);
+    if (*at) cm->link_count[slot]++;
     return *at;
 }
 
@@ -167,7 +173,7 @@ static void learn(struct up_cm *cm, uint32_t slot, uint32_t nic, const struct cm
     case CM_REQ:
     case CM_REP:
         if (msg->mad.attribute == CM_REQ && sent) return;
-        link = link_begin(at);
+        link = link_begin(cm, slot, at);
         if (link == NULL) return;
         link->nic = nic;
         link->local_id = ours;
@@ -178,7 +184,7 @@ static void learn(struct up_cm *cm, uint32_t slot, uint32_t nic, const struct cm
     case CM_REJ:
     case CM_DREQ:
     case CM_DREP:
-        link_end(at);
+        link_end(cm, slot, at);
         return;
     default:
         return;
@@ -306,7 +312,7 @@ void cm_forget(struct up_process *process, ps_t now, struct node_io *io)
     cm->slot[slot] = NULL;
     while (cm->links[slot]) {
         if (io) say_goodbye(process->host, cm->links[slot], now, io);
-        link_end(&cm->links[slot]);
+        link_end(cm, slot, &cm->links[slot]);
     }
 }
 
@@ -315,7 +321,7 @@ void cm_release(struct up_host *host)
     if (host->cm == NULL) return;
     for (uint32_t slot = 1; slot <= CM_SLOTS; slot++)
         while (host->cm->links[slot])
-            link_end(&host->cm->links[slot]);
+            link_end(host->cm, slot, &host->cm->links[slot]);
     while (host->cm->listeners) {
         struct cm_listener *next = host->cm->listeners->next;
         free(host->cm->listeners);

@@ -7,7 +7,9 @@
 
 #include "up/objects/objects.h"
 
-#define CM_SLOTS 1022u /* 1 .. : the top ten bits of a communication id, but for the last */
+#define CM_SLOTS 1022u          /* 1 .. : the top ten bits of a communication id, but for the last */
+#define CM_LISTENERS_MAX 16384u /* of a host */
+#define CM_LINKS_MAX 8192u      /* of a program: more than the queue pairs of an adapter */
 
 struct cm_listener {
     struct up_process *process;
@@ -29,6 +31,7 @@ struct cm_qp1;
 struct up_cm { /* of a host */
     struct up_process *slot[CM_SLOTS + 1];
     struct cm_link *links[CM_SLOTS + 1];
+    uint32_t link_count[CM_SLOTS + 1], listener_count;
     struct cm_listener *listeners;
     struct cm_qp1 **qp1; /* [adapters]; NULL: not made yet */
 };

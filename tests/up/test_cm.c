@@ -231,11 +231,43 @@ static void test_wrong(void **state)
     rig_close(&rig);
 }
 
+/* Requests from a peer that never goes on, and listeners without end: what is remembered of them is bounded. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    rig_open(&rig, PLAIN);
+    assert_int_equal(ask_cm(&rig, p1, ATTACH_OP_CM_SLOT, NULL, 0), 1);
+    assert_int_equal(listen_at(p1, PKT_FAMILY_IPV4, NULL), 0);
+    struct attach_mad mad = {0};
+    struct live_mad come = {.dst = path_to(&rig, 1).remote};
+    struct live_path back = path_to(&rig, 0);
+    struct cm_msg msg = request;
+    msg.mad.base_version = 1;
+    msg.mad.mgmt_class = MAD_CLASS_CM;
+    msg.mad.class_version = 2;
+    for (uint32_t i = 0; i < CM_LINKS_MAX + 10; i++) {
+        msg.local_id = i + 1;
+        assert_int_equal(cm_emit(&msg, mad.data), 0);
+        memcpy(come.data, mad.data, sizeof come.data);
+        cm_deliver(&rig.host[1], 0, &come, &back, 0, NULL);
+    }
+    assert_int_equal(rig.host[1].cm->link_count[1], CM_LINKS_MAX);
+    struct attach_service service = {.id = SERVICE + 1, .any = PKT_FAMILY_IPV4};
+    for (uint32_t i = 1; i < CM_LISTENERS_MAX; i++, service.id++) {
+        p1->request = (struct attach_request){.op = ATTACH_OP_CM_LISTEN};
+        memcpy(p1->request.data, &service, sizeof service);
+        assert_int_equal(cm_request(&p1->process, &p1->request, 0, NULL), 0);
+    }
+    assert_int_equal(ask_cm(&rig, p1, ATTACH_OP_CM_LISTEN, &service, sizeof service), -ENOMEM);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_connection), cmocka_unit_test(test_goodbye),
         cmocka_unit_test(test_listeners), cmocka_unit_test(test_alive),      cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
