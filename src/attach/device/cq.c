@@ -60,12 +60,12 @@ int attached_cq_resize(struct live_cq *cq, uint32_t entries)
     if (entries == 0 || entries > LIVE_CQ_MAX) return -EINVAL;
     int error = device_enter(cq->live);
     if (error < 0) return error;
+    /* With the real clock others poll meanwhile; with the virtual one who waits for a lock would keep the turn. */
+    const bool locks = cq->live->head->clock == ATTACH_REAL;
+    if (locks) pthread_mutex_lock(&cq->lock);
     error = device_ask(cq->live, ATTACH_OP_CQ_RESIZE, cq->number, &told, sizeof told, NULL);
-    if (error >= 0) {
-        pthread_mutex_lock(&cq->lock);
-        cq->ring = device_ring(cq->live, told.made.ring, told.made.entries);
-        pthread_mutex_unlock(&cq->lock);
-    }
+    if (error >= 0) cq->ring = device_ring(cq->live, told.made.ring, told.made.entries);
+    if (locks) pthread_mutex_unlock(&cq->lock);
     device_leave();
     return error < 0 ? error : 0;
 }
