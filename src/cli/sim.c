@@ -112,6 +112,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_observe_set(&settings->observe, argument);
     case SIM_OPTION_QPS:
         return cli_number("qps", argument, &settings->observe.qps);
+    case SIM_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     case SIM_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
