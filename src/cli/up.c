@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "cli/html.h"
+#include "cli/observe.h"
 #include "cli/pcap.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
@@ -56,6 +57,7 @@ struct settings {
     const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
     struct cli_html html;
+    struct cli_observe observe; /* --series, --html */
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
@@ -102,6 +104,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_quantity(UNIT_TIME, "until", argument, &settings->up.sim.until);
     case UP_OPTION_ROWS:
         return cli_number("rows", argument, &settings->rows);
+    case UP_OPTION_SERIES:
+        return cli_observe_set(&settings->observe, argument);
     case UP_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
     case UP_OPTION_PCAP:
@@ -303,7 +307,8 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
         result.state = state;
         report->program = program;
         report->result = &result;
-        status = print_report(settings, report) ? CLI_DONE : CLI_WRONG;
+        bool seen = cli_observe_report(&settings->observe, report);
+        status = print_report(settings, report) && seen ? CLI_DONE : CLI_WRONG;
         fflush(settings->out);
         if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
         if (status == CLI_DONE) status = judge(report);
@@ -346,6 +351,8 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     struct up_answer answer = {.fabric = fabric, .seed = settings->up.sim.seed};
     settings->up.answer = up_answer;
     settings->up.answer_context = &answer;
+    settings->observe.wanted = settings->html.path != NULL;
+    cli_observe_options(&settings->observe, &settings->up.sim);
     if (up_create(fabric, &settings->up, &up, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         if (errors.count == 0) cli_error("not enough memory");
@@ -360,12 +367,13 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
                 settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
     int status = CLI_WRONG;
-    if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up))) {
+    if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up)) && cli_observe_begin(&settings->observe, up_sim(up))) {
         status = run_and_report(settings, up, &report);
         if (!cli_pcaps_end(&settings->pcaps, up_sim(up))) status = CLI_WRONG;
         if (settings->record_path && !write_record(settings->record_path, up)) status = CLI_WRONG;
     }
     up_free(up);
+    cli_observe_release(&settings->observe);
     return status;
 }
 
@@ -383,6 +391,10 @@ int verb_up(int argc, char **argv, FILE *out)
     if (answer != CLI_GO) return answer;
     if (first + 1 != argc) {
         cli_error("up: %s; see 'rocelab help up'", first == argc ? "which fabric?" : "one fabric at a time");
+        return CLI_WRONG;
+    }
+    if (settings.observe.step && !settings.common.json && !settings.html.path) {
+        cli_error("up: --series says how often to look; say where it goes: --json or --html FILE");
         return CLI_WRONG;
     }
     if (!cli_readable(argv[first])) return CLI_WRONG;
