@@ -4,11 +4,13 @@
  *
  * A machine notes events into a ring that its driver gave it; without one (the usual case) nothing is done but a test
  * of the pointer, in branches that are rare already.  A ring belongs to a node and is written by that node's calls
- * alone; between calls the driver takes the events out.  What finds no room is counted, never waited for.
+ * alone; between calls the driver takes the events out.  A ring that is full asks its driver for more room; what finds
+ * none is counted, never waited for.
  */
 #ifndef ROCELAB_OBSERVE_EVENT_H
 #define ROCELAB_OBSERVE_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +45,8 @@ struct observe_ring {
     uint32_t kinds; /* bit k: events of kind k are wanted */
     uint32_t node, sequence;
     uint64_t lost; /* events that found no room */
+    /* The driver's: `room` is larger now, or false.  NULL: it never is. */
+    bool (*grow)(struct observe_ring *ring);
 };
 
 #define OBSERVE_KIND(kind) (1u << (kind))
@@ -56,7 +60,7 @@ static __attribute__((noinline, cold, unused)) void observe_note_wanted(struct o
     if (!(ring->kinds & OBSERVE_KIND(event.kind))) return;
     event.node = ring->node;
     event.sequence = ring->sequence++;
-    if (ring->count == ring->room)
+    if (ring->count == ring->room && (ring->grow == NULL || !ring->grow(ring)))
         ring->lost++;
     else
         ring->event[ring->count++] = event;

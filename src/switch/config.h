@@ -13,6 +13,8 @@
 
 #include "base/time.h"
 
+struct observe_ring;
+
 #define SW_PRIOS 8 /* 802.1 priorities = traffic classes */
 
 enum sw_trust { SW_TRUST_DSCP, SW_TRUST_PCP };
@@ -132,6 +134,7 @@ struct sw_config {
     const struct sw_raise *raise; /* NULL: no class is raised */
     const struct sw_port_config *const *port; /* [ports] */
     const uint64_t *rate_bps;                 /* [ports] */
+    struct observe_ring *events;              /* where events are noted (observe/event.h); NULL: nowhere */
 };
 
 /* Routes, shared read-only tables built by fabric.  Destinations are endpoints (NIC ports). */

@@ -31,9 +31,10 @@ struct sw_crossing { /* what was found out about a packet that came in */
     uint32_t bytes, cells;
 };
 
-SW_INLINE bool sw_cross_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, struct sw_io *io)
+SW_INLINE bool sw_cross_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, ps_t now,
+                             struct sw_io *io)
 {
-    sw_drop(sw, port, prio, why, id, io);
+    sw_drop(sw, port, prio, why, id, now, io);
     return false;
 }
 
@@ -53,19 +54,19 @@ SW_INLINE bool sw_cross_find(struct sw *sw, uint32_t in, pkt_t id, bool simple, 
     pg->rx_bytes += bytes;
 
     uint32_t out = simple ? route_port(sw, pkt) : route_balanced(sw, pkt, tc, now);
-    if (sw_unlikely(out == SW_NO_PORT)) return sw_cross_drop(sw, in, pg_index, SW_DROP_no_route, id, io);
-    if (sw_unlikely(pkt->flags & PKT_STRAY)) return sw_cross_drop(sw, in, pg_index, SW_DROP_not_mine, id, io);
+    if (sw_unlikely(out == SW_NO_PORT)) return sw_cross_drop(sw, in, pg_index, SW_DROP_no_route, id, now, io);
+    if (sw_unlikely(pkt->flags & PKT_STRAY)) return sw_cross_drop(sw, in, pg_index, SW_DROP_not_mine, id, now, io);
     if (sw_likely(pkt->net >= PKT_NET_IPV4)) {
-        if (sw_unlikely(pkt->ttl <= 1)) return sw_cross_drop(sw, in, pg_index, SW_DROP_ttl, id, io);
+        if (sw_unlikely(pkt->ttl <= 1)) return sw_cross_drop(sw, in, pg_index, SW_DROP_ttl, id, now, io);
         pkt->ttl--;
     }
     struct sw_port *to = &sw->port[out];
     const struct sw_profile *onto = to->profile;
     uint32_t index = onto->queue_of[tc];
     if (sw_unlikely(bytes > from->mtu_bytes || bytes > onto->mtu_bytes))
-        return sw_cross_drop(sw, in, pg_index, SW_DROP_mtu, id, io);
+        return sw_cross_drop(sw, in, pg_index, SW_DROP_mtu, id, now, io);
     if (sw_unlikely(to->refuse >> index & 1))
-        return sw_cross_drop(sw, out, index, sw->slow[out].down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
+        return sw_cross_drop(sw, out, index, sw->slow[out].down ? SW_DROP_port_down : SW_DROP_watchdog, id, now, io);
     *crossing = (struct sw_crossing){pkt, from, onto, to, pg, in, out, pg_index, index, bytes, sw_cells(sw, bytes)};
     return true;
 }
@@ -108,19 +109,19 @@ SW_INLINE bool sw_cross_queue(struct sw *sw, const struct sw_crossing *crossing,
 
     if (sw_unlikely(!rule->lossless && crossing->onto->limited >> index & 1) &&
         mmu_egress_full(sw, queue, queue_rule, crossing->cells))
-        return sw_cross_drop(sw, crossing->out, index, SW_DROP_egress, id, io);
+        return sw_cross_drop(sw, crossing->out, index, SW_DROP_egress, id, now, io);
     if (sw_unlikely(!mmu_admit_quiet(sw, crossing->pg, rule, crossing->cells))) {
         sw->blamed = (uint16_t)crossing->out;
         sw->blamed_paused = to->paused >> index & 1;
         enum sw_drop verdict = sw_admit(sw, crossing->in, crossing->pg_index, crossing->cells, now, io);
-        if (verdict != SW_DROPS) return sw_cross_drop(sw, crossing->in, crossing->pg_index, verdict, id, io);
+        if (verdict != SW_DROPS) return sw_cross_drop(sw, crossing->in, crossing->pg_index, verdict, id, now, io);
     }
 
     uint64_t length = queue->bytes;
     bool virtual = !simple && sw->voqs;
     if (sw_unlikely(length > queue_rule->mark_in_above))
         sw_mark(sw, queue_rule, queue, virtual ? voq_length(sw, crossing->out, index, crossing->in) : length,
-                crossing->pkt);
+                crossing->pkt, now);
     crossing->pkt->next = PKT_NONE;
     if (to->filled >> index & 1 && virtual)
         voq_push(sw, crossing, id, now, io);

@@ -27,7 +27,7 @@ static void flood_to(struct sw *sw, struct sw_crossing *crossing, uint32_t out, 
         held <= reserved || mmu_below(sw, &crossing->from->pg[crossing->pg_index], held - reserved, crossing->cells);
 
     if (!first && (crossing->pg->headroom || !quiet)) {
-        sw_drop(sw, crossing->in, crossing->pg_index, SW_DROP_flood, id, io);
+        sw_drop(sw, crossing->in, crossing->pg_index, SW_DROP_flood, id, now, io);
         return;
     }
     crossing->to = to;
@@ -105,6 +105,6 @@ uint32_t sw_flood(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *
     struct sw_crossing crossing = {
         pkt, from, NULL, NULL, pg, in, 0, pg_index, 0, pkt->frame_bytes, sw_cells(sw, pkt->frame_bytes)};
     uint32_t copies = why == SW_DROPS ? flood_all(sw, &crossing, id, now, io) : 0;
-    if (copies == 0) sw_drop(sw, in, pg_index, why == SW_DROPS ? SW_DROP_no_route : why, id, io);
+    if (copies == 0) sw_drop(sw, in, pg_index, why == SW_DROPS ? SW_DROP_no_route : why, id, now, io);
     return copies;
 }

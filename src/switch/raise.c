@@ -8,7 +8,7 @@
  */
 #include "switch/crossing.h"
 
-bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, struct sw_io *io)
+bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io)
 {
     const struct sw_raise *raise = sw->config->raise;
 
@@ -18,6 +18,6 @@ bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, struc
     uint32_t tc = crossing->from->dscp_to_tc[dscp], queue = crossing->onto->queue_of[tc];
     crossing->queue_index = queue;
     if (!(crossing->to->refuse >> queue & 1)) return false;
-    sw_drop(sw, crossing->out, queue, sw->slow[crossing->out].down ? SW_DROP_port_down : SW_DROP_watchdog, id, io);
+    sw_drop(sw, crossing->out, queue, sw->slow[crossing->out].down ? SW_DROP_port_down : SW_DROP_watchdog, id, now, io);
     return true;
 }

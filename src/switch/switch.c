@@ -90,8 +90,9 @@ void sw_set_routes(struct sw *sw, const struct sw_routes *routes)
 
 /* Counted at `port` under `prio` (its PG or its queue), and gone. */
 __attribute__((noinline, cold)) void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id,
-                                             struct sw_io *io)
+                                             ps_t now, struct sw_io *io)
 {
+    sw_note(sw, OBSERVE_DROP, port, prio, io->pool->hot[id].frame_bytes, why, now);
     sw->counters[port].drop[why]++;
     sw->counters[port].dropped_bytes += io->pool->hot[id].frame_bytes;
     sw->counters[port].prio[prio].drops++;
@@ -100,12 +101,14 @@ __attribute__((noinline, cold)) void sw_drop(struct sw *sw, uint32_t port, uint3
 }
 
 __attribute__((noinline)) void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue,
-                                       uint64_t bytes, struct pkt *pkt)
+                                       uint64_t bytes, struct pkt *pkt, ps_t now)
 {
     uint8_t ecn = pkt->tos & PKT_ECN_MASK;
     if (ecn == PKT_ECN_NOT_ECT || ecn == PKT_ECN_CE || bytes <= rule->mark_min || !ecn_mark(sw, rule, bytes)) return;
     pkt->tos |= PKT_ECN_CE;
     queue->marked++;
+    uint32_t at = (uint32_t)(queue - sw->queue);
+    sw_note(sw, OBSERVE_MARK, at / SW_PRIOS, at % SW_PRIOS, bytes, 0, now);
 }
 
 /* The way of a packet that reaches a threshold: admitted or not, a lossless class pauses its peer. */
@@ -153,7 +156,7 @@ uint16_t sw_rx(struct sw *sw, uint16_t in, pkt_t id, ps_t now, struct sw_io *io)
     if (sw->config->forgets_ports && sw_floods(sw, &io->pool->hot[id]))
         return sw_flood(sw, in, id, now, io) ? SW_FLOODED : SW_DROPPED;
     if (!sw_cross_find(sw, in, id, false, now, io, &crossing)) return SW_DROPPED;
-    if (sw->config->raise && sw_cross_raise(sw, &crossing, id, io)) return SW_DROPPED;
+    if (sw->config->raise && sw_cross_raise(sw, &crossing, id, now, io)) return SW_DROPPED;
     if (!sw_cross_queue(sw, &crossing, id, false, now, io)) return SW_DROPPED;
     return (uint16_t)crossing.out;
 }
@@ -189,7 +192,7 @@ SW_INLINE pkt_t send_next(struct sw *sw, uint32_t port, bool simple, ps_t now, s
 
     if (sw_unlikely(sw->port[pkt->in_port].xoff)) consider_xon(sw, pkt->in_port, pkt->tc, now, io);
     const struct sw_queue_rule *rule = &to->profile->queue[index];
-    if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, queue->bytes, pkt);
+    if (sw_unlikely(queue->bytes > rule->mark_out_above)) sw_mark(sw, rule, queue, queue->bytes, pkt, now);
     io->deadline = sw->deadline;
     return id;
 }
@@ -210,11 +213,11 @@ pkt_t sw_tx(struct sw *sw, uint16_t port, ps_t now, struct sw_io *io)
     return id;
 }
 
-void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io)
+void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io)
 {
     struct sw_queue *from = sw_queue_at(sw, port, queue);
     while (sw->port[port].filled >> queue & 1)
-        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, false, PS_NEVER), io);
+        sw_drop(sw, port, queue, why, pop(sw, &sw->port[port], from, queue, io->pool->hot, false, PS_NEVER), now, io);
 }
 
 void sw_tick(struct sw *sw, ps_t now, struct sw_io *io)
@@ -254,7 +257,7 @@ void sw_port_state(struct sw *sw, uint16_t port, bool up, ps_t now, struct sw_io
         pfc_renew(sw, port, now, io);
     } else {
         for (uint32_t queue = 0; queue < SW_PRIOS; queue++)
-            sw_flush(sw, port, queue, SW_DROP_port_down, io);
+            sw_flush(sw, port, queue, SW_DROP_port_down, now, io);
         pfc_review(sw, now, io);
     }
     io->deadline = sw->deadline;

@@ -15,6 +15,7 @@
 #define ROCELAB_SWITCH_SWITCH_INT_H
 
 #include "base/check.h"
+#include "observe/event.h"
 #include "switch/switch.h"
 
 #define SW_NO_PORT UINT32_MAX
@@ -157,6 +158,16 @@ static inline void sw_due(struct sw *sw, uint32_t port, ps_t at)
 {
     if (at < sw->due[port]) sw->due[port] = at;
     if (at < sw->deadline) sw->deadline = at;
+}
+
+/* What happened at a port and priority, for whoever watches. */
+static inline void sw_note(const struct sw *sw, enum observe_event_kind kind, uint32_t port, uint32_t prio, uint64_t a,
+                           uint32_t b, ps_t now)
+{
+    observe_note(
+        sw->config->events,
+        (struct observe_event){
+            .at = now, .a = a, .b = b, .port = (uint16_t)port, .priority = (uint8_t)prio, .kind = (uint8_t)kind});
 }
 
 /* profile.c */
@@ -308,15 +319,16 @@ ps_t watchdog_tick(struct sw *sw, uint32_t port, ps_t now, struct sw_io *io);
 
 /* switch.c: what the pieces in crossing.h call rarely */
 /* Counted at `port` under `prio` (its PG or its queue), and gone. */
-void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, struct sw_io *io);
-void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, uint64_t bytes, struct pkt *pkt);
+void sw_drop(struct sw *sw, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, ps_t now, struct sw_io *io);
+void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *queue, uint64_t bytes, struct pkt *pkt,
+             ps_t now);
 /* The way of a packet that reaches a threshold: SW_DROPS when admitted, or why not. */
 enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now, struct sw_io *io);
 /* raise.c: the class of what turns from down to up, from here on; true: the queue takes no arrivals, and the packet is
  * gone. */
 struct sw_crossing;
-bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, struct sw_io *io);
-void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, struct sw_io *io);
+bool sw_cross_raise(struct sw *sw, struct sw_crossing *crossing, pkt_t id, ps_t now, struct sw_io *io);
+void sw_flush(struct sw *sw, uint32_t port, uint32_t queue, enum sw_drop why, ps_t now, struct sw_io *io);
 
 /* flood.c: a packet for an endpoint whose port is not known ... */
 bool sw_floods(const struct sw *sw, const struct pkt *pkt);
