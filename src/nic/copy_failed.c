@@ -31,8 +31,9 @@ static bool take_back(struct nic *nic, struct nic_cq *cq, uint32_t qpn, uint64_t
 }
 
 /* A work request that has left the queue as a success. */
-static void take_back_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, struct nic_io *io)
+static void take_back_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, ps_t now, struct nic_io *io)
 {
+    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, NIC_LOC_PROT_ERR, now);
     if (wr->flags & NIC_SIGNALED)
         take_back(nic, qp->send_cq, qp->qpn, wr->wr_id, false);
     else
@@ -67,7 +68,7 @@ static void doom(struct nic *nic, struct nic_qp *qp, struct nic_wr *wr, ps_t now
         qp->rto_at = now + qp->rto_ps;
         timer_arm(nic, qp, qp->rto_at);
     }
-    requester_attend(nic, qp, io);
+    requester_attend(nic, qp, now, io);
 }
 
 static void request_failed(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
@@ -80,15 +81,16 @@ static void request_failed(struct nic *nic, struct nic_qp *qp, const struct pkt 
     if (qp->transport == NIC_RC) {
         if (!gone) doom(nic, qp, wr, now, io);
     } else if (gone) {
-        take_back_send(nic, qp, wr, io);
+        take_back_send(nic, qp, wr, now, io);
         qp_send_error(nic, qp, io);
     } else {
-        qp_fail_send(nic, qp, NIC_LOC_PROT_ERR, io);
+        qp_fail_send(nic, qp, NIC_LOC_PROT_ERR, now, io);
     }
 }
 
 /* What was asked before it is answered still. */
-void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, struct nic_io *io)
+void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, ps_t now,
+                            struct nic_io *io)
 {
     struct answer answer = {.psn = psn, .syndrome = (uint8_t)(AETH_SYNDROME_NAK | nak_code)};
     uint32_t end = qp->resource_next;
@@ -99,7 +101,7 @@ void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, un
     nic->counters.tx_nak_fatal++;
     responder_answer(nic, qp, PKT_NONE, &answer, io);
     qp->failing = NIC_WR_FLUSH_ERR;
-    if (!qp->trail) qp_fail_recv(nic, qp, NIC_WR_FLUSH_ERR, io);
+    if (!qp->trail) qp_fail_recv(nic, qp, NIC_WR_FLUSH_ERR, now, io);
 }
 
 void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t now, struct nic_io *io)
@@ -115,7 +117,7 @@ void nic_gather_failed(struct nic *nic, uint32_t qpn, const struct pkt *p, ps_t 
     }
     if (qp->state == NIC_ERROR) return; /* its last response took the QP there, and a NAK is on its way */
     event_qp(nic, qp, NIC_EVENT_QP_FATAL);
-    responder_unanswerable(nic, qp, psn_wide(p->psn, qp->epsn), NAK_REMOTE_OPERATION, io);
+    responder_unanswerable(nic, qp, psn_wide(p->psn, qp->epsn), NAK_REMOTE_OPERATION, now, io);
     io->deadline = nic_deadline(nic);
 }
 
@@ -149,7 +151,7 @@ static bool refuse_instead(struct nic *nic, struct nic_qp *qp, struct nic_io *io
     return qp->trail;
 }
 
-static void receive_failed(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static void receive_failed(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     bool completed = qp->transport == NIC_UD || (!qp->recv_held && qp->recv_done_psn == qp->epsn);
 
@@ -162,21 +164,21 @@ static void receive_failed(struct nic *nic, struct nic_qp *qp, struct nic_io *io
         qp->failing = qp->recv_held ? NIC_LOC_PROT_ERR : NIC_WR_FLUSH_ERR;
         return;
     }
-    qp_fail_recv(nic, qp, NIC_LOC_PROT_ERR, io);
+    qp_fail_recv(nic, qp, NIC_LOC_PROT_ERR, now, io);
 }
 
 /* A response to a READ or atomic of ours: the work request is the queue's head, or has just left it. */
-static void response_failed(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static void response_failed(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     const struct nic_wr *head = wr_at(qp, qp->sq_head);
     uint32_t index;
 
     if (qp->state != NIC_ERROR && qp->sq_head != qp->sq_tail && psn_diff(qp->una, head->first_psn) > 0) {
-        qp_fail_send(nic, qp, NIC_LOC_PROT_ERR, io);
+        qp_fail_send(nic, qp, NIC_LOC_PROT_ERR, now, io);
         return;
     }
     const struct nic_wr *wr = wr_of(qp, qp->response_psn, &index);
-    if (wr) take_back_send(nic, qp, wr, io);
+    if (wr) take_back_send(nic, qp, wr, now, io);
     if (qp->state != NIC_ERROR) qp_error(nic, qp, io);
 }
 
@@ -184,12 +186,11 @@ void nic_place_failed(struct nic *nic, uint32_t qpn, ps_t now, struct nic_io *io
 {
     struct nic_qp *qp = qp_find(nic, qpn);
 
-    (void)now;
     if (qp == NULL || io->place.kind == NIC_PLACE_NONE) return;
     if (io->place.kind == NIC_PLACE_READ || io->place.kind == NIC_PLACE_ATOMIC)
-        response_failed(nic, qp, io);
+        response_failed(nic, qp, now, io);
     else
-        receive_failed(nic, qp, io);
+        receive_failed(nic, qp, now, io);
     io->place.kind = NIC_PLACE_NONE;
     qp_settle(nic, io);
     io->deadline = nic_deadline(nic);

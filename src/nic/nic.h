@@ -270,6 +270,8 @@ struct nic_config {
     uint64_t rx_bps;
     uint32_t rx_buffer_bytes, rx_xoff_bytes, rx_xon_bytes;
     uint16_t rx_pause_quanta;
+    uint16_t event_port;         /* the port that events name */
+    struct observe_ring *events; /* where they are noted (observe/event.h); NULL: nowhere */
 };
 /* RoCEv2 over IPv4, keys checked, CNPs of class 48/6 at least 4 us apart; 8 QPs, no memory regions. */
 struct nic_config nic_config_default(uint64_t line_bps, uint32_t endpoint);

@@ -23,6 +23,7 @@
 #include "nic/cc/cc.h"
 #include "nic/nic.h"
 #include "nic/postable.h"
+#include "observe/event.h"
 #include "packet/opcode.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
@@ -282,6 +283,18 @@ static inline bool wr_local(const struct nic_wr *wr)
     return wr->verb >= NIC_BIND_MW;
 }
 
+/* What happened to a priority, or to a queue pair of it, for whoever watches. */
+static inline void nic_note(const struct nic *nic, enum observe_event_kind kind, unsigned prio, uint64_t a, uint32_t b,
+                            ps_t now)
+{
+    observe_note(nic->config.events, (struct observe_event){.at = now,
+                                                            .a = a,
+                                                            .b = b,
+                                                            .port = nic->config.event_port,
+                                                            .priority = (uint8_t)prio,
+                                                            .kind = (uint8_t)kind});
+}
+
 static inline void drop(struct nic *nic, pkt_t id, enum nic_drop why, struct nic_io *io)
 {
     nic->counters.drop[why]++;
@@ -348,8 +361,8 @@ static inline void qp_settle(struct nic *nic, struct nic_io *io)
     if (__builtin_expect(nic->inconsistent, 0)) qp_end_inconsistent(nic, io);
 }
 /* The oldest work request failed: complete it so, flush the rest, and stop (UC, UD: stop sending). */
-void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
-void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io);
+void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io);
+void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io);
 void qp_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
 void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* NIC_SQE (UC, UD): sends are flushed */
 
@@ -381,8 +394,8 @@ void event_cq(struct nic *nic, struct nic_cq *cq);
 
 /* unsent.c */
 /* Work requests may have completed: what ends without a packet may be next, or the queue drained. */
-void requester_attend(struct nic *nic, struct nic_qp *qp, struct nic_io *io);
-void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io); /* NIC_SQD begins */
+void requester_attend(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io);
+void requester_drain(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io); /* NIC_SQD begins */
 
 /* requester.c */
 bool requester_may_begin(const struct nic_qp *qp, const struct nic_wr *wr); /* READ limit, fence */
@@ -475,7 +488,8 @@ static inline bool qp_has_work(const struct nic_qp *qp)
 
 /* copy_failed.c */
 /* The READ or atomic of this PSN cannot be answered, nor any after it: NAK, and the end of the QP. */
-void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, struct nic_io *io);
+void responder_unanswerable(struct nic *nic, struct nic_qp *qp, uint32_t psn, unsigned nak_code, ps_t now,
+                            struct nic_io *io);
 
 /* ud.c */
 void uc_rx(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, struct nic_io *io);

@@ -38,6 +38,7 @@ static void end_pause(struct nic *nic, unsigned prio, ps_t at)
     if (!(nic->paused & 1u << prio)) return;
     nic->paused &= (uint16_t) ~(1u << prio);
     nic->counters.prio[prio].rx_pause_ps += at - nic->paused_since[prio];
+    nic_note(nic, OBSERVE_RESUMED, prio, 0, 0, at);
     if (__builtin_expect(nic->helds != 0, 0)) tell_held(nic, (uint16_t)(1u << prio), at);
 }
 
@@ -89,6 +90,7 @@ void nic_pause(struct nic *nic, uint8_t enable, const uint16_t quanta[NIC_PRIOS]
             counters->rx_pause_transition++;
             nic->paused_since[p] = now;
             nic->paused |= (uint16_t)(1u << p);
+            nic_note(nic, OBSERVE_PAUSED, p, 0, 0, now);
         }
         nic->paused_until[p] =
             nic->config.pause_forever ? PS_NEVER : ps_add(now, pause_quanta_ps(quanta[p], nic->config.line_bps));
@@ -118,6 +120,15 @@ static void say(struct nic *nic, uint16_t enable, uint16_t quanta, struct nic_io
     }
 }
 
+static void say_resume(struct nic *nic, ps_t now, struct nic_io *io)
+{
+    say(nic, nic->rx_paused, 0, io);
+    for (uint32_t mask = nic->rx_paused; mask; mask &= mask - 1)
+        nic_note(nic, OBSERVE_XON, (unsigned)__builtin_ctz(mask), 0, 0, now);
+    nic->rx_paused = 0;
+    nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
+}
+
 /* When the level will be xon. */
 static void set_resume(struct nic *nic, ps_t now)
 {
@@ -137,6 +148,7 @@ bool receive_admit(struct nic *nic, const struct pkt *p, unsigned prio, ps_t now
     if (nic->rx_level > nic->counters.rx_buffer_max_bytes) nic->counters.rx_buffer_max_bytes = nic->rx_level;
     if (nic->rx_level > config->rx_xoff_bytes && !(nic->rx_paused & 1u << prio)) {
         nic->rx_paused |= (uint16_t)(1u << prio);
+        nic_note(nic, OBSERVE_XOFF, prio, OBSERVE_NO_PORT, 0, now);
         say(nic, nic->rx_paused, config->rx_pause_quanta, io);
         nic->rx_refresh_at = now + pause_quanta_ps(config->rx_pause_quanta, nic->config.line_bps) / 2;
     }
@@ -156,9 +168,7 @@ void nic_receive_rate(struct nic *nic, uint64_t bps, ps_t now, struct nic_io *io
     if (bps == 0) nic->rx_level = 0;
     if (nic->rx_paused && bps) set_resume(nic, now);
     if (nic->rx_paused && bps == 0) {
-        say(nic, nic->rx_paused, 0, io);
-        nic->rx_paused = 0;
-        nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
+        say_resume(nic, now, io);
     }
     set_deadline(nic);
     io->deadline = nic_deadline(nic);
@@ -175,9 +185,7 @@ void receive_drain(struct nic *nic, ps_t now, struct nic_io *io)
     drain(nic, now);
     CHECK(nic->rx_paused);
     if (nic->rx_level <= nic->config.rx_xon_bytes) {
-        say(nic, nic->rx_paused, 0, io);
-        nic->rx_paused = 0;
-        nic->rx_resume_at = nic->rx_refresh_at = PS_NEVER;
+        say_resume(nic, now, io);
         set_deadline(nic);
         return;
     }

@@ -372,9 +372,10 @@ void qp_send_error(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->high = qp->post;
 }
 
-void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
+void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io)
 {
     if (!QP_CHECK(nic, qp, qp->sq_head != qp->sq_tail)) return;
+    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, status, now);
     complete_send(nic, qp, wr_at(qp, qp->sq_head), status, io);
     qp->sq_head++;
     if (qp->transport == NIC_RC)
@@ -383,8 +384,9 @@ void qp_fail_send(struct nic *nic, struct nic_qp *qp, enum nic_status status, st
         qp_send_error(nic, qp, io);
 }
 
-void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, struct nic_io *io)
+void qp_fail_recv(struct nic *nic, struct nic_qp *qp, enum nic_status status, ps_t now, struct nic_io *io)
 {
+    nic_note(nic, OBSERVE_FAILED, qp->prio, qp->qpn, status, now);
     if (qp->recv_held) {
         complete_recv(nic, qp, &(struct nic_cqe){.wr_id = qp->recv.wr_id, .status = (uint8_t)status}, io);
         qp->recv_held = false;
@@ -461,14 +463,14 @@ static int modify(struct nic *nic, struct nic_qp *qp, enum nic_state state, ps_t
     case NIC_RTS:
         if (qp->state == NIC_ERROR || (qp->state > state && state != NIC_RTS)) return -EINVAL;
         qp->state = (uint8_t)state;
-        if (qp->attend) requester_attend(nic, qp, io);
+        if (qp->attend) requester_attend(nic, qp, now, io);
         nic_wake(nic, qp, now, io);
         return 0;
     case NIC_SQD:
         if (qp->state != NIC_RTS && qp->state != NIC_SQD) return -EINVAL;
         if (qp->state == NIC_SQD) return 0;
         qp->state = NIC_SQD;
-        requester_drain(nic, qp, io);
+        requester_drain(nic, qp, now, io);
         return 0;
     case NIC_SQE:
         break;
@@ -580,7 +582,7 @@ int nic_post_send(struct nic *nic, struct nic_qp *qp, const struct nic_wr *wr, p
     if (__builtin_expect(qp->transport == NIC_UD, 0) && first) ud_prio(nic, qp);
     if (__builtin_expect(local, 0)) {
         qp->locals++;
-        requester_attend(nic, qp, io);
+        requester_attend(nic, qp, now, io);
     }
     if (__builtin_expect(nic->link_down, 0)) requester_hold(nic, qp, now);
     nic_wake(nic, qp, now, io);

@@ -104,7 +104,7 @@ uint32_t request_fill(struct nic *nic, struct nic_qp *qp, struct pkt *p, const s
 }
 
 /* Unreliable requests are complete when their last packet is sent. */
-static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, struct nic_io *io)
+static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, ps_t now, struct nic_io *io)
 {
     qp->una = qp->nxt;
     qp->una_bytes = qp->nxt_bytes;
@@ -112,7 +112,7 @@ static void sent_unreliable(struct nic *nic, struct nic_qp *qp, bool last, struc
     complete_send(nic, qp, wr_at(qp, qp->sq_head), NIC_SUCCESS, io);
     qp->sq_head++;
     if (qp->transport == NIC_UD && qp->sq_head != qp->sq_tail) ud_prio(nic, qp);
-    if (qp->attend) requester_attend(nic, qp, io);
+    if (qp->attend) requester_attend(nic, qp, now, io);
 }
 
 /* Whether it is sent for the first time. */
@@ -175,7 +175,7 @@ pkt_t requester_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         qp->offset = 0;
     }
     if (qp->transport != NIC_RC) {
-        sent_unreliable(nic, qp, last, io);
+        sent_unreliable(nic, qp, last, now, io);
         return id;
     }
     qp->since_request++;
@@ -232,7 +232,7 @@ bool requester_advance(struct nic *nic, struct nic_qp *qp, uint32_t upto, ps_t n
     if (psn_diff(qp->una, qp->nxt) > 0) requester_back_to(qp, qp->una); /* more arrived than we were about to repeat */
     progress(qp, now);
     if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
-    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, io);
+    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, now, io);
     return whole;
 }
 
@@ -262,6 +262,7 @@ static void tell_cc(struct nic *nic, struct nic_qp *qp, pkt_t id, uint64_t bytes
 
     if (marked && qp->cc.wants_cnp && nic->config.cnp_off) {
         nic->counters.rp_cnp_handled++;
+        nic_note(nic, OBSERVE_CNP, qp->prio, qp->qpn, 0, now);
         cc_on_cnp(&qp->cc, now);
     }
     if (qp->cc.wants_ack) {
@@ -361,7 +362,7 @@ static void take_response(struct nic *nic, struct nic_qp *qp, const struct pkt *
     if (psn_diff(qp->una, qp->nxt) > 0) requester_back_to(qp, qp->una);
     progress(qp, now);
     if (qp->rto_at != PS_NEVER) timer_arm(nic, qp, qp->rto_at);
-    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, io);
+    if (__builtin_expect(qp->attend, 0)) requester_attend(nic, qp, now, io);
 }
 
 /*
@@ -405,7 +406,7 @@ void requester_response(struct nic *nic, struct nic_qp *qp, pkt_t id, ps_t now, 
     /* nxt moved back over this READ: what comes is the answer to the first asking, and as good */
     if (wr->verb < NIC_READ || !response_fits(qp, wr, p, psn)) {
         drop(nic, id, NIC_DROP_ghost, io);
-        qp_fail_send(nic, qp, NIC_BAD_RESP_ERR, io);
+        qp_fail_send(nic, qp, NIC_BAD_RESP_ERR, now, io);
         return;
     }
     take_response(nic, qp, p, psn, now, io);

@@ -209,12 +209,12 @@ static void lost(struct nic *nic, struct nic_qp *qp, bool timeout, ps_t now, str
 }
 
 /* One retry less; false: there was none, and the QP is in error now. */
-static bool take_retry(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static bool take_retry(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     if (qp->retry == NIC_RETRY_FOREVER) return true;
     if (qp->retry_left == 0) {
         nic->counters.retry_exceeded++;
-        qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, io);
+        qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, now, io);
         return false;
     }
     qp->retry_left--;
@@ -229,7 +229,7 @@ void requester_timer_anew(struct nic_qp *qp)
 }
 
 /* One more timeout; false: it was the last, and the QP is in error now. */
-static bool take_time(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static bool take_time(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     nic->counters.roce_adp_retrans += qp->rto_ps < qp->rto_max_ps;
     qp->waited_ps += qp->rto_ps;
@@ -239,7 +239,7 @@ static bool take_time(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     }
     if (qp->retry == NIC_RETRY_FOREVER || qp->waited_ps < qp->rto_max_ps * (qp->retry ? qp->retry : 1)) return true;
     nic->counters.retry_exceeded++;
-    qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, io);
+    qp_fail_send(nic, qp, NIC_RETRY_EXC_ERR, now, io);
     return false;
 }
 
@@ -248,7 +248,7 @@ void requester_implied(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     if (qp->implied && qp->implied_psn == qp->una) return;
     if (qp->nxt == qp->una || qp->state == NIC_ERROR) return; /* it is about to be asked for again, or never */
     nic->counters.implied_nak_seq_err++;
-    if (!take_retry(nic, qp, io)) return;
+    if (!take_retry(nic, qp, now, io)) return;
     if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
     qp->implied = true;
     qp->implied_psn = qp->una;
@@ -303,7 +303,8 @@ void requester_timeout(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_
     qp->rto_at = PS_NEVER;
     if ((!sent && !qp->held) || qp->rnr_wait) return;
     nic->counters.local_ack_timeout_err++;
-    if (!(qp->adaptive ? take_time(nic, qp, io) : take_retry(nic, qp, io))) return;
+    nic_note(nic, OBSERVE_TIMEOUT, qp->prio, qp->qpn, qp->retry_left, now);
+    if (!(qp->adaptive ? take_time(nic, qp, now, io) : take_retry(nic, qp, now, io))) return;
     if (sent) lost(nic, qp, true, now, io);
     qp->implied = false;
     if (sent && qp->repeats) {
@@ -328,9 +329,10 @@ void requester_rnr_over(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic
     nic_wake(nic, qp, now, io);
 }
 
-static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndrome, ps_t now, struct nic_io *io)
+static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
 {
     nic->counters.rnr_nak_retry_err++;
+    nic_note(nic, OBSERVE_RNR, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     /* Once more what it waits for; what comes after that, when acknowledgements have moved on, is waited for anew. */
     if (qp->rnr_wait && psn_diff(qp->una, qp->rnr_psn) <= 0) {
         /* go-back-0: the message may have been moved back once more */
@@ -340,14 +342,14 @@ static void receiver_not_ready(struct nic *nic, struct nic_qp *qp, uint8_t syndr
     if (qp->rnr_retry != RNR_FOREVER) {
         if (qp->rnr_left == 0) {
             nic->counters.rnr_retry_exceeded++;
-            qp_fail_send(nic, qp, NIC_RNR_RETRY_EXC_ERR, io);
+            qp_fail_send(nic, qp, NIC_RNR_RETRY_EXC_ERR, now, io);
             return;
         }
         qp->rnr_left--;
     }
     qp->rnr_wait = true;
     qp->rnr_psn = qp->una;
-    qp->rnr_at = now + rnr_timer_ps(syndrome & 0x1f);
+    qp->rnr_at = now + rnr_timer_ps(p->ack.syndrome & 0x1f);
     timer_arm(nic, qp, qp->rnr_at);
     if (qp->cc.wants_rtt) rtt_forget(&nic->stamps[qp->index]);
     if (qp->repeats && qp->nxt != qp->una) { /* else a plain NAK has taken it back: nothing is under way */
@@ -377,6 +379,7 @@ static void gap_named(struct nic *nic, struct nic_qp *qp, const struct pkt *p, p
         return;
     }
     nic->counters.packet_seq_err++;
+    nic_note(nic, OBSERVE_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     qp->repeats = true;
     lost(nic, qp, false, now, io);
     for (uint32_t psn = from; psn_diff(to, psn) > 0;) {
@@ -398,6 +401,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
                            struct nic_io *io)
 {
     nic->counters.packet_seq_err++;
+    nic_note(nic, OBSERVE_NAK, qp->prio, qp->qpn, p->psn & PSN_MASK, now);
     if (qp->nxt != qp->una) lost(nic, qp, false, now, io);
     if (qp->repeats && p->mark) {
         struct selective *sel = qp->selective;
@@ -419,7 +423,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
         qp->free_naks++;
     } else {
         qp->free_naks = 0;
-        if (!moved && !take_retry(nic, qp, io)) return;
+        if (!moved && !take_retry(nic, qp, now, io)) return;
     }
     if (qp->repeats) { /* all is sent anew, and nothing is known of it */
         selective_forget(qp, qp->una, qp->nxt);
@@ -428,7 +432,7 @@ static void sequence_error(struct nic *nic, struct nic_qp *qp, const struct pkt 
     requester_back_to(qp, qp->una);
 }
 
-static void fatal(struct nic *nic, struct nic_qp *qp, unsigned code, struct nic_io *io)
+static void fatal(struct nic *nic, struct nic_qp *qp, unsigned code, ps_t now, struct nic_io *io)
 {
     enum nic_status status = NIC_REM_OP_ERR;
 
@@ -441,7 +445,7 @@ static void fatal(struct nic *nic, struct nic_qp *qp, unsigned code, struct nic_
     } else {
         nic->counters.req_remote_operation_errors++;
     }
-    qp_fail_send(nic, qp, status, io);
+    qp_fail_send(nic, qp, status, now, io);
 }
 
 void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t now, struct nic_io *io)
@@ -475,10 +479,10 @@ void requester_nak(struct nic *nic, struct nic_qp *qp, const struct pkt *p, ps_t
     }
     if (qp->state == NIC_ERROR) return; /* what was next could not be done */
     if (kind == AETH_RNR_NAK)
-        receiver_not_ready(nic, qp, p->ack.syndrome, now, io);
+        receiver_not_ready(nic, qp, p, now, io);
     else if (code == NAK_PSN_SEQUENCE)
         sequence_error(nic, qp, p, qp->una != una, now, io);
     else
-        fatal(nic, qp, code, io);
+        fatal(nic, qp, code, now, io);
     if (qp->state != NIC_ERROR) nic_wake(nic, qp, now, io);
 }

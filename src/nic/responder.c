@@ -345,7 +345,7 @@ static void refuse(struct nic *nic, struct nic_qp *qp, pkt_t id, enum verdict ve
     answer.syndrome = (uint8_t)(AETH_SYNDROME_NAK | code_of[verdict]);
     responder_answer(nic, qp, id, &answer, io);
     qp->failing = verdict == REFUSED_LENGTH ? NIC_LOC_LEN_ERR : NIC_WR_FLUSH_ERR;
-    if (!qp->trail) qp_fail_recv(nic, qp, qp->failing, io); /* else when the responses before it are sent */
+    if (!qp->trail) qp_fail_recv(nic, qp, qp->failing, now, io); /* else when the responses before it are sent */
 }
 
 void responder_reserved(struct nic *nic, struct nic_qp *qp, pkt_t id, struct nic_io *io)

@@ -213,7 +213,7 @@ static void ask_for_dropped(struct nic *nic, struct nic_qp *qp, const struct ans
 }
 
 /* The answers are out: what waited behind them may go. */
-static void answer_trailing(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+static void answer_trailing(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     bool trails = qp->trail;
 
@@ -221,7 +221,7 @@ static void answer_trailing(struct nic *nic, struct nic_qp *qp, struct nic_io *i
     struct answer answer = qp->trailing;
     if (trails) responder_answer(nic, qp, PKT_NONE, &answer, io);
     ask_for_dropped(nic, qp, trails ? &answer : NULL, io);
-    if (trails && qp->failing) qp_fail_recv(nic, qp, qp->failing, io);
+    if (trails && qp->failing) qp_fail_recv(nic, qp, qp->failing, now, io);
 }
 
 pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
@@ -229,19 +229,18 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
     struct nic_resource *r = resource_at(qp, qp->resource_next);
     bool read = r->opcode == OPCODE_RC_READ_REQUEST;
 
-    (void)now;
     if (!QP_CHECK(nic, qp, r->pending && (!read || read_offset(qp, r) <= r->stop))) return PKT_NONE;
     if (read && key_check(nic, qp, r->rkey, r->va + read_offset(qp, r), read_payload(qp, r), NIC_REMOTE_READ) != DONE) {
         if (r->done) { /* asked for again after it was answered, by a late copy: its memory may be gone since */
             nic->counters.drop[NIC_DROP_duplicate]++;
             r->pending = false;
             skip_answered(qp);
-            answer_trailing(nic, qp, io);
+            answer_trailing(nic, qp, now, io);
             return PKT_NONE;
         }
         nic->counters.resp_remote_access_errors++;
         event_qp(nic, qp, NIC_EVENT_QP_ACCESS);
-        responder_unanswerable(nic, qp, r->next_psn, NAK_REMOTE_ACCESS, io);
+        responder_unanswerable(nic, qp, r->next_psn, NAK_REMOTE_ACCESS, now, io);
         return PKT_NONE;
     }
     pkt_t id = pktpool_get(io->pool);
@@ -267,6 +266,6 @@ pkt_t responder_tx(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *
         r->done = true;
         skip_answered(qp);
     }
-    answer_trailing(nic, qp, io);
+    answer_trailing(nic, qp, now, io);
     return id;
 }

@@ -26,14 +26,14 @@ static enum nic_status execute(struct nic *nic, struct nic_qp *qp, const struct 
     return mr_invalidate(nic, qp, wr->imm, false) ? NIC_SUCCESS : NIC_LOC_QP_OP_ERR;
 }
 
-void requester_attend(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+void requester_attend(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     while (qp->locals && qp->sq_head == qp->sq_cur && qp->sq_head != qp->sq_tail) {
         const struct nic_wr *wr = wr_at(qp, qp->sq_head);
         if (!wr_local(wr) || (qp->state != NIC_RTS && !(wr->verb & WR_DOOMED))) break;
         enum nic_status status = execute(nic, qp, wr);
         if (status != NIC_SUCCESS) {
-            qp_fail_send(nic, qp, status, io);
+            qp_fail_send(nic, qp, status, now, io);
             return;
         }
         qp->locals--;
@@ -48,7 +48,7 @@ void requester_attend(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->attend = qp->locals > 0 || qp->state == NIC_SQD;
 }
 
-void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
+void requester_drain(struct nic *nic, struct nic_qp *qp, ps_t now, struct nic_io *io)
 {
     uint32_t psn = qp->una;
 
@@ -60,5 +60,5 @@ void requester_drain(struct nic *nic, struct nic_qp *qp, struct nic_io *io)
     qp->drain_psn = psn;
     qp->drain_told = false;
     qp->attend = true;
-    requester_attend(nic, qp, io);
+    requester_attend(nic, qp, now, io);
 }
