@@ -35,6 +35,8 @@ struct nic_config sim_adapter_config(const struct sim *sim, uint32_t endpoint)
         config.max_mrs = programs->mrs + 1; /* the jobs' */
     }
     if (sim->rtt_ns) config.rtt_ns = &sim->rtt_ns[endpoint];
+    config.events = sim_events_of(sim, sim->fabric->port[sim->fabric->endpoint[endpoint].port].node);
+    config.event_port = sim->fabric->endpoint[endpoint].index;
     return config;
 }
 

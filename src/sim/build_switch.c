@@ -30,6 +30,7 @@ void sim_make_switch(struct sim *sim, uint32_t index)
     plant->config.line = (struct sw_line){.least_bytes = model.min_bytes,
                                           .added_bytes = (uint16_t)(model.before + model.after + model.gap),
                                           .pause_bytes = model.pause_bytes};
+    plant->config.events = sim_events_of(sim, sim->fabric->hosts + index);
     sw->sw = sw_init(sim_take(sim, sw_memory_bytes(&plant->config)), &plant->config, &plant->routes);
     node_switch_init(&sw->node, sw->sw, &plant->config);
     if (plant->local_port == NULL) return;

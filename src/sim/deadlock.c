@@ -214,6 +214,20 @@ static bool watchdog_near(const struct sim *sim, const struct sim_deadlock *dead
     return false;
 }
 
+/* Of the circle's first port. */
+static void note_event(const struct sim *sim, const struct sim_deadlock *deadlock, enum observe_event_kind kind,
+                       ps_t now)
+{
+    const struct fabric_port *port = &sim->fabric->port[deadlock->wait[0].port];
+
+    observe_note(sim_events_of(sim, port->node),
+                 (struct observe_event){.at = now,
+                                        .a = kind == OBSERVE_DEADLOCK ? deadlock->waits : 0,
+                                        .port = port->index,
+                                        .priority = deadlock->wait[0].priority,
+                                        .kind = (uint8_t)kind});
+}
+
 static const struct sim_deadlock *note(struct sim *sim, uint32_t stuck, ps_t now)
 {
     struct deadlock_watch *watch = &sim->watch;
@@ -228,6 +242,7 @@ static const struct sim_deadlock *note(struct sim *sim, uint32_t stuck, ps_t now
     }
     CHECK(read_circle(sim, stuck, &found) == 0);
     watch->found[watch->count] = found;
+    note_event(sim, &found, OBSERVE_DEADLOCK, now);
     return &watch->found[watch->count++];
 }
 
@@ -239,7 +254,10 @@ bool sim_deadlock_look(struct sim *sim, ps_t now, ps_t held)
     uint32_t suspects = find_suspects(sim, now > held ? now - held : 0);
     uint32_t stuck = suspects > 1 ? acquit(sim, suspects) : 0;
     if (stuck == 0) {
-        if (watch->holds) watch->found[watch->count - 1].ended = now;
+        if (watch->holds) {
+            watch->found[watch->count - 1].ended = now;
+            note_event(sim, &watch->found[watch->count - 1], OBSERVE_DEADLOCK_OVER, now);
+        }
         watch->holds = false;
         return false;
     }

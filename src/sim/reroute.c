@@ -248,7 +248,7 @@ void sim_reroute_free(struct sim *sim)
     free(sim->routing);
 }
 
-void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw)
+void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw, ps_t now)
 {
     const struct sim *sim = event->sim;
     uint32_t index = event->node - sim->fabric->hosts;
@@ -261,6 +261,7 @@ void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw)
     sw->plant->routes.group = route->group;
     sw->plant->routes.port = to ? to->route_port : sim->fabric->route_port;
     sw_set_routes(sw->sw, &sw->plant->routes);
+    sim_events_note(sim, event->node, OBSERVE_ROUTES, OBSERVE_NO_PORT, event->epoch, now);
 }
 
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst)

@@ -111,6 +111,7 @@ int sim_create(const struct fabric *fabric, const struct sim_options *options, s
     struct workload_options work = {.seed = options->seed, .sync_latency = sim->sync_latency};
     int error = sim_check_jobs(sim, errors);
     if (!error) error = workload_create(fabric, &work, &sim->workload, errors);
+    if (!error) error = sim_events_create(sim);
     if (!error) error = make_machines(sim, errors);
     if (!error) error = sim_faults_build(sim);
     if (!error) error = sim_deadlock_init(sim);
@@ -134,6 +135,7 @@ void sim_free(struct sim *sim)
         sim_capture_close(sim, i);
     free(sim->capture);
     engine_free(sim->engine);
+    sim_events_free(sim);
     workload_free(sim->workload);
     pages_unmap(sim->memory.at, sim->memory.bytes);
     for (uint32_t i = 0; sim->sw && i < sim->fabric->switches; i++)
@@ -170,6 +172,7 @@ static bool coordinate(void *context, ps_t now)
         }
     }
     if (sim->captures) sim_captures_write(sim, now);
+    if (sim->events) sim_events_take(sim, now, false);
     bool programs_done =
         sim->options.programs == NULL || sim->options.programs->coordinate(sim->options.programs->owner, now);
     return workload_finished(sim->workload) && programs_done;
@@ -230,15 +233,15 @@ static enum engine_state run_watched(struct sim *sim, uint64_t windows, ps_t unt
     }
 }
 
-enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
+static void advance(struct sim *sim, uint64_t windows, ps_t until)
 {
     bool deadlock = false;
 
-    if (sim->options.programs) sim->idle = false;
-    if (sim->state != SIM_RUNNING && sim->state != SIM_UNTIL) return sim->state;
-    if (until > sim->until) until = sim->until;
     /* Jobs with nothing in them may be all there is: known now, not by how far the first window happens to reach. */
-    if (engine_now(sim->engine) == 0 && coordinate(sim, 0)) return sim->state = finish(sim);
+    if (engine_now(sim->engine) == 0 && coordinate(sim, 0)) {
+        sim->state = finish(sim);
+        return;
+    }
     switch (run_watched(sim, windows, until, &deadlock)) {
     case ENGINE_STOPPED:
         sim->state = finish(sim);
@@ -265,6 +268,15 @@ enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
         sim->state = SIM_RUNNING;
         break;
     }
+}
+
+enum sim_state sim_advance(struct sim *sim, uint64_t windows, ps_t until)
+{
+    if (sim->options.programs) sim->idle = false;
+    if (sim->state != SIM_RUNNING && sim->state != SIM_UNTIL) return sim->state;
+    advance(sim, windows, until < sim->until ? until : sim->until);
+    bool over = sim->state != SIM_RUNNING && (sim->state != SIM_UNTIL || engine_now(sim->engine) >= sim->until);
+    sim_events_take(sim, engine_now(sim->engine), over);
     return sim->state;
 }
 

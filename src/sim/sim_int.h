@@ -10,6 +10,7 @@
 #include "node/host.h"
 #include "node/roce.h"
 #include "node/switch.h"
+#include "observe/event.h"
 #include "plant/plant.h"
 #include "sim/programs.h"
 #include "sim/sim.h"
@@ -125,6 +126,7 @@ struct sim {
     ps_t series_at;        /* when its next step ends; PS_NEVER: there is none */
     struct sim_capture *capture;
     uint32_t captures;
+    struct sim_events *events; /* events.c; NULL: nobody wants any */
 };
 
 /* visit_switch.c, visit_host.c: the visit functions; of a switch by its sw_form() */
@@ -143,6 +145,21 @@ void sim_switch_link(struct worker *worker, struct node *node, uint16_t port, bo
 void sim_host_link(struct worker *worker, struct node *node, uint16_t port, bool up, ps_t now);
 void sim_host_receive_rate(struct worker *worker, struct node *node, uint16_t port, uint64_t bps, ps_t now);
 
+/* events.c: before the machines are made; the ring of a node, NULL without events; when nothing runs and everything
+ * before `now` has been: what happened goes to the log, with `last` what happens now, too */
+int sim_events_create(struct sim *sim);
+void sim_events_free(struct sim *sim);
+struct observe_ring *sim_events_of(const struct sim *sim, uint32_t node);
+/* From the node's own visit, or when nothing runs. */
+static inline void sim_events_note(const struct sim *sim, uint32_t node, enum observe_event_kind kind, uint16_t port,
+                                   uint64_t a, ps_t now)
+{
+    observe_note(sim_events_of(sim, node),
+                 (struct observe_event){
+                     .at = now, .a = a, .port = port, .priority = OBSERVE_NO_PRIORITY, .kind = (uint8_t)kind});
+}
+void sim_events_take(struct sim *sim, ps_t now, bool last);
+
 /* faults.c */
 int sim_faults_build(struct sim *sim);
 void sim_wake_all(struct sim *sim, ps_t now);                      /* sim.c: each node waits for what it has next */
@@ -150,7 +167,7 @@ int sim_fault_add(struct sim *sim, const struct sim_fault *event); /* -ENOMEM */
 /* reroute.c: adds the changes of routes to the faults; what one of them means for its switch */
 int sim_reroute_build(struct sim *sim);
 void sim_reroute_free(struct sim *sim);
-void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw);
+void sim_reroute_apply(const struct sim_fault *event, struct sim_switch *sw, ps_t now);
 /* Whether the routes of now lead from one endpoint to the other, over ports that are up. */
 bool sim_reaches(const struct sim *sim, uint32_t src, uint32_t dst);
 

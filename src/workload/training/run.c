@@ -444,6 +444,17 @@ static void add_books(const struct train_rank *rank, struct workload_training *s
     }
 }
 
+bool workload_step_ended(const struct workload *workload, uint32_t index, uint32_t step, uint32_t *rank, ps_t *ret_end)
+{
+    const struct train *train = workload->trains.train[workload->instance[index].train];
+
+    while (*rank < train->ranks && train->rank[*rank].step > step)
+        ++*rank;
+    if (*rank < train->ranks || step == train->from->steps) return false;
+    *ret_end = train->step_end[step];
+    return true;
+}
+
 bool workload_training(const struct workload *workload, uint32_t index, struct workload_training *ret)
 {
     if (workload->instance[index].train == WORKLOAD_NONE) return false;

@@ -177,6 +177,10 @@ struct workload_training {
         ps_t exposed_most_ps;
     } group[FABRIC_GROUPS];
 };
+/* Whether every rank of such a job has ended a step, and when the last did.  `rank` is the caller's, 0 at first for
+ * each step: those before it are known to have. */
+bool workload_step_ended(const struct workload *workload, uint32_t instance, uint32_t step, uint32_t *rank,
+                         ps_t *ret_end);
 /* False: the instance is no such job. */
 bool workload_training(const struct workload *workload, uint32_t instance, struct workload_training *ret);
 
