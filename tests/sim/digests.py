@@ -4,7 +4,8 @@
     digests.py DRIVE SOURCE_ROOT COMPILER_ID [--full]
 
 Runs tests/sim/drive over ten fabrics with 1, 2, 3 and 8 threads, with and without tiles, and compares everything it
-prints about the run: the digest (every delivery on every link), counters, completion times.  `make test` holds the build
+prints about the run: the digest (every delivery on every link), counters, completion times, events in their order.
+A run that notes no events gives the same.  `make test` holds the build
 by gcc and the one by clang with sanitizers to the same stored digests.  --full builds gcc and clang at -O0, -O2 and -O3 as
 well and runs each with all thread counts on larger fabrics.
 
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOMS = ("base", "packet", "fabric", "jobs", "load", "switch", "node", "nic", "plant", "workload", "engine", "sim")
+ROOMS = ("base", "packet", "fabric", "jobs", "load", "switch", "node", "nic", "observe", "plant", "workload", "engine", "sim")
 CLASSES = """classes:
   - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 50KB, max: 200KB, probability: 10%}, share: 90%}
   - {name: cnp, dscp: 48, priority: 6, strict: true}
@@ -112,8 +113,8 @@ def build(root, compiler, level, out):
     return drive
 
 
-def told(drive, path, threads, tiles):
-    command = [str(drive), str(path), f"threads={threads}", f"no_tiles={0 if tiles else 1}", "flows=1", "ports=1"]
+def told(drive, path, threads, tiles, events=True):
+    command = [str(drive), str(path), f"threads={threads}", f"no_tiles={0 if tiles else 1}", "flows=1", "ports=1", f"events={int(events)}"]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {result.returncode}\n{result.stderr}")
@@ -137,6 +138,10 @@ def compare(builds, folder, full):
                 runs += 1
                 if first is None:
                     first = lines
+                    unwatched = told(drive, path, threads, tiles, events=False)
+                    if unwatched != [line for line in lines if not line.startswith("events ")]:
+                        wrong += 1
+                        print(f"{name}: {label}: another run where events are noted")
                 elif lines != first:
                     wrong += 1
                     odd = next((a, b) for a, b in zip(first + ["(end)"], lines + ["(end)"]) if a != b)
@@ -147,7 +152,7 @@ def compare(builds, folder, full):
             wrong += 1
             print(f"{name}: {hops} hops, {fact(first, 'state')}: this fabric tests nothing")
         print(f"{name:28} {runs:3} runs  {hops:>10,} hops  {fact(first, 'drops'):>6} drops  {fact(first, 'pauses'):>6} pauses  "
-              f"{fact(first, 'marks'):>6} marks  digest {fact(first, 'digest')}", flush=True)
+              f"{fact(first, 'marks'):>6} marks  {fact(first, 'events'):>7} events  digest {fact(first, 'digest')}", flush=True)
         digests[name] = fact(first, "digest")
     return wrong, digests
 

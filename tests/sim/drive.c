@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fabric file and prints what came out, a line a fact: drive FILE [seed=N] [threads=N] [until=PS] [no_tiles=1]
- * [flows=1] [ports=1].  For the tests that look at whole runs, and for timing the engine without the command line.
+ * [flows=1] [ports=1] [events=1].  For the tests that look at whole runs, and for timing the engine without the command
+ * line.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "fabric/fabric.h"
 #include "load/load.h"
+#include "observe/event.h"
 #include "sim/sim.h"
 
 static double seconds(void)
@@ -104,12 +106,27 @@ static void print_result(const struct fabric *fabric, const struct sim_result *r
     print_pauses(fabric, result);
 }
 
+/* All of them in their order, in one number. */
+static void print_events(const struct observe_log *log)
+{
+    uint64_t digest = 0;
+
+    for (uint64_t i = 0; i < log->count; i++) {
+        uint64_t word[sizeof(log->event[i]) / sizeof(uint64_t)];
+        memcpy(word, &log->event[i], sizeof(word));
+        for (size_t w = 0; w < sizeof(word) / sizeof(word[0]); w++)
+            digest = (digest ^ word[w]) * UINT64_C(0x9e3779b97f4a7c15) + (digest >> 29);
+    }
+    printf("events %" PRIu64 " lost %" PRIu64 " digest %016" PRIx64 "\n", log->count, log->lost, digest);
+}
+
 int main(int argc, char **argv)
 {
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
     struct sim *sim = NULL;
     struct sim_result result;
+    struct observe_log log = {.most = UINT64_MAX};
 
     if (argc < 2) return 2;
     double begin = seconds();
@@ -122,6 +139,10 @@ int main(int argc, char **argv)
                                   .until = option(argc, argv, "until", PS_NEVER),
                                   .no_tiles = option(argc, argv, "no_tiles", 0) != 0,
                                   .keep_going = option(argc, argv, "keep_going", 0) != 0};
+    if (option(argc, argv, "events", 0)) {
+        options.events = &log;
+        options.event_kinds = UINT32_MAX;
+    }
     errors.path = argv[1];
     if (sim_create(fabric, &options, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
@@ -135,12 +156,14 @@ int main(int argc, char **argv)
     int error = sim_result(sim, &result);
     if (error == 0) {
         print_result(fabric, &result, option(argc, argv, "flows", 0) != 0, option(argc, argv, "ports", 0) != 0);
+        if (options.events) print_events(&log);
         sim_audit(sim);
         fprintf(stderr, "setup %.3f s, run %.3f s, %.2f M hops/s, memory %.0f MB\n", start - begin, end - start,
                 (double)result.packet_hops / (end - start) / 1e6, (double)sim_memory_bytes(sim) / 1e6);
         sim_result_free(&result);
     }
     sim_free(sim);
+    observe_log_free(&log);
     fabric_free(fabric);
     return error ? 2 : 0;
 }
