@@ -2,8 +2,8 @@
 /*
  * --series and --html: a run that is watched, for `sim` and `up`.
  *
- * cli_observe_options() before the simulation is made, cli_observe_begin() with it, cli_observe_report() when it has run,
- * cli_observe_release() at last.  Where nothing is wanted all do nothing.
+ * cli_observe_options() before the simulation is made, cli_observe_begin() with it, cli_observe_report() when it has
+ * run, cli_observe_release() at last.  Where nothing is wanted all do nothing.
  */
 #ifndef ROCELAB_CLI_OBSERVE_H
 #define ROCELAB_CLI_OBSERVE_H

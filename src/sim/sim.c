@@ -209,7 +209,8 @@ static enum sim_state finish(struct sim *sim)
     return state;
 }
 
-/* Some windows, and a look at who waits for whom, and at everything for a series, whenever that is due; sets `ret_deadlock` where it ends the run. */
+/* Some windows, and a look at who waits for whom, and at everything for a series, whenever that is due; sets
+ * `ret_deadlock` where it ends the run. */
 static enum engine_state run_watched(struct sim *sim, uint64_t windows, ps_t until, bool *ret_deadlock)
 {
     struct deadlock_watch *watch = &sim->watch;

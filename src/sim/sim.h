@@ -79,9 +79,9 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path);
 /* The file is whole after this; sim_free() does it too, and says nothing.  0, or -errno of what failed first. */
 int sim_capture_close(struct sim *sim, uint32_t index);
 
-/* Series of every metric (observe/series.h).  Once a simulation is watched, sim_advance() looks at the end of each step;
- * what is left of a last step that does not end is not in it.  The caller frees the series, after the simulation or
- * after watching NULL. */
+/* Series of every metric (observe/series.h).  Once a simulation is watched, sim_advance() looks at the end of each
+ * step; what is left of a last step that does not end is not in it.  The caller frees the series, after the simulation
+ * or after watching NULL. */
 struct sim_series_options {
     ps_t step;
     uint32_t steps_most;  /* with more, steps become twice as long; even; 0: never */
