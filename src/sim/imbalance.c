@@ -88,6 +88,7 @@ static void walk(struct guess *guess, uint32_t node, uint32_t src, uint32_t dst,
 
 struct spread { /* of a tier, summed over its switches */
     double ratio, worst;
+    double most; /* of trials: the highest mean over switches that one gave */
     uint32_t switches, links, used;
 };
 
@@ -122,6 +123,22 @@ static void spread_all(const struct fabric *fabric, const double *load, struct s
         spread_switch(fabric, node, load, spread);
 }
 
+/* Adds a trial, and keeps the most uneven of them. */
+static void spread_trial(const struct fabric *fabric, const double *load, struct spread *ret)
+{
+    struct spread one[TIERS] = {{0}};
+
+    spread_all(fabric, load, one);
+    for (uint32_t i = 0; i < TIERS; i++) {
+        ret[i].ratio += one[i].ratio;
+        ret[i].switches += one[i].switches;
+        ret[i].links += one[i].links;
+        ret[i].used += one[i].used;
+        if (one[i].switches && one[i].ratio / one[i].switches > ret[i].most)
+            ret[i].most = one[i].ratio / one[i].switches;
+    }
+}
+
 /* What an ideal hash would do, averaged; false: too much to work out. */
 static bool guess_spread(struct guess *guess, struct spread *ret)
 {
@@ -141,7 +158,7 @@ static bool guess_spread(struct guess *guess, struct spread *ret)
             if (peer != FABRIC_NONE && bytes > 0) walk(guess, fabric->port[peer].node, from->src, from->dst, bytes, 0);
         }
         if (guess->steps > STEPS_MOST) return trial > 0;
-        spread_all(fabric, guess->load, ret);
+        spread_trial(fabric, guess->load, ret);
     }
     return true;
 }
@@ -199,6 +216,7 @@ static void fill_tier(const struct fabric *fabric, uint32_t index, const struct 
                              .used_milli = milli((double)measured->used / measured->links)};
     if (expected->switches) {
         ret->expected_milli = milli(expected->ratio / expected->switches);
+        ret->expected_most_milli = milli(expected->most);
         ret->expected_used_milli = milli((double)expected->used / expected->links);
     }
     for (uint32_t s = 0; s < fabric->switches; s++)

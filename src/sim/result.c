@@ -53,6 +53,9 @@ static int read_training(const struct sim *sim, uint32_t index, struct sim_train
     }
     if (from.steps_ended) ret->mean_ps = (before - start) / from.steps_ended;
     ret->compute_ps = (ps_t)(from.compute_ps / from.ranks);
+    ret->compute_most_ps = from.compute_most_ps;
+    ret->slowest = from.slowest;
+    ret->slowest_gpu = sim->fabric->job[workload_instance(sim->workload, index)->job].rank[from.slowest];
     for (uint32_t g = 0; g < FABRIC_GROUPS; g++) {
         ret->group[g] = (struct sim_training_group){.size = from.group[g].size,
                                                     .operations = from.group[g].operations,

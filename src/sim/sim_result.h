@@ -54,6 +54,9 @@ struct sim_training { /* steps of compute and communication */
     ps_t *step_ps; /* [steps_ended] */
     ps_t mean_ps;  /* of those; 0: none has ended */
     ps_t compute_ps, exposed_ps;
+    ps_t compute_most_ps; /* of the rank that computed longest ... */
+    uint32_t slowest;     /* ... its number, and the GPU it is on */
+    uint32_t slowest_gpu;
     uint32_t idle_ppm;
     struct sim_training_group group[FABRIC_GROUPS];
 };
@@ -174,6 +177,7 @@ struct sim_tier {             /* links from switches of one role to those of ano
     uint32_t switches, links; /* of switches that sent anything there */
     uint32_t mean_milli, worst_milli;          /* the fullest link over the mean, mean over switches and worst */
     uint32_t expected_milli;                   /* the mean that an ideal hash would give; 0: not known */
+    uint32_t expected_most_milli;              /* and the most that it gave in any trial: chance explains that much */
     uint32_t used_milli, expected_used_milli;  /* share of links that carried a tenth of the mean */
     uint32_t empties, empty[SIM_TIER_EMPTIES]; /* with `alike`: the first ports that stayed empty */
 };

@@ -419,8 +419,9 @@ static uint32_t group_of(uint32_t way)
 }
 
 /* A rank's part in the sums. */
-static void add_books(const struct train_rank *rank, struct workload_training *sum)
+static void add_books(const struct train *train, uint32_t number, struct workload_training *sum)
 {
+    const struct train_rank *rank = &train->rank[number];
     const struct train_books *books = rank->step ? &rank->closed : &rank->now;
     uint32_t steps = rank->step ? rank->step : 1;
     uint64_t bytes[FABRIC_GROUPS] = {0}, operations[FABRIC_GROUPS] = {0};
@@ -428,6 +429,10 @@ static void add_books(const struct train_rank *rank, struct workload_training *s
 
     if (rank->step < sum->steps_ended) sum->steps_ended = rank->step;
     sum->compute_ps += books->compute_ps / steps;
+    if (books->compute_ps / steps > sum->compute_most_ps) {
+        sum->compute_most_ps = books->compute_ps / steps;
+        sum->slowest = number;
+    }
     for (uint32_t w = 0; w < TRAIN_WAYS; w++) {
         uint32_t g = group_of(w);
         bool receives = w == TRAIN_FROM_PREV || w == TRAIN_FROM_NEXT;
@@ -466,7 +471,7 @@ bool workload_training(const struct workload *workload, uint32_t index, struct w
     for (uint32_t g = 0; g < FABRIC_GROUPS; g++)
         sum.group[g].size = g == FABRIC_GROUP_PP ? train->stages : train_group_size(train->from, g);
     for (uint32_t r = 0; r < train->ranks; r++)
-        add_books(&train->rank[r], &sum);
+        add_books(train, r, &sum);
     *ret = sum;
     return true;
 }

@@ -170,6 +170,8 @@ struct workload_training {
     uint32_t ranks, steps, steps_ended;
     const ps_t *step_end; /* [steps_ended] */
     u128 compute_ps;
+    ps_t compute_most_ps; /* of one rank, and which */
+    uint32_t slowest;
     struct {
         uint32_t size;
         uint64_t operations, bytes; /* a rank's, the one with most */
