@@ -184,6 +184,9 @@ static void judge_all(struct judge *judge)
 {
     look(judge);
     judge_trouble(judge);
+    judge_links(judge);
+    judge_pauses(judge);
+    judge_loss(judge);
     sort(judge->to);
 }
 

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets that did not arrive, or not where and how they should: links that were down, slow or bad, loss in lossless
+ * and in lossy classes, wrong classes and MTUs, and what was sent again for it.
+ */
+#include <stdlib.h>
+
+#include "report/verdict/judge.h"
+
+static void fault_name(const struct judge *judge, const struct fabric_fault *fault, char buf[FABRIC_NAME])
+{
+    if (fault->port == FABRIC_NONE)
+        snprintf(buf, FABRIC_NAME, "%s", judge->fabric->node[fault->node].name);
+    else
+        fabric_port_name(judge->fabric, fault->port, buf);
+}
+
+/* Of a node its first port stands for all. */
+static uint32_t fault_port(const struct judge *judge, const struct fabric_fault *fault)
+{
+    return fault->port == FABRIC_NONE ? judge->fabric->node[fault->node].first_port : fault->port;
+}
+
+/* What switches dropped because the port it should leave by was down. */
+static uint64_t down_drops(const struct judge *judge)
+{
+    uint64_t drops = 0;
+
+    for (uint32_t i = 0; i < judge->result->ports; i++)
+        if (judge->result->port[i].sw) drops += judge->result->port[i].sw->drop[SW_DROP_port_down];
+    return drops;
+}
+
+static void link_faults(struct judge *judge, uint8_t kind, enum verdict_id id)
+{
+    const struct fabric *fabric = judge->fabric;
+    struct verdict_finding *finding = NULL;
+    char name[FABRIC_NAME], at[TEXT_COUNT], lasts[TEXT_COUNT], share[TEXT_COUNT];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind != kind || fault->at >= judge->result->virtual_ps) continue;
+        if (count++ == 0) {
+            finding = judge_add(judge, id);
+            fault_name(judge, fault, name);
+            judge_what(finding, "%s from %s", name, text_ps(fault->at, at));
+            if (fault->lasts_ps == PS_NEVER)
+                judge_what(finding, " to the end");
+            else
+                judge_what(finding, " for %s", text_ps(fault->lasts_ps, lasts));
+            if (kind == FABRIC_FAULT_SLOW)
+                judge_what(finding, ", at %s of its rate", text_share(fault->ppm, 1000000, share));
+        }
+        judge_object(finding, fault_port(judge, fault));
+    }
+    if (finding == NULL) return;
+    if (count > 1) judge_what(finding, "; and %u more time%s or links", count - 1, text_plural(count - 1));
+    uint64_t drops = kind == FABRIC_FAULT_DOWN ? down_drops(judge) : 0;
+    if (drops) judge_what(finding, "; %s packets dropped there", text_count(drops, at));
+    if (kind == FABRIC_FAULT_SLOW)
+        judge_why(finding, "Its lanes carry less than those of its siblings, and a hash gives it as many flows");
+    else if (fabric->converge.on)
+        judge_why(finding, "What was on its way was lost, and until it is back others carry its traffic");
+    else
+        judge_why(finding, "What was on its way was lost, and routes do not follow (no `converge` in the file)");
+}
+
+static uint64_t wire_loss(const struct judge *judge, const struct sim_port *port)
+{
+    return port->lost && !judge_fault(judge, port->port, FABRIC_FAULT_DOWN) ? port->lost : 0;
+}
+
+static void link_errors(struct judge *judge)
+{
+    char name[FABRIC_NAME], lost[TEXT_COUNT], all[TEXT_COUNT], share[TEXT_COUNT];
+    uint32_t count;
+    struct ranked *ranked = judge_ports(judge, wire_loss, false, &count);
+
+    if (ranked == NULL) return;
+    struct verdict_finding *finding = judge_add(judge, VERDICT_LINK_ERRORS);
+    const struct sim_port *worst = judge->port[ranked[0].port];
+    judge_objects(finding, ranked, count);
+    judge_what(finding, "%s of %s frames that %s sent (%s)", text_count(worst->lost, lost),
+               text_count(worst->frames, all), fabric_port_name(judge->fabric, worst->port, name),
+               text_share(worst->lost, worst->frames, share));
+    judge_more(finding, count, "port");
+    judge_why(finding, "The cable or its optics corrupt frames: nothing was dropped for want of room there");
+    free(ranked);
+}
+
+void judge_links(struct judge *judge)
+{
+    link_faults(judge, FABRIC_FAULT_DOWN, VERDICT_LINK_DOWN);
+    link_faults(judge, FABRIC_FAULT_SLOW, VERDICT_SLOW_LINK);
+    link_errors(judge);
+}
+
+static uint64_t headroom_loss(const struct judge *judge, const struct sim_port *port)
+{
+    (void)judge;
+    return port->sw->drop[SW_DROP_headroom];
+}
+
+static void headroom(struct judge *judge)
+{
+    const struct fabric *fabric = judge->fabric;
+    char name[FABRIC_NAME], peer[FABRIC_NAME], drops[TEXT_COUNT], held[TEXT_COUNT], has[TEXT_COUNT];
+    uint32_t count, p = 0;
+    struct ranked *ranked = judge_ports(judge, headroom_loss, true, &count);
+
+    if (ranked == NULL) return;
+    struct verdict_finding *finding = judge_add(judge, VERDICT_HEADROOM);
+    const struct sim_port *worst = judge->port[ranked[0].port];
+    for (uint32_t q = 1; q < FABRIC_PRIOS; q++)
+        if (worst->sw->prio[q].headroom_max_bytes > worst->sw->prio[p].headroom_max_bytes) p = q;
+    judge_objects(finding, ranked, count);
+    judge_what(finding, "%s packets that came in by %s; priority %u held %s of %s of headroom",
+               text_count(ranked[0].value, drops), fabric_port_name(fabric, worst->port, name), p,
+               text_bytes(worst->sw->prio[p].headroom_max_bytes, held),
+               text_bytes(judge->result->thresholds[worst->thresholds].prio[p].headroom_bytes, has));
+    judge_more(finding, count, "port");
+    uint32_t other = fabric->port[worst->port].peer;
+    if (worst->sw->prio[p].tx_xoff == 0)
+        judge_why(finding, "%s does not pause its peer: PFC is off there", name);
+    else if (judge->port[other] && judge->port[other]->paused_ps == 0)
+        judge_why(finding, "%s did not stop when it was told to: PFC is off there, or on another priority",
+                  fabric_port_name(fabric, other, peer));
+    else
+        judge_why(finding, "What still came after the pause did not fit: cable, MTU or reaction time ask for more "
+                           "headroom (rule HR001 of `check`)");
+    free(ranked);
+}
+
+/* Dropped in a class that is lossless, by a port that does not have it so. */
+static uint64_t not_lossless(const struct judge *judge, const struct sim_port *port)
+{
+    const struct fabric *fabric = judge->fabric;
+    uint8_t here = fabric->settings[fabric->port[port->port].settings].lossless;
+    uint64_t drops = 0;
+
+    if (port->sw->drop[SW_DROP_buffer] + port->sw->drop[SW_DROP_egress] == 0) return 0;
+    for (uint32_t c = 0; c < fabric->class_count; c++) {
+        uint8_t p = fabric->classes[c].priority;
+        if (fabric->classes[c].lossless && !(here >> p & 1)) drops += port->sw->prio[p].drops;
+    }
+    return drops;
+}
+
+static uint64_t lossy_loss(const struct judge *judge, const struct sim_port *port)
+{
+    return not_lossless(judge, port) ? 0 : port->sw->drop[SW_DROP_buffer] + port->sw->drop[SW_DROP_egress];
+}
+
+static uint64_t mtu_loss(const struct judge *judge, const struct sim_port *port)
+{
+    (void)judge;
+    return port->sw->drop[SW_DROP_mtu];
+}
+
+static uint64_t route_loss(const struct judge *judge, const struct sim_port *port)
+{
+    (void)judge;
+    return port->sw->drop[SW_DROP_ttl] + port->sw->drop[SW_DROP_no_route] + port->sw->drop[SW_DROP_unknown] +
+           port->sw->drop[SW_DROP_flood];
+}
+
+static void drops(struct judge *judge, judge_value *value, enum verdict_id id, const char *why)
+{
+    char name[FABRIC_NAME], text[TEXT_COUNT];
+    uint32_t count;
+    struct ranked *ranked = judge_ports(judge, value, true, &count);
+
+    if (ranked == NULL) return;
+    struct verdict_finding *finding = judge_add(judge, id);
+    judge_objects(finding, ranked, count);
+    judge_what(finding, "%s packets dropped at %s", text_count(ranked[0].value, text),
+               fabric_port_name(judge->fabric, ranked[0].port, name));
+    judge_more(finding, count, "port");
+    judge_why(finding, "%s", why);
+    free(ranked);
+}
+
+static uint64_t wrong_class(const struct judge *judge, const struct sim_port *port)
+{
+    uint64_t packets = 0;
+
+    for (uint32_t p = 0; p < FABRIC_PRIOS; p++)
+        if (!(judge->sent_in >> p & 1)) packets += port->sw->prio[p].tx_packets;
+    return packets;
+}
+
+static void class_map(struct judge *judge)
+{
+    const struct fabric *fabric = judge->fabric;
+    char name[FABRIC_NAME], text[TEXT_COUNT];
+    uint32_t count;
+    struct ranked *ranked = judge_ports(judge, wrong_class, true, &count);
+
+    if (ranked == NULL) return;
+    struct verdict_finding *finding = judge_add(judge, VERDICT_CLASS);
+    judge_objects(finding, ranked, count);
+    judge_what(finding, "%s packets left %s in a priority that no adapter sends in", text_count(ranked[0].value, text),
+               fabric_port_name(fabric, ranked[0].port, name));
+    judge_more(finding, count, "port");
+    judge_why(finding,
+              "The map from DSCP to class of %s differs from the others': its traffic has another queue there, "
+              "and may not be lossless",
+              fabric->node[fabric->port[ranked[0].port].node].name);
+    free(ranked);
+}
+
+/* Packets after a gap, as adapters saw them. */
+static uint64_t after_gaps(const struct judge *judge)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < judge->result->nics; i++)
+        count += judge->result->nic[i].counters->out_of_sequence;
+    return count;
+}
+
+static uint64_t lost_anywhere(const struct judge *judge)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < judge->result->ports; i++)
+        count += judge->result->port[i].lost + (judge->result->port[i].sw ? judge->result->port[i].drops : 0);
+    for (uint32_t i = 0; i < judge->result->nics; i++)
+        count += judge->result->nic[i].counters->drop[NIC_DROP_rx_buffer];
+    return count;
+}
+
+static void why_again(struct judge *judge, struct verdict_finding *finding, uint64_t timeouts)
+{
+    static const enum verdict_id causes[] = {VERDICT_HEADROOM,  VERDICT_NOT_LOSSLESS, VERDICT_MTU,
+                                             VERDICT_LINK_DOWN, VERDICT_LINK_ERRORS,  VERDICT_ROUTE,
+                                             VERDICT_DROPS,     VERDICT_WATCHDOG};
+
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        if (!judge_found(judge, causes[i])) continue;
+        judge_why(finding, "What was lost (%s) is sent again%s", verdict_kind[causes[i]].name,
+                  timeouts ? ", where nobody noticed only when a timer ran out" : "");
+        return;
+    }
+    judge_why(finding, timeouts ? "Answers came later than the adapters' timers: they waited in queues or for pauses"
+                                : "What was lost is sent again from the first gap on");
+}
+
+static void sent_again(struct judge *judge)
+{
+    uint64_t again = 0, timeouts = 0, naks = 0, data = 0, most = 0;
+    char text[4][TEXT_COUNT], share[TEXT_COUNT], name[FABRIC_NAME];
+    uint32_t by = 0;
+
+    for (uint32_t i = 0; i < judge->result->nics; i++) {
+        const struct nic_counters *c = judge->result->nic[i].counters;
+        again += c->retransmitted_packets;
+        timeouts += c->local_ack_timeout_err;
+        naks += c->packet_seq_err;
+        data += c->tx_data_packets;
+        if (c->retransmitted_packets <= most) continue;
+        most = c->retransmitted_packets;
+        by = judge->result->nic[i].endpoint;
+    }
+    if (again == 0) return;
+    bool order = lost_anywhere(judge) == 0 && after_gaps(judge) > 0 && naks > 0;
+    struct verdict_finding *finding = judge_add(judge, order ? VERDICT_REORDER : VERDICT_SENT_AGAIN);
+    judge_object(finding, judge->fabric->endpoint[by].port);
+    judge_what(finding, "%s packets sent again (%s of all), %s timeout%s, %s NAK%s; most by %s, %s",
+               text_count(again, text[0]), text_share(again, data, share), text_count(timeouts, text[1]),
+               text_plural(timeouts), text_count(naks, text[2]), text_plural(naks),
+               fabric_port_name(judge->fabric, judge->fabric->endpoint[by].port, name), text_count(most, text[3]));
+    finding->weight = again;
+    if (timeouts == 0 && judge_ppm(again, data) < LIMIT_sent_again_ppm) finding->severity = VERDICT_INFO;
+    if (order)
+        judge_why(finding, "Nothing was lost: packets overtook each other on several ways, and the adapters take a gap "
+                           "for loss (`recovery: selective`, `reorder`)");
+    else
+        why_again(judge, finding, timeouts);
+}
+
+void judge_loss(struct judge *judge)
+{
+    headroom(judge);
+    drops(judge, not_lossless, VERDICT_NOT_LOSSLESS,
+          "The class is lossless elsewhere and not on this port: it drops where others pause");
+    drops(judge, mtu_loss, VERDICT_MTU,
+          "The adapters' packets do not fit the MTU of that port: small messages pass, "
+          "large ones never do");
+    drops(judge, route_loss, VERDICT_ROUTE,
+          "Switches had no route, sent them in a circle until their time to live ran "
+          "out, or did not know the port");
+    drops(judge, lossy_loss, VERDICT_DROPS, "The class is lossy, and its queue was full");
+    class_map(judge);
+    sent_again(judge);
+}
