@@ -187,6 +187,8 @@ static void judge_all(struct judge *judge)
     judge_links(judge);
     judge_pauses(judge);
     judge_loss(judge);
+    judge_control(judge);
+    judge_congestion(judge);
     sort(judge->to);
 }
 
