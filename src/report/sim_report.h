@@ -89,6 +89,8 @@ void sim_csv_series(FILE *out, const struct sim_report *report);
 
 /* The job's bytes over its time, in kilobytes a second; `bus`: times its bus factor.  0: it has not ended. */
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);
+/* Of the time it took, what the job would have needed at least, in thousandths, rounded down; 0: not known. */
+uint32_t sim_ideal_milli(const struct sim_job *job);
 /* What a port dropped, by reason: of sw_drop_name where it is a switch's, else of nic_drop_name. */
 const uint64_t *sim_port_drops(const struct sim_report *report, const struct sim_port *port);
 /* Completion time over the time alone, in thousandths, rounded down; 0: either is not known. */

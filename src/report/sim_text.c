@@ -31,6 +31,12 @@ uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus)
     return (uint64_t)rate;
 }
 
+uint32_t sim_ideal_milli(const struct sim_job *job)
+{
+    if (job->end == PS_NEVER || job->end <= job->start || job->failed || job->ideal_ps == PS_NEVER) return 0;
+    return (uint32_t)((u128)job->ideal_ps * 1000 / (job->end - job->start));
+}
+
 uint64_t sim_slowdown_milli(const struct sim_flow *flow)
 {
     if (flow->fct_ps == PS_NEVER || flow->ideal_ps == PS_NEVER || flow->ideal_ps == 0) return 0;

@@ -178,6 +178,7 @@ static void look(struct judge *judge)
         ps_t began = pause->time_ps - pause->passed_on_ps;
         if (began > judge->began_ps[pause->cause]) judge->began_ps[pause->cause] = began;
     }
+    judge->slow = judge_slow(judge);
 }
 
 static void judge_all(struct judge *judge)
@@ -189,6 +190,9 @@ static void judge_all(struct judge *judge)
     judge_loss(judge);
     judge_control(judge);
     judge_congestion(judge);
+    judge_training(judge);
+    sort(judge->to); /* what explains a slow job is looked for in this order */
+    judge_jobs(judge);
     sort(judge->to);
 }
 
