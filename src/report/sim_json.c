@@ -216,6 +216,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
         jout_u64(jout, "stood_still_ns", report->stood_still_ns);
         jout_u64(jout, "real_ns", report->real_ns);
     }
+    sim_json_verdict(jout, report);
     sim_json_programs(jout, report);
     jout_open(jout, "jobs", '[');
     for (uint32_t i = 0; i < result->jobs; i++)

@@ -61,6 +61,10 @@ void sim_training_json(struct jout *jout, const struct sim_report *report);
 void sim_text_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_programs(struct jout *jout, const struct sim_report *report);
 
+/* sim_verdict.c: what limited the run and why, in words (report/verdict). */
+void sim_text_verdict(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
+void sim_json_verdict(struct jout *jout, const struct sim_report *report);
+
 /* sim_balance.c: how evenly parallel links were used, where that was worked out. */
 void sim_text_balance(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json_balance(struct jout *jout, const struct sim_report *report);

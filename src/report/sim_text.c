@@ -173,6 +173,16 @@ static void print_summary(FILE *out, const struct sim_report *report, const stru
     print_state(out, result, style);
 }
 
+/* How much of the time that it took a job would have needed at least. */
+static const char *of_ideal(const struct sim_job *job, char buf[TEXT_COUNT])
+{
+    uint32_t milli = sim_ideal_milli(job);
+
+    if (milli == 0) return "";
+    snprintf(buf, TEXT_COUNT, "%u.%u%%", milli / 10, milli % 10);
+    return buf;
+}
+
 static void print_jobs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
     static const struct table_column columns[] = {{.title = "job", .min_width = 8},
@@ -181,6 +191,7 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
                                                   {.title = "size", .right = true},
                                                   {.title = "start", .right = true, .drop = 2},
                                                   {.title = "time", .right = true},
+                                                  {.title = "of ideal", .right = true, .optional = true, .drop = 4},
                                                   {.title = "algbw GB/s", .right = true},
                                                   {.title = "busbw GB/s", .right = true, .drop = 1}};
     const struct sim_result *result = report->result;
@@ -192,8 +203,8 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
     table_init(&table, columns, COLUMNS(columns));
     for (uint32_t i = 0; i < shown; i++) {
         const struct sim_job *job = &result->job[i];
-        char run[CELL] = "", ranks[CELL] = "-", bytes[TEXT_COUNT], start[TEXT_COUNT], time[TEXT_COUNT], alg[CELL],
-             bus[CELL];
+        char run[CELL] = "", ranks[CELL] = "-", bytes[TEXT_COUNT], start[TEXT_COUNT], time[TEXT_COUNT],
+             ideal[TEXT_COUNT], alg[CELL], bus[CELL];
         if (report->fabric->job[job->job].repeat > 1) snprintf(run, sizeof(run), "%u", job->repetition + 1);
         if (job->ranks) snprintf(ranks, sizeof(ranks), "%u", job->ranks);
         const char *cell[] = {job->name,
@@ -204,6 +215,7 @@ static void print_jobs(FILE *out, const struct sim_report *report, const struct 
                               job->failed_at != PS_NEVER
                                   ? "failed"
                                   : duration(job->end == PS_NEVER ? PS_NEVER : job->end - job->start, time),
+                              of_ideal(job, ideal),
                               gigabytes(sim_bandwidth_kBps(job, false), alg),
                               gigabytes(sim_bandwidth_kBps(job, true), bus)};
         table_row(&table, cell);
@@ -438,7 +450,10 @@ static void print_nics(FILE *out, const struct sim_report *report, const struct 
 
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
-    if (!options->quiet) print_summary(out, report, &options->style);
+    if (!options->quiet) {
+        print_summary(out, report, &options->style);
+        sim_text_verdict(out, report, options);
+    }
     sim_text_programs(out, report, options);
     print_jobs(out, report, options);
     sim_collectives_text(out, report, options);
