@@ -12,8 +12,8 @@ build: build/build.ninja
 	@$(NINJA) -C build
 
 demo: build
-	@build/rocelab sim --rows 8 examples/pod64.yaml
-	@printf '\n\n'
+	@build/rocelab sim --rows 8 --html build/pod64.html examples/pod64.yaml
+	@printf '\nthe same as a page with charts: build/pod64.html\n\n\n'
 	@build/rocelab capture --details 1 examples/incast.pcap || [ $$? = 1 ]
 	@printf '\n\n'
 	@examples/live build/rocelab
