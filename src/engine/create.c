@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "engine/engine_int.h"
 #include "engine/run_int.h"
+#include "packet/frame.h"
 #include "packet/telemetry.h"
 
 #define LIST_CAPACITY 1024
@@ -262,6 +263,9 @@ static int make_workers(struct engine *engine, const struct engine_config *confi
         worker->pool = (struct pktpool){.hot = engine->hot,
                                         .cold = engine->cold,
                                         .telemetry = engine->telemetry,
+                                        .frame = engine->frame,
+                                        .bytes = engine->bytes,
+                                        .bytes_each = config->bytes_each,
                                         .free_capacity = config->packets_max};
         worker->pool.free = pages_map((size_t)config->packets_max * sizeof(uint32_t));
         if (!worker->list || !worker->list_other || !worker->pool.free) return -ENOMEM;
@@ -286,6 +290,22 @@ static int start_threads(struct engine *engine)
     return 0;
 }
 
+static int make_packets(struct engine *engine, const struct engine_config *config)
+{
+    size_t packets = config->packets_max;
+
+    engine->hot = engine_memory(engine, packets * sizeof(struct pkt));
+    if (config->cold) engine->cold = engine_memory(engine, packets * sizeof(struct pkt_cold));
+    if (config->telemetry) engine->telemetry = engine_memory(engine, packets * sizeof(struct pkt_int));
+    if (config->bytes_each) {
+        engine->frame = engine_memory(engine, packets * sizeof(struct pkt_frame));
+        engine->bytes = engine_memory(engine, packets * config->bytes_each);
+    }
+    bool all = engine->hot && (!config->cold || engine->cold) && (!config->telemetry || engine->telemetry) &&
+               (!config->bytes_each || (engine->frame && engine->bytes));
+    return all ? 0 : -ENOMEM;
+}
+
 int engine_create(const struct engine_config *config, struct engine **ret)
 {
     struct engine *engine = aligned_alloc(_Alignof(struct engine), sizeof(*engine));
@@ -302,14 +322,7 @@ int engine_create(const struct engine_config *config, struct engine **ret)
     engine->burst = config->burst;
     engine->wake_min = PS_NEVER;
     error = reserve_init(&engine->reserve, config->packets_max);
-    if (!error) {
-        engine->hot = engine_memory(engine, (size_t)config->packets_max * sizeof(struct pkt));
-        if (config->cold) engine->cold = engine_memory(engine, (size_t)config->packets_max * sizeof(struct pkt_cold));
-        if (config->telemetry)
-            engine->telemetry = engine_memory(engine, (size_t)config->packets_max * sizeof(struct pkt_int));
-        if (!engine->hot || (config->cold && !engine->cold) || (config->telemetry && !engine->telemetry))
-            error = -ENOMEM;
-    }
+    if (!error) error = make_packets(engine, config);
     if (!error) error = order_nodes(engine, config);
     if (!error) error = make_nodes(engine, config);
     if (!error) error = make_links(engine, config);

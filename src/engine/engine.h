@@ -111,9 +111,10 @@ struct engine_config {
     ps_t sync_latency; /* no great window is longer: what couples nodes otherwise takes at least this */
     uint64_t seed;
     uint32_t packets_max;
-    uint32_t burst; /* packets a visit may take at most */
-    bool cold;      /* packets have their cold record */
-    bool telemetry; /* packets have room for in-band telemetry */
+    uint32_t burst;      /* packets a visit may take at most */
+    bool cold;           /* packets have their cold record */
+    bool telemetry;      /* packets have room for in-band telemetry */
+    uint32_t bytes_each; /* packets have room for so many bytes of a real frame (packet/frame.h); 0: none */
     struct line_model model;
 };
 

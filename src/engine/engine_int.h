@@ -63,6 +63,8 @@ struct engine {
     _Alignas(APART) struct pkt *hot;
     struct pkt_cold *cold;
     struct pkt_int *telemetry;
+    struct pkt_frame *frame;
+    uint8_t *bytes;
     uint32_t packets_max, burst;
 
     ps_t window; /* great */
@@ -86,8 +88,8 @@ struct engine {
     bool quit;   /* ... and they may; written when all have met */
     uint32_t started;
 
-    void *memory[10];
-    size_t memory_bytes[10];
+    void *memory[12];
+    size_t memory_bytes[12];
     uint32_t memories;
 };
 

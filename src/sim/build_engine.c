@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "packet/frame.h"
 #include "sim/sim_int.h"
 
 #define TILES_A_THREAD 2
@@ -150,6 +151,11 @@ static visit_fn switch_visit(const struct sim_switch *sw)
     return visit[sw_form(&sw->plant->config)];
 }
 
+static bool any_foreign(const struct sim *sim)
+{
+    return sim->options.programs && sim->options.programs->foreign;
+}
+
 int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
 {
     const struct fabric *fabric = sim->fabric;
@@ -160,6 +166,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
     for (uint32_t i = 0; i < fabric->nodes && !error; i++) {
         bool host = i < fabric->hosts;
         visit_fn visit_host = sim->options.programs ? sim_visit_programs : sim_visit_host;
+        if (host && sim_is_foreign(sim, i)) visit_host = sim_visit_foreign;
         node[i] = (struct engine_node){.visit = host ? visit_host : switch_visit(&sim->sw[i - fabric->hosts]),
                                        .machine = host ? (void *)&sim->host[i] : (void *)&sim->sw[i - fabric->hosts],
                                        .ports = fabric->node[i].ports,
@@ -180,6 +187,7 @@ int sim_build_engine(struct sim *sim, struct fabric_errors *errors)
                                        .burst = largest_burst(sim),
                                        .cold = sim->options.programs != NULL, /* operands of atomics */
                                        .telemetry = sim->plant.needs.telemetry,
+                                       .bytes_each = any_foreign(sim) ? FRAME_BYTES_MAX : 0,
                                        .model = sim_line_model(fabric)};
         error = engine_create(&config, &sim->engine);
         if (error == -EINVAL) /* ports and rates were checked */

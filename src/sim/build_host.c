@@ -76,6 +76,24 @@ static int number_pairs(struct sim *sim, struct fabric_errors *errors)
     return 0;
 }
 
+/* Who is behind a host that is not ours runs what it likes, but no job of the file. */
+static int check_foreign(const struct sim *sim, struct fabric_errors *errors)
+{
+    const struct fabric *fabric = sim->fabric;
+    int error = 0;
+
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        uint32_t host = fabric->port[fabric->endpoint[e].port].node;
+        if (sim->pairs_at[e] == 0 || !sim_is_foreign(sim, host)) continue;
+        fabric_errors_add(errors, (struct fabric_at){0},
+                          "a job of the file runs on '%s', which is not ours to run it: give the job other hosts, or "
+                          "the interface to another",
+                          fabric->node[host].name);
+        error = -EINVAL;
+    }
+    return error;
+}
+
 static uint32_t receives_of(const struct fabric_nic *nic, const struct workload_connection *from)
 {
     return nic->recovery == NIC_SELECTIVE ? RQ_SIZE / WORKLOAD_DEPTH * from->depth : RQ_SIZE_ORDER;
@@ -103,6 +121,7 @@ int sim_plan_hosts(struct sim *sim, size_t *ret_bytes, struct fabric_errors *err
     if (!sim->host || !sim->adapter) return -ENOMEM;
     if (sim->options.rtt && !(sim->rtt_ns = calloc(fabric->endpoints + 1u, sizeof(*sim->rtt_ns)))) return -ENOMEM;
     int error = number_pairs(sim, errors);
+    if (!error) error = check_foreign(sim, errors);
     if (error) return error;
     for (uint32_t e = 0; e < fabric->endpoints; e++) {
         struct nic_config config = sim_adapter_config(sim, e);

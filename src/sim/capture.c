@@ -10,7 +10,8 @@
  * Time is when the last bit is at the port, in nanoseconds of virtual time (1970 is when the run begins).
  *
  * Not there: in-band telemetry, and the sizes that `model: hpcc-ns3` gives to frames; a captured packet has the
- * headers of RoCEv2 in either case.  A frame under way when its link goes down is shown as if it had arrived.
+ * headers of RoCEv2 in either case.  Nor frames of hosts that are not ours which are no RoCE: a descriptor does not
+ * hold them.  A frame under way when its link goes down is shown as if it had arrived.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,8 +37,7 @@ struct sim_capture {
     int error;         /* the first, as -errno */
 };
 
-/* Locally administered, the port's number in it. */
-static void port_mac(uint32_t port, uint8_t mac[6])
+void sim_port_mac(uint32_t port, uint8_t mac[6])
 {
     mac[0] = 0x02;
     mac[1] = 0x00;
@@ -48,8 +48,8 @@ static struct frame_path path_of(const struct fabric *fabric, const struct tap *
 {
     struct frame_path path = {.vlan_id = 0};
 
-    port_mac(tap->from, path.smac);
-    port_mac(tap->to, path.dmac);
+    sim_port_mac(tap->from, path.smac);
+    sim_port_mac(tap->to, path.dmac);
     if (pkt->kind != PKT_ROCE) return path;
     CHECK(pkt->src_node < fabric->endpoints && pkt->dst_node < fabric->endpoints);
     path.src = pkt_addr_ipv4(load_be32(fabric->endpoint[pkt->src_node].address));
@@ -65,6 +65,7 @@ static void write_record(const struct fabric *fabric, struct sim_capture *captur
     struct pkt_cold cold = {.swap = 0}; /* the simulation keeps no operands of atomics */
     uint8_t frame[FRAME_MOST];
 
+    if (pkt.kind == PKT_OTHER) return;
     if (!(pkt.flags & PKT_TAGGED)) pkt.pcp = 0; /* the adapter's own note of the priority: no tag carries it */
     frame_address(&path, &pkt, &cold);
     int length = codec_emit(&pkt, &cold, NULL, frame, sizeof(frame));

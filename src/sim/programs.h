@@ -27,9 +27,26 @@ struct sim_arrival { /* a packet as it came: the adapter makes an answer of its 
     uint8_t opcode, tos, ttl;
 };
 
+/*
+ * Hosts that are no machines of ours: what is behind their ports is outside.  Packets have room for the bytes of their
+ * frames then (packet/frame.h), and the owner fills and reads them; it also has the host's turns (sim_programs.turn),
+ * in which it sends words of those outside.  Calls are from the host's visit, as all others.
+ */
+struct sim_foreign {
+    bool (*is)(void *owner, uint32_t host);
+    /* A frame has come out of the fabric; afterwards the packet goes back to the pool. */
+    void (*received)(void *owner, uint32_t host, uint32_t port, pkt_t id, ps_t now, struct node_io *io);
+    /* The port is free: what has come in from outside, with src_node and dst_node; PKT_NONE: nothing may be sent. */
+    pkt_t (*sends)(void *owner, uint32_t host, uint32_t port, ps_t now, struct node_io *io);
+    bool (*more)(void *owner, uint32_t host, uint32_t port);
+    /* The switch at the other end said this: a pause. */
+    void (*word)(void *owner, uint32_t host, uint32_t port, uint32_t word, ps_t now);
+};
+
 struct sim_programs {
     void *owner;
-    uint32_t qps, mrs; /* an adapter's room, beside the jobs' */
+    const struct sim_foreign *foreign; /* NULL: all hosts are ours */
+    uint32_t qps, mrs;                 /* an adapter's room, beside the jobs' */
     /* When the host is to be asked next: a post is due, or a program. */
     ps_t (*next)(void *owner, uint32_t host);
     /* It is: posts are posted, programs have their turns.  Adapters that were given something to send are asked
@@ -62,6 +79,8 @@ struct engine *sim_engine(struct sim *sim);
 const struct plant *sim_plant(const struct sim *sim);
 /* The queue pair is one of a job's, at this endpoint: none that a program may send to. */
 bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn);
+/* What captures show as the port's MAC address: locally administered, the port's number in it. */
+void sim_port_mac(uint32_t port, uint8_t mac[6]);
 /* Between windows: the host's programs have something to do at `at`. */
 void sim_programs_wake(struct sim *sim, uint32_t host, ps_t at);
 

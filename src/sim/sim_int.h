@@ -137,6 +137,9 @@ void sim_visit_host(struct worker *worker, struct node *node, ps_t end);
 /* visit_programs.c: of hosts that have programs; and what runs on such a host */
 void sim_visit_programs(struct worker *worker, struct node *node, ps_t end);
 extern const struct app_ops sim_app_programs;
+/* visit_foreign.c: of hosts that are not ours */
+bool sim_is_foreign(const struct sim *sim, uint32_t host);
+void sim_visit_foreign(struct worker *worker, struct node *node, ps_t end);
 /* Between visits: the node's next deadline; of a host the application has something new to wait for. */
 void sim_switch_wake(struct sim_switch *sw, struct node *node, ps_t now);
 void sim_host_wake(struct sim_host *host, struct node *node, ps_t now);
