@@ -36,6 +36,13 @@ bool offload_checksum(uint8_t *frame, uint32_t bytes, uint32_t start, uint32_t o
     return true;
 }
 
+void offload_tag(uint8_t *room, uint16_t tpid, uint16_t tci)
+{
+    memmove(room, room + PROTO_VLAN_BYTES, 12); /* the two addresses */
+    store_be16(room + 12, tpid);
+    store_be16(room + 14, tci);
+}
+
 /* The IPv4 header behind at most two tags; 0: there is none. */
 static uint32_t find_ip(const uint8_t *frame, uint32_t bytes)
 {

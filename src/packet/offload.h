@@ -16,6 +16,10 @@
  * CHECKSUM_PARTIAL and virtio's NEEDS_CSUM have it).  False: it is not in the frame. */
 bool offload_checksum(uint8_t *frame, uint32_t bytes, uint32_t start, uint32_t offset);
 
+/* A tag that was handed over beside a frame goes back into it.  The frame begins 4 bytes behind `room`, and at `room`
+ * afterwards. */
+void offload_tag(uint8_t *room, uint16_t tpid, uint16_t tci);
+
 /* A row of TCP or UDP segments over IPv4, `segment` bytes of payload in each but the last. */
 struct offload_row {
     const uint8_t *frame;

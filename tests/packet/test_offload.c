@@ -152,6 +152,18 @@ static void test_checksum_left_out(void **state)
     assert_memory_equal(copy, frame, sizeof copy);
 }
 
+static void test_tag(void **state)
+{
+    uint8_t room[4 + sizeof request];
+
+    (void)state;
+    memcpy(room + 4, request, sizeof request);
+    offload_tag(room, 0x8100, 0x6007);
+    assert_memory_equal(room, request, 12);
+    assert_memory_equal(room + 12, "\x81\x00\x60\x07", 4);
+    assert_memory_equal(room + 16, request + 12, sizeof request - 12);
+}
+
 /* Any bytes, in memory that ends where they do. */
 static void test_wild(void **state)
 {
@@ -186,10 +198,8 @@ static void test_wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arp),
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_checksum_left_out),
-        cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_arp), cmocka_unit_test(test_segments), cmocka_unit_test(test_checksum_left_out),
+        cmocka_unit_test(test_tag), cmocka_unit_test(test_wild),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
