@@ -33,6 +33,8 @@ struct up_options {
     const struct up_script *script; /* that fits; NULL: programs come by themselves */
     control_answer *answer;         /* to who asks from outside */
     void *answer_context;
+    const struct up_port_option *port; /* real clock alone */
+    uint32_t ports;
     const char *runner;                /* path of `rocelab`: its `run --fabric` starts the script's programs */
     const volatile sig_atomic_t *stop; /* not 0: nobody is waited for any more; NULL: never */
     void (*say)(const char *text);     /* a line for people, at once */
@@ -47,6 +49,30 @@ struct up_program { /* of the report */
     int signal;          /* that signal; 0: none */
     int output[2];       /* what it wrote, where we started it: descriptors of files; -1 */
     bool attached, late; /* late: fabric time had begun, and no script asked for it */
+};
+
+/* A port of the fabric that is an interface of this machine: the host is then whatever is behind it. */
+struct up_port_option {
+    char port[FABRIC_NAME]; /* h7, or h7:1 where the host has several adapters */
+    const char *interface;
+};
+struct up_port_counts {
+    uint64_t in_frames, in_bytes;   /* have come from the interface, and wait for the port or have entered the fabric */
+    uint64_t out_frames, out_bytes; /* have left by it */
+    uint64_t in_pauses, out_pauses;
+    /* lost */
+    uint64_t late;    /* in the kernel: this machine read too late */
+    uint64_t full;    /* came faster than the port sends, or while it was paused or down */
+    uint64_t refused; /* the interface did not take them */
+    uint64_t unknown; /* for the interface, where nobody has shown a MAC address yet */
+    uint64_t wrong;   /* malformed; RoCE for a host of ours with a wrong ICRC or P_Key, or for a job's queue pair */
+    uint64_t
+        not_carried; /* broadcasts, IPv6, addresses that nobody in the fabric has, sources that are not the host's */
+};
+struct up_port_result { /* of the report */
+    uint32_t endpoint;
+    const char *interface;
+    struct up_port_counts counts;
 };
 
 struct up_flow_result {      /* of the report: a queue pair of a program, from one connection to the next */
@@ -114,6 +140,7 @@ void up_stood_still(const struct up *up, uint64_t *ret_stood_ns, uint64_t *ret_n
 uint32_t up_programs(const struct up *up, struct up_program *ret, uint32_t most);
 /* Those that have sent something, by host and in the order they were made. */
 uint32_t up_flows(const struct up *up, struct up_flow_result *ret, uint32_t most);
+uint32_t up_ports(const struct up *up, struct up_port_result *ret, uint32_t most);
 /* What programs posted, as lines of `flows:`; false: not enough memory. */
 bool up_record(const struct up *up, FILE *to);
 

@@ -31,6 +31,8 @@ struct up_caller;  /* session.c: at the socket */
 struct up_pages;   /* session_memory.c */
 struct control;    /* control.h */
 struct up_launch;
+struct foreign;
+struct up_port; /* foreign.c: a port that is an interface */
 
 enum up_thread_state {
     UP_NONE,
@@ -56,7 +58,15 @@ struct up_thread {
     ps_t look;        /* when it looks whether the outside has changed; PS_NEVER: not */
 };
 
-enum up_watched { UP_WATCH_DOOR, UP_WATCH_CONTROL, UP_WATCH_CALLER, UP_WATCH_PROCESS, UP_WATCH_BELL, UP_WATCH_SOCKETS };
+enum up_watched {
+    UP_WATCH_DOOR,
+    UP_WATCH_CONTROL,
+    UP_WATCH_CALLER,
+    UP_WATCH_PROCESS,
+    UP_WATCH_BELL,
+    UP_WATCH_SOCKETS,
+    UP_WATCH_PORT
+};
 struct up_watch { /* of the epoll set */
     enum up_watched kind;
     int fd;
@@ -127,6 +137,7 @@ struct up_host {
     struct up_launch *launch;    /* what is to be started here, earliest first */
     struct up_start *starts;     /* what programs of this host asked for in this window, the last first */
     struct up_flow *flows;       /* flow.c: of all queue pairs that ever were, the last first */
+    struct up_port **port;       /* [node->adapters] it is not ours; NULL: it is */
 };
 
 struct up_launch { /* launch.c: a line of the script, or what a program asked for, that is to be or was started */
@@ -183,7 +194,8 @@ struct up {
     bool looked_idle;        /* and they have looked again meanwhile */
     uint64_t idle_ns;        /* real time since when all wait for the outside; 0: they do not */
     struct up_real real;
-    uint8_t *payload; /* payload.c: by packet */
+    uint8_t *payload;        /* payload.c: by packet */
+    struct foreign *foreign; /* foreign.c; NULL: all hosts are ours */
 };
 
 /* Whoever waits for a program in real time looks at this: then the program is as good as dead. */
@@ -289,6 +301,16 @@ void real_joined(struct up_host *host); /* it has its first process */
 void real_release(struct up *up);
 /* The script's programs have ended: whether those that they started elsewhere are waited for. */
 bool real_waits(struct up *up);
+
+/* foreign.c: hosts that are not ours: what is behind interfaces of this machine */
+extern const struct sim_foreign foreign_calls;
+int foreign_create(struct up *up, struct fabric_errors *errors); /* -errno; before the simulation is made */
+int foreign_begin(struct up *up, struct fabric_errors *errors);  /* the same; after it */
+void foreign_release(struct up *up);
+/* Between windows: frames go out and come in.  True: some came. */
+bool foreign_look(struct up *up, uint64_t real_ns, ps_t now);
+void foreign_turn(struct up_host *host, ps_t now, struct node_io *io);
+void foreign_link(struct up_host *host, uint32_t adapter, bool up, ps_t now);
 
 /* task.c: a signal to a thread by the number that it has told; false: there is no such thread */
 bool task_signal(struct up_process *process, int tid, int number);
