@@ -234,7 +234,8 @@ static void rest(struct up *up, uint64_t real_ns, ps_t target)
     if (next != PS_NEVER && ns_of(up, next - target) < ns) ns = ns_of(up, next - target);
     if (ns <= EARLY_NS) return;
     tell_sleep(up, 1);
-    if (!hear_programs(up, target)) session_sleep_ns(up, ns - EARLY_NS);
+    bool heard = hear_programs(up, target) || (up->foreign && foreign_look(up, real_ns, target));
+    if (!heard) session_sleep_ns(up, ns - EARLY_NS);
     tell_sleep(up, 0);
     up->real.looked_ns = 0;
     up->real.slept = true;
@@ -253,8 +254,10 @@ static enum sim_state round_of(struct up *up)
     else if (target > engine_now(engine))
         engine_pass_to(engine, target);
     ps_t now = engine_now(engine);
-    if (state != SIM_RUNNING && (state != SIM_UNTIL || now >= up->options.sim.until)) return state;
+    if (now >= up->options.sim.until) return SIM_UNTIL; /* also where nothing was left to run */
+    if (state != SIM_RUNNING && state != SIM_UNTIL) return state;
     bool busy = hear_programs(up, now);
+    if (up->foreign) busy |= foreign_look(up, real_ns, now);
     if (real_ns - up->real.looked_ns >= LOOK_NS) look_outside(up, real_ns, now);
     busy |= engine_next(engine) <= target;
     if (busy) up->real.busy_ns = real_ns;

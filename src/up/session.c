@@ -584,6 +584,12 @@ static void admit(struct up *up, struct up_caller *caller, ps_t now)
         return;
     }
     struct up_host *host = &up->host[node];
+    if (host->port) {
+        snprintf(why, sizeof why, "'%.60s' is behind an interface (--port), and no host for programs",
+                 caller->hello.host);
+        answer(caller->watch.fd, -EOPNOTSUPP, NULL, why);
+        return;
+    }
     if (admit_child(host, caller, now)) return;
     struct up_process *process = join(host, caller, session_number(host), now);
     if (process == NULL) return;

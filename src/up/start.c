@@ -74,6 +74,7 @@ static int prepare(struct up_process *process, const struct attach_request *requ
     start->host[sizeof start->host - 1] = '\0';
     uint32_t node = fabric_find_node(fabric, start->host);
     if (node >= fabric->hosts) return -ENOENT;
+    if (process->up->host[node].port) return -EHOSTUNREACH; /* it is not ours */
     start->launch.host = &process->up->host[node];
     if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
     start->answer = ends[1];

@@ -44,7 +44,9 @@ static void hook_turn(void *owner, uint32_t host, ps_t now, struct node_io *io)
 {
     struct up *up = owner;
 
-    if (up->options.real)
+    if (up->host[host].port)
+        foreign_turn(&up->host[host], now, io);
+    else if (up->options.real)
         real_run(&up->host[host], now, io);
     else
         turn_run(&up->host[host], now, io);
@@ -69,7 +71,10 @@ static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up
 {
     struct up *up = owner;
 
-    device_link(&up->host[host], adapter, link_up, now);
+    if (up->host[host].port)
+        foreign_link(&up->host[host], adapter, link_up, now);
+    else
+        device_link(&up->host[host], adapter, link_up, now);
 }
 
 static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io *io)
@@ -82,6 +87,7 @@ static void hook_completed(void *owner, uint32_t host, ps_t now, struct node_io 
 bool up_all_done(struct up *up)
 {
     if (up->options.script) return launch_ended(up) && !(up->options.real && real_waits(up));
+    if (up->options.ports && up->options.programs == 0) return false; /* nobody knows when those outside are done */
     return up->programs > 0 && up->programs >= up->options.programs &&
            __atomic_load_n(&up->alive, __ATOMIC_RELAXED) == 0;
 }
@@ -193,13 +199,16 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
                                       .link = hook_link,
                                       .completed = hook_completed,
                                       .coordinate = hook_coordinate,
-                                      .ended = hook_ended};
+                                      .ended = hook_ended,
+                                      .foreign = options->ports ? &foreign_calls : NULL};
     up->options.sim.programs = &up->hooks;
     int error = make_hosts(up);
+    if (!error && options->ports) error = foreign_create(up, errors);
     if (!error) error = control_create(options->answer, options->answer_context, &up->control);
     if (!error) error = begin_listening(up, errors);
     if (!error) error = sim_create(fabric, &up->options.sim, &up->sim, errors);
     if (!error) error = payload_init(up);
+    if (!error && options->ports) error = foreign_begin(up, errors);
     if (error) {
         up_free(up);
         return error;
@@ -240,6 +249,7 @@ void up_free(struct up *up)
     launch_release(up);
     start_release(up);
     real_release(up);
+    foreign_release(up);
     control_free(up->control);
     payload_free(up);
     sim_free(up->sim);
@@ -250,13 +260,14 @@ void up_free(struct up *up)
 
 /* --- running --- */
 
-/* Time begins with the script, or when so many programs are there as were asked for. */
+/* Time begins with the script, or when so many programs are there as were asked for; where hosts are outside, at
+ * once. */
 static bool begins(struct up *up, int patience_ms)
 {
     up->between = true;
     session_accept(up, 0);
     up->between = false;
-    uint32_t wanted = up->options.programs ? up->options.programs : 1;
+    uint32_t wanted = up->options.programs || up->options.ports ? up->options.programs : 1;
     if (up->options.script == NULL && up->programs < wanted) {
         session_sleep(up, patience_ms);
         return false;
