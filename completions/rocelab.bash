@@ -26,7 +26,7 @@ _rocelab()
     diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
-    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --html= --pcap= --record= --turn-limit= --no-spin-proof --audit' ;;
+    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --html= --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     counters) own='--fabric= --watch' ;;
     devices | fault | help | version) own='' ;;

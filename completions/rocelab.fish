@@ -94,6 +94,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l rows -d 'rows of t
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l series -d 'look at everything at this interval, as in 10us'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l html -d 'write a page with charts there'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
+complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l port -d 'the host is what is behind an interface: HOST=INTERFACE'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -r -l record -d 'write what programs posted, for sim'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -x -l turn-limit -d 'seconds after which a program that keeps its turn is named'
 complete -c rocelab -n "__fish_seen_subcommand_from up" -l no-spin-proof -d 'do not single-step programs: for debuggers'

@@ -31,6 +31,7 @@
 #define PROGRAMS_MAX 65536u
 #define PATIENCE_MS 100
 #define TURN_LIMIT_S 5
+#define PORTS_MAX 64
 
 enum up_option {
     UP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -58,6 +59,7 @@ struct settings {
     struct cli_pcaps pcaps;
     struct cli_html html;
     struct cli_observe observe; /* --series, --html */
+    struct up_port_option port[PORTS_MAX];
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
@@ -75,6 +77,25 @@ static bool set_clock(struct settings *settings, const char *argument)
     if (known && slower > 0 && slower <= 1000000) return true;
     cli_error("--clock '%s': virtual, real, or real/N for N times slower, as in real/40", argument);
     return false;
+}
+
+static bool add_port(struct settings *settings, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    struct up_port_option *port = &settings->port[settings->up.ports];
+
+    if (equals == NULL || equals == argument || equals[1] == '\0' || equals - argument >= FABRIC_NAME) {
+        cli_error("--port '%s': a host and an interface, as in h7=veth7", argument);
+        return false;
+    }
+    if (settings->up.ports == PORTS_MAX) {
+        cli_error("--port: at most %d", PORTS_MAX);
+        return false;
+    }
+    snprintf(port->port, sizeof port->port, "%.*s", (int)(equals - argument), argument);
+    port->interface = equals + 1;
+    settings->up.ports++;
+    return true;
 }
 
 static bool set_option(void *into, int id, const char *argument)
@@ -110,6 +131,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_html_set(&settings->html, argument);
     case UP_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
+    case UP_OPTION_PORT:
+        return add_port(settings, argument);
     case UP_OPTION_RECORD:
         settings->record_path = argument;
         settings->up.record = true;
@@ -135,6 +158,7 @@ static void more_help(FILE *out)
         "  rocelab up rail.yaml --programs 2 &\n"
         "  rocelab run --fabric rail --host h0 -- ib_write_bw &  rocelab run --fabric rail --host h1 -- ib_write_bw "
         "h0\n"
+        "  sudo rocelab up rail.yaml --clock real --port h7=veth7\n"
         "\nExit status: 0 every program and job ended well; 1 a program or a job failed, or all wait for each other;\n"
         "2 wrong use, unreadable input, or interrupted.\n",
         out);
@@ -251,7 +275,16 @@ static bool print_report(const struct settings *settings, const struct sim_repor
     return write_json(report, settings->out);
 }
 
-static int judge(const struct sim_report *report)
+/* Hosts are outside, and nothing else is waited for: a signal is how it ends. */
+static bool endless(const struct settings *settings, struct up *up)
+{
+    struct sim_progress jobs = sim_progress(up_sim(up));
+
+    return settings->up.ports && settings->up.script == NULL && settings->up.programs == 0 &&
+           jobs.jobs_done == jobs.jobs;
+}
+
+static int judge(const struct sim_report *report, bool may_stop)
 {
     const struct sim_result *result = report->result;
     int status = CLI_DONE;
@@ -269,7 +302,7 @@ static int judge(const struct sim_report *report)
         else
             cli_error("%s: '%s' ended with status %d", program->host, program->command, program->exit);
     }
-    if (result->state == SIM_RUNNING) {
+    if (result->state == SIM_RUNNING && !may_stop) {
         char now[TEXT_COUNT];
         cli_error("interrupted at %s of fabric time; the report covers what was run until then",
                   text_ps(result->virtual_ps, now));
@@ -283,6 +316,7 @@ static int judge(const struct sim_report *report)
 static int run_and_report(struct settings *settings, struct up *up, struct sim_report *report)
 {
     struct sim_result result;
+    struct up_port_result foreign[PORTS_MAX];
 
     uint64_t begun = clock_now_ns();
     enum sim_state state = run(settings, up);
@@ -291,6 +325,8 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
     up_stood_still(up, &report->stood_still_ns, &report->real_ns);
     report->programs = up_programs(up, NULL, 0);
     report->program_flows = up_flows(up, NULL, 0);
+    report->foreign_ports = up_ports(up, foreign, PORTS_MAX);
+    report->foreign_port = foreign;
     struct up_program *program = calloc(report->programs + 1u, sizeof *program);
     struct up_flow_result *flow = calloc(report->program_flows + 1u, sizeof *flow);
     if (program == NULL || flow == NULL || sim_result(up_sim(up), &result) != 0) {
@@ -311,7 +347,7 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
         status = print_report(settings, report) && seen ? CLI_DONE : CLI_WRONG;
         fflush(settings->out);
         if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
-        if (status == CLI_DONE) status = judge(report);
+        if (status == CLI_DONE) status = judge(report, endless(settings, up));
     }
     sim_result_free(&result);
     free(program);
@@ -397,6 +433,11 @@ int verb_up(int argc, char **argv, FILE *out)
         cli_error("up: --series says how often to look; say where it goes: --json or --html FILE");
         return CLI_WRONG;
     }
+    if (settings.up.ports && !settings.up.real) {
+        cli_error("--port: what is behind an interface knows real time alone; say --clock real");
+        return CLI_WRONG;
+    }
+    settings.up.port = settings.port;
     if (!cli_readable(argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of a fabric that was up: how each ended, and its queue pairs as flows.
+ * Programs of a fabric that was up: how each ended, and its queue pairs as flows; and ports that were interfaces.
  */
 #include <stdio.h>
 
@@ -107,10 +107,56 @@ static void print_flows(FILE *out, const struct sim_report *report, const struct
     table_release(&table);
 }
 
+static uint64_t lost_frames(const struct up_port_counts *counts)
+{
+    return counts->late + counts->full + counts->refused + counts->unknown + counts->wrong;
+}
+
+static void print_ports(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
+{
+    static const struct table_column columns[] = {
+        {.title = "host"},
+        {.title = "interface"},
+        {.title = "frames in", .right = true},
+        {.title = "bytes", .right = true},
+        {.title = "out", .right = true},
+        {.title = "bytes", .right = true},
+        {.title = "pauses in", .right = true, .drop = 2},
+        {.title = "out", .right = true, .drop = 2},
+        {.title = "lost", .right = true},
+        {.title = "not carried", .right = true, .drop = 1},
+    };
+    const struct fabric *fabric = report->fabric;
+    struct table table;
+
+    if (report->foreign_ports == 0) return;
+    fputs("\nINTERFACES\n", out);
+    table_init(&table, columns, COLUMNS(columns));
+    for (uint32_t i = 0; i < report->foreign_ports; i++) {
+        const struct up_port_result *port = &report->foreign_port[i];
+        const struct up_port_counts *counts = &port->counts;
+        char name[FABRIC_NAME], text[8][TEXT_COUNT];
+        const char *cell[] = {fabric_port_name(fabric, fabric->endpoint[port->endpoint].port, name),
+                              port->interface,
+                              text_count(counts->in_frames, text[0]),
+                              text_bytes(counts->in_bytes, text[1]),
+                              text_count(counts->out_frames, text[2]),
+                              text_bytes(counts->out_bytes, text[3]),
+                              text_count(counts->in_pauses, text[4]),
+                              text_count(counts->out_pauses, text[5]),
+                              text_count(lost_frames(counts), text[6]),
+                              text_count(counts->not_carried, text[7])};
+        table_row(&table, cell);
+    }
+    table_print(&table, out, &options->style, 2);
+    table_release(&table);
+}
+
 void sim_text_programs(FILE *out, const struct sim_report *report, const struct sim_text_options *options)
 {
     if (report->program == NULL) return;
-    print_programs(out, report, options);
+    if (report->programs || report->foreign_ports == 0) print_programs(out, report, options);
+    print_ports(out, report, options);
     if (!options->quiet) print_flows(out, report, options);
 }
 
@@ -165,6 +211,29 @@ static void json_flow(struct jout *jout, const struct fabric *fabric, const stru
     jout_close(jout);
 }
 
+static void json_port(struct jout *jout, const struct fabric *fabric, const struct up_port_result *port)
+{
+    const struct up_port_counts *counts = &port->counts;
+    char name[FABRIC_NAME];
+
+    jout_open(jout, NULL, '{');
+    jout_text(jout, "port", fabric_port_name(fabric, fabric->endpoint[port->endpoint].port, name));
+    jout_text(jout, "interface", port->interface);
+    jout_u64(jout, "in_frames", counts->in_frames);
+    jout_u64(jout, "in_bytes", counts->in_bytes);
+    jout_u64(jout, "out_frames", counts->out_frames);
+    jout_u64(jout, "out_bytes", counts->out_bytes);
+    jout_u64(jout, "in_pauses", counts->in_pauses);
+    jout_u64(jout, "out_pauses", counts->out_pauses);
+    jout_u64(jout, "lost_late", counts->late);
+    jout_u64(jout, "lost_full", counts->full);
+    jout_u64(jout, "lost_refused", counts->refused);
+    jout_u64(jout, "lost_unknown", counts->unknown);
+    jout_u64(jout, "lost_wrong", counts->wrong);
+    jout_u64(jout, "not_carried", counts->not_carried);
+    jout_close(jout);
+}
+
 void sim_json_programs(struct jout *jout, const struct sim_report *report)
 {
     if (report->program == NULL) return;
@@ -175,5 +244,10 @@ void sim_json_programs(struct jout *jout, const struct sim_report *report)
     jout_open(jout, "queue_pairs", '[');
     for (uint32_t i = 0; i < report->program_flows; i++)
         json_flow(jout, report->fabric, &report->program_flow[i]);
+    jout_close(jout);
+    if (report->foreign_ports == 0) return;
+    jout_open(jout, "interfaces", '[');
+    for (uint32_t i = 0; i < report->foreign_ports; i++)
+        json_port(jout, report->fabric, &report->foreign_port[i]);
     jout_close(jout);
 }

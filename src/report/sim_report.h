@@ -30,6 +30,8 @@ struct sim_report {
     uint32_t programs;
     const struct up_flow_result *program_flow; /* queue pairs of programs */
     uint32_t program_flows;
+    const struct up_port_result *foreign_port; /* ports that are interfaces */
+    uint32_t foreign_ports;
     bool real;                        /* clock of the programs: then fabric time may have stood still ... */
     uint64_t stood_still_ns, real_ns; /* ... for so long, of so long */
 };
