@@ -4,7 +4,8 @@
  *
  * With the real clock alone: those outside know no other.  Between windows frames are read and written; a host's visit
  * sends them at the rate of its line.  Where this machine is late the kernel throws frames away; that is counted, and
- * told at once, for nobody outside waits as programs do.
+ * told at once, for nobody outside waits as programs do.  Where the fabric is behind the clock a frame enters when it
+ * has caught up: no way is shorter than its links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -231,6 +232,14 @@ static void tell_losses(const struct up *up, struct up_port *port)
     up->options.say(text);
 }
 
+static void take_frame(void *context, const uint8_t *data, uint32_t bytes)
+{
+    struct up_port *port = context;
+
+    port->reads_at = real_time(port->host->up);
+    foreign_port_frame(port, data, bytes);
+}
+
 bool foreign_look(struct up *up, uint64_t real_ns, ps_t now)
 {
     struct foreign *foreign = up->foreign;
@@ -239,7 +248,7 @@ bool foreign_look(struct up *up, uint64_t real_ns, ps_t now)
     up->between = true;
     for (uint32_t i = 0; i < foreign->ports; i++) {
         struct up_port *port = &foreign->port[i];
-        if (interface_read(port->interface, foreign_port_frame, port)) {
+        if (interface_read(port->interface, take_frame, port)) {
             any = true;
             if (port->words || foreign_port_waits(port)) turn_wake(port->host, now);
         }

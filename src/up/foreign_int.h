@@ -22,6 +22,7 @@
 struct port_slot { /* a frame that came from outside */
     uint32_t next; /* of its queue, or of those that are free */
     uint32_t dst;  /* endpoint */
+    ps_t at;       /* when it came */
     uint32_t bytes;
     uint8_t data[FRAME_BYTES_MAX];
 };
@@ -47,6 +48,7 @@ struct up_port {
     bool wanted;        /* there was a frame for it */
     bool down;          /* the port's link is */
     uint64_t probed_ns;
+    ps_t reads_at; /* the fabric's time of what is being read */
     struct port_slot *slot;
     uint32_t free; /* slots */
     uint32_t head[PORT_PRIORITIES], tail[PORT_PRIORITIES];
@@ -70,7 +72,7 @@ void foreign_port_probe(struct up_port *port);
 /* The next that may be sent now, as a packet of the pool; PKT_NONE: none. */
 pkt_t foreign_port_next(struct up_port *port, ps_t now, struct pktpool *pool);
 bool foreign_port_waits(const struct up_port *port); /* frames do */
-/* When a pause ends that holds a frame back; PS_NEVER: none does. */
+/* When the next frame may be sent that may not be now; PS_NEVER: none. */
 ps_t foreign_port_deadline(const struct up_port *port, ps_t now);
 /* A packet has come out of the fabric. */
 void foreign_port_packet(struct up_port *port, pkt_t id, struct pktpool *pool);

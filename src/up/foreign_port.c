@@ -225,6 +225,7 @@ static void queue(struct up_port *port, const uint8_t *data, uint32_t bytes, uin
     port->free = slot->next;
     slot->next = NO_SLOT;
     slot->dst = dst;
+    slot->at = port->reads_at;
     slot->bytes = bytes;
     memcpy(slot->data, data, bytes);
     if (port->head[priority] == NO_SLOT)
@@ -284,13 +285,22 @@ bool foreign_port_waits(const struct up_port *port)
     return false;
 }
 
+/* When the first frame of a queue may be sent. */
+static ps_t due(const struct up_port *port, uint32_t priority)
+{
+    if (port->head[priority] == NO_SLOT) return PS_NEVER;
+    ps_t came = port->slot[port->head[priority]].at;
+    return came > port->paused_until[priority] ? came : port->paused_until[priority];
+}
+
 ps_t foreign_port_deadline(const struct up_port *port, ps_t now)
 {
     ps_t next = PS_NEVER;
 
-    for (uint32_t i = 0; i < PORT_PRIORITIES; i++)
-        if (port->head[i] != NO_SLOT && port->paused_until[i] > now && port->paused_until[i] < next)
-            next = port->paused_until[i];
+    for (uint32_t i = 0; i < PORT_PRIORITIES; i++) {
+        ps_t at = due(port, i);
+        if (at > now && at < next) next = at;
+    }
     return next;
 }
 
@@ -325,7 +335,7 @@ pkt_t foreign_port_next(struct up_port *port, ps_t now, struct pktpool *pool)
 {
     for (uint32_t i = 1; i <= PORT_PRIORITIES && !port->down; i++) {
         uint32_t priority = (port->last + i) % PORT_PRIORITIES;
-        if (port->head[priority] == NO_SLOT || port->paused_until[priority] > now) continue;
+        if (due(port, priority) > now) continue;
         port->last = priority;
         return packet_of(port, &port->slot[take_slot(port, priority)], pool);
     }

@@ -42,6 +42,11 @@ static uint64_t ns_of(const struct up *up, ps_t fabric)
     return fabric / 1000 * up->options.dilation;
 }
 
+ps_t real_time(const struct up *up)
+{
+    return ps_of(up, turn_real_ns() - up->real.begun_ns - up->real.stood_ns);
+}
+
 /* --- who is there --- */
 
 void real_joined(struct up_host *host)

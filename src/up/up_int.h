@@ -298,6 +298,7 @@ bool up_all_done(struct up *up);
 void real_run(struct up_host *host, ps_t now, struct node_io *io);
 enum sim_state real_advance(struct up *up);
 void real_joined(struct up_host *host); /* it has its first process */
+ps_t real_time(const struct up *up);    /* what fabric time would be now if it were not behind */
 void real_release(struct up *up);
 /* The script's programs have ended: whether those that they started elsewhere are waited for. */
 bool real_waits(struct up *up);

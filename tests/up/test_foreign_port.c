@@ -280,6 +280,29 @@ static void test_paused(void **state)
     rig_close(&rig);
 }
 
+/* What was read while the fabric was behind enters when it has caught up, in its turn. */
+static void test_in_time(void **state)
+{
+    struct rig rig;
+    uint8_t frame[ROOM];
+    struct up_port *port = &rig.port[0];
+
+    (void)state;
+    rig_open(&rig);
+    port->reads_at = NOW + 5;
+    foreign_port_frame(port, frame, make_roce(&rig, 0, 1, 0x99, 0, frame));
+    port->reads_at = NOW + 9;
+    foreign_port_frame(port, frame, make_roce(&rig, 0, 1, 0x99, 0, frame));
+    assert_true(foreign_port_next(port, NOW + 4, &rig.pool) == PKT_NONE);
+    assert_int_equal(foreign_port_deadline(port, NOW), NOW + 5);
+    pktpool_put(&rig.pool, foreign_port_next(port, NOW + 5, &rig.pool));
+    assert_true(foreign_port_next(port, NOW + 5, &rig.pool) == PKT_NONE);
+    assert_int_equal(foreign_port_deadline(port, NOW + 5), NOW + 9);
+    pktpool_put(&rig.pool, foreign_port_next(port, NOW + 9, &rig.pool));
+    assert_int_equal(foreign_port_deadline(port, NOW + 9), PS_NEVER);
+    rig_close(&rig);
+}
+
 static void test_pauses_in(void **state)
 {
     struct rig rig;
@@ -407,8 +430,9 @@ static void test_full_and_wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arp),       cmocka_unit_test(test_what_enters), cmocka_unit_test(test_paused),
-        cmocka_unit_test(test_pauses_in), cmocka_unit_test(test_built),       cmocka_unit_test(test_full_and_wild),
+        cmocka_unit_test(test_arp),           cmocka_unit_test(test_what_enters), cmocka_unit_test(test_paused),
+        cmocka_unit_test(test_in_time),       cmocka_unit_test(test_pauses_in),   cmocka_unit_test(test_built),
+        cmocka_unit_test(test_full_and_wild),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
