@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """rocelab up --port: hosts of a fabric that are what is behind an interface.
 
-Three network namespaces: one with the fabric, two that are hosts of it, each at the far end of a veth pair.  Kernels ping and speak TCP
-through leaf and spine; our live adapter on the packet wire speaks to programs of a host of the fabric; tshark judges the frames.  Needs root
+Network namespaces: one with the fabric, others that are hosts of it, each at the far end of a veth pair.  Kernels ping, speak TCP through
+leaf and spine, and are held back by pauses that they do not know of; our live adapter on the packet wire speaks to programs of a host of the fabric; tshark judges the frames.  Needs root
 and namespaces, and says so where there are none; what is refused is tried in any case.  No time is measured but for the least that light takes."""
 import json
 import os
@@ -20,6 +20,8 @@ LINKS = "topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2}}\n"
 FABRIC = "rocelab: 1\nfabric: outside\n" + LINKS + "links: {host: {rate: 10G, cable: 3m}, fabric: {rate: 10G, cable: 10m}}\nnics: {mtu: 4096}\n"
 FAR = ("rocelab: 1\nfabric: outside\n" + LINKS + "links: {host: {rate: 10G, cable: 3m}, fabric: {rate: 10G, cable: 100km}}\n"
        "classes: [{name: all, priority: 0}]\n")
+SLOW = ("rocelab: 1\nfabric: outside\ntopology: {leaf-spine: {leaves: 1, spines: 0, hosts: 3}}\nlinks: {host: {rate: 10M, cable: 3m}}\n"
+        "switches: {buffer: 400KB}\nclasses: [{name: all, priority: 0, lossless: true}]\n")
 LEAST_MS = 4 * 0.5  # two cables of 100 km, there and back
 MTU = "9000"
 PING = """import os, socket, struct, sys, time
@@ -53,6 +55,12 @@ while len(got) < len(data): got += stream.recv(1 << 20)
 if not server: stream.sendall(data)
 if server: stream.recv(1)
 print("right" if got == (data if server else data[::-1]) else "wrong")
+"""
+
+
+FLOOD = """import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    for _ in range(400): one.sendto(bytes(1400), ("10.0.0.3", 9))
 """
 
 
@@ -111,13 +119,17 @@ class Base(unittest.TestCase):
 class Outside(Base):
     def setUp(self):
         super().setUp()
-        self.spaces = [Namespace() for _ in range(3)]
-        for space in self.spaces:
-            self.addCleanup(space.close)
-        self.middle, *self.hosts = self.spaces
+        self.middle, self.hosts = self.space(), []
 
-    def plug(self, index, address):
-        """Host `index` of ours is behind veth0 or veth1 and has this address."""
+    def space(self):
+        space = Namespace()
+        self.addCleanup(space.close)
+        return space
+
+    def plug(self, address):
+        """The next host is behind veth0, veth1 ... and has this address."""
+        self.hosts.append(self.space())
+        index = len(self.hosts) - 1
         space, name = self.hosts[index], f"veth{index}"
         self.middle.run("ip", "link", "add", name, "mtu", MTU, "type", "veth", "peer", "name", "eth0", "netns", str(space.holder.pid))
         self.middle.run("ip", "link", "set", name, "up")
@@ -173,8 +185,8 @@ class Kernels(Outside):
 
     def setUp(self):
         super().setUp()
-        self.plug(0, "10.0.0.1")
-        self.plug(1, "10.0.0.3")
+        self.plug("10.0.0.1")
+        self.plug("10.0.0.3")
         self.ports = ("--port", "h0=veth0", "--port", "h2=veth1")
 
     def test_ping(self):
@@ -208,12 +220,35 @@ class Kernels(Outside):
         self.assertEqual("", self.tshark(path, f"({came}) && (ip.checksum.status == 0 || tcp.checksum.status == 0 || ip.ttl != 61 || frame.len > {int(MTU) + 14})"))
 
 
+class Pauses(Outside):
+    def test_a_kernel_that_knows_no_pauses_overruns_no_lossless_class(self):
+        """Two hosts send to a third, twice what its line takes: the leaf pauses, frames wait at the ports, and every one arrives."""
+        for host in range(3):
+            self.plug(f"10.0.0.{host + 1}")
+        self.up(SLOW, *(word for host in range(3) for word in ("--port", f"h{host}=veth{host}")))
+        for sender in self.hosts[:2]:
+            sender.run(sys.executable, "-c", PING, "10.0.0.3")
+        flood = [self.start(*sender.within(sys.executable, "-c", FLOOD)) for sender in self.hosts[:2]]
+        for one in flood:
+            self.assertEqual("", one.communicate(timeout=60)[0])
+        for _ in range(600):
+            names, values = (line.split() for line in self.hosts[2].run("cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))
+            if int(values[names.index("NoPorts")]) == 2 * 400:  # nobody listens, but the kernel has seen them all
+                break
+            time.sleep(0.1)
+        ports = self.down()
+        self.assertGreaterEqual(ports["veth2"]["out_frames"], 2 * 404)
+        self.assertEqual(ports["veth0"]["in_frames"] + ports["veth1"]["in_frames"], ports["veth2"]["out_frames"])
+        self.assertGreater(ports["veth0"]["out_pauses"] + ports["veth1"]["out_pauses"], 0)
+        self.assertEqual([], [port for port in self.document["ports"] if port.get("drops")])
+
+
 class Adapters(Outside):
     """A live adapter on the packet wire is h0; programs are on h2, a host of ours."""
 
     def setUp(self):
         super().setUp()
-        self.plug(0, "10.0.0.1")
+        self.plug("10.0.0.1")
         self.up(FABRIC, "--port", "h0=veth0")
 
     def ours(self, *command):
