@@ -58,10 +58,10 @@ static uint32_t find_endpoint(const struct fabric *fabric, const struct up_port_
 static bool cabled(const struct fabric *fabric, const struct up_port_option *option, uint32_t endpoint,
                    struct fabric_errors *errors)
 {
-    uint32_t peer = fabric->port[fabric->endpoint[endpoint].port].peer;
+    const struct fabric_port *own = &fabric->port[fabric->endpoint[endpoint].port];
 
-    if (peer != FABRIC_NONE && fabric->port[peer].node >= fabric->hosts) return true;
-    fabric_errors_add(errors, (struct fabric_at){0}, "--port %s=%s: no cable leads from '%s' to a switch", option->port,
+    if (own->up && own->peer != FABRIC_NONE && fabric->port[own->peer].node >= fabric->hosts) return true;
+    fabric_errors_add(errors, (struct fabric_at){0}, "--port %s=%s: no link leads from '%s' to a switch", option->port,
                       option->interface, option->port);
     return false;
 }
@@ -217,7 +217,7 @@ static void look_for_neighbour(struct up_port *port, uint64_t real_ns)
 static void tell_losses(const struct up *up, struct up_port *port)
 {
     struct up_port_counts *counts = &port->counts;
-    char text[256], name[FABRIC_NAME];
+    char text[320], name[FABRIC_NAME];
 
     counts->late += interface_lost(port->interface);
     uint64_t lost = counts->late + counts->full + counts->refused;
@@ -225,8 +225,8 @@ static void tell_losses(const struct up *up, struct up_port *port)
     port->told = lost;
     snprintf(
         text, sizeof text,
-        "%s (%s) has lost frames: %llu that this machine read too late, %llu beyond what the port sends, %llu that "
-        "the interface did not take",
+        "%s (%s) has lost frames: %llu that this machine read too late, %llu that the port could not send in time, "
+        "%llu that the interface did not take",
         fabric_port_name(up->fabric, up->fabric->endpoint[port->endpoint].port, name), port->name,
         (unsigned long long)counts->late, (unsigned long long)counts->full, (unsigned long long)counts->refused);
     up->options.say(text);

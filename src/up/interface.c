@@ -22,6 +22,9 @@
 #include "packet/offload.h"
 #include "packet/protocol.h"
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
 #define BUFFERS 16u
 #define BUFFER_BYTES (65536u + 128u) /* a row of segments */
 #define TAG_ROOM 4u
@@ -102,8 +105,9 @@ static void take(struct interface *interface, uint8_t *data, uint32_t bytes, con
 {
     uint8_t kind = left->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
     struct offload_row row;
+    bool cut = kind == VIRTIO_NET_HDR_GSO_TCPV4 || kind == VIRTIO_NET_HDR_GSO_UDP_L4;
 
-    if (kind != VIRTIO_NET_HDR_GSO_NONE && offload_row(data, bytes, left->gso_size, &row)) {
+    if (cut && offload_row(data, bytes, left->gso_size, &row)) {
         for (uint32_t i = 0; i < row.count; i++) {
             uint32_t length = offload_segment(&row, i, interface->segment, sizeof interface->segment);
             if (length) frame(context, interface->segment, length);
