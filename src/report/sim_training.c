@@ -134,6 +134,22 @@ static void json_groups(struct jout *jout, const struct sim_training *training)
     jout_close(jout);
 }
 
+static void json_waits(struct jout *jout, const struct sim_training *training)
+{
+    jout_open(jout, "rank_waits_ps", '[');
+    for (uint32_t s = 0; s < training->wait_steps; s++)
+        jout_list(jout, NULL, training->wait_ps + (size_t)s * training->listed, training->listed);
+    jout_close(jout);
+    if (training->rank == NULL) {
+        jout_null(jout, "ranks_listed");
+        return;
+    }
+    jout_open_line(jout, "ranks_listed", '[');
+    for (uint32_t i = 0; i < training->listed; i++)
+        jout_u64(jout, NULL, training->rank[i]);
+    jout_close(jout);
+}
+
 void sim_training_json(struct jout *jout, const struct sim_report *report)
 {
     const struct sim_result *result = report->result;
@@ -162,6 +178,7 @@ void sim_training_json(struct jout *jout, const struct sim_report *report)
             jout_u64(jout, NULL, training->step_ps[s]);
         jout_close(jout);
         json_groups(jout, training);
+        json_waits(jout, training);
         jout_close(jout);
     }
     jout_close(jout);

@@ -37,6 +37,66 @@ static int read_jobs(const struct sim *sim, struct sim_result *ret)
     return 0;
 }
 
+struct rank_wait {
+    ps_t sum_ps;
+    uint32_t rank;
+};
+
+static int compare_waits(const void *a, const void *b)
+{
+    const struct rank_wait *x = a, *y = b;
+
+    if (x->sum_ps != y->sum_ps) return x->sum_ps > y->sum_ps ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Half of them from either end of the order, then by number. */
+static int choose_ranks(const struct workload_training *from, struct sim_training *ret)
+{
+    struct rank_wait *wait = calloc(from->ranks, sizeof(*wait));
+
+    ret->listed = SIM_WAITS_RANKS;
+    ret->rank = calloc(ret->listed, sizeof(*ret->rank));
+    if (wait == NULL || ret->rank == NULL) {
+        free(wait);
+        return -ENOMEM;
+    }
+    for (uint32_t r = 0; r < from->ranks; r++) {
+        wait[r].rank = r;
+        for (uint32_t s = 0; s < ret->wait_steps; s++)
+            wait[r].sum_ps += from->wait_ps[(size_t)r * from->wait_steps + s];
+    }
+    qsort(wait, from->ranks, sizeof(*wait), compare_waits);
+    for (uint32_t i = 0; i < ret->listed; i++)
+        ret->rank[i] = wait[i < ret->listed / 2 ? i : from->ranks - ret->listed + i].rank;
+    qsort(ret->rank, ret->listed, sizeof(*ret->rank), compare_ranks);
+    free(wait);
+    return 0;
+}
+
+static int read_waits(const struct workload_training *from, struct sim_training *ret)
+{
+    ret->wait_steps = from->steps_ended < from->wait_steps ? from->steps_ended : from->wait_steps;
+    ret->listed = from->ranks;
+    bool many = from->ranks > SIM_WAITS_RANKS && (uint64_t)from->ranks * ret->wait_steps > SIM_WAITS_MOST;
+    if (many && choose_ranks(from, ret) != 0) return -ENOMEM;
+    ret->wait_ps = calloc((size_t)ret->wait_steps * ret->listed + 1, sizeof(*ret->wait_ps));
+    if (ret->wait_ps == NULL) return -ENOMEM;
+    for (uint32_t s = 0; s < ret->wait_steps; s++)
+        for (uint32_t i = 0; i < ret->listed; i++) {
+            size_t rank = ret->rank ? ret->rank[i] : i;
+            ret->wait_ps[(size_t)s * ret->listed + i] = from->wait_ps[rank * from->wait_steps + s];
+        }
+    return 0;
+}
+
 /* Means over ranks. */
 static int read_training(const struct sim *sim, uint32_t index, struct sim_training *ret)
 {
@@ -67,7 +127,7 @@ static int read_training(const struct sim *sim, uint32_t index, struct sim_train
     }
     if (ret->mean_ps > ret->compute_ps)
         ret->idle_ppm = (uint32_t)((u128)(ret->mean_ps - ret->compute_ps) * 1000000 / ret->mean_ps);
-    return 0;
+    return read_waits(&from, ret);
 }
 
 static int read_trainings(const struct sim *sim, struct sim_result *ret)
@@ -383,8 +443,11 @@ int sim_result(struct sim *sim, struct sim_result *ret)
 
 void sim_result_free(struct sim_result *result)
 {
-    for (uint32_t i = 0; i < result->trainings; i++)
+    for (uint32_t i = 0; i < result->trainings; i++) {
         free(result->training[i].step_ps);
+        free(result->training[i].wait_ps);
+        free(result->training[i].rank);
+    }
     free(result->training);
     free(result->job);
     free(result->flow);

@@ -48,6 +48,10 @@ struct sim_training_group { /* ranks that do something together: tp, cp, dp, pp,
     ps_t exposed_most_ps;       /* of the rank that waited longest */
 };
 
+/* With more waits than this, those of some ranks alone: that waited longest, and that waited least, whom the others may
+ * have waited for. */
+#define SIM_WAITS_MOST 100000u
+#define SIM_WAITS_RANKS 64u
 struct sim_training { /* steps of compute and communication */
     uint32_t job;     /* into sim_result.job */
     uint32_t steps, steps_ended;
@@ -59,6 +63,9 @@ struct sim_training { /* steps of compute and communication */
     uint32_t slowest_gpu;
     uint32_t idle_ppm;
     struct sim_training_group group[FABRIC_GROUPS];
+    ps_t *wait_ps; /* [wait_steps * listed] that ranks waited for communication */
+    uint32_t wait_steps, listed;
+    uint32_t *rank; /* [listed] which ranks; NULL: all */
 };
 
 struct sim_flow {

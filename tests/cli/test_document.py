@@ -353,6 +353,54 @@ jobs: [{allreduce: ring, size: 10KB}, {allreduce: ring, size: 10KB, ranks: ["h0:
         self.assertEqual(document["jobs"][1]["from"], ["h0:2", "h0:3", "h1:2", "h1:3"])
 
 
+class Training(Document):
+    """Ranks that wait: a step is what a rank computes and what it waits."""
+    TEXT = HEAD + """topology: {single: {hosts: 4}}
+links: {host: {rate: 100G, cable: 5m}}
+faults: [{slow-gpu: h2, factor: 2}]
+jobs:
+  - training: {model: {layers: 2, hidden: 64, sequence: 16}, groups: {dp: 4}, compute: {forward: 100us}, steps: 3}
+"""
+
+    def test_waits(self):
+        (job,) = self.document(self.TEXT)["training"]
+        waits = job["rank_waits_ps"]
+        self.assertIsNone(job["ranks_listed"])
+        self.assertEqual([len(step) for step in waits], [4, 4, 4])
+        # A forward pass, and a backward pass of twice that; all of it takes the slow GPU twice as long.
+        for step, took in zip(waits, job["each_step_ps"]):
+            self.assertEqual(max(rank + compute for rank, compute in zip(step, self.compute(job))), took)
+            self.assertEqual(min(step), step[2])
+            self.assertGreaterEqual(min(step[:2] + step[3:]), step[2] + 299 * 10**6)
+        self.assertAlmostEqual(sum(map(sum, waits)) / 12, job["exposed_ps"], delta=4)
+
+    def compute(self, job):
+        usual = job["compute_ps"] * 4 // 5
+        return [usual, usual, 2 * usual, usual]
+
+    def test_stopped(self):
+        """Of a step that has not ended nothing is told."""
+        (job,) = self.document(self.TEXT, "--until", "1500us")["training"]
+        self.assertEqual((len(job["each_step_ps"]), len(job["rank_waits_ps"])), (2, 2))
+
+    def test_some_of_many(self):
+        """A hundred ranks, a thousand steps: half of the list waited longest; the one that is slow waited least."""
+        (job,) = self.document(HEAD + """topology: {single: {hosts: 2, gpus: 100, nics: 1}}
+links: {host: {rate: 100G, cable: 5m}}
+faults: [{slow-gpu: "h0:70", factor: 2}]
+jobs:
+  - training: {model: {layers: 1, hidden: 64, sequence: 16}, groups: {tp: 100}, compute: {forward: 1us}, steps: 1001}
+    ranks: [h0]
+""")["training"]
+        self.assertEqual({len(step) for step in job["rank_waits_ps"]}, {64})
+        self.assertEqual(len(job["rank_waits_ps"]), 1001)
+        listed = job["ranks_listed"]
+        self.assertEqual((len(listed), listed, len(set(listed))), (64, sorted(listed), 64))
+        self.assertIn(70, listed)
+        for step in job["rank_waits_ps"]:
+            self.assertEqual(min(step), step[listed.index(70)])
+
+
 class Rails(Document):
     """How adapters hang on leaves, by the examples that are built for it."""
 

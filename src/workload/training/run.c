@@ -304,6 +304,15 @@ static bool start_op(struct workload *workload, struct train *train, uint32_t nu
     return false;
 }
 
+static ps_t waited(const struct train_books *books)
+{
+    ps_t sum = 0;
+
+    for (uint32_t w = 0; w < TRAIN_WAYS; w++)
+        sum += books->exposed_ps[w];
+    return sum;
+}
+
 static void end_step(struct workload *workload, struct train *train, uint32_t number, ps_t now)
 {
     struct train_rank *rank = &train->rank[number];
@@ -311,6 +320,8 @@ static void end_step(struct workload *workload, struct train *train, uint32_t nu
 
     while (now > seen && !__atomic_compare_exchange_n(end, &seen, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+    if (rank->step < train->wait_steps)
+        train->wait_ps[(size_t)number * train->wait_steps + rank->step] = waited(&rank->now) - waited(&rank->closed);
     rank->step++;
     rank->closed = rank->now;
     rank->number = rank->posted = 0;
@@ -465,8 +476,12 @@ bool workload_training(const struct workload *workload, uint32_t index, struct w
     if (workload->instance[index].train == WORKLOAD_NONE) return false;
     const struct train *train = workload->trains.train[workload->instance[index].train];
     uint32_t steps = train->from->steps;
-    struct workload_training sum = {
-        .ranks = train->ranks, .steps = steps, .steps_ended = steps, .step_end = train->step_end};
+    struct workload_training sum = {.ranks = train->ranks,
+                                    .steps = steps,
+                                    .steps_ended = steps,
+                                    .step_end = train->step_end,
+                                    .wait_ps = train->wait_ps,
+                                    .wait_steps = train->wait_steps};
 
     for (uint32_t g = 0; g < FABRIC_GROUPS; g++)
         sum.group[g].size = g == FABRIC_GROUP_PP ? train->stages : train_group_size(train->from, g);

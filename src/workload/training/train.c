@@ -46,6 +46,7 @@ static void train_free(struct train *train)
     free(train->finish.op);
     free(train->after.op);
     free(train->step_end);
+    free(train->wait_ps);
     free(train);
 }
 
@@ -365,7 +366,10 @@ static int make_ranks(struct workload *workload, struct train *train, const stru
     train->rank = calloc(train->ranks + 1u, sizeof(*train->rank));
     train->by_host = calloc(train->ranks + 1u, sizeof(*train->by_host));
     train->step_end = calloc(train->from->steps + 1u, sizeof(*train->step_end));
-    if (!first || !train->rank || !train->by_host || !train->step_end) {
+    train->wait_steps = TRAIN_WAITS_MOST / (train->ranks + 1u);
+    if (train->wait_steps > train->from->steps) train->wait_steps = train->from->steps;
+    train->wait_ps = calloc((size_t)train->ranks * train->wait_steps + 1, sizeof(*train->wait_ps));
+    if (!first || !train->rank || !train->by_host || !train->step_end || !train->wait_ps) {
         free(first);
         return -ENOMEM;
     }

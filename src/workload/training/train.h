@@ -124,7 +124,10 @@ struct train {
     struct train_inside *inside[TRAIN_WAYS]; /* [groups] */
     uint32_t first_write;                    /* transfers of checkpoints: round * writers + writer */
     ps_t *step_end;                          /* [steps] of the last rank; atomic */
+    ps_t *wait_ps;                           /* [rank * wait_steps + step]; the rank's host's */
+    uint32_t wait_steps;
 };
+#define TRAIN_WAITS_MOST (1u << 22) /* waits that are kept, of all ranks: those of the first steps */
 
 struct trains { /* part of struct workload */
     struct train **train;
@@ -169,6 +172,8 @@ void train_start(struct workload *workload, uint32_t train, uint32_t at, ps_t no
 struct workload_training {
     uint32_t ranks, steps, steps_ended;
     const ps_t *step_end; /* [steps_ended] */
+    const ps_t *wait_ps;  /* [rank * wait_steps + step] that a rank waited, in a step, for others and for the network */
+    uint32_t wait_steps;  /* kept; below steps_ended where ranks and steps are very many */
     u128 compute_ps;
     ps_t compute_most_ps; /* of one rank, and which */
     uint32_t slowest;
