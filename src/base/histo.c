@@ -23,6 +23,14 @@ static uint64_t bucket_middle(uint32_t index)
     return least + (1ULL << shift) / 2;
 }
 
+uint64_t histo_bucket_top(uint32_t bucket)
+{
+    if (bucket < 2 * HISTO_SUB) return bucket;
+    if (bucket == HISTO_BUCKETS - 1) return UINT64_MAX;
+    uint32_t shift = (bucket >> HISTO_SUB_BITS) - 1;
+    return ((uint64_t)(HISTO_SUB + bucket % HISTO_SUB + 1) << shift) - 1;
+}
+
 static uint64_t add_u64(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

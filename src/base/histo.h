@@ -32,6 +32,8 @@ static inline uint32_t histo_bucket(uint64_t value)
     return (shift << HISTO_SUB_BITS) + (uint32_t)(value >> shift);
 }
 
+/* The largest value that is counted in a bucket; of the last one UINT64_MAX. */
+uint64_t histo_bucket_top(uint32_t bucket);
 void histo_add(struct histo *histo, uint64_t value); /* a zeroed struct is an empty histogram */
 void histo_merge(struct histo *into, const struct histo *from);
 /* The value below which ppm/1e6 of the values lie (nearest rank): middle of its bucket, clamped to

@@ -34,6 +34,7 @@ void cli_observe_options(struct cli_observe *observe, struct sim_options *option
     observe->log.most = EVENTS_MOST;
     options->events = &observe->log;
     options->event_kinds = OBSERVE_RARE;
+    options->rtt = true;
 }
 
 /* A quarter of the machine's memory may be columns. */

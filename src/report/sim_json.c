@@ -227,6 +227,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_json_trouble(jout, report);
     sim_json_faults(jout, report);
     sim_json_balance(jout, report);
+    sim_json_latency(jout, report);
     sim_json_fabric(jout, report);
     jout_open(jout, "flows", '[');
     for (uint32_t i = 0; i < result->flows; i++)

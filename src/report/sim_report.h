@@ -73,6 +73,8 @@ void sim_json_balance(struct jout *jout, const struct sim_report *report);
 
 /* sim_json_faults.c: faults, and routes that followed. */
 void sim_json_faults(struct jout *jout, const struct sim_report *report);
+/* sim_json_latency.c: histograms of times. */
+void sim_json_latency(struct jout *jout, const struct sim_report *report);
 /* sim_json_fabric.c: what ran: nodes, links, classes, thresholds; nothing of what happened there. */
 void sim_json_fabric(struct jout *jout, const struct sim_report *report);
 

@@ -73,6 +73,17 @@ static void test_small_values_are_exact(void **state)
         assert_int_equal(histo_percentile(&histo, i * 1000000 / 32), i - 1);
 }
 
+/* A bucket ends where the next begins. */
+static void test_bucket_tops(void **state)
+{
+    (void)state;
+    for (uint32_t b = 0; b + 1 < HISTO_BUCKETS; b++) {
+        assert_int_equal(histo_bucket(histo_bucket_top(b)), b);
+        assert_int_equal(histo_bucket(histo_bucket_top(b) + 1), b + 1);
+    }
+    assert_true(histo_bucket_top(HISTO_BUCKETS - 1) == UINT64_MAX);
+}
+
 static void test_merge_is_addition(void **state)
 {
     (void)state;
@@ -141,9 +152,13 @@ static void test_more_than_all_aborts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_bound),       cmocka_unit_test(test_small_values_are_exact),
-        cmocka_unit_test(test_merge_is_addition), cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_saturation),        cmocka_unit_test(test_more_than_all_aborts),
+        cmocka_unit_test(test_error_bound),
+        cmocka_unit_test(test_small_values_are_exact),
+        cmocka_unit_test(test_bucket_tops),
+        cmocka_unit_test(test_merge_is_addition),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_more_than_all_aborts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -401,6 +401,91 @@ jobs:
             self.assertEqual(min(step), step[listed.index(70)])
 
 
+class Latency(Document):
+    """Histograms against the values they are of, which are elsewhere in the document."""
+
+    def histograms(self, document):
+        found = {}
+        for row in document["latency"]:
+            self.assertEqual(row["unit"], "ns")
+            self.assertEqual(row["count"], sum(count for _, count in row["buckets"]))
+            tops = [top for top, _ in row["buckets"]]
+            self.assertEqual(tops, sorted(set(tops)))
+            self.assertEqual(tops[-1], row["max"])
+            found[row["what"], row["object"]] = row
+        self.assertEqual(len(found), len(document["latency"]))
+        return found
+
+    def of(self, row, values):
+        """It is the histogram of these."""
+        values = sorted(values)
+        self.assertEqual((row["count"], row["max"]), (len(values), values[-1]))
+        below = -1
+        for top, count in row["buckets"]:
+            self.assertEqual(count, sum(below < value <= top for value in values), row)
+            below = top
+        for key, share in (("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)):
+            exact = values[-(-len(values) * share // 1000) - 1]
+            self.assertAlmostEqual(row[key], exact, delta=exact / 31, msg=key)
+
+    def test_completion_times(self):
+        document = self.document(HEAD + """topology: {single: {hosts: 6}}
+links: {host: {rate: 100G, cable: 5m}}
+jobs:
+  - {name: in, incast: 4, size: 300KB, to: h0, repeat: 4}
+  - {name: ring, allreduce: ring, size: 1MB}
+  - {name: pairs, permutation: 2, size: 500KB, repeat: 3, gap: 10us}
+""")
+        rows = self.histograms(document)
+        self.assertEqual({key for key in rows if key[0] == "fct"}, {("fct", "in"), ("fct", "pairs"), ("fct", "all")})
+        for job in ("in", "pairs", "all"):
+            self.of(rows["fct", job], [flow["fct_ps"] // 1000 for flow in document["flows"] if job in (flow["job"], "all")])
+        self.assertEqual((rows["fct", "in"]["count"], rows["fct", "pairs"]["count"]), (16, 18))
+        self.assertNotIn(("rtt", "all"), rows)
+
+    def test_what_failed_has_no_time(self):
+        document = self.document(PAUSES + "faults: [{down: h1, at: 10us}]\n", "--until", "2ms")
+        self.assertEqual({flow["fct_ps"] is None for flow in document["flows"]}, {True, False})
+        done = [flow["fct_ps"] // 1000 for flow in document["flows"] if flow["fct_ps"] is not None]
+        self.of(self.histograms(document)["fct", "all"], done)
+
+    def test_longest_queues(self):
+        document = self.document(PAUSES)
+        rows = self.histograms(document)
+        name = next(row["name"] for row in document["classes"] if row["priority"] == 3)
+        self.assertEqual({key for key in rows if key[0].startswith("queue")}, {("queue_max", name)})
+        self.of(rows["queue_max", name], [row["queue_max_bytes"] * 8 * 10**9 // port["rate_bps"]
+                                          for port in document["ports"] for row in port["priorities"]
+                                          if row["queue_max_bytes"]])
+
+    def test_queues_over_time(self):
+        """What the series has in bytes, the histogram has in time; round trips are seen too."""
+        alone = self.document(Ways.TEXT + "jobs: [{incast: 6, size: 300KB, to: h0}]\n")
+        document = self.document(Ways.TEXT + "jobs: [{incast: 6, size: 300KB, to: h0}]\n", "--series", "2us")
+        self.assertEqual(alone["digest"], document["digest"])
+        rows = self.histograms(document)
+        peers = {link[a]: link[b] for link in document["links"] for a, b in ("ab", "ba")}
+        role = {node["node"]: node["role"] for node in document["nodes"]}
+        tiers, classes = {}, {}
+        for column in document["series"]["columns"]:
+            if column["metric"] != "queue":
+                continue
+            name = column["object"]
+            tier = "-".join(role[port.split(":")[0]] for port in (name, peers[name]))
+            values = [bytes * 8 * 10**9 // 10**11 for bytes in column["data"] if bytes]
+            tiers.setdefault(tier, []).extend(values)
+            classes.setdefault(column["priority"], []).extend(values)
+        self.assertIn("leaf-host", tiers)
+        named = {row["priority"]: row["name"] for row in document["classes"]}
+        wanted = tiers | {named[priority]: values for priority, values in classes.items()}
+        self.assertEqual({object for what, object in rows if what == "queue"}, set(wanted))
+        for object, values in wanted.items():
+            self.of(rows["queue", object], values)
+        # Nothing is back sooner than light and the line allow: 2 x 5 m and a packet of 1 KB at least.
+        self.assertGreaterEqual(rows["rtt", "all"]["count"], len(document["flows"]))
+        self.assertGreater(rows["rtt", "all"]["buckets"][0][0], 2 * 2 * 25 + 80)
+
+
 class Rails(Document):
     """How adapters hang on leaves, by the examples that are built for it."""
 
