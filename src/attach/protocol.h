@@ -238,6 +238,7 @@ enum attach_op {
     ATTACH_OP_WATCH,      /* nic; the program sends an eventfd first, for events: with each event all are counted up;
                       * answers a number */
     ATTACH_OP_UNWATCH,    /* nic; object: that number */
+    ATTACH_OP_COUNTERS,   /* nic; answers attach_counts */
     ATTACH_OP_MR_CREATE,  /* attach_mr; answers key */
     ATTACH_OP_MR_CHANGE,  /* object: key; attach_mr with `mask`; answers key */
     ATTACH_OP_MR_DESTROY, /* object: key */
@@ -281,6 +282,9 @@ enum attach_op {
     ATTACH_OPS
 };
 
+struct attach_counts { /* of an adapter, as nic_counter_list has them */
+    uint64_t value[ATTACH_REQUEST_BYTES / sizeof(uint64_t)];
+};
 struct attach_made {
     uint64_t ring;    /* offset of its attach_ring */
     uint32_t entries; /* a power of two */

@@ -30,5 +30,7 @@ struct live_counter_set { /* of one opened device of one process */
 /* Every adapter of this user that runs now; free() the answer.  Names are those of nic/counters.def (mlx5's where it
  * has one; those of a priority with its number, rx_prio3_pause), wire_* for the wire's, and the loop's own. */
 int live_counters_read(struct live_counter_set **ret, unsigned *ret_count);
+/* The same for who has listed this device: its adapter alone, where that is not one of this machine's. */
+int live_device_counters(const struct live_device *device, struct live_counter_set **ret, unsigned *ret_count);
 
 #endif

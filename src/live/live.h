@@ -193,7 +193,8 @@ struct live_event {
     enum live_event_kind kind;
     void *app; /* of the QP, CQ or SRQ; NULL for the port's and the device's */
 };
-struct live_watch; /* a listener: each opened ibv_context has one */
+struct live_counter_set; /* counters.h */
+struct live_watch;       /* a listener: each opened ibv_context has one */
 /* What a listener wants to hear, and a word before it does; NULL: everything, nothing.  Both are called with the
  * listeners locked, so an object cannot be destroyed between the taking of its event and taken(). */
 struct live_watch_hooks {
@@ -221,6 +222,7 @@ struct device_ops {
     int (*device_refresh)(struct live_device *device);
     int (*open)(const struct live_device *device, struct live **ret, char *why, size_t why_bytes);
     int (*source)(const struct pkt_addr *to, struct pkt_addr *ret); /* NULL: the machine's routes tell */
+    int (*counters)(const struct live_device *device, struct live_counter_set *ret); /* NULL: live_counters_read() */
 #define OP(type, name, object, parameters, arguments) type(*name) parameters;
 #define OP_VOID(name, object, parameters, arguments) void(*name) parameters;
 #include "live/device_ops.def"

@@ -4,6 +4,9 @@
  *
  * Nothing is decided here.  A device goes back to who found it.
  */
+#include <stdlib.h>
+
+#include "live/counters.h"
 #include "live/live_int.h"
 
 static const struct device_ops adapter_ops = {
@@ -77,6 +80,22 @@ static const struct device_ops *finder(const struct live_device *device)
 int live_device_refresh(struct live_device *device)
 {
     return finder(device)->device_refresh(device);
+}
+
+int live_device_counters(const struct live_device *device, struct live_counter_set **ret, unsigned *ret_count)
+{
+    const struct device_ops *ops = finder(device);
+
+    if (ops->counters == NULL) return live_counters_read(ret, ret_count);
+    struct live_counter_set *set = calloc(1, sizeof *set);
+    int error = set ? ops->counters(device, set) : -ENOMEM;
+    if (error) {
+        free(set);
+        return error;
+    }
+    *ret = set;
+    *ret_count = 1;
+    return 0;
 }
 
 int live_open(const struct live_device *device, struct live **ret, char *why, size_t why_bytes)

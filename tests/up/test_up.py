@@ -125,6 +125,25 @@ class QueuePairs(Up):
         self.assertRegex(text, r"PROGRAMS\n.*\n +h0 +0 .* 0  ib_write_bw")
 
 
+class Files(Up):
+    @unittest.skipUnless(shutil.which("ib_write_bw"), "perftest is not there")
+    def test_counters_of_an_adapter(self):
+        """What a program reads under /sys is what its adapter has counted by then, as the report has it."""
+        port = "/sys/class/infiniband/rocelab0/ports/1"
+        words = "ib_write_bw -s 65536 -n 100"
+        files = f"{port}/counters/port_xmit_packets {port}/counters/port_xmit_data {port}/hw_counters/rx_write_requests"
+        (self.folder / "x.up").write_text(f"h0: cat {files}\nh1: sh -c '{words} > /dev/null; cat {files}'\n"
+                                          f"h0 after 10ms: sh -c '{words} h1 > /dev/null; cat {files}'\n", encoding="utf-8")
+        result = subprocess.run([PROGRAM, "up", "pair.yaml", "--script", "x.up", "--json"], cwd=self.folder, env=self.env,
+                                capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(0, result.returncode, result.stderr)
+        read = {host: [int(line[4:]) for line in result.stderr.splitlines() if line.startswith(host)] for host in ("h0", "h1")}
+        sent = {nic["nic"]: nic["tx_packets"] for nic in json.loads(result.stdout)["nics"]}
+        self.assertEqual([0, 0, 0], read["h0"][:3])
+        self.assertEqual(([sent["h0:0"], 0], [sent["h1:0"], 100]), (read["h0"][3:6:2], read["h1"][0:3:2]))
+        self.assertTrue(1 < read["h0"][4] * 4 / (100 * 65536) < 1.02, read)
+
+
 class Sweeps(Up):
     def sweep(self, script, *options, status=0):
         (self.folder / "x.up").write_text(script, encoding="utf-8")

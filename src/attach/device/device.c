@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "attach/device/device_int.h"
+#include "live/counters.h"
+#include "nic/counters.h"
 
 #define IF_HEADERS 80u /* of a frame beside its payload: what verbs take off an interface's MTU */
 #define FIRST_IFINDEX 2u
@@ -157,6 +159,30 @@ static int attached_device_refresh(struct live_device *device)
     return 0;
 }
 
+static int attached_counters(const struct live_device *device, struct live_counter_set *ret)
+{
+    const struct attach_head *head = device_api()->head;
+    struct attach_request request = {.op = ATTACH_OP_COUNTERS, .nic = head ? number_of(head, device) : 0};
+    struct attach_counts counts;
+
+    if (head == NULL || request.nic == head->nics) return -ENODEV;
+    int result = device_api()->enter();
+    if (result == 0) {
+        result = device_api()->request(&request, NULL, 0);
+        device_api()->leave();
+    }
+    if (result < 0) return result;
+    memcpy(&counts, request.data, sizeof counts);
+    memcpy(ret->ifname, device->ifname, sizeof ret->ifname);
+    const unsigned most = sizeof counts.value / sizeof counts.value[0];
+    for (unsigned i = 0; i < most && nic_counter_list[i].name; i++) {
+        struct live_counter *counter = &ret->counter[ret->counters++];
+        snprintf(counter->name, sizeof counter->name, "%s", nic_counter_list[i].name);
+        counter->value = counts.value[i];
+    }
+    return 0;
+}
+
 /* --- gone, forked --- */
 
 static void tell_gone(void)
@@ -273,6 +299,7 @@ const struct device_ops attached_ops = {
     .device_refresh = attached_device_refresh,
     .open = attached_open,
     .source = attached_source,
+    .counters = attached_counters,
 #define OP(type, name, object, parameters, arguments) .name = attached_##name,
 #define OP_VOID(name, object, parameters, arguments) .name = attached_##name,
 #include "live/device_ops.def"

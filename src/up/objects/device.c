@@ -349,10 +349,23 @@ static int qp_request(struct up_device *device, struct attach_request *request, 
     }
 }
 
+static int answer_counters(const struct up_host *host, struct attach_request *request)
+{
+    const struct nic_counters *counters = nic_counters(host->node->adapter[request->nic].nic);
+    struct attach_counts answer = {0};
+    const unsigned most = sizeof answer.value / sizeof answer.value[0];
+
+    for (unsigned i = 0; i < most && nic_counter_list[i].name; i++)
+        memcpy(&answer.value[i], (const char *)counters + nic_counter_list[i].offset, sizeof answer.value[i]);
+    memcpy(request->data, &answer, sizeof answer);
+    return 0;
+}
+
 int device_request(struct up_process *process, struct attach_request *request, ps_t now, struct node_io *io)
 {
     if (request->nic >= process->host->node->adapters || request->nic >= ATTACH_NICS) return -ENODEV;
     if (request->op == ATTACH_OP_OPEN) return open_device(process, request->nic);
+    if (request->op == ATTACH_OP_COUNTERS) return answer_counters(process->host, request);
     struct up_device *device = process->device[request->nic];
     if (device == NULL) return -ENODEV;
     if (request->op != ATTACH_OP_CLOSE) return qp_request(device, request, now, io);

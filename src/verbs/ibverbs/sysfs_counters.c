@@ -3,8 +3,9 @@
  * The counters of a port as files: ports/1/counters (names of the kernel, volume 1, 16.1.3.5) and ports/1/hw_counters
  * (names of mlx5).
  *
- * A value is the sum over the programs of this user that run now on the interface; it is written when a program asks
- * for the file.  What a port of ours never has (symbols in error, lanes) is 0.
+ * A value is the sum over the programs of this user that run now on the interface, or the adapter's own where that is
+ * one of a fabric; it is written when a program asks for the file.  What a port of ours never has (symbols in error,
+ * lanes) is 0.
  */
 #include "verbs/ibverbs/sysfs.h"
 
@@ -18,7 +19,7 @@
 
 static const struct file {
     const char *folder, *name;
-    const char *counter; /* of live_counters_read(); NULL: always 0 */
+    const char *counter; /* of live_device_counters(); NULL: always 0 */
     unsigned unit;       /* in so many bytes */
 } files[] = {
 #define DATA(name, counter) {"counters", #name, counter, 4}, /* in words of 4 bytes */
@@ -77,7 +78,7 @@ static void write_value(const char *path, uint64_t value)
     if (fclose(out) != 0 || !written || rename(fresh, path) != 0) unlink(fresh);
 }
 
-void sysfs_counters_refresh(const char *port, const char *wanted, const char *ifname)
+void sysfs_counters_refresh(const char *port, const char *wanted, const struct live_device *device)
 {
     struct live_counter_set *set = NULL;
     unsigned sets = 0;
@@ -85,12 +86,12 @@ void sysfs_counters_refresh(const char *port, const char *wanted, const char *if
     size_t length = strcspn(wanted, "/");
     bool folder = wanted[length] == 0 || wanted[length + 1] == 0; /* all that it holds */
 
-    if (live_counters_read(&set, &sets) < 0) return;
+    if (live_device_counters(device, &set, &sets) < 0) return;
     for (unsigned i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "%s/%s", files[i].folder, files[i].name);
         if (folder ? strncmp(name, wanted, length) != 0 || name[length] != '/' : strcmp(name, wanted) != 0) continue;
         if (snprintf(path, sizeof path, "%s/%s", port, name) >= (int)sizeof path) continue;
-        write_value(path, value_of(&files[i], set, sets, ifname));
+        write_value(path, value_of(&files[i], set, sets, device->ifname));
     }
     free(set);
 }

@@ -310,7 +310,7 @@ static void refresh(const struct live_device *device, unsigned count, const char
         if (strlen(device[i].name) != (size_t)(at - name) || strncmp(device[i].name, name, (size_t)(at - name)) != 0)
             continue;
         if (snprintf(path, sizeof path, "%s/infiniband/%s/ports/1", root, device[i].name) < (int)sizeof path)
-            sysfs_counters_refresh(path, wanted, device[i].ifname);
+            sysfs_counters_refresh(path, wanted, &device[i]);
     }
 }
 
