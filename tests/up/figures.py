@@ -40,6 +40,7 @@ MATRIX = (
     "ib_send_bw -R -s 4096 -n 300", "ib_send_lat -s 8 -n 300", "ib_send_lat -I 64 -s 32 -n 300",
     "ib_send_lat -e -s 8 -n 300", "ib_send_lat -c UD -s 64 -n 300", "ib_read_bw -s 65536 -n 300",
     "ib_read_bw -o 1 -s 4096 -n 300", "ib_read_lat -s 8 -n 300", "ib_atomic_bw -n 300",
+    "ib_send_bw -a -n 20", "ib_read_bw -a -n 20", "ib_write_lat -a -n 5",
     "ib_atomic_bw -A CMP_AND_SWAP -n 300", "ib_atomic_lat -n 300", "ib_write_bw -D 1 -s 65536",
 )
 

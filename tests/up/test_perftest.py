@@ -37,12 +37,17 @@ class Perftest(unittest.TestCase):
         self.assertEqual(0, result.returncode, result.stdout + result.stderr)
         return json.loads(result.stdout), result.stderr
 
-    def pair(self, command, *options, more=""):
+    def run_pair(self, command, *options, more=""):
+        """The document, and the client's rows of numbers."""
         (self.folder / "x.up").write_text(f"h0: {command} -F\nh1 after 1ms: {command} -F h0\n{more}", encoding="utf-8")
         document, output = self.rocelab("up", "--script", "x.up", *options)
         rows = [line.split()[1:] for line in output.splitlines() if re.match(r"h1: +\d+ +\d+ +\d", line)]
-        self.assertEqual(1, len(rows), output)
-        return document, [float(value) for value in rows[0]]
+        return document, [[float(value) for value in row] for row in rows]
+
+    def pair(self, command, *options, more=""):
+        document, rows = self.run_pair(command, *options, more=more)
+        self.assertEqual(1, len(rows), document)
+        return document, rows[0]
 
     def simulated_ps(self, size):
         self.fabric(FABRIC + f"jobs: [{{flows: [{{src: h1, dst: h0, size: {size}B}}]}}]\n")
@@ -71,6 +76,25 @@ class Perftest(unittest.TestCase):
         for options in (), ("--threads", "2"):
             again, same = self.pair(command, *options)
             self.assertEqual((first["digest"], row), (again["digest"], same))
+
+    def test_kinds(self):
+        """Shared receive queues, datagrams, inline data, events, all sizes: each ends well, and has a line for each size.
+        -R is a test of connections; figures.py has all kinds, several times each."""
+        for command, rows in (("ib_send_bw --use-srq -q 4 -s 4096 -n 50", 1), ("ib_send_bw -c UD -s 4096 -n 50", 1),
+                              ("ib_write_bw -s 64 -I 64 -n 100", 1), ("ib_send_lat -e -s 8 -n 50", 1),
+                              ("ib_read_bw -a -n 5", 23)):
+            with self.subTest(command):
+                document, said = self.run_pair(command)
+                self.assertEqual([0, 0], [one["exit"] for one in document["programs"]])
+                self.assertEqual(rows, len(said))
+
+    def test_for_some_seconds(self):
+        """-D, by alarm(): seconds of the fabric; twice the same."""
+        self.fabric(FABRIC.replace("400G", "1G"))
+        (first, [row]), (second, [again]) = (self.run_pair("ib_write_bw -D 2 -s 65536 --report_gbits") for _ in range(2))
+        self.assertEqual((first["digest"], row), (second["digest"], again))
+        self.assertTrue(0.97 < row[3] < 0.985, row)
+        self.assertGreater(first["virtual_ps"], 2e12)
 
     def test_a_fault_of_the_script_is_felt(self):
         command = f"ib_write_bw -s {BYTES} -n {MESSAGES} --report_gbits"
