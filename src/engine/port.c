@@ -14,7 +14,7 @@ void node_send_slowly(struct worker *worker, struct node *node, uint32_t port, p
     struct port_extra *extra = &node->extra[port];
     struct port_sent sent = port_send_slowly(out, extra, &worker->engine->model, line, now);
 
-    if (out->flags & PORT_TAP) tap_packet(extra->tap, &worker->pool.hot[id], sent.last_bit, sent.lost);
+    if (out->flags & PORT_TAP) tap_packet(extra->tap, &worker->pool.hot[id], id, sent.last_bit, sent.lost);
     if (sent.lost) {
         node_lose(worker, node, port, id, true);
         return;

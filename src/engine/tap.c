@@ -5,12 +5,13 @@
 #include "engine/tap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "packet/frame.h"
 
 #define FIRST_RECORDS 1024
 
-static struct pkt *tap_next(struct tap *tap, ps_t at)
+static struct tap_record *tap_next(struct tap *tap, ps_t at)
 {
     if (tap->count == tap->capacity) {
         uint32_t capacity = tap->capacity ? tap->capacity * 2 : FIRST_RECORDS;
@@ -22,22 +23,36 @@ static struct pkt *tap_next(struct tap *tap, ps_t at)
         tap->record = record;
         tap->capacity = capacity;
     }
-    tap->record[tap->count].at = at + tap->behind;
-    return &tap->record[tap->count++].pkt;
+    struct tap_record *next = &tap->record[tap->count++];
+    next->at = at + tap->behind;
+    next->payload = NULL;
+    return next;
 }
 
-void tap_packet(struct tap *tap, const struct pkt *pkt, ps_t sent, bool lost)
+/* Now: behind this link the packet's number may soon be another's. */
+static void keep_payload(struct tap *tap, struct tap_record *record, pkt_t id)
 {
-    struct pkt *to = lost && tap->receives ? NULL : tap_next(tap, sent);
+    record->payload = malloc(record->pkt.payload_bytes);
+    if (record->payload)
+        memcpy(record->payload, tap->payload(tap->payload_owner, id), record->pkt.payload_bytes);
+    else
+        tap->forgotten++;
+}
 
-    if (to) *to = *pkt;
+void tap_packet(struct tap *tap, const struct pkt *pkt, pkt_t id, ps_t sent, bool lost)
+{
+    struct tap_record *to = lost && tap->receives ? NULL : tap_next(tap, sent);
+
+    if (to == NULL) return;
+    to->pkt = *pkt;
+    if (tap->payload && pkt->kind == PKT_ROCE && pkt->payload_bytes) keep_payload(tap, to, id);
 }
 
 void tap_pause(struct tap *tap, uint8_t enable, uint16_t quanta, ps_t sent)
 {
-    struct pkt *to = tap_next(tap, sent);
+    struct tap_record *to = tap_next(tap, sent);
 
     if (to == NULL) return;
     const uint16_t each[8] = {quanta, quanta, quanta, quanta, quanta, quanta, quanta, quanta};
-    *to = frame_pfc(enable, each);
+    to->pkt = frame_pfc(enable, each);
 }

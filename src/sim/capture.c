@@ -4,8 +4,8 @@
  *
  * The simulation keeps no addresses and no bytes with a packet; a frame is made of its descriptor and of what the
  * fabric says about the two ends when the descriptor is written down.  Switches route: a frame has the MAC addresses
- * of the two ends of the link it is on, and the IP addresses of the two adapters.  Payload is zeros, the ICRC is
- * right.  Frames are padded to 60 bytes and have no FCS, as adapters hand them up.
+ * of the two ends of the link it is on, and the IP addresses of the two adapters.  Payload is that of programs, zeros
+ * where a job sends; the ICRC is right.  Frames are padded to 60 bytes and have no FCS, as adapters hand them up.
  *
  * Time is when the last bit is at the port, in nanoseconds of virtual time (1970 is when the run begins).
  *
@@ -57,18 +57,25 @@ static struct frame_path path_of(const struct fabric *fabric, const struct tap *
     return path;
 }
 
-static void write_record(const struct fabric *fabric, struct sim_capture *capture, const struct tap *tap,
+/* NULL: zeros.  What lies at the number of a job's packet is another packet's. */
+static const uint8_t *payload_of(const struct sim *sim, const struct tap_record *record)
+{
+    return record->payload && !sim_qp_of_jobs(sim, record->pkt.dst_node, record->pkt.dest_qp) ? record->payload : NULL;
+}
+
+static void write_record(const struct sim *sim, struct sim_capture *capture, const struct tap *tap,
                          const struct tap_record *record)
 {
     struct pkt pkt = record->pkt;
-    struct frame_path path = path_of(fabric, tap, &pkt);
+    struct frame_path path = path_of(sim->fabric, tap, &pkt);
     struct pkt_cold cold = {.swap = 0}; /* the simulation keeps no operands of atomics */
     uint8_t frame[FRAME_MOST];
 
     if (pkt.kind == PKT_OTHER) return;
     if (!(pkt.flags & PKT_TAGGED)) pkt.pcp = 0; /* the adapter's own note of the priority: no tag carries it */
     frame_address(&path, &pkt, &cold);
-    int length = codec_emit(&pkt, &cold, NULL, frame, sizeof(frame));
+    int length = codec_emit(&pkt, &cold, payload_of(sim, record), frame, sizeof(frame));
+    free(record->payload);
     if (length >= 0 && length < FRAME_LEAST) {
         memset(frame + length, 0, FRAME_LEAST - (size_t)length);
         length = FRAME_LEAST;
@@ -80,7 +87,7 @@ static void write_record(const struct fabric *fabric, struct sim_capture *captur
 }
 
 /* Writes what is before `due`, both directions merged. */
-static void write_due(const struct fabric *fabric, struct sim_capture *capture, ps_t due)
+static void write_due(const struct sim *sim, struct sim_capture *capture, ps_t due)
 {
     struct tap *tap = capture->tap;
 
@@ -90,7 +97,7 @@ static void write_due(const struct fabric *fabric, struct sim_capture *capture, 
             at[i] = tap[i].taken < tap[i].count ? tap[i].record[tap[i].taken].at : PS_NEVER;
         int first = at[1] < at[0];
         if (at[first] >= due) break;
-        write_record(fabric, capture, &tap[first], &tap[first].record[tap[first].taken++]);
+        write_record(sim, capture, &tap[first], &tap[first].record[tap[first].taken++]);
     }
     for (int i = 0; i < 2; i++) {
         if (tap[i].taken == 0) continue;
@@ -127,6 +134,10 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
     if (error) return error;
     capture->tap[0] = (struct tap){.from = port, .to = own->peer};
     capture->tap[1] = (struct tap){.from = own->peer, .to = port, .receives = true, .behind = own->propagation_ps};
+    for (int i = 0; i < 2 && sim->options.programs; i++) {
+        capture->tap[i].payload = sim->options.programs->payload;
+        capture->tap[i].payload_owner = sim->options.programs->owner;
+    }
     sim->captures++;
     for (uint32_t i = 0; i < sim->captures; i++) { /* the array may have moved */
         attach(sim, &sim->capture[i].tap[0]);
@@ -138,7 +149,7 @@ int sim_capture(struct sim *sim, uint32_t port, const char *path)
 void sim_captures_write(struct sim *sim, ps_t now)
 {
     for (uint32_t i = 0; i < sim->captures; i++)
-        write_due(sim->fabric, &sim->capture[i], now);
+        write_due(sim, &sim->capture[i], now);
 }
 
 int sim_capture_close(struct sim *sim, uint32_t index)
@@ -146,7 +157,7 @@ int sim_capture_close(struct sim *sim, uint32_t index)
     struct sim_capture *capture = &sim->capture[index];
 
     if (capture->writer == NULL) return 0;
-    write_due(sim->fabric, capture, DUE_ALL);
+    write_due(sim, capture, DUE_ALL);
     int error = capwriter_close(capture->writer);
     capture->writer = NULL;
     for (int i = 0; i < 2; i++) {

@@ -67,6 +67,11 @@ static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, p
     return payload_sends(&up->host[host], adapter, id, now, io);
 }
 
+static const uint8_t *hook_payload(void *owner, pkt_t id)
+{
+    return payload_at(owner, id);
+}
+
 static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up, ps_t now)
 {
     struct up *up = owner;
@@ -196,6 +201,7 @@ int up_create(const struct fabric *fabric, const struct up_options *options, str
                                       .turn = hook_turn,
                                       .received = hook_received,
                                       .sends = hook_sends,
+                                      .payload = hook_payload,
                                       .link = hook_link,
                                       .completed = hook_completed,
                                       .coordinate = hook_coordinate,

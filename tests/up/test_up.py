@@ -144,6 +144,24 @@ class Files(Up):
         self.assertTrue(1 < read["h0"][4] * 4 / (100 * 65536) < 1.02, read)
 
 
+class Captures(Up):
+    @unittest.skipUnless(shutil.which("rping"), "rdmacm-utils is not there")
+    def test_programs_payload_is_there(self):
+        """Of READs and WRITEs, with ICRCs that are right; a job beside it sends zeros."""
+        fabric = (self.folder / "pair.yaml").read_text(encoding="utf-8")
+        (self.folder / "pair.yaml").write_text(fabric + "jobs: [{flows: [{src: h0, dst: h1, size: 100KB, at: 900us}]}]\n",
+                                               encoding="utf-8")
+        self.up("h0: rping -s -C 3\nh1 after 1ms: rping -c -a h0 -C 3\n", "--pcap", "h0:0=x.pcap")
+        text = (self.folder / "x.pcap").read_bytes()
+        for i in range(3):
+            self.assertEqual(2, text.count(b"rdma-ping-%d: " % i))  # read by the server, and written back
+        result = subprocess.run([PROGRAM, "capture", "--json", "x.pcap"], cwd=self.folder, env=self.env, capture_output=True,
+                                text=True, check=False, timeout=60)
+        document = json.loads(result.stdout)["files"][0]
+        self.assertEqual((document["packets"], 1), (document["icrc_checked"], len(document["cm"])))
+        self.assertEqual(0, document["icrc_errors"], document)
+
+
 class Sweeps(Up):
     def sweep(self, script, *options, status=0):
         (self.folder / "x.up").write_text(script, encoding="utf-8")
