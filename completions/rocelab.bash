@@ -22,7 +22,7 @@ _rocelab()
     sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --html= --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
     import) own='--from= --links= --congestion= --buffer=' ;;
-    config) own='--nos= --device= --out= --no-comments --cabling= --bom' ;;
+    config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
     diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;

@@ -116,6 +116,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -r -l out -d 'a file
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l no-comments -d 'without the rules that blocks satisfy'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l cabling -a 'csv table' -d 'the cabling plan'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l bom -d 'the bill of materials'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -l svg -d 'a picture of the fabric'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue host' -d 'what the running files are'

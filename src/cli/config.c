@@ -53,6 +53,9 @@ static bool set_option(void *into, int id, const char *argument)
     case CONFIG_OPTION_BOM:
         settings->plan = CONFIG_PLAN_BOM;
         return true;
+    case CONFIG_OPTION_SVG:
+        settings->plan = CONFIG_PLAN_SVG;
+        return true;
     case CONFIG_OPTION_CABLING:
         settings->plan = strcmp(argument, "csv") == 0     ? CONFIG_PLAN_CSV
                          : strcmp(argument, "table") == 0 ? CONFIG_PLAN_TABLE
@@ -71,6 +74,7 @@ static void more_help(FILE *out)
           "  rocelab config pod.yaml --nos nxos --out configs\n"
           "  rocelab config pod.yaml --nos eos --device leaf0\n"
           "  rocelab config pod.yaml --cabling csv > cables.csv\n"
+          "  rocelab config pod.yaml --svg > pod.svg\n"
           "\nWhat a system cannot say of the fabric is a warning, and a comment at the head of its configurations.\n"
           "Exit status: 0 written (with --strict: and nothing left out), 1 with --strict: something is, 2 wrong use,\n"
           "unreadable input, or a device that the system cannot have; then nothing is written.\n",

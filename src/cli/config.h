@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "report/json_out.h"
 
-enum config_plan { CONFIG_PLAN_NONE, CONFIG_PLAN_CSV, CONFIG_PLAN_TABLE, CONFIG_PLAN_BOM };
+enum config_plan { CONFIG_PLAN_NONE, CONFIG_PLAN_CSV, CONFIG_PLAN_TABLE, CONFIG_PLAN_BOM, CONFIG_PLAN_SVG };
 
 struct config_settings {
     struct cli_common common;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/cabling.h"
+#include "config/drawing/drawing.h"
 #include "report/table.h"
 
 /* As RFC 4180 has it: what holds a comma, a quote or a line's end is quoted, and a quote is doubled. */
@@ -71,6 +72,26 @@ static void json_part(void *to, const struct bom_row *row)
     jout_close(to);
 }
 
+static int print_svg(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
+{
+    struct drawing drawing;
+
+    if (settings->common.json || settings->device || settings->out) {
+        cli_error("config: --svg draws the whole fabric on standard output, and takes no --%s",
+                  settings->common.json ? "json"
+                  : settings->device    ? "device"
+                                        : "out");
+        return CLI_WRONG;
+    }
+    if (drawing_make(fabric, &drawing) != 0) {
+        cli_error("config: not enough memory");
+        return CLI_WRONG;
+    }
+    drawing_svg(&drawing, out);
+    drawing_release(&drawing);
+    return CLI_DONE;
+}
+
 int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out)
 {
     static const struct table_column cables[] = {{.title = "rail", .right = true},
@@ -85,6 +106,7 @@ int config_print_plan(const struct config_settings *settings, const struct fabri
     const struct text_style style = cli_style();
     int result = 0;
 
+    if (settings->plan == CONFIG_PLAN_SVG) return print_svg(settings, fabric, out);
     if (settings->common.json) {
         struct jout jout;
         config_json_begin(&jout, out, bom ? "bom" : "cabling", bom ? "parts" : "cables");

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import unittest
+import xml.etree.ElementTree as xml
 
 from support import Case, rocelab
 
@@ -15,6 +16,7 @@ links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}
 switches: {model: tomahawk5, watchdog: true}
 owners: {ecn: "fabric team", pfc: ops}
 """
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Config(Case):
@@ -113,6 +115,9 @@ class Config(Case):
                                 (("config", "pod.yaml", "--nos", "eos", "--device", "leef1"), "no such device; is it 'leaf1'?"),
                                 (("config", "pod.yaml", "--nos", "eos", "--device", "h0"), "is a host"),
                                 (("config", "pod.yaml", "--cabling", "xml"), "csv or table"),
+                                (("config", "pod.yaml", "--svg", "--json"), "takes no --json"),
+                                (("config", "pod.yaml", "--svg", "--device", "leaf0"), "takes no --device"),
+                                (("config", "pod.yaml", "--svg", "--out", "x"), "takes no --out"),
                                 (("config",), "one FABRIC"),
                                 (("diff", "pod.yaml"), "RUNNING"),
                                 (("import",), "which files"),
@@ -138,6 +143,44 @@ class Config(Case):
         self.assertIn('left, "upper"', [row["port"] for row in quoted])
         cables = json.loads(self.run_here("config", "pod.yaml", "--cabling", "csv", "--json").stdout)["cables"]
         self.assertEqual(len(cables), 8)
+
+    def drawn(self, text):
+        """The picture as XML: names of its boxes, and titles of its lines."""
+        self.file("drawn.yaml", text)
+        root = xml.fromstring(self.run_here("config", "drawn.yaml", "--svg").stdout)
+        self.assertEqual({element.tag.split("}")[1] for element in root.iter()},
+                         {"svg", "title", "desc", "style", "rect", "text", "g", "line"})
+        boxes = [group.find(SVG + "text").text for group in root.iter(SVG + "g") if group.find(SVG + "rect") is not None]
+        lines = [group.find(SVG + "title").text for group in root.iter(SVG + "g") if group.find(SVG + "rect") is None]
+        self.assertEqual(len(boxes) + len(lines), len(list(root.iter(SVG + "g"))))
+        return root, boxes, lines
+
+    def test_picture(self):
+        root, boxes, lines = self.drawn(FABRIC)
+        self.assertEqual(sorted(boxes), ["h0", "h1", "leaf0", "leaf1", "spine0", "spine1"])
+        self.assertIn("h0 to leaf1: 1 \u00d7 400G, rail 1", lines)
+        self.assertEqual(len(lines), 8)
+        self.assertEqual(root.find(SVG + "title").text, "pod")
+        self.assertIn("2 leaves, joined to those above by 4 \u00d7 400G", root.find(SVG + "desc").text)
+        self.assertIn("prefers-color-scheme:dark", root.find(SVG + "style").text)
+        for rect in root.iter(SVG + "rect"):
+            if rect.get("class") is None:
+                continue  # the ground
+            self.assertLess(int(rect.get("x")) + int(rect.get("width")), int(root.get("width")))
+
+    def test_picture_of_many(self):
+        _, boxes, lines = self.drawn(b"rocelab: 1\ntopology: {rail: {hosts: 1280, gpus: 8, leaves: 160, spines: 32}}\n"
+                                     b"links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}\n")
+        self.assertIn("h64 \u2013 h127", boxes)
+        self.assertIn("leaf8 \u2013 leaf15", boxes)
+        self.assertEqual(len(boxes), 41)
+        self.assertIn("h0 \u2013 h63 to leaf0 \u2013 leaf7: 512 \u00d7 400G", lines)
+        self.assertEqual(sum(int(line.rsplit(": ", 1)[1].split()[0]) for line in lines), 10240 + 5120)
+
+    def test_picture_of_hostile_names(self):
+        name = 'a <b> & "c" </title><script>alert(1)</script>'
+        root, _, _ = self.drawn(FABRIC.replace(b"fabric: pod", f"fabric: '{name}'".encode()))
+        self.assertEqual(root.find(SVG + "title").text, name)
 
     def test_bill_of_materials(self):
         parts = json.loads(self.run_here("config", "pod.yaml", "--bom", "--json").stdout)["parts"]
