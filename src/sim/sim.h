@@ -62,7 +62,7 @@ struct sim_progress sim_progress(const struct sim *sim);
 /* As of now; the caller's to free with sim_result_free(), before or after the simulation. */
 int sim_result(struct sim *sim, struct sim_result *ret);
 void sim_result_free(struct sim_result *result);
-/* Adds how evenly parallel links were used (imbalance.c).  0 or -ENOMEM. */
+/* Adds how evenly parallel links were used (expected/imbalance.c).  0 or -ENOMEM. */
 int sim_imbalance(struct sim *sim, struct sim_result *result);
 /* Packets lost, dropped or sent again so far. */
 uint64_t sim_losses(const struct sim *sim);

@@ -242,13 +242,13 @@ int sim_ends_read(const struct sim *sim, struct sim_result *ret);
 /* programs.c: when the last program ended; 0: there are none */
 ps_t sim_programs_end(const struct sim *sim);
 
-/* ideal.c: completion of a message alone in the fabric, with its last acknowledgement */
+/* expected/ideal.c: completion of a message alone in the fabric, with its last acknowledgement */
 ps_t sim_ideal(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes);
 /* When it is whole at dst; how long src's packets of it take on a line of that rate. */
 ps_t sim_ideal_arrival(const struct sim *sim, uint32_t src, uint32_t dst, uint64_t bytes);
 ps_t sim_ideal_line(const struct sim *sim, uint32_t src, uint64_t rate_bps, uint64_t bytes);
 
-/* roofline.c: sim_job.ideal_ps of every job; its flows and trainings are read already.  0 or -ENOMEM */
+/* expected/roofline.c: sim_job.ideal_ps of every job; its flows and trainings are read already.  0 or -ENOMEM */
 int sim_roofline(const struct sim *sim, struct sim_result *ret);
 
 #endif

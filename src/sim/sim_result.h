@@ -31,7 +31,7 @@ struct sim_job {
     uint64_t bytes;
     ps_t start, end; /* PS_NEVER: not reached */
     ps_t failed_at;  /* given up: a queue pair of its collectives failed, or the job it waits for did; PS_NEVER: not */
-    ps_t ideal_ps;   /* no network of these lines could be faster: roofline.c; PS_NEVER: not known */
+    ps_t ideal_ps;   /* no network of these lines could be faster: expected/roofline.c; PS_NEVER: not known */
     uint64_t bus_num, bus_den;
     bool failed; /* it was, or a flow of it: its bytes over its time are no bandwidth */
     bool collective;
