@@ -97,8 +97,11 @@ def run_case(fabric, command, we_serve):
     theirs = " ".join(command(None if not we_serve else OURS, True))
     if we_serve:
         ours = fabric.start(command(None, False))
-        time.sleep(1.5)
-        status, output = fabric.guest.sh(f"timeout -k 5 {LIFE} {theirs}", 2 * LIFE)
+        for _ in range(10):
+            time.sleep(1.5)
+            status, output = fabric.guest.sh(f"timeout -k 5 {LIFE} {theirs}", 2 * LIFE)
+            if "REJECTED" not in output:  # else it came before our program listened
+                break
     else:
         fabric.guest.sh(f"(timeout -k 5 {LIFE} {theirs} >/tmp/its.log 2>&1; echo $? >/tmp/its.rc) & {LISTENS}", 2 * LIFE)
         ours = fabric.start(command(GUEST, False))
