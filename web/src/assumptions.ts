@@ -30,7 +30,6 @@ export function assumptions(data: Document_, about: About): HTMLElement {
   const list = data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
   const digest = data.kind === "sim" || data.kind === "up" ? data.digest : null;
   return section("assumptions", "What this stands on",
-    about.left_out ? h("p", { class: "left-out" }, about.left_out) : null,
     h("ul", {}, ...list.map((one) => h("li", {}, one))),
     h("p", {}, "All simplifications, each with its effect, are in docs/model.md of rocelab."),
     h("dl", { class: "made-by" },

@@ -29,7 +29,7 @@ function jobTime(run: Run): Figure {
   const worst = known.reduce<Run["jobs"][number] | null>((a, b) => (a === null || ratio(b) > ratio(a) ? b : a), null);
   const base = { id: "jct", title: "Job time over ideal", section: "jobs" };
   if (unfinished > 0)
-    return { ...base, text: `${unfinished} of ${run.jobs.length} not ended`, value: unfinished, against: "every job should end", level: run.state === "until" || run.state === "running" ? "look" : "bad" };
+    return { ...base, title: "Jobs", text: `${unfinished} of ${run.jobs.length} not ended`, value: unfinished, against: "every job should end", level: run.state === "until" || run.state === "running" ? "look" : "bad" };
   if (worst === null)
     return { ...base, title: "Time", text: time(run.virtual_ps), value: run.virtual_ps, against: run.jobs.length ? "no ideal is known for these jobs" : "there are no jobs", level: "none" };
   const value = ratio(worst);

@@ -30,11 +30,12 @@ function sections(data: Document_): (HTMLElement | null)[] {
   }
 }
 
-function head(data: Document_, word: { text: string; level: string } | null, facts: string[], list: HTMLElement[]): HTMLElement {
+function head(data: Document_, made: About, list: HTMLElement[]): HTMLElement {
+  const { word, facts } = summary(data);
   const links = list.map((one) => h("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? one.id));
   return h("header", {}, h("div", { class: "bar" }, h("h1", {}, h("span", { class: "kind" }, `rocelab ${data.kind}`), " ", title(data)),
     word ? h("span", { class: `verdict-word ${word.level}`, id: "verdict-word" }, word.text) : null, themeButton()),
-    h("p", { class: "facts" }, facts.join(" \u00b7 ")), h("nav", { "aria-label": "Sections" }, ...links));
+    h("p", { class: "facts" }, facts.join(" \u00b7 ")), made.left_out ? h("p", { class: "facts", id: "left-out" }, made.left_out) : null, h("nav", { "aria-label": "Sections" }, ...links));
 }
 
 function show(data: Document_, made: About): void {
@@ -42,9 +43,8 @@ function show(data: Document_, made: About): void {
   if (!place) return;
   forgetTheme();
   const list = [...sections(data), assumptions(data, made)].filter((one): one is HTMLElement => one !== null);
-  const { word, facts } = summary(data);
   clear(place);
-  place.append(head(data, word, facts, list), ...list);
+  place.append(head(data, made, list), ...list);
   document.title = `${title(data)} \u2013 rocelab ${data.kind}`;
   document.documentElement.dataset["ready"] = "yes";
 }

@@ -46,13 +46,20 @@ function troubleRows(run: Run): Row[] {
     { label: "faults", kind: "bar", ink: "bad", spans: (run.faults ?? []).map((fault) => ({ from: fault.at_ps, to: fault.until_ps ?? end, text: fault.text, object: fault.what ?? undefined })) },
     { label: "route changes", kind: "mark", ink: "line-4", spans: (run.routes ?? []).map((route) => ({ from: route.at_ps, to: route.at_ps, text: `${route.switch}: routes change` })) },
     pauseRow(run),
-    { label: "watchdog", kind: "mark", ink: "bad", spans: run.watchdog.filter((one) => one.acted_at_ps !== null).map((one) => ({ from: one.acted_at_ps ?? 0, to: one.restored_at_ps ?? end, text: `${one.port} queue ${one.queue} cut off`, object: one.port })) },
+    { label: "watchdog", kind: "mark", ink: "bad", spans: watchdogSpans(run) },
     { label: "deadlock", kind: "bar", ink: "bad", spans: run.deadlocks.map((one) => ({ from: one.closed_ps ?? one.seen_ps ?? 0, to: one.ended_ps ?? end, text: `circle of ${plural(one.cycle.length, "queue")}, ${plural(one.stuck, "queue")} stuck`, object: one.cycle[0]?.port })) },
     eventRow(run),
   ];
 }
 
-const ELSEWHERE = /^(xoff|xon|job|step|link|route|watchdog|deadlock)/;
+/** Each time it acted where events say so, else the last. */
+function watchdogSpans(run: Run): Span[] {
+  const acted = (run.events ?? []).filter((one) => one.kind === "watchdog");
+  if (acted.length > 0) return acted.map((one) => ({ from: one.at_ps, to: one.at_ps, text: `${one.object ?? ""} queue ${one.priority ?? ""} cut off`, object: one.object ?? undefined }));
+  return run.watchdog.filter((one) => one.acted_at_ps !== null).map((one) => ({ from: one.acted_at_ps ?? 0, to: one.restored_at_ps ?? run.virtual_ps, text: `${one.port} queue ${one.queue} cut off`, object: one.port }));
+}
+
+const ELSEWHERE = /^(xoff|xon|paused|resumed|job-|step-|routes|watchdog|restored|deadlock)/; // on rows of their own
 
 function eventRow(run: Run): Row {
   const rest = (run.events ?? []).filter((one) => !ELSEWHERE.test(one.kind));
