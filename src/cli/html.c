@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "report/page/page.h"
+#include "report/page/select.h"
 
 bool cli_html_set(struct cli_html *html, const char *argument)
 {
@@ -67,6 +68,33 @@ bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context)
     if (document == NULL) return false;
     bool good = write(context, document);
     return cli_html_close(html) && good;
+}
+
+static bool write_run(const void *context, FILE *out)
+{
+    bool enough = sim_json_write(out, context);
+
+    if (!enough) cli_error("not enough memory for the page");
+    return enough;
+}
+
+bool cli_html_run(struct cli_html *html, const struct sim_report *report)
+{
+    struct page_selection selection = {0};
+    struct sim_report chosen = *report;
+
+    if (html->file == NULL) return true;
+    if (page_select(report, &selection) != 0) {
+        cli_error("not enough memory for the page");
+        return false;
+    }
+    chosen.series_port = selection.port;
+    chosen.flow_chosen = selection.flow;
+    html->left_out = selection.words[0] ? selection.words : NULL;
+    bool good = cli_html_end(html, write_run, &chosen);
+    html->left_out = NULL;
+    page_selection_release(&selection);
+    return good;
 }
 
 void cli_html_release(struct cli_html *html)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "report/sim_report.h"
 
 #define CLI_HTML_WORDS 64
 
@@ -35,6 +36,8 @@ FILE *cli_html_open(struct cli_html *html);
 bool cli_html_close(struct cli_html *html); /* false after a message */
 /* All of it: the page with the document that `write` writes.  False after a message. */
 bool cli_html_end(struct cli_html *html, cli_writer *write, const void *context);
+/* Likewise for a run, with what of a large one is worth its bytes. */
+bool cli_html_run(struct cli_html *html, const struct sim_report *report);
 /* Closes the file; one that was made and got no page is removed. */
 void cli_html_release(struct cli_html *html);
 

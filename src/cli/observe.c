@@ -10,9 +10,14 @@
 #include "base/units.h"
 #include "cli/cli.h"
 
-#define STEP_LEAST (10 * PS_NS)    /* a frame of 1024 bytes at 800G */
-#define STEP_FIRST (200 * PS_NS)   /* where --series does not say: doubled when there are ... */
-#define STEPS_MOST 1000            /* ... so many */
+#define STEP_LEAST (10 * PS_NS) /* a frame of 1024 bytes at 800G */
+/* Where --series does not say: steps begin short and are doubled when there are so many.  A look takes some 3 us a
+ * port, so a large fabric is looked at less often. */
+#define STEP_FIRST (200 * PS_NS)
+#define STEP_FIRST_PORTS 512 /* longer by itself for each so many ports */
+#define STEPS_MOST 1000
+#define STEPS_MOST_LARGE 256
+#define PORTS_LARGE 4096
 #define EVENTS_MOST (1000 * 1000u) /* 32 MB */
 
 bool cli_observe_set(struct cli_observe *observe, const char *argument)
@@ -45,8 +50,10 @@ static uint64_t most_bytes(void)
 
 bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
 {
-    const struct sim_series_options options = {.step = observe->step ? observe->step : STEP_FIRST,
-                                               .steps_most = observe->step ? 0 : STEPS_MOST,
+    ps_t first = STEP_FIRST * (1 + observe->ports / STEP_FIRST_PORTS);
+    uint32_t most = observe->ports > PORTS_LARGE ? STEPS_MOST_LARGE : STEPS_MOST;
+    const struct sim_series_options options = {.step = observe->step ? observe->step : first,
+                                               .steps_most = observe->step ? 0 : most,
                                                .most_bytes = most_bytes(),
                                                .connections = observe->qps};
 

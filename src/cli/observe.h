@@ -17,9 +17,10 @@
 #include "sim/sim.h"
 
 struct cli_observe {
-    ps_t step;    /* --series; 0: not given */
-    bool wanted;  /* by something else, such as a page: steps are as long as they must be */
-    uint32_t qps; /* queue pairs whose rate, window and alpha are seen */
+    ps_t step;      /* --series; 0: not given */
+    bool wanted;    /* by something else, such as a page: steps are as long as they must be */
+    uint32_t ports; /* of the fabric: then the more, the longer */
+    uint32_t qps;   /* queue pairs whose rate, window and alpha are seen */
     struct series *series;
     struct observe_log log;
     struct sim_connection_sample *connection;

@@ -259,20 +259,6 @@ static bool write_counters(const struct sim_report *report, const char *path)
     return !failed;
 }
 
-static bool write_json(const void *context, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
-    jout_init(jout, out);
-    sim_json(jout, context);
-    free(jout);
-    return true;
-}
-
 static int print_run(const struct settings *settings, const struct sim_report *report, FILE *out)
 {
     if (settings->counters && settings->counters_file == NULL) {
@@ -280,7 +266,9 @@ static int print_run(const struct settings *settings, const struct sim_report *r
     } else if (settings->pcaps.to_stdout) {
         return CLI_DONE;
     } else if (settings->common.json) {
-        return write_json(report, out) ? CLI_DONE : CLI_WRONG;
+        if (sim_json_write(out, report)) return CLI_DONE;
+        cli_error("not enough memory for the report");
+        return CLI_WRONG;
     } else {
         const struct sim_text_options text = {
             .style = cli_style(), .rows = settings->rows, .quiet = settings->common.quiet};
@@ -300,7 +288,7 @@ static int report_run(struct settings *settings, const struct sim_report *report
 
     if (printed != CLI_DONE) status = printed;
     if (settings->counters_file && !write_counters(report, settings->counters_file)) status = CLI_WRONG;
-    if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
+    if (!cli_html_run(&settings->html, report)) status = CLI_WRONG;
     if (report->result->state == SIM_RUNNING) {
         char now[TEXT_COUNT];
         fflush(out);
@@ -375,6 +363,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
     if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
     settings->observe.wanted = settings->html.path != NULL;
+    settings->observe.ports = fabric->ports;
     cli_observe_options(&settings->observe, &settings->sim);
     if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);

@@ -250,20 +250,6 @@ static enum sim_state run(struct settings *settings, struct up *up)
 
 /* --- the report --- */
 
-static bool write_json(const void *context, FILE *out)
-{
-    struct jout *jout = malloc(sizeof *jout);
-
-    if (jout == NULL) {
-        cli_error("not enough memory for the report");
-        return false;
-    }
-    jout_init(jout, out);
-    sim_json(jout, context);
-    free(jout);
-    return true;
-}
-
 static bool print_report(const struct settings *settings, const struct sim_report *report)
 {
     if (!settings->common.json) {
@@ -272,7 +258,9 @@ static bool print_report(const struct settings *settings, const struct sim_repor
         sim_text(settings->out, report, &text);
         return true;
     }
-    return write_json(report, settings->out);
+    if (sim_json_write(settings->out, report)) return true;
+    cli_error("not enough memory for the report");
+    return false;
 }
 
 /* Hosts are outside, and nothing else is waited for: a signal is how it ends. */
@@ -346,7 +334,7 @@ static int run_and_report(struct settings *settings, struct up *up, struct sim_r
         bool seen = cli_observe_report(&settings->observe, report);
         status = print_report(settings, report) && seen ? CLI_DONE : CLI_WRONG;
         fflush(settings->out);
-        if (!cli_html_end(&settings->html, write_json, report)) status = CLI_WRONG;
+        if (!cli_html_run(&settings->html, report)) status = CLI_WRONG;
         if (status == CLI_DONE) status = judge(report, endless(settings, up));
     }
     sim_result_free(&result);
@@ -388,6 +376,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     settings->up.answer = up_answer;
     settings->up.answer_context = &answer;
     settings->observe.wanted = settings->html.path != NULL;
+    settings->observe.ports = fabric->ports;
     cli_observe_options(&settings->observe, &settings->up.sim);
     if (up_create(fabric, &settings->up, &up, &errors) != 0) {
         fabric_errors_print(&errors, stderr);

@@ -5,6 +5,7 @@
 #include "report/sim_report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static const char *state_name(enum sim_state state)
 {
@@ -231,7 +232,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     sim_json_fabric(jout, report);
     jout_open(jout, "flows", '[');
     for (uint32_t i = 0; i < result->flows; i++)
-        json_flow(jout, report, &result->flow[i]);
+        if (report->flow_chosen == NULL || report->flow_chosen[i]) json_flow(jout, report, &result->flow[i]);
     jout_close(jout);
     jout_open(jout, "ports", '[');
     for (uint32_t i = 0; i < result->ports; i++)
@@ -243,4 +244,15 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     jout_close(jout);
     sim_json_series(jout, report);
     jout_close(jout);
+}
+
+bool sim_json_write(FILE *out, const struct sim_report *report)
+{
+    struct jout *jout = malloc(sizeof *jout);
+
+    if (jout == NULL) return false;
+    jout_init(jout, out);
+    sim_json(jout, report);
+    free(jout);
+    return true;
 }

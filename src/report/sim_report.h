@@ -25,6 +25,7 @@ struct sim_report {
     uint64_t setup_us, wall_us;                            /* by the clock of whoever ran it */
     const struct series *series;                           /* what was seen while it ran; NULL: nobody looked */
     const struct sim_connection_sample *series_connection; /* [its connections] */
+    const bool *flow_chosen;                               /* [flows] that are in the JSON; NULL: all */
     const bool *series_port;                               /* [ports] whose columns are in the JSON; NULL: all */
     const struct up_program *program;                      /* of a fabric that was up; NULL: a simulation alone */
     uint32_t programs;
@@ -44,6 +45,7 @@ struct sim_text_options {
 
 void sim_text(FILE *out, const struct sim_report *report, const struct sim_text_options *options);
 void sim_json(struct jout *jout, const struct sim_report *report);
+bool sim_json_write(FILE *out, const struct sim_report *report); /* the same; false: not enough memory */
 
 /* sim_trouble.c: deadlocks, the first failure, the watchdog, pauses and their causes. */
 void sim_text_trouble(FILE *out, const struct sim_report *report, const struct sim_text_options *options);

@@ -103,6 +103,26 @@ class Page(Case):
         self.assertEqual(result.returncode, 2)
         self.assertIn("/dev/full: not all of it could be written", result.stderr)
 
+    def test_a_large_fabric_has_samples_of_what_matters(self):
+        fabric = self.file("large.yaml", b"""rocelab: 1
+fabric: large
+topology: {rail: {hosts: 64, gpus: 8, leaves: 8, spines: 4}}
+links: {host: {rate: 400G, cable: 5m}, fabric: {rate: 400G, cable: 30m}}
+jobs: [{permutation: random, size: 100KB}, {incast: 32, size: 200KB, to: h0}]
+""")
+        page, printed = self.page("sim", "--json", "--until", "60us", fabric)
+        held, said = document(page), json.loads(printed)
+        self.assertGreater(len(said["ports"]), 1024)
+        self.assertEqual(held["ports"], said["ports"])
+        sampled = {column["object"] for column in held["series"]["columns"] if ":" in column["object"] and ">" not in column["object"]}
+        self.assertLess(len(sampled), 400)
+        self.assertGreater(held["series"]["left_out"], 0)
+        longest = max(said["ports"], key=lambda port: port["queue_max_bytes"])["port"]
+        self.assertIn(longest, sampled)
+        for pause in said["pauses"]:
+            self.assertIn(pause["port"], sampled)
+        self.assertIn("ports", json.loads(element(page, "about"))["left_out"])
+
     def test_pod64_is_small(self):
         page, _ = self.page("sim", "--until", "2ms", EXAMPLES / "pod64.yaml")
         self.assertLess(len(page), 500_000)
