@@ -99,11 +99,15 @@ export function quantile(sorted: number[], part: number): number | null {
   return sorted.length ? sorted[Math.min(Math.ceil(sorted.length * part) - 1, sorted.length - 1)] ?? null : null;
 }
 
+/** Many senders to one are slow by their number: judged is what the ideal time of the whole job does not explain. */
 function flows(run: Run): Figure | null {
-  const sorted = run.flows.map(slowdown).filter((one): one is number => one !== null).sort((a, b) => a - b);
-  const value = quantile(sorted, 0.99);
-  if (value === null) return null;
-  return { id: "slowdown", title: "Slowdown of flows, p99", text: times(value), value, section: "flows", against: `${plural(sorted.length, "flow")}; alone in the fabric it is 1x; median ${times(quantile(sorted, 0.5))}`, level: judge(value, 2, 10) };
+  const ideal = new Map(run.jobs.map((job) => [job.name, job.ideal_ps ?? 0]));
+  const sort = (list: (number | null)[]) => list.filter((one): one is number => one !== null).sort((a, b) => a - b);
+  const sorted = sort(run.flows.map(slowdown));
+  const beyond = sort(run.flows.map((flow) => (slowdown(flow) === null ? null : (flow.fct_ps ?? 0) / Math.max(flow.ideal_ps ?? 1, ideal.get(flow.job) ?? 0))));
+  const value = quantile(sorted, 0.99), unexplained = quantile(beyond, 0.99);
+  if (value === null || unexplained === null) return null;
+  return { id: "slowdown", title: "Slowdown of flows, p99", text: times(value), value, section: "flows", against: `${plural(sorted.length, "flow")}, alone 1x; ${times(unexplained)} of the ideal time of their jobs`, level: judge(unexplained, 1.5, 3) };
 }
 
 function deadlocks(run: Run): Figure {

@@ -48,7 +48,11 @@ function drawLimits(u: uPlot, limits: Limit[]): void {
     ctx.stroke();
     shift = before - y < 14 * ratio ? shift + ctx.measureText(limit.label).width + 12 * ratio : 0;
     before = y;
-    ctx.fillText(limit.label, u.bbox.left + u.bbox.width - 4 * ratio - shift, y - 2 * ratio);
+    const wide = ctx.measureText(limit.label).width, right = u.bbox.left + u.bbox.width - 4 * ratio - shift;
+    ctx.fillStyle = colour("panel"); // the line of another limit may run there
+    ctx.fillRect(right - wide - 3 * ratio, y - 14 * ratio, wide + 6 * ratio, 13 * ratio);
+    ctx.fillStyle = colour("limit");
+    ctx.fillText(limit.label, right, y - 2 * ratio);
   }
   ctx.restore();
 }

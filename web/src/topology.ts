@@ -111,7 +111,7 @@ export function topology(run: Run, samples: Samples, view: View): HTMLElement | 
   paint();
   return section("topology", "Topology", h("div", { class: "tools" }, choice("Colour", [["used", "share of the line used"], ["paused", "share of time paused"]], measure, (value) => { measure = value as Measure; paint(); }),
     samples.any ? slider(view, (at) => { moment = at; paint(); }) : null, h("span", { class: "scale" }, "0 ", h("span", { class: "ramp heat" }), " 100 %", h("span", {}, "dashed: paused; dotted: down"))),
-    place, said, map.places.size < (run.nodes?.length ?? 0) && !grid ? h("p", { class: "soft" }, "Hosts are not drawn: there are too many. The table has their links.") : null, h("details", {}, h("summary", {}, "As a table"), list));
+    run.series?.left_out ? h("p", { class: "soft" }, "At a moment only links of ports that were sampled have a colour.") : null, place, said, map.places.size < (run.nodes?.length ?? 0) && !grid ? h("p", { class: "soft" }, "Hosts are not drawn: there are too many. The table has their links.") : null, h("details", {}, h("summary", {}, "As a table"), list));
 }
 
 /** The whole run, or a moment of it. */
