@@ -21,6 +21,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 SKIP = 77
 HOSTILE = "</script><img src=x onerror=window.hit=1>\"'`&lt;<!--"
 
+LARGE = """rocelab: 1
+fabric: gpus-10240
+topology: {rail: {hosts: 1280, gpus: 8, leaves: 160, spines: 32}}
+links: {host: {rate: 400G, cable: 5m}, fabric: {rate: 400G, cable: 30m}}
+nics: {mtu: 4096, congestion: dcqcn/connectx}
+jobs: [{allreduce: ring, protocol: simple, size: 256MB, channels: 8}, {incast: 32, size: 1MB}]
+"""
+
 
 def absent():
     for program in ("node", "npm"):
@@ -99,7 +107,7 @@ class InABrowser(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="rocelab-page-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        cls.plan = []
+        cls.plan, cls.sizes = [], {}
         examples = SOURCE / "examples"
         cls.run_page("pod64", examples / "pod64.yaml", "--until", "3ms", checks=["zoom", "keys", "phone", "colours", "copy", "print"])
         cls.run_page("deadlock", examples / "cases" / "C05-ring.yaml", checks=["circle"])
@@ -109,6 +117,12 @@ class InABrowser(unittest.TestCase):
         cls.run_page("hostile", cls.folder / "hostile.yaml", checks=["hostile", "old-browser", "live"])
         cls.other_page("capture", "capture", examples / "incast.pcap")
         cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
+        if os.environ.get("ROCELAB_SOAK"):
+            (cls.folder / "large.yaml").write_text(LARGE)
+            cls.run_page("large", cls.folder / "large.yaml", "--until", "1ms", checks=["zoom", "phone"])
+            cls.sizes["large"] = 5_000_000
+            cls.run_page("whole", examples / "pod64.yaml", checks=["zoom"])
+            cls.sizes["whole"] = 500_000
         (cls.folder / "plan.json").write_text(json.dumps(cls.plan))
         done = subprocess.run(["node", str(HERE / "browser.mjs"), str(web()), str(cls.folder), os.environ.get("ROCELAB_PAGE_SHOTS", "")],
                               capture_output=True, text=True, check=False)
@@ -135,6 +149,10 @@ class InABrowser(unittest.TestCase):
         for page in self.plan:
             for check in ["opens", "figures", "names", *page["checks"]]:
                 self.assertIn((page["name"], check), done)
+
+    def test_sizes(self):
+        for name, most in self.sizes.items():
+            self.assertLess((self.folder / f"{name}.html").stat().st_size, most, name)
 
 
 if __name__ == "__main__":
