@@ -111,7 +111,7 @@ export function heatmap(run: Run, samples: Samples, view: View): HTMLElement | n
     context.textBaseline = "middle";
     let free = -1;
     rows.forEach((row, i) => {
-      const y = i * tall() + tall() / 2, chosen = view.chosen.includes(row.name);
+      const y = Math.max(i * tall() + tall() / 2, 6), chosen = view.chosen.includes(row.name);
       if (chosen || cursor === i) {
         context.strokeStyle = colour("focus");
         context.lineWidth = 2;

@@ -35,7 +35,7 @@ export function matrix(run: Run, view: View, say: (link: Link | null) => void): 
     context.fillStyle = colour("text");
     columns.forEach((name, i) => { if (i % Math.ceil(54 / wide()) === 0) context.fillText(fit(context, name, Math.max(wide() - 4, 50)), left + i * wide(), 8); });
     let free = -1;
-    rows.forEach((name, i) => { const y = top + (i + 0.5) * tall(); if (y > free) { context.fillText(fit(context, name, left - 6), 0, y); free = y + 11; } });
+    rows.forEach((name, i) => { const y = Math.max(top + (i + 0.5) * tall(), top + 5); if (y > free) { context.fillText(fit(context, name, left - 6), 0, y); free = y + 11; } });
     for (const key of cells.keys()) {
       const link = hottest(key), value = link ? heats?.value(link) ?? 0 : 0;
       context.fillStyle = value > 0 ? heat(value) : colour("grid");
