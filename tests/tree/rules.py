@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
     "report": {"observe", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "study": {"observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
+    "serve": {"report/page/page.h", "base"},
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
