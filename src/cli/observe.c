@@ -74,12 +74,16 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
     return true;
 }
 
-bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
+void cli_observe_show(const struct cli_observe *observe, struct sim_report *report)
 {
-    if (observe->series == NULL) return true;
     report->series = observe->series;
     report->series_connection = observe->connection;
-    if (!series_full(observe->series)) return true;
+}
+
+bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
+{
+    cli_observe_show(observe, report);
+    if (observe->series == NULL || !series_full(observe->series)) return true;
     char at[TEXT_COUNT], bytes[UNIT_TEXT];
     unit_format_short(UNIT_SIZE, series_bytes(observe->series), 3, bytes);
     cli_error(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --series and --html: a run that is watched, for `sim` and `up`.
+ * --series, --html and --serve: a run that is watched, for `sim` and `up`.
  *
  * cli_observe_options() before the simulation is made, cli_observe_begin() with it, cli_observe_report() when it has
  * run, cli_observe_release() at last.  Where nothing is wanted all do nothing.
@@ -30,7 +30,9 @@ struct cli_observe {
 bool cli_observe_set(struct cli_observe *observe, const char *argument);
 void cli_observe_options(struct cli_observe *observe, struct sim_options *options);
 bool cli_observe_begin(struct cli_observe *observe, struct sim *sim); /* false after a message */
-/* False after a message: not all of the run could be kept. */
+/* What was seen so far. */
+void cli_observe_show(const struct cli_observe *observe, struct sim_report *report);
+/* The same at the end.  False after a message: not all of the run could be kept. */
 bool cli_observe_report(struct cli_observe *observe, struct sim_report *report);
 void cli_observe_release(struct cli_observe *observe);
 

@@ -3,7 +3,8 @@
  * rocelab sim FILE: runs a fabric file in virtual time and prints what came of it.
  *
  * It reads a clock, which src/sim does not: for setup_s and wall_s, for how many windows are run at a time, and for the
- * progress line, which is drawn on standard error when that is a terminal.  None of it changes a result.
+ * progress line, which is drawn on standard error when that is a terminal; --serve shows the run between windows.  None
+ * of it changes a result.
  * An interrupt ends the run, not the program: the report covers what was run until then.
  */
 #include "cli/cli.h"
@@ -18,6 +19,7 @@
 #include "cli/html.h"
 #include "cli/observe.h"
 #include "cli/pcap.h"
+#include "cli/serving.h"
 #include "cli/sim_each.h"
 #include "cli/sim_seeds.h"
 #include "cli/source.h"
@@ -62,6 +64,7 @@ struct settings {
     const char *counters_file;  /* ... to this file; NULL: to standard output, instead of the report */
     struct cli_pcaps pcaps;
     struct cli_html html;
+    struct cli_serving serving;
     struct each_options each; /* --each, --at, --for */
 };
 
@@ -114,6 +117,14 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_number("qps", argument, &settings->observe.qps);
     case SIM_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
+    case SIM_OPTION_SERVE_UNTIL_DONE:
+        settings->serving.until_done = true;
+        __attribute__((fallthrough));
+    case SIM_OPTION_SERVE:
+        settings->serving.wanted = true;
+        return true;
+    case SIM_OPTION_LISTEN:
+        return cli_serving_listen(&settings->serving, argument);
     case SIM_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
@@ -205,9 +216,29 @@ static void draw_progress(const struct sim *sim, uint64_t spent_ns)
             progress.jobs);
 }
 
-/* Runs to the end; answers the nanoseconds it took. */
-static uint64_t run(const struct settings *settings, struct sim *sim)
+/* What is served: the run as it is now. */
+struct shown {
+    struct sim *sim;
+    struct sim_report report;
+};
+
+static bool write_shown(void *context, enum serve_document which, FILE *out)
 {
+    struct shown *shown = context;
+    struct sim_result result;
+
+    if (sim_result(shown->sim, &result) != 0) return false;
+    bool good = sim_imbalance(shown->sim, &result) == 0;
+    shown->report.result = &result;
+    if (good) good = cli_serving_write(shown->sim, &shown->report, which, out);
+    sim_result_free(&result);
+    return good;
+}
+
+/* Runs to the end; answers the nanoseconds it took. */
+static uint64_t run(struct settings *settings, struct shown *shown)
+{
+    struct sim *sim = shown->sim;
     bool progress = !settings->common.quiet && isatty(STDERR_FILENO);
     uint64_t begun = clock_now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
     bool any = false;
@@ -217,6 +248,8 @@ static uint64_t run(const struct settings *settings, struct sim *sim)
         if (now - last < LOOK_EVERY_NS / 2) windows *= 2;
         if (now - last > LOOK_EVERY_NS * 2 && windows > 1) windows /= 2;
         last = now;
+        shown->report.wall_us = (now - begun) / 1000;
+        cli_serving_look(&settings->serving, write_shown, shown);
         if (progress && now - drawn > PROGRESS_EVERY_NS) {
             draw_progress(sim, now - begun);
             drawn = now;
@@ -340,7 +373,9 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
 
     if (!cli_pcaps_begin(&settings->pcaps, fabric, sim) || !cli_observe_begin(&settings->observe, sim))
         return CLI_WRONG;
-    report->wall_us = run(settings, sim) / 1000;
+    struct shown shown = {.sim = sim, .report = *report};
+    cli_observe_show(&settings->observe, &shown.report);
+    report->wall_us = run(settings, &shown) / 1000;
     bool captured = cli_pcaps_end(&settings->pcaps, sim);
     if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
         cli_error("not enough memory for the results");
@@ -349,7 +384,10 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
     report->result = &result;
     bool seen = cli_observe_report(&settings->observe, report);
     status = report_run(settings, report, out);
+    fflush(out);
     sim_result_free(&result);
+    shown.report.wall_us = report->wall_us;
+    cli_serving_end(&settings->serving, write_shown, &shown);
     return captured && seen ? status : CLI_WRONG;
 }
 
@@ -362,7 +400,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
     if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
     if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
-    settings->observe.wanted = settings->html.path != NULL;
+    settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
     settings->observe.ports = fabric->ports;
     cli_observe_options(&settings->observe, &settings->sim);
     if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
@@ -397,13 +435,15 @@ static bool one_for_stdout(const struct settings *settings)
 static bool many_runs_fit(const struct settings *settings)
 {
     if (settings->observe.step && !settings->csv && !settings->common.json && !settings->html.path &&
-        !settings->counters)
+        !settings->counters && !settings->serving.wanted)
         cli_error("sim: --series says how often to look; say where it goes: --json, --html FILE, --csv DIR or "
                   "--counters openmetrics");
     else if (settings->out && !settings->seeds && !settings->each.what)
         cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
     else if (settings->force && !settings->out)
         cli_error("sim: --force runs again what --out DIR has kept; say where");
+    else if (settings->serving.wanted && (settings->seeds || settings->each.what))
+        cli_error("sim: --serve shows one run; --%s makes several", settings->seeds ? "seeds" : "each");
     else if (settings->seeds && (settings->observe.step || settings->pcaps.count || settings->html.path))
         cli_error("sim: --series, --pcap and --html are for one run; --seeds makes several");
     else
@@ -491,13 +531,15 @@ int verb_sim(int argc, char **argv, FILE *out)
         fabric_errors_print(&errors, stderr);
         return CLI_WRONG;
     }
+    settings.serving.quiet = settings.common.quiet;
     if (!settings.common.quiet) say_notes(fabric);
     cli_catch_stop(1);
     int status = CLI_WRONG;
     if (settings.each.what)
         status = each(&settings, fabric, out);
-    else if (cli_html_begin(&settings.html, argc, argv))
+    else if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "sim"))
         status = simulate(&settings, fabric, begun, out);
+    cli_serving_release(&settings.serving);
     cli_html_release(&settings.html);
     fabric_free(fabric);
     return status;

@@ -19,8 +19,10 @@
 #include "cli/html.h"
 #include "cli/observe.h"
 #include "cli/pcap.h"
+#include "cli/serving.h"
 #include "cli/source.h"
 #include "cli/up_answer.h"
+#include "cli/up_report.h"
 #include "cli/up_script.h"
 #include "fabric/fabric.h"
 #include "report/sim_report.h"
@@ -31,7 +33,6 @@
 #define PROGRAMS_MAX 65536u
 #define PATIENCE_MS 100
 #define TURN_LIMIT_S 5
-#define PORTS_MAX 64
 
 enum up_option {
     UP_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -58,8 +59,10 @@ struct settings {
     const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
     struct cli_html html;
-    struct cli_observe observe; /* --series, --html */
-    struct up_port_option port[PORTS_MAX];
+    struct cli_observe observe; /* --series, --html, --serve */
+    struct up_port_option port[UP_REPORT_PORTS];
+    struct cli_serving serving;
+    struct up_answer answer;
     struct up_script script;
     FILE *out;
     uint32_t printed; /* programs whose output was */
@@ -88,8 +91,8 @@ static bool add_port(struct settings *settings, const char *argument)
         cli_error("--port '%s': a host and an interface, as in h7=veth7", argument);
         return false;
     }
-    if (settings->up.ports == PORTS_MAX) {
-        cli_error("--port: at most %d", PORTS_MAX);
+    if (settings->up.ports == UP_REPORT_PORTS) {
+        cli_error("--port: at most %d", UP_REPORT_PORTS);
         return false;
     }
     snprintf(port->port, sizeof port->port, "%.*s", (int)(equals - argument), argument);
@@ -129,6 +132,14 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_observe_set(&settings->observe, argument);
     case UP_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
+    case UP_OPTION_SERVE_UNTIL_DONE:
+        settings->serving.until_done = true;
+        __attribute__((fallthrough));
+    case UP_OPTION_SERVE:
+        settings->serving.wanted = true;
+        return true;
+    case UP_OPTION_LISTEN:
+        return cli_serving_listen(&settings->serving, argument);
     case UP_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case UP_OPTION_PORT:
@@ -243,6 +254,7 @@ static enum sim_state run(struct settings *settings, struct up *up)
     while (!cli_stopped && state == SIM_RUNNING) {
         state = up_advance(up, PATIENCE_MS);
         print_programs(settings, up, false);
+        cli_serving_look(&settings->serving, up_answer_document, &settings->answer);
     }
     print_programs(settings, up, true);
     return cli_stopped ? SIM_RUNNING : state;
@@ -301,45 +313,27 @@ static int judge(const struct sim_report *report, bool may_stop)
     return status;
 }
 
-static int run_and_report(struct settings *settings, struct up *up, struct sim_report *report)
+static int run_and_report(struct settings *settings, struct up *up)
 {
-    struct sim_result result;
-    struct up_port_result foreign[PORTS_MAX];
+    struct up_report now;
 
     uint64_t begun = clock_now_ns();
     enum sim_state state = run(settings, up);
-    report->wall_us = (clock_now_ns() - begun) / 1000;
-    report->real = settings->up.real;
-    up_stood_still(up, &report->stood_still_ns, &report->real_ns);
-    report->programs = up_programs(up, NULL, 0);
-    report->program_flows = up_flows(up, NULL, 0);
-    report->foreign_ports = up_ports(up, foreign, PORTS_MAX);
-    report->foreign_port = foreign;
-    struct up_program *program = calloc(report->programs + 1u, sizeof *program);
-    struct up_flow_result *flow = calloc(report->program_flows + 1u, sizeof *flow);
-    if (program == NULL || flow == NULL || sim_result(up_sim(up), &result) != 0) {
-        free(program);
-        free(flow);
+    settings->answer.base.wall_us = (clock_now_ns() - begun) / 1000;
+    if (!up_report_take(up, &settings->answer.base, settings->up.real, &now)) {
         cli_error("not enough memory for the results");
         return CLI_WRONG;
     }
-    int status = CLI_WRONG;
-    if (sim_imbalance(up_sim(up), &result) == 0) {
-        up_programs(up, program, report->programs);
-        up_flows(up, flow, report->program_flows);
-        report->program_flow = flow;
-        result.state = state;
-        report->program = program;
-        report->result = &result;
-        bool seen = cli_observe_report(&settings->observe, report);
-        status = print_report(settings, report) && seen ? CLI_DONE : CLI_WRONG;
-        fflush(settings->out);
-        if (!cli_html_run(&settings->html, report)) status = CLI_WRONG;
-        if (status == CLI_DONE) status = judge(report, endless(settings, up));
-    }
-    sim_result_free(&result);
-    free(program);
-    free(flow);
+    now.result.state = state;
+    bool seen = cli_observe_report(&settings->observe, &now.report);
+    int status = print_report(settings, &now.report) && seen ? CLI_DONE : CLI_WRONG;
+    fflush(settings->out);
+    if (!cli_html_run(&settings->html, &now.report)) status = CLI_WRONG;
+    if (status == CLI_DONE) status = judge(&now.report, endless(settings, up));
+    up_report_free(&now);
+    settings->answer.ended = true;
+    settings->answer.state = state;
+    cli_serving_end(&settings->serving, up_answer_document, &settings->answer);
     return status;
 }
 
@@ -372,10 +366,10 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         snprintf(name, sizeof name, "%s", fabric->name);
     if (settings->up.name == NULL) settings->up.name = name;
     if (!settings->seed_given) settings->up.sim.seed = fabric->seed;
-    struct up_answer answer = {.fabric = fabric, .seed = settings->up.sim.seed};
+    settings->answer = (struct up_answer){.fabric = fabric, .real = settings->up.real};
     settings->up.answer = up_answer;
-    settings->up.answer_context = &answer;
-    settings->observe.wanted = settings->html.path != NULL;
+    settings->up.answer_context = &settings->answer;
+    settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
     settings->observe.ports = fabric->ports;
     cli_observe_options(&settings->observe, &settings->up.sim);
     if (up_create(fabric, &settings->up, &up, &errors) != 0) {
@@ -383,17 +377,19 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         if (errors.count == 0) cli_error("not enough memory");
         return CLI_WRONG;
     }
-    answer.sim = up_sim(up);
-    struct sim_report report = {.fabric = fabric,
-                                .seed = settings->up.sim.seed,
-                                .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,
-                                .setup_us = (clock_now_ns() - begun) / 1000};
+    settings->answer.up = up;
+    settings->answer.sim = up_sim(up);
+    settings->answer.base = (struct sim_report){.fabric = fabric,
+                                                .seed = settings->up.sim.seed,
+                                                .threads = settings->up.sim.threads ? settings->up.sim.threads : 1,
+                                                .setup_us = (clock_now_ns() - begun) / 1000};
     if (!settings->common.quiet && settings->script_path == NULL)
         fprintf(stderr, "fabric '%s' is up: rocelab run --fabric %s --host %s -- PROGRAM\n", settings->up.name,
                 settings->up.name, fabric->hosts ? fabric->node[0].name : "HOST");
     int status = CLI_WRONG;
     if (cli_pcaps_begin(&settings->pcaps, fabric, up_sim(up)) && cli_observe_begin(&settings->observe, up_sim(up))) {
-        status = run_and_report(settings, up, &report);
+        cli_observe_show(&settings->observe, &settings->answer.base);
+        status = run_and_report(settings, up);
         if (!cli_pcaps_end(&settings->pcaps, up_sim(up))) status = CLI_WRONG;
         if (settings->record_path && !write_record(settings->record_path, up)) status = CLI_WRONG;
     }
@@ -438,7 +434,10 @@ int verb_up(int argc, char **argv, FILE *out)
     }
     if (good) {
         cli_catch_stop(1);
-        if (cli_html_begin(&settings.html, argc, argv)) status = bring_up(&settings, fabric, begun);
+        settings.serving.quiet = settings.common.quiet;
+        if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "up"))
+            status = bring_up(&settings, fabric, begun);
+        cli_serving_release(&settings.serving);
         cli_html_release(&settings.html);
     }
     fabric_free(fabric);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a fabric that is up answers to `rocelab fault` and `rocelab counters --fabric`; see up_answer.h.
+ * What a fabric that is up answers to `rocelab fault`, `rocelab counters --fabric` and `rocelab serve --fabric`; see
+ * up_answer.h.
  */
 #include "cli/up_answer.h"
 
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/serving.h"
+#include "cli/up_report.h"
 #include "report/sim_report.h"
 #include "sim/sim.h"
 
@@ -60,7 +63,7 @@ static bool answer_counters(struct up_answer *self, const char *words, FILE *out
     if (which == NULL || sim_result(self->sim, &result) < 0) return false;
     result.virtual_ps = sim_progress(self->sim).now;
     if (which[0] == 0) which = NULL;
-    struct sim_report report = {.fabric = self->fabric, .result = &result, .seed = self->seed};
+    struct sim_report report = {.fabric = self->fabric, .result = &result, .seed = self->base.seed};
     if (form[2]) {
         counters_json(&report, which, &shown, out);
     } else {
@@ -71,12 +74,27 @@ static bool answer_counters(struct up_answer *self, const char *words, FILE *out
     return shown > 0;
 }
 
+bool up_answer_document(void *context, enum serve_document which, FILE *out)
+{
+    struct up_answer *self = context;
+    struct up_report now;
+
+    if (!up_report_take(self->up, &self->base, self->real, &now)) return false;
+    now.result.virtual_ps = sim_progress(self->sim).now;
+    if (self->ended) now.result.state = self->state;
+    bool good = cli_serving_write(self->sim, &now.report, which, out);
+    up_report_free(&now);
+    return good;
+}
+
 bool up_answer(void *context, const char *words, FILE *out)
 {
     const char *rest;
 
     if ((rest = after(words, "fault")) != NULL) return answer_fault(context, rest, out);
     if ((rest = after(words, "counters")) != NULL) return answer_counters(context, rest, out);
+    if (after(words, "state")) return up_answer_document(context, SERVE_STATE, out);
+    if (after(words, "metrics")) return up_answer_document(context, SERVE_METRICS, out);
     fprintf(out, "this fabric does not know '%s'; is it of another version?\n", words);
     return false;
 }

@@ -9,17 +9,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct fabric;
-struct sim;
+#include "report/sim_report.h"
+#include "serve/serve.h"
 
 struct up_answer {
+    struct up *up;
     struct sim *sim;
-    struct fabric *fabric; /* the simulation's */
-    uint64_t seed;
+    struct fabric *fabric;  /* the simulation's */
+    struct sim_report base; /* of its reports: what does not change */
+    bool real;              /* the clock */
+    bool ended;             /* the run has ... */
+    enum sim_state state;   /* ... so */
 };
 
 /* `fault WORDS`: done now; answers its fabric time in ps, and says on standard error what a script would have.
- * `counters text|brief|json [NAME]`.  A control_answer. */
+ * `counters text|brief|json [NAME]`; `state` and `metrics`, as `rocelab serve` shows them.  A control_answer. */
 bool up_answer(void *context, const char *words, FILE *out);
+/* The fabric as it is now.  A cli_serving_writer. */
+bool up_answer_document(void *context, enum serve_document which, FILE *out);
 
 #endif
