@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep check import config diff experiments up run devices counters fault help version'
+    verbs='capture sim sweep check import config diff experiments up run devices counters serve fault help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -28,6 +28,7 @@ _rocelab()
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
+    serve) own='--fabric= --listen=' ;;
     counters) own='--fabric= --watch' ;;
     devices | fault | help | version) own='' ;;
     *) return ;;
@@ -79,7 +80,7 @@ _rocelab()
     *)
         case $verb in
         help) mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        version | devices | counters | fault) ;;
+        version | devices | counters | serve | fault) ;;
         run) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
         *)
             compopt -o filenames

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep import check config diff experiments up run devices counters fault help version
+set -l verbs capture sim sweep import check config diff experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -15,6 +15,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a 
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a run -d 'run a verbs program on the adapter in user space'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a devices -d 'list the devices such a program finds'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a counters -d 'print the counters of such programs while they run'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a serve -d 'show such programs, or a fabric that is up, over HTTP'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a fault -d 'make something go wrong in a fabric that is up'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a help -d 'list the verbs, or say how one is used'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a version -d 'print the version'
@@ -112,6 +113,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l fabric -d 'run on
 complete -c rocelab -n "__fish_seen_subcommand_from run" -x -l host -d 'the host of the fabric'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -r -l pcap -d 'write every packet to a capture'
 complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a line for every packet'
+complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l fabric -d 'of a fabric that is up'
+complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l listen -d 'ADDRESS:PORT'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l fabric -d 'of a fabric that is up'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l watch -d 'again every second, until interrupted'
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/serve.h"
 #include "cli/up_ask.h"
 #include "live/counters.h"
 #include "report/json_out.h"
@@ -117,32 +118,41 @@ static void print_json(struct jout *jout, const struct live_counter_set *set)
     jout_close(jout);
 }
 
+static unsigned print_json_all(const struct live_counter_set *set, unsigned count, const char *which, FILE *out)
+{
+    struct jout jout;
+    unsigned shown = 0;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "counters");
+    jout_open(&jout, "adapters", '[');
+    for (unsigned i = 0; i < count; i++) {
+        if (!wanted(&set[i], which)) continue;
+        print_json(&jout, &set[i]);
+        shown++;
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+    return shown;
+}
+
+void counters_document(const struct live_counter_set *set, unsigned count, FILE *out)
+{
+    print_json_all(set, count, NULL, out);
+}
+
 static unsigned print_all(const struct live_counter_set *set, unsigned count, const char *which,
                           const struct cli_common *common, FILE *out)
 {
-    struct jout document, *jout = common->json ? &document : NULL;
     unsigned shown = 0;
 
-    if (jout != NULL) {
-        jout_init(jout, out);
-        jout_open(jout, NULL, '{');
-        jout_u64(jout, "version", 1);
-        jout_text(jout, "kind", "counters");
-        jout_open(jout, "adapters", '[');
-    }
+    if (common->json) return print_json_all(set, count, which, out);
     for (unsigned i = 0; i < count; i++) {
         if (!wanted(&set[i], which)) continue;
-        if (jout != NULL) {
-            print_json(jout, &set[i]);
-        } else {
-            if (shown > 0) fputc('\n', out);
-            print_text(&set[i], common->quiet, out);
-        }
-        shown++;
-    }
-    if (jout != NULL) {
-        jout_close(jout);
-        jout_close(jout);
+        if (shown++ > 0) fputc('\n', out);
+        print_text(&set[i], common->quiet, out);
     }
     return shown;
 }
