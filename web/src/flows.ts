@@ -15,7 +15,10 @@ interface Done { flow: Flow; slow: number }
 
 function byJob(done: Done[]): [string, Done[]][] {
   const groups = new Map<string, Done[]>();
-  for (const one of done) groups.set(one.flow.job, [...(groups.get(one.flow.job) ?? []), one]);
+  for (const one of done) {
+    const list = groups.get(one.flow.job);
+    if (list) list.push(one); else groups.set(one.flow.job, [one]);
+  }
   const sorted = [...groups].sort((a, b) => b[1].length - a[1].length);
   if (sorted.length <= JOBS) return sorted;
   return [...sorted.slice(0, JOBS - 1), ["other jobs", sorted.slice(JOBS - 1).flatMap(([, list]) => list)]];

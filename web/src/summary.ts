@@ -15,8 +15,12 @@ const STATES: Record<string, Word> = {
   running: { text: "still running", level: "look" },
 };
 
+const UP_DONE: Word = { text: "programs and jobs ended", level: "good" };
+
 function ofRun(run: Run): Word {
-  const word = STATES[run.state] ?? { text: run.state, level: "look" };
+  const word = run.kind === "up" && run.state === "done" ? UP_DONE : STATES[run.state] ?? { text: run.state, level: "look" };
+  const wrong = (run.programs ?? []).filter((program) => program.end_ps === null || (program.exit !== null && program.exit !== 0)).length;
+  if (word.level === "good" && wrong > 0) return { text: `${plural(wrong, "program")} failed or did not end`, level: "bad" };
   const worst = (run.verdict ?? []).find((one) => one.severity === "critical") ?? (run.verdict ?? []).find((one) => one.severity === "warning");
   if (word.level !== "good" || !worst) return word;
   return { text: worst.title, level: worst.severity === "critical" ? "bad" : "look" };

@@ -28,6 +28,19 @@ function jobRows(run: Run): Row[] {
   return many ? [...rows, rest] : rows;
 }
 
+/** Programs of a fabric that was up, a row a host. */
+function programRows(run: Run): Row[] {
+  const rows = new Map<string, Row>();
+  for (const program of run.programs ?? []) {
+    if (program.start_ps === null) continue;
+    const row = rows.get(program.host) ?? { label: `${program.host}: programs`, kind: "bar", ink: "line-5", spans: [] };
+    rows.set(program.host, row);
+    const words = Array.isArray(program.argv) ? program.argv.join(" ") : program.argv;
+    row.spans.push({ from: program.start_ps, to: program.end_ps ?? run.virtual_ps, text: `${words}: ${program.end_ps === null ? "has not ended" : `exit ${program.exit ?? "not known"}`}` });
+  }
+  return [...rows.values()].slice(0, ROWS);
+}
+
 function trainingRows(run: Run): Row[] {
   return run.training.map((job) => {
     let at = run.jobs.find((one) => one.name === job.job)?.start_ps ?? 0;
@@ -96,7 +109,7 @@ function words(rows: Row[], run: Run): string {
 }
 
 export function timeline(run: Run, view: View): HTMLElement {
-  const rows = [...jobRows(run), ...trainingRows(run), ...troubleRows(run)].filter((row) => row.spans.length > 0);
+  const rows = [...programRows(run), ...jobRows(run), ...trainingRows(run), ...troubleRows(run)].filter((row) => row.spans.length > 0);
   const label = () => (chart.width() < 500 ? 78 : 150);
   const toX = (ps: number) => label() + ((ps - view.range.from) / (view.range.to - view.range.from)) * (chart.width() - label() - 8);
   const chart = drawing(words(rows, run), () => rows.length * HEIGHT + FOOT, (context, width, height) => {
@@ -115,9 +128,15 @@ export function timeline(run: Run, view: View): HTMLElement {
   zoomable(chart.element, view, () => ({ left: label(), width: chart.width() - label() - 8 }), (x, y) => { const span = spanAt(rows, x, y, toX); if (span?.object) view.choose([span.object]); });
   chart.element.addEventListener("mousemove", (event) => { const span = spanAt(rows, event.offsetX, event.offsetY, toX); told.textContent = span ? `${time(span.from)} to ${time(span.to)}: ${span.text}` : "\u00a0"; });
   const all = rows.flatMap((row) => row.spans.map((span) => ({ row: row.label, ...span })));
-  return section("timeline", "Timeline", range(view), chart.element, told,
+  return section("timeline", "Timeline", range(view), chart.element, told, missing(run),
     h("details", {}, h("summary", {}, "As a table"), table({ id: "timeline-table", caption: "Everything on the timeline", rows: all, sort: { column: 1, down: false },
       columns: [{ title: "what", value: (one) => one.row }, { title: "from", value: (one) => one.from, text: (one) => time(one.from) }, { title: "to", value: (one) => one.to, text: (one) => time(one.to) }, { title: "in words", value: (one) => one.text }] })));
+}
+
+/** Documents list so many events and pauses, the first. */
+function missing(run: Run): HTMLElement | null {
+  const parts = [run.events_lost ? plural(run.events_lost, "event") : "", run.pause_intervals_left_out ? plural(run.pause_intervals_left_out, "pause") : ""].filter((part) => part !== "");
+  return parts.length ? h("p", { class: "soft" }, `Not shown: ${parts.join(" and ")}, later than the others.`) : null;
 }
 
 /** The stretch that is shown, in words, with buttons for those who do not drag. */

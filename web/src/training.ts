@@ -66,12 +66,12 @@ function waits(job: Training): HTMLElement | null {
   return h("div", {}, h("h4", {}, `Waiting for communication, by rank (down) and step (across); darkest or brightest is ${time(most)}`), chart.element, told);
 }
 
-function one(job: Training): HTMLElement {
+function one(job: Training, number: number): HTMLElement {
   const x = job.each_step_ps.map((_, i) => i);
   return h("div", {}, h("h3", {}, `${job.job}: ${time(job.step_ps)} a step, ${share(job.idle)} of it not computing${job.tokens_per_s ? `, ${count(job.tokens_per_s)} tokens/s` : ""}`),
     job.slice ? h("p", { class: "soft" }, `What was run: ${job.slice}.`) : null, bar(job),
     job.each_step_ps.length > 1 ? lines({ title: "Time of each step", unit: "ps", xTitle: "steps", x, xWhole: true, xText: (value) => (Number.isInteger(value) ? String(value) : ""), lines: [{ label: job.job, values: job.each_step_ps }], height: 160 }) : null, waits(job),
-    table({ id: `groups-${job.job.replace(/\W/g, "-")}`, caption: `Groups of ${job.job}, in a step`, rows: job.groups, filter: false, columns: [
+    table({ id: `groups-${number}`, caption: `Groups of ${job.job}, in a step`, rows: job.groups, filter: false, columns: [
       { title: "group", value: (group) => group.group }, { title: "ranks", value: (group) => group.ranks }, { title: "calls", value: (group) => group.calls }, { title: "bytes", value: (group) => group.bytes, text: (group) => bytes(group.bytes) },
       { title: "under way", value: (group) => group.busy_ps, text: (group) => time(group.busy_ps) }, { title: "waited for", value: (group) => group.exposed_ps, text: (group) => time(group.exposed_ps) }, { title: "the rank that waited longest", value: (group) => group.exposed_most_ps, text: (group) => time(group.exposed_most_ps) }] }));
 }

@@ -73,7 +73,7 @@ export interface Run {
   failure: Record<string, unknown> | null; waits: Record<string, unknown> | null; watchdog: Watchdog[]; pauses: Pause[]; tiers: Tier[];
   flows: Flow[]; ports: Port[]; nics: Nic[];
   nodes?: Node_[]; links?: Link[]; classes?: Class[]; thresholds?: Threshold[][]; faults?: Fault[]; routes?: Route[];
-  latency?: Histogram[]; verdict?: Finding[]; events?: Event_[]; events_lost?: number; pause_intervals?: PauseInterval[]; series?: Series;
+  latency?: Histogram[]; verdict?: Finding[]; events?: Event_[]; events_lost?: number; pause_intervals?: PauseInterval[]; pause_intervals_left_out?: number; series?: Series;
   programs?: Program[]; queue_pairs?: QueuePair[]; stood_still_ns?: number; real_ns?: number;
 }
 

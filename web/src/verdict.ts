@@ -17,5 +17,5 @@ export function findings(list: Finding[], choose: ((names: string[]) => void) | 
 
 export function verdict(run: Run, view: View): HTMLElement | null {
   if (!run.verdict) return null;
-  return section("verdict", "Verdict", run.verdict.length ? findings(run.verdict, (names) => view.choose(names)) : h("p", {}, "Nothing stands out: no job was held up by anything but its own size and the rate of its links."));
+  return section("verdict", "Verdict", run.verdict.length ? findings(run.verdict, (names) => view.choose(names)) : h("p", {}, "Nothing stands out."));
 }
