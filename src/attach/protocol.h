@@ -277,6 +277,8 @@ enum attach_op {
     ATTACH_OP_STREAM_LISTEN,  /* object; attach_stream's backlog; answers attach_stream */
     ATTACH_OP_STREAM_CONNECT, /* object; attach_stream's peer; what comes of it is asked for by STREAM_STATE */
     ATTACH_OP_STREAM_STATE,   /* object; answers attach_stream */
+    ATTACH_OP_DATAGRAM_TO,    /* object; attach_stream's peer: where the next datagram goes that is written */
+    ATTACH_OP_DATAGRAM_FROM,  /* object; answers attach_stream: peer sent the last that was read, PEEKED: the next */
     ATTACH_OP_START,          /* attach_host: by name; a descriptor goes either way, see below */
     ATTACH_OP_NOT_VIRTUAL,    /* text: what the program did that has no virtual time */
     ATTACH_OPS
@@ -370,7 +372,8 @@ struct attach_accept {
     uint32_t flags, number, pad;
 };
 #define ATTACH_STREAM_IPV4 2u     /* of AF_INET */
-#define ATTACH_STREAM_DATAGRAM 8u /* a UDP socket: it has names, and carries nothing */
+#define ATTACH_STREAM_DATAGRAM 8u /* a UDP socket: its pair keeps boundaries */
+#define ATTACH_STREAM_PEEKED 16u  /* DATAGRAM_FROM alone */
 #define ATTACH_STREAM_V6ONLY 4u   /* of AF_INET6, and takes no IPv4 */
 #define ATTACH_STREAM_REUSE 1u
 

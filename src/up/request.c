@@ -102,6 +102,8 @@ static int answer(struct up_process *process, struct attach_request *request, ps
     case ATTACH_OP_STREAM_LISTEN:
     case ATTACH_OP_STREAM_CONNECT:
     case ATTACH_OP_STREAM_STATE:
+    case ATTACH_OP_DATAGRAM_TO:
+    case ATTACH_OP_DATAGRAM_FROM:
         return stream_request(process, request, now);
     case ATTACH_OP_HOST:
         return answer_host(process->up->fabric, (struct attach_host *)(void *)request->data);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockets between programs of the fabric: TCP as far as programs can tell, with times of the fabric.
+ * Sockets between programs of the fabric: TCP and UDP as far as programs can tell, with times of the fabric.
  *
  * What a program does to its sockets is seen after its turn (stream_collect) and known to the other side a declared
  * latency later (stream_deliver), the same for any order of visits and number of threads.  There is no bandwidth, no
  * loss and no congestion here: these sockets are how RDMA programs find each other, not what is studied.
  *
- * Addresses and ports are in stream_name.c, listeners in stream_listen.c, the pairs themselves in stream_pair.c.
+ * Addresses and ports are in stream_name.c, listeners in stream_listen.c, datagrams in stream_datagram.c, the pairs
+ * themselves in stream_pair.c.
  */
 #include "up/stream_int.h"
 
@@ -59,7 +60,7 @@ static int stream_open(struct up_process *process, struct up_streams *streams, s
                        uint32_t flags)
 {
     struct stream *stream;
-    int fd, error = stream_new(streams, &stream, &fd);
+    int fd, error = stream_new(streams, (flags & ATTACH_STREAM_DATAGRAM) != 0, &stream, &fd);
 
     if (error) return error;
     stream->name.flags = flags & (ATTACH_STREAM_IPV4 | ATTACH_STREAM_DATAGRAM);
@@ -78,7 +79,7 @@ static int stream_connect(struct up_streams *streams, struct stream *stream, con
     struct parcel *call;
     int error;
 
-    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) { /* to see by which address it would go */
+    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) { /* nobody is asked */
         if ((error = stream_route(streams, stream, to)) == 0) stream->name.state = ATTACH_STREAM_OPEN;
         return error;
     }
@@ -102,6 +103,18 @@ static int stream_connect(struct up_streams *streams, struct stream *stream, con
     return 0;
 }
 
+static int datagram_request(struct up_streams *streams, struct stream *stream, struct attach_request *request, ps_t now)
+{
+    struct attach_stream name;
+
+    memcpy(&name, request->data, sizeof name);
+    if (!(stream->name.flags & ATTACH_STREAM_DATAGRAM)) return -EOPNOTSUPP;
+    if (request->op == ATTACH_OP_DATAGRAM_TO) return datagram_to(streams, stream, &name, now);
+    datagram_from(streams, stream, &name);
+    memcpy(request->data, &name, sizeof name);
+    return 0;
+}
+
 int stream_request(struct up_process *process, struct attach_request *request, ps_t now)
 {
     struct up_streams *streams = streams_of(process->host);
@@ -113,6 +126,8 @@ int stream_request(struct up_process *process, struct attach_request *request, p
     if (request->op == ATTACH_OP_STREAM_OPEN) return stream_open(process, streams, request, name.flags);
     if ((stream = stream_find(streams, request->object)) == NULL) return -EBADF;
     if (request->op == ATTACH_OP_STREAM_NAME) error = stream_bind(streams, stream, &name);
+    if (request->op == ATTACH_OP_DATAGRAM_TO || request->op == ATTACH_OP_DATAGRAM_FROM)
+        return datagram_request(streams, stream, request, now);
     if (request->op == ATTACH_OP_STREAM_CONNECT) error = stream_connect(streams, stream, &name, now);
     if (request->op == ATTACH_OP_STREAM_LISTEN) {
         error = stream_listen(streams, stream, name.backlog);
@@ -142,6 +157,11 @@ static bool collect_stream(struct up_streams *streams, struct stream *stream, bo
 
     if (stream->name.state == ATTACH_STREAM_LISTENS) {
         collect_listener(streams, stream, over, now);
+        return false;
+    }
+    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) {
+        datagram_take(streams, stream, now);
+        if (over) stream_free(streams, stream);
         return false;
     }
     news = stream_take(streams, stream, now);
@@ -239,6 +259,7 @@ static bool deliver(struct up_streams *streams, struct parcel *parcel, ps_t now)
         listener_call(streams, parcel, now);
         return true;
     }
+    if (parcel->kind == PARCEL_DATAGRAM) return datagram_deliver(streams, parcel);
     if (stream && stream->name.state == ATTACH_STREAM_CONNECTS) {
         news = deliver_answer(streams, stream, parcel, now);
     } else if (stream && stream->name.state == ATTACH_STREAM_OPEN) {

@@ -31,6 +31,7 @@ enum parcel_kind {
     PARCEL_END,    /* nothing more will be written */
     PARCEL_CREDIT, /* so many bytes have gone into the reader's pair */
     PARCEL_RESET,  /* what came before it is still read */
+    PARCEL_DATAGRAM,
 };
 
 struct parcel {
@@ -41,7 +42,7 @@ struct parcel {
     enum parcel_kind kind;
     uint32_t bytes;            /* of data, or of credit */
     uint32_t done;             /* of data: already in the pair */
-    struct attach_stream name; /* CONNECT: as the listener will see it */
+    struct attach_stream name; /* CONNECT: as the listener will see it; DATAGRAM: from whom (self), to whom (peer) */
     struct parcel *next;
     uint8_t data[];
 };
@@ -49,6 +50,13 @@ struct parcel {
 struct parcels { /* in order */
     struct parcel *first, *last;
 };
+
+struct given { /* a datagram that was put into its pair */
+    struct pkt_addr from;
+    uint16_t port;
+    uint32_t bytes, room; /* room: as the kernel counts it */
+};
+#define GIVEN_MOST 16u /* that lie in the pair at once; the kernel may allow less */
 
 struct stream {
     uint32_t number;
@@ -64,6 +72,13 @@ struct stream {
     /* What it reads. */
     struct parcels unread; /* no room in the pair yet */
     uint32_t owed;         /* credit not yet given back */
+    /* Datagrams. */
+    struct attach_stream to; /* where the next one goes, with `to_told` */
+    uint32_t to_host;
+    bool to_told;
+    uint32_t unread_bytes;              /* of those that are not in the pair yet */
+    struct given given[GIVEN_MOST + 1]; /* the last ones, by number */
+    uint32_t givens;                    /* ever */
     /* A listener. */
     struct parcels callers; /* CONNECTs beyond the backlog, unanswered */
     struct stream *unsent;  /* accepted, and no room in the pair for its record; in order */
@@ -115,7 +130,7 @@ struct stream *stream_listener(struct up_streams *streams, const struct pkt_addr
 /* stream_pair.c: streams, and what is in their pairs */
 struct stream *stream_find(struct up_streams *streams, uint32_t number);
 /* A stream with a pair; ret_fd: the program's end, for the caller to hand over and close. */
-int stream_new(struct up_streams *streams, struct stream **ret, int *ret_fd);
+int stream_new(struct up_streams *streams, bool datagrams, struct stream **ret, int *ret_fd);
 void stream_free(struct up_streams *streams, struct stream *stream);
 void stream_watch(struct up_streams *streams, struct stream *stream, uint32_t events);
 /* What the program has written, as far as its credit goes; true: something was taken and its writer may go on. */
@@ -123,6 +138,16 @@ bool stream_take(struct up_streams *streams, struct stream *stream, ps_t now);
 /* What has come for it, as far as there is room; true: there is something new to read. */
 bool stream_give(struct up_streams *streams, struct stream *stream, ps_t now);
 void stream_stall(struct up_streams *streams, struct stream *stream);
+
+/* stream_datagram.c */
+void datagram_take(struct up_streams *streams, struct stream *stream, ps_t now); /* what the program has written */
+/* Where the next one goes that it writes; -errno. */
+int datagram_to(struct up_streams *streams, struct stream *stream, const struct attach_stream *to, ps_t now);
+bool datagram_deliver(struct up_streams *streams,
+                      struct parcel *parcel); /* takes it; true: there is something to read */
+bool datagram_give(struct up_streams *streams, struct stream *stream);
+/* Who sent the one that was read last, or with ATTACH_STREAM_PEEKED in `ret` the one that lies there. */
+void datagram_from(struct up_streams *streams, struct stream *stream, struct attach_stream *ret);
 
 /* stream_listen.c: connections before a program has accepted them */
 void listener_call(struct up_streams *streams, struct parcel *call, ps_t now); /* takes the parcel */

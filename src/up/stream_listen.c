@@ -62,7 +62,7 @@ static void establish(struct up_streams *streams, struct stream *listener, const
     struct stream *stream, **last = &listener->unsent;
     int fd;
 
-    if (stream_new(streams, &stream, &fd) != 0) {
+    if (stream_new(streams, false, &stream, &fd) != 0) {
         parcel_answer(streams, call, PARCEL_REFUSED, now);
         return;
     }

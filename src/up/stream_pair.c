@@ -47,11 +47,11 @@ static int name_end(struct up_streams *streams, uint32_t number, int fd)
     }
 }
 
-static int make_pair(struct up_streams *streams, uint32_t number, int pair[2])
+static int make_pair(struct up_streams *streams, uint32_t number, bool datagrams, int pair[2])
 {
     const int room = STREAM_PAIR_BYTES;
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) return -errno;
+    if (socketpair(AF_UNIX, (datagrams ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0, pair) < 0) return -errno;
     if (name_end(streams, number, pair[1]) == 0 && fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 &&
         setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room) == 0 &&
         setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room) == 0)
@@ -62,7 +62,7 @@ static int make_pair(struct up_streams *streams, uint32_t number, int pair[2])
     return error;
 }
 
-int stream_new(struct up_streams *streams, struct stream **ret, int *ret_fd)
+int stream_new(struct up_streams *streams, bool datagrams, struct stream **ret, int *ret_fd)
 {
     int pair[2], error;
 
@@ -71,7 +71,7 @@ int stream_new(struct up_streams *streams, struct stream **ret, int *ret_fd)
     struct stream *stream = calloc(1, sizeof *stream);
     if (!stream) return -ENOMEM;
     stream->number = streams->numbers + 1;
-    if ((error = make_pair(streams, stream->number, pair)) != 0) {
+    if ((error = make_pair(streams, stream->number, datagrams, pair)) != 0) {
         free(stream);
         return error;
     }
@@ -82,7 +82,7 @@ int stream_new(struct up_streams *streams, struct stream **ret, int *ret_fd)
     stream->watched = STREAM_UNWATCHED;
     stream->next = streams->bucket[stream->number % STREAM_BUCKETS];
     streams->bucket[stream->number % STREAM_BUCKETS] = stream;
-    stream_watch(streams, stream, 0);
+    stream_watch(streams, stream, datagrams ? EPOLLIN : 0);
     *ret = stream;
     *ret_fd = pair[1];
     return 0;
@@ -205,6 +205,7 @@ bool stream_give(struct up_streams *streams, struct stream *stream, ps_t now)
 {
     bool news = false;
 
+    if (stream->name.flags & ATTACH_STREAM_DATAGRAM) return datagram_give(streams, stream);
     for (struct parcel *parcel; (parcel = stream->unread.first) != NULL; news = true) {
         uint32_t done = parcel->done;
 

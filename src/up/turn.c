@@ -333,6 +333,7 @@ static bool needs_no_sync(uint32_t op)
     case ATTACH_OP_CM_SLOT:
     case ATTACH_OP_STREAM_OPEN:
     case ATTACH_OP_STREAM_STATE:
+    case ATTACH_OP_DATAGRAM_FROM:
     case ATTACH_OP_FORK:
     case ATTACH_OP_FORKED:
     case ATTACH_OP_PID:

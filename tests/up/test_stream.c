@@ -150,14 +150,19 @@ struct end_of { /* a socket as its program has it */
     int fd;
 };
 
-static struct end_of open_socket(uint32_t host)
+static struct end_of open_socket_of(uint32_t host, uint32_t flags)
 {
-    struct attach_stream name = {.flags = ATTACH_STREAM_IPV4};
+    struct attach_stream name = {.flags = ATTACH_STREAM_IPV4 | flags};
     struct end_of end = {.host = host};
 
     assert_int_equal(ask(host, ATTACH_OP_STREAM_OPEN, &end.number, &name), 0);
     end.fd = world.given;
     return end;
+}
+
+static struct end_of open_socket(uint32_t host)
+{
+    return open_socket_of(host, 0);
 }
 
 static int bind_socket(struct end_of *end, struct pkt_addr self, uint16_t port, uint32_t flags)
@@ -669,6 +674,64 @@ static void test_order_of_visits(void **state)
     assert_int_equal(busy_run(false), busy_run(true));
 }
 
+static int send_to(struct end_of *end, struct pkt_addr to, uint16_t port, const char *text)
+{
+    struct attach_stream name = {.peer = to, .peer_port = port};
+    int error = ask(end->host, ATTACH_OP_DATAGRAM_TO, &end->number, &name);
+
+    if (error == 0) write_text(*end, text);
+    return error;
+}
+
+static void expect_from(struct end_of end, uint32_t flags, struct pkt_addr from, uint16_t port)
+{
+    struct attach_stream name = {.flags = flags};
+
+    assert_int_equal(ask(end.host, ATTACH_OP_DATAGRAM_FROM, &end.number, &name), 0);
+    assert_memory_equal(&name.peer, &from, sizeof from);
+    assert_int_equal(name.peer_port, port);
+}
+
+static void test_datagrams(void **state)
+{
+    struct end_of a = open_socket_of(0, ATTACH_STREAM_DATAGRAM), b = open_socket_of(1, ATTACH_STREAM_DATAGRAM);
+    struct end_of c = open_socket_of(1, ATTACH_STREAM_DATAGRAM), stream = open_socket(1);
+    struct attach_stream name = {0};
+
+    (void)state;
+    assert_int_equal(bind_socket(&b, pkt_addr_ipv4(0), 7, 0), 0);
+    assert_int_equal(bind_socket(&stream, pkt_addr_ipv4(0), 7, 0), 0); /* other ports */
+    assert_int_equal(bind_socket(&c, address(1, 0), 8, 0), 0);
+    assert_int_equal(send_to(&a, pkt_addr_ipv4(0xc0000201), 7, "out"), -ENETUNREACH);
+    assert_int_equal(send_to(&a, address(1, 0), 0, "no port"), -EINVAL);
+    assert_int_equal(send_to(&a, address(1, 0), 9, "nobody"), 0);
+    assert_int_equal(send_to(&a, address(1, 0), 7, "one"), 0);
+    assert_int_equal(send_to(&a, address(1, 0), 8, "other"), 0);
+    assert_int_equal(send_to(&c, address(1, 0), 7, "two"), 0);
+    run_for(LATENCY + WINDOW);
+    uint16_t port = state_of(a).self_port;
+    expect_from(b, ATTACH_STREAM_PEEKED, address(1, 0), 8); /* within the host it is quicker */
+    expect(b, "two");
+    expect_from(b, 0, address(1, 0), 8);
+    expect(b, "one");
+    expect_from(b, 0, address(0, 0), port);
+    expect_nothing(b);
+    expect(c, "other");
+    /* What a connected one sends needs no name, and it hears its peer alone. */
+    assert_int_equal(call(&c, address(0, 0), port), 0);
+    write_text(c, "back");
+    assert_int_equal(send_to(&b, address(1, 0), 8, "stranger"), 0);
+    run_for(LATENCY + WINDOW);
+    expect(a, "back");
+    expect_from(a, 0, address(1, 0), 8);
+    expect_nothing(c);
+    assert_int_equal(ask(1, ATTACH_OP_DATAGRAM_FROM, &stream.number, &name), -EOPNOTSUPP);
+    close(a.fd);
+    turn_over(0);
+    name = (struct attach_stream){0};
+    assert_int_equal(ask(0, ATTACH_OP_STREAM_STATE, &a.number, &name), -EBADF);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -688,6 +751,7 @@ int main(void)
         TEST(test_no_descriptors),
         TEST(test_ends_with_callers),
         TEST(test_flow_control),
+        TEST(test_datagrams),
         cmocka_unit_test(test_order_of_visits),
     };
     struct rlimit files;
