@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TCP sockets between programs of the fabric: made, named, connected, accepted.
+ * Sockets between programs of the fabric: made, named, connected, accepted.
  *
  * A socket is one end of a pair from the beginning; the fabric has the other and carries what is written.  So reading,
  * writing, polling, dup, fork, exec and close are the kernel's own and need nothing from here, and there is no table:
  * the kernel's name of the end says which socket it is.  connect() returns when the answer is there, whether the socket
  * may wait or not: a listener answers without its program, so that is a round trip at most.
  *
- * There is no way out: addresses that are not of the fabric are not reachable.  UDP sockets can be named and asked
- * about interfaces; datagrams are not carried.
+ * There is no way out: addresses that are not of the fabric are not reachable.  The name that stands beside a datagram
+ * goes to the fabric by itself, before what is written and after what is read.
  */
 #include "attach/streams.h"
 
@@ -30,9 +30,11 @@ void socket_start(void)
 
 static uint32_t opening; /* real clock: the descriptor that comes is the one that we asked for */
 
+static uint32_t naming; /* the same, from telling where a datagram goes until it is written */
+
 void socket_forked(void)
 {
-    opening = 0; /* another thread may have had it */
+    opening = naming = 0; /* another thread may have had it */
 }
 
 /* --- who it is --- */
@@ -269,6 +271,46 @@ EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t length)
     if (error == -ENETUNREACH) error = unreachable(&name);
     if (error == 0) error = await_answer(number);
     return (int)as_libc(error);
+}
+
+/* --- names of datagrams --- */
+
+void datagram_sent(int named)
+{
+    if (named == DATAGRAM_TOLD && !attached.is_virtual) __atomic_store_n(&naming, 0, __ATOMIC_RELEASE);
+}
+
+int datagram_to(int fd, const struct sockaddr *to, socklen_t length)
+{
+    struct attach_stream name;
+    uint32_t number;
+    int error;
+
+    if (!stream_number(fd, &number) || stream_state(number, &name) < 0) return DATAGRAM_KERNELS;
+    if (!(name.flags & ATTACH_STREAM_DATAGRAM))
+        return name.state == ATTACH_STREAM_OPEN ? DATAGRAM_LEFT_OUT : DATAGRAM_KERNELS;
+    while (!attached.is_virtual && __atomic_exchange_n(&naming, 1, __ATOMIC_ACQUIRE))
+        RAW(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    name = (struct attach_stream){0};
+    error = address_read(to, length, &name.peer, &name.peer_port);
+    struct attach_stream told = name;
+    if (error == 0) error = stream_ask(ATTACH_OP_DATAGRAM_TO, number, &told);
+    if (error == -ENETUNREACH) error = unreachable(&name);
+    if (error < 0) datagram_sent(DATAGRAM_TOLD);
+    return error < 0 ? error : DATAGRAM_TOLD;
+}
+
+bool datagram_from(int fd, int flags, struct sockaddr *ret, socklen_t *length)
+{
+    struct attach_stream name;
+    uint32_t number;
+
+    if (ret == NULL || length == NULL || !stream_number(fd, &number) || stream_state(number, &name) < 0) return false;
+    if (!(name.flags & ATTACH_STREAM_DATAGRAM)) return false;
+    name = (struct attach_stream){.flags = flags & MSG_PEEK ? ATTACH_STREAM_PEEKED : 0};
+    if (stream_ask(ATTACH_OP_DATAGRAM_FROM, number, &name) < 0) return false;
+    address_write(&name.peer, name.peer_port, name.flags & ATTACH_STREAM_IPV4, ret, length);
+    return true;
 }
 
 /* --- accept --- */

@@ -27,6 +27,14 @@ static inline int stream_state(uint32_t number, struct attach_stream *ret)
     return stream_ask(ATTACH_OP_STREAM_STATE, number, ret);
 }
 
+/* A name that stands beside what is sent.  LEFT_OUT: TCP sends to its peer; TOLD: the fabric knows where the datagram
+ * goes that is written now, then comes datagram_sent(); in both cases the kernel is not to see the name.  -errno. */
+enum datagram_name { DATAGRAM_KERNELS, DATAGRAM_LEFT_OUT, DATAGRAM_TOLD };
+int datagram_to(int fd, const struct sockaddr *to, socklen_t length);
+void datagram_sent(int named);
+/* Who sent what was just read; `length` is as the program gave it.  False: it is no such socket. */
+bool datagram_from(int fd, int flags, struct sockaddr *ret, socklen_t *length);
+
 /* IPV6_V6ONLY, from setsockopt() to bind(). */
 bool options_v6only(int fd);
 void options_forget(int fd);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP between programs of a fabric, as Python sees it: servers and clients on two hosts, through `rocelab up --script`.
+"""TCP and UDP between programs of a fabric, as Python sees it: servers and clients on two hosts, through `rocelab up --script`.
 
 Times that are asserted are of the fabric: the same on every machine, however busy."""
 import json
@@ -211,6 +211,61 @@ for to in (a.getsockname(), ("10.0.0.1", 0), ("", 0)):
 say(domain=a.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN), nodelay=a.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 """
 
+DATAGRAM_SERVER = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 5000))
+heard = []
+while (got := s.recvfrom(100000))[0] != b"end":
+    heard.append(len(got[0]))
+    assert s.sendto(got[0].upper(), got[1]) == len(got[0])
+say(heard=heard, last=got[1], type=s.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE))
+"""
+DATAGRAM_CLIENT = """
+import errno, select, socket, time
+def until(begin): return round((time.monotonic() - begin) * 1e6, 1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+begin = time.monotonic()
+s.sendto(b"hello", ("h0", 5000))
+answer, who = s.recvfrom(100)
+say(answer=answer.decode(), who=who, round_trip=until(begin), own=s.getsockname())
+for size in (1, 0, 65507, 30):
+    s.sendto(b"x" * size, ("10.0.0.1", 5000))
+peeked = s.recvfrom(10, socket.MSG_PEEK)
+sizes = [s.recvmsg(100000)[0], s.recv(100000), s.recvfrom(100000)[0], s.recv(7)]
+say(peeked=peeked[1], sizes=[len(one) for one in sizes])
+c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+c.connect(("h0", 5000))
+begin = time.monotonic()
+s.sendto(b"from a stranger", c.getsockname())
+c.send(b"connected")
+say(connected=c.recv(100).decode(), connected_after=until(begin), peer=c.getpeername())
+local = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+local.bind(("::", 5001))
+begin = time.monotonic()
+s.sendto(b"near", ("127.0.0.1", 5001))
+say(near=local.recvfrom(100)[1][0], near_after=until(begin))
+begin = time.monotonic()
+c.settimeout(0.001)
+c.sendto(b"nobody", ("h0", 5001))
+try:
+    c.recv(100)
+except TimeoutError:
+    say(silence=until(begin))
+for i in range(10):
+    c.sendto(b"y" * 60000, ("127.0.0.1", 5001))
+time.sleep(0.001)
+kept = 0
+while select.select([local], [], [], 0)[0]:
+    kept += len(local.recv(100000))
+say(kept=kept)
+try:
+    s.sendto(b"out", ("192.0.2.1", 53))
+except OSError as error:
+    say(outside=error.errno == errno.ENETUNREACH)
+c.send(b"end")
+"""
+
 
 class Sockets(unittest.TestCase):
     def run_programs(self, *commands, options=()):
@@ -284,6 +339,23 @@ class Sockets(unittest.TestCase):
         self.assertEqual(said["h0"]["served"], 6)
         self.assertEqual(said["h1"]["heard"], [[f"{i}-{k}" for k in range(3)] for i in range(3)])
         self.assertEqual(lines, self.run_programs(*commands, options=("--threads", "2"))[1])
+
+    def test_datagrams(self):
+        said, lines, result = self.run_programs(("h0", DATAGRAM_SERVER), ("h1", DATAGRAM_CLIENT))
+        client, server = said["h1"], said["h0"]
+        self.assertEqual(("HELLO", ["10.0.0.1", 5000]), (client["answer"], client["who"]))
+        self.assertAlmostEqual(client["round_trip"], 2e6 * LATENCY, delta=0.2)
+        self.assertEqual(([1, 0, 65507, 7], ["10.0.0.1", 5000]), (client["sizes"], client["peeked"]))
+        self.assertEqual(("CONNECTED", ["10.0.0.1", 5000]), (client["connected"], client["peer"]))
+        self.assertAlmostEqual(client["connected_after"], 2e6 * LATENCY, delta=0.2)
+        self.assertEqual("::ffff:127.0.0.1", client["near"])
+        self.assertAlmostEqual(client["near_after"], 5, delta=0.2)
+        self.assertAlmostEqual(client["silence"], 1000, delta=1)
+        self.assertEqual(3 * 60000, client["kept"])  # of ten: a slow reader has room for 208 KB
+        self.assertTrue(client["outside"])
+        self.assertEqual([5, 1, 0, 65507, 30, 9], server["heard"])
+        self.assertEqual(("10.0.0.2", 2), (server["last"][0], server["type"]))
+        self.assertEqual(lines, self.run_programs(("h0", DATAGRAM_SERVER), ("h1", DATAGRAM_CLIENT), options=("--threads", "2"))[1])
 
     def test_names(self):
         said = self.run_programs(("h1", NAMES))[0]["h1"]

@@ -113,6 +113,16 @@ EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
     return error < 0 ? as_libc(error) : has_read(fd, REAL(readv)(fd, parts, count));
 }
 
+static ssize_t receive_named(int fd, void *to, size_t bytes, int flags, struct sockaddr *from, socklen_t *room)
+{
+    struct iovec part = {to, bytes};
+    struct msghdr message = {.msg_name = from, .msg_namelen = *room, .msg_iov = &part, .msg_iovlen = 1};
+    ssize_t got = recvmsg(fd, &message, flags);
+
+    if (got >= 0) *room = message.msg_namelen;
+    return got;
+}
+
 EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags, __SOCKADDR_ARG from,
                         socklen_t *restrict room)
 {
@@ -120,6 +130,7 @@ EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags, __SO
     size_t done = 0;
     ssize_t got;
 
+    if (from.__sockaddr__ != NULL && room != NULL) return receive_named(fd, to, bytes, flags, from.__sockaddr__, room);
     if (!waitable(fd)) return REAL(recvfrom)(fd, to, bytes, flags, from, room);
     do {
         int error = await_input(fd, flags);
@@ -170,7 +181,7 @@ static ssize_t receive_rest(int fd, const struct msghdr *message, size_t done, i
     return (ssize_t)done;
 }
 
-EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+static ssize_t receive_message(int fd, struct msghdr *message, int flags)
 {
     bool all = flags & MSG_WAITALL && !(flags & (MSG_DONTWAIT | MSG_PEEK));
     ssize_t got;
@@ -184,11 +195,30 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     return receive_rest(fd, message, (size_t)got, flags & ~MSG_WAITALL);
 }
 
+EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    socklen_t room = message->msg_namelen;
+    ssize_t got = receive_message(fd, message, flags);
+    int before = errno;
+
+    if (got >= 0 && message->msg_name != NULL && datagram_from(fd, flags, message->msg_name, &room))
+        message->msg_namelen = room;
+    errno = before;
+    return got;
+}
+
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
 {
+    uint32_t number;
     int error;
 
     if (!waitable(fd)) return REAL(recvmmsg)(fd, messages, count, flags, timeout);
+    if (count > 0 && messages[0].msg_hdr.msg_name != NULL && stream_number(fd, &number)) { /* its sender is asked for */
+        ssize_t got = recvmsg(fd, &messages[0].msg_hdr, flags);
+
+        if (got >= 0) messages[0].msg_len = (unsigned)got;
+        return got < 0 ? -1 : 1;
+    }
     error = flags & MSG_DONTWAIT || !wait_would_block(fd) ? await(fd, POLLIN, false, 0)
                                                           : await(fd, POLLIN, true, clock_after(timeout));
     return error < 0 ? (int)as_libc(error) : REAL(recvmmsg)(fd, messages, count, flags | MSG_DONTWAIT, NULL);
@@ -296,16 +326,6 @@ static bool is_socket(int fd)
     return RAW(SYS_newfstatat, fd, "", &about, AT_EMPTY_PATH, 0, 0) == 0 && S_ISSOCK(about.st_mode);
 }
 
-/* TCP sends to its peer whatever name stands beside the bytes; the pair underneath would refuse it. */
-static bool ignores_name(int fd)
-{
-    struct attach_stream is;
-    uint32_t number;
-
-    return stream_number(fd, &number) && stream_state(number, &is) >= 0 && is.state == ATTACH_STREAM_OPEN &&
-           !(is.flags & ATTACH_STREAM_DATAGRAM);
-}
-
 /* A copy of the vector, which send_parts() uses up. */
 static ssize_t send_vector(int fd, const struct msghdr *given, int flags)
 {
@@ -320,15 +340,19 @@ static ssize_t send_vector(int fd, const struct msghdr *given, int flags)
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    struct msghdr unnamed;
+    struct msghdr unnamed = *message;
+    int named = DATAGRAM_KERNELS;
 
-    if (message->msg_name != NULL && message->msg_namelen > 0 && ignores_name(fd)) {
-        unnamed = *message;
+    if (message->msg_name != NULL && message->msg_namelen > 0)
+        named = datagram_to(fd, message->msg_name, message->msg_namelen);
+    if (named < 0) return as_libc(named);
+    if (named != DATAGRAM_KERNELS) {
         unnamed.msg_name = NULL;
         unnamed.msg_namelen = 0;
-        message = &unnamed;
     }
-    return waitable(fd) ? send_vector(fd, message, flags) : REAL(sendmsg)(fd, message, flags);
+    ssize_t sent = waitable(fd) ? send_vector(fd, &unnamed, flags) : REAL(sendmsg)(fd, &unnamed, flags);
+    datagram_sent(named);
+    return sent;
 }
 
 EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, __CONST_SOCKADDR_ARG to, socklen_t to_bytes)
@@ -336,10 +360,12 @@ EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, __CONST
     struct iovec part = {(void *)(uintptr_t)from, bytes};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-    if (to.__sockaddr__ != NULL && to_bytes > 0 && ignores_name(fd)) return send(fd, from, bytes, flags);
+    if (to.__sockaddr__ != NULL && to_bytes > 0) {
+        message.msg_name = (void *)(uintptr_t)to.__sockaddr__;
+        message.msg_namelen = to_bytes;
+        return sendmsg(fd, &message, flags);
+    }
     if (!waitable(fd)) return REAL(sendto)(fd, from, bytes, flags, to, to_bytes);
-    message.msg_name = (void *)(uintptr_t)to.__sockaddr__;
-    message.msg_namelen = to.__sockaddr__ == NULL ? 0 : to_bytes;
     return as_libc(send_parts(fd, &message, flags));
 }
 
