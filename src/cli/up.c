@@ -296,7 +296,8 @@ static int judge(const struct sim_report *report, bool may_stop)
         if (program->start == PS_NEVER)
             cli_error("%s: '%s' was not started: the run ended before", program->host, program->command);
         else if (program->end == PS_NEVER)
-            cli_error("%s: '%s' had not ended; above is what it wrote until then", program->host, program->command);
+            cli_error("%s: '%s' had not ended%s", program->host, program->command,
+                      program->output[0] >= 0 ? "; above is what it wrote until then" : "");
         else if (program->signal)
             cli_error("%s: '%s' was ended by signal %d", program->host, program->command, program->signal);
         else
