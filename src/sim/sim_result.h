@@ -184,7 +184,7 @@ struct sim_tier {             /* links from switches of one role to those of ano
     uint32_t switches, links; /* of switches that sent anything there */
     uint32_t mean_milli, worst_milli;          /* the fullest link over the mean, mean over switches and worst */
     uint32_t expected_milli;                   /* the mean that an ideal hash would give; 0: not known */
-    uint32_t expected_most_milli;              /* and the most that it gave in any trial: chance explains that much */
+    uint32_t expected_most_milli;              /* the most of any trial: chance explains that much; 0: not known */
     uint32_t used_milli, expected_used_milli;  /* share of links that carried a tenth of the mean */
     uint32_t empties, empty[SIM_TIER_EMPTIES]; /* with `alike`: the first ports that stayed empty */
 };

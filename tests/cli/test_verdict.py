@@ -156,10 +156,14 @@ faults: [{pause: h4, priority: 3, at: 50us, for: 20us, every: 60us, times: 3}]
 
     def test_pauses(self):
         text = SPINE % (1, 4, "200G") + LOSSLESS % "" + "switches: {buffer: 2MB}\n" + QUIET + \
-            ACROSS % flows([(0, 4), (1, 4), (2, 4), (3, 5)], "2MB")
+            "jobs: [{name: in, flows: [%s]}, {name: victim, flows: [%s]}]\n" % (
+                flows([(0, 4), (1, 4), (2, 4)], "2MB"), flows([(3, 5)], "1MB"))
         one = self.expect(text, "V-PAUSES", "warning", "leaf1:0")
         self.assertEqual(one["objects"][0], "leaf1:0")
         self.assertIn("began at leaf1:0", one["what"])
+        slow = {one["job"]: one for one in verdict(text) if one["id"] == "V-SLOW"}
+        self.assertEqual(list(slow), ["victim"])
+        self.assertIn("V-PAUSES", slow["victim"]["why"])
 
     def test_marks_unanswered(self):
         text = SINGLE % 5 + "nics: {mtu: 1024}\ndevices: {%s}\n" % ", ".join(
@@ -186,9 +190,9 @@ jobs: [{name: p, permutation: random, size: 300KB, repeat: 4}]
 
     def test_uneven(self):
         """A hash that sees the receiver's address alone puts all that goes to one host on one link."""
-        pairs = [(i % 4, 4 + i % 2) for i in range(64)]
+        pairs = [(i % 4, 4 + i % 2) for i in range(256)]
         text = SPINE % (4, 4, "100G") + "switches: {ecmp: {hash: [dst]}}\nnics: {mtu: 1024}\n" + \
-            ACROSS % flows(pairs, "50KB")
+            ACROSS % flows(pairs, "12KB")
         one = self.expect(text, "V-UNEVEN", "warning")
         self.assertIn("leaf to spine", one["what"])
 

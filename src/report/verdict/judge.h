@@ -23,6 +23,7 @@ struct judge {
     const struct sim_port **port; /* [fabric.ports]; NULL: not cabled */
     ps_t *began_ps;               /* [fabric.ports] for how long its queue was the root of pauses */
     uint8_t sent_in;              /* priorities that adapters send in */
+    bool healthy;                 /* every job ended and is healthy, and nothing else ran */
     bool slow;                    /* some job is below what is healthy */
     struct verdict *to;
     struct verdict_finding lost; /* where there is no memory for one */
@@ -65,7 +66,7 @@ void judge_control(struct judge *judge);
 void judge_congestion(struct judge *judge);
 void judge_training(struct judge *judge);
 void judge_jobs(struct judge *judge); /* the last: it names what the others found */
-/* Whether some job is below what is healthy. */
-bool judge_slow(const struct judge *judge);
+/* Fills in slow and healthy. */
+void judge_shares(struct judge *judge);
 
 #endif

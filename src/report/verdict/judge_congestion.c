@@ -27,11 +27,17 @@ static int tier_of(const struct judge *judge, uint32_t port)
     return judge->fabric->node[judge->fabric->port[port].node].tier;
 }
 
+/* Packets are marked as they enter the queue: when a run is stopped, more may be than have left. */
+static uint64_t queued(const struct sim_port *port)
+{
+    return port->sw->tx_packets > port->ecn_marked ? port->sw->tx_packets : port->ecn_marked;
+}
+
 /* How congested a switch's queue was, in millionths: packets marked, or time that it was the root of pauses.  One that
  * was paused itself for longer is somebody else's victim. */
 static uint64_t congested(const struct judge *judge, const struct sim_port *port)
 {
-    uint64_t marked = judge_ppm(port->ecn_marked, port->sw->tx_packets);
+    uint64_t marked = judge_ppm(port->ecn_marked, queued(port));
     uint64_t paused = judge_ppm(judge->began_ps[port->port], judge->result->virtual_ps);
 
     if (marked < LIMIT_marked_ppm && paused < LIMIT_paused_ppm) return 0;
@@ -84,7 +90,7 @@ static void say_full(struct judge *judge, struct verdict_finding *finding, uint3
     if (at->utilisation_ppm >= LIMIT_busy_ppm)
         judge_what(finding, ", its line was busy for %s of the run", text_share(at->utilisation_ppm, 1000000, share));
     if (at->ecn_marked)
-        judge_what(finding, ", it marked %s of its packets", text_share(at->ecn_marked, at->sw->tx_packets, share));
+        judge_what(finding, ", it marked %s of its packets", text_share(at->ecn_marked, queued(at), share));
     if (judge_ppm(judge->began_ps[port], judge->result->virtual_ps) >= LIMIT_paused_ppm)
         judge_what(finding, ", it made its switch pause for %s of the run",
                    text_share(judge->began_ps[port], judge->result->virtual_ps, share));
@@ -243,6 +249,8 @@ static void uneven(struct judge *judge, const struct sim_tier *tier)
     char mean[TEXT_COUNT], expected[TEXT_COUNT], most[TEXT_COUNT], used[TEXT_COUNT], should[TEXT_COUNT];
 
     if (tier->expected_milli == 0) return;
+    /* Of jobs that have not ended it is not known how much each flow was to carry. */
+    if (!polarised && (tier->expected_most_milli == 0 || judge->result->state != SIM_DONE)) return;
     if (!polarised && (uint64_t)tier->mean_milli * 1000 <= (uint64_t)tier->expected_most_milli * LIMIT_uneven_milli)
         return;
     struct verdict_finding *finding = judge_add(judge, polarised ? VERDICT_POLARISED : VERDICT_UNEVEN);
@@ -305,12 +313,16 @@ static void notifications(struct judge *judge)
     finding->weight = marked;
 }
 
-/* Roots of pauses whose queue never marked. */
+/* Roots of pauses on switches that marked nothing at all: where one queue marks, it may be the one that fills. */
 static uint64_t pauses_first(const struct judge *judge, const struct sim_port *port)
 {
+    const struct fabric_node *node = &judge->fabric->node[judge->fabric->port[port->port].node];
     ps_t began = judge->began_ps[port->port];
 
-    return port->ecn_marked == 0 && judge_ppm(began, judge->result->virtual_ps) >= LIMIT_paused_ppm ? began : 0;
+    if (judge_ppm(began, judge->result->virtual_ps) < LIMIT_paused_ppm) return 0;
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        if (judge->port[p] && judge->port[p]->ecn_marked) return 0;
+    return began;
 }
 
 void judge_control(struct judge *judge)

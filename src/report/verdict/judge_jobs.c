@@ -45,14 +45,16 @@ static bool is_slow(const struct group *group)
     return group->milli && group->milli < LIMIT_healthy_milli;
 }
 
-bool judge_slow(const struct judge *judge)
+void judge_shares(struct judge *judge)
 {
     struct group group;
     uint32_t at = 0;
 
-    while (next_group(judge->result, &at, &group))
-        if (is_slow(&group)) return true;
-    return false;
+    judge->healthy = judge->result->jobs > 0 && judge->report->programs == 0;
+    while (next_group(judge->result, &at, &group)) {
+        judge->slow |= is_slow(&group);
+        judge->healthy &= group.milli > 0 && !is_slow(&group) && group.ended == group.runs;
+    }
 }
 
 /* Whether a finding about a port concerns a job whose packets leave by the ports in `used`: congestion is of one

@@ -112,6 +112,23 @@ static uint32_t root_of(const struct judge *judge, uint32_t queue, uint8_t prior
     return queue;
 }
 
+/* One packet is blamed for a pause, the one that crossed the threshold, wherever most of its group waits: where another
+ * queue of that switch is more than twice as long, that one fills it. */
+static uint32_t longest_beside(const struct judge *judge, uint32_t port, uint8_t priority)
+{
+    const struct fabric_node *node = &judge->fabric->node[judge->fabric->port[port].node];
+    uint32_t found = port;
+
+    if (judge->port[port] == NULL || judge->port[port]->sw == NULL) return port;
+    uint64_t most = 2 * judge->port[port]->sw->prio[priority].queue_max_bytes;
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        if (judge->port[p] == NULL || judge->port[p]->sw->prio[priority].queue_max_bytes <= most) continue;
+        most = judge->port[p]->sw->prio[priority].queue_max_bytes;
+        found = p;
+    }
+    return found;
+}
+
 static void passed_on(struct judge *judge)
 {
     const struct sim_result *result = judge->result;
@@ -128,7 +145,7 @@ static void passed_on(struct judge *judge)
     }
     if (worst == NULL || share_ppm(judge, worst->passed_on_ps) < LIMIT_paused_ppm) return;
     struct verdict_finding *finding = judge_add(judge, VERDICT_PAUSES);
-    uint32_t from = root_of(judge, worst->cause, worst->priority);
+    uint32_t from = longest_beside(judge, root_of(judge, worst->cause, worst->priority), worst->priority);
     fabric_port_name(fabric, fabric->port[worst->port].peer, victim);
     fabric_port_name(fabric, from, root);
     judge_object(finding, from);
@@ -136,7 +153,7 @@ static void passed_on(struct judge *judge)
     for (uint32_t i = 0; i < result->pauses; i++)
         if (result->pause[i].passed_on_ps) judge_object(finding, fabric->port[result->pause[i].port].peer);
     finding->weight = worst->passed_on_ps;
-    if (share_ppm(judge, worst->passed_on_ps) < LIMIT_victim_ppm) finding->severity = VERDICT_INFO;
+    if (share_ppm(judge, worst->passed_on_ps) < LIMIT_victim_ppm || judge->healthy) finding->severity = VERDICT_INFO;
     judge_what(finding, "%s stood still for %s of the run for a jam that began at %s", victim,
                text_share(worst->passed_on_ps, result->virtual_ps, share), root);
     judge_more(finding, count, "port");

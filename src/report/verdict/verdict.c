@@ -178,7 +178,7 @@ static void look(struct judge *judge)
         ps_t began = pause->time_ps - pause->passed_on_ps;
         if (began > judge->began_ps[pause->cause]) judge->began_ps[pause->cause] = began;
     }
-    judge->slow = judge_slow(judge);
+    judge_shares(judge);
 }
 
 static void judge_all(struct judge *judge)

@@ -26,8 +26,11 @@
 #include "sim/link_loads.h"
 #include "sim/sim_int.h"
 
-#define TRIALS_MOST 32u
+#define TRIALS_MOST 32u    /* for the mean ... */
+#define CHANCES_MOST 1000u /* ... and for the most that chance gives: few flows on few links are often all on one */
+#define TRIALS_LEAST 8u    /* fewer do not tell how far chance goes */
 #define PLACEMENTS 200000u /* of connections, over all trials */
+#define PORTS_LOOKED_AT 2000000u /* over all chances */
 #define STEPS_MOST 20000000u
 #define HOPS_MOST 8u
 #define TIERS (FABRIC_ROLES * FABRIC_ROLES)
@@ -89,7 +92,7 @@ static void walk(struct guess *guess, uint32_t node, uint32_t src, uint32_t dst,
 struct spread { /* of a tier, summed over its switches */
     double ratio, worst;
     double most; /* of trials: the highest mean over switches that one gave */
-    uint32_t switches, links, used;
+    uint32_t switches, links, used, trials;
 };
 
 /* One switch: the fullest of its links of the tier over their mean. */
@@ -123,42 +126,57 @@ static void spread_all(const struct fabric *fabric, const double *load, struct s
         spread_switch(fabric, node, load, spread);
 }
 
-/* Adds a trial, and keeps the most uneven of them. */
-static void spread_trial(const struct fabric *fabric, const double *load, struct spread *ret)
+/* A trial: of all the most uneven is kept, of the first ones the mean. */
+static void spread_trial(const struct fabric *fabric, const double *load, bool averaged, struct spread *ret)
 {
     struct spread one[TIERS] = {{0}};
 
     spread_all(fabric, load, one);
     for (uint32_t i = 0; i < TIERS; i++) {
+        ret[i].trials++;
+        if (one[i].switches && one[i].ratio / one[i].switches > ret[i].most)
+            ret[i].most = one[i].ratio / one[i].switches;
+        if (!averaged) continue;
         ret[i].ratio += one[i].ratio;
         ret[i].switches += one[i].switches;
         ret[i].links += one[i].links;
         ret[i].used += one[i].used;
-        if (one[i].switches && one[i].ratio / one[i].switches > ret[i].most)
-            ret[i].most = one[i].ratio / one[i].switches;
     }
+}
+
+static void place_all(struct guess *guess, uint32_t connections)
+{
+    const struct sim *sim = guess->sim;
+    const struct fabric *fabric = sim->fabric;
+
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        guess->load[p] = 0;
+    for (uint32_t i = 0; i < connections; i++) {
+        const struct workload_connection *from = workload_connection(sim->workload, i);
+        uint32_t peer = fabric->port[fabric->endpoint[from->src].port].peer;
+        double bytes = (double)sim_acked_bytes(sim, i);
+        if (peer != FABRIC_NONE && bytes > 0) walk(guess, fabric->port[peer].node, from->src, from->dst, bytes, 0);
+    }
+}
+
+static uint32_t at_most(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 /* What an ideal hash would do, averaged; false: too much to work out. */
 static bool guess_spread(struct guess *guess, struct spread *ret)
 {
-    const struct sim *sim = guess->sim;
-    const struct fabric *fabric = sim->fabric;
-    uint32_t connections = workload_connections(sim->workload);
+    const struct fabric *fabric = guess->sim->fabric;
+    uint32_t connections = workload_connections(guess->sim->workload);
     uint32_t trials = connections ? PLACEMENTS / connections : 0;
+    uint32_t chances = at_most(at_most(trials, CHANCES_MOST), PORTS_LOOKED_AT / (fabric->ports + 1u));
 
-    trials = trials < 1 ? 1 : trials > TRIALS_MOST ? TRIALS_MOST : trials;
-    for (uint32_t trial = 0; trial < trials; trial++) {
-        for (uint32_t p = 0; p < fabric->ports; p++)
-            guess->load[p] = 0;
-        for (uint32_t i = 0; i < connections; i++) {
-            const struct workload_connection *from = workload_connection(sim->workload, i);
-            uint32_t peer = fabric->port[fabric->endpoint[from->src].port].peer;
-            double bytes = (double)sim_acked_bytes(sim, i);
-            if (peer != FABRIC_NONE && bytes > 0) walk(guess, fabric->port[peer].node, from->src, from->dst, bytes, 0);
-        }
+    trials = trials < 1 ? 1 : at_most(trials, TRIALS_MOST);
+    for (uint32_t trial = 0; trial < trials || trial < chances; trial++) {
+        place_all(guess, connections);
         if (guess->steps > STEPS_MOST) return trial > 0;
-        spread_trial(fabric, guess->load, ret);
+        spread_trial(fabric, guess->load, trial < trials, ret);
     }
     return true;
 }
@@ -216,7 +234,7 @@ static void fill_tier(const struct fabric *fabric, uint32_t index, const struct 
                              .used_milli = milli((double)measured->used / measured->links)};
     if (expected->switches) {
         ret->expected_milli = milli(expected->ratio / expected->switches);
-        ret->expected_most_milli = milli(expected->most);
+        if (expected->trials >= TRIALS_LEAST) ret->expected_most_milli = milli(expected->most);
         ret->expected_used_milli = milli((double)expected->used / expected->links);
     }
     for (uint32_t s = 0; s < fabric->switches; s++)
