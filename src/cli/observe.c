@@ -76,6 +76,7 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
 
 void cli_observe_show(const struct cli_observe *observe, struct sim_report *report)
 {
+    report->events = observe->series ? &observe->log : NULL;
     report->series = observe->series;
     report->series_connection = observe->connection;
 }

@@ -9,7 +9,7 @@
 
 const char *const sim_csv_names[SIM_CSVS] = {"jobs.csv", "flows.csv", "ports.csv", "nics.csv"};
 
-static void csv_text(FILE *out, const char *text)
+void sim_csv_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text; text++) {
@@ -29,7 +29,7 @@ void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port)
 {
     char name[FABRIC_NAME];
 
-    csv_text(out, fabric_port_name(fabric, port, name));
+    sim_csv_text(out, fabric_port_name(fabric, port, name));
 }
 
 static void csv_jobs(FILE *out, const struct sim_result *result)
@@ -37,7 +37,7 @@ static void csv_jobs(FILE *out, const struct sim_result *result)
     fputs("name,repetition,ranks,bytes,start_ps,end_ps,time_ps,algbw_kBps,busbw_kBps\r\n", out);
     for (uint32_t i = 0; i < result->jobs; i++) {
         const struct sim_job *job = &result->job[i];
-        csv_text(out, job->name);
+        sim_csv_text(out, job->name);
         fprintf(out, ",%u,%u,%" PRIu64, job->repetition, job->ranks, job->bytes);
         csv_time(out, job->start);
         csv_time(out, job->end);
@@ -60,7 +60,7 @@ static void csv_flows(FILE *out, const struct fabric *fabric, const struct sim_r
         csv_time(out, flow->fct_ps);
         csv_time(out, flow->ideal_ps);
         fprintf(out, ",%d,", flow->failed);
-        csv_text(out, fabric->job[flow->job].name);
+        sim_csv_text(out, fabric->job[flow->job].name);
         fprintf(out, ",%" PRIu64 ",%" PRIu64 "\r\n", flow->acked_bytes, flow->goodput_bps);
     }
 }

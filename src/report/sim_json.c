@@ -242,6 +242,7 @@ void sim_json(struct jout *jout, const struct sim_report *report)
     for (uint32_t i = 0; i < result->nics; i++)
         json_nic(jout, fabric, &result->nic[i]);
     jout_close(jout);
+    sim_json_events(jout, report);
     sim_json_series(jout, report);
     jout_close(jout);
 }

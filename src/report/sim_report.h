@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "fabric/fabric.h"
+#include "observe/event.h"
 #include "observe/series.h"
 #include "report/json_out.h"
 #include "report/text.h"
@@ -24,6 +25,7 @@ struct sim_report {
     uint32_t threads;
     uint64_t setup_us, wall_us;                            /* by the clock of whoever ran it */
     const struct series *series;                           /* what was seen while it ran; NULL: nobody looked */
+    const struct observe_log *events;                      /* likewise */
     const struct sim_connection_sample *series_connection; /* [its connections] */
     const bool *flow_chosen;                               /* [flows] that are in the JSON; NULL: all */
     const bool *series_port;                               /* [ports] whose columns are in the JSON; NULL: all */
@@ -91,11 +93,17 @@ uint32_t sim_counters_json(struct jout *jout, const struct sim_report *report, c
 enum sim_csv { SIM_CSV_JOBS, SIM_CSV_FLOWS, SIM_CSV_PORTS, SIM_CSV_NICS, SIM_CSVS };
 extern const char *const sim_csv_names[SIM_CSVS]; /* "jobs.csv" ... */
 void sim_csv(FILE *out, const struct sim_report *report, enum sim_csv which);
+void sim_csv_text(FILE *out, const char *text);                                /* quoted where it must be */
 void sim_csv_port_name(FILE *out, const struct fabric *fabric, uint32_t port); /* quoted where it must be */
 /* sim_series.c: metrics over time, where the run was watched: every column as JSON, and ports as a table (a row where
  * a port sent, held or was kept from sending something in a step). */
 void sim_json_series(struct jout *jout, const struct sim_report *report);
 void sim_csv_series(FILE *out, const struct sim_report *report);
+
+/* sim_json_events.c: what happened, and pauses from their beginning to their end, where the run was watched; every
+ * event as a table. */
+void sim_json_events(struct jout *jout, const struct sim_report *report);
+void sim_csv_events(FILE *out, const struct fabric *fabric, const struct observe_log *log);
 
 /* The job's bytes over its time, in kilobytes a second; `bus`: times its bus factor.  0: it has not ended. */
 uint64_t sim_bandwidth_kBps(const struct sim_job *job, bool bus);

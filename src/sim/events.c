@@ -81,6 +81,11 @@ struct observe_ring *sim_events_of(const struct sim *sim, uint32_t node)
     return sim->events ? &sim->events->ring[node] : NULL;
 }
 
+const char *sim_status_name(unsigned status)
+{
+    return nic_status_name(status);
+}
+
 static void note_job(struct sim_events *events, enum observe_event_kind kind, uint32_t job, uint32_t number, ps_t at)
 {
     observe_note(&events->ring[events->rings - 1], (struct observe_event){.at = at,

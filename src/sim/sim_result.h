@@ -223,6 +223,8 @@ struct sim_result {
     uint32_t tiers; /* sim_imbalance() */
     struct sim_tier *tier;
 };
+const char *sim_status_name(unsigned status); /* of a work request that has failed: enum nic_status */
+
 /* For time series: what a port holds and has sent by now. */
 struct sim_sample {
     uint64_t queue_bytes, line_bytes;

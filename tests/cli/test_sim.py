@@ -58,7 +58,7 @@ jobs: [{flows: [{src: a, dst: c, size: 4MB}, {src: b, dst: a, size: 4MB}, {src: 
 # Nobody ever asks for what was lost: there is no timer.
 STUCK = SMALL + "nics: {timeout: 0}\nfaults: [{down: h0, at: 20us}]\n"
 # A link that fails, and routes that follow.
-MOVES = LOSSY.replace("corrupt: spine0:0, share: 0.1%", "down: spine0:0, at: 20us, for: 1us") + "converge: {detect: 1us}\n"
+MOVES = LOSSY.replace("corrupt: spine0:0, share: 0.1%", "down: spine0:0, at: 20us, for: 1us}, {slow: h1, share: 50%, at: 1us") + "converge: {detect: 1us}\n"
 # Compute and communication.
 TRAINS = HEAD + "topology: {single: {hosts: 4}}\n" + LINKS + """jobs:
   - training: {model: {layers: 1, hidden: 64, sequence: 16}, groups: {dp: 4}, compute: {forward: 1us}}
@@ -190,8 +190,8 @@ class Json(Sim):
         self.assertEqual(job["time_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in document["flows"]))
 
     def test_the_documentation_names_every_key(self):
-        found = set(keys(self.document(BAD, status=1))) | set(keys(self.document(STUCK, status=1)))
-        for text in (SMALL, LOSSY, MOVES, TRAINS):
+        found = set(keys(self.document(BAD, "--series", "1ms", status=1))) | set(keys(self.document(STUCK, status=1)))
+        for text in (SMALL, LOSSY, MOVES, TRAINS, PAUSES):
             found |= set(keys(self.document(text, "--series", "10us")))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
         part = text[text.index("\n## sim\n") + 1:]
