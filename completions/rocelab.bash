@@ -19,14 +19,14 @@ _rocelab()
 
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval= --html=' ;;
-    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --html= --serve --listen= --serve-until-done --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
+    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --serve --listen= --serve-until-done --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
     diff) own='--from= --links=' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
-    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
+    up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     serve) own='--fabric= --listen=' ;;
     counters) own='--fabric= --watch' ;;

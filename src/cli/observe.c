@@ -4,7 +4,9 @@
  */
 #include "cli/observe.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -19,6 +21,7 @@
 #define STEPS_MOST_LARGE 256
 #define PORTS_LARGE 4096
 #define EVENTS_MOST (1000 * 1000u) /* 32 MB */
+#define EVENTS_FILE_MOST (10 * EVENTS_MOST)
 
 bool cli_observe_set(struct cli_observe *observe, const char *argument)
 {
@@ -28,18 +31,30 @@ bool cli_observe_set(struct cli_observe *observe, const char *argument)
     return false;
 }
 
+bool cli_observe_events(struct cli_observe *observe, const char *argument)
+{
+    observe->events_path = argument;
+    if (argument[0] != '\0' && strcmp(argument, "-") != 0) return true;
+    cli_error("--events '%s': a file to write, as in events.csv", argument);
+    return false;
+}
+
 static bool on(const struct cli_observe *observe)
 {
     return observe->step || observe->wanted;
 }
 
-void cli_observe_options(struct cli_observe *observe, struct sim_options *options)
+bool cli_observe_options(struct cli_observe *observe, struct sim_options *options)
 {
-    if (!on(observe)) return;
-    observe->log.most = EVENTS_MOST;
+    if (!on(observe) && observe->events_path == NULL) return true;
+    observe->log.most = observe->events_path ? EVENTS_FILE_MOST : EVENTS_MOST;
     options->events = &observe->log;
-    options->event_kinds = OBSERVE_RARE;
-    options->rtt = true;
+    options->event_kinds = observe->events_path ? UINT32_MAX : OBSERVE_RARE;
+    if (on(observe)) options->rtt = true;
+    if (observe->events_path == NULL) return true;
+    observe->events = fopen(observe->events_path, "w");
+    if (observe->events == NULL) cli_error("--events '%s': %s", observe->events_path, strerror(errno));
+    return observe->events != NULL;
 }
 
 /* A quarter of the machine's memory may be columns. */
@@ -74,6 +89,20 @@ bool cli_observe_begin(struct cli_observe *observe, struct sim *sim)
     return true;
 }
 
+static bool write_events(struct cli_observe *observe, const struct fabric *fabric)
+{
+    if (observe->events == NULL) return true;
+    sim_csv_events(observe->events, fabric, &observe->log);
+    bool failed = ferror(observe->events) != 0;
+    if (fclose(observe->events) != 0) failed = true;
+    observe->events = NULL;
+    if (failed) cli_error("%s: not all of it could be written", observe->events_path);
+    if (observe->log.lost == 0) return !failed;
+    char count[TEXT_COUNT];
+    cli_error("--events: %s more events than a file has room for were left out", text_count(observe->log.lost, count));
+    return false;
+}
+
 void cli_observe_show(const struct cli_observe *observe, struct sim_report *report)
 {
     report->events = observe->series ? &observe->log : NULL;
@@ -81,7 +110,7 @@ void cli_observe_show(const struct cli_observe *observe, struct sim_report *repo
     report->series_connection = observe->connection;
 }
 
-bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
+static bool report_series(struct cli_observe *observe, struct sim_report *report)
 {
     cli_observe_show(observe, report);
     if (observe->series == NULL || !series_full(observe->series)) return true;
@@ -93,8 +122,17 @@ bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
     return false;
 }
 
+bool cli_observe_report(struct cli_observe *observe, struct sim_report *report)
+{
+    bool written = write_events(observe, report->fabric);
+
+    return report_series(observe, report) && written;
+}
+
 void cli_observe_release(struct cli_observe *observe)
 {
+    if (observe->events) fclose(observe->events);
+    observe->events = NULL;
     series_free(observe->series);
     observe_log_free(&observe->log);
     free(observe->connection);

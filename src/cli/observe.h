@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --series, --html and --serve: a run that is watched, for `sim` and `up`.
+ * --series, --events, --html and --serve: a run that is watched, for `sim` and `up`.
  *
  * cli_observe_options() before the simulation is made, cli_observe_begin() with it, cli_observe_report() when it has
  * run, cli_observe_release() at last.  Where nothing is wanted all do nothing.
@@ -23,12 +23,17 @@ struct cli_observe {
     uint32_t qps;   /* queue pairs whose rate, window and alpha are seen */
     struct series *series;
     struct observe_log log;
+    const char *events_path; /* --events; NULL: not given */
+    FILE *events;
     struct sim_connection_sample *connection;
 };
 
 /* The value of --series; false after a message. */
 bool cli_observe_set(struct cli_observe *observe, const char *argument);
-void cli_observe_options(struct cli_observe *observe, struct sim_options *options);
+/* The value of --events; false after a message. */
+bool cli_observe_events(struct cli_observe *observe, const char *argument);
+/* Opens files, so that one that cannot be written is known before the run; false after a message. */
+bool cli_observe_options(struct cli_observe *observe, struct sim_options *options);
 bool cli_observe_begin(struct cli_observe *observe, struct sim *sim); /* false after a message */
 /* What was seen so far. */
 void cli_observe_show(const struct cli_observe *observe, struct sim_report *report);

@@ -113,6 +113,8 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case SIM_OPTION_SERIES:
         return cli_observe_set(&settings->observe, argument);
+    case SIM_OPTION_EVENTS:
+        return cli_observe_events(&settings->observe, argument);
     case SIM_OPTION_QPS:
         return cli_number("qps", argument, &settings->observe.qps);
     case SIM_OPTION_HTML:
@@ -402,7 +404,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
     settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
     settings->observe.ports = fabric->ports;
-    cli_observe_options(&settings->observe, &settings->sim);
+    if (!cli_observe_options(&settings->observe, &settings->sim)) return CLI_WRONG;
     if (sim_create(fabric, &settings->sim, &sim, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         if (errors.count == 0) cli_error("not enough memory");
@@ -444,8 +446,9 @@ static bool many_runs_fit(const struct settings *settings)
         cli_error("sim: --force runs again what --out DIR has kept; say where");
     else if (settings->serving.wanted && (settings->seeds || settings->each.what))
         cli_error("sim: --serve shows one run; --%s makes several", settings->seeds ? "seeds" : "each");
-    else if (settings->seeds && (settings->observe.step || settings->pcaps.count || settings->html.path))
-        cli_error("sim: --series, --pcap and --html are for one run; --seeds makes several");
+    else if (settings->seeds &&
+             (settings->observe.step || settings->observe.events_path || settings->pcaps.count || settings->html.path))
+        cli_error("sim: --series, --events, --pcap and --html are for one run; --seeds makes several");
     else
         return true;
     return false;
@@ -471,9 +474,11 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
 
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
-    if (settings->csv || settings->observe.step || settings->pcaps.count || settings->counters || settings->html.path) {
+    if (settings->csv || settings->observe.step || settings->observe.events_path || settings->pcaps.count ||
+        settings->counters || settings->html.path) {
         cli_error(
-            "sim: --each has a report of its own: --csv, --series, --pcap, --html and --counters are for one run");
+            "sim: --each has a report of its own: --csv, --series, --events, --pcap, --html and --counters are for "
+            "one run");
         return CLI_WRONG;
     }
     if (!settings->seed_given) settings->sim.seed = fabric->seed;

@@ -59,7 +59,7 @@ struct settings {
     const char *record_path; /* NULL: nothing is recorded */
     struct cli_pcaps pcaps;
     struct cli_html html;
-    struct cli_observe observe; /* --series, --html, --serve */
+    struct cli_observe observe; /* --series, --events, --html, --serve */
     struct up_port_option port[UP_REPORT_PORTS];
     struct cli_serving serving;
     struct up_answer answer;
@@ -130,6 +130,8 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_number("rows", argument, &settings->rows);
     case UP_OPTION_SERIES:
         return cli_observe_set(&settings->observe, argument);
+    case UP_OPTION_EVENTS:
+        return cli_observe_events(&settings->observe, argument);
     case UP_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
     case UP_OPTION_SERVE_UNTIL_DONE:
@@ -372,7 +374,7 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     settings->up.answer_context = &settings->answer;
     settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
     settings->observe.ports = fabric->ports;
-    cli_observe_options(&settings->observe, &settings->up.sim);
+    if (!cli_observe_options(&settings->observe, &settings->up.sim)) return CLI_WRONG;
     if (up_create(fabric, &settings->up, &up, &errors) != 0) {
         fabric_errors_print(&errors, stderr);
         if (errors.count == 0) cli_error("not enough memory");
@@ -395,7 +397,6 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
         if (settings->record_path && !write_record(settings->record_path, up)) status = CLI_WRONG;
     }
     up_free(up);
-    cli_observe_release(&settings->observe);
     return status;
 }
 
@@ -439,6 +440,7 @@ int verb_up(int argc, char **argv, FILE *out)
         if (cli_html_begin(&settings.html, argc, argv) && cli_serving_begin(&settings.serving, "up"))
             status = bring_up(&settings, fabric, begun);
         cli_serving_release(&settings.serving);
+        cli_observe_release(&settings.observe);
         cli_html_release(&settings.html);
     }
     fabric_free(fabric);
