@@ -118,6 +118,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from run" -l trace -d 'print a li
 complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l fabric -d 'of a fabric that is up'
 complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l listen -d 'ADDRESS:PORT'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l fabric -d 'of a fabric that is up'
+complete -c rocelab -n "__fish_seen_subcommand_from counters" -l events -d 'the last events instead'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l watch -d 'again every second, until interrupted'
 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -F

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,10 @@
 #include "cli/serve.h"
 #include "cli/up_ask.h"
 #include "live/counters.h"
+#include "nic/nic.h"
+#include "observe/event.h"
 #include "report/json_out.h"
+#include "study/clock.h"
 
 enum counters_option {
     COUNTERS_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -35,7 +39,7 @@ static const struct cli_option options[] = {
 
 struct settings {
     const char *fabric; /* NULL: programs under `rocelab run` */
-    bool watch;
+    bool watch, events;
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -44,6 +48,8 @@ static bool set_option(void *into, int id, const char *argument)
 
     if (id == COUNTERS_OPTION_FABRIC)
         settings->fabric = argument;
+    else if (id == COUNTERS_OPTION_EVENTS)
+        settings->events = true;
     else
         settings->watch = true;
     return true;
@@ -85,14 +91,50 @@ static bool wanted(const struct live_counter_set *set, const char *which)
     return strcmp(which, set->device) == 0 || strcmp(which, set->ifname) == 0;
 }
 
-static void print_text(const struct live_counter_set *set, bool quiet, FILE *out)
+static void print_head(const struct live_counter_set *set, FILE *out)
 {
     const struct text_style style = cli_style();
-    char count[TEXT_COUNT];
 
     fprintf(out, "%s (%s), process %u (", set->device, set->ifname, set->pid);
     text_outside(out, &style, set->program);
     fputs(")\n", out);
+}
+
+/* A value of an event, by the name that its kind gives it: statuses have words. */
+static void print_value(const struct observe_event *event, const char *name, uint64_t value, FILE *out)
+{
+    if (name == NULL || event->kind == OBSERVE_XOFF) return; /* no other port of an adapter is the cause */
+    if (event->kind == OBSERVE_FAILED && name == observe_event_names[event->kind].b)
+        fprintf(out, " %s '%s'", name, nic_status_name((unsigned)value));
+    else
+        fprintf(out, " %s %" PRIu64, name, value);
+}
+
+static void print_events(const struct live_counter_set *set, FILE *out)
+{
+    uint64_t now = clock_now_ns() * PS_NS;
+
+    print_head(set, out);
+    if (set->events == 0) fputs("  no events\n", out);
+    for (unsigned i = 0; i < set->events; i++) {
+        const struct observe_event *event = &set->event[i];
+        const struct observe_event_name *about = &observe_event_names[event->kind];
+        uint64_t ago = event->at < now ? (now - event->at) / PS_US : 0;
+
+        fprintf(out, "  %6" PRIu64 ".%06" PRIu64 " s ago  %-10s", ago / 1000000, ago % 1000000, about->name);
+        if (event->priority != OBSERVE_NO_PRIORITY) fprintf(out, " priority %u", event->priority);
+        print_value(event, about->a, event->a, out);
+        print_value(event, about->b, event->b, out);
+        fputc('\n', out);
+    }
+    if (set->noted > set->events) fprintf(out, "  %" PRIu64 " older ones are not kept\n", set->noted - set->events);
+}
+
+static void print_text(const struct live_counter_set *set, bool quiet, FILE *out)
+{
+    char count[TEXT_COUNT];
+
+    print_head(set, out);
     for (unsigned i = 0; i < set->counters; i++) {
         const struct live_counter *counter = &set->counter[i];
 
@@ -103,7 +145,32 @@ static void print_text(const struct live_counter_set *set, bool quiet, FILE *out
     }
 }
 
-static void print_json(struct jout *jout, const struct live_counter_set *set)
+static void json_events(struct jout *jout, const struct live_counter_set *set)
+{
+    jout_open(jout, "events", '[');
+    for (unsigned i = 0; i < set->events; i++) {
+        const struct observe_event *event = &set->event[i];
+        const struct observe_event_name *about = &observe_event_names[event->kind];
+
+        jout_open_line(jout, NULL, '{');
+        jout_u64(jout, "at_ps", event->at);
+        jout_text(jout, "kind", about->name);
+        if (event->priority == OBSERVE_NO_PRIORITY)
+            jout_null(jout, "priority");
+        else
+            jout_u64(jout, "priority", event->priority);
+        if (event->kind != OBSERVE_XOFF && about->a) jout_u64(jout, about->a, event->a);
+        if (event->kind == OBSERVE_FAILED)
+            jout_text(jout, about->b, nic_status_name(event->b));
+        else if (event->kind != OBSERVE_XOFF && about->b)
+            jout_u64(jout, about->b, event->b);
+        jout_close(jout);
+    }
+    jout_close(jout);
+    jout_u64(jout, "events_lost", set->noted - set->events);
+}
+
+static void print_json(struct jout *jout, const struct live_counter_set *set, bool events)
 {
     jout_open_line(jout, NULL, '{');
     jout_u64(jout, "pid", set->pid);
@@ -111,6 +178,11 @@ static void print_json(struct jout *jout, const struct live_counter_set *set)
     jout_text(jout, "device", set->device);
     jout_text(jout, "interface", set->ifname);
     jout_u64(jout, "slot", set->slot);
+    if (events) {
+        json_events(jout, set);
+        jout_close(jout);
+        return;
+    }
     jout_open(jout, "counters", '{');
     for (unsigned i = 0; i < set->counters; i++)
         jout_u64(jout, set->counter[i].name, set->counter[i].value);
@@ -118,7 +190,8 @@ static void print_json(struct jout *jout, const struct live_counter_set *set)
     jout_close(jout);
 }
 
-static unsigned print_json_all(const struct live_counter_set *set, unsigned count, const char *which, FILE *out)
+static unsigned print_json_all(const struct live_counter_set *set, unsigned count, const char *which, bool events,
+                               FILE *out)
 {
     struct jout jout;
     unsigned shown = 0;
@@ -130,7 +203,7 @@ static unsigned print_json_all(const struct live_counter_set *set, unsigned coun
     jout_open(&jout, "adapters", '[');
     for (unsigned i = 0; i < count; i++) {
         if (!wanted(&set[i], which)) continue;
-        print_json(&jout, &set[i]);
+        print_json(&jout, &set[i], events);
         shown++;
     }
     jout_close(&jout);
@@ -140,24 +213,27 @@ static unsigned print_json_all(const struct live_counter_set *set, unsigned coun
 
 void counters_document(const struct live_counter_set *set, unsigned count, FILE *out)
 {
-    print_json_all(set, count, NULL, out);
+    print_json_all(set, count, NULL, false, out);
 }
 
 static unsigned print_all(const struct live_counter_set *set, unsigned count, const char *which,
-                          const struct cli_common *common, FILE *out)
+                          const struct cli_common *common, bool events, FILE *out)
 {
     unsigned shown = 0;
 
-    if (common->json) return print_json_all(set, count, which, out);
+    if (common->json) return print_json_all(set, count, which, events, out);
     for (unsigned i = 0; i < count; i++) {
         if (!wanted(&set[i], which)) continue;
         if (shown++ > 0) fputc('\n', out);
-        print_text(&set[i], common->quiet, out);
+        if (events)
+            print_events(&set[i], out);
+        else
+            print_text(&set[i], common->quiet, out);
     }
     return shown;
 }
 
-static int of_programs(const char *which, const struct cli_common *common, FILE *out)
+static int of_programs(const char *which, const struct cli_common *common, bool events, FILE *out)
 {
     struct live_counter_set *set;
     unsigned count, shown;
@@ -167,7 +243,7 @@ static int of_programs(const char *which, const struct cli_common *common, FILE 
         cli_error("counters: %s", strerror(-error));
         return CLI_WRONG;
     }
-    shown = print_all(set, count, which, common, out);
+    shown = print_all(set, count, which, common, events, out);
     free(set);
     if (shown > 0) return CLI_DONE;
     if (which != NULL)
@@ -203,9 +279,16 @@ int verb_counters(int argc, char **argv, FILE *out)
         cli_error("counters: one %s, not %d", settings.fabric ? "PORT or NODE" : "PID or DEVICE", argc - first);
         return CLI_WRONG;
     }
+    if (settings.events && settings.fabric) {
+        cli_error(
+            "counters: --events is for programs under 'rocelab run'; a fabric writes its events where 'rocelab up "
+            "--events FILE' says");
+        return CLI_WRONG;
+    }
     if (settings.watch) cli_catch_stop(2);
     for (;;) {
-        answer = settings.fabric ? of_fabric(settings.fabric, which, &common, out) : of_programs(which, &common, out);
+        answer = settings.fabric ? of_fabric(settings.fabric, which, &common, out)
+                                 : of_programs(which, &common, settings.events, out);
         if (!settings.watch || answer != CLI_DONE || cli_stopped) return answer;
         fflush(out);
         sleep(1); /* an interrupt ends it */

@@ -11,6 +11,9 @@
  * removed by whoever finds it.  Process numbers would not do: containers that share the folder have numbers of their
  * own, so that one process may be nobody there, and two have the same.
  *
+ * Behind the counters are the last events, by their number modulo the places.  An event is written before the number
+ * that says so, so a reader who looks at the number once more knows which places may have been written meanwhile.
+ *
  * The room is taken before it is mapped: where the folder is full a write into the mapping would be a bus error.
  */
 #include "live/counters.h"
@@ -33,7 +36,7 @@
 #define PREFIX "counters-"
 #define NAME_BYTES (RUNTIME_PATH + 264)
 #define SAME_NUMBER_MAX 64 /* files of processes that have the same number, each in a namespace of its own */
-#define MAGIC 0x726f63656c616203ull
+#define MAGIC 0x726f63656c616204ull
 
 struct live_export {
     uint64_t magic, bytes;
@@ -43,6 +46,8 @@ struct live_export {
     struct nic_counters nic;
     struct wire_counters wire;
     struct live_own_counters own;
+    uint64_t noted; /* events so far */
+    struct observe_event event[LIVE_EVENTS_KEPT];
 };
 
 static void program_name(char name[LIVE_NAME_MAX])
@@ -155,9 +160,31 @@ void counters_fork(struct live *live)
     if (live->page) close(live->page_fd);
 }
 
+/* What was noted goes to the page, in place of the oldest there. */
+static bool events_export(struct observe_ring *ring)
+{
+    struct live *live = (struct live *)(void *)((char *)ring - offsetof(struct live, events));
+    struct live_export *page = live->page;
+
+    for (uint32_t i = 0; page && i < ring->count; i++) {
+        page->event[page->noted % LIVE_EVENTS_KEPT] = ring->event[i];
+        __atomic_store_n(&page->noted, page->noted + 1, __ATOMIC_RELEASE);
+    }
+    ring->count = 0;
+    return true;
+}
+
+struct observe_ring *counters_events(struct live *live)
+{
+    live->events =
+        (struct observe_ring){.event = live->noted, .room = LIVE_NOTED, .kinds = OBSERVE_RARE, .grow = events_export};
+    return &live->events;
+}
+
 void counters_export(struct live *live, ps_t now)
 {
     if (live->page == NULL) return;
+    if (live->events.count) events_export(&live->events);
     nic_settle(live->nic, now);
     live->page->nic = *nic_counters(live->nic);
     live->page->wire = live->wire->counters;
@@ -243,6 +270,19 @@ static void convert(const struct live_export *page, struct live_counter_set *set
 #undef X
 }
 
+/* Those that nobody can have written over by the time their number was `now`. */
+static void convert_events(const struct live_export *page, uint64_t now, struct live_counter_set *set)
+{
+    uint64_t first = now >= LIVE_EVENTS_KEPT ? now - LIVE_EVENTS_KEPT + 1 : 0;
+
+    if (page->noted > now) return;
+    set->noted = page->noted;
+    for (uint64_t i = first; i < page->noted; i++) {
+        const struct observe_event *event = &page->event[i % LIVE_EVENTS_KEPT];
+        if (event->kind < OBSERVE_EVENTS) set->event[set->events++] = *event;
+    }
+}
+
 /* 0; -ENOENT: not one of ours, or its process is gone. */
 static int read_one(const char *folder, const char *entry, struct live_counter_set *set)
 {
@@ -256,11 +296,35 @@ static int read_one(const char *folder, const char *entry, struct live_counter_s
     ssize_t bytes =
         fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() ? read(fd, &page, sizeof page) : 0;
     bool ours = bytes == (ssize_t)sizeof page && page.magic == MAGIC && page.bytes == sizeof page, alive = lives(fd);
+    uint64_t noted = 0;
+    if (ours) ours = pread(fd, &noted, sizeof noted, offsetof(struct live_export, noted)) == (ssize_t)sizeof noted;
     close(fd);
     if (ours && !alive) unlink(name);
     if (!ours || !alive) return -ENOENT;
     convert(&page, set);
+    convert_events(&page, noted, set);
     return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct observe_event *one = a, *other = b;
+
+    return one->at < other->at ? -1 : one->at > other->at;
+}
+
+/* The last of both. */
+static void join_events(struct live_counter_set *set, const struct live_counter_set *shard)
+{
+    struct observe_event all[2 * LIVE_EVENTS_KEPT];
+    unsigned count = set->events + shard->events, kept = count < LIVE_EVENTS_KEPT ? count : LIVE_EVENTS_KEPT;
+
+    memcpy(all, set->event, set->events * sizeof all[0]);
+    memcpy(all + set->events, shard->event, shard->events * sizeof all[0]);
+    qsort(all, count, sizeof all[0], by_time);
+    memcpy(set->event, all + count - kept, kept * sizeof all[0]);
+    set->events = kept;
+    set->noted += shard->noted;
 }
 
 /* The last of the list is another shard of one before it: counted there. */
@@ -272,6 +336,7 @@ static bool joins(struct live_counter_set *list, unsigned last)
         if (list[i].device_id != shard->device_id) continue;
         for (unsigned c = 0; c < shard->counters; c++)
             list[i].counter[c].value += shard->counter[c].value;
+        join_events(&list[i], shard);
         return true;
     }
     return false;

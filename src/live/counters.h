@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "live/live.h"
+#include "observe/event.h"
 
 #define LIVE_COUNTERS_MAX 256
 #define LIVE_COUNTER_NAME 40
+#define LIVE_EVENTS_KEPT 256 /* the last so many of a device, less one that may be being written */
 
 struct live_counter {
     char name[LIVE_COUNTER_NAME];
@@ -25,6 +27,9 @@ struct live_counter_set { /* of one opened device of one process */
     char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
     unsigned counters;
     struct live_counter counter[LIVE_COUNTERS_MAX];
+    uint64_t noted; /* events since it was opened */
+    unsigned events;
+    struct observe_event event[LIVE_EVENTS_KEPT]; /* the last of them, in order of time (live_now()) */
 };
 
 /* Every adapter of this user that runs now; free() the answer.  Names are those of nic/counters.def (mlx5's where it

@@ -159,6 +159,7 @@ static int nic_make(struct live *live)
     config.max_mrs = LIVE_MRS;
     config.first_qpn = registry_slot(live->registry) << REGISTRY_QPN_BITS;
     config.free_naks = FREE_NAKS;
+    config.events = counters_events(live);
     config.rx_bps = live->env.receive_bps;
     config.rx_buffer_bytes = RECEIVE_BUFFER_BYTES;
     config.rx_xoff_bytes = RECEIVE_BUFFER_BYTES / 2;

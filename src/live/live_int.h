@@ -32,6 +32,7 @@
 #include "live/records.h"
 #include "live/turns.h"
 #include "nic/nic.h"
+#include "observe/event.h"
 #include "packet/pkt.h"
 #include "packet/pktpool.h"
 #include "plant/plant.h"
@@ -204,6 +205,7 @@ enum holder {
     HOLDER_GUEST,  /* of one whom that let in with received packets in its hands: only posts may come in */
 };
 
+#define LIVE_NOTED 16u
 #define LIVE_RINGS 8u /* channels with events of one round; more are told at once */
 
 struct live {
@@ -277,6 +279,8 @@ struct live {
     char *page_name;
     int page_fd;          /* held for as long as we live; none without a page */
     uint64_t counters_id; /* of the first: the device's; 0: not drawn yet */
+    struct observe_ring events;
+    struct observe_event noted[LIVE_NOTED]; /* of the ring; on their way to the page */
 
     pthread_t thread;
     bool thread_runs;
@@ -440,6 +444,8 @@ void counters_open(struct live *live);
 void counters_close(struct live *live);
 void counters_fork(struct live *live); /* in the child: lets go of the lock that says who lives */
 void counters_export(struct live *live, ps_t now);
+/* Where the adapter notes events: before it is made. */
+struct observe_ring *counters_events(struct live *live);
 
 /* thread.c */
 void thread_forwarded(struct live *live, ps_t now); /* what other processes hand over; without a thread, polls do it */

@@ -45,7 +45,7 @@ struct observe_ring {
     uint32_t kinds; /* bit k: events of kind k are wanted */
     uint32_t node, sequence;
     uint64_t lost; /* events that found no room */
-    /* The driver's: `room` is larger now, or false.  NULL: it never is. */
+    /* The driver's: there is room again (more of it, or what was there was taken out), or false.  NULL: never. */
     bool (*grow)(struct observe_ring *ring);
 };
 

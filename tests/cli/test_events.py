@@ -82,6 +82,7 @@ class Events(Case):
         self.wrong(rocelab("sim", "--events", "x.csv", "--seeds", "2", path), "--events")
         self.wrong(rocelab("sim", "--events", "x.csv", "--each", "link", path), "--events")
         self.wrong(rocelab("up", "--events", "/dev/null/x", path), "--events '/dev/null/x': Not a directory")
+        self.wrong(rocelab("counters", "--events", "--fabric", "small"), "--events is for programs under 'rocelab run'")
 
 
 if __name__ == "__main__":

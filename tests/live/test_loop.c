@@ -497,6 +497,67 @@ static void test_counters(void **state)
     pair_close(&pair);
 }
 
+static unsigned count_kind(const struct live_counter_set *set, enum observe_event_kind kind)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < set->events; i++)
+        count += set->event[i].kind == kind;
+    return count;
+}
+
+/* Of our device that has noted most; free() the answer. */
+static struct live_counter_set *most_events(void)
+{
+    struct live_counter_set *set, *most = NULL;
+    unsigned count;
+
+    assert_int_equal(live_counters_read(&set, &count), 0);
+    for (unsigned i = 0; i < count; i++)
+        if (set[i].pid == (uint32_t)getpid() && (most == NULL || set[i].noted > most->noted)) most = &set[i];
+    assert_non_null(most);
+    memmove(set, most, sizeof *set);
+    return set;
+}
+
+/* Retries that are used up again and again, seen from outside: in order, with what they mean, and the last ones. */
+static void test_events_are_shown(void **state)
+{
+    enum { ROUNDS = 40, RETRIES = 8 };
+    struct loop_pair pair;
+    struct live_counter_set *set;
+
+    (void)state;
+    pair_open(&pair, &(struct loop_options){.transport = NIC_RC, .timeout = 4});
+    assert_int_equal(
+        live_qp_modify(pair.end[1].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        assert_int_equal(pair_send(&pair, 0, (struct nic_wr){.verb = NIC_WRITE}, 0, 64, 0), 0);
+        assert_int_equal(pair_wait(&pair, 0).status, NIC_RETRY_EXC_ERR);
+        assert_int_equal(
+            live_qp_modify(pair.end[0].qp, &(struct live_qp_attr){.mask = LIVE_ATTR_STATE, .state = NIC_RESET}), 0);
+        pair_connect(&pair, 0);
+    }
+    for (unsigned looks = 0; (set = most_events())->noted < ROUNDS * (RETRIES + 1); looks++) {
+        free(set);
+        assert_true(looks < 20000);
+        pair_idle(&pair, 1);
+        usleep(1000);
+    }
+    assert_int_equal(set->noted, ROUNDS * (RETRIES + 1)); /* all time out, and one more fails */
+    assert_int_equal(set->events, LIVE_EVENTS_KEPT - 1);
+    assert_int_equal(count_kind(set, OBSERVE_TIMEOUT) + count_kind(set, OBSERVE_FAILED), set->events);
+    assert_int_equal(set->event[set->events - 1].kind, OBSERVE_FAILED);
+    assert_int_equal(set->event[set->events - 1].b, NIC_RETRY_EXC_ERR);
+    assert_int_equal(set->event[set->events - 2].kind, OBSERVE_TIMEOUT);
+    assert_int_equal(set->event[set->events - 2].b, 0); /* none was left */
+    assert_int_equal(set->event[set->events - 3].b, 1);
+    for (unsigned i = 1; i < set->events; i++)
+        assert_true(set->event[i - 1].at <= set->event[i].at);
+    free(set);
+    pair_close(&pair);
+}
+
 static void test_fork(void **state)
 {
     struct loop_pair pair;
@@ -613,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_async_events),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_events_are_shown),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_forwarded_without_thread),
         cmocka_unit_test(test_wrong_environment),

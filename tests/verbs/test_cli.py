@@ -227,6 +227,9 @@ class Counters(unittest.TestCase):
             self.assertEqual((adapter["pid"], adapter["interface"]), (server.pid, "lo"))
             self.assertIn("out_of_sequence", adapter["counters"])
             self.assertIn(f"process {server.pid}", rocelab("counters").stdout)
+            adapter = json.loads(rocelab("counters", "--events", "--json", str(server.pid)).stdout)["adapters"][0]
+            self.assertEqual((adapter["pid"], adapter["events"], adapter["events_lost"]), (server.pid, [], 0))
+            self.assertRegex(rocelab("counters", "--events", str(server.pid)).stdout, rf"process {server.pid} .*\n  no events\n$")
         finally:
             server.kill()
             server.wait()
