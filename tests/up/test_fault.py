@@ -75,6 +75,23 @@ class Fault(unittest.TestCase):
         longer = first["programs"][1]["end_ps"] - without["programs"][1]["end_ps"]
         self.assertGreater(longer, 300e6 * 0.9)  # it waited for the cable, and sent again what was lost
 
+    def test_events(self):
+        """Links at their times, and what programs' adapters counted, as events; a run that is watched is the same run."""
+        script = SCRIPT.replace("4000", "500") + "at 1002ms: down h2:0 for 100ms\n"
+        document, _ = self.end(self.begin(script, "--series", "100us", "--events", "events.csv"))
+        links = [(event["at_ps"], event["kind"], event["object"]) for event in document["events"] if event["kind"].startswith("link")]
+        self.assertEqual(links, [(at, kind, port) for at, kind in ((1002000000000, "link-down"), (1102000000000, "link-up"))
+                                 for port in ("h2:0", "leaf1:0")])
+        for nic in document["nics"]:
+            timeouts = [event for event in document["events"] if (event["kind"], event["object"]) == ("timeout", nic["nic"])]
+            self.assertEqual(len(timeouts), nic["timeouts"])
+        self.assertGreater(document["nics"][2]["timeouts"], 0)
+        lines = (self.folder / "events.csv").read_text(encoding="utf-8").splitlines()
+        self.assertIn('1002000000000,link-down,"h2:0",,,', lines)
+        plain, _ = self.end(self.begin(script))
+        self.assertEqual(plain["digest"], document["digest"])
+        self.assertNotIn("events", plain)
+
     def test_refused(self):
         up = subprocess.Popen([PROGRAM, "up", "f.yaml"], cwd=self.folder, env=self.env, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True)
