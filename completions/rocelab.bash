@@ -29,7 +29,7 @@ _rocelab()
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     serve) own='--fabric= --listen=' ;;
-    counters) own='--fabric= --events --watch' ;;
+    counters) own='--fabric= --events --watch --sort=' ;;
     devices | fault | help | version) own='' ;;
     *) return ;;
     esac

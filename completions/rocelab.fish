@@ -119,7 +119,8 @@ complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l fabric -d 'of a
 complete -c rocelab -n "__fish_seen_subcommand_from serve" -x -l listen -d 'ADDRESS:PORT'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l fabric -d 'of a fabric that is up'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l events -d 'the last events instead'
-complete -c rocelab -n "__fish_seen_subcommand_from counters" -l watch -d 'again every second, until interrupted'
+complete -c rocelab -n "__fish_seen_subcommand_from counters" -l watch -d 'every second what ports or adapters did'
+complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l sort -a 'paused rate marks drops queue' -d 'with --watch: by this column'
 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -F
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue host' -d 'the system'

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/serve.h"
+#include "cli/top_sources.h"
 #include "cli/up_ask.h"
 #include "live/counters.h"
 #include "nic/nic.h"
@@ -40,6 +41,7 @@ static const struct cli_option options[] = {
 struct settings {
     const char *fabric; /* NULL: programs under `rocelab run` */
     bool watch, events;
+    enum top_sort sort;
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -50,6 +52,8 @@ static bool set_option(void *into, int id, const char *argument)
         settings->fabric = argument;
     else if (id == COUNTERS_OPTION_EVENTS)
         settings->events = true;
+    else if (id == COUNTERS_OPTION_SORT)
+        return top_sort_set(argument, &settings->sort);
     else
         settings->watch = true;
     return true;
@@ -58,7 +62,7 @@ static bool set_option(void *into, int id, const char *argument)
 static void more_help(FILE *out)
 {
     fputs("Examples:\n"
-          "  rocelab counters --fabric pod leaf0:3 --watch\n"
+          "  rocelab counters --fabric pod --watch\n"
           "  rocelab counters --json | jq '.adapters[].counters.out_of_sequence'\n"
           "\nCounters that are 0 are left out of the text, not of the JSON document.\n"
           "\nExit status: 0 done, 1 no such process, device, port or node, 2 wrong use or no such fabric.\n",
@@ -286,6 +290,10 @@ int verb_counters(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (settings.watch) cli_catch_stop(2);
+    if (settings.watch && !common.json && !settings.events) {
+        struct top_from from = {.fabric = settings.fabric, .which = which, .wanted = wanted};
+        return top_run(settings.fabric ? top_of_fabric : top_of_programs, &from, settings.sort, out);
+    }
     for (;;) {
         answer = settings.fabric ? of_fabric(settings.fabric, which, &common, out)
                                  : of_programs(which, &common, settings.events, out);

@@ -74,6 +74,30 @@ static bool answer_counters(struct up_answer *self, const char *words, FILE *out
     return shown > 0;
 }
 
+/* What counters --watch needs of each port, a line each. */
+static bool answer_top(struct up_answer *self, const char *which, FILE *out)
+{
+    struct sim_result result;
+    uint32_t shown = 0;
+
+    if (sim_result(self->sim, &result) < 0) return false;
+    fprintf(out, "%s\t%" PRIu64 "\n", self->fabric->name, (uint64_t)sim_progress(self->sim).now);
+    for (uint32_t i = 0; i < result.ports; i++) {
+        const struct sim_port *port = &result.port[i];
+        struct sim_sample sample;
+        char name[FABRIC_NAME];
+        fabric_port_name(self->fabric, port->port, name);
+        const char *node = self->fabric->node[self->fabric->port[port->port].node].name;
+        if (which[0] && strcmp(which, name) != 0 && strcmp(which, node) != 0) continue;
+        sim_sample_port(self->sim, port->port, &sample);
+        fprintf(out, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", name, port->line_bytes,
+                (uint64_t)port->paused_ps, port->ecn_marked, port->drops + port->lost, sample.queue_bytes);
+        shown++;
+    }
+    sim_result_free(&result);
+    return shown > 0;
+}
+
 bool up_answer_document(void *context, enum serve_document which, FILE *out)
 {
     struct up_answer *self = context;
@@ -93,6 +117,7 @@ bool up_answer(void *context, const char *words, FILE *out)
 
     if ((rest = after(words, "fault")) != NULL) return answer_fault(context, rest, out);
     if ((rest = after(words, "counters")) != NULL) return answer_counters(context, rest, out);
+    if ((rest = after(words, "top")) != NULL) return answer_top(context, rest, out);
     if (after(words, "state")) return up_answer_document(context, SERVE_STATE, out);
     if (after(words, "metrics")) return up_answer_document(context, SERVE_METRICS, out);
     fprintf(out, "this fabric does not know '%s'; is it of another version?\n", words);

@@ -23,7 +23,8 @@ struct up_answer {
 };
 
 /* `fault WORDS`: done now; answers its fabric time in ps, and says on standard error what a script would have.
- * `counters text|brief|json [NAME]`; `state` and `metrics`, as `rocelab serve` shows them.  A control_answer. */
+ * `counters text|brief|json [NAME]`; `top [NAME]`, for counters --watch; `state` and `metrics`, as `rocelab serve`
+ * shows them.  A control_answer. */
 bool up_answer(void *context, const char *words, FILE *out);
 /* The fabric as it is now.  A cli_serving_writer. */
 bool up_answer_document(void *context, enum serve_document which, FILE *out);
