@@ -67,7 +67,7 @@ struct fabric {
     uint32_t jobs;
     const struct fabric_fault *fault;
     uint32_t faults;
-    uint32_t slow_gpus; /* of these, slow-gpu */
+    uint32_t slow_gpus, hot_optics; /* of these */
     struct fabric_converge converge;
     struct fabric_operations operations;
 

@@ -498,8 +498,10 @@ static bool keep(struct loader *loader, const struct fault_array *found)
     if (found->count) memcpy(fault + fabric->faults, found->fault, found->count * sizeof(*fault));
     fabric->fault = fault;
     fabric->faults += found->count;
-    for (uint32_t i = 0; i < found->count; i++)
+    for (uint32_t i = 0; i < found->count; i++) {
         fabric->slow_gpus += found->fault[i].kind == FABRIC_FAULT_SLOW_GPU;
+        fabric->hot_optics += found->fault[i].kind == FABRIC_FAULT_HOT_OPTICS;
+    }
     return true;
 }
 

@@ -41,6 +41,7 @@ static bool corrupts(struct port_extra *extra, uint32_t bytes)
     bool lost = extra->loss_ppm && rng_chance(&extra->rng, extra->loss_ppm);
 
     if (extra->keeps && rng_u64(&extra->rng) > power(extra->keeps, bytes)) lost = true;
+    extra->corrupted += lost;
     if (extra->drop_every && --extra->until_drop == 0) {
         extra->until_drop = extra->drop_every;
         lost = true;

@@ -63,7 +63,8 @@ struct port_extra { /* what the common case does not read */
     uint64_t lost;                   /* packets: by corruption, or arrived while the link was down */
     uint64_t lost_bytes;             /* of their frames */
     uint64_t pauses_sent;
-    uint64_t downs; /* times the link went down */
+    uint64_t downs;     /* times the link went down */
+    uint64_t corrupted; /* of `lost`, packets with wrong bits */
     struct rng rng;
     struct tap *tap; /* the driver's */
 };

@@ -168,17 +168,16 @@ void observe_catalogue(struct observe_catalogue *ret)
 uint32_t observe_priorities(enum observe_object object)
 {
     return object == OBSERVE_OBJECT_NIC_PRIO || object == OBSERVE_OBJECT_PORT_COUNTERS ||
-                   object == OBSERVE_OBJECT_PORT_PRIO
+                   object == OBSERVE_OBJECT_PORT_PRIO || object == OBSERVE_OBJECT_LIMITS
                ? OBSERVE_PRIORITIES
                : 1;
 }
 
 const char *observe_unit_name(enum observe_unit unit)
 {
-    static const char *const name[] = {[OBSERVE_NONE] = "",
-                                       [OBSERVE_BYTES] = "bytes",
-                                       [OBSERVE_SECONDS] = "ps",
-                                       [OBSERVE_MICROSECONDS] = "ps",
-                                       [OBSERVE_RATIO] = "ppm"};
+    static const char *const name[] = {
+        [OBSERVE_NONE] = "",           [OBSERVE_BYTES] = "bytes",     [OBSERVE_SECONDS] = "ps",
+        [OBSERVE_MICROSECONDS] = "ps", [OBSERVE_RATIO] = "ppm",       [OBSERVE_PER_SECOND] = "per second",
+        [OBSERVE_CELSIUS] = "celsius", [OBSERVE_BIT_ERRORS] = "1e-18"};
     return name[unit];
 }

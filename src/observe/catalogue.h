@@ -26,16 +26,25 @@ enum observe_object {                               /* and the struct its values
                       OBSERVE_OBJECT_SWITCH,        /* observe_switch */
                       OBSERVE_OBJECT_JOB,           /* observe_job */
                       OBSERVE_OBJECT_CONNECTION,    /* observe_connection */
+                      OBSERVE_OBJECT_LIMITS,        /* observe_limits: a switch's port and priority; does not change */
+                      OBSERVE_OBJECT_CABLE,         /* observe_cable: of a link; does not change */
+                      OBSERVE_OBJECT_CLASS,         /* observe_class; does not change */
+                      OBSERVE_OBJECT_RANK,          /* observe_rank: of training jobs */
+                      OBSERVE_OBJECT_TIER,          /* observe_tier: known when the run is over */
                       OBSERVE_OBJECTS
 };
 
-enum observe_metric_kind { OBSERVE_COUNTER, OBSERVE_GAUGE };
+/* SPARSE: a gauge that says nothing where it is 0: what the model has no physics for, and a fault may set. */
+enum observe_metric_kind { OBSERVE_COUNTER, OBSERVE_GAUGE, OBSERVE_SPARSE };
 enum observe_unit {
     OBSERVE_NONE,
     OBSERVE_BYTES,
     OBSERVE_SECONDS,      /* the value is in picoseconds */
     OBSERVE_MICROSECONDS, /* so is this: where a real exporter has them */
     OBSERVE_RATIO,        /* the value is in millionths */
+    OBSERVE_PER_SECOND,   /* bytes or bits a second */
+    OBSERVE_CELSIUS,
+    OBSERVE_BIT_ERRORS, /* a share of bits: the value is in 10^-18 */
 };
 
 struct observe_metric {

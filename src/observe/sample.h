@@ -15,11 +15,33 @@ struct observe_switch {
 };
 struct observe_link { /* the direction that leaves a port */
     uint64_t frames, line_bytes, lost, flaps;
+    uint64_t busy_ps;    /* that line_bytes take at the full rate */
+    uint64_t up;         /* 1, or 0 */
+    uint64_t speed_ppm;  /* rate over full rate */
+    uint64_t crc_errors; /* of what arrived here */
+    uint64_t celsius, pre_fec_ber;
     uint64_t waiting_bytes; /* in all queues of the port */
     uint64_t paused;        /* bit p */
 };
 struct observe_job {
     uint64_t bytes_done, runs_done;
+    uint64_t bus_bytes_s; /* bus bandwidth of the last run that ended */
+    uint64_t steps_done, step_ps;
+};
+struct observe_limits { /* of a switch's port and priority */
+    uint64_t headroom_bytes, ecn_min_bytes, ecn_max_bytes, pause_bytes;
+};
+struct observe_cable {
+    uint64_t is; /* 1 */
+};
+struct observe_class {
+    uint64_t lossless, planned; /* 1, or 0 */
+};
+struct observe_rank { /* in the last step that it ended */
+    uint64_t compute_ps, wait_ps;
+};
+struct observe_tier {
+    uint64_t uneven_ppm, expected_ppm;
 };
 struct observe_connection {
     uint64_t rate_bps, window_bytes, alpha;

@@ -11,6 +11,7 @@
 #include "observe/sample.h"
 #include "observe/series.h"
 #include "sim/sim_int.h"
+#include "workload/training/train.h"
 
 int sim_series_create(const struct sim *sim, const struct sim_series_options *options, struct series **ret)
 {
@@ -27,7 +28,12 @@ int sim_series_create(const struct sim *sim, const struct sim_series_options *op
                                                [OBSERVE_OBJECT_LINK] = fabric->ports,
                                                [OBSERVE_OBJECT_SWITCH] = fabric->switches,
                                                [OBSERVE_OBJECT_JOB] = fabric->jobs,
-                                               [OBSERVE_OBJECT_CONNECTION] = workload_connections(sim->workload)}};
+                                               [OBSERVE_OBJECT_CONNECTION] = workload_connections(sim->workload),
+                                               [OBSERVE_OBJECT_LIMITS] = fabric->ports,
+                                               [OBSERVE_OBJECT_CABLE] = fabric->ports,
+                                               [OBSERVE_OBJECT_CLASS] = fabric->class_count,
+                                               [OBSERVE_OBJECT_RANK] = workload_ranks(sim->workload),
+                                               [OBSERVE_OBJECT_TIER] = FABRIC_ROLES * FABRIC_ROLES}};
 
     if (config.objects[OBSERVE_OBJECT_CONNECTION] > options->connections)
         config.objects[OBSERVE_OBJECT_CONNECTION] = options->connections;
@@ -53,6 +59,45 @@ static void observe_switch_port(const struct sim *sim, struct series *series, ui
     series_put(series, OBSERVE_OBJECT_PORT_PRIO, index, prio, sizeof(prio[0]));
 }
 
+/* What a fault says of the optic at a port: of those that hold the last to begin. */
+static void observe_optic(const struct fabric *fabric, uint32_t port, ps_t now, struct observe_link *link)
+{
+    ps_t begun = 0;
+
+    for (uint32_t i = 0; i < fabric->faults; i++) {
+        const struct fabric_fault *fault = &fabric->fault[i];
+        if (fault->kind != FABRIC_FAULT_HOT_OPTICS || fault->port != port || fault->at < begun) continue;
+        if (fault->at > now || now >= ps_add(fault->at, fault->lasts_ps)) continue;
+        link->celsius = fault->celsius;
+        link->pre_fec_ber = (uint64_t)((u128)fault->pre_fec_ber * 1000000000000000000ull >> 64);
+        begun = fault->at;
+    }
+}
+
+static void observe_link(struct sim *sim, struct series *series, uint32_t index, ps_t now)
+{
+    const struct fabric_port *from = &sim->fabric->port[index], *peer = &sim->fabric->port[from->peer];
+    const struct node *node = engine_node(sim->engine, from->node), *other = engine_node(sim->engine, peer->node);
+    struct sim_sample view;
+
+    sim_sample_port(sim, index, &view);
+    struct observe_link link = {.frames = node->port[from->index].sent_frames,
+                                .line_bytes = view.line_bytes,
+                                .waiting_bytes = view.queue_bytes,
+                                .paused = view.paused,
+                                .lost = node->extra[from->index].lost,
+                                .flaps = node->extra[from->index].downs,
+                                .crc_errors = other->extra[peer->index].corrupted,
+                                .up = !(node->port[from->index].flags & PORT_DOWN)};
+
+    if (from->rate_bps) {
+        link.busy_ps = (ps_t)((u128)link.line_bytes * 8 * PS_S / from->rate_bps);
+        link.speed_ppm = (uint64_t)((u128)node->extra[from->index].rate.bps * 1000000 / from->rate_bps);
+    }
+    if (sim->fabric->hot_optics) observe_optic(sim->fabric, index, now, &link);
+    series_put(series, OBSERVE_OBJECT_LINK, index, &link, 0);
+}
+
 static void observe_ports(struct sim *sim, struct series *series, ps_t now)
 {
     const struct fabric *fabric = sim->fabric;
@@ -65,16 +110,7 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
     for (uint32_t i = 0; i < fabric->ports; i++) {
         const struct fabric_port *from = &fabric->port[i];
         if (from->peer == FABRIC_NONE) continue;
-        const struct node *node = engine_node(sim->engine, from->node);
-        struct sim_sample view;
-        sim_sample_port(sim, i, &view);
-        const struct observe_link link = {.frames = node->port[from->index].sent_frames,
-                                          .line_bytes = view.line_bytes,
-                                          .waiting_bytes = view.queue_bytes,
-                                          .paused = view.paused,
-                                          .lost = node->extra[from->index].lost,
-                                          .flaps = node->extra[from->index].downs};
-        series_put(series, OBSERVE_OBJECT_LINK, i, &link, 0);
+        observe_link(sim, series, i, now);
         if (fabric->node[from->node].kind == FABRIC_SWITCH) observe_switch_port(sim, series, i);
     }
 }
@@ -86,6 +122,28 @@ static void observe_nics(struct sim *sim, struct series *series, ps_t now)
         const struct nic_counters *counters = nic_counters(sim->adapter[i].nic);
         series_put(series, OBSERVE_OBJECT_NIC, i, counters, 0);
         series_put(series, OBSERVE_OBJECT_NIC_PRIO, i, counters->prio, sizeof(counters->prio[0]));
+    }
+}
+
+static void observe_instance(const struct sim *sim, uint32_t index, struct observe_job *job)
+{
+    const struct workload_instance *instance = workload_instance(sim->workload, index);
+    uint64_t num, den;
+
+    if (instance->train != WORKLOAD_NONE) workload_last_step(sim->workload, index, &job->steps_done, &job->step_ps);
+    if (instance->end == PS_NEVER) return;
+    job->runs_done++;
+    workload_bus_factor(sim->workload, index, &num, &den);
+    if (instance->failed != PS_NEVER || instance->end <= instance->start || den == 0) return;
+    job->bus_bytes_s = (uint64_t)((u128)instance->bytes * num * PS_S / den / (instance->end - instance->start));
+}
+
+static void observe_ranks(const struct sim *sim, struct series *series)
+{
+    for (uint32_t i = 0; i < series_objects(series, OBSERVE_OBJECT_RANK); i++) {
+        struct observe_rank rank;
+        workload_rank(sim->workload, i, &rank.compute_ps, &rank.wait_ps);
+        series_put(series, OBSERVE_OBJECT_RANK, i, &rank, 0);
     }
 }
 
@@ -107,11 +165,59 @@ static int observe_jobs(const struct sim *sim, struct series *series)
         series_put(series, OBSERVE_OBJECT_CONNECTION, i, &now, 0);
     }
     for (uint32_t i = 0; i < workload_instances(sim->workload); i++)
-        job[workload_instance(sim->workload, i)->job].runs_done += workload_instance(sim->workload, i)->end != PS_NEVER;
+        observe_instance(sim, i, &job[workload_instance(sim->workload, i)->job]);
     for (uint32_t i = 0; i < sim->fabric->jobs; i++)
         series_put(series, OBSERVE_OBJECT_JOB, i, &job[i], 0);
     free(job);
     return 0;
+}
+
+static void observe_limits(const struct sim *sim, struct series *series, uint32_t index)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct sim_switch *sw = &sim->sw[from->node - sim->fabric->hosts];
+    const struct sw_config *config = &sw->plant->config;
+    struct observe_limits limits[SW_PRIOS];
+    struct sim_thresholds set;
+
+    sim_thresholds_of(config, config->port[from->index], &set);
+    for (int p = 0; p < SW_PRIOS; p++) {
+        const struct sim_threshold *prio = &set.prio[p];
+        limits[p] = (struct observe_limits){.headroom_bytes = prio->headroom_bytes,
+                                            .ecn_min_bytes = prio->ecn_min_bytes,
+                                            .ecn_max_bytes = prio->ecn_max_bytes,
+                                            .pause_bytes = prio->pause_bytes};
+        if (prio->dynamic)
+            limits[p].pause_bytes = (uint64_t)((u128)sw_shared_bytes(sw->sw) * prio->alpha_num / prio->alpha_den);
+    }
+    series_put(series, OBSERVE_OBJECT_LIMITS, index, limits, sizeof(limits[0]));
+}
+
+/* Whether anything is meant to travel in a class: data of a job, CNPs or ACKs of a NIC. */
+static bool is_planned(const struct fabric *fabric, uint32_t class)
+{
+    for (uint32_t i = 0; i < fabric->jobs; i++)
+        if (fabric->job[i].job_class == class) return true;
+    for (uint32_t i = 0; i < fabric->nics; i++)
+        if (fabric->nic[i].cnp_class == class || fabric->nic[i].ack_class == class) return true;
+    return false;
+}
+
+/* What does not change while a run goes on is put once, into the first step: thresholds, cables, classes. */
+static void observe_fixed(const struct sim *sim, struct series *series)
+{
+    const struct fabric *fabric = sim->fabric;
+
+    for (uint32_t i = 0; i < fabric->ports; i++) {
+        const struct observe_cable cable = {.is = 1};
+        if (fabric->port[i].peer == FABRIC_NONE) continue;
+        series_put(series, OBSERVE_OBJECT_CABLE, i, &cable, 0);
+        if (fabric->node[fabric->port[i].node].kind == FABRIC_SWITCH) observe_limits(sim, series, i);
+    }
+    for (uint32_t i = 0; i < fabric->class_count; i++) {
+        const struct observe_class class = {.lossless = fabric->classes[i].lossless, .planned = is_planned(fabric, i)};
+        series_put(series, OBSERVE_OBJECT_CLASS, i, &class, 0);
+    }
 }
 
 int sim_observe(struct sim *sim, struct series *series)
@@ -122,8 +228,10 @@ int sim_observe(struct sim *sim, struct series *series)
 
     if (!series_begin(series, now)) return -ENOSPC;
     series_put(series, OBSERVE_OBJECT_RUN, 0, &run, 0);
+    if (series_steps(series) == 1) observe_fixed(sim, series);
     observe_ports(sim, series, now);
     observe_nics(sim, series, now);
+    observe_ranks(sim, series);
     return observe_jobs(sim, series);
 }
 
@@ -136,4 +244,14 @@ void sim_watch(struct sim *sim, struct series *series)
 void sim_series_look(struct sim *sim)
 {
     sim->series_at = sim_observe(sim, sim->series) == 0 ? series_next(sim->series) : PS_NEVER;
+}
+
+void sim_observe_tiers(const struct sim_result *result, struct series *series)
+{
+    for (uint32_t i = 0; i < result->tiers && series_steps(series) > 0; i++) {
+        const struct sim_tier *from = &result->tier[i];
+        const struct observe_tier tier = {.uneven_ppm = from->mean_milli * 1000ull,
+                                          .expected_ppm = from->expected_milli * 1000ull};
+        series_put(series, OBSERVE_OBJECT_TIER, (uint32_t)from->from * FABRIC_ROLES + from->to, &tier, 0);
+    }
 }

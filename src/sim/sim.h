@@ -91,6 +91,8 @@ struct sim_series_options {
 int sim_series_create(const struct sim *sim, const struct sim_series_options *options, struct series **ret);
 void sim_watch(struct sim *sim, struct series *series);
 int sim_observe(struct sim *sim, struct series *series); /* a look now; 0, -ENOSPC: it is full; -ENOMEM */
+/* How even tiers of links were (sim_imbalance()): into the last step. */
+void sim_observe_tiers(const struct sim_result *result, struct series *series);
 
 void sim_sample_port(struct sim *sim, uint32_t port, struct sim_sample *ret);
 uint32_t sim_connections(const struct sim *sim);

@@ -232,6 +232,7 @@ bool sim_cuts_through(const struct fabric *fabric, const struct fabric_port *in)
 
 /* thresholds.c: those of all ports of switches; after the ports.  0 or -ENOMEM */
 int sim_thresholds_read(const struct sim *sim, struct sim_result *ret);
+void sim_thresholds_of(const struct sw_config *sw, const struct sw_port_config *port, struct sim_thresholds *ret);
 
 /* happened.c: faults and changes of routes until now.  0 or -ENOMEM */
 int sim_happened_read(const struct sim *sim, struct sim_result *ret);

@@ -31,7 +31,7 @@ static bool group_pauses(const struct sw_port_config *port, int group)
 }
 
 /* Field by field into zeroes, padding too: sets are compared as bytes. */
-static void set_of(const struct sw_config *sw, const struct sw_port_config *port, struct sim_thresholds *ret)
+void sim_thresholds_of(const struct sw_config *sw, const struct sw_port_config *port, struct sim_thresholds *ret)
 {
     memset(ret, 0, sizeof(*ret));
     for (int i = 0; i < SW_PRIOS; i++) {
@@ -99,7 +99,7 @@ int sim_thresholds_read(const struct sim *sim, struct sim_result *ret)
         const struct sw_config *sw = &sim->sw[port->node - fabric->hosts].plant->config;
         const struct sw_port_config *config = sw->port[port->index];
         if (sw != last_sw || config != last) {
-            set_of(sw, config, &set);
+            sim_thresholds_of(sw, config, &set);
             number = number_of(&table, &set);
         }
         last_sw = sw;

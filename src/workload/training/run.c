@@ -323,6 +323,10 @@ static void end_step(struct workload *workload, struct train *train, uint32_t nu
     if (rank->step < train->wait_steps)
         train->wait_ps[(size_t)number * train->wait_steps + rank->step] = waited(&rank->now) - waited(&rank->closed);
     rank->step++;
+    rank->last_compute_ps = rank->now.compute_ps - rank->closed.compute_ps;
+    rank->last_wait_ps = 0;
+    for (uint32_t w = 0; w < TRAIN_WAYS; w++)
+        rank->last_wait_ps += rank->now.exposed_ps[w] - rank->closed.exposed_ps[w];
     rank->closed = rank->now;
     rank->number = rank->posted = 0;
     train_pairs_step(train, number);
@@ -489,4 +493,32 @@ bool workload_training(const struct workload *workload, uint32_t index, struct w
         add_books(train, r, &sum);
     *ret = sum;
     return true;
+}
+
+void workload_last_step(const struct workload *workload, uint32_t instance, uint64_t *ret_steps, ps_t *ret_ps)
+{
+    const struct train *train = workload->trains.train[workload->instance[instance].train];
+    uint32_t steps = train->from->steps;
+
+    for (uint32_t r = 0; r < train->ranks; r++)
+        if (train->rank[r].step < steps) steps = train->rank[r].step;
+    *ret_steps = steps;
+    *ret_ps = 0;
+    if (steps == 0) return;
+    ps_t before = steps > 1 ? train->step_end[steps - 2] : workload->instance[instance].start;
+    *ret_ps = train->step_end[steps - 1] - before;
+}
+
+uint32_t workload_ranks(const struct workload *workload)
+{
+    return workload->trains.ranks;
+}
+
+void workload_rank(const struct workload *workload, uint32_t number, ps_t *ret_compute, ps_t *ret_wait)
+{
+    const struct train *train = train_of(workload, number);
+    const struct train_rank *rank = &train->rank[number - train->first_rank];
+
+    *ret_compute = rank->last_compute_ps;
+    *ret_wait = rank->last_wait_ps;
 }

@@ -98,7 +98,8 @@ struct train_rank {
     uint32_t under_way[TRAIN_WAYS];
     ps_t busy_since[TRAIN_WAYS];
     uint64_t started[TRAIN_WAYS];
-    struct train_books now, closed; /* closed: of the steps that have ended */
+    struct train_books now, closed;     /* closed: of the steps that have ended */
+    ps_t last_compute_ps, last_wait_ps; /* of the step that ended last */
 };
 
 struct train {
@@ -190,5 +191,10 @@ bool workload_step_ended(const struct workload *workload, uint32_t instance, uin
                          ps_t *ret_end);
 /* False: the instance is no such job. */
 bool workload_training(const struct workload *workload, uint32_t instance, struct workload_training *ret);
+/* How many steps every rank of a training instance has ended, and what the last of them took. */
+void workload_last_step(const struct workload *workload, uint32_t instance, uint64_t *ret_steps, ps_t *ret_ps);
+/* Ranks of all training jobs, job by job; what one computed and waited in the last step that it ended. */
+uint32_t workload_ranks(const struct workload *workload);
+void workload_rank(const struct workload *workload, uint32_t number, ps_t *ret_compute, ps_t *ret_wait);
 
 #endif
