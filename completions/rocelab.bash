@@ -19,7 +19,7 @@ _rocelab()
 
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval= --html=' ;;
-    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --serve --listen= --serve-until-done --pcap= --counters= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
+    sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --serve --listen= --serve-until-done --pcap= --counters= --stretch= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
@@ -29,7 +29,7 @@ _rocelab()
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;
     run) own='--device= --wire= --fault= --fabric= --host= --pcap= --trace' ;;
     serve) own='--fabric= --listen=' ;;
-    counters) own='--fabric= --events --watch --sort=' ;;
+    counters) own='--fabric= --events --watch --sort= --list' ;;
     devices | fault | help | version) own='' ;;
     *) return ;;
     esac
@@ -43,7 +43,7 @@ _rocelab()
         fi
         ;;
     --counters)
-        mapfile -t COMPREPLY < <(compgen -W 'prometheus prometheus=' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'prometheus prometheus= openmetrics openmetrics=' -- "$cur")
         return
         ;;
     --from)

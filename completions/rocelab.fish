@@ -52,7 +52,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -l serve -d 'show the r
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l listen -d 'with --serve: ADDRESS:PORT'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l serve-until-done -d 'show it only while it runs'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
-complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus=' -d 'write every counter'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l qps -d 'queue pairs whose rate, window and alpha are seen'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus= openmetrics openmetrics=' -d 'write every metric'
+complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l stretch -d 'seconds that a second takes in openmetrics'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l memory -d 'refuse a run that needs more, as in 8GB'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l keep-going -d 'run on after a deadlock'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l each -a 'link leaf spine core switch' -d 'a run with each single failure'
@@ -121,6 +123,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l fabric -d 'o
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l events -d 'the last events instead'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l watch -d 'every second what ports or adapters did'
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l sort -a 'paused rate marks drops queue' -d 'with --watch: by this column'
+complete -c rocelab -n "__fish_seen_subcommand_from counters" -l list -d 'every metric that is exported'
 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -F
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue host' -d 'the system'

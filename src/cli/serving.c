@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/metrics.h"
 #include "report/page/select.h"
 #include "study/clock.h"
 
@@ -47,11 +48,7 @@ bool cli_serving_write(struct sim *sim, const struct sim_report *report, enum se
     struct page_selection selection = {0};
     struct sim_report chosen = *report;
 
-    (void)sim;
-    if (which == SERVE_METRICS) {
-        sim_prometheus(out, report);
-        return true;
-    }
+    if (which == SERVE_METRICS) return cli_metrics_now(sim, report, out);
     if (page_select(report, &selection) != 0) return false;
     chosen.series_port = selection.port;
     chosen.flow_chosen = selection.flow;

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "cli/html.h"
+#include "cli/metrics.h"
 #include "cli/observe.h"
 #include "cli/pcap.h"
 #include "cli/serving.h"
@@ -60,28 +61,12 @@ struct settings {
     uint32_t rows;
     const char *csv;
     struct cli_observe observe; /* --series */
-    bool counters;              /* --counters was given ... */
-    const char *counters_file;  /* ... to this file; NULL: to standard output, instead of the report */
+    struct cli_metrics metrics; /* --counters, --stretch */
     struct cli_pcaps pcaps;
     struct cli_html html;
     struct cli_serving serving;
     struct each_options each; /* --each, --at, --for */
 };
-
-static bool set_counters(struct settings *settings, const char *argument)
-{
-    static const char format[] = "prometheus";
-    size_t length = sizeof format - 1;
-
-    if (strncmp(argument, format, length) != 0 || (argument[length] != '\0' && argument[length] != '=') ||
-        strcmp(argument + length, "=") == 0) {
-        cli_error("--counters '%s': 'prometheus', or 'prometheus=FILE'", argument);
-        return false;
-    }
-    settings->counters = true;
-    settings->counters_file = argument[length] == '=' ? argument + length + 1 : NULL;
-    return true;
-}
 
 static bool set_option(void *into, int id, const char *argument)
 {
@@ -130,7 +115,9 @@ static bool set_option(void *into, int id, const char *argument)
     case SIM_OPTION_PCAP:
         return cli_pcap_add(&settings->pcaps, argument);
     case SIM_OPTION_COUNTERS:
-        return set_counters(settings, argument);
+        return cli_metrics_set(&settings->metrics, argument);
+    case SIM_OPTION_STRETCH:
+        return cli_metrics_stretch(&settings->metrics, argument);
     case SIM_OPTION_MEMORY:
         if (!cli_quantity(UNIT_SIZE, "memory", argument, &settings->sim.memory_max_bytes)) return false;
         if (settings->sim.memory_max_bytes > 0) return true;
@@ -165,6 +152,7 @@ static void more_help(FILE *out)
           "  rocelab sim --csv out --series 10us pod64.yaml\n"
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
+          "  rocelab sim --counters openmetrics=pod64.om --series 10us pod64.yaml\n"
           "  rocelab sim --each link pod64.yaml\n"
           "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
           "\nExit status: 0 every job ended, or the time asked for was reached; 1 a job failed, the run is\n"
@@ -279,26 +267,9 @@ static int write_csvs(const struct settings *settings, const struct sim_report *
     return status;
 }
 
-static bool write_counters(const struct sim_report *report, const char *path)
-{
-    FILE *file = fopen(path, "w");
-
-    if (file == NULL) {
-        cli_error("%s: %s", path, strerror(errno));
-        return false;
-    }
-    sim_prometheus(file, report);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0) failed = true;
-    if (failed) cli_error("%s: not all of it could be written", path);
-    return !failed;
-}
-
 static int print_run(const struct settings *settings, const struct sim_report *report, FILE *out)
 {
-    if (settings->counters && settings->counters_file == NULL) {
-        sim_prometheus(out, report);
-    } else if (settings->pcaps.to_stdout) {
+    if (settings->pcaps.to_stdout || cli_metrics_to_stdout(&settings->metrics)) {
         return CLI_DONE;
     } else if (settings->common.json) {
         if (sim_json_write(out, report)) return CLI_DONE;
@@ -322,7 +293,6 @@ static int report_run(struct settings *settings, const struct sim_report *report
     int status = write_csvs(settings, report), printed = print_run(settings, report, out);
 
     if (printed != CLI_DONE) status = printed;
-    if (settings->counters_file && !write_counters(report, settings->counters_file)) status = CLI_WRONG;
     if (!cli_html_run(&settings->html, report)) status = CLI_WRONG;
     if (report->result->state == SIM_RUNNING) {
         char now[TEXT_COUNT];
@@ -386,6 +356,7 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
     report->result = &result;
     bool seen = cli_observe_report(&settings->observe, report);
     status = report_run(settings, report, out);
+    if (!cli_metrics_write(&settings->metrics, sim, report, settings->observe.series, out)) status = CLI_WRONG;
     fflush(out);
     sim_result_free(&result);
     shown.report.wall_us = report->wall_us;
@@ -402,6 +373,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
     if (!settings->seed_given) settings->sim.seed = fabric->seed;
     if (settings->sim.memory_max_bytes == 0) settings->sim.memory_max_bytes = machine_memory();
     if (settings->csv && !cli_folder("csv", settings->csv)) return CLI_WRONG;
+    if (!cli_metrics_begin(&settings->metrics, settings->observe.step)) return CLI_WRONG;
     settings->observe.wanted = settings->html.path != NULL || settings->serving.wanted;
     settings->observe.ports = fabric->ports;
     if (!cli_observe_options(&settings->observe, &settings->sim)) return CLI_WRONG;
@@ -418,15 +390,17 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
         sim_free(sim);
     }
     cli_observe_release(&settings->observe);
+    cli_metrics_release(&settings->metrics);
     return status;
 }
 
 static bool one_for_stdout(const struct settings *settings)
 {
-    bool counters = settings->counters && settings->counters_file == NULL;
+    bool counters = cli_metrics_to_stdout(&settings->metrics);
 
     if (counters && settings->common.json)
-        cli_error("sim: --json and --counters both want standard output; say --counters prometheus=FILE");
+        cli_error("sim: --json and --counters both want standard output; say --counters %s=FILE",
+                  settings->metrics.form == CLI_METRICS_PROMETHEUS ? "prometheus" : "openmetrics");
     else if (settings->pcaps.to_stdout && (counters || settings->common.json))
         cli_error("sim: --pcap PORT=- and --%s both want standard output", counters ? "counters" : "json");
     else
@@ -437,7 +411,7 @@ static bool one_for_stdout(const struct settings *settings)
 static bool many_runs_fit(const struct settings *settings)
 {
     if (settings->observe.step && !settings->csv && !settings->common.json && !settings->html.path &&
-        !settings->counters && !settings->serving.wanted)
+        settings->metrics.form != CLI_METRICS_OPENMETRICS && !settings->serving.wanted)
         cli_error("sim: --series says how often to look; say where it goes: --json, --html FILE, --csv DIR or "
                   "--counters openmetrics");
     else if (settings->out && !settings->seeds && !settings->each.what)
@@ -449,6 +423,8 @@ static bool many_runs_fit(const struct settings *settings)
     else if (settings->seeds &&
              (settings->observe.step || settings->observe.events_path || settings->pcaps.count || settings->html.path))
         cli_error("sim: --series, --events, --pcap and --html are for one run; --seeds makes several");
+    else if (settings->seeds && settings->metrics.form == CLI_METRICS_OPENMETRICS)
+        cli_error("sim: --counters openmetrics is of one run; --seeds makes several");
     else
         return true;
     return false;
@@ -466,8 +442,8 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
                                     .force = settings->force,
                                     .json = settings->common.json,
                                     .quiet = settings->common.quiet,
-                                    .counters = settings->counters,
-                                    .counters_file = settings->counters_file};
+                                    .counters = settings->metrics.form != CLI_METRICS_NONE,
+                                    .counters_file = settings->metrics.path};
 
     return sim_seeds(&seeds, out);
 }
@@ -475,7 +451,7 @@ static int with_seeds(struct settings *settings, const char *path, FILE *out)
 static int each(struct settings *settings, const struct fabric *fabric, FILE *out)
 {
     if (settings->csv || settings->observe.step || settings->observe.events_path || settings->pcaps.count ||
-        settings->counters || settings->html.path) {
+        settings->metrics.form || settings->html.path) {
         cli_error(
             "sim: --each has a report of its own: --csv, --series, --events, --pcap, --html and --counters are for "
             "one run");

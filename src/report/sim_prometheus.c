@@ -1,51 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every counter of a run in Prometheus' text exposition format, version 0.0.4.
+ * Every metric of a run, as Prometheus reads them: what it came to (text exposition format, version 0.0.4), or over
+ * time (OpenMetrics, for `promtool tsdb create-blocks-from openmetrics`).
  *
- * Adapters have the names that dashboards for real ones ask for: rdma_<counter>_total as rdma_exporter makes them of
- * mlx5's hw_counters (ours have mlx5's names where it has one), pauses as rdma_roce_pfc_*, and for those that
- * node_exporter renames, node_infiniband_* too.  Switches have rocelab_switch_*.  Names and help come from the
- * machines' own lists.
- *
- * Counters end in _total; what ends in _ps there is in seconds here, to the picosecond, except for
- * rdma_roce_pfc_pause_duration_total, which rdma_exporter has in microseconds.  A high-water mark is a gauge.  Of the
+ * Names, units and help are the catalogue's, values a series'.  NICs have the names that dashboards for real ones ask
+ * for: rdma_*, and for those that node_exporter renames node_infiniband_* too.  Times are in seconds, to the
+ * picosecond, except for rdma_roce_pfc_pause_duration_total, which rdma_exporter has in microseconds.  Of the
  * priorities, those appear that were used anywhere in the fabric.
+ *
+ * Over time, a run of milliseconds is shown in slow motion: its clock is stretched, and with it whatever has seconds in
+ * its unit, so that shares of time are what they were.  A value that never changes is written every four minutes of
+ * that clock, for Prometheus forgets it after five.
+ *
+ * Queue pairs have no rows here: they are too many, and JSON has those that were chosen.
  */
 #include <inttypes.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "observe/series.h"
 #include "report/sim_report.h"
 
-struct prometheus {
+#define EPOCH_S 1767225600ull /* 2026-01-01 00:00 UTC: where a run that is stretched begins */
+#define AGAIN_S 240
+#define LABELS 1024
+
+struct exposition {
     FILE *out;
     const struct fabric *fabric;
-    const struct sim_result *result;
+    const struct series *series;
+    uint32_t steps;
+    uint64_t *value; /* [steps] of the row at hand */
+    bool over_time;
+    double stretch;
     uint8_t nic_prios, switch_prios; /* bit p: used */
+    char family[96];                 /* whose head has been written */
 };
 
 static const struct { /* what node_exporter calls some of them */
-    const char *counter, *name;
+    const char *name, *other;
 } node_names[] = {
-    {"np_cnp_sent", "np_cnp_packets_sent"},
-    {"np_ecn_marked_roce_packets", "np_ecn_marked_roce_packets_received"},
-    {"rp_cnp_handled", "rp_cnp_packets_handled"},
-    {"rp_cnp_ignored", "rp_cnp_ignored_packets_received"},
-    {"packet_seq_err", "packet_sequence_errors"},
-    {"out_of_sequence", "out_of_sequence_packets_received"},
-    {"local_ack_timeout_err", "local_ack_timeout_errors"},
-    {"rnr_nak_retry_err", "rnr_nak_retry_packets_received"},
-    {"out_of_buffer", "out_of_buffer_drops"},
-    {"duplicate_request", "duplicate_requests_packets"},
+    {"rdma_np_cnp_sent_total", "node_infiniband_np_cnp_packets_sent_total"},
+    {"rdma_np_ecn_marked_roce_packets_total", "node_infiniband_np_ecn_marked_roce_packets_received_total"},
+    {"rdma_rp_cnp_handled_total", "node_infiniband_rp_cnp_packets_handled_total"},
+    {"rdma_rp_cnp_ignored_total", "node_infiniband_rp_cnp_ignored_packets_received_total"},
+    {"rdma_packet_seq_err_total", "node_infiniband_packet_sequence_errors_total"},
+    {"rdma_out_of_sequence_total", "node_infiniband_out_of_sequence_packets_received_total"},
+    {"rdma_local_ack_timeout_err_total", "node_infiniband_local_ack_timeout_errors_total"},
+    {"rdma_rnr_nak_retry_err_total", "node_infiniband_rnr_nak_retry_packets_received_total"},
+    {"rdma_out_of_buffer_total", "node_infiniband_out_of_buffer_drops_total"},
+    {"rdma_duplicate_request_total", "node_infiniband_duplicate_requests_packets_total"},
 };
 
-static uint64_t value_at(const void *base, size_t offset)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *)base + offset, sizeof(value));
-    return value;
-}
+static const char *const role_name[FABRIC_ROLES] = {
+#define X(id, name, prefix) name,
+    FABRIC_ROLE_LIST(X)
+#undef X
+};
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -54,261 +65,316 @@ static bool ends_in(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-static void head(const struct prometheus *p, const char *name, const char *type, const char *help)
+static void unit_out(const struct exposition *e, const char *family, enum observe_unit unit)
 {
-    fprintf(p->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    static const char *const name[] = {[OBSERVE_BYTES] = "bytes",
+                                       [OBSERVE_SECONDS] = "seconds",
+                                       [OBSERVE_RATIO] = "ratio",
+                                       [OBSERVE_CELSIUS] = "celsius",
+                                       [OBSERVE_BIT_ERRORS] = NULL};
+
+    if (unit < sizeof name / sizeof name[0] && name[unit] && ends_in(family, name[unit]))
+        fprintf(e->out, "# UNIT %s %s\n", family, name[unit]);
 }
 
-/* A label's value: backslash, quote and newline are escaped. */
-static void label(FILE *out, const char *before, const char *key, const char *value)
+/* Once a family, before its first row. */
+static void head(struct exposition *e, const struct observe_metric *metric, const char *name)
 {
-    fprintf(out, "%s%s=\"", before, key);
-    for (; *value; value++) {
-        if (*value == '\n')
-            fputs("\\n", out);
-        else if (*value == '"' || *value == '\\')
-            fprintf(out, "\\%c", *value);
+    const char *help =
+        metric->label && strcmp(metric->label, "reason") == 0 ? "packets dropped, by reason" : metric->help;
+    char family[96];
+
+    if (strcmp(e->family, name) == 0) return;
+    snprintf(e->family, sizeof e->family, "%s", name);
+    snprintf(family, sizeof family, "%s", name);
+    if (e->over_time && ends_in(family, "_total")) family[strlen(family) - strlen("_total")] = '\0';
+    fprintf(e->out, "# HELP %s %s\n# TYPE %s %s\n", family, help, family,
+            metric->kind == OBSERVE_COUNTER ? "counter" : "gauge");
+    if (e->over_time) unit_out(e, family, metric->unit);
+}
+
+struct labels {
+    char text[LABELS];
+    size_t used;
+};
+
+/* Backslash, quote and newline of a value are escaped. */
+static void label(struct labels *to, const char *key, const char *value)
+{
+    size_t room = sizeof to->text - 4; /* for the end */
+    int more = snprintf(to->text + to->used, room - to->used, "%s%s=\"", to->used ? "," : "", key);
+
+    to->used += more > 0 && to->used + (size_t)more < room ? (size_t)more : 0;
+    for (; *value && to->used + 2 < room; value++) {
+        if (*value == '"' || *value == '\\' || *value == '\n') to->text[to->used++] = '\\';
+        to->text[to->used++] = *value == '\n' ? 'n' : *value;
+    }
+    to->text[to->used++] = '"';
+    to->text[to->used] = '\0';
+}
+
+static void label_number(struct labels *to, const char *key, uint32_t number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", number);
+    label(to, key, text);
+}
+
+static void cable_labels(const struct exposition *e, uint32_t index, struct labels *to)
+{
+    const struct fabric_port *port = &e->fabric->port[index], *peer = &e->fabric->port[port->peer];
+    const struct fabric_node *node = &e->fabric->node[port->node];
+    char name[FABRIC_NAME];
+
+    label(to, "node", node->name);
+    label(to, "peer", fabric_port_name(e->fabric, port->peer, name));
+    label(to, "from", role_name[node->role]);
+    label(to, "to", role_name[e->fabric->node[peer->node].role]);
+    if (port->rail == FABRIC_NO_RAIL)
+        label(to, "rail", "");
+    else
+        label_number(to, "rail", port->rail);
+}
+
+/* Ranks are numbered job by job. */
+static void rank_labels(const struct exposition *e, uint32_t number, struct labels *to)
+{
+    const struct fabric *fabric = e->fabric;
+
+    for (uint32_t i = 0; i < fabric->jobs; i++) {
+        const struct fabric_job *job = &fabric->job[i];
+        if (!fabric_job_trains((enum fabric_job_kind)job->kind)) continue;
+        if (number >= job->ranks) {
+            number -= job->ranks;
+            continue;
+        }
+        uint32_t host = fabric->gpu_host[job->rank[number]];
+        char name[FABRIC_NAME + 16];
+        snprintf(name, sizeof name, "%s:%u", fabric->node[host].name, job->rank[number] - fabric->first_gpu[host]);
+        label(to, "job_name", job->name);
+        label_number(to, "rank", number);
+        label(to, "gpu", name);
+        return;
+    }
+}
+
+static void object_labels(const struct exposition *e, enum observe_object object, uint32_t number, struct labels *to)
+{
+    const struct fabric *fabric = e->fabric;
+    char name[FABRIC_NAME];
+
+    switch (object) {
+    case OBSERVE_OBJECT_NIC:
+    case OBSERVE_OBJECT_NIC_PRIO:
+        label(to, "device", fabric_port_name(fabric, fabric->endpoint[number].port, name));
+        label(to, "port", "1");
+        break;
+    case OBSERVE_OBJECT_PORT:
+    case OBSERVE_OBJECT_PORT_COUNTERS:
+    case OBSERVE_OBJECT_PORT_PRIO:
+    case OBSERVE_OBJECT_LIMITS:
+        label(to, "switch", fabric->node[fabric->port[number].node].name);
+        label(to, "port", fabric_port_name(fabric, number, name));
+        break;
+    case OBSERVE_OBJECT_LINK:
+    case OBSERVE_OBJECT_CABLE:
+        label(to, "port", fabric_port_name(fabric, number, name));
+        if (object == OBSERVE_OBJECT_CABLE) cable_labels(e, number, to);
+        break;
+    case OBSERVE_OBJECT_SWITCH:
+        label(to, "switch", fabric->node[fabric->hosts + number].name);
+        break;
+    case OBSERVE_OBJECT_JOB:
+        label(to, "job_name", fabric->job[number].name);
+        break;
+    case OBSERVE_OBJECT_RANK:
+        rank_labels(e, number, to);
+        break;
+    case OBSERVE_OBJECT_CLASS:
+        label(to, "class", fabric->classes[number].name);
+        label_number(to, "priority", fabric->classes[number].priority);
+        break;
+    case OBSERVE_OBJECT_TIER:
+        label(to, "from", role_name[number / FABRIC_ROLES]);
+        label(to, "to", role_name[number % FABRIC_ROLES]);
+        break;
+    case OBSERVE_OBJECT_RUN:
+    case OBSERVE_OBJECT_CONNECTION:
+    case OBSERVE_OBJECTS:
+        break;
+    }
+}
+
+static void value_out(const struct exposition *e, enum observe_unit unit, uint64_t value)
+{
+    bool as_it_was = e->stretch == 1;
+
+    switch (unit) {
+    case OBSERVE_SECONDS:
+        if (as_it_was)
+            fprintf(e->out, "%" PRIu64 ".%012" PRIu64, (uint64_t)(value / PS_S), (uint64_t)(value % PS_S));
         else
-            fputc(*value, out);
-    }
-    fputc('"', out);
-}
-
-static void seconds(FILE *out, uint64_t value_ps)
-{
-    fprintf(out, "%" PRIu64 ".%012" PRIu64, (uint64_t)(value_ps / PS_S), (uint64_t)(value_ps % PS_S));
-}
-
-static void nic_labels(const struct prometheus *p, const char *metric, uint32_t nic)
-{
-    char name[FABRIC_NAME];
-
-    fputs(metric, p->out);
-    label(p->out, "{", "device",
-          fabric_port_name(p->fabric, p->fabric->endpoint[p->result->nic[nic].endpoint].port, name));
-    label(p->out, ",", "port", "1");
-}
-
-static void nic_family(const struct prometheus *p, const char *metric, const char *type, const char *help,
-                       size_t offset)
-{
-    head(p, metric, type, help);
-    for (uint32_t i = 0; i < p->result->nics; i++) {
-        nic_labels(p, metric, i);
-        fprintf(p->out, "} %" PRIu64 "\n", value_at(p->result->nic[i].counters, offset));
+            fprintf(e->out, "%.15g", (double)value / (double)PS_S * e->stretch);
+        break;
+    case OBSERVE_MICROSECONDS:
+        if (as_it_was)
+            fprintf(e->out, "%" PRIu64, (uint64_t)(value / PS_US));
+        else
+            fprintf(e->out, "%.15g", (double)value / (double)PS_US * e->stretch);
+        break;
+    case OBSERVE_RATIO:
+        fprintf(e->out, "%" PRIu64 ".%06" PRIu64, value / 1000000, value % 1000000);
+        break;
+    case OBSERVE_PER_SECOND:
+        if (as_it_was)
+            fprintf(e->out, "%" PRIu64, value);
+        else
+            fprintf(e->out, "%.15g", (double)value / e->stretch);
+        break;
+    case OBSERVE_BIT_ERRORS:
+        fprintf(e->out, "%.6g", (double)value * 1e-18);
+        break;
+    case OBSERVE_NONE:
+    case OBSERVE_BYTES:
+    case OBSERVE_CELSIUS:
+        fprintf(e->out, "%" PRIu64, value);
+        break;
     }
 }
 
-static void nic_counters_out(const struct prometheus *p)
+/* When a step ended, in milliseconds of the stretched clock. */
+static uint64_t step_ms(const struct exposition *e, uint32_t step)
 {
-    char metric[96];
+    ps_t at = series_first(e->series) + step * series_step(e->series);
 
-    for (const struct nic_counter *counter = nic_counter_list; counter->name; counter++) {
-        bool mark = ends_in(counter->name, "_max_bytes");
-        if (strncmp(counter->name, "drop_", 5) == 0) continue;
-        snprintf(metric, sizeof metric, "rdma_%s%s", counter->name, mark ? "" : "_total");
-        nic_family(p, metric, mark ? "gauge" : "counter", counter->help, counter->offset);
-        for (size_t i = 0; i < sizeof node_names / sizeof node_names[0]; i++) {
-            if (strcmp(counter->name, node_names[i].counter) != 0) continue;
-            snprintf(metric, sizeof metric, "node_infiniband_%s_total", node_names[i].name);
-            nic_family(p, metric, "counter", counter->help, counter->offset);
-        }
+    return EPOCH_S * 1000 + (uint64_t)((double)at / (double)PS_MS * e->stretch + 0.5);
+}
+
+static void sample_out(const struct exposition *e, const struct observe_metric *metric, const char *name,
+                       const char *labels, uint32_t step)
+{
+    fprintf(e->out, "%s{%s} ", name, labels);
+    value_out(e, metric->unit, e->value[step]);
+    if (e->over_time) {
+        uint64_t at = step_ms(e, step);
+        fprintf(e->out, " %" PRIu64 ".%03u", at / 1000, (unsigned)(at % 1000));
     }
-    head(p, "rdma_drops_total", "counter", "packets the adapter dropped, by reason");
-    for (uint32_t i = 0; i < p->result->nics; i++) {
-        for (int d = 0; d < NIC_DROPS; d++) {
-            nic_labels(p, "rdma_drops_total", i);
-            label(p->out, ",", "reason", nic_drop_name[d]);
-            fprintf(p->out, "} %" PRIu64 "\n", p->result->nic[i].counters->drop[d]);
-        }
+    fputc('\n', e->out);
+}
+
+static void samples_out(struct exposition *e, const struct observe_metric *metric, const char *name, const char *labels)
+{
+    uint32_t first = e->over_time ? 0 : e->steps - 1;
+    uint64_t due = 0;
+    bool same = true;
+
+    if (metric->object == OBSERVE_OBJECT_TIER) /* known at the end, and true of the whole run */
+        for (uint32_t i = 0; i < e->steps; i++)
+            e->value[i] = e->value[e->steps - 1];
+    for (uint32_t i = 1; i < e->steps; i++)
+        same &= e->value[i] == e->value[0];
+    for (uint32_t i = first; i < e->steps; i++) {
+        if (metric->kind == OBSERVE_SPARSE && e->value[i] == 0) continue;
+        if (same && step_ms(e, i) < due && i + 1 < e->steps) continue;
+        due = step_ms(e, i) + AGAIN_S * 1000;
+        head(e, metric, name);
+        sample_out(e, metric, name, labels, i);
     }
 }
 
-/* How a counter by priority is called where rdma_exporter has it; `rx` in our name: the peer paused this adapter. */
-static const char *nic_prio_metric(const char *name, const char **ret_help, char buf[96])
+static void row_out(struct exposition *e, uint32_t index, const char *name, uint32_t number, uint32_t priority)
 {
-    const char *rest = name + 3;
+    const struct observe_metric *metric = &series_catalogue(e->series)->metric[index];
+    struct labels labels = {.used = 0};
+    bool by_priority = observe_priorities(metric->object) > 1, any;
 
-    if (strcmp(rest, "pause") == 0) {
-        *ret_help = "PFC frames that pause; rx: the peer paused this adapter";
-        return "rdma_roce_pfc_pause_frames_total";
-    }
-    if (strcmp(rest, "resume") == 0) {
-        *ret_help = "PFC frames that end a pause";
-        return "rdma_roce_pfc_resume_frames_total";
-    }
-    if (strcmp(rest, "pause_ps") == 0) {
-        *ret_help = "microseconds for which the priority was paused";
-        return "rdma_roce_pfc_pause_duration_total";
-    }
-    if (strcmp(rest, "pause_transition") == 0) {
-        *ret_help = "times the priority went from sending to paused";
-        return "rdma_roce_pfc_pause_transitions_total";
-    }
-    snprintf(buf, 96, "rdma_netdev_prio_%s_total", rest);
-    return buf;
+    any = series_read(e->series, index, number, priority, e->value);
+    if (!any && metric->object == OBSERVE_OBJECT_TIER) return; /* not a tier, or not known */
+    label(&labels, "fabric", e->fabric->name);
+    object_labels(e, metric->object, number, &labels);
+    if (metric->label) label(&labels, metric->label, metric->word);
+    if (by_priority) label_number(&labels, "priority", priority);
+    samples_out(e, metric, name, labels.text);
 }
 
-static void nic_prio_rows(const struct prometheus *p, const char *metric, const struct nic_counter *counter)
+/* Whether the fabric has this object: ports are numbered with those that have no cable, or are a host's. */
+static bool exists(const struct exposition *e, enum observe_object object, uint32_t number)
 {
-    const char direction[3] = {counter->name[0], counter->name[1], '\0'};
+    const struct fabric *fabric = e->fabric;
 
-    for (uint32_t i = 0; i < p->result->nics; i++) {
-        for (int prio = 0; prio < 8; prio++) {
-            uint64_t value = value_at(&p->result->nic[i].counters->prio[prio], counter->offset);
-            char digit[2] = {(char)('0' + prio), '\0'};
-            if (!(p->nic_prios >> prio & 1)) continue;
-            nic_labels(p, metric, i);
-            label(p->out, ",", "direction", direction);
-            label(p->out, ",", "priority", digit);
-            fprintf(p->out, "} %" PRIu64 "\n", ends_in(counter->name, "_ps") ? (uint64_t)(value / PS_US) : value);
-        }
+    switch (object) {
+    case OBSERVE_OBJECT_PORT:
+    case OBSERVE_OBJECT_PORT_COUNTERS:
+    case OBSERVE_OBJECT_PORT_PRIO:
+    case OBSERVE_OBJECT_LIMITS:
+        return fabric->port[number].peer != FABRIC_NONE && fabric->port[number].node >= fabric->hosts;
+    case OBSERVE_OBJECT_LINK:
+    case OBSERVE_OBJECT_CABLE:
+        return fabric->port[number].peer != FABRIC_NONE;
+    default:
+        return object != OBSERVE_OBJECT_CONNECTION;
     }
 }
 
-/* rx and tx of one kind are one metric: those of the second kind follow where the first is. */
-static void nic_prios_out(const struct prometheus *p)
+static bool priority_used(const struct exposition *e, enum observe_object object, uint32_t priority)
 {
-    const struct nic_counter *const list = nic_prio_counter_list;
+    if (observe_priorities(object) == 1) return true;
+    return (object == OBSERVE_OBJECT_NIC_PRIO ? e->nic_prios : e->switch_prios) >> priority & 1;
+}
 
-    for (const struct nic_counter *counter = list; counter->name; counter++) {
-        const char *help = counter->help, *metric;
-        const struct nic_counter *other;
-        bool seen = false;
-        char buf[96];
+static void metric_out(struct exposition *e, uint32_t index, const char *name)
+{
+    enum observe_object object = series_catalogue(e->series)->metric[index].object;
 
-        for (other = list; other < counter; other++)
-            seen |= strcmp(other->name + 3, counter->name + 3) == 0;
-        if (seen) continue;
-        metric = nic_prio_metric(counter->name, &help, buf);
-        head(p, metric, "counter", help);
-        for (other = counter; other->name; other++)
-            if (strcmp(other->name + 3, counter->name + 3) == 0) nic_prio_rows(p, metric, other);
+    for (uint32_t i = 0; i < series_objects(e->series, object); i++)
+        for (uint32_t p = 0; exists(e, object, i) && p < observe_priorities(object); p++)
+            if (priority_used(e, object, p)) row_out(e, index, name, i, p);
+}
+
+static void find_priorities(struct exposition *e)
+{
+    const struct observe_catalogue *catalogue = series_catalogue(e->series);
+
+    for (uint32_t m = 0; m < catalogue->count; m++) {
+        enum observe_object object = catalogue->metric[m].object;
+        uint8_t *prios = object == OBSERVE_OBJECT_NIC_PRIO ? &e->nic_prios : &e->switch_prios;
+        if (object != OBSERVE_OBJECT_NIC_PRIO && object != OBSERVE_OBJECT_PORT_COUNTERS) continue;
+        for (uint32_t i = 0; i < series_objects(e->series, object); i++)
+            for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
+                if (series_has(e->series, m, i, p)) *prios |= (uint8_t)(1u << p);
     }
 }
 
-static void switch_labels(const struct prometheus *p, const char *metric, uint32_t port)
+static bool expose(struct exposition *e)
 {
-    const struct fabric_port *from = &p->fabric->port[port];
-    char name[FABRIC_NAME];
+    const struct observe_catalogue *catalogue = series_catalogue(e->series);
 
-    fputs(metric, p->out);
-    label(p->out, "{", "switch", p->fabric->node[from->node].name);
-    label(p->out, ",", "port", fabric_port_name(p->fabric, port, name));
-}
-
-static void switch_ports_out(const struct prometheus *p)
-{
-    char metric[96];
-
-    for (const struct sw_counter *counter = sw_port_counter_list; counter->name; counter++) {
-        if (strncmp(counter->name, "drop_", 5) == 0) continue;
-        snprintf(metric, sizeof metric, "rocelab_switch_port_%s_total", counter->name);
-        head(p, metric, "counter", counter->help);
-        for (uint32_t i = 0; i < p->result->ports; i++) {
-            const struct sim_port *port = &p->result->port[i];
-            if (port->sw == NULL) continue;
-            switch_labels(p, metric, port->port);
-            fprintf(p->out, "} %" PRIu64 "\n", value_at(port->sw, counter->offset));
-        }
+    e->steps = series_steps(e->series);
+    e->value = calloc(e->steps + 1u, sizeof(*e->value));
+    if (e->value == NULL) return false;
+    find_priorities(e);
+    for (uint32_t m = 0; m < catalogue->count && e->steps > 0; m++) {
+        metric_out(e, m, catalogue->metric[m].name);
+        for (size_t i = 0; i < sizeof node_names / sizeof node_names[0]; i++)
+            if (strcmp(catalogue->metric[m].name, node_names[i].name) == 0) metric_out(e, m, node_names[i].other);
     }
-    head(p, "rocelab_switch_port_drops_total", "counter", "packets the switch dropped, by reason");
-    for (uint32_t i = 0; i < p->result->ports; i++) {
-        const struct sim_port *port = &p->result->port[i];
-        for (int d = 0; port->sw && d < SW_DROPS; d++) {
-            switch_labels(p, "rocelab_switch_port_drops_total", port->port);
-            label(p->out, ",", "reason", sw_drop_name[d]);
-            fprintf(p->out, "} %" PRIu64 "\n", port->sw->drop[d]);
-        }
-    }
+    free(e->value);
+    return true;
 }
 
-static void switch_prio_rows(const struct prometheus *p, const char *metric, const struct sw_counter *counter,
-                             bool is_time)
+bool sim_prometheus(FILE *out, const struct fabric *fabric, const struct series *series)
 {
-    for (uint32_t i = 0; i < p->result->ports; i++) {
-        const struct sim_port *port = &p->result->port[i];
-        for (int prio = 0; port->sw && prio < 8; prio++) {
-            uint64_t value = value_at(&port->sw->prio[prio], counter->offset);
-            char digit[2] = {(char)('0' + prio), '\0'};
-            if (!(p->switch_prios >> prio & 1)) continue;
-            switch_labels(p, metric, port->port);
-            label(p->out, ",", "priority", digit);
-            fputs("} ", p->out);
-            if (is_time)
-                seconds(p->out, value);
-            else
-                fprintf(p->out, "%" PRIu64, value);
-            fputc('\n', p->out);
-        }
-    }
+    struct exposition e = {.out = out, .fabric = fabric, .series = series, .stretch = 1};
+
+    return expose(&e);
 }
 
-static void switch_prios_out(const struct prometheus *p)
+bool sim_openmetrics(FILE *out, const struct fabric *fabric, const struct series *series, double stretch)
 {
-    char metric[96];
+    struct exposition e = {.out = out, .fabric = fabric, .series = series, .stretch = stretch, .over_time = true};
 
-    for (const struct sw_counter *counter = sw_prio_counter_list; counter->name; counter++) {
-        bool is_time = ends_in(counter->name, "_ps"), mark = counter->kind == SW_COUNTER_MAX;
-        int kept = (int)strlen(counter->name) - (is_time ? 3 : 0);
-        snprintf(metric, sizeof metric, "rocelab_switch_%.*s%s%s", kept, counter->name, is_time ? "_seconds" : "",
-                 mark ? "" : "_total");
-        head(p, metric, mark ? "gauge" : "counter", counter->help);
-        switch_prio_rows(p, metric, counter, is_time);
-    }
-}
-
-static void port_family(const struct prometheus *p, const char *metric, const char *help, size_t offset)
-{
-    char name[FABRIC_NAME];
-
-    head(p, metric, "counter", help);
-    for (uint32_t i = 0; i < p->result->ports; i++) {
-        fputs(metric, p->out);
-        label(p->out, "{", "port", fabric_port_name(p->fabric, p->result->port[i].port, name));
-        fprintf(p->out, "} %" PRIu64 "\n", value_at(&p->result->port[i], offset));
-    }
-}
-
-static void run_out(const struct prometheus *p)
-{
-    head(p, "rocelab_sim_virtual_seconds", "gauge", "how far the run came");
-    fputs("rocelab_sim_virtual_seconds ", p->out);
-    seconds(p->out, p->result->virtual_ps);
-    fputc('\n', p->out);
-    head(p, "rocelab_sim_packet_hops_total", "counter", "deliveries on links");
-    fprintf(p->out, "rocelab_sim_packet_hops_total %" PRIu64 "\n", p->result->packet_hops);
-    port_family(p, "rocelab_link_tx_frames_total", "frames sent, pauses included", offsetof(struct sim_port, frames));
-    port_family(p, "rocelab_link_tx_line_bytes_total", "what they occupied of the line, preamble and gap included",
-                offsetof(struct sim_port, line_bytes));
-    port_family(p, "rocelab_link_lost_packets_total", "lost on the line: corruption, or a link that was down",
-                offsetof(struct sim_port, lost));
-}
-
-static bool any_set(const void *from, size_t bytes)
-{
-    const unsigned char *byte = from;
-
-    for (size_t i = 0; i < bytes; i++)
-        if (byte[i]) return true;
-    return false;
-}
-
-void sim_prometheus(FILE *out, const struct sim_report *report)
-{
-    struct prometheus p = {.out = out, .fabric = report->fabric, .result = report->result};
-
-    for (int prio = 0; prio < 8; prio++) {
-        for (uint32_t i = 0; i < p.result->nics; i++)
-            if (any_set(&p.result->nic[i].counters->prio[prio], sizeof(struct nic_prio_counters)))
-                p.nic_prios |= (uint8_t)(1u << prio);
-        for (uint32_t i = 0; i < p.result->ports; i++)
-            if (p.result->port[i].sw && any_set(&p.result->port[i].sw->prio[prio], sizeof(struct sw_prio_counters)))
-                p.switch_prios |= (uint8_t)(1u << prio);
-    }
-    run_out(&p);
-    nic_counters_out(&p);
-    nic_prios_out(&p);
-    switch_ports_out(&p);
-    switch_prios_out(&p);
+    if (!expose(&e)) return false;
+    fputs("# EOF\n", out);
+    return true;
 }

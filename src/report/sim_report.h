@@ -82,8 +82,11 @@ void sim_json_latency(struct jout *jout, const struct sim_report *report);
 /* sim_json_fabric.c: what ran: nodes, links, classes, thresholds; nothing of what happened there. */
 void sim_json_fabric(struct jout *jout, const struct sim_report *report);
 
-/* Every counter, as Prometheus reads them. */
-void sim_prometheus(FILE *out, const struct sim_report *report);
+/* Every metric, as Prometheus reads them: a series' last step (sim_observe() once is enough), or all of it, in slow
+ * motion: a second takes `stretch` seconds.  False: no memory. */
+struct series;
+bool sim_prometheus(FILE *out, const struct fabric *fabric, const struct series *series);
+bool sim_openmetrics(FILE *out, const struct fabric *fabric, const struct series *series, double stretch);
 
 /* sim_counters.c: every counter of a port, of all ports of a node, or (which NULL) of all, by its own name.  Answers
  * how many ports there were. */

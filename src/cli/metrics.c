@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every metric of a run for Prometheus; see metrics.h.
+ */
+#include "cli/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define STRETCH_USUAL 1e6 /* a microsecond becomes a second */
+
+bool cli_metrics_set(struct cli_metrics *metrics, const char *argument)
+{
+    static const char *const forms[] = {
+        [CLI_METRICS_PROMETHEUS] = "prometheus", [CLI_METRICS_OPENMETRICS] = "openmetrics"};
+
+    for (int i = CLI_METRICS_PROMETHEUS; i <= CLI_METRICS_OPENMETRICS; i++) {
+        size_t length = strlen(forms[i]);
+        if (strncmp(argument, forms[i], length) != 0 || (argument[length] != '\0' && argument[length] != '=')) continue;
+        if (argument[length] == '=' && argument[length + 1] == '\0') break;
+        metrics->form = (enum cli_metrics_form)i;
+        metrics->path = argument[length] == '=' ? argument + length + 1 : NULL;
+        return true;
+    }
+    cli_error("--counters '%s': 'prometheus', or 'prometheus=FILE'; 'openmetrics', or 'openmetrics=FILE'", argument);
+    return false;
+}
+
+bool cli_metrics_stretch(struct cli_metrics *metrics, const char *argument)
+{
+    char *end;
+
+    metrics->stretch = strtod(argument, &end);
+    if (end != argument && *end == '\0' && metrics->stretch >= 1 && metrics->stretch <= 1e12) return true;
+    cli_error("--stretch '%s': how many times as long a second is to take, 1 to 1e12, as in 1e6", argument);
+    return false;
+}
+
+/* Prometheus counts milliseconds: two steps must not fall into one. */
+static bool stretch_fits(const struct cli_metrics *metrics, ps_t series)
+{
+    double least = (double)PS_MS / (double)series;
+
+    if (metrics->stretch >= least) return true;
+    cli_error("--stretch: steps would be shorter than a millisecond, which is Prometheus' clock; say %g or more",
+              least);
+    return false;
+}
+
+bool cli_metrics_begin(struct cli_metrics *metrics, ps_t series)
+{
+    if (metrics->stretch > 0 && metrics->form != CLI_METRICS_OPENMETRICS) {
+        cli_error("--stretch is of the clock of --counters openmetrics");
+        return false;
+    }
+    if (metrics->stretch == 0) metrics->stretch = STRETCH_USUAL;
+    if (metrics->form == CLI_METRICS_OPENMETRICS && series == 0) {
+        cli_error("--counters openmetrics is over time: say --series TIME too, as in --series 10us");
+        return false;
+    }
+    if (metrics->form == CLI_METRICS_OPENMETRICS && !stretch_fits(metrics, series)) return false;
+    if (metrics->form == CLI_METRICS_NONE || metrics->path == NULL) return true;
+    metrics->file = fopen(metrics->path, "w");
+    if (metrics->file == NULL) cli_error("%s: %s", metrics->path, strerror(errno));
+    return metrics->file != NULL;
+}
+
+/* A series of one step. */
+bool cli_metrics_now(struct sim *sim, const struct sim_report *report, FILE *out)
+{
+    const struct sim_series_options options = {.step = PS_S, .most_bytes = UINT64_MAX};
+    struct series *last = NULL;
+
+    bool good = sim_series_create(sim, &options, &last) == 0 && sim_observe(sim, last) == 0;
+    if (good) {
+        sim_observe_tiers(report->result, last);
+        good = sim_prometheus(out, report->fabric, last);
+    }
+    series_free(last);
+    return good;
+}
+
+bool cli_metrics_write(struct cli_metrics *metrics, struct sim *sim, const struct sim_report *report,
+                       struct series *seen, FILE *out)
+{
+    FILE *to = metrics->file ? metrics->file : out;
+    bool good = true;
+
+    if (metrics->form == CLI_METRICS_PROMETHEUS) good = cli_metrics_now(sim, report, to);
+    if (metrics->form == CLI_METRICS_OPENMETRICS) {
+        sim_observe_tiers(report->result, seen);
+        good = sim_openmetrics(to, report->fabric, seen, metrics->stretch);
+    }
+    if (!good) cli_error("not enough memory for the metrics");
+    if (metrics->file == NULL) return good;
+    bool failed = ferror(metrics->file) != 0;
+    if (fclose(metrics->file) != 0) failed = true;
+    metrics->file = NULL;
+    if (failed) cli_error("%s: not all of it could be written", metrics->path);
+    return good && !failed;
+}
+
+void cli_metrics_release(struct cli_metrics *metrics)
+{
+    if (metrics->file) fclose(metrics->file);
+    metrics->file = NULL;
+}
