@@ -20,6 +20,7 @@
 #include "nic/nic.h"
 #include "observe/event.h"
 #include "report/json_out.h"
+#include "report/metrics_list.h"
 #include "study/clock.h"
 
 enum counters_option {
@@ -40,7 +41,7 @@ static const struct cli_option options[] = {
 
 struct settings {
     const char *fabric; /* NULL: programs under `rocelab run` */
-    bool watch, events;
+    bool watch, events, list;
     enum top_sort sort;
 };
 
@@ -54,6 +55,8 @@ static bool set_option(void *into, int id, const char *argument)
         settings->events = true;
     else if (id == COUNTERS_OPTION_SORT)
         return top_sort_set(argument, &settings->sort);
+    else if (id == COUNTERS_OPTION_LIST)
+        settings->list = true;
     else
         settings->watch = true;
     return true;
@@ -63,6 +66,7 @@ static void more_help(FILE *out)
 {
     fputs("Examples:\n"
           "  rocelab counters --fabric pod --watch\n"
+          "  rocelab counters --list | grep -A1 pause\n"
           "  rocelab counters --json | jq '.adapters[].counters.out_of_sequence'\n"
           "\nCounters that are 0 are left out of the text, not of the JSON document.\n"
           "\nExit status: 0 done, 1 no such process, device, port or node, 2 wrong use or no such fabric.\n",
@@ -271,6 +275,22 @@ static int of_fabric(const char *name, const char *which, const struct cli_commo
     return answer;
 }
 
+static int list(const struct settings *settings, const char *which, const struct cli_common *common, FILE *out)
+{
+    if (which || settings->fabric || settings->watch || settings->events) {
+        cli_error("counters: --list is of no process or fabric, and goes with --json alone");
+        return CLI_WRONG;
+    }
+    if (common->json) {
+        struct jout jout;
+        jout_init(&jout, out);
+        metrics_list_json(&jout);
+    } else {
+        metrics_list_text(out);
+    }
+    return CLI_DONE;
+}
+
 int verb_counters(int argc, char **argv, FILE *out)
 {
     struct settings settings = {0};
@@ -289,6 +309,7 @@ int verb_counters(int argc, char **argv, FILE *out)
             "--events FILE' says");
         return CLI_WRONG;
     }
+    if (settings.list) return list(&settings, which, &common, out);
     if (settings.watch) cli_catch_stop(2);
     if (settings.watch && !common.json && !settings.events) {
         struct top_from from = {.fabric = settings.fabric, .which = which, .wanted = wanted};

@@ -344,7 +344,7 @@ class Pcap(Sim):
                    "/dev/full: No space left on device")
 
 
-SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (\d+(?:\.\d+)?)$')
+SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (\d+(?:\.\d+)?(?:e-\d+)?)$')
 
 
 def exposition(text):
@@ -418,6 +418,44 @@ class Counters(Sim):
             name = re.sub("_ps$", "_seconds", name)
             self.assertTrue({f"rocelab_switch_{name}_total", f"rocelab_switch_{name}"} & set(families), name)
 
+    def test_the_list_is_what_is_there(self):
+        listed = {metric["name"]: metric for metric in
+                  json.loads(subprocess.run([PROGRAM, "counters", "--list", "--json"], stdout=subprocess.PIPE, check=True).stdout)["metrics"]}
+        hot = PAUSES + "faults: [{hot-optics: leaf0:0, temperature: 80C, pre-fec-ber: 1e-5}]\n"
+        families = exposition(self.run_sim(hot, "--counters", "prometheus"))
+        ours = {name for name in families if not name.startswith("node_infiniband_")}
+        training = {"rocelab_gpu_step_compute_seconds", "rocelab_gpu_step_wait_seconds"}
+        self.assertLessEqual(ours, set(listed))
+        self.assertLessEqual(set(listed) - ours, training | {name for name in listed if name.startswith("rocelab_tier_")})
+        for name in ours:
+            kind, samples = families[name]
+            self.assertEqual(listed[name]["type"], kind, name)
+            self.assertEqual(set(listed[name]["labels"]), {key for key, _ in next(iter(samples))}, name)
+        self.assertEqual(self.total(families, "rocelab_optic_temperature_celsius", port="leaf0:0"), 80)
+        self.assertEqual(len(families["rocelab_optic_temperature_celsius"][1]), 1)
+        self.assertAlmostEqual(self.total(families, "rocelab_optic_pre_fec_ber"), 1e-5)
+        self.assertNotIn("rocelab_optic_temperature_celsius", exposition(self.run_sim(PAUSES, "--counters", "prometheus")))
+
+    def test_over_time(self):
+        """OpenMetrics has the last values of the text format, stretched; counters never fall; times are of the stretched clock."""
+        self.run_sim(PAUSES, "--counters", "openmetrics=over.om", "--series", "10us", "--stretch", "1e6")
+        text = (self.folder / "over.om").read_text(encoding="utf-8")
+        self.assertTrue(text.endswith("\n# EOF\n"))
+        self.assertIn("# TYPE rocelab_switch_rx_pause_seconds counter\n# UNIT rocelab_switch_rx_pause_seconds seconds\n", text)
+        rows, types = {}, dict(re.findall(r"(?m)^# TYPE (\S+) (\S+)$", text))
+        for metric, value, time in re.findall(r"(?m)^([^#]\S*\{.*\}) (\S+) (\S+)$", text):
+            rows.setdefault(metric, []).append((float(time) - 1767225600, float(value)))
+        steps = max(len(row) for row in rows.values())
+        for metric, row in rows.items():
+            if types.get(metric.split("{")[0].removesuffix("_total")) == "counter":
+                self.assertEqual([value for _, value in row], sorted(value for _, value in row), metric)
+            self.assertEqual([time % 10 for time, _ in row], [0] * len(row), metric)
+            self.assertLessEqual(max((b - a for (a, _), (b, _) in zip(row, row[1:])), default=0), 250, metric)
+        self.assertGreater(steps, 10)
+        paused = max(value for metric, row in rows.items() if metric.startswith("rocelab_switch_rx_pause_seconds_total") for _, value in row)
+        port = max(port["paused_ps"] for port in self.document(PAUSES)["ports"] if port["thresholds"] is not None)
+        self.assertAlmostEqual(paused / (port / 1e6), 1, delta=0.1) # a step may be missing at the end
+
     def test_to_a_file(self):
         text = self.run_sim(SMALL, "--counters", "prometheus=counters.prom")
         self.assertIn("JOBS", text)
@@ -428,6 +466,12 @@ class Counters(Sim):
         for bad in ("statsd", "prometheus=", "prometheusx"):
             self.wrong(rocelab("sim", "--counters", bad, path), "'prometheus', or 'prometheus=FILE'")
         self.wrong(rocelab("sim", "--json", "--counters", "prometheus", path), "both want standard output")
+        self.wrong(rocelab("sim", "--counters", "openmetrics", path), "say --series TIME too")
+        self.wrong(rocelab("sim", "--counters", "prometheus", "--stretch", "1e6", path), "--stretch is of the clock")
+        self.wrong(rocelab("sim", "--counters", "openmetrics", "--series", "10us", "--stretch", "10", path), "say 100 or more")
+        self.wrong(rocelab("sim", "--counters", "openmetrics", "--series", "10us", "--stretch", "0", path), "1 to 1e12")
+        self.wrong(rocelab("sim", "--counters", "openmetrics=/nowhere/x", "--series", "10us", path), "/nowhere/x")
+        self.wrong(rocelab("sim", "--counters", "openmetrics", "--series", "10us", "--seeds", "2", path), "for one run")
         self.wrong(rocelab("sim", "--counters", "prometheus=/nowhere/x", path, stdout=subprocess.DEVNULL), "/nowhere/x")
 
 
