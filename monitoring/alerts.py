@@ -68,7 +68,7 @@ ALERTS = [
      "1 - sum by (fabric) (rate(rdma_rp_cnp_handled_total[5m])) / (sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > 0.02",
      "{{ $value | humanizePercentage }} of the CNPs that were sent were not handled"),
     ("Retransmissions", "warning", "1m", "RB07", "host", "network",
-     "rate(rdma_retransmitted_packets_total[1m]) / (rate(rdma_tx_data_packets_total[1m]) > 0) > 1e-5",
+     "rate(rdma_retransmitted_packets_total[5m]) / (rate(rdma_tx_data_packets_total[5m]) > 0) > 1e-5",
      "{{ $labels.device }} sends {{ $value | humanizePercentage }} of its packets again"),
     ("AckTimeouts", "critical", "0s", "RB07", "host", "network",
      "increase(rdma_local_ack_timeout_err_total[1m]) > 0",
