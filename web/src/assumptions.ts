@@ -21,13 +21,17 @@ const CAPTURE = [
   "A capture tells what crossed one place. What was dropped ahead of it, or cut off by it, is not known; counts say so where that matters.",
 ];
 
+const LIVE = [
+  "Counters since each program opened its adapter, read without disturbing it. What has ended is gone.",
+];
+
 /** As a shell takes it. */
 export function shell(words: string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
 export function assumptions(data: Document_, about: About): HTMLElement {
-  const list = data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
+  const list = data.kind === "counters" ? LIVE : data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
   const digest = data.kind === "sim" || data.kind === "up" ? data.digest : null;
   return section("assumptions", "What this stands on",
     h("ul", {}, ...list.map((one) => h("li", {}, one))),

@@ -5,6 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { about, embedded, fetched, isLive, listen, Unreadable } from "./data";
 import { clear, h } from "./dom";
+import { adapters as adaptersPage } from "./adapters";
 import { capture as capturePage } from "./capture";
 import { run as runPage } from "./run";
 import { summary } from "./summary";
@@ -19,6 +20,7 @@ function title(data: Document_): string {
     case "sim": case "up": return data.fabric;
     case "sweep": return data.file;
     case "capture": return data.files.map((file) => file.file).join(", ");
+    case "counters": return "programs of this machine";
   }
 }
 
@@ -27,6 +29,7 @@ function sections(data: Document_): (HTMLElement | null)[] {
     case "sim": case "up": return runPage(data);
     case "sweep": return sweepPage(data);
     case "capture": return capturePage(data);
+    case "counters": return adaptersPage(data);
   }
 }
 

@@ -34,6 +34,8 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       const wrong = data.points.filter((point) => point.error !== null).length;
       return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
     }
+    case "counters":
+      return { word: null, facts: [plural(data.adapters.length, "adapter")] };
     case "capture": {
       const findings = data.files.flatMap((file) => file.verdict);
       const errors = findings.filter((one) => one.severity === "error").length, warnings = findings.filter((one) => one.severity === "warning").length;

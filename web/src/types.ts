@@ -97,7 +97,11 @@ export type CaptureFile = {
 };
 export interface Capture { version: 1; kind: "capture"; files: CaptureFile[] }
 
-export type Document_ = Run | Sweep | Capture;
+export interface Adapter { pid: number; program: string; device: string; interface: string; slot: number; counters: Record<string, number> }
+/** Of programs that run: only a server has them. */
+export interface Counters { version: 1; kind: "counters"; adapters: Adapter[] }
+
+export type Document_ = Run | Sweep | Capture | Counters;
 
 /** What the page knows beside the document. */
 export interface About { rocelab: string; command: string[]; left_out: string | null }
