@@ -111,17 +111,17 @@ static bool compare(struct top *top)
     return true;
 }
 
-static void print_row(const struct shown *shown, ps_t span, int name_width, const char *end, FILE *out)
+static void print_row(const struct shown *shown, ps_t span, int name_width, const char *begin, FILE *out)
 {
     char paused[TEXT_COUNT], rate[TEXT_COUNT], marks[TEXT_COUNT], drops[TEXT_COUNT], queue[TEXT_COUNT];
 
-    fprintf(out, "%-*.*s %8s %8s %9s %9s %9s%s\n", name_width, name_width, shown->name,
+    fprintf(out, "%s%-*.*s %8s %8s %9s %9s %9s\n", begin, name_width, name_width, shown->name,
             text_share(shown->of[TOP_PAUSED], span, paused), text_rate(shown->of[TOP_RATE], span / PS_NS, rate),
             text_count_short(shown->of[TOP_MARKS], marks), text_count_short(shown->of[TOP_DROPS], drops),
-            text_bytes(shown->of[TOP_QUEUE], queue), end);
+            text_bytes(shown->of[TOP_QUEUE], queue));
 }
 
-static void print_table(const struct top *top, unsigned columns, uint32_t most, const char *end, FILE *out)
+static void print_table(const struct top *top, unsigned columns, uint32_t most, const char *begin, FILE *out)
 {
     ps_t span = more(top->now.at_ps, top->last.at_ps);
     unsigned numbers = 48, widest = NAME_LEAST;
@@ -129,9 +129,9 @@ static void print_table(const struct top *top, unsigned columns, uint32_t most, 
     for (uint32_t i = 0; i < top->now.rows; i++)
         if (strlen(top->now.row[i].name) > widest) widest = (unsigned)strlen(top->now.row[i].name);
     if (widest + numbers > columns) widest = columns > numbers + NAME_LEAST ? columns - numbers : NAME_LEAST;
-    fprintf(out, "%-*s %8s %8s %9s %9s %9s%s\n", (int)widest, "", "paused", "rate", "marks", "drops", "queue", end);
+    fprintf(out, "%s%-*s %8s %8s %9s %9s %9s\n", begin, (int)widest, "", "paused", "rate", "marks", "drops", "queue");
     for (uint32_t i = 0; i < top->now.rows && i < most; i++)
-        print_row(&top->shown[i], span, (int)widest, end, out);
+        print_row(&top->shown[i], span, (int)widest, begin, out);
 }
 
 static void draw(const struct top *top, FILE *out)
@@ -142,9 +142,9 @@ static void draw(const struct top *top, FILE *out)
     screen_size(&columns, &rows);
     fputs("\033[H", out);
     snprintf(line, sizeof line, "%s, by %s", top->now.title, sorts[top->sort].name);
-    fprintf(out, "%.*s\033[K\n", (int)columns, line);
+    fprintf(out, "\033[K%.*s\n", (int)columns, line);
     snprintf(line, sizeof line, "p paused  r rate  m marks  d drops  b bytes queued  q quit");
-    fprintf(out, "%.*s\033[K\n", (int)columns, line);
+    fprintf(out, "\033[K%.*s\n", (int)columns, line);
     /* A line that is too long would wrap: the terminal cuts it instead. */
     fputs("\033[?7l", out);
     if (rows > 4) print_table(top, columns, rows - 4, "\033[K", out);

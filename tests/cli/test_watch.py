@@ -85,13 +85,13 @@ class Watch(Case):
     def test_a_fabric_on_a_terminal(self):
         self.up()
         screen = self.screen("--fabric", NAME)
-        self.assertIn("\x1b[?1049h", screen.until(r"by paused\x1b\[K\r\n.*leaf0:0 .*\x1b\[J"))
+        self.assertIn("\x1b[?1049h", screen.until(r"by paused\r\n.*leaf0:0 .*\x1b\[J"))
         for key, name in ((b"r", "rate"), (b"m", "marks"), (b"d", "drops"), (b"b", "queue"), (b"p", "paused")):
             screen.key(key)
-            screen.until(rf"by {name}\x1b\[K.*\x1b\[J")
+            screen.until(rf"by {name}\r\n.*\x1b\[J")
         screen.size(7, 30)
         os.kill(screen.process.pid, signal.SIGWINCH)
-        frame = screen.until(r"watched-\d+ at .{5,20}\x1b\[K\r\n") + screen.until(r"\x1b\[J")
+        frame = screen.until(r"\x1b\[Kwatched-\d+ at [^\r]{5,20}\r\n") + screen.until(r"\x1b\[J")
         self.assertLessEqual(frame.split("\x1b[H")[-1].count("\r\n"), 6)
         screen.key(b"q")
         self.restored(screen)
