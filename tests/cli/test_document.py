@@ -164,7 +164,7 @@ class Priorities(Document):
         found = {}
         for name, labels, value in re.findall(r"(?m)^(\w+)\{(.*)\} (\S+)$", text):
             label = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-            if "priority" in label:
+            if "priority" in label and ("switch" in label or "device" in label):
                 port = label["port"] if "switch" in label else label["device"]
                 found[name, port, int(label["priority"]), label.get("direction")] = value
         return found
