@@ -52,7 +52,6 @@ complete -c rocelab -n "__fish_seen_subcommand_from sim" -l serve -d 'show the r
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l listen -d 'with --serve: ADDRESS:PORT'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -l serve-until-done -d 'show it only while it runs'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -r -l pcap -d 'write what crosses PORT as a capture: PORT=FILE'
-complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l qps -d 'queue pairs whose rate, window and alpha are seen'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l counters -a 'prometheus prometheus= openmetrics openmetrics=' -d 'write every metric'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l stretch -d 'seconds that a second takes in openmetrics'
 complete -c rocelab -n "__fish_seen_subcommand_from sim" -x -l memory -d 'refuse a run that needs more, as in 8GB'

@@ -138,6 +138,7 @@ void serve_last(struct serve *serve)
 {
     pthread_mutex_lock(&serve->lock);
     serve->last = true;
+    serve->number++; /* listeners are told that it was the last */
     for (struct serve_client *client = serve->clients; client; client = client->next)
         serve_client_resume(client);
     pthread_mutex_unlock(&serve->lock);

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from support import PROGRAM, SOURCE, Case, environment, rocelab
@@ -129,6 +130,15 @@ class Serve(Case):
                 told += [line] if line.startswith("event:") else []
             self.assertEqual(told, ["event: state\n"] * 2)
 
+    def test_listeners_are_told_of_the_last(self):
+        served = self.served("sim", "--serve", SMALL)
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=300)) as connection:
+            connection.request("GET", "/api/events")
+            answer, line = connection.getresponse(), "begin"
+            while "last" not in line or json.loads(line[len("data: "):]) != {"last": True}:
+                line = answer.readline().decode()
+                self.assertTrue(line, "the stream ended")
+
     def test_it_ends_with_the_run_where_that_is_asked(self):
         served = self.served("sim", "--serve-until-done", SMALL)
         served.process.wait()
@@ -178,6 +188,36 @@ class Serve(Case):
         text = served.ask("/metrics")[1]
         result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    @unittest.skipUnless(os.environ.get("ROCELAB_SOAK") and shutil.which("prometheus"), "for the soak, with a Prometheus")
+    def test_prometheus_scrapes_it(self):
+        served = self.served("sim", "--serve", LONG)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        config = self.file("prometheus.yml", b"scrape_configs:\n  - job_name: rocelab\n    scrape_interval: 1s\n"
+                           b"    static_configs: [{targets: ['127.0.0.1:%d']}]\n" % served.port)
+        process = subprocess.Popen(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder}/data",
+                                    f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+
+        def ask(query):
+            try:
+                with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+                    connection.request("GET", "/api/v1/query?query=" + query)
+                    return json.loads(connection.getresponse().read()).get("data", {}).get("result", [])
+            except (ConnectionError, json.JSONDecodeError):  # it is still beginning
+                return []
+
+        for _ in range(120):
+            if len(ask("count_over_time(rocelab_sim_virtual_seconds[1m])>1")) == 1:
+                break
+            time.sleep(1)
+        self.assertEqual([one["value"][1] for one in ask("up")], ["1"])
+        self.assertEqual(len(ask("count_over_time(rocelab_sim_virtual_seconds[1m])>1")), 1)
+        self.assertEqual(len(ask("rocelab_link_tx_line_bytes_total")), len(served.state()["ports"]))
 
     def test_where_it_cannot_listen(self):
         served = self.served("serve")
