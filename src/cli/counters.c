@@ -42,6 +42,7 @@ static const struct cli_option options[] = {
 struct settings {
     const char *fabric; /* NULL: programs under `rocelab run` */
     bool watch, events, list;
+    bool sorted;
     enum top_sort sort;
 };
 
@@ -49,17 +50,23 @@ static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
 
-    if (id == COUNTERS_OPTION_FABRIC)
+    switch (id) {
+    case COUNTERS_OPTION_FABRIC:
         settings->fabric = argument;
-    else if (id == COUNTERS_OPTION_EVENTS)
-        settings->events = true;
-    else if (id == COUNTERS_OPTION_SORT)
+        return true;
+    case COUNTERS_OPTION_SORT:
+        settings->sorted = true;
         return top_sort_set(argument, &settings->sort);
-    else if (id == COUNTERS_OPTION_LIST)
+    case COUNTERS_OPTION_EVENTS:
+        settings->events = true;
+        return true;
+    case COUNTERS_OPTION_LIST:
         settings->list = true;
-    else
+        return true;
+    default:
         settings->watch = true;
-    return true;
+        return true;
+    }
 }
 
 static void more_help(FILE *out)
@@ -307,6 +314,10 @@ int verb_counters(int argc, char **argv, FILE *out)
         cli_error(
             "counters: --events is for programs under 'rocelab run'; a fabric writes its events where 'rocelab up "
             "--events FILE' says");
+        return CLI_WRONG;
+    }
+    if (settings.sorted && (!settings.watch || settings.events || common.json)) {
+        cli_error("counters: --sort is of the table of --watch");
         return CLI_WRONG;
     }
     if (settings.list) return list(&settings, which, &common, out);

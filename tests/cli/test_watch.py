@@ -130,6 +130,7 @@ class Watch(Case):
 
     def test_what_is_wrong(self):
         self.wrong(rocelab("counters", "--watch", "--sort", "size"), "--sort 'size'", "paused")
+        self.wrong(rocelab("counters", "--sort", "rate"), "--sort", "--watch")
         self.wrong(rocelab("counters", "--watch", "--fabric", "no-such-fabric"), "no-such-fabric")
         self.assertEqual(rocelab("counters", "--watch", "999999999").returncode, 1)
 
