@@ -105,7 +105,7 @@ class Servers:
         self.child("alertmanager", "prometheus-alertmanager", f"--config.file={alerts}", f"--storage.path={self.folder / 'am'}",
                    f"--web.listen-address=127.0.0.1:{self.alerts_port}", "--cluster.listen-address=")
         self.child("prometheus", "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder / 'data'}",
-                   "--storage.tsdb.retention.time=100y", f"--web.listen-address=127.0.0.1:{self.port}")
+                   "--storage.tsdb.retention.time=100y", "--rules.alert.resend-delay=1s", f"--web.listen-address=127.0.0.1:{self.port}")
         for port in (self.alerts_port, self.port):
             self.wait(lambda: self.ready(port), f"port {port} to answer")
 

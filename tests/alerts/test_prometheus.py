@@ -20,7 +20,7 @@ import servers
 from cases import cases
 
 SOAK = os.environ.get("ROCELAB_SOAK") == "1"
-QUICK = {"C01-storm-watchdog": "rocelab_switch_watchdog_detected_total", "C06-headroom": "rocelab_switch_drops_total", "C19-healthy": None}
+QUICK = {"C01-storm-watchdog": "rocelab_switch_watchdog_detected_total", "C06-headroom": "rocelab_switch_drops_total", "H01-permutation": None}
 FASTER = 10
 AHEAD = float(os.environ.get("ROCELAB_AHEAD", "300")) # seconds in which a Prometheus is filled with all runs, and starts
 
