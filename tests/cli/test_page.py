@@ -109,6 +109,7 @@ fabric: large
 topology: {rail: {hosts: 64, gpus: 8, leaves: 8, spines: 4}}
 links: {host: {rate: 400G, cable: 5m}, fabric: {rate: 400G, cable: 30m}}
 jobs: [{permutation: random, size: 100KB}, {incast: 32, size: 200KB, to: h0}]
+faults: [{pause: h9, priority: 3, at: 5us, for: 40us}]
 """)
         page, printed = self.page("sim", "--json", "--until", "60us", fabric)
         held, said = document(page), json.loads(printed)
@@ -119,8 +120,9 @@ jobs: [{permutation: random, size: 100KB}, {incast: 32, size: 200KB, to: h0}]
         self.assertGreater(held["series"]["left_out"], 0)
         longest = max(said["ports"], key=lambda port: port["queue_max_bytes"])["port"]
         self.assertIn(longest, sampled)
+        self.assertIn("h9:0", [pause["port"] for pause in said["pauses"]])
         for pause in said["pauses"]:
-            self.assertIn(pause["port"], sampled)
+            self.assertIn(pause["paused"], sampled)
         self.assertIn("ports", json.loads(element(page, "about"))["left_out"])
 
     def test_pod64_is_small(self):

@@ -37,7 +37,7 @@ def flows(pairs, size="1MB"):
 
 def verdict(text, *options):
     done = subprocess.run([PROGRAM, "sim", "-", "--json", *options], input=text, capture_output=True, text=True,
-                          timeout=120, check=False)
+                          check=False)
     if not done.stdout:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)["verdict"]

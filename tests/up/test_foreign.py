@@ -24,6 +24,7 @@ SLOW = ("rocelab: 1\nfabric: outside\ntopology: {leaf-spine: {leaves: 1, spines:
         "switches: {buffer: 400KB}\nclasses: [{name: all, priority: 0, lossless: true}]\n")
 LEAST_MS = 4 * 0.5  # two cables of 100 km, there and back
 MTU = "9000"
+PATIENCE_S = 240  # of a test that fails
 PING = """import os, socket, struct, sys, time
 def words(data):
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
@@ -149,7 +150,7 @@ class Outside(Base):
     def down(self):
         """Ends the fabric; its ports that are interfaces, by name."""
         self.fabric.send_signal(signal.SIGINT)
-        output, errors = self.fabric.communicate(timeout=60)
+        output, errors = self.fabric.communicate(timeout=PATIENCE_S)
         self.assertEqual(0, self.fabric.returncode, errors)
         self.document = json.loads(output)
         return {port["interface"]: port for port in self.document["interfaces"]}
@@ -212,7 +213,7 @@ class Kernels(Outside):
         server = self.start(*self.hosts[1].within(sys.executable, "-c", TCP))
         self.assertEqual("listens\n", server.stdout.readline())
         self.assertEqual("right\n", self.hosts[0].run(sys.executable, "-c", TCP, "10.0.0.3"))
-        self.assertEqual("right\n", server.communicate(timeout=60)[0])
+        self.assertEqual("right\n", server.communicate(timeout=PATIENCE_S)[0])
         self.end_capture(capture)
         self.down()
         came = "ip.src == 10.0.0.1 && tcp.len > 0"
@@ -230,7 +231,7 @@ class Pauses(Outside):
             sender.run(sys.executable, "-c", PING, "10.0.0.3")
         flood = [self.start(*sender.within(sys.executable, "-c", FLOOD)) for sender in self.hosts[:2]]
         for one in flood:
-            self.assertEqual("", one.communicate(timeout=60)[0])
+            self.assertEqual("", one.communicate(timeout=PATIENCE_S)[0])
         for _ in range(600):
             names, values = (line.split() for line in self.hosts[2].run("cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))
             if int(values[names.index("NoPorts")]) == 2 * 400:  # nobody listens, but the kernel has seen them all
@@ -263,10 +264,10 @@ class Adapters(Outside):
             first, second = server(), None
             time.sleep(0.5)
             second = client()
-            output, _ = second.communicate(timeout=60)
+            output, _ = second.communicate(timeout=PATIENCE_S)
             if second.returncode != 0:
                 first.kill()
-            words, _ = first.communicate(timeout=60)
+            words, _ = first.communicate(timeout=PATIENCE_S)
             self.assertNotRegex(output + words, "mismatch|verify|corrupt")
             if first.returncode == 0 and second.returncode == 0:
                 return
@@ -301,7 +302,7 @@ class Adapters(Outside):
 
     def test_no_program_runs_there(self):
         result = self.start(PROGRAM, "run", "--fabric", "outside", "--host", "h0", "--", "true")
-        output, _ = result.communicate(timeout=30)
+        output, _ = result.communicate(timeout=PATIENCE_S)
         self.assertNotEqual(0, result.returncode)
         self.assertIn("'h0' is behind an interface", output)
         self.down()
@@ -311,7 +312,7 @@ class Refused(Base):
     def refused(self, words, *options, text=FABRIC, **how):
         self.write(text)
         result = subprocess.run([PROGRAM, "up", str(self.folder / "outside.yaml"), *options], env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
-                                text=True, check=False, timeout=60, **how)
+                                text=True, check=False, timeout=PATIENCE_S, **how)
         self.assertEqual(2, result.returncode, result.stdout + result.stderr)
         self.assertRegex(result.stderr, words)
 
