@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/page/page.h"
@@ -20,6 +21,21 @@ bool cli_html_set(struct cli_html *html, const char *argument)
     return false;
 }
 
+/* Whether another word of the command names the file too: a page written over the capture that it is to show would be
+ * the end of both. */
+static bool named_again(const struct cli_html *html, int argc, char **argv)
+{
+    struct stat page, other;
+
+    if (html->made || fstat(fileno(html->file), &page) != 0 || !S_ISREG(page.st_mode)) return false;
+    for (int i = 0; i < argc; i++) {
+        bool own = argv[i] + strlen(argv[i]) == html->path + strlen(html->path); /* FILE, or --html=FILE */
+        if (own || stat(argv[i], &other) != 0) continue;
+        if (page.st_dev == other.st_dev && page.st_ino == other.st_ino) return true;
+    }
+    return false;
+}
+
 bool cli_html_begin(struct cli_html *html, int argc, char **argv)
 {
     if (html->path == NULL) return true;
@@ -29,6 +45,12 @@ bool cli_html_begin(struct cli_html *html, int argc, char **argv)
     if (fd >= 0) html->file = fdopen(fd, "w");
     if (html->file == NULL) {
         cli_error("--html '%s': %s", html->path, strerror(errno));
+        return false;
+    }
+    if (named_again(html, argc, argv)) {
+        cli_error("--html '%s': the command names that file twice; say another for the page, as in run.html",
+                  html->path);
+        cli_html_release(html);
         return false;
     }
     html->word[html->words++] = "rocelab";

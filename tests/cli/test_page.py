@@ -3,6 +3,7 @@
 cannot be written.  What a browser makes of it is tried in tests/page."""
 import base64
 import json
+import pathlib
 import re
 import unittest
 import zlib
@@ -91,6 +92,16 @@ class Page(Case):
             self.wrong(rocelab("sweep", self.fabric(), "--html", path, "--vary", "no.such.key=1,2"))
         self.assertEqual(old.read_bytes(), b"old")
         self.assertFalse(new.exists())
+
+    def test_a_page_is_not_written_over_what_is_read(self):
+        capture = self.file("kept.pcap", (EXAMPLES / "incast.pcap").read_bytes())
+        fabric, again = self.fabric(), self.folder / "again"
+        again.symlink_to(capture)
+        for arguments in (["capture", capture, "--html", capture], ["capture", "--html", again, capture],
+                          ["capture", f"--html={capture}", capture], ["sim", "--html", fabric, fabric]):
+            kept = pathlib.Path(arguments[-1]).read_bytes()
+            self.wrong(rocelab(*arguments), "names that file twice")
+            self.assertEqual(pathlib.Path(arguments[-1]).read_bytes(), kept)
 
     def test_a_shorter_page_replaces_a_longer_one_whole(self):
         path = self.file("page.html", b"x" * 3_000_000)
