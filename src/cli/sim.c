@@ -61,6 +61,7 @@ struct settings {
     uint32_t rows;
     const char *csv;
     struct cli_observe observe; /* --series */
+    bool qps;                   /* was said */
     struct cli_metrics metrics; /* --counters, --stretch */
     struct cli_pcaps pcaps;
     struct cli_html html;
@@ -101,6 +102,7 @@ static bool set_option(void *into, int id, const char *argument)
     case SIM_OPTION_EVENTS:
         return cli_observe_events(&settings->observe, argument);
     case SIM_OPTION_QPS:
+        settings->qps = true;
         return cli_number("qps", argument, &settings->observe.qps);
     case SIM_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
@@ -414,6 +416,8 @@ static bool many_runs_fit(const struct settings *settings)
         settings->metrics.form != CLI_METRICS_OPENMETRICS && !settings->serving.wanted)
         cli_error("sim: --series says how often to look; say where it goes: --json, --html FILE, --csv DIR or "
                   "--counters openmetrics");
+    else if (settings->qps && !settings->observe.step && !settings->html.path && !settings->serving.wanted)
+        cli_error("sim: --qps says how many queue pairs to look at; say --series TIME, --html FILE or --serve too");
     else if (settings->out && !settings->seeds && !settings->each.what)
         cli_error("sim: --out keeps results of many runs, and goes with --seeds or --each; --csv DIR is for one run");
     else if (settings->force && !settings->out)

@@ -538,6 +538,7 @@ class Csv(Sim):
     def test_wrong(self):
         path = self.fabric(SMALL)
         self.wrong(rocelab("sim", "--series", "10us", path), "--series says how often to look; say where it goes")
+        self.wrong(rocelab("sim", "--qps", "4", path), "--qps", "say --series TIME")
         for step in ("0", "1ps", "9ns"):
             self.wrong(rocelab("sim", "--series", step, "--csv", "x", path), f"--series '{step}': 10ns or more")
         self.wrong(rocelab("sim", "--csv", "/dev/null/x", path), "'/dev/null/x': ")
