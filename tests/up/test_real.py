@@ -5,6 +5,7 @@ Nothing here is measured by the wall clock."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,30 @@ class Real(unittest.TestCase):
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         return f"{sys.executable} -E -S {path}"
+
+    def start(self, *words):
+        process = subprocess.Popen([PROGRAM, *words], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        for last in (process.stderr.close, process.stdout.close, process.wait, process.kill): # the last is done first
+            self.addCleanup(last)
+        return process
+
+    def test_a_table_of_what_ports_do(self):
+        """counters --watch: the port that all send to leads by rate, is as full as its line, and marks."""
+        (self.folder / "real.yaml").write_text(FABRIC + "jobs: [{incast: 3, size: 1TB, to: h0}]\n", encoding="utf-8")
+        self.assertIn("is up", self.start("up", "real.yaml", "--clock", "real").stderr.readline())
+        self.start("run", "--fabric", "real", "--host", "h1", "--", "sleep", "3000") # with it the time begins
+        table = self.start("counters", "--watch", "--sort", "rate", "--fabric", "real", "leaf0").stdout
+        for line in table:
+            found = re.match(r"leaf0:0 +0% +([\d.]+)G +([\d,]+) +0 ", line)
+            if found and found[2] != "0" and float(found[1]) > 9: # senders have found their rates
+                break
+            self.assertRegex(line, r"^(leaf0:\d .*| .*|real at .*|)\n$")
+            before = line
+        else:
+            self.fail("the table has ended")
+        self.assertIn("marks", before) # the first row
+        self.assertLessEqual(float(found[1]), 10)
 
     def assert_nothing_lost(self, document):
         self.assertEqual([], [port for port in document["ports"] if port.get("drops")])
