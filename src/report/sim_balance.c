@@ -69,6 +69,7 @@ void sim_text_balance(FILE *out, const struct sim_report *report, const struct s
         ratio(tier->worst_milli, worst);
         share(tier->used_milli, used);
         share(tier->expected_used_milli, should);
+        if (tier->expected_milli == 0) snprintf(should, sizeof(should), "-"); /* not worked out */
         const char *cell[] = {role_name[tier->from],
                               role_name[tier->to],
                               balance_name[tier->balance],
