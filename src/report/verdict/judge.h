@@ -25,6 +25,7 @@ struct judge {
     uint8_t sent_in;              /* priorities that adapters send in */
     bool healthy;                 /* every job ended and is healthy, and nothing else ran */
     bool slow;                    /* some job is below what is healthy */
+    bool outside;                 /* some host is behind an interface: what it sends, loses and handles is not known */
     struct verdict *to;
     struct verdict_finding lost; /* where there is no memory for one */
     bool failed;

@@ -298,7 +298,7 @@ static void notifications(struct judge *judge)
         most = c->np_ecn_marked_roce_packets;
         by = judge->result->nic[i].endpoint;
     }
-    if (by == FABRIC_NONE || !wants_cnps(judge->fabric)) return;
+    if (by == FABRIC_NONE || judge->outside || !wants_cnps(judge->fabric)) return;
     bool none = sent == 0 || handled == 0;
     uint64_t missing = sent > handled + ignored ? sent - handled - ignored : 0;
     if (!none && (missing < LIMIT_cnp_least || judge_ppm(missing, sent) < LIMIT_cnp_lost_ppm)) return;

@@ -195,8 +195,9 @@ static void class_map(struct judge *judge)
     const struct fabric *fabric = judge->fabric;
     char name[FABRIC_NAME], text[TEXT_COUNT];
     uint32_t count;
-    struct ranked *ranked = judge_ports(judge, wrong_class, true, &count);
 
+    if (judge->outside) return; /* it sends in whatever class it likes */
+    struct ranked *ranked = judge_ports(judge, wrong_class, true, &count);
     if (ranked == NULL) return;
     struct verdict_finding *finding = judge_add(judge, VERDICT_CLASS);
     judge_objects(finding, ranked, count);
@@ -264,7 +265,7 @@ static void sent_again(struct judge *judge)
         by = judge->result->nic[i].endpoint;
     }
     if (again == 0) return;
-    bool order = lost_anywhere(judge) == 0 && after_gaps(judge) > 0 && naks > 0;
+    bool order = !judge->outside && lost_anywhere(judge) == 0 && after_gaps(judge) > 0 && naks > 0;
     struct verdict_finding *finding = judge_add(judge, order ? VERDICT_REORDER : VERDICT_SENT_AGAIN);
     judge_object(finding, judge->fabric->endpoint[by].port);
     judge_what(finding, "%s packets sent again (%s of all), %s timeout%s, %s NAK%s; most by %s, %s",

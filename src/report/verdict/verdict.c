@@ -199,7 +199,11 @@ static void judge_all(struct judge *judge)
 int verdict_make(const struct sim_report *report, struct verdict *ret)
 {
     struct verdict verdict = {0};
-    struct judge judge = {.report = report, .fabric = report->fabric, .result = report->result, .to = &verdict};
+    struct judge judge = {.report = report,
+                          .fabric = report->fabric,
+                          .result = report->result,
+                          .outside = report->foreign_ports > 0,
+                          .to = &verdict};
 
     judge.port = calloc(report->fabric->ports + 1u, sizeof(const struct sim_port *));
     judge.began_ps = calloc(report->fabric->ports + 1u, sizeof(ps_t));
