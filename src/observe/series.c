@@ -116,21 +116,40 @@ static void change(struct series *series, struct column *column, uint64_t value)
     column->last = value;
 }
 
+static void load(struct series_cursor *cursor)
+{
+    bool more = cursor->at < cursor->end;
+
+    cursor->unchanged = more ? read_number(&cursor->at) : UINT64_MAX;
+    cursor->by = more ? read_number(&cursor->at) : 0;
+}
+
+static struct series_cursor cursor_of(const struct column *column)
+{
+    struct series_cursor cursor = {.at = NULL};
+
+    if (column && column->data) {
+        cursor.at = column->data;
+        cursor.end = column->data + column->used;
+    }
+    load(&cursor);
+    return cursor;
+}
+
+uint64_t series_cursor_next(struct series_cursor *cursor)
+{
+    if (cursor->unchanged-- > 0) return cursor->value;
+    cursor->value += cursor->by >> 1 ^ (uint64_t) - (int64_t)(cursor->by & 1);
+    load(cursor);
+    return cursor->value;
+}
+
 static void decode(const struct column *column, uint32_t steps, uint64_t *ret)
 {
-    const uint8_t *at = column->data, *end = at + column->used;
-    uint64_t value = 0;
-    uint32_t step = 0;
+    struct series_cursor cursor = cursor_of(column);
 
-    while (at < end) {
-        uint64_t unchanged = read_number(&at), by = read_number(&at);
-        for (; unchanged > 0; unchanged--)
-            ret[step++] = value;
-        value += by >> 1 ^ (uint64_t) - (int64_t)(by & 1);
-        ret[step++] = value;
-    }
-    while (step < steps)
-        ret[step++] = value;
+    for (uint32_t i = 0; i < steps; i++)
+        ret[i] = series_cursor_next(&cursor);
 }
 
 /* Of each two steps the second is kept: counters go on growing, gauges are as they were then. */
@@ -253,6 +272,11 @@ bool series_has(const struct series *series, uint32_t metric, uint32_t number, u
     const struct column *column = column_of(series, metric, number, priority);
 
     return column && column->data;
+}
+
+struct series_cursor series_cursor(const struct series *series, uint32_t metric, uint32_t number, uint32_t priority)
+{
+    return cursor_of(column_of(series, metric, number, priority));
 }
 
 bool series_read(const struct series *series, uint32_t metric, uint32_t number, uint32_t priority, uint64_t *ret)

@@ -49,4 +49,13 @@ bool series_has(const struct series *series, uint32_t metric, uint32_t number, u
 /* The column's values, one a step; false (and zeros): it does not exist. */
 bool series_read(const struct series *series, uint32_t metric, uint32_t number, uint32_t priority, uint64_t *ret);
 
+/* The same one value after the other, from the first step on: of thousands of columns side by side.  It is good until
+ * the next step is put. */
+struct series_cursor {
+    const uint8_t *at, *end;
+    uint64_t value, unchanged, by; /* `unchanged` steps on, it changes by so much, zigzag */
+};
+struct series_cursor series_cursor(const struct series *series, uint32_t metric, uint32_t number, uint32_t priority);
+uint64_t series_cursor_next(struct series_cursor *cursor);
+
 #endif

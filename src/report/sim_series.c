@@ -110,38 +110,6 @@ void sim_json_series(struct jout *jout, const struct sim_report *report)
     free(value);
 }
 
-enum { WAITING, SENT, PAUSED, COLUMNS };
-
-/* The columns of a port's rows: what waits, what was sent, which priorities are paused; then the time paused. */
-static void read_port(const struct series *series, const uint32_t metric[COLUMNS], uint32_t port, uint64_t *value)
-{
-    for (int i = 0; i < COLUMNS; i++)
-        series_read(series, metric[i], port, 0, value + (size_t)i * series_steps(series));
-}
-
-/* For how long it was paused so far, over all priorities. */
-static void read_paused(const struct sim_report *report, uint32_t port, uint64_t *value, uint64_t *ret)
-{
-    const struct series *series = report->series;
-    const struct observe_catalogue *catalogue = series_catalogue(series);
-    bool host = report->fabric->port[port].node < report->fabric->hosts;
-    const struct fabric_port *at = &report->fabric->port[port];
-    uint32_t number = host ? report->fabric->first_endpoint[at->node] + at->index : port;
-
-    memset(ret, 0, series_steps(series) * sizeof(*ret));
-    for (uint32_t m = 0; m < catalogue->count; m++) {
-        const struct observe_metric *about = &catalogue->metric[m];
-        if (about->object != (host ? OBSERVE_OBJECT_NIC_PRIO : OBSERVE_OBJECT_PORT_COUNTERS) || about->series == NULL ||
-            strcmp(about->series, "paused") != 0)
-            continue;
-        for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++) {
-            if (!series_read(series, m, number, p, value)) continue;
-            for (uint32_t i = 0; i < series_steps(series); i++)
-                ret[i] += value[i];
-        }
-    }
-}
-
 static uint32_t metric_at(const struct series *series, const char *name)
 {
     const struct observe_catalogue *catalogue = series_catalogue(series);
@@ -151,34 +119,77 @@ static uint32_t metric_at(const struct series *series, const char *name)
     CHECK(false);
 }
 
-/* Rows are in order of time, then port: every port's columns are read first. */
+/* The time that ports of an object's kind stood still. */
+static uint32_t paused_of(const struct series *series, enum observe_object object)
+{
+    const struct observe_catalogue *catalogue = series_catalogue(series);
+
+    for (uint32_t m = 0; m < catalogue->count; m++) {
+        const struct observe_metric *about = &catalogue->metric[m];
+        if (about->object == object && about->series && strcmp(about->series, "paused") == 0) return m;
+    }
+    CHECK(false);
+}
+
+struct csv_port { /* a port's columns, as far as they have been read */
+    struct series_cursor waiting, sent, paused, stood[OBSERVE_PRIORITIES];
+    uint64_t sent_before, stood_before;
+};
+
+static struct csv_port *open_ports(const struct sim_report *report)
+{
+    const struct series *series = report->series;
+    const struct fabric *fabric = report->fabric;
+    uint32_t waiting = metric_at(series, "rocelab_link_waiting_bytes");
+    uint32_t sent = metric_at(series, "rocelab_link_tx_line_bytes_total");
+    uint32_t paused = metric_at(series, "rocelab_link_paused_priorities");
+    uint32_t stood[] = {paused_of(series, OBSERVE_OBJECT_PORT_COUNTERS), paused_of(series, OBSERVE_OBJECT_NIC_PRIO)};
+    struct csv_port *port = calloc(fabric->ports + 1u, sizeof(*port));
+
+    CHECK(port != NULL);
+    for (uint32_t i = 0; i < fabric->ports; i++) {
+        const struct fabric_port *at = &fabric->port[i];
+        bool host = at->node < fabric->hosts;
+        uint32_t number = host ? fabric->first_endpoint[at->node] + at->index : i;
+        if (at->peer == FABRIC_NONE) continue;
+        port[i].waiting = series_cursor(series, waiting, i, 0);
+        port[i].sent = series_cursor(series, sent, i, 0);
+        port[i].paused = series_cursor(series, paused, i, 0);
+        for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
+            port[i].stood[p] = series_cursor(series, stood[host], number, p);
+    }
+    return port;
+}
+
+static void csv_row(FILE *out, const struct sim_report *report, uint32_t index, struct csv_port *port, ps_t at)
+{
+    uint64_t waiting = series_cursor_next(&port->waiting), sent = series_cursor_next(&port->sent);
+    uint64_t paused = series_cursor_next(&port->paused), stood = 0;
+
+    for (uint32_t p = 0; p < OBSERVE_PRIORITIES; p++)
+        stood += series_cursor_next(&port->stood[p]);
+    uint64_t bytes = sent - port->sent_before, stood_now = stood - port->stood_before;
+    port->sent_before = sent;
+    port->stood_before = stood;
+    if (bytes == 0 && waiting == 0 && paused == 0 && stood_now == 0) return;
+    fprintf(out, "%" PRIu64 ",", at);
+    sim_csv_port_name(out, report->fabric, index);
+    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\r\n", waiting,
+            rate_measure(bytes, series_step(report->series)), stood_now, paused);
+}
+
+/* Rows are in order of time, then port. */
 void sim_csv_series(FILE *out, const struct sim_report *report)
 {
     const struct series *series = report->series;
     const struct fabric *fabric = report->fabric;
-    const uint32_t metric[COLUMNS] = {[WAITING] = metric_at(series, "rocelab_link_waiting_bytes"),
-                                      [SENT] = metric_at(series, "rocelab_link_tx_line_bytes_total"),
-                                      [PAUSED] = metric_at(series, "rocelab_link_paused_priorities")};
-    size_t steps = series_steps(series), room = (COLUMNS + 1) * steps;
-    uint64_t *value = calloc(room * fabric->ports + steps + 1, sizeof(*value));
+    struct csv_port *port = open_ports(report);
 
-    CHECK(value != NULL);
     fputs("time_ps,port,queue_bytes,rate_bps,paused_ps,paused_priorities\r\n", out);
-    for (uint32_t port = 0; port < fabric->ports; port++) {
-        if (fabric->port[port].peer == FABRIC_NONE) continue;
-        read_port(series, metric, port, value + room * port);
-        read_paused(report, port, value + room * fabric->ports, value + room * port + COLUMNS * steps);
+    for (uint32_t step = 0; step < series_steps(series); step++) {
+        ps_t at = series_first(series) + step * series_step(series);
+        for (uint32_t i = 0; i < fabric->ports; i++)
+            if (fabric->port[i].peer != FABRIC_NONE) csv_row(out, report, i, &port[i], at);
     }
-    for (size_t i = 0; i < steps; i++) {
-        for (uint32_t port = 0; port < fabric->ports; port++) {
-            const uint64_t *at = value + room * port + i, *paused = at + COLUMNS * steps;
-            uint64_t bytes = at[SENT * steps] - (i ? at[SENT * steps - 1] : 0), stood = *paused - (i ? paused[-1] : 0);
-            if (bytes == 0 && at[WAITING * steps] == 0 && at[PAUSED * steps] == 0 && stood == 0) continue;
-            fprintf(out, "%" PRIu64 ",", (uint64_t)(series_first(series) + i * series_step(series)));
-            sim_csv_port_name(out, fabric, port);
-            fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\r\n", at[WAITING * steps],
-                    rate_measure(bytes, series_step(series)), stood, at[PAUSED * steps]);
-        }
-    }
-    free(value);
+    free(port);
 }

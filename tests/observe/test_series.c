@@ -105,8 +105,13 @@ static void test_round_trip(void **state)
         for (uint32_t step = 0; step < STEPS; step++)
             assert_int_equal(read[step], put[step][port][3].queue_bytes);
         assert_true(series_read(series, headroom, port, 3, read));
-        for (uint32_t step = 0; step < STEPS; step++)
+        struct series_cursor cursor = series_cursor(series, headroom, port, 3);
+        struct series_cursor none = series_cursor(series, headroom, port, 4);
+        for (uint32_t step = 0; step < STEPS; step++) {
             assert_int_equal(read[step], put[step][port][3].headroom_bytes);
+            assert_int_equal(series_cursor_next(&cursor), read[step]);
+            assert_int_equal(series_cursor_next(&none), 0);
+        }
         assert_false(series_has(series, queue, port, 4));
         assert_false(series_read(series, queue, port, 4, read));
         assert_int_equal(read[STEPS - 1], 0);
