@@ -261,6 +261,13 @@ class Healthy(unittest.TestCase):
         alone = verdict(re.sub(r".*incast: 32.*\n", "", text))
         self.assertEqual([one["id"] for one in alone], ["V-OK"])
 
+    def test_first_marks(self):
+        """Stopped when the first CNP is on its way: that nobody has handled it yet means nothing."""
+        done = rocelab("sim", "--json", "--until", "67us", EXAMPLES / "incast.yaml")
+        run = json.loads(done.stdout)
+        self.assertEqual((sum(nic["cnps_sent"] for nic in run["nics"]), sum(nic["cnps_handled"] for nic in run["nics"])), (1, 0))
+        self.assertNotIn("V-NO-CNP", [one["id"] for one in run["verdict"]])
+
     def test_examples(self):
         for name in ("links", "storage", "moe", "dual-plane"):
             with self.subTest(name):

@@ -300,7 +300,9 @@ static void notifications(struct judge *judge)
     }
     if (by == FABRIC_NONE || judge->outside || !wants_cnps(judge->fabric)) return;
     bool none = sent == 0 || handled == 0;
+    bool stopped = judge->result->state == SIM_UNTIL || judge->result->state == SIM_RUNNING;
     uint64_t missing = sent > handled + ignored ? sent - handled - ignored : 0;
+    if (none && ignored == 0 && stopped && (sent ? missing : marked) < LIMIT_cnp_least) return; /* the first ones */
     if (!none && (missing < LIMIT_cnp_least || judge_ppm(missing, sent) < LIMIT_cnp_lost_ppm)) return;
     struct verdict_finding *finding = judge_add(judge, none ? VERDICT_NO_CNP : VERDICT_CNP_LOST);
     judge_object(finding, judge->fabric->endpoint[by].port);
