@@ -60,18 +60,30 @@ static uint32_t endpoint_of(const struct up_port *port, const uint8_t address[4]
 
 /* --- out --- */
 
-void foreign_port_flush(struct up_port *port)
+static void count_out(struct up_port *port, uint32_t first, uint32_t count)
 {
-    struct iovec frame[OUTS];
-
-    for (uint32_t i = 0; i < port->outs; i++)
-        frame[i] = (struct iovec){port->out[i].data, port->out[i].bytes};
-    uint32_t sent = port->outs ? interface_send(port->interface, frame, port->outs) : 0;
-    port->counts.refused += port->outs - sent;
-    for (uint32_t i = 0; i < sent; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         port->counts.out_frames += port->out[i].carried;
         port->counts.out_bytes += port->out[i].carried ? port->out[i].bytes : 0;
     }
+}
+
+/* A frame that is too long for the interface is lost alone; where it takes none, those behind are lost too. */
+void foreign_port_flush(struct up_port *port)
+{
+    struct iovec frame[OUTS];
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < port->outs; i++)
+        frame[i] = (struct iovec){port->out[i].data, port->out[i].bytes};
+    while (at < port->outs) {
+        int sent = interface_send(port->interface, frame + at, port->outs - at);
+        if (sent <= 0 && sent != -EMSGSIZE) break;
+        if (sent > 0) count_out(port, at, (uint32_t)sent);
+        port->counts.refused += sent < 0;
+        at += sent > 0 ? (uint32_t)sent : 1;
+    }
+    port->counts.refused += port->outs - at;
     port->outs = 0;
 }
 

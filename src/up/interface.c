@@ -171,7 +171,7 @@ uint64_t interface_lost(struct interface *interface)
 
 /* --- out --- */
 
-uint32_t interface_send(struct interface *interface, const struct iovec *frame, uint32_t count)
+int interface_send(struct interface *interface, const struct iovec *frame, uint32_t count)
 {
     static struct virtio_net_hdr nothing_left;
     struct mmsghdr message[INTERFACE_BURST];
@@ -184,5 +184,5 @@ uint32_t interface_send(struct interface *interface, const struct iovec *frame, 
         message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = part[i], .msg_iovlen = 2}};
     }
     int sent = sendmmsg(interface->fd, message, count, MSG_DONTWAIT);
-    return sent > 0 ? (uint32_t)sent : 0;
+    return sent >= 0 ? sent : -errno;
 }

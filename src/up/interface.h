@@ -21,9 +21,10 @@ void interface_close(struct interface *interface);
 int interface_fd(const struct interface *interface);
 /* What waits, a bounded number; true: there was something. */
 bool interface_read(struct interface *interface, interface_frame frame, void *context);
-/* Answers how many of the frames were taken. */
+/* Answers how many of the frames were taken, the first ones; -errno: not even the first, and -EMSGSIZE because it is
+ * longer than the interface takes. */
 #define INTERFACE_BURST 64u
-uint32_t interface_send(struct interface *interface, const struct iovec *frame, uint32_t count);
+int interface_send(struct interface *interface, const struct iovec *frame, uint32_t count);
 /* Frames that the kernel has thrown away since the last call, because nobody read them. */
 uint64_t interface_lost(struct interface *interface);
 

@@ -3,6 +3,7 @@
  * A port that is an interface, without one: what of frames from outside enters, what is answered, held back and
  * counted; what leaves.  The interface, payload and the jobs' queue pairs are the test's.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,14 +49,19 @@ bool sim_qp_of_jobs(const struct sim *sim, uint32_t endpoint, uint32_t qpn)
     return qpn == JOBS_QPN;
 }
 
-uint32_t interface_send(struct interface *interface, const struct iovec *frame, uint32_t count)
+static size_t longest = FRAME_BYTES_MAX; /* that the interface takes */
+
+int interface_send(struct interface *interface, const struct iovec *frame, uint32_t count)
 {
+    uint32_t i;
+
     (void)interface;
-    for (uint32_t i = 0; i < count && outs < 256; i++) {
+    for (i = 0; i < count && frame[i].iov_len <= longest; i++) {
+        if (outs == 256) continue;
         out_bytes[outs] = (uint32_t)frame[i].iov_len;
         memcpy(out[outs++], frame[i].iov_base, frame[i].iov_len);
     }
-    return count;
+    return i > 0 ? (int)i : -EMSGSIZE;
 }
 
 struct rig {
@@ -386,6 +392,33 @@ static void test_built(void **state)
     rig_close(&rig);
 }
 
+/* One that is too long for the interface takes nobody with it. */
+static void test_too_long(void **state)
+{
+    struct rig rig;
+    struct up_port *port = &rig.port[0];
+
+    (void)state;
+    rig_open(&rig);
+    memcpy(port->outside, mac_outside, 6);
+    port->known = true;
+    pkt_t id = pktpool_get(&rig.pool);
+    rig.pool.hot[id] = (struct pkt){
+        .kind = PKT_ROCE, .opcode = OPCODE_RC_SEND_ONLY, .net = PKT_NET_IPV4, .ttl = 61, .src_node = 3, .dest_qp = 5};
+    longest = 1514;
+    for (uint32_t i = 0; i < 6; i++) {
+        rig.pool.hot[id].payload_bytes = i % 2 ? 2048 : 64;
+        foreign_port_packet(port, id, &rig.pool);
+    }
+    foreign_port_flush(port);
+    longest = FRAME_BYTES_MAX;
+    pktpool_put(&rig.pool, id);
+    assert_int_equal(outs, 3);
+    assert_int_equal(port->counts.out_frames, 3);
+    assert_int_equal(port->counts.refused, 3);
+    rig_close(&rig);
+}
+
 /* As many as there is room for, and any bytes: all is counted, and nothing is left behind. */
 static void test_full_and_wild(void **state)
 {
@@ -430,9 +463,9 @@ static void test_full_and_wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arp),           cmocka_unit_test(test_what_enters), cmocka_unit_test(test_paused),
-        cmocka_unit_test(test_in_time),       cmocka_unit_test(test_pauses_in),   cmocka_unit_test(test_built),
-        cmocka_unit_test(test_full_and_wild),
+        cmocka_unit_test(test_arp),      cmocka_unit_test(test_what_enters),   cmocka_unit_test(test_paused),
+        cmocka_unit_test(test_in_time),  cmocka_unit_test(test_pauses_in),     cmocka_unit_test(test_built),
+        cmocka_unit_test(test_too_long), cmocka_unit_test(test_full_and_wild),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
