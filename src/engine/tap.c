@@ -32,9 +32,12 @@ static struct tap_record *tap_next(struct tap *tap, ps_t at)
 /* Now: behind this link the packet's number may soon be another's. */
 static void keep_payload(struct tap *tap, struct tap_record *record, pkt_t id)
 {
+    const uint8_t *from = tap->payload(tap->payload_owner, id, record->pkt.payload_bytes);
+
+    if (from == NULL) return;
     record->payload = malloc(record->pkt.payload_bytes);
     if (record->payload)
-        memcpy(record->payload, tap->payload(tap->payload_owner, id), record->pkt.payload_bytes);
+        memcpy(record->payload, from, record->pkt.payload_bytes);
     else
         tap->forgotten++;
 }

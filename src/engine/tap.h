@@ -19,8 +19,8 @@ struct tap_record {
     uint8_t *payload; /* pkt.payload_bytes of them; NULL: not known.  Whoever takes the record out frees it */
 };
 
-/* The payload of a packet that is on its way. */
-typedef const uint8_t *tap_payload(void *owner, pkt_t id);
+/* The payload of a packet that is on its way; NULL: so many bytes are not kept. */
+typedef const uint8_t *tap_payload(void *owner, pkt_t id, uint32_t bytes);
 
 struct tap {
     struct tap_record *record; /* in order of time: a line carries one frame after the other */

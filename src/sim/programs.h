@@ -59,8 +59,9 @@ struct sim_programs {
     /* An adapter sends a packet with payload of a program: io->nic.gather.  False: it could not be gathered; the
      * packet is not sent. */
     bool (*sends)(void *owner, uint32_t host, uint32_t adapter, pkt_t id, ps_t now, struct node_io *io);
-    /* The bytes of a packet that was gathered, as long as the number is the packet's; for captures, from any visit. */
-    const uint8_t *(*payload)(void *owner, pkt_t id);
+    /* The bytes of a packet that was gathered, as long as the number is the packet's; for captures, from any visit.
+     * NULL: not so many are kept of any. */
+    const uint8_t *(*payload)(void *owner, pkt_t id, uint32_t bytes);
     /* The link of an adapter has failed, or come back. */
     void (*link)(void *owner, uint32_t host, uint32_t adapter, bool up, ps_t now);
     /* Something was completed, or an event waits; after each call of an adapter that says so. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "up/objects/objects.h"
 #include "up/up_int.h"
 
 #define WINDOWS 256   /* of the simulation, before the caller is asked */
@@ -67,9 +68,10 @@ static bool hook_sends(void *owner, uint32_t host, uint32_t adapter, pkt_t id, p
     return payload_sends(&up->host[host], adapter, id, now, io);
 }
 
-static const uint8_t *hook_payload(void *owner, pkt_t id)
+/* A packet of an opcode that nobody knows, from one interface to another, may have more than there is room for. */
+static const uint8_t *hook_payload(void *owner, pkt_t id, uint32_t bytes)
 {
-    return payload_at(owner, id);
+    return bytes <= UP_PAYLOAD_BYTES ? payload_at(owner, id) : NULL;
 }
 
 static void hook_link(void *owner, uint32_t host, uint32_t adapter, bool link_up, ps_t now)
