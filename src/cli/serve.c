@@ -121,7 +121,7 @@ static void serve_on(struct settings *settings)
         if (documents) cli_serving_make(settings->serving.serve, documents, write, settings);
         if (settings->of_fabric && up_find(settings->fabric, found) == -ENOENT) settings->gone = true;
     }
-    if (settings->gone && !settings->serving.quiet) cli_error("serve: the fabric has ended");
+    if (settings->gone && !cli_stopped && !settings->serving.quiet) cli_error("serve: the fabric has ended");
 }
 
 int verb_serve(int argc, char **argv, FILE *out)
