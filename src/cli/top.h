@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 
-#define TOP_NAME 64
+#define TOP_NAME 96 /* of a port: FABRIC_NAME */
 
 struct top_row { /* counters since the beginning, and the queue as it is */
     char name[TOP_NAME];

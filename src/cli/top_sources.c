@@ -16,6 +16,7 @@
 
 #include "base/time.h"
 #include "cli/screen.h"
+#include "fabric/fabric.h"
 #include "study/clock.h"
 #include "up/control.h"
 #include "up/up.h"
@@ -34,6 +35,8 @@ __attribute__((format(printf, 2, 3))) static int end(int status, const char *for
     return status;
 }
 
+_Static_assert(TOP_NAME == FABRIC_NAME && TOP_NAME == 96, "as the format of a row has it");
+
 static int parse(char *text, struct top_sample *ret)
 {
     char *rest = text, *line = strsep(&rest, "\n");
@@ -46,7 +49,7 @@ static int parse(char *text, struct top_sample *ret)
              text_ps(ret->at_ps, time));
     while (rest && *rest && (line = strsep(&rest, "\n"))) {
         struct top_row row = {.name = ""};
-        if (sscanf(line, "%63[^\t]\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64, row.name,
+        if (sscanf(line, "%95[^\t]\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64, row.name,
                    &row.tx_bytes, &row.paused_ps, &row.marks, &row.drops, &row.queue_bytes) != 6)
             return -EPROTO;
         if (!top_add(ret, &row)) return -ENOMEM;

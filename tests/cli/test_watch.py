@@ -62,9 +62,9 @@ class Screen:
 
 
 class Watch(Case):
-    def up(self):
+    def up(self, text=FABRIC):
         """A fabric that is up with a job of its own."""
-        path = self.file("watched.yaml", FABRIC)
+        path = self.file("watched.yaml", text)
         process = subprocess.Popen([PROGRAM, "up", "--clock", "real", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, env=environment())
         self.addCleanup(process.stderr.close)
@@ -127,6 +127,21 @@ class Watch(Case):
         self.assertEqual(process.wait(), 0)
         self.assertNotIn("\x1b", "".join(lines))
         self.assertEqual({line.split(":")[0] for line in lines if re.match(r"\w+:\d", line)}, {"leaf0"})
+
+    def test_the_longest_name(self):
+        longest = b"n" * 64
+        self.up(b"""rocelab: 1
+fabric: watched-%d
+topology: {links: {hosts: [%s, b], switches: 1, links: [[%s, sw0, 100G, 3m], [b, sw0, 100G, 3m]]}}
+jobs: [{incast: 1, size: 1TB}]
+""" % (os.getpid(), longest, longest))
+        process = subprocess.Popen([PROGRAM, "counters", "--watch", "--fabric", NAME], text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, env=environment())
+        self.addCleanup(process.stdout.close)
+        while "sw0:1" not in (line := process.stdout.readline()):
+            self.assertTrue(line)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), 0)
 
     def test_what_is_wrong(self):
         self.wrong(rocelab("counters", "--watch", "--sort", "size"), "--sort 'size'", "paused")
