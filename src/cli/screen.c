@@ -22,7 +22,7 @@
 #define LEAVE "\033[?25h\033[?1049l"
 
 static struct termios before;
-static volatile sig_atomic_t entered, has_keys, stopped;
+static volatile sig_atomic_t entered, has_keys, changed, stopped;
 
 static void write_all(const char *text)
 {
@@ -35,7 +35,7 @@ void screen_leave(void)
 {
     if (!entered) return;
     entered = 0;
-    if (has_keys) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+    if (changed) tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
     write_all(LEAVE);
 }
 
@@ -82,7 +82,7 @@ static void enter(void)
 {
     struct termios raw;
 
-    has_keys = tcgetattr(STDIN_FILENO, &before) == 0;
+    has_keys = changed = tcgetattr(STDIN_FILENO, &before) == 0;
     if (has_keys) {
         raw = before;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -132,7 +132,10 @@ char screen_key(int most_ms)
     char key = 0;
 
     int ready = poll(&keys, 1, most_ms);
-    if (stopped) stop_and_go_on();
+    if (stopped) { /* a key that came with it may be gone */
+        stop_and_go_on();
+        return 0;
+    }
     if (ready == 1 && read(STDIN_FILENO, &key, 1) <= 0) {
         has_keys = 0; /* the other side is closed */
         key = 0;
