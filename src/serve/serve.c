@@ -21,9 +21,10 @@
 #include "report/page/page.h"
 #include "serve/serve_int.h"
 
-#define FRESH_NS (SERVE_NS / 2)     /* a document that is no older is given at once */
-#define TELL_EVERY_NS SERVE_NS      /* a new state, while somebody listens */
-#define WAIT_MOST_NS (5 * SERVE_NS) /* for a new document */
+#define FRESH_NS (SERVE_NS / 2)       /* a document that is no older is given at once */
+#define TELL_EVERY_NS SERVE_NS        /* a new state, while somebody listens */
+#define WAIT_MOST_NS (5 * SERVE_NS)   /* for a new document ... */
+#define FIRST_MOST_NS (60 * SERVE_NS) /* ... and for the first of its kind */
 #define REQUEST_MOST_NS (60 * SERVE_NS)
 #define PING_EVERY_NS (15 * SERVE_NS)
 #define SILENCE_MOST_S 15u
@@ -187,13 +188,13 @@ static void client_notify(void *context, struct MHD_Connection *connection, void
     pthread_mutex_unlock(&serve->lock);
 }
 
-static void look_at(struct serve_client *client, uint64_t now)
+static void look_at(const struct serve *serve, struct serve_client *client, uint64_t now)
 {
     uint64_t spent = now - client->since_ns;
 
     switch (client->state) {
     case SERVE_CLIENT_WAITS:
-        if (spent > WAIT_MOST_NS) serve_client_resume(client);
+        if (spent > (serve->kept[client->waits_for].body ? WAIT_MOST_NS : FIRST_MOST_NS)) serve_client_resume(client);
         return;
     case SERVE_CLIENT_LISTENS:
         if (spent > SERVE_LISTEN_MOST_NS || now - client->told_ns > PING_EVERY_NS) serve_client_resume(client);
@@ -214,7 +215,7 @@ static void *keep(void *context)
     while (!serve->ending) {
         uint64_t now = serve_now();
         for (struct serve_client *client = serve->clients; client; client = client->next)
-            look_at(client, now);
+            look_at(serve, client, now);
         wait_until(serve, &serve->ended, now + SERVE_NS);
     }
     pthread_mutex_unlock(&serve->lock);

@@ -4,7 +4,8 @@
  *
  * Whoever has something to show makes documents and hands them over; threads of the server give them out and touch
  * nothing else.  Documents are made when somebody wants them (serve_due()), so that nobody pays for what nobody reads.
- * Who asks while the last one is old waits until the next is there, some seconds at most, and then gets the old one.
+ * Who asks while the last one is old waits until the next is there, some seconds at most, and then gets the old one;
+ * for the first one a minute.
  *
  * Read only.  A client holds one connection for a bounded time, whatever it does or does not do: see http.c.
  */
