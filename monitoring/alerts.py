@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one list of alerts, of what they are computed from, and of runbooks.
+"""The one list of alerts, and of what they are computed from.  Whose an alert is says its runbook (src/diagnose/runbooks.def).
 
 Expressions are shares and ratios, so that rate and scale cancel.  Which priorities are lossless, and which are meant to be used, the
 exposition says itself (rocelab_class_*), so that the rules fit any fabric.  Durations are written as Prometheus has them; make.py can make all of
@@ -40,75 +40,75 @@ STEP = "(rocelab_training_step_seconds > 0)"
 BEST = "min_over_time(rocelab_training_step_seconds[1d])"
 ADDED = f"({STEP} - {BEST})"
 
-# name, severity, for, runbook, team, layer, expression, summary
+# name, severity, for, runbook, layer, expression, summary
 ALERTS = [
-    ("LosslessDrop", "critical", "0s", "RB01", "fabric", "network",
+    ("LosslessDrop", "critical", "0s", "RB01", "network",
      f"increase(rocelab_switch_drops_total[1m]) > 0 and {LOSSLESS} and on (fabric, port) "
      'sum by (fabric, port) (increase(rocelab_switch_port_drops_total{reason=~"headroom|buffer"}[1m])) > 0',
      "{{ $labels.port }} drops packets of the lossless priority {{ $labels.priority }}"),
-    ("WatchdogActed", "critical", "0s", "RB02", "fabric", "network",
+    ("WatchdogActed", "critical", "0s", "RB02", "network",
      "increase(rocelab_switch_watchdog_detected_total[1m]) > 0",
      "the pause watchdog has cut off {{ $labels.port }}, priority {{ $labels.priority }}"),
-    ("PauseStorm", "critical", "2m", "RB02", "fabric", "network",
+    ("PauseStorm", "critical", "2m", "RB02", "network",
      "rate(rocelab_switch_rx_pause_seconds_total[1m]) > 0.95 and on (fabric, switch, port, priority) "
      "rate(rocelab_switch_tx_bytes_total[1m]) == 0 unless on (fabric, switch, port, priority) "
      "rate(rocelab_switch_watchdog_seconds_total[1m]) > 0",
      "{{ $labels.port }} has been paused without end and sends nothing in priority {{ $labels.priority }}"),
-    ("HostPausesFabric", "warning", "2m", "RB03", "host", "network",
+    ("HostPausesFabric", "warning", "2m", "RB03", "network",
      'rocelab:pause_share:ratio{to="host"} > 0.01',
      "the NIC at {{ $labels.peer }} pauses its switch for {{ $value | humanizePercentage }} of the time: a slow receiver"),
-    ("PauseShareHigh", "warning", "2m", "RB04", "fabric", "network",
+    ("PauseShareHigh", "warning", "2m", "RB04", "network",
      "rocelab:pause_share:ratio > 0.05",
      "{{ $labels.port }} is paused for {{ $value | humanizePercentage }} of the time, priority {{ $labels.priority }}"),
-    ("PauseWithoutMarks", "warning", "2m", "RB05", "fabric", "network",
+    ("PauseWithoutMarks", "warning", "2m", "RB05", "network",
      "sum by (fabric, switch, priority) (rate(rocelab_switch_tx_xoff_total[1m])) > 0 unless on (fabric, switch, priority) "
      "sum by (fabric, switch, priority) (rate(rocelab_switch_ecn_marked_total[1m])) > 0",
      "{{ $labels.switch }} pauses in priority {{ $labels.priority }} and marks nothing"),
-    ("CnpLost", "warning", "5m", "RB06", "host", "network",
+    ("CnpLost", "warning", "5m", "RB06", "network",
      "1 - sum by (fabric) (rate(rdma_rp_cnp_handled_total[5m])) / (sum by (fabric) (rate(rdma_np_cnp_sent_total[5m])) > 0) > 0.02",
      "{{ $value | humanizePercentage }} of the CNPs that were sent were not handled"),
-    ("Retransmissions", "warning", "1m", "RB07", "host", "network",
+    ("Retransmissions", "warning", "1m", "RB07", "network",
      "rate(rdma_retransmitted_packets_total[5m]) / (rate(rdma_tx_data_packets_total[5m]) > 0) > 1e-5",
      "{{ $labels.device }} sends {{ $value | humanizePercentage }} of its packets again"),
-    ("AckTimeouts", "critical", "0s", "RB07", "host", "network",
+    ("AckTimeouts", "critical", "0s", "RB07", "network",
      "increase(rdma_local_ack_timeout_err_total[1m]) > 0",
      "acknowledgements to {{ $labels.device }} do not come: a path is lost"),
-    ("UplinksUneven", "info", "10m", "RB08", "fabric", "network",
+    ("UplinksUneven", "info", "10m", "RB08", "network",
      "rocelab:tier_uneven:ratio / on (fabric, from, to) (rocelab_tier_uneven_expected_ratio > 0) > 1.2",
      "links from {{ $labels.from }} to {{ $labels.to }} are {{ $value | humanize }} times as uneven as the hash explains"),
-    ("HeadroomNearlyUsed", "warning", "5m", "RB01", "fabric", "network",
+    ("HeadroomNearlyUsed", "warning", "5m", "RB01", "network",
      "rocelab:headroom_used:ratio > 0.8",
      "{{ $labels.port }} has used {{ $value | humanizePercentage }} of its headroom"),
-    ("WrongClass", "warning", "5m", "RB09", "fabric", "network",
+    ("WrongClass", "warning", "5m", "RB09", "network",
      "sum by (fabric, switch) (rate(rocelab_switch_tx_bytes_total[1m]) and on (fabric, priority) rocelab_class_planned == 0) / "
      "(sum by (fabric, switch) (rate(rocelab_switch_tx_bytes_total[1m])) > 0) > 0.01",
      "{{ $value | humanizePercentage }} of what {{ $labels.switch }} sends is in classes that nothing is meant to use"),
-    ("MtuDrop", "critical", "0s", "RB09", "fabric", "network",
+    ("MtuDrop", "critical", "0s", "RB09", "network",
      'increase(rocelab_switch_port_drops_total{reason="mtu"}[1m]) > 0',
      "{{ $labels.port }} drops frames that are too large for a port"),
-    ("LinkDown", "warning", "10s", "RB12", "fabric", "network",
+    ("LinkDown", "warning", "10s", "RB12", "network",
      f"rocelab_link_up {HERE} == 0",
      "the link from {{ $labels.port }} to {{ $labels.peer }} is down"),
-    ("LinkDegraded", "warning", "1m", "RB11", "fabric", "network",
+    ("LinkDegraded", "warning", "1m", "RB11", "network",
      f"rocelab_link_speed_ratio {HERE} < 1",
      "the link from {{ $labels.port }} to {{ $labels.peer }} runs at {{ $value | humanizePercentage }} of its rate"),
-    ("LinkErrors", "warning", "0s", "RB11", "fabric", "network",
+    ("LinkErrors", "warning", "0s", "RB11", "network",
      f"increase(rocelab_link_crc_errors_total[1m]) {HERE} > 0",
      "frames with wrong bits arrive at {{ $labels.port }} from {{ $labels.peer }}"),
-    ("LinkFlaps", "warning", "0s", "RB11", "fabric", "network",
+    ("LinkFlaps", "warning", "0s", "RB11", "network",
      f"increase(rocelab_link_down_total[1d]) {HERE} >= 5",
      "the link from {{ $labels.port }} to {{ $labels.peer }} went down {{ $value | humanize }} times in a day"),
-    ("OpticsHot", "warning", "15m", "RB11", "fabric", "network",
+    ("OpticsHot", "warning", "15m", "RB11", "network",
      f"rocelab_optic_temperature_celsius {HERE} > 70",
      "the optic at {{ $labels.port }} has {{ $value | humanize }} C"),
-    ("PreFecErrors", "warning", "10m", "RB11", "fabric", "network",
+    ("PreFecErrors", "warning", "10m", "RB11", "network",
      f"rocelab_optic_pre_fec_ber {HERE} > 2.4e-4",
      "more bits are wrong at {{ $labels.port }} than FEC puts right"),
-    ("SlowRank", "warning", "5m", "RB10", "platform", "host",
+    ("SlowRank", "warning", "5m", "RB10", "host",
      "rocelab_gpu_step_compute_seconds > on (fabric, job_name) group_left () "
      "1.2 * quantile by (fabric, job_name) (0.5, rocelab_gpu_step_compute_seconds)",
      "the GPU {{ $labels.gpu }} computes longer than the others of {{ $labels.job_name }}, which wait for it"),
-    ("TrainingDegraded", "critical", "5m", "RB10", "platform", "job",
+    ("TrainingDegraded", "critical", "5m", "RB10", "job",
      f"{STEP} / {BEST} >= 1.05 and on (fabric, job_name) "
      f"(rocelab:gpu_step_wait:seconds - on (fabric, job_name) min_over_time(rocelab:gpu_step_wait:seconds[1d])) >= on (fabric, job_name) "
      f"0.7 * {ADDED} and on (fabric, job_name) rocelab:gpu_step_skew:seconds < on (fabric, job_name) 0.3 * {ADDED} and on (fabric) "
@@ -121,29 +121,4 @@ INHIBITS = [
     (["PauseStorm", "WatchdogActed"], ["PauseShareHigh", "HostPausesFabric", "PauseWithoutMarks", "HeadroomNearlyUsed"]),
     (["LinkDown", "LinkErrors", "LosslessDrop"], ["Retransmissions"]),
     (["LinkErrors"], ["PreFecErrors", "OpticsHot"]),
-]
-
-# id, title, first look, decision
-RUNBOOKS = [
-    ("RB00", "nothing found", "which inputs are missing: a second sample, durations, the NIC's side",
-     "collect two samples ten seconds apart at both ends of the path"),
-    ("RB01", "loss in a lossless class", "headroom used and configured, cable, MTU, PFC of both ends",
-     "put PFC right, then headroom (`rocelab check` says how much); drain the link meanwhile"),
-    ("RB02", "storm or deadlock", "the root of the pauses, the state of the watchdog",
-     "isolate the NIC: port down, or PFC off on that port; deadlock: reset what breaks the circle, undo the route change"),
-    ("RB03", "slow receiver", "width and speed of PCIe, NUMA, IOMMU and ACS, page size, out_of_buffer", "cordon the host; no change of the fabric"),
-    ("RB04", "incast, pauses that spread", "fan-in, queue pairs, congestion control on, window", "place the job otherwise, or admit by the receiver"),
-    ("RB05", "pauses before marks", "where ECN begins and where pauses do, ECT at the hosts", "rules ECN002 and ECN003 of `rocelab check`"),
-    ("RB06", "the way of CNPs", "class of DSCP 48, notification and reaction point of each priority", "rules MAP005, MAP006 and HOST004"),
-    ("RB07", "retransmission, timeout", "which hop drops, link events, timeout and retries against convergence",
-     "shorten convergence, or allow more retries; find the hop"),
-    ("RB08", "uneven links", "expected against measured, fields and seeds of the hash in each tier",
-     "more queue pairs, a hash over the queue pair, flowlets or adaptive routing; only above the expectation"),
-    ("RB09", "class or MTU", "DSCP, trust and map of every hop; MTU of both ends", "rules MAP001 to MAP006 and MTU001"),
-    ("RB10", "training degraded", "added time: compute of one rank, or waits of all; is there a finding of the network",
-     "one rank computes longer: platform team; all wait, with a finding: its runbook; all wait without one: host, NVLink or missing telemetry"),
-    ("RB11", "quality of a link", "FEC, CRC, temperature, flaps of both ends", "drain it, then swap optic or cable"),
-    ("RB12", "lost capacity", "links down, maintenance, oversubscription", "restore, or place jobs otherwise"),
-    ("RB13", "reordering", "out_of_sequence without drops; spraying or adaptive routing, mode of the NIC",
-     "match the NIC (selective repeat, reorder) with the balance"),
 ]

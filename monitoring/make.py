@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: monitoring/make.py ROCELAB [--into FOLDER] [--faster N]
 
-Makes what a monitoring system reads from three lists: the catalogue of metrics (`ROCELAB counters --list --json`), alerts.py and dashboards.py.
-Written are prometheus/{rocelab.rules,alertmanager,prometheus}.yml and grafana/*.json, and the tables of docs/alerts.md, or with --into the first two folders
-alone, somewhere else.  With --faster N every duration of the rules is N times shorter: for a test that cannot wait.
+Makes what a monitoring system reads, and the runbooks, from lists: the catalogue of metrics (`ROCELAB counters --list --json`), alerts.py, dashboards.py,
+runbooks.py with src/diagnose/runbooks.def.  Written are prometheus/{rocelab.rules,alertmanager,prometheus}.yml and grafana/*.json, the tables of docs/alerts.md
+and the pages of docs/runbooks, or with --into the first two folders alone, somewhere else.  With --faster N every duration of the rules is N times shorter: for a test that cannot wait.
 An expression that names a metric which the catalogue does not have is refused.
 """
 import argparse
@@ -16,10 +16,13 @@ import sys
 
 import alerts
 import dashboards
+import pages
+import runbooks
 
 HERE = pathlib.Path(__file__).resolve().parent
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 NOT_OURS = {"ALERTS"}
+RUNBOOKS = "docs/runbooks"
 HEAD = "# Made by monitoring/make.py from its lists; change those.\n"
 
 
@@ -38,14 +41,27 @@ def names_in(expression):
 
 def check(metrics):
     known = set(metrics) | {name for name, _ in alerts.RECORDS} | NOT_OURS
-    runbooks = {runbook[0] for runbook in alerts.RUNBOOKS}
-    for what, expression in [(name, text) for name, text in alerts.RECORDS] + [(alert[0], alert[6]) for alert in alerts.ALERTS] + [
+    for what, expression in [(name, text) for name, text in alerts.RECORDS] + [(alert[0], alert[5]) for alert in alerts.ALERTS] + [
             (panel[0], text) for _, _, panels in dashboards.DASHBOARDS for panel in panels for text, _ in targets(panel)]:
         for name in names_in(expression) - known:
             sys.exit(f"{what}: there is no metric '{name}'")
-    for alert in alerts.ALERTS:
-        if alert[3] not in runbooks or alert[4] not in alerts.TEAMS:
-            sys.exit(f"{alert[0]}: there is no runbook '{alert[3]}', or no team '{alert[4]}'")
+    check_runbooks()
+
+
+def check_runbooks():
+    """Whatever names a runbook names one that there is, and each has its text and a team."""
+    listed = {runbook: team for runbook, team, _ in runbooks.listed()}
+    if set(listed) != set(runbooks.TEXTS):
+        sys.exit(f"runbooks.def and runbooks.py differ in {sorted(set(listed) ^ set(runbooks.TEXTS))}")
+    named = [(alert[0], alert[3]) for alert in alerts.ALERTS]
+    named += [(panel[0], runbook) for _, _, panels in dashboards.DASHBOARDS for panel in panels for runbook in runbooks_of(panel)]
+    named += [(rule, runbook) for rule, found in runbooks.rules_of().items() for runbook in found or [None]]
+    for what, runbook in named:
+        if runbook not in listed:
+            sys.exit(f"{what}: there is no runbook '{runbook}'")
+    for runbook, team in listed.items():
+        if team not in alerts.TEAMS:
+            sys.exit(f"{runbook}: there is no team '{team}'; write one of {', '.join(alerts.TEAMS)}")
 
 
 def faster(text, factor):
@@ -70,15 +86,16 @@ def rules(factor):
     for name, expression in alerts.RECORDS:
         lines += [f"      - record: {quoted(name)}", f"        expr: {quoted(faster(expression, factor))}"]
     lines += ["  - name: rocelab-alerts", "    rules:"]
-    for name, severity, lasts, runbook, team, layer, expression, summary in alerts.ALERTS:
+    teams = {runbook: team for runbook, team, _ in runbooks.listed()}
+    for name, severity, lasts, runbook, layer, expression, summary in alerts.ALERTS:
         lines += [
             f"      - alert: {name}",
             f"        expr: {quoted(faster(expression, factor))}",
             f"        for: {faster(lasts, factor)}",
-            f"        labels: {{severity: {severity}, team: {team}, layer: {layer}, runbook: {runbook}}}",
+            f"        labels: {{severity: {severity}, team: {teams[runbook]}, layer: {layer}, runbook: {runbook}}}",
             "        annotations:",
             f"          summary: {quoted('{{ $labels.fabric }}: ' + summary)}",
-            f"          runbook: {quoted(f'docs/alerts.md#{runbook.lower()}')}",
+            f"          runbook: {quoted(f'{RUNBOOKS}/{runbook}.md')}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -109,6 +126,11 @@ def alertmanager():
     return "\n".join(lines) + "\n"
 
 
+def runbooks_of(panel):
+    """What a panel leads to: its sixth part, if it has one."""
+    return panel[5].split() if len(panel) > 5 else []
+
+
 def targets(panel):
     return panel[3] if isinstance(panel[3], list) else [(panel[3], panel[4])]
 
@@ -125,17 +147,19 @@ def unit(metric, kind):
 
 
 def panel_json(metrics, number, panel):
-    title, name, kind = panel[:3]
+    heading, name, kind = panel[:3]
     metric = metrics[name] if name else None
     source = {"type": "prometheus", "uid": "${datasource}"}
     return {
         "id": number + 1,
         "type": "timeseries",
-        "title": title,
+        "title": heading,
         "description": metric["help"] if metric else "",
         "datasource": source,
         "gridPos": {"h": 8, "w": 12, "x": 12 * (number % 2), "y": 8 * (number // 2)},
         "fieldConfig": {"defaults": {"unit": unit(metric, kind), "min": 0}, "overrides": []},
+        "links": [{"title": f"{runbook}: {title}", "url": f"${{runbooks}}/{runbook}.md", "targetBlank": True}
+                  for runbook, _, title in runbooks.listed() if runbook in runbooks_of(panel)],
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi", "sort": "desc"}},
         "targets": [{"refId": chr(ord("A") + i), "datasource": source, "expr": expression, "legendFormat": legend}
                     for i, (expression, legend) in enumerate(targets(panel))],
@@ -150,23 +174,21 @@ def variable_json(name, query, several):
 
 def dashboard_json(metrics, uid, title, panels):
     source = {"name": "datasource", "type": "datasource", "query": "prometheus"}
+    where = {"name": "runbooks", "type": "textbox", "label": "where the runbooks are", "query": RUNBOOKS, "current": {"text": RUNBOOKS, "value": RUNBOOKS}}
     return {"uid": uid, "title": title, "tags": ["rocelab"], "schemaVersion": 38, "version": 1, "editable": True, "graphTooltip": 1, "refresh": "10s",
-            "time": {"from": "now-1h", "to": "now"}, "templating": {"list": [source] + [variable_json(*one) for one in dashboards.VARIABLES]},
+            "time": {"from": "now-1h", "to": "now"}, "templating": {"list": [source, where] + [variable_json(*one) for one in dashboards.VARIABLES]},
             "panels": [panel_json(metrics, number, panel) for number, panel in enumerate(panels)]}
 
 
 def tables():
     """The generated part of docs/alerts.md."""
     lines = ["| alert | severity | for | team | runbook | when |", "|---|---|---|---|---|---|"]
-    for name, severity, lasts, runbook, team, _, expression, _ in alerts.ALERTS:
-        lines.append(f"| {name} | {severity} | {lasts} | {team} | [{runbook}](#{runbook.lower()}) | `{expression.replace('|', chr(92) + '|')}` |")
+    teams = {runbook: team for runbook, team, _ in runbooks.listed()}
+    for name, severity, lasts, runbook, _, expression, _ in alerts.ALERTS:
+        lines.append(f"| {name} | {severity} | {lasts} | {teams[runbook]} | [{runbook}](runbooks/{runbook}.md) | `{expression.replace('|', chr(92) + '|')}` |")
     lines += ["", "Recorded, for those and for the dashboards:", "", "| name | what |", "|---|---|"]
     lines += [f"| `{name}` | `{expression}` |" for name, expression in alerts.RECORDS]
-    lines += ["", "## Runbooks", ""]
-    for runbook, title, look, decision in alerts.RUNBOOKS:
-        raised = [alert[0] for alert in alerts.ALERTS if alert[3] == runbook]
-        lines += [f"### {runbook}", "", f"{title[0].upper()}{title[1:]}{': ' + ', '.join(raised) if raised else ''}. Look first: {look}. Then: {decision}.", ""]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def page(text):
@@ -195,6 +217,9 @@ def main():
     if options.into is None:
         doc = HERE.parent / "docs" / "alerts.md"
         doc.write_text(page(doc.read_text(encoding="utf-8")), encoding="utf-8")
+        (HERE.parent / RUNBOOKS).mkdir(exist_ok=True)
+        for name, text in pages.made().items():
+            (HERE.parent / RUNBOOKS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
