@@ -8,12 +8,14 @@ CASES = pathlib.Path(os.environ["ROCELAB_SOURCE"]) / "examples" / "cases"
 
 
 class Case:
-    """A fabric file with its cause, the alerts that must fire (none: nothing may), and options of `rocelab sim`."""
+    """A fabric file with its cause, what a diagnosis must name, the alerts that must fire (none: nothing may), and options of `rocelab sim`."""
 
     def __init__(self, path):
         self.path, self.name, self.text = path, path.stem, path.read_text(encoding="utf-8")
         self.cause = self.line("Cause")
         self.alerts = set(self.line("Alert").split()) - {"none"}
+        self.causes = [(rule, names.split()) for rule, names in re.findall(r"(D\d\d) ([^;]*)", self.line("Diagnose"))]
+        self.victims = self.line("Victims", "").split()
         self.options = self.line("Options", "").split()
 
     def line(self, word, usual=None):

@@ -31,6 +31,24 @@ class Cases(unittest.TestCase):
                 document = json.loads(done.stdout)
                 self.assertEqual(case.name, document["fabric"])
                 self.assertLess(document["packet_hops"], 2_000_000)
+                self.names_what_is_there(case, document)
+
+    def names_what_is_there(self, case, document):
+        """Labels name ports and devices of the run; whom a pause or a loss made a victim was paused or sent again in it."""
+        ports, nodes = {port["port"]: port for port in document["ports"]}, {node["node"] for node in document["nodes"]}
+        self.assertEqual(re.findall(r"D\d\d", case.cause), [rule for rule, _ in case.causes])
+        self.assertEqual(case.line("Diagnose") == "none", not case.causes)
+        for rule, culprits in case.causes:
+            self.assertTrue(culprits, rule)
+            self.assertLessEqual(set(culprits), set(ports) | nodes)
+        self.assertLessEqual(set(case.victims), set(ports) | nodes)
+        self.assertEqual(len(case.victims), len(set(case.victims)))
+        again = {nic["nic"] for nic in document["nics"] if nic["retransmitted"] or nic["timeouts"]}
+        stood = {name for name, port in ports.items() if port["paused_ps"] > document["virtual_ps"] / 1000}
+        if {rule for rule, _ in case.causes} <= {"D01", "D02", "D03", "D04", "D05", "D06", "D07"}:
+            self.assertLessEqual(set(case.victims), stood | again)
+        if {rule for rule, _ in case.causes} & {"D08", "D12", "D13", "D14", "D16"}:
+            self.assertEqual(set(case.victims), again)
 
 
 if __name__ == "__main__":
