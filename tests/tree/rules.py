@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
     **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "nvue", "nxos", "sonic")},
+    "json": {"base"},
     "capture": {"packet", "base"},
     "engine": {"node", "nic", "switch", "packet", "base"},
     "sim": {"observe", "node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
