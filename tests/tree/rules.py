@@ -31,6 +31,9 @@ MAY_INCLUDE = {
     "config": {"fabric", "base"},
     **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "nvue", "nxos", "sonic")},
     "json": {"base"},
+    "evidence": {"config", "json", "fabric", "base"},
+    "evidence/read": {"evidence/*.h", "json", "fabric", "base"},
+    "diagnose": {"evidence/*.h", "fabric", "base"},
     "capture": {"packet", "base"},
     "engine": {"node", "nic", "switch", "packet", "base"},
     "sim": {"observe", "node", "engine", "jobs", "plant", "nic", "switch", "workload", "fabric", "packet", "base"},
@@ -42,7 +45,7 @@ MAY_INCLUDE = {
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
     "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
-    "report": {"observe", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
+    "report": {"observe", "diagnose/diagnose.h", "evidence/evidence.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
     "study": {"observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "serve": {"report/page/page.h", "base"},
     "cli": None,
@@ -51,7 +54,7 @@ MAY_INCLUDE = {
 CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch", "node", "observe")
-NO_CLOCK = ("base", "packet", "nic", "switch", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config", "json", "evidence", "diagnose")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evidence: what counters say about a fabric, whoever wrote them down.
+ *
+ * Every input (a simulation's document, dumps of real switches and hosts, Prometheus' text, live programs) becomes
+ * objects (devices, ports, jobs, ranks) and values of them: (object, priority, counter) and what it was at the
+ * first and at the last look, with the file and line that say so.  Readers fill it (read/reader.h),
+ * evidence_finish() ties ports together, and src/diagnose judges.  Nothing is judged here.
+ *
+ * Looks are handed in by time, the oldest first.  A counter that went down was reset: what it grew by is counted from
+ * there on, and the value says so.
+ */
+#ifndef ROCELAB_EVIDENCE_EVIDENCE_H
+#define ROCELAB_EVIDENCE_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "fabric/fabric.h"
+
+#define EVIDENCE_NONE UINT32_MAX
+#define EVIDENCE_NO_PRIORITY 0xff
+#define EVIDENCE_PRIORITIES 8
+
+enum evidence_counter {
+#define COUNTER(id, name, scope, kind, unit, help) EVIDENCE_##id,
+#include "evidence/counters.def"
+#undef COUNTER
+    EVIDENCE_COUNTERS,
+};
+enum evidence_scope { EVIDENCE_DEVICE, EVIDENCE_PORT, EVIDENCE_PRIORITY, EVIDENCE_JOB, EVIDENCE_RANK };
+enum evidence_kind { EVIDENCE_COUNT, EVIDENCE_LEVEL, EVIDENCE_PEAK };
+struct evidence_counter_info {
+    const char *name;
+    uint8_t scope, kind; /* enum evidence_scope, evidence_kind */
+    const char *unit, *help;
+};
+extern const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS];
+
+/* A device, a port of one, a job, a rank of one.  Names of ports are those of the input until evidence_finish(). */
+struct evidence_object {
+    const char *name;       /* canonical: "leaf0", "leaf0:3", "allreduce", "rank 5" */
+    const char *local_name; /* of a port: as its own device calls it ("Ethernet12") */
+    uint32_t parent;        /* of a port: its device; of a rank: its job; else EVIDENCE_NONE */
+    uint32_t peer;          /* of a port: the port at the other end of its cable; EVIDENCE_NONE: not known */
+    uint32_t fabric;        /* node or port of the fabric file; EVIDENCE_NONE: none, or there is no file */
+    uint32_t host;          /* of a rank: its NIC's port, or its host; EVIDENCE_NONE: not known */
+    uint32_t next;          /* of a device: its first port; of a port: the next of its device; EVIDENCE_NONE: none */
+    uint32_t last;          /* of a device: its last port */
+    uint32_t same_as;       /* of a port met by two names: the one that stands for both; EVIDENCE_NONE */
+    uint8_t scope;          /* enum evidence_scope; a port is EVIDENCE_PORT */
+    uint8_t role;           /* of a device: enum fabric_role; FABRIC_ROLES: not known */
+    bool looked_at;         /* of a device: some counter of it or of its ports was read */
+    const char *system;     /* of a device: what its texts are of, a name of config_format_find(): "sonic"; NULL */
+};
+
+/* What one counter of one object said. */
+struct evidence_value {
+    uint32_t object;
+    uint8_t priority; /* EVIDENCE_NO_PRIORITY: not by priority */
+    uint8_t counter;  /* enum evidence_counter */
+    bool reset;       /* it went down between two looks */
+    uint32_t looks;
+    uint32_t file, line; /* of the last look; file into evidence.file */
+    double first_s, last_s;
+    uint64_t first, last, before; /* before: at the look before the last */
+    uint64_t grown,
+        grown_before; /* COUNT: sum of what it grew by between looks (of one look: since boot); else: last */
+    double real;      /* of what has fractions (BER): the last; else (double)last */
+};
+
+/* The simulator knows why a port paused its peer: exact edges of the pause graph. */
+struct evidence_pause {
+    uint32_t port, paused; /* who paused whom: ports */
+    uint32_t cause;        /* port of the same device whose queue was the cause; EVIDENCE_NONE: a host, or not known */
+    uint8_t priority;
+    uint64_t count, time_ns, passed_on_ns;
+};
+/* A circle of queues that wait for each other, where the input says so itself. */
+struct evidence_circle {
+    uint32_t count;
+    const uint32_t *port;
+    const uint8_t *priority;
+    bool ended;
+};
+/* A transfer between two NICs, where the input has them: who sends to whom. */
+struct evidence_flow {
+    uint32_t job, from, to;            /* job object; ports of hosts */
+    uint64_t bytes, time_ns, ideal_ns; /* 0: not known */
+};
+/* What a device said of its neighbour, before it is known whether that is another device of the evidence. */
+struct evidence_neighbour {
+    uint32_t port; /* object */
+    const char *device, *port_name;
+    uint32_t file, line;
+};
+/* Something that was not understood or is missing: printed, never silently left out. */
+struct evidence_remark {
+    uint32_t file, line; /* file EVIDENCE_NONE: none */
+    const char *text;
+};
+
+struct evidence {
+    struct arena arena;
+    struct evidence_object *object;
+    uint32_t objects;
+    struct evidence_value *value;
+    uint32_t values;
+    const char **file;
+    uint32_t files;
+    struct evidence_pause *pause;
+    uint32_t pauses;
+    struct evidence_circle *circle;
+    uint32_t circles;
+    struct evidence_flow *flow;
+    uint32_t flows;
+    struct evidence_neighbour *neighbour;
+    uint32_t neighbours;
+    struct evidence_remark *remark;
+    uint32_t remarks, remarks_left_out;
+    const struct fabric *fabric;    /* NULL: none was given */
+    double first_s, last_s;         /* of all looks */
+    uint32_t looks;                 /* times at which somebody looked: 1: since boot */
+    bool exact;                     /* a simulation's own document: pause[] has the causes */
+    bool tied;                      /* ports are tied to each other: by the fabric, the document or neighbours */
+    bool full;                      /* too much to keep: later values are missing, and a remark says so */
+    struct evidence_tables *tables; /* private */
+};
+
+void evidence_init(struct evidence *evidence);
+void evidence_release(struct evidence *evidence);
+
+/* Filling: each finds or makes; EVIDENCE_NONE where there is no room.  Names are copied. */
+uint32_t evidence_file(struct evidence *evidence, const char *name);
+uint32_t evidence_device(struct evidence *evidence, const char *name, size_t length);
+uint32_t evidence_port(struct evidence *evidence, uint32_t device, const char *name, size_t length);
+/* Another name of the same port ("mlx5_0" of "eth0").  evidence_finish() puts together two that were met already. */
+void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, size_t length);
+uint32_t evidence_job(struct evidence *evidence, const char *name, size_t length);
+uint32_t evidence_rank(struct evidence *evidence, uint32_t job, uint32_t rank);
+
+/* Where a look comes from. */
+struct evidence_source {
+    uint32_t file, line;
+    double at_s;
+};
+/* Add or overwrite: at the same time the same counter of the same object is set (the last wins); at a later time it is
+ * another look.  evidence_sum() adds to what this look has already (queues of one port, lanes). */
+void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                  uint64_t value, const struct evidence_source *source);
+void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                  uint64_t value, const struct evidence_source *source);
+void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                       double value, const struct evidence_source *source);
+void evidence_add_pause(struct evidence *evidence, const struct evidence_pause *pause);
+void evidence_add_circle(struct evidence *evidence, const uint32_t *port, const uint8_t *priority, uint32_t count,
+                         bool ended);
+void evidence_add_flow(struct evidence *evidence, const struct evidence_flow *flow);
+void evidence_add_neighbour(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
+                            const struct evidence_source *source);
+__attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
+                                                           const char *format, ...);
+/* A port's peer, where the input itself says it. */
+void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b);
+
+/* Ties ports by the fabric file (may be NULL), then by neighbours; gives canonical names and roles; says in remarks
+ * which devices of the fabric were not looked at, and where names cannot be tied. */
+void evidence_finish(struct evidence *evidence, const struct fabric *fabric);
+
+/* Reading.  NULL: nobody said it. */
+const struct evidence_value *evidence_find(const struct evidence *evidence, uint32_t object, unsigned priority,
+                                           enum evidence_counter counter);
+/* Devices and jobs, in the order they were met: from EVIDENCE_NONE on, EVIDENCE_NONE at the end. */
+uint32_t evidence_next(const struct evidence *evidence, enum evidence_scope scope, uint32_t after);
+#define EVIDENCE_EACH(evidence, scope, id)                                                                             \
+    for (uint32_t id = evidence_next(evidence, scope, EVIDENCE_NONE); id != EVIDENCE_NONE;                             \
+         id = evidence_next(evidence, scope, id))
+#define EVIDENCE_EACH_PORT(evidence, device, id)                                                                       \
+    for (uint32_t id = (evidence)->object[device].next; id != EVIDENCE_NONE; id = (evidence)->object[id].next)
+/* Seconds between the first and the last look of a value; 0: there was one, so that it counts since boot. */
+static inline double evidence_span_s(const struct evidence_value *value)
+{
+    return value->last_s - value->first_s;
+}
+/* What a counter grew by, a level is; 0 where nobody said it. */
+static inline uint64_t evidence_get(const struct evidence *evidence, uint32_t object, unsigned priority,
+                                    enum evidence_counter counter)
+{
+    const struct evidence_value *value = evidence_find(evidence, object, priority, counter);
+    return value ? value->grown : 0;
+}
+static inline bool evidence_is_host(const struct evidence *evidence, uint32_t device)
+{
+    return evidence->object[device].role == FABRIC_ROLE_HOST;
+}
+/* The device of a port; of a device itself. */
+static inline uint32_t evidence_device_of(const struct evidence *evidence, uint32_t object)
+{
+    return evidence->object[object].scope == EVIDENCE_DEVICE ? object : evidence->object[object].parent;
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ties the ports of evidence together: two names of one port, names of the fabric file, cables by the file or by what
+ * neighbours say of each other.  After it every port has its canonical name.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "evidence/evidence_int.h"
+
+#define NAME 128
+
+static const char *keep(struct evidence *evidence, const char *text)
+{
+    return arena_strndup(&evidence->arena, text, strlen(text));
+}
+
+/* --- two names of one port --- */
+
+static uint32_t stands_for(const struct evidence *evidence, uint32_t port)
+{
+    for (unsigned i = 0; i < 8 && port != EVIDENCE_NONE && evidence->object[port].same_as != EVIDENCE_NONE; i++)
+        port = evidence->object[port].same_as;
+    return port;
+}
+
+/* Values of ports that are another one's second name become that one's. */
+static void merge_values(struct evidence *evidence)
+{
+    uint32_t values = evidence->values;
+
+    for (uint32_t i = 0; i < values; i++) {
+        struct evidence_value old = evidence->value[i];
+        uint32_t port = stands_for(evidence, old.object);
+        if (port == old.object || evidence_find(evidence, port, old.priority, (enum evidence_counter)old.counter))
+            continue;
+        struct evidence_source source = {old.file, old.line, old.last_s};
+        evidence_put(evidence, port, old.priority, (enum evidence_counter)old.counter, old.last, old.real, &source,
+                     false);
+        if (evidence->full) return;
+        struct evidence_value *value = &evidence->value[evidence->values - 1];
+        uint32_t object = value->object;
+        *value = old;
+        value->object = object;
+    }
+}
+
+static void merge(struct evidence *evidence)
+{
+    bool any = false;
+
+    for (uint32_t id = 0; id < evidence->objects; id++)
+        any |= evidence->object[id].same_as != EVIDENCE_NONE;
+    if (!any) return;
+    merge_values(evidence);
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        uint32_t *link = &evidence->object[device].next;
+        while (*link != EVIDENCE_NONE)
+            if (evidence->object[*link].same_as != EVIDENCE_NONE)
+                *link = evidence->object[*link].next;
+            else
+                link = &evidence->object[*link].next;
+    }
+    for (uint32_t i = 0; i < evidence->neighbours; i++)
+        evidence->neighbour[i].port = stands_for(evidence, evidence->neighbour[i].port);
+}
+
+/* --- the fabric file --- */
+
+/* A port of the device by a name and its usual abbreviations. */
+static uint32_t port_by_name(const struct evidence *evidence, uint32_t device, const char *name)
+{
+    static const char *const short_for[] = {"Eth", "Et", "eth", "Ethernet"};
+    uint32_t port = evidence_port_find(evidence, device, name, strlen(name));
+    size_t letters = strcspn(name, "0123456789");
+    char other[NAME];
+
+    if (port != EVIDENCE_NONE || (strncmp(name, "Eth", 3) && strncmp(name, "Et", 2))) return port;
+    for (size_t i = 0; i < sizeof short_for / sizeof short_for[0] && port == EVIDENCE_NONE; i++) {
+        int length = snprintf(other, sizeof other, "%s%s", short_for[i], name + letters);
+        if (length > 0 && (size_t)length < sizeof other)
+            port = evidence_port_find(evidence, device, other, (size_t)length);
+    }
+    return port;
+}
+
+static const struct config_format *format_of(const struct fabric *fabric, uint32_t node, const char *system)
+{
+    if (system) return config_format_find(system);
+    if (fabric->node[node].kind == FABRIC_HOST) return &config_host;
+    uint8_t nos = fabric->sw[node - fabric->hosts].nos;
+    return nos == FABRIC_NOS_UNSAID ? NULL : config_format_find(fabric_nos_names[nos]);
+}
+
+/* The object of a port of the fabric: by the file's name of it, its system's, its number; made where nobody met it. */
+static uint32_t port_of(struct evidence *evidence, const struct fabric *fabric, uint32_t device, uint32_t p)
+{
+    const char *const *names = (const char *const *)fabric->operations.port_name;
+    uint32_t node = fabric->port[p].node, port = EVIDENCE_NONE;
+    const struct config_format *format = format_of(fabric, node, evidence->object[device].system);
+    char name[NAME];
+
+    if (names && names[p]) port = port_by_name(evidence, device, names[p]);
+    if (port == EVIDENCE_NONE && format && format->port_name) {
+        format->port_name(fabric, p, name, sizeof name);
+        port = port_by_name(evidence, device, name);
+    }
+    int length = snprintf(name, sizeof name, "%u", fabric->port[p].index);
+    return port != EVIDENCE_NONE ? port : evidence_port(evidence, device, name, (size_t)length);
+}
+
+static void tie_by_fabric(struct evidence *evidence, const struct fabric *fabric)
+{
+    uint32_t *object = calloc(fabric->ports ? fabric->ports : 1, sizeof object[0]);
+    char name[FABRIC_NAME];
+
+    for (uint32_t n = 0; object && n < fabric->nodes; n++) {
+        const struct fabric_node *node = &fabric->node[n];
+        uint32_t device = evidence_device(evidence, node->name, strlen(node->name));
+        if (device == EVIDENCE_NONE) break;
+        evidence->object[device].fabric = n;
+        evidence->object[device].role = node->role;
+        for (uint32_t i = 0; i < node->ports; i++) {
+            uint32_t p = node->first_port + i, port = port_of(evidence, fabric, device, p);
+            if (port == EVIDENCE_NONE) break;
+            object[p] = port + 1;
+            evidence->object[port].fabric = p;
+            evidence->object[port].name = keep(evidence, fabric_port_name(fabric, p, name));
+        }
+    }
+    for (uint32_t p = 0; object && p < fabric->ports; p++)
+        if (object[p] && fabric->port[p].peer != FABRIC_NONE && object[fabric->port[p].peer])
+            evidence_tie(evidence, object[p] - 1, object[fabric->port[p].peer] - 1);
+    free(object);
+    evidence->tied = true;
+}
+
+static void say_what_is_missing(struct evidence *evidence)
+{
+    uint32_t devices = 0, missing = 0, unknown = 0, first = EVIDENCE_NONE, stranger = EVIDENCE_NONE;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        const struct evidence_object *of = &evidence->object[device];
+        if (of->fabric == EVIDENCE_NONE) {
+            if (!unknown++) stranger = device;
+            continue;
+        }
+        devices++;
+        if (of->looked_at) continue;
+        if (!missing++) first = device;
+    }
+    if (missing)
+        evidence_remark(evidence, EVIDENCE_NONE, 0, "nothing was read of %u of %u devices of the fabric: %s%s", missing,
+                        devices, evidence->object[first].name, missing > 1 ? " and others" : "");
+    if (unknown)
+        evidence_remark(evidence, EVIDENCE_NONE, 0, "%u device%s not in the fabric file: %s%s", unknown,
+                        unknown == 1 ? " is" : "s are", evidence->object[stranger].name,
+                        unknown > 1 ? " and others" : "");
+}
+
+/* --- neighbours --- */
+
+/* A device by the name a neighbour gave: also without its domain. */
+static uint32_t device_by_name(const struct evidence *evidence, const char *name)
+{
+    uint32_t device = evidence_device_find(evidence, name, strlen(name));
+
+    return device != EVIDENCE_NONE ? device : evidence_device_find(evidence, name, strcspn(name, "."));
+}
+
+static void tie_by_neighbours(struct evidence *evidence)
+{
+    for (uint32_t i = 0; i < evidence->neighbours; i++) {
+        const struct evidence_neighbour *said = &evidence->neighbour[i];
+        uint32_t device = device_by_name(evidence, said->device);
+        if (device == EVIDENCE_NONE || evidence->object[said->port].peer != EVIDENCE_NONE) continue;
+        uint32_t peer = stands_for(evidence, port_by_name(evidence, device, said->port_name));
+        if (peer == EVIDENCE_NONE || peer == said->port || evidence->object[peer].peer != EVIDENCE_NONE) continue;
+        evidence_tie(evidence, said->port, peer);
+        evidence->tied = true;
+    }
+}
+
+static void name_ports(struct evidence *evidence)
+{
+    char name[2 * NAME];
+
+    for (uint32_t id = 0; id < evidence->objects; id++) {
+        struct evidence_object *port = &evidence->object[id];
+        if (port->scope != EVIDENCE_PORT || port->fabric != EVIDENCE_NONE) continue;
+        snprintf(name, sizeof name, "%s:%s", evidence->object[port->parent].name, port->local_name);
+        const char *text = keep(evidence, name);
+        if (text) port->name = text;
+    }
+}
+
+void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
+{
+    evidence->fabric = fabric;
+    merge(evidence);
+    if (fabric) tie_by_fabric(evidence, fabric);
+    tie_by_neighbours(evidence);
+    name_ports(evidence);
+    if (fabric) say_what_is_missing(evidence);
+    if (!evidence->tied && evidence->objects)
+        evidence_remark(evidence, EVIDENCE_NONE, 0,
+                        "which ports are cabled to each other is not known: each device is judged alone "
+                        "(give --fabric FILE, or dumps of LLDP)");
+}
