@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which reader a text, or a part of it, is for. */
+#include "evidence/read/reader.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct whole_reader *const whole_readers[] = {
+#define WHOLE_READER(id) &reader_##id,
+#include "evidence/read/readers.def"
+    NULL,
+};
+static const struct text_reader *const text_readers[] = {
+#define TEXT_READER(id) &reader_##id,
+#include "evidence/read/readers.def"
+    NULL,
+};
+static const struct json_reader *const json_readers[] = {
+#define JSON_READER(id) &reader_##id,
+#include "evidence/read/readers.def"
+    NULL,
+};
+
+const char *reader_kind(size_t index, const char **what)
+{
+    size_t i = 0;
+
+    for (size_t k = 0; whole_readers[k]; k++)
+        if (i++ == index) return *what = whole_readers[k]->what, whole_readers[k]->kind;
+    for (size_t k = 0; text_readers[k]; k++)
+        if (i++ == index) return *what = text_readers[k]->what, text_readers[k]->kind;
+    for (size_t k = 0; json_readers[k]; k++)
+        if (i++ == index) return *what = json_readers[k]->what, json_readers[k]->kind;
+    return NULL;
+}
+
+static bool wanted(const char *from, const char *kind)
+{
+    return !from || !strcmp(from, kind);
+}
+
+/* --- lines --- */
+
+struct lines {
+    struct reading *in;
+    const char *from;
+    const struct text_reader *current;
+    bool known; /* some head was seen */
+};
+
+static void lines_end(struct lines *lines)
+{
+    if (lines->current && lines->current->end) lines->current->end(lines->in);
+    lines->current = NULL;
+}
+
+static void lines_take(struct lines *lines, const char *line)
+{
+    for (size_t k = 0; text_readers[k]; k++) {
+        const struct text_reader *reader = text_readers[k];
+        if (!wanted(lines->from, reader->kind) || !reader->head(line)) continue;
+        lines_end(lines);
+        memset(lines->in->state, 0, sizeof lines->in->state);
+        lines->current = reader;
+        lines->known = true;
+        break;
+    }
+    if (lines->current) lines->current->line(lines->in, line);
+}
+
+/* Lines end with \n or \r\n; zero bytes become blanks, so that a line is a string. */
+static bool read_lines(struct reading *in, const char *from, const char *text, size_t bytes)
+{
+    struct lines lines = {in, from, NULL, false};
+    const char *end = text + bytes;
+    size_t size = 0;
+    char *line = NULL;
+
+    while (text < end && !in->evidence->full) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((stop ? stop : end) - text);
+        size_t used = length < READER_LINE ? length : READER_LINE;
+        if (used + 1 > size) {
+            char *grown = realloc(line, size = used + 256);
+            if (!grown) break;
+            line = grown;
+        }
+        memcpy(line, text, used);
+        if (used && line[used - 1] == '\r') used--;
+        line[used] = 0;
+        for (char *zero = line; (zero = memchr(zero, 0, (size_t)(line + used - zero)));)
+            *zero = ' ';
+        in->source.line++;
+        lines_take(&lines, line);
+        text = stop ? stop + 1 : end;
+    }
+    lines_end(&lines);
+    free(line);
+    return lines.known;
+}
+
+/* --- JSON --- */
+
+static bool read_tree(struct reading *in, const char *from, const struct json *root)
+{
+    for (size_t k = 0; json_readers[k]; k++) {
+        if (!wanted(from, json_readers[k]->kind) || !json_readers[k]->is(root)) continue;
+        memset(in->state, 0, sizeof in->state);
+        json_readers[k]->read(in, root);
+        return true;
+    }
+    return false;
+}
+
+/* One document a line: an array of them. */
+static const struct json *parse_lines(struct arena *arena, const char *text, size_t bytes)
+{
+    struct json *root = ARENA_NEW(arena, struct json, 1), *last = NULL;
+    const char *end = text + bytes;
+
+    if (root) root->type = JSON_ARRAY;
+    for (uint32_t number = 1; root && text < end; number++) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((stop ? stop : end) - text);
+        const char *why;
+        uint32_t line;
+        struct json *one = (struct json *)(uintptr_t)json_parse(arena, text, length, &why, &line);
+        if (one) { /* a line that was cut off when it was copied is passed over */
+            one->line = number;
+            if (last)
+                last->next = one;
+            else
+                root->child = one;
+            last = one;
+            root->count++;
+        }
+        text = stop ? stop + 1 : end;
+    }
+    return root && root->count ? root : NULL;
+}
+
+static bool read_json(struct reading *in, const char *from, const char *text, size_t bytes)
+{
+    struct arena arena;
+    const char *why;
+    uint32_t line;
+    bool known = false;
+
+    if (bytes > READER_JSON) {
+        evidence_remark(in->evidence, in->source.file, 0, "larger than %u MB: not read as JSON", READER_JSON >> 20);
+        return true;
+    }
+    arena_init(&arena, (size_t)8 * READER_JSON);
+    const struct json *root = json_parse(&arena, text, bytes, &why, &line);
+    if (!root) {
+        arena_release(&arena);
+        root = parse_lines(&arena, text, bytes);
+    }
+    if (root)
+        known = read_tree(in, from, root);
+    else
+        evidence_remark(in->evidence, in->source.file, line, "broken JSON: %s", why);
+    arena_release(&arena);
+    return known || !root;
+}
+
+bool evidence_read_text(struct evidence *evidence, const char *device, const char *file, double at_s, const char *from,
+                        const char *text, size_t bytes)
+{
+    struct reading *in = calloc(1, sizeof *in);
+    char hint[64] = "";
+    size_t skip = 0;
+    bool known = false;
+
+    if (!in) return false;
+    in->evidence = evidence;
+    in->device = device ? evidence_device(evidence, device, strlen(device)) : EVIDENCE_NONE;
+    in->source = (struct evidence_source){evidence_file(evidence, file), 0, at_s};
+    in->hint = reader_hint(file, hint, sizeof hint);
+    while (skip < bytes && isspace((unsigned char)text[skip]))
+        skip++;
+    for (size_t k = 0; whole_readers[k] && !known; k++)
+        if (from ? !strcmp(from, whole_readers[k]->kind) : whole_readers[k]->is(text + skip, bytes - skip)) {
+            whole_readers[k]->read(in, text, bytes);
+            known = true;
+        }
+    if (!known && skip < bytes && (text[skip] == '{' || text[skip] == '[')) known = read_json(in, from, text, bytes);
+    if (!known) known = read_lines(in, from, text, bytes);
+    if (!known) evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--from lists them)");
+    free(in);
+    return known;
+}

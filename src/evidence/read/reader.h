@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers: from texts that operators have to evidence.
+ *
+ * A text file is read line by line.  A line that some reader knows as the head of its layout makes that reader the
+ * current one; it gets the lines after it until another head is seen.  So a file may hold the outputs of several
+ * commands, with prompts between them.  Lines that nobody knows are passed over; a file in which no reader found
+ * anything is a remark.  A file that begins with { or [ is JSON: the readers of JSON are asked by what stands at
+ * its top.  Before all that the readers of whole files are asked.  Files are hostile: lines are cut at
+ * READER_LINE bytes, JSON trees bounded by READER_JSON bytes.
+ */
+#ifndef ROCELAB_EVIDENCE_READ_READER_H
+#define ROCELAB_EVIDENCE_READ_READER_H
+
+#include "evidence/evidence.h"
+#include "json/json_in.h"
+
+#define READER_LINE (1u << 20)   /* bytes of a line that are looked at (rdma prints everything on one) */
+#define READER_JSON (256u << 20) /* bytes of a JSON dump that is read as a tree */
+#define READER_FIELDS 64
+#define READER_STATE 1024 /* bytes a reader may keep while it reads a layout */
+
+struct reading {
+    struct evidence *evidence;
+    struct evidence_source source;                  /* of the line that is read */
+    uint32_t device;                                /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
+    const char *hint;                               /* interface that the file's name ends with ("eth0"), or "" */
+    _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
+};
+
+/* A word of a line. */
+struct field {
+    const char *at;
+    size_t length;
+};
+
+struct text_reader {
+    const char *kind; /* as --from has it: "sonic-pfc" */
+    const char *what; /* "SONiC: show pfc counters" */
+    /* Whether the line is the head of its layout.  Quick: asked of every line that the current reader did not take. */
+    bool (*head)(const char *line);
+    /* A line after the head (and the head itself, once, right after it was seen).  False: not of this layout; the
+     * others are asked, and this one stays the current one until another head comes. */
+    bool (*line)(struct reading *in, const char *line);
+    /* At the end of the layout or file; may be NULL. */
+    void (*end)(struct reading *in);
+};
+struct json_reader {
+    const char *kind, *what;
+    bool (*is)(const struct json *root);
+    void (*read)(struct reading *in, const struct json *root);
+};
+/* Of large files whose form is not lines or a small tree: the simulator's document, Prometheus' text. */
+struct whole_reader {
+    const char *kind, *what;
+    bool (*is)(const char *text, size_t bytes); /* looks at the beginning alone */
+    void (*read)(struct reading *in, const char *text, size_t bytes);
+};
+#define WHOLE_READER(id) extern const struct whole_reader reader_##id;
+#define TEXT_READER(id) extern const struct text_reader reader_##id;
+#define JSON_READER(id) extern const struct json_reader reader_##id;
+#include "evidence/read/readers.def"
+
+/* INPUT of the command line: a folder of dumps, a file.  `from`: a reader's kind or NULL.  False: `why` says what is
+ * wrong with the input (and nothing was read that could mislead); what is not understood inside it is a remark. */
+bool evidence_read(struct evidence *evidence, const char *path, const char *from, char *why, size_t size);
+/* One file's bytes: of a device (NULL: none) at a time.  False: no reader knows anything in it;
+ * that is a remark too. */
+bool evidence_read_text(struct evidence *evidence, const char *device, const char *file, double at_s, const char *from,
+                        const char *text, size_t bytes);
+/* The interface that a file's name ends with: "eth0" of "ethtool_-S_eth0.txt".  Returns buf. */
+const char *reader_hint(const char *file, char *buf, size_t size);
+/* Kinds that --from takes: name and what it is; NULL ends. */
+const char *reader_kind(size_t index, const char **what);
+
+/* Words of a line, separated by blanks; returns how many there are, at most `most` are filled in. */
+size_t field_split(const char *line, struct field *field, size_t most);
+bool field_is(const struct field *field, const char *text);
+/* A number with or without thousands commas.  "N/A", "-" and what is no number, or too large: false. */
+bool field_number(const struct field *field, uint64_t *value);
+bool field_real(const struct field *field, double *value);
+/* "PFC3", "UC5", "prio3": the number behind the letters, where the letters are `prefix`; -1: it is not. */
+int field_suffix(const struct field *field, const char *prefix);
+/* Whether a line begins with, or holds, a text; blanks at its beginning do not count. */
+bool line_begins(const char *line, const char *text);
+bool line_has(const char *line, const char *text);
+
+/* What the device runs ("sonic", "nxos", "eos", "nvue", "host": a name of config_format_find(), a string that stays)
+ * and is
+ * (FABRIC_ROLE_SWITCH or FABRIC_ROLE_HOST).  Each reader of one system says it. */
+void reading_system(struct reading *in, const char *system, enum fabric_role role);
+/* The port of the reading's device by this name; EVIDENCE_NONE where there is no device. */
+uint32_t reading_port(struct reading *in, const struct field *name);
+/* Sets a counter of a port from a field; what is no number is passed over. */
+void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
+                 const struct field *value);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * INPUT of the command line: a file, or a folder of dumps DIR/TIME/DEVICE/file.  TIME is a time of day in UTC
+ * (2026-11-15T10:00:00Z) or seconds; the oldest is read first.  DIR/DEVICE/file is one look.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "evidence/read/reader.h"
+
+#define DEPTH 12 /* folders below a device's: a copy of sysfs has eight */
+#define PATH 4096
+
+const char *reader_hint(const char *file, char *buf, size_t size)
+{
+    const char *name = strrchr(file, '/');
+    size_t end, begin;
+
+    name = name ? name + 1 : file;
+    const char *suffix = strrchr(name, '.');
+    end = suffix && (!strcmp(suffix, ".txt") || !strcmp(suffix, ".json") || !strcmp(suffix, ".log"))
+              ? (size_t)(suffix - name)
+              : strlen(name);
+    for (begin = end; begin && (isalnum((unsigned char)name[begin - 1]) || name[begin - 1] == '.');)
+        begin--;
+    if (end - begin >= size) end = begin + size - 1;
+    memcpy(buf, name + begin, end - begin);
+    buf[end - begin] = 0;
+    return buf;
+}
+
+/* Seconds of a TIME; false: it is none. */
+static bool time_of(const char *name, double *at_s)
+{
+    struct tm tm = {0};
+    const char *rest = strptime(name, "%Y-%m-%dT%H:%M:%S", &tm);
+
+    if (rest && (!*rest || !strcmp(rest, "Z"))) {
+        *at_s = (double)timegm(&tm);
+        return true;
+    }
+    return json_text_real(name, strlen(name), at_s) && *at_s >= 0;
+}
+
+struct entry {
+    char *name;
+    double at_s;
+    bool is_time;
+};
+struct entries {
+    struct entry *entry;
+    size_t count;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct entry *one = a, *two = b;
+
+    if (one->is_time && two->is_time && one->at_s != two->at_s) return one->at_s < two->at_s ? -1 : 1;
+    return strcmp(one->name, two->name);
+}
+
+static void entries_free(struct entries *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->entry[i].name);
+    free(list->entry);
+    *list = (struct entries){0};
+}
+
+/* What is in a folder, hidden things apart, in order. */
+static bool entries_of(const char *path, struct entries *list)
+{
+    DIR *dir = opendir(path);
+    struct dirent *one;
+
+    *list = (struct entries){0};
+    if (!dir) return false;
+    while ((one = readdir(dir))) {
+        if (one->d_name[0] == '.') continue;
+        struct entry *grown = realloc(list->entry, (list->count + 1) * sizeof grown[0]);
+        char *name = strdup(one->d_name);
+        if (grown) list->entry = grown;
+        if (!grown || !name) {
+            free(name);
+            break;
+        }
+        grown[list->count].name = name;
+        grown[list->count].is_time = time_of(name, &grown[list->count].at_s);
+        list->count++;
+    }
+    closedir(dir);
+    if (list->count) qsort(list->entry, list->count, sizeof list->entry[0], by_time);
+    return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* False: it cannot be read, errno says why. */
+static bool read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    void *bytes = NULL;
+    bool done = false;
+
+    if (fd < 0) return false;
+    if (fstat(fd, &info)) goto out;
+    if (!S_ISREG(info.st_mode)) {
+        errno = EINVAL;
+        goto out;
+    }
+    if (info.st_size) {
+        bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) goto out;
+        evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
+        munmap(bytes, (size_t)info.st_size);
+    }
+    done = true;
+out:
+    close(fd);
+    return done;
+}
+
+/* All files of a device's folder. */
+static void read_device(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from,
+                        unsigned depth)
+{
+    struct entries list;
+    char at[PATH];
+
+    if (!entries_of(path, &list)) return;
+    for (size_t i = 0; i < list.count && !evidence->full; i++) {
+        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
+        if (!is_folder(at)) {
+            if (!read_one(evidence, device, at, at_s, from))
+                evidence_remark(evidence, evidence_file(evidence, at), 0, "%s", strerror(errno));
+        } else if (depth < DEPTH) {
+            read_device(evidence, device, at, at_s, from, depth + 1);
+        }
+    }
+    entries_free(&list);
+}
+
+/* DIR/DEVICE/...: every folder in it is a device. */
+static uint32_t read_look(struct evidence *evidence, const char *path, double at_s, const char *from)
+{
+    struct entries list;
+    uint32_t devices = 0;
+    char at[PATH];
+
+    if (!entries_of(path, &list)) return 0;
+    for (size_t i = 0; i < list.count; i++) {
+        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at || !is_folder(at)) continue;
+        read_device(evidence, list.entry[i].name, at, at_s, from, 0);
+        devices++;
+    }
+    entries_free(&list);
+    return devices;
+}
+
+static bool read_folder(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
+{
+    struct entries list;
+    uint32_t times = 0, devices = 0;
+    char at[PATH];
+
+    if (!entries_of(path, &list)) {
+        snprintf(why, size, "%s", strerror(errno));
+        return false;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        if (!list.entry[i].is_time || snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at ||
+            !is_folder(at))
+            continue;
+        devices += read_look(evidence, at, list.entry[i].at_s, from);
+        times++;
+    }
+    entries_free(&list);
+    if (!times) devices = read_look(evidence, path, 0, from);
+    if (!devices) {
+        snprintf(why, size,
+                 "no dumps in it: DIR/TIME/DEVICE/*.txt is looked for, TIME as 2026-11-15T10:00:00Z or seconds");
+        return false;
+    }
+    return true;
+}
+
+bool evidence_read(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
+{
+    if (is_folder(path)) return read_folder(evidence, path, from, why, size);
+    if (read_one(evidence, NULL, path, 0, from)) return true;
+    snprintf(why, size, "%s", errno == EINVAL ? "not a file" : strerror(errno));
+    return false;
+}
