@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the rules, and what findings are made of. */
+#include "diagnose/diagnose.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/rule_int.h"
+
+#define MEMORY (512u << 20)
+#define TEXT 400
+
+const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES] = {
+#define RULE(id, severity, owner, runbook, cause, why, fix)                                                            \
+    {#id, DIAGNOSE_##severity, #owner, #runbook, cause, why, fix},
+#include "diagnose/rules.def"
+#undef RULE
+};
+
+static void (*const function[DIAGNOSE_RULES])(struct diagnose *diagnose) = {
+#define RULE(id, severity, owner, runbook, cause, why, fix) rule_##id,
+#include "diagnose/rules.def"
+#undef RULE
+};
+
+uint32_t diagnose_rule_find(const char *id)
+{
+    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
+        if (!strcmp(diagnose_rules[i].id, id)) return i;
+    return DIAGNOSE_RULES;
+}
+
+/* Room for one more of `count`; false: memory ran out. */
+static bool more(struct diagnose *diagnose, void *array, uint32_t count, size_t size)
+{
+    void **at = array, *grown;
+
+    if (count & (count - 1)) return true; /* grown at 0, 1, 2, 4, ... */
+    grown = arena_alloc(&diagnose->arena, count ? 2 * (size_t)count : 1, size, 16);
+    if (!grown) {
+        diagnose->full = true;
+        return false;
+    }
+    if (count) memcpy(grown, *at, count * size);
+    *at = grown;
+    return true;
+}
+#define MORE(diagnose, array, count) more(diagnose, &(array), count, sizeof(array)[0])
+
+struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t culprit,
+                                     unsigned priority, const char *what, ...)
+{
+    char text[TEXT];
+    va_list arguments;
+
+    va_start(arguments, what);
+    vsnprintf(text, sizeof text, what, arguments);
+    va_end(arguments);
+    const char *kept = arena_strndup(&diagnose->arena, text, sizeof text);
+    if (!kept || !MORE(diagnose, diagnose->finding, diagnose->findings)) return NULL;
+    struct diagnose_finding *finding = &diagnose->finding[diagnose->findings++];
+    *finding = (struct diagnose_finding){
+        .rule = (uint8_t)rule,
+        .severity = diagnose_rules[rule].severity,
+        .confidence = diagnose->evidence->looks > 1 || diagnose->evidence->exact ? DIAGNOSE_STRONG : DIAGNOSE_WEAK,
+        .culprit = culprit,
+        .priority = (uint8_t)priority,
+        .what = kept,
+        .consequence_of = EVIDENCE_NONE,
+    };
+    return finding;
+}
+
+static bool has(const uint32_t *list, uint32_t count, uint32_t object)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == object) return true;
+    return false;
+}
+
+void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
+{
+    if (!finding || object == EVIDENCE_NONE || has(finding->victim, finding->victims, object)) return;
+    if (MORE(diagnose, finding->victim, finding->victims)) finding->victim[finding->victims++] = object;
+}
+
+void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
+{
+    if (!finding || object == EVIDENCE_NONE || has(finding->also, finding->alsos, object)) return;
+    if (MORE(diagnose, finding->also, finding->alsos)) finding->also[finding->alsos++] = object;
+}
+
+void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
+                    const char *name, const char *unit, double number, double threshold,
+                    const struct evidence_value *from)
+{
+    if (!finding || !MORE(diagnose, finding->evidence, finding->evidences)) return;
+    finding->evidence[finding->evidences++] = (struct diagnose_evidence){
+        .object = object,
+        .priority = (uint8_t)priority,
+        .counter = name,
+        .unit = unit,
+        .value = number,
+        .threshold = threshold,
+        .file = from ? from->file : EVIDENCE_NONE,
+        .line = from ? from->line : 0,
+    };
+}
+
+void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,
+                     double threshold)
+{
+    if (!value) return;
+    const struct evidence_counter_info *info = &evidence_counters[value->counter];
+    double number = info->kind == EVIDENCE_COUNT ? (double)value->grown : value->real;
+    finding_number(diagnose, finding, value->object, value->priority, info->name, info->unit, number, threshold, value);
+}
+
+enum diagnose_severity diagnose_worst(const struct diagnose *diagnose)
+{
+    enum diagnose_severity worst = DIAGNOSE_INFO;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (diagnose->finding[i].severity > worst) worst = (enum diagnose_severity)diagnose->finding[i].severity;
+    return worst;
+}
+
+void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline)
+{
+    *diagnose = (struct diagnose){.evidence = evidence};
+    arena_init(&diagnose->arena, MEMORY);
+    diagnose->limits = (struct diagnose_limits){
+#define LIMIT(name, value, of) .name = value,
+#include "diagnose/limits.def"
+#undef LIMIT
+    };
+    graph_build(diagnose);
+    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
+        if (i != DIAGNOSE_D20) function[i](diagnose);
+    order_findings(diagnose);
+    training_judge(diagnose, baseline);
+    rule_D20(diagnose);
+}
+
+void diagnose_release(struct diagnose *diagnose)
+{
+    arena_release(&diagnose->arena);
+    *diagnose = (struct diagnose){0};
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Diagnosis: from evidence to causes.
+ *
+ * Each rule of rules.def is one function that looks at the evidence and finds; diagnose_run() runs them all, then
+ * orders what was found: the first cause that explains the others stands first, and those become its
+ * consequences.  A finding never names a culprit without a counter on it or on the other end of its cable.
+ * Without I/O; text and JSON are made in src/report.
+ */
+#ifndef ROCELAB_DIAGNOSE_DIAGNOSE_H
+#define ROCELAB_DIAGNOSE_DIAGNOSE_H
+
+#include "evidence/evidence.h"
+
+enum diagnose_severity { DIAGNOSE_INFO, DIAGNOSE_WARNING, DIAGNOSE_CRITICAL };
+/* Exact: the simulator's own cause.  Strong: two independent counters, between two looks.  Weak: one, or since boot. */
+enum diagnose_confidence { DIAGNOSE_WEAK, DIAGNOSE_STRONG, DIAGNOSE_EXACT };
+
+enum diagnose_rule_id {
+#define RULE(id, severity, owner, runbook, cause, why, fix) DIAGNOSE_##id,
+#include "diagnose/rules.def"
+#undef RULE
+    DIAGNOSE_RULES,
+};
+struct diagnose_rule {
+    const char *id;
+    uint8_t severity;
+    const char *owner, *runbook, *cause, *why, *fix;
+};
+extern const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES];
+uint32_t diagnose_rule_find(const char *id); /* DIAGNOSE_RULES: there is none */
+
+struct diagnose_limits {
+#define LIMIT(name, value, of) double name;
+#include "diagnose/limits.def"
+#undef LIMIT
+};
+
+/* A counter, and what it was held against. */
+struct diagnose_evidence {
+    uint32_t object;
+    uint8_t priority;
+    const char *counter; /* canonical name, or what was worked out of it: "rx_pause_share" */
+    const char *unit;    /* of the value: "", "bytes", "share" */
+    double value, threshold;
+    uint32_t file, line; /* EVIDENCE_NONE, 0: worked out of several */
+};
+
+struct diagnose_finding {
+    uint8_t rule, severity, confidence;
+    uint32_t culprit; /* object */
+    uint8_t priority; /* EVIDENCE_NO_PRIORITY: not by priority */
+    const char *what; /* a sentence with numbers, without its full stop */
+    uint32_t *victim, victims;
+    uint32_t *also, alsos; /* who takes part: an incast's senders, the other queues of a circle */
+    struct diagnose_evidence *evidence;
+    uint32_t evidences;
+    uint32_t consequence_of; /* index of the finding that explains it; EVIDENCE_NONE */
+};
+
+/* "Training degraded because of the network": the four conditions, each with its number. */
+enum diagnose_condition { DIAGNOSE_UNKNOWN, DIAGNOSE_NO, DIAGNOSE_YES };
+struct diagnose_training {
+    uint32_t job;
+    uint8_t slow, exposed, not_straggler, network; /* enum diagnose_condition */
+    uint32_t finding;                              /* of the fourth; EVIDENCE_NONE */
+    double step_ns, base_ns, added_exposed_share, skew_share;
+    bool base_is_ideal; /* no stored baseline: against the ideal time */
+    bool base_known;
+    double gpu_hours_per_hour; /* lost: (step / base - 1) x GPUs */
+    double gpus;
+    const char *verdict; /* a sentence */
+};
+
+struct diagnose {
+    const struct evidence *evidence;
+    struct arena arena;
+    struct diagnose_limits limits;
+    struct diagnose_finding *finding; /* causes first */
+    uint32_t findings;
+    struct diagnose_training *training;
+    uint32_t trainings;
+    bool acquitted;       /* a job is slow, and it is not the network */
+    const char **missing; /* what would have been needed, sentences */
+    uint32_t missings;
+    struct diagnose_graph *graph; /* private */
+    bool full;                    /* memory ran out: the answer is not whole */
+};
+
+/* `baseline`: stored step times, or NULL (training.h). */
+struct diagnose_baseline;
+void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline);
+void diagnose_release(struct diagnose *diagnose);
+/* The worst of what was found; DIAGNOSE_INFO where there is nothing. */
+enum diagnose_severity diagnose_worst(const struct diagnose *diagnose);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rules share: making findings, shares of time, the pause graph.  Private to src/diagnose.
+ */
+#ifndef ROCELAB_DIAGNOSE_RULE_INT_H
+#define ROCELAB_DIAGNOSE_RULE_INT_H
+
+#include "diagnose/diagnose.h"
+
+#define RULE(id, severity, owner, runbook, cause, why, fix) void rule_##id(struct diagnose *diagnose);
+#include "diagnose/rules.def"
+#undef RULE
+
+/* In this order: the graph before the rules, then what explains what, then the verdict about training. */
+void graph_build(struct diagnose *diagnose);                                              /* graph.c */
+void order_findings(struct diagnose *diagnose);                                           /* order.c */
+void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline); /* training.c */
+
+/* A new finding; NULL where memory ran out.  `what` is a sentence with numbers. */
+__attribute__((format(printf, 5, 6))) struct diagnose_finding *finding_new(struct diagnose *diagnose,
+                                                                           enum diagnose_rule_id rule, uint32_t culprit,
+                                                                           unsigned priority, const char *what, ...);
+void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
+void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
+/* A counter as it was read; nothing where `value` is NULL. */
+void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,
+                     double threshold);
+/* Something worked out, with the counter it comes from (may be NULL). */
+void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
+                    const char *name, const char *unit, double number, double threshold,
+                    const struct evidence_value *from);
+
+/* Share of time that the port's priority was paused by its peer (or paused its peer).  From durations, else the upper
+ * bound that frames allow; from the other end of the cable where this end says nothing. */
+struct share {
+    double value;
+    bool known, bound; /* bound: at most this much: from frames */
+    bool since_boot;
+    const struct evidence_value *from;
+};
+struct share share_paused(const struct diagnose *diagnose, uint32_t port, unsigned priority);
+struct share share_pausing(const struct diagnose *diagnose, uint32_t port, unsigned priority);
+/* Share of its line that the port sent. */
+struct share share_busy(const struct diagnose *diagnose, uint32_t port);
+/* Bits a second of a port, as it is now, or as the file has it; 0: nobody says it. */
+uint64_t line_rate(const struct diagnose *diagnose, uint32_t port);
+/* Seconds that the evidence covers; 0: one look. */
+double span_s(const struct diagnose *diagnose);
+/* Whether a priority is lossless somewhere: said, PFC on, or pauses seen. */
+bool is_lossless(const struct diagnose *diagnose, unsigned priority);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shares of time: what counters of pauses and bytes are worth.
+ *
+ * Pause frames are no measure of time.  One XOFF lasts at most 65535 times 512 bit times; so many of them are at
+ * most so much of the interval, and no more is known.  A pause is seen on two counters of one cable: where one end
+ * does not count, the other's is taken.
+ */
+#include "diagnose/rule_int.h"
+
+#define QUANTA_BITS (65535.0 * 512.0)
+
+uint64_t line_rate(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const struct evidence_object *object = &evidence->object[port];
+    uint64_t rate = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE);
+
+    if (!rate) rate = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_FULL_RATE);
+    if (!rate && evidence->fabric && object->fabric != EVIDENCE_NONE)
+        rate = evidence->fabric->port[object->fabric].rate_bps;
+    if (!rate && object->peer != EVIDENCE_NONE)
+        rate = evidence_get(evidence, object->peer, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE);
+    return rate;
+}
+
+double span_s(const struct diagnose *diagnose)
+{
+    return diagnose->evidence->last_s - diagnose->evidence->first_s;
+}
+
+static double at_most(double share)
+{
+    return share > 1 ? 1 : share;
+}
+
+static struct share by_time(const struct evidence_value *time)
+{
+    struct share share = {.known = true, .from = time};
+    double span = evidence_span_s(time);
+
+    share.since_boot = time->looks < 2;
+    if (span > 0) share.value = at_most((double)time->grown / 1e9 / span);
+    return share;
+}
+
+static struct share by_frames(const struct diagnose *diagnose, const struct evidence_value *frames)
+{
+    struct share share = {.known = true, .bound = true, .from = frames};
+    double span = evidence_span_s(frames);
+    uint64_t rate = line_rate(diagnose, frames->object);
+
+    share.since_boot = frames->looks < 2;
+    if (span > 0 && rate) share.value = at_most((double)frames->grown * QUANTA_BITS / (double)rate / span);
+    return share;
+}
+
+/* Of this end, then of the other one; durations before frames. */
+static struct share pause_share(const struct diagnose *diagnose, uint32_t port, unsigned priority, bool received)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *value;
+
+    if ((value = evidence_find(evidence, port, priority, received ? EVIDENCE_RX_PAUSE_NS : EVIDENCE_TX_PAUSE_NS)))
+        return by_time(value);
+    if (peer != EVIDENCE_NONE &&
+        (value = evidence_find(evidence, peer, priority, received ? EVIDENCE_TX_PAUSE_NS : EVIDENCE_RX_PAUSE_NS)))
+        return by_time(value);
+    if ((value =
+             evidence_find(evidence, port, priority, received ? EVIDENCE_RX_PAUSE_FRAMES : EVIDENCE_TX_PAUSE_FRAMES)))
+        return by_frames(diagnose, value);
+    if (peer != EVIDENCE_NONE &&
+        (value =
+             evidence_find(evidence, peer, priority, received ? EVIDENCE_TX_PAUSE_FRAMES : EVIDENCE_RX_PAUSE_FRAMES)))
+        return by_frames(diagnose, value);
+    return (struct share){0};
+}
+
+struct share share_paused(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    return pause_share(diagnose, port, priority, true);
+}
+
+struct share share_pausing(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    return pause_share(diagnose, port, priority, false);
+}
+
+struct share share_busy(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *bytes = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES);
+    struct share share = {0};
+
+    if (!bytes && peer != EVIDENCE_NONE)
+        bytes = evidence_find(evidence, peer, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_BYTES);
+    uint64_t rate = line_rate(diagnose, port);
+    if (!bytes || !rate || evidence_span_s(bytes) <= 0) return share;
+    share.known = true;
+    share.from = bytes;
+    share.value = at_most((double)bytes->grown * 8 / (double)rate / evidence_span_s(bytes));
+    return share;
+}
+
+bool is_lossless(const struct diagnose *diagnose, unsigned priority)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->priority != priority || !value->grown) continue;
+        if (value->counter == EVIDENCE_LOSSLESS || value->counter == EVIDENCE_PFC_ON ||
+            value->counter == EVIDENCE_TX_PAUSE_FRAMES || value->counter == EVIDENCE_RX_PAUSE_FRAMES)
+            return true;
+    }
+    return false;
+}
