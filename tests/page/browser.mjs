@@ -197,6 +197,30 @@ const CHECKS = {
     if (!(await page.getAttribute("#verdict-word", "class")).includes("bad")) wrong.push("the word is not bad");
     return wrong;
   },
+  async findings({ page, said }, one) {
+    const wrong = [], { findings, missing, run } = one.document;
+    const shown = await page.$$eval("#findings li[data-rule]", (list) => list.map((item) => ({ rule: item.dataset.rule, word: item.querySelector(".word").textContent, under: item.parentElement.closest("li")?.id ?? null, text: item.textContent, link: item.querySelector("a.runbook")?.getAttribute("href") })));
+    const inOrder = (under) => findings.flatMap((finding, i) => (finding.consequence_of === under ? [i, ...inOrder(i)] : []));
+    const order = inOrder(null);
+    if (order.length !== findings.length || shown.length !== order.length) wrong.push(`${shown.length} findings, not ${findings.length}`);
+    order.forEach((i, at) => {
+      const finding = findings[i], item = shown[at];
+      if (!item || item.rule !== finding.rule || item.word !== finding.severity || item.under !== (finding.consequence_of === null ? null : `finding-${finding.consequence_of}`)) wrong.push(`${finding.rule}: ${JSON.stringify(item)?.slice(0, 200)}`);
+      for (const text of [finding.culprit, finding.owner, finding.confidence, finding.runbook, ...finding.victims.slice(0, 16), ...finding.evidence.slice(0, 12).map((row) => (row.file === null ? row.counter : `${row.file}:${row.line}`))]) if (!item?.text.includes(text)) wrong.push(`${finding.rule} does not say ${text}`);
+      if (item?.link !== finding.runbook_page) wrong.push(`${finding.rule} links to ${item?.link}`);
+    });
+    for (const text of missing) if (!(await page.textContent("#missing")).includes(text)) wrong.push(`missing: ${text}`);
+    for (const device of one.document.devices.slice(0, 25)) if (!(await page.textContent("#devices-table")).includes(device.device)) wrong.push(`${device.device} is not listed`);
+    if ((await page.locator("#topology").count()) !== (run ? 1 : 0)) wrong.push("the run's parts are there without a run, or not with one");
+    if (run && findings.length) {
+      await page.locator("#finding-0 button.select").first().focus();
+      await page.keyboard.press("Enter");
+      await settle(page);
+      const drawn = await page.$$eval("#topology .node.chosen", (list) => list.map((node) => node.textContent));
+      for (const name of [findings[0].culprit, ...findings[0].victims]) if (!drawn.some((text) => text.includes(name.split(":")[0]))) wrong.push(`${name} is not chosen in the topology: ${drawn}`);
+    }
+    return [...wrong, ...said];
+  },
   async hostile({ page, said }, one) {
     const wrong = [...said];
     if (await page.evaluate(() => window.hit !== undefined || document.querySelectorAll("img, iframe, object").length > 0)) wrong.push("a name became an element");

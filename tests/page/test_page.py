@@ -4,6 +4,7 @@
 Skipped with a word where node, npm or chromium is absent, or where npm finds no packages.  What the page should say is
 worked out here, from --json, by other code than the page's.  ROCELAB_SOAK=1 tries large fabrics, phones, colours and print too; ROCELAB_PAGE_SHOTS
 names a folder for pictures."""
+import base64
 import functools
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 SOURCE = pathlib.Path(os.environ["ROCELAB_SOURCE"])
 PROGRAM = os.environ["ROCELAB"]
@@ -28,6 +30,31 @@ links: {host: {rate: 400G, cable: 5m}, fabric: {rate: 400G, cable: 30m}}
 nics: {mtu: 4096, congestion: dcqcn/connectx}
 jobs: [{allreduce: ring, protocol: simple, size: 256MB, channels: 8}, {incast: 32, size: 1MB}]
 """
+
+
+def finding(rule, severity, culprit, victims, consequence_of, file="dumps/10/leaf1/pfc.txt", line=4):
+    return {"rule": rule, "severity": severity, "cause": f"cause of {rule}", "culprit": culprit, "priority": 3, "what": f"what {rule} saw", "victims": victims, "also": [],
+            "evidence": [{"object": culprit, "priority": 3, "counter": "rx_pause_share", "value": 0.97, "unit": "share", "threshold": 0.95, "file": file, "line": line},
+                         {"object": culprit, "priority": None, "counter": "worked_out", "value": 12, "unit": "", "threshold": 0, "file": None, "line": None}],
+            "confidence": "strong", "owner": "fabric", "runbook": "RB02", "runbook_title": "Pause storm or deadlock", "runbook_page": "docs/runbooks/RB02.md",
+            "why": "why", "fix": "fix", "consequence_of": consequence_of}
+
+
+def diagnosis(findings, missing, devices, run=None):
+    """A document as `diagnose --json` prints it; `run`: what the page alone has."""
+    looked_at = {"devices": len(devices), "hosts": 1, "switches": len(devices) - 1, "ports": 12, "jobs": 0, "files": 9, "looks": 2, "seconds": 10, "exact": run is not None, "tied": True}
+    return {"version": 1, "kind": "diagnose", "inputs": ["dumps"], "fabric": None, "findings": findings, "acquitted": False, "training": [], "missing": missing,
+            "remarks": [{"file": "dumps/10/leaf1/pfc.txt", "line": 9, "text": "a line that is none"}], "remarks_left_out": 0, "looked_at": looked_at,
+            "devices": [{"device": name, "role": None, "system": "sonic", "looked_at": True, "ports": 4} for name in devices], **({"run": run} if run else {})}
+
+
+def with_document(document):
+    """The template with a document in it, as page.h says."""
+    packed = zlib.compressobj(wbits=-15)
+    data = base64.b64encode(packed.compress(json.dumps(document).encode()) + packed.flush()).decode()
+    made = base64.b64encode(json.dumps({"rocelab": "test", "command": ["rocelab", "diagnose", "dumps"], "left_out": None}).encode()).decode()
+    template = (SOURCE / "src" / "report" / "page" / "page.html").read_text(encoding="utf-8")
+    return template.replace("@CONNECT@", "").replace("@ABOUT@", made).replace("@DATA@", data)
 
 
 def absent():
@@ -116,6 +143,7 @@ class InABrowser(unittest.TestCase):
         (cls.folder / "hostile.yaml").write_text(text)
         cls.run_page("hostile", cls.folder / "hostile.yaml", checks=["hostile", "live"] + (["old-browser"] if soak else []))
         cls.other_page("capture", "capture", examples / "incast.pcap", checks=["phone"] if soak else [])
+        cls.diagnosed()
         if soak:
             cls.run_page("training", examples / "cases" / "H02-training.yaml", checks=["phone"])
             cls.other_page("sweep", "sweep", cls.folder / "hostile.yaml", "--vary", "seed=1,2,3", "--vary", "nics.congestion=dcqcn/connectx,none")
@@ -135,6 +163,20 @@ class InABrowser(unittest.TestCase):
         out = rocelab("sim", "--json", *options, "--html", cls.folder / f"{name}.html", fabric)
         document = json.loads(out)
         cls.plan.append({"name": name, "figures": figures(document), "checks": list(checks), "document": document})
+
+    @classmethod
+    def diagnosed(cls):
+        """Causes with consequences, in any order; with the run they are of, and without; names that look like HTML."""
+        run = next(page["document"] for page in cls.plan if page["name"] == "deadlock")
+        findings = [finding("D01", "critical", "A:2", ["a0:0", "b0:0"], None), finding("D09", "warning", "B", [], 0), finding("D05", "info", "C:3", [], None), finding("D14", "critical", "c0:0", [], 1)]
+        cls.document_page("diagnose-run", diagnosis(findings, [], ["A", "B", "C"], run))
+        names = [f"h{number}:0" for number in range(40)]
+        cls.document_page("diagnose-dumps", diagnosis([finding("D02", "critical", HOSTILE, names, None, file=HOSTILE)], ["no durations", HOSTILE], ["leaf0", HOSTILE]))
+
+    @classmethod
+    def document_page(cls, name, document):
+        (cls.folder / f"{name}.html").write_text(with_document(document), encoding="utf-8")
+        cls.plan.append({"name": name, "figures": {}, "checks": ["findings"] + (["phone", "colours"] if os.environ.get("ROCELAB_SOAK") else []), "document": document})
 
     @classmethod
     def other_page(cls, name, verb, *arguments, checks=("phone",)):

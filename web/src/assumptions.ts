@@ -25,17 +25,24 @@ const LIVE = [
   "Counters since each program opened its adapter, read without disturbing it. What has ended is gone.",
 ];
 
+const DIAGNOSIS = [
+  "A culprit is named only where a counter of it, or of the other end of its cable, says so. What no counter shows cannot be found.",
+  "Counters between two looks are evidence; of one look they are since boot, and findings from them are weak.",
+  "Pause frames are no measure of time: where a device does not count durations, the paused share is an upper bound.",
+  "Names of ports are tied by the fabric file, by neighbours or by descriptions; a device that cannot be tied is judged alone.",
+];
+
 /** As a shell takes it. */
 export function shell(words: string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
 export function assumptions(data: Document_, about: About): HTMLElement {
-  const list = data.kind === "counters" ? LIVE : data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
+  const list = data.kind === "diagnose" ? DIAGNOSIS : data.kind === "counters" ? LIVE : data.kind === "capture" ? CAPTURE : data.kind === "up" ? [...MODEL, ...PROGRAMS] : MODEL;
   const digest = data.kind === "sim" || data.kind === "up" ? data.digest : null;
   return section("assumptions", "What this stands on",
     h("ul", {}, ...list.map((one) => h("li", {}, one))),
-    h("p", {}, "All simplifications, each with its effect, are in docs/model.md of rocelab."),
+    h("p", {}, data.kind === "diagnose" ? "All rules, each with its limits, are in docs/diagnose.md of rocelab." : "All simplifications, each with its effect, are in docs/model.md of rocelab."),
     h("dl", { class: "made-by" },
       about.command.length ? h("div", {}, h("dt", {}, "Command"), h("dd", {}, h("code", {}, shell(about.command)))) : null,
       digest ? h("div", {}, h("dt", {}, "Digest of the run"), h("dd", {}, h("code", {}, digest), " (the same file and seed give the same one, on every machine)")) : null,

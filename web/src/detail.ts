@@ -90,7 +90,7 @@ export function detail(run: Run, samples: Samples, view: View): HTMLElement | nu
   if (!samples.any) return null;
   const place = h("div", { class: "charts" }), said = h("p", { id: "chosen", "aria-live": "polite" });
   const draw = () => {
-    const chosen = view.chosen.slice(-MOST);
+    const chosen = view.chosen.slice(0, MOST);
     const { charts, notes } = portCharts(run, samples, chosen);
     const all = [...charts, ...nicCharts(samples, chosen), ...wholeCharts(samples, chosen)].filter((chart) => chart.lines.length > 0);
     said.textContent = `Chosen: ${chosen.join(", ") || "nothing"}. ${chosen.length && charts.every((chart) => chart.lines.length === 0) ? "Its samples are all zero, or it is not among those kept." : ""}`;

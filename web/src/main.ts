@@ -7,6 +7,7 @@ import { about, embedded, fetched, isLive, listen, Unreadable } from "./data";
 import { clear, h } from "./dom";
 import { adapters as adaptersPage } from "./adapters";
 import { capture as capturePage } from "./capture";
+import { diagnose as diagnosePage } from "./diagnose";
 import { run as runPage } from "./run";
 import { summary } from "./summary";
 import { sweep as sweepPage } from "./sweep";
@@ -21,6 +22,7 @@ function title(data: Document_): string {
     case "sweep": return data.file;
     case "capture": return data.files.map((file) => file.file).join(", ");
     case "counters": return "programs of this machine";
+    case "diagnose": return data.fabric ?? data.inputs.join(", ");
   }
 }
 
@@ -30,6 +32,7 @@ function sections(data: Document_): (HTMLElement | null)[] {
     case "sweep": return sweepPage(data);
     case "capture": return capturePage(data);
     case "counters": return adaptersPage(data);
+    case "diagnose": return diagnosePage(data);
   }
 }
 

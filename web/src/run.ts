@@ -18,7 +18,7 @@ import { View } from "./view";
 let last: View | null = null; // of a live page, whose data comes again and again
 
 /** The zoom and the choice of the reader outlive new data. */
-function viewOf(data: Run): View {
+export function viewOf(data: Run): View {
   const view = new View(0, data.virtual_ps);
   if (last) {
     view.chosen = last.chosen;
@@ -29,7 +29,11 @@ function viewOf(data: Run): View {
 }
 
 export function run(data: Run): (HTMLElement | null)[] {
-  const view = viewOf(data), samples = new Samples(data);
+  return parts(data, viewOf(data));
+}
+
+export function parts(data: Run, view: View): (HTMLElement | null)[] {
+  const samples = new Samples(data);
   const over = detail(data, samples, view); // chooses what is shown first
   return [strip(figures(data)), verdict(data, view), timeline(data, view), heatmap(data, samples, view), topology(data, samples, view), over,
     training(data), pauses(data, view), flows(data, view), programs(data), jobs(data), balance(data), ports(data, view), adapters(data, view)];

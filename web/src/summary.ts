@@ -2,7 +2,7 @@
 // One word on the whole, and the line of facts below the title.
 
 import { count, plural, time } from "./format";
-import type { Document_, Run } from "./types";
+import type { Diagnose, Document_, Run } from "./types";
 
 export interface Word { text: string; level: "good" | "look" | "bad" }
 
@@ -26,6 +26,12 @@ function ofRun(run: Run): Word {
   return { text: worst.title, level: worst.severity === "critical" ? "bad" : "look" };
 }
 
+function ofDiagnosis(data: Diagnose): Word {
+  const worst = data.findings.find((one) => one.severity === "critical") ?? data.findings.find((one) => one.severity === "warning");
+  if (worst) return { text: worst.culprit ? `${worst.cause}: ${worst.culprit}` : worst.cause, level: worst.severity === "critical" ? "bad" : "look" };
+  return data.acquitted ? { text: "the network is not it", level: "good" } : { text: "nothing was found", level: data.missing.length ? "look" : "good" };
+}
+
 export function summary(data: Document_): { word: Word | null; facts: string[] } {
   switch (data.kind) {
     case "sim": case "up":
@@ -34,6 +40,8 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       const wrong = data.points.filter((point) => point.error !== null).length;
       return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
     }
+    case "diagnose":
+      return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot", ...(data.run ? [`digest ${data.run.digest}`] : [])] };
     case "counters":
       return { word: null, facts: [plural(data.adapters.length, "adapter")] };
     case "capture": {

@@ -101,7 +101,27 @@ export interface Adapter { pid: number; program: string; device: string; interfa
 /** Of programs that run: only a server has them. */
 export interface Counters { version: 1; kind: "counters"; adapters: Adapter[] }
 
-export type Document_ = Run | Sweep | Capture | Counters;
+export interface DiagnoseEvidence { object: string; priority: number | null; counter: string; value: number | null; unit: string; threshold: number | null; file: string | null; line: number | null }
+export interface DiagnoseFinding {
+  rule: string; severity: string; cause: string; what: string; why?: string | null; fix?: string | null; culprit: string | null; priority: number | null;
+  victims: string[]; also?: string[]; evidence: DiagnoseEvidence[]; confidence: string; owner: string;
+  runbook: string; runbook_title?: string | null; runbook_page?: string | null; consequence_of: number | null;
+}
+type Holds = "yes" | "no" | "unknown";
+export interface DiagnoseTraining {
+  job: string; slow: Holds; exposed: Holds; not_straggler: Holds; network: Holds; finding: number | null; step_ns: number; base_ns: number | null; base_is_ideal: boolean;
+  added_exposed_share: number | null; skew_share: number | null; gpus: number; gpu_hours_per_hour: number; verdict: string;
+}
+export interface Diagnose {
+  version: 1; kind: "diagnose"; inputs: string[]; fabric: string | null; acquitted: boolean;
+  looked_at: { devices: number; hosts: number; switches: number; ports: number; jobs: number; files: number; looks: number; seconds: number; exact: boolean; tied: boolean };
+  findings: DiagnoseFinding[]; training?: DiagnoseTraining[]; missing: string[];
+  devices?: { device: string; role: string | null; system: string | null; looked_at: boolean; ports: number }[];
+  remarks?: { file: string | null; line: number | null; text: string }[]; remarks_left_out?: number;
+  run?: Run; // where the one input is the document of a run
+}
+
+export type Document_ = Run | Sweep | Capture | Counters | Diagnose;
 
 /** What the page knows beside the document. */
 export interface About { rocelab: string; command: string[]; left_out: string | null }
