@@ -21,6 +21,7 @@ enum live_wire { LIVE_WIRE_AUTO, LIVE_WIRE_UDP, LIVE_WIRE_SHM, LIVE_WIRE_PACKET 
 
 struct live_environment {
     const char *device, *pcap, *trace, *registry; /* "" when not set; point into the environment */
+    const char *nccl_file;                        /* src/nccl reads it, in another library */
     uint8_t wire;                                 /* enum live_wire */
     bool thread, verbose;
     bool has_fault;
