@@ -436,7 +436,6 @@ def listed():
 
 def rules_of():
     """The rules of a diagnosis and the runbook each names: {D02: RB02}."""
-    path = DIAGNOSE / "rules.def"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = (DIAGNOSE / "rules.def").read_text(encoding="utf-8")
     entries = re.split(r"^(?=[A-Z]+\(D\d\d,)", text, flags=re.MULTILINE)[1:]
     return {re.match(r"[A-Z]+\((D\d\d)", entry)[1]: re.findall(r"\bRB\d\d\b", re.sub(r'"(?:\\.|[^"\\])*"', '""', entry)) for entry in entries}

@@ -73,6 +73,7 @@ class Named(unittest.TestCase):
         self.assertGreater(links, 20)
 
     def test_rules_of_a_diagnosis(self):
+        self.assertEqual({f"D{number:02}" for number in range(1, 21)}, set(runbooks.rules_of()))
         for rule, found in runbooks.rules_of().items():
             self.assertEqual(1, len(found), f"{rule} names {found}")
             self.assertIn(rule, page_of(found[0]))

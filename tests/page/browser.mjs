@@ -221,6 +221,9 @@ const CHECKS = {
     }
     return [...wrong, ...said];
   },
+  async "no-run"({ page }) {
+    return (await page.locator("#finding-0").count()) === 1 && (await page.locator("#no-run").count()) === 1 && (await page.locator("#topology").count()) === 0 ? [] : ["a broken run takes the findings with it, or is shown"];
+  },
   async hostile({ page, said }, one) {
     const wrong = [...said];
     if (await page.evaluate(() => window.hit !== undefined || document.querySelectorAll("img, iframe, object").length > 0)) wrong.push("a name became an element");

@@ -45,7 +45,7 @@ def diagnosis(findings, missing, devices, run=None):
     looked_at = {"devices": len(devices), "hosts": 1, "switches": len(devices) - 1, "ports": 12, "jobs": 0, "files": 9, "looks": 2, "seconds": 10, "exact": run is not None, "tied": True}
     return {"version": 1, "kind": "diagnose", "inputs": ["dumps"], "fabric": None, "findings": findings, "acquitted": False, "training": [], "missing": missing,
             "remarks": [{"file": "dumps/10/leaf1/pfc.txt", "line": 9, "text": "a line that is none"}], "remarks_left_out": 0, "looked_at": looked_at,
-            "devices": [{"device": name, "role": None, "system": "sonic", "looked_at": True, "ports": 4} for name in devices], **({"run": run} if run else {})}
+            "devices": [{"device": name, "role": None, "system": "sonic", "looked_at": True, "ports": 4} for name in devices], **({"run": json.dumps(run) if isinstance(run, dict) else run} if run else {})}
 
 
 def with_document(document):
@@ -172,11 +172,12 @@ class InABrowser(unittest.TestCase):
         cls.document_page("diagnose-run", diagnosis(findings, [], ["A", "B", "C"], run))
         names = [f"h{number}:0" for number in range(40)]
         cls.document_page("diagnose-dumps", diagnosis([finding("D02", "critical", HOSTILE, names, None, file=HOSTILE)], ["no durations", HOSTILE], ["leaf0", HOSTILE]))
+        cls.document_page("diagnose-broken", diagnosis(findings[:1], [], ["A"], '{"kind": "sim", "ports": 7'), checks=["no-run"])
 
     @classmethod
-    def document_page(cls, name, document):
+    def document_page(cls, name, document, checks=("findings",)):
         (cls.folder / f"{name}.html").write_text(with_document(document), encoding="utf-8")
-        cls.plan.append({"name": name, "figures": {}, "checks": ["findings"] + (["phone", "colours"] if os.environ.get("ROCELAB_SOAK") else []), "document": document})
+        cls.plan.append({"name": name, "figures": {}, "checks": list(checks) + (["phone", "colours"] if os.environ.get("ROCELAB_SOAK") else []), "document": document})
 
     @classmethod
     def other_page(cls, name, verb, *arguments, checks=("phone",)):

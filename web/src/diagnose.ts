@@ -3,10 +3,11 @@
 // looked at and what is missing.  Where it is of one run, the run's own parts follow, and a finding is chosen in them.
 
 import { h, section, type Child } from "./dom";
+import { parse } from "./data";
 import { count, NOTHING, plural, share } from "./format";
 import { parts, viewOf } from "./run";
 import { table } from "./table";
-import type { Diagnose, DiagnoseFinding, DiagnoseTraining } from "./types";
+import type { Diagnose, DiagnoseFinding, DiagnoseTraining, Run } from "./types";
 import type { View } from "./view";
 
 const LEVELS: Record<string, string> = { info: "none", warning: "look", critical: "bad" };
@@ -100,14 +101,14 @@ function lookedAt(data: Diagnose): HTMLElement {
       { title: "from", value: (one) => place(one.file, one.line) }, { title: "remark", value: (one) => one.text }] })) : null);
 }
 
-/** With a run its own parts follow; a run that cannot be shown takes nothing from the findings. */
+/** With a run its own parts follow.  The run is somebody's file: one that cannot be read or shown takes nothing from the findings. */
 export function diagnose(data: Diagnose): (HTMLElement | null)[] {
   const own = (view: View | null) => [findings(data, view), training(data), lookedAt(data)];
   if (!data.run) return own(null);
   try {
-    const view = viewOf(data.run), rest = parts(data.run, view).filter((one) => one?.id !== "verdict");
+    const run = parse(data.run) as Run, view = viewOf(run), rest = parts(run, view).filter((one) => one?.id !== "verdict");
     return [...own(view), ...rest];
   } catch {
-    return own(null);
+    return [...own(null), h("p", { class: "soft", id: "no-run" }, "The run itself cannot be shown: its document is not one of this version.")];
   }
 }

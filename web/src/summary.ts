@@ -41,7 +41,7 @@ export function summary(data: Document_): { word: Word | null; facts: string[] }
       return { word: wrong ? { text: `${plural(wrong, "point")} without a result`, level: "bad" } : null, facts: [plural(data.points.length, "point"), `varied: ${data.vary.join(", ")}`] };
     }
     case "diagnose":
-      return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot", ...(data.run ? [`digest ${data.run.digest}`] : [])] };
+      return { word: ofDiagnosis(data), facts: [plural(data.findings.length, "finding"), plural(data.looked_at.devices, "device"), data.looked_at.looks > 1 ? plural(data.looked_at.looks, "look") : "one look, since boot"] };
     case "counters":
       return { word: null, facts: [plural(data.adapters.length, "adapter")] };
     case "capture": {

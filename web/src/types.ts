@@ -118,7 +118,7 @@ export interface Diagnose {
   findings: DiagnoseFinding[]; training?: DiagnoseTraining[]; missing: string[];
   devices?: { device: string; role: string | null; system: string | null; looked_at: boolean; ports: number }[];
   remarks?: { file: string | null; line: number | null; text: string }[]; remarks_left_out?: number;
-  run?: Run; // where the one input is the document of a run
+  run?: string; // where the one input is the document of a run: that document, as text
 }
 
 export type Document_ = Run | Sweep | Capture | Counters | Diagnose;
