@@ -6,7 +6,7 @@
 _rocelab()
 {
     local cur prev verb own common='--json --quiet --strict --help' verbs
-    verbs='capture sim sweep check import config diff experiments up run devices counters serve fault help version'
+    verbs='capture sim sweep check import config diff diagnose experiments up run devices counters serve fault help version'
     cur=${COMP_WORDS[COMP_CWORD]}
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     verb=${COMP_WORDS[1]}
@@ -24,6 +24,7 @@ _rocelab()
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
     diff) own='--from= --links=' ;;
+    diagnose) own='--fabric= --from= --explain= --list' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;

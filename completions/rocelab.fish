@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for rocelab
 
-set -l verbs capture sim sweep import check config diff experiments up run devices counters serve fault help version
+set -l verbs capture sim sweep import check config diff diagnose experiments up run devices counters serve fault help version
 complete -c rocelab -f
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a capture -d 'explain a RoCE capture'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sim -d 'run a fabric file in virtual time'
@@ -9,6 +9,7 @@ complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a import -d 'pr
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a check -d 'prove a fabric, or running configurations, lossless and free of deadlocks'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a config -d 'print a fabric as configurations, cabling plan, parts'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diff -d 'compare what runs with what was approved'
+complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a diagnose -d 'name cause, culprit and victims, or acquit the network'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a sweep -d 'run a fabric file with every combination of some values'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a experiments -d 'run published results again and compare'
 complete -c rocelab -n "not __fish_seen_subcommand_from $verbs" -a up -d 'run a fabric file with real programs on its hosts'
@@ -136,6 +137,12 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -l svg -d 'a picture
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue host' -d 'what the running files are'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what is cabled to what'
+
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -F
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l fabric -d 'the fabric file'
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l from -d 'what the inputs are'
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l explain -d 'what a rule looks at'
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l list -d 'list the rules and the kinds of input'
 
 complete -c rocelab -n "__fish_seen_subcommand_from check" -F
 complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l failures -a '0 1 2' -d 'failures at once'

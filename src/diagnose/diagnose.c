@@ -24,6 +24,31 @@ static void (*const function[DIAGNOSE_RULES])(struct diagnose *diagnose) = {
 #undef RULE
 };
 
+const struct diagnose_limit diagnose_limits[] = {
+#define LIMIT(name, value, rules, of) {#name, value, rules, of},
+#include "diagnose/limits.def"
+#undef LIMIT
+};
+const uint32_t diagnose_limit_count = sizeof diagnose_limits / sizeof diagnose_limits[0];
+
+const char *const diagnose_severity_names[] = {"info", "warning", "critical"};
+const char *const diagnose_confidence_names[] = {"weak", "strong", "exact"};
+
+const char *diagnose_runbook_title(const char *id)
+{
+    static const struct {
+        const char *id, *title;
+    } runbook[] = {
+#define RUNBOOK(id, team, title) {#id, title},
+#include "diagnose/runbooks.def"
+#undef RUNBOOK
+    };
+
+    for (size_t i = 0; i < sizeof runbook / sizeof runbook[0]; i++)
+        if (!strcmp(runbook[i].id, id)) return runbook[i].title;
+    return "";
+}
+
 uint32_t diagnose_rule_find(const char *id)
 {
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
@@ -131,7 +156,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
     *diagnose = (struct diagnose){.evidence = evidence};
     arena_init(&diagnose->arena, MEMORY);
     diagnose->limits = (struct diagnose_limits){
-#define LIMIT(name, value, of) .name = value,
+#define LIMIT(name, value, rules, of) .name = value,
 #include "diagnose/limits.def"
 #undef LIMIT
     };

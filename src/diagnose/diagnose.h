@@ -29,12 +29,20 @@ struct diagnose_rule {
 };
 extern const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES];
 uint32_t diagnose_rule_find(const char *id); /* DIAGNOSE_RULES: there is none */
+const char *diagnose_runbook_title(const char *id);
 
 struct diagnose_limits {
-#define LIMIT(name, value, of) double name;
+#define LIMIT(name, value, rules, of) double name;
 #include "diagnose/limits.def"
 #undef LIMIT
 };
+struct diagnose_limit {
+    const char *name;
+    double value;
+    const char *rules, *of; /* "D02 D03"; "of the time that ..." */
+};
+extern const struct diagnose_limit diagnose_limits[];
+extern const uint32_t diagnose_limit_count;
 
 /* A counter, and what it was held against. */
 struct diagnose_evidence {
@@ -90,6 +98,8 @@ struct diagnose {
 /* `baseline`: stored step times, or NULL (training.h). */
 struct diagnose_baseline;
 void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline);
+/* The names as they are printed: "critical", "exact". */
+extern const char *const diagnose_severity_names[], *const diagnose_confidence_names[];
 void diagnose_release(struct diagnose *diagnose);
 /* The worst of what was found; DIAGNOSE_INFO where there is nothing. */
 enum diagnose_severity diagnose_worst(const struct diagnose *diagnose);

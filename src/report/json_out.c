@@ -12,6 +12,7 @@
  */
 #include "report/json_out.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -159,6 +160,19 @@ void jout_fixed(struct jout *jout, const char *key, uint64_t value, unsigned dig
         value %= scale;
     }
     wrote(jout, to);
+}
+
+void jout_real(struct jout *jout, const char *key, double value)
+{
+    char text[VALUE_MOST];
+
+    if (!isfinite(value)) {
+        jout_null(jout, key);
+        return;
+    }
+    int length = value == floor(value) && fabs(value) < 1e15 ? snprintf(text, sizeof text, "%.0f", value)
+                                                             : snprintf(text, sizeof text, "%.9g", value);
+    word(jout, key, text, (size_t)length);
 }
 
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count)

@@ -42,6 +42,8 @@ void jout_u64(struct jout *jout, const char *key, uint64_t value);
 /* value / 10^digits, with all of its digits (1 to JOUT_DIGITS): no floating point, nothing rounded. */
 #define JOUT_DIGITS 12
 void jout_fixed(struct jout *jout, const char *key, uint64_t value, unsigned digits);
+/* With nine digits; what is no number (NAN, infinity) is null. */
+void jout_real(struct jout *jout, const char *key, double value);
 /* An array of numbers, on one line. */
 void jout_list(struct jout *jout, const char *key, const uint64_t *value, size_t count);
 void jout_bool(struct jout *jout, const char *key, bool value);

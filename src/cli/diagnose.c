@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rocelab diagnose INPUT...: who did it, and was it the network at all.
+ *
+ * Inputs become evidence (src/evidence), rules judge it (src/diagnose), src/report writes the answer down.
+ */
+#include "diagnose/diagnose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "cli/cli.h"
+#include "cli/source.h"
+#include "evidence/read/reader.h"
+#include "report/diagnosis/diagnosis.h"
+
+enum diagnose_option {
+    DIAGNOSE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
+#define OPTION(id, name, argument, help) DIAGNOSE_OPTION_##id,
+#include "cli/diagnose_options.def"
+#undef OPTION
+};
+
+static const struct cli_option options[] = {
+#define OPTION(id, name, argument, help) {DIAGNOSE_OPTION_##id, name, argument, help},
+#include "cli/diagnose_options.def"
+#undef OPTION
+#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#include "cli/common_options.def"
+#undef OPTION
+};
+
+struct settings {
+    struct cli_common common;
+    const char *fabric; /* NULL: none */
+    const char *from;
+    uint32_t explain; /* DIAGNOSE_RULES: not asked */
+    bool list;
+};
+
+static const char *rule_name(const void *list, size_t index)
+{
+    return ((const struct diagnose_rule *)list)[index].id;
+}
+
+static const char *kind_name(const void *list, size_t index)
+{
+    (void)list;
+    return reader_kind(index, NULL);
+}
+
+static bool set_explain(struct settings *settings, const char *argument)
+{
+    settings->explain = diagnose_rule_find(argument);
+    if (settings->explain != DIAGNOSE_RULES) return true;
+    const char *near = cli_nearest(argument, rule_name, diagnose_rules, DIAGNOSE_RULES);
+    if (near)
+        cli_error("--explain '%s': no such rule; did you mean '%s'?", argument, near);
+    else
+        cli_error("--explain '%s': no such rule; --list lists them", argument);
+    return false;
+}
+
+static bool set_from(struct settings *settings, const char *argument)
+{
+    size_t count = 0;
+
+    for (; kind_name(NULL, count); count++)
+        if (!strcmp(kind_name(NULL, count), argument)) {
+            settings->from = kind_name(NULL, count);
+            return true;
+        }
+    const char *near = cli_nearest(argument, kind_name, NULL, count);
+    if (near)
+        cli_error("--from '%s': no such kind; did you mean '%s'?", argument, near);
+    else
+        cli_error("--from '%s': no such kind; --list lists them", argument);
+    return false;
+}
+
+static bool set_option(void *into, int id, const char *argument)
+{
+    struct settings *settings = into;
+
+    switch (id) {
+    case DIAGNOSE_OPTION_FABRIC:
+        settings->fabric = argument;
+        return true;
+    case DIAGNOSE_OPTION_FROM:
+        return set_from(settings, argument);
+    case DIAGNOSE_OPTION_EXPLAIN:
+        return set_explain(settings, argument);
+    case DIAGNOSE_OPTION_LIST:
+        return settings->list = true;
+    default:
+        CHECK(false);
+    }
+}
+
+static void more_help(FILE *out)
+{
+    fputs(
+        "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, or a folder of dumps,\n"
+        "DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several.\n"
+        "\nExamples:\n"
+        "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
+        "  rocelab diagnose dumps --fabric fabric.yaml\n"
+        "  rocelab diagnose --explain D03\n"
+        "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use or unreadable input.\n",
+        out);
+}
+
+static const struct cli_command command = {
+    .verb = "diagnose",
+    .operands = "INPUT...",
+    .about = "Reads the counters that you have, names causes, culprits and victims with the evidence for each, or says "
+             "that it is not the network, or what is missing to know it.",
+    .option = options,
+    .options = sizeof options / sizeof options[0],
+    .more = more_help,
+    .set = set_option,
+};
+
+static void list_json(FILE *out, uint32_t only)
+{
+    static struct jout jout;
+    const char *kind, *what;
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    diagnose_json_rules(&jout, only);
+    jout_open(&jout, "kinds", '[');
+    for (size_t i = 0; only == DIAGNOSE_RULES && (kind = reader_kind(i, &what)); i++) {
+        jout_open_line(&jout, NULL, '{');
+        jout_text(&jout, "kind", kind);
+        jout_text(&jout, "what", what);
+        jout_close(&jout);
+    }
+    jout_close(&jout);
+    jout_close(&jout);
+}
+
+static void list_text(FILE *out)
+{
+    const char *kind, *what;
+
+    fputs("Rules, in the order in which they explain each other:\n", out);
+    diagnose_text_rules(out);
+    fputs("\nKinds of input (--from):\n", out);
+    for (size_t i = 0; (kind = reader_kind(i, &what)); i++)
+        fprintf(out, "%-20s  %s\n", kind, what);
+}
+
+static bool read_inputs(const struct settings *settings, struct evidence *evidence, char **input, int inputs)
+{
+    char why[512];
+
+    for (int i = 0; i < inputs; i++) {
+        if (evidence_read(evidence, input[i], settings->from, why, sizeof why)) continue;
+        cli_error("%s: %s", input[i], why);
+        return false;
+    }
+    if (!evidence->values)
+        cli_error("%s: no counter is known in it; 'rocelab diagnose --list' lists what is", input[0]);
+    return evidence->values > 0;
+}
+
+/* Answers an enum cli_exit. */
+static int answer(const struct settings *settings, const struct diagnose_report *report, FILE *out)
+{
+    const struct diagnose *diagnose = report->diagnose;
+    const struct text_style style = cli_style();
+    static struct jout jout;
+
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        diagnose_json(&jout, report);
+        jout_close(&jout);
+    } else {
+        diagnose_text(out, report, &style, settings->common.quiet);
+    }
+    bool harm = diagnose_worst(diagnose) > DIAGNOSE_INFO || (settings->common.strict && diagnose->findings);
+    return harm ? CLI_PROBLEMS : CLI_DONE;
+}
+
+static int run(const struct settings *settings, char **input, int inputs, FILE *out)
+{
+    struct cli_source source = {0};
+    struct evidence evidence;
+    struct diagnose diagnose;
+    int status = CLI_WRONG;
+
+    char *path = strdup(settings->fabric ? settings->fabric : "");
+    struct cli_inputs file = {.path = &path, .paths = 1};
+    if (!path || (settings->fabric && !cli_source_load(&source, &file))) {
+        free(path);
+        return CLI_WRONG;
+    }
+    evidence_init(&evidence);
+    if (read_inputs(settings, &evidence, input, inputs)) {
+        evidence_finish(&evidence, source.fabric);
+        diagnose_run(&diagnose, &evidence, NULL);
+        const struct diagnose_report report = {.diagnose = &diagnose, .input = input, .inputs = inputs};
+        status = answer(settings, &report, out);
+        diagnose_release(&diagnose);
+    }
+    evidence_release(&evidence);
+    cli_source_release(&source);
+    free(path);
+    return status;
+}
+
+int verb_diagnose(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.explain = DIAGNOSE_RULES};
+    const struct text_style style = cli_style();
+    int first;
+    int status = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (status != CLI_GO) return status;
+    if (settings.list || settings.explain != DIAGNOSE_RULES) {
+        if (settings.common.json)
+            list_json(out, settings.explain);
+        else if (settings.list)
+            list_text(out);
+        else
+            diagnose_text_rule(out, &style, settings.explain);
+        return CLI_DONE;
+    }
+    if (first == argc) {
+        cli_error("diagnose: which input? see 'rocelab help diagnose'");
+        return CLI_WRONG;
+    }
+    return run(&settings, argv + first, argc - first, out);
+}

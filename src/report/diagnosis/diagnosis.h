@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A diagnosis as text for people and as JSON.  What was found is src/diagnose's; here it is only written down.
+ */
+#ifndef ROCELAB_REPORT_DIAGNOSIS_DIAGNOSIS_H
+#define ROCELAB_REPORT_DIAGNOSIS_DIAGNOSIS_H
+
+#include <stdio.h>
+
+#include "diagnose/diagnose.h"
+#include "report/json_out.h"
+#include "report/text.h"
+
+struct diagnose_report {
+    const struct diagnose *diagnose;
+    char *const *input; /* as the command line has them */
+    int inputs;
+};
+
+/* `quiet`: the findings alone, a line each. */
+void diagnose_text(FILE *out, const struct diagnose_report *report, const struct text_style *style, bool quiet);
+/* The members of the document; whoever calls opens and closes it. */
+void diagnose_json(struct jout *jout, const struct diagnose_report *report);
+/* --explain and --list.  `only`: one rule; DIAGNOSE_RULES: all. */
+void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t rule);
+void diagnose_text_rules(FILE *out);
+void diagnose_json_rules(struct jout *jout, uint32_t only);
+
+/* What was looked at. */
+struct diagnose_seen {
+    uint32_t devices, hosts, ports, jobs;
+    double seconds;
+};
+struct diagnose_seen diagnose_seen(const struct evidence *evidence);
+
+#endif

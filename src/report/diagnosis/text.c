@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A diagnosis for people: what was found, causes first, what follows from each indented below it; then the jobs, what
+ * is missing, what was looked at.  Names come from outside: every line goes through text_outside().
+ */
+#include "report/diagnosis/diagnosis.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_SHOWN 8
+#define REMARKS_SHOWN 20
+#define INDENT 4
+#define LINE 2048
+#define NUMBER 48
+
+struct page {
+    FILE *out;
+    const struct text_style *style;
+    const struct diagnose *diagnose;
+};
+
+/* A paragraph; what is longer than LINE is cut. */
+__attribute__((format(printf, 3, 4))) static void say(const struct page *page, unsigned indent, const char *format, ...)
+{
+    char text[LINE], *clean = NULL;
+    size_t size = 0;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    FILE *memory = open_memstream(&clean, &size);
+    if (!memory) return;
+    text_outside(memory, page->style, text);
+    fclose(memory);
+    fprintf(page->out, "%*s", (int)indent, "");
+    text_wrap(page->out, page->style, indent, indent + 2, clean);
+    free(clean);
+}
+
+static const char *name_of(const struct page *page, uint32_t object)
+{
+    return object == EVIDENCE_NONE ? "?" : page->diagnose->evidence->object[object].name;
+}
+
+/* A value in its unit: shares as per cent, times and bytes with three digits. */
+static const char *quantity(double value, const char *unit, char buf[NUMBER])
+{
+    char text[TEXT_COUNT];
+    bool large = value >= 0 && value < 1e18;
+
+    if (isnan(value))
+        snprintf(buf, NUMBER, "?");
+    else if (!strcmp(unit, "share"))
+        snprintf(buf, NUMBER, "%.3g%%", value * 100);
+    else if (!strcmp(unit, "ns") && large)
+        snprintf(buf, NUMBER, "%s", text_ns((uint64_t)value, text));
+    else if (!strcmp(unit, "bytes") && large)
+        snprintf(buf, NUMBER, "%s", text_bytes((uint64_t)value, text));
+    else if (!strcmp(unit, "b/s") && large)
+        snprintf(buf, NUMBER, "%.4gG", value / 1e9);
+    else if (value == floor(value) && large)
+        snprintf(buf, NUMBER, "%s%s%s", text_count((uint64_t)value, text), *unit ? " " : "", unit);
+    else
+        snprintf(buf, NUMBER, "%.4g%s%s", value, *unit ? " " : "", unit);
+    return buf;
+}
+
+static void list(const struct page *page, unsigned indent, const char *title, const uint32_t *object, uint32_t count)
+{
+    char text[LINE];
+    size_t used = 0;
+
+    if (!count) return;
+    for (uint32_t i = 0; i < count && i < NAMES_SHOWN && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", name_of(page, object[i]));
+    if (count > NAMES_SHOWN)
+        say(page, indent, "%s: %s and %u more", title, text, count - NAMES_SHOWN);
+    else
+        say(page, indent, "%s: %s", title, text);
+}
+
+static void evidence_row(const struct page *page, unsigned indent, const struct diagnose_evidence *row)
+{
+    const struct evidence *evidence = page->diagnose->evidence;
+    char value[NUMBER], limit[NUMBER], priority[24] = "", place[LINE / 2] = "";
+
+    if (row->priority != EVIDENCE_NO_PRIORITY) snprintf(priority, sizeof priority, " priority %u", row->priority);
+    if (row->file != EVIDENCE_NONE && row->line)
+        snprintf(place, sizeof place, "  %s:%u", evidence->file[row->file], row->line);
+    else if (row->file != EVIDENCE_NONE)
+        snprintf(place, sizeof place, "  %s", evidence->file[row->file]);
+    say(page, indent, "%s%s %s %s (limit %s)%s", name_of(page, row->object), priority, row->counter,
+        quantity(row->value, row->unit, value), quantity(row->threshold, row->unit, limit), place);
+}
+
+static void title(const struct page *page, unsigned indent, const struct diagnose_finding *finding)
+{
+    static const enum text_colour colour[] = {TEXT_DIM, TEXT_YELLOW, TEXT_RED};
+    const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
+    char priority[24] = "";
+
+    if (finding->priority != EVIDENCE_NO_PRIORITY)
+        snprintf(priority, sizeof priority, " priority %u", finding->priority);
+    text_colour(page->out, page->style, colour[finding->severity]);
+    say(page, indent, "%s %s: %s, %s%s (%s)", diagnose_severity_names[finding->severity], rule->id, rule->cause,
+        name_of(page, finding->culprit), priority, diagnose_confidence_names[finding->confidence]);
+    text_colour(page->out, page->style, TEXT_PLAIN);
+}
+
+static void finding_text(const struct page *page, unsigned indent, const struct diagnose_finding *finding)
+{
+    const struct diagnose_rule *rule = &diagnose_rules[finding->rule];
+
+    title(page, indent, finding);
+    say(page, indent + INDENT, "%s.", finding->what);
+    list(page, indent + INDENT, "victims", finding->victim, finding->victims);
+    list(page, indent + INDENT, "with it", finding->also, finding->alsos);
+    for (uint32_t i = 0; i < finding->evidences; i++)
+        evidence_row(page, indent + INDENT, &finding->evidence[i]);
+    say(page, indent + INDENT, "owner: %s team; runbook %s, %s (docs/runbooks/%s.md)", rule->owner, rule->runbook,
+        diagnose_runbook_title(rule->runbook), rule->runbook);
+}
+
+/* Causes in their order, each followed by what it explains. */
+static void findings(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        if (diagnose->finding[i].consequence_of != EVIDENCE_NONE) continue;
+        finding_text(page, 0, &diagnose->finding[i]);
+        bool first = true;
+        for (uint32_t j = 0; j < diagnose->findings; j++) {
+            if (diagnose->finding[j].consequence_of != i) continue;
+            if (first) say(page, INDENT, "explains:");
+            first = false;
+            finding_text(page, 2 * INDENT, &diagnose->finding[j]);
+        }
+        fputc('\n', page->out);
+    }
+}
+
+static void training(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+
+    for (uint32_t i = 0; i < diagnose->trainings; i++)
+        if (diagnose->training[i].verdict)
+            say(page, 0, "%s: %s", name_of(page, diagnose->training[i].job), diagnose->training[i].verdict);
+    if (diagnose->acquitted)
+        say(page, 0, "The network is not it: a job is slow, and no counter of the network says why.");
+}
+
+static void missing(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t left_out = evidence->remarks_left_out;
+
+    for (uint32_t i = 0; i < diagnose->missings; i++)
+        say(page, 0, "missing: %s", diagnose->missing[i]);
+    for (uint32_t i = 0; i < evidence->remarks; i++) {
+        const struct evidence_remark *remark = &evidence->remark[i];
+        if (i >= REMARKS_SHOWN) {
+            left_out += evidence->remarks - i;
+            break;
+        }
+        if (remark->file == EVIDENCE_NONE)
+            say(page, 0, "note: %s", remark->text);
+        else if (!remark->line)
+            say(page, 0, "note: %s: %s", evidence->file[remark->file], remark->text);
+        else
+            say(page, 0, "note: %s:%u: %s", evidence->file[remark->file], remark->line, remark->text);
+    }
+    if (left_out) say(page, 0, "note: and %u more like these; --json has them", left_out);
+}
+
+struct diagnose_seen diagnose_seen(const struct evidence *evidence)
+{
+    struct diagnose_seen seen = {.seconds = evidence->last_s - evidence->first_s};
+
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        if (!evidence->object[device].looked_at) continue;
+        seen.devices++;
+        seen.hosts += evidence_is_host(evidence, device);
+        EVIDENCE_EACH_PORT(evidence, device, port) seen.ports++;
+    }
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) seen.jobs++;
+    return seen;
+}
+
+static void looked_at(const struct page *page)
+{
+    const struct evidence *evidence = page->diagnose->evidence;
+    struct diagnose_seen seen = diagnose_seen(evidence);
+    char time[TEXT_COUNT], jobs[32] = "";
+
+    if (seen.jobs) snprintf(jobs, sizeof jobs, ", %u job%s", seen.jobs, text_plural(seen.jobs));
+    if (evidence->looks > 1 && seen.seconds > 0)
+        say(page, 0, "Looked at %u device%s with %u port%s%s, %u times in %s.", seen.devices, text_plural(seen.devices),
+            seen.ports, text_plural(seen.ports), jobs, evidence->looks, text_ns((uint64_t)(seen.seconds * 1e9), time));
+    else
+        say(page, 0, "Looked at %u device%s with %u port%s%s, once: counters are since they were cleared.",
+            seen.devices, text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);
+    if (page->diagnose->full || evidence->full)
+        say(page, 0, "There was more than memory holds: the answer is not whole.");
+}
+
+void diagnose_text(FILE *out, const struct diagnose_report *report, const struct text_style *style, bool quiet)
+{
+    const struct page page = {out, style, report->diagnose};
+
+    if (quiet) {
+        for (uint32_t i = 0; i < report->diagnose->findings; i++)
+            if (report->diagnose->finding[i].consequence_of == EVIDENCE_NONE)
+                title(&page, 0, &report->diagnose->finding[i]);
+        return;
+    }
+    findings(&page);
+    if (!report->diagnose->findings) say(&page, 0, "Nothing found.");
+    training(&page);
+    missing(&page);
+    looked_at(&page);
+}
+
+void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t id)
+{
+    const struct page page = {out, style, NULL};
+    const struct diagnose_rule *rule = &diagnose_rules[id];
+
+    say(&page, 0, "%s: %s (%s)", rule->id, rule->cause, diagnose_severity_names[rule->severity]);
+    say(&page, INDENT, "%s", rule->why);
+    say(&page, INDENT, "What to do: %s", rule->fix);
+    for (uint32_t i = 0; i < diagnose_limit_count; i++)
+        if (strstr(diagnose_limits[i].rules, rule->id))
+            say(&page, INDENT, "%s = %g: %s", diagnose_limits[i].name, diagnose_limits[i].value, diagnose_limits[i].of);
+    say(&page, INDENT, "owner: %s team; runbook %s, %s (docs/runbooks/%s.md)", rule->owner, rule->runbook,
+        diagnose_runbook_title(rule->runbook), rule->runbook);
+}
+
+void diagnose_text_rules(FILE *out)
+{
+    for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
+        fprintf(out, "%s  %-8s  %s\n", diagnose_rules[i].id, diagnose_severity_names[diagnose_rules[i].severity],
+                diagnose_rules[i].cause);
+}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rocelab diagnose` from outside: options, wrong use, what it says of its rules."""
+import json
+import re
+import unittest
+
+from support import SOURCE, Case, rocelab
+
+RULES = re.findall(r'^RULE\((D\d\d), (\w+), (\w+), (RB\d\d), "([^"]+)"', (SOURCE / "src/diagnose/rules.def").read_text(), re.M)
+LIMITS = re.findall(r'^LIMIT\((\w+), ([0-9.]+), "([D0-9 ]*)"', (SOURCE / "src/diagnose/limits.def").read_text(), re.M)
+
+
+class Program(Case):
+    def test_every_rule_is_listed_and_explained(self):
+        document = json.loads(rocelab("diagnose", "--list", "--json").stdout)
+        self.assertEqual([rule["rule"] for rule in document["rules"]], [rule[0] for rule in RULES])
+        text = rocelab("diagnose", "--list").stdout
+        for rule, _, owner, runbook, cause in RULES:
+            self.assertRegex(text, rf"(?m)^{rule} +\w+ +{re.escape(cause)}$")
+            said = rocelab("diagnose", "--explain", rule)
+            self.assertEqual(said.returncode, 0)
+            self.assertIn(f"{owner} team; runbook {runbook}", said.stdout)
+            for name, value, of in LIMITS:
+                self.assertEqual(rule in of.split(), f"{name} = {float(value):g}:" in said.stdout, (rule, name))
+            self.assertTrue((SOURCE / "docs" / "runbooks" / f"{runbook}.md").exists())
+
+    def test_limits_name_rules_that_there_are(self):
+        names = {rule[0] for rule in RULES}
+        self.assertTrue(LIMITS)
+        for _, _, of in LIMITS:
+            self.assertLessEqual(set(of.split()), names)
+
+    def test_wrong_use(self):
+        self.wrong(rocelab("diagnose"), "which input")
+        self.wrong(rocelab("diagnose", "--explain", "D99"), "no such rule")
+        self.wrong(rocelab("diagnose", "--explain", "d03"), "D03")
+        self.wrong(rocelab("diagnose", "--from", "nonsense", "."), "no such kind")
+        self.wrong(rocelab("diagnose", self.folder / "nothing"), "nothing")
+        self.wrong(rocelab("diagnose", self.folder), "no dumps in it")
+        self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no counter")
+        self.assertEqual(rocelab("diagnose", "--fabric", self.folder / "no.yaml", self.folder).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
