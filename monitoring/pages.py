@@ -22,8 +22,13 @@ def names(found):
     return ", ".join(found) if found else "none"
 
 
+def listed(found):
+    """In a sentence."""
+    return " and ".join(part for part in (", ".join(found[:-1]), found[-1]) if part)
+
+
 def rules_for(runbook):
-    return [rule for rule, ids in runbooks.rules_of().items() if runbook in ids]
+    return sorted(rule for rule, ids in runbooks.rules_of().items() if runbook in ids)
 
 
 def alerts_for(runbook):
@@ -45,7 +50,7 @@ def page(runbook, team, title):
     if "commands" in text:
         what, by_system = text["commands"]
         lines += [f"{what}:", "", *commands(by_system), ""]
-    clears = f"Then {' and '.join(raised)} clear{'s' if len(raised) == 1 else ''}." if raised else "No alert leads here, so none clears."
+    clears = f"Then {listed(raised)} clear{'s' if len(raised) == 1 else ''}." if raised else "No alert leads here by itself."
     lines += ["## Undo", "", wrapped(text["undo"]), "", "## Over when", "", wrapped(f"{text['over']} {clears}"), ""]
     return "\n".join(lines)
 

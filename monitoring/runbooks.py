@@ -29,11 +29,11 @@ TEXTS = {
             ("What was looked at, and what is missing?", {"rocelab": ASK},
              "The list of what is missing: a second sample, durations of pauses, the NIC's side, devices of the fabric file that have no dump."),
             ("Collect everything twice, ten seconds apart, while the job is slow, at both ends of its paths.", {
-                "sonic": "show pfc counters; show queue counters; show queue wredcounters; show pfcwd stats; show interfaces counters errors",
-                "nxos": "show interface priority-flow-control ; show queuing interface ; show queuing pfc-queue detail ; show interface counters errors",
-                "eos": "show priority-flow-control counters ; show interfaces counters queue detail ; show qos interfaces ecn counters queue",
-                "cumulus": "nv show interface swp4 qos roce counters -o json ; nv show interface swp4 counters -o json",
-                "host": "ethtool -S eth0; rdma statistic show; grep -r . /sys/class/infiniband/mlx5_0/ports/1/hw_counters/"},
+                "sonic": "show pfc counters; show queue counters; show queue wredcounters; show pfcwd stats; show interfaces counters errors; show lldp table",
+                "nxos": "show interface priority-flow-control ; show queuing interface ; show queuing pfc-queue detail ; show interface counters errors ; show lldp neighbors",
+                "eos": "show priority-flow-control counters ; show interfaces counters queue detail ; show qos interfaces ecn counters queue ; show lldp neighbors",
+                "cumulus": "nv show interface swp4 qos roce counters -o json ; nv show interface swp4 counters -o json ; lldpctl",
+                "host": "ethtool -S eth0; rdma link; rdma statistic show; grep -r . /sys/class/infiniband/mlx5_0/ports/1/hw_counters/"},
              "Nothing yet: keep each answer as `dumps/TIME/DEVICE/ANYNAME.txt` and ask `rocelab diagnose` again."),
             ("Is it the network's time at all?", {
                 "host": "all_reduce_perf -b 8M -e 1G -f 2 -g 1 # nccl-tests, on the same hosts; and: echo verbose status | nc localhost 28028"},
@@ -84,7 +84,7 @@ TEXTS = {
     },
     "RB02": {
         "symptom": "A queue is paused nearly all the time and sends nothing; ports behind it stop one after another, far from where it began. Jobs stand still, NCCL times out "
-                   "(`status=12`), or the watchdog has cut a queue off.",
+                   "(`status=12`, `IBV_WC_RETRY_EXC_ERR`), or the watchdog has cut a queue off.",
         "look": [
             ("Where do the pauses begin?", {
                 "rocelab": ASK,
@@ -230,11 +230,11 @@ TEXTS = {
     },
     "RB07": {
         "symptom": "NICs send packets again (NAKs: something was lost or out of order), or wait for acknowledgements that never come (timeouts: the path itself is gone). NCCL says "
-                   "`status=12` when retries are used up.",
+                   "`status=12`, or `IBV_WC_RETRY_EXC_ERR`, when retries are used up.",
         "look": [
             ("NAKs or timeouts, and for whom?", {
                 "rocelab": ASK,
-                "host": "rdma statistic show | grep -oE 'link [^ ]+|(packet_seq_err|out_of_sequence|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans) [0-9]+'; grep -h 'status=12' nccl*.log"},
+                "host": "rdma statistic show | grep -oE 'link [^ ]+|(packet_seq_err|out_of_sequence|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans) [0-9]+'; grep -hE 'status=[A-Z_]*[(]?12' nccl*.log"},
              "One host only: its cable or NIC. All hosts of a leaf, or all that cross one spine: that link. Timeouts without NAKs: nothing gets through at all."),
             ("Which hop loses?", {
                 "rocelab": WALK,
@@ -424,7 +424,7 @@ TEXTS = {
             ("nothing spreads flows", "a route flaps between paths: [RB07](RB07.md), links: [RB11](RB11.md)"),
         ],
         "undo": "Turning spraying off brings back what hashing gives: expect uneven links ([RB08](RB08.md)). Turn it on again when every NIC can take it.",
-        "over": "`out_of_sequence` stands still for five minutes under load.",
+        "over": "`out_of_sequence` stands still for five minutes under load; Retransmissions, if it led to [RB07](RB07.md) first, clears with it.",
     },
 }
 
