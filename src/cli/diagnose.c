@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/diagnose_page.h"
 #include "cli/source.h"
 #include "evidence/read/reader.h"
 #include "report/diagnosis/diagnosis.h"
@@ -35,6 +36,7 @@ struct settings {
     struct cli_common common;
     const char *fabric; /* NULL: none */
     const char *from;
+    struct cli_html html;
     uint32_t explain; /* DIAGNOSE_RULES: not asked */
     bool list;
 };
@@ -89,6 +91,8 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case DIAGNOSE_OPTION_FROM:
         return set_from(settings, argument);
+    case DIAGNOSE_OPTION_HTML:
+        return cli_html_set(&settings->html, argument);
     case DIAGNOSE_OPTION_EXPLAIN:
         return set_explain(settings, argument);
     case DIAGNOSE_OPTION_LIST:
@@ -105,7 +109,7 @@ static void more_help(FILE *out)
         "DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several.\n"
         "\nExamples:\n"
         "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
-        "  rocelab diagnose dumps --fabric fabric.yaml\n"
+        "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
         "  rocelab diagnose --explain D03\n"
         "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use or unreadable input.\n",
         out);
@@ -167,7 +171,7 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
 }
 
 /* Answers an enum cli_exit. */
-static int answer(const struct settings *settings, const struct diagnose_report *report, FILE *out)
+static int answer(struct settings *settings, const struct diagnose_report *report, FILE *out)
 {
     const struct diagnose *diagnose = report->diagnose;
     const struct text_style style = cli_style();
@@ -181,11 +185,12 @@ static int answer(const struct settings *settings, const struct diagnose_report 
     } else {
         diagnose_text(out, report, &style, settings->common.quiet);
     }
+    if (!diagnose_page(&settings->html, report)) return CLI_WRONG;
     bool harm = diagnose_worst(diagnose) > DIAGNOSE_INFO || (settings->common.strict && diagnose->findings);
     return harm ? CLI_PROBLEMS : CLI_DONE;
 }
 
-static int run(const struct settings *settings, char **input, int inputs, FILE *out)
+static int run(struct settings *settings, char **input, int inputs, FILE *out)
 {
     struct cli_source source = {0};
     struct evidence evidence;
@@ -233,5 +238,8 @@ int verb_diagnose(int argc, char **argv, FILE *out)
         cli_error("diagnose: which input? see 'rocelab help diagnose'");
         return CLI_WRONG;
     }
-    return run(&settings, argv + first, argc - first, out);
+    if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
+    status = run(&settings, argv + first, argc - first, out);
+    cli_html_release(&settings.html);
+    return status;
 }

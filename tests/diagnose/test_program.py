@@ -40,6 +40,14 @@ class Program(Case):
         self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no counter")
         self.assertEqual(rocelab("diagnose", "--fabric", self.folder / "no.yaml", self.folder).returncode, 2)
 
+    def test_a_page_that_cannot_be(self):
+        words = self.file("words.txt", b"words\n")
+        self.wrong(rocelab("diagnose", words, "--html", words), "twice")
+        self.assertEqual(words.read_bytes(), b"words\n")
+        self.wrong(rocelab("diagnose", words, "--html", self.folder / "no" / "page.html"), "No such file")
+        self.wrong(rocelab("diagnose", words, "--html", self.folder / "page.html"), "no counter")
+        self.assertFalse((self.folder / "page.html").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,7 @@ import type { Diagnose, DiagnoseFinding, DiagnoseTraining, Run } from "./types";
 import type { View } from "./view";
 
 const LEVELS: Record<string, string> = { info: "none", warning: "look", critical: "bad" };
-const CONFIDENCE: Record<string, string> = { exact: "the simulator's own cause", strong: "two counters agree", weak: "one counter, or since boot" };
+const CONFIDENCE: Record<string, string> = { exact: "the simulator's own cause", strong: "between two looks", weak: "since boot, or an upper bound" };
 const NAMES = 16;
 
 function value(number: number | null, unit: string): string {
