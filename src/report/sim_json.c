@@ -109,7 +109,7 @@ static void json_drops(struct jout *jout, const struct sim_report *report, const
 static void json_switch_prio(struct jout *jout, unsigned priority, const struct sw_prio_counters *count)
 {
     if (!(count->tx_bytes | count->drops | count->queue_max_bytes | count->headroom_max_bytes | count->tx_xoff |
-          count->rx_xoff | count->tx_pause_ps | count->rx_pause_ps))
+          count->rx_xoff | count->tx_pause_ps | count->rx_pause_ps | count->rx_bytes))
         return;
     jout_open_line(jout, NULL, '{');
     jout_u64(jout, "priority", priority);
@@ -122,6 +122,12 @@ static void json_switch_prio(struct jout *jout, unsigned priority, const struct 
     jout_u64(jout, "xoff_rx", count->rx_xoff);
     jout_u64(jout, "paused_ps", count->rx_pause_ps);
     jout_u64(jout, "pausing_ps", count->tx_pause_ps);
+    jout_u64(jout, "tx_packets", count->tx_packets);
+    jout_u64(jout, "rx_packets", count->rx_packets);
+    jout_u64(jout, "rx_bytes", count->rx_bytes);
+    jout_u64(jout, "group_max_bytes", count->pg_max_bytes);
+    jout_u64(jout, "pfc_tx", count->tx_xoff + count->tx_xoff_refresh + count->tx_xon);
+    jout_u64(jout, "pfc_rx", count->rx_xoff + count->rx_xon);
     jout_close(jout);
 }
 
@@ -134,7 +140,40 @@ static void json_nic_prio(struct jout *jout, unsigned priority, const struct nic
     jout_u64(jout, "xoff_tx", count->tx_pause);
     jout_u64(jout, "xoff_rx", count->rx_pause);
     jout_u64(jout, "paused_ps", count->rx_pause_ps);
+    jout_u64(jout, "tx_packets", count->tx_packets);
+    jout_u64(jout, "paused", count->rx_pause_transition);
+    jout_u64(jout, "pfc_tx", count->tx_pause + count->tx_resume);
+    jout_u64(jout, "pfc_rx", count->rx_pause + count->rx_resume);
     jout_close(jout);
+}
+
+static void json_priorities(struct jout *jout, const char *key, uint8_t bits)
+{
+    jout_open_line(jout, key, '[');
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+        if (bits >> p & 1) jout_u64(jout, NULL, p);
+    jout_close(jout);
+}
+
+/* What a device says of its port and the line: as it is now, and what went wrong on it. */
+static void json_cable(struct jout *jout, const struct sim_port *port)
+{
+    jout_bool(jout, "up", port->up);
+    jout_u64(jout, "rate_now_bps", port->rate_bps);
+    jout_u64(jout, "link_downs", port->downs);
+    jout_u64(jout, "crc_errors", port->crc_errors);
+    if (port->celsius) jout_u64(jout, "celsius", port->celsius);
+    if (port->pre_fec_ber) jout_fixed(jout, "pre_fec_ber", port->pre_fec_ber / 1000000, 12);
+    if (port->sw == NULL) return;
+    jout_u64(jout, "tx_packets", port->sw->tx_packets);
+    jout_u64(jout, "rx_packets", port->sw->rx_packets);
+    jout_u64(jout, "rx_bytes", port->sw->rx_bytes);
+    if (port->mtu_bytes)
+        jout_u64(jout, "mtu_bytes", port->mtu_bytes);
+    else
+        jout_null(jout, "mtu_bytes");
+    json_priorities(jout, "pfc_sends", port->pfc_sends);
+    json_priorities(jout, "pfc_obeys", port->pfc_obeys);
 }
 
 static void json_port(struct jout *jout, const struct sim_report *report, const struct sim_port *port)
@@ -156,6 +195,7 @@ static void json_port(struct jout *jout, const struct sim_report *report, const 
     jout_u64(jout, "drops", port->drops);
     json_drops(jout, report, port);
     jout_u64(jout, "lost", port->lost);
+    json_cable(jout, port);
     if (port->thresholds == UINT32_MAX)
         jout_null(jout, "thresholds");
     else
@@ -185,6 +225,14 @@ static void json_nic(struct jout *jout, const struct fabric *fabric, const struc
     jout_u64(jout, "naks", c->packet_seq_err);
     jout_u64(jout, "rnr_naks", c->rnr_nak_retry_err);
     jout_u64(jout, "errors", c->completion_errors);
+    jout_u64(jout, "tx_data_packets", c->tx_data_packets);
+    jout_u64(jout, "tx_bytes", c->tx_bytes);
+    jout_u64(jout, "rx_bytes", c->rx_bytes);
+    jout_u64(jout, "out_of_sequence", c->out_of_sequence);
+    jout_u64(jout, "out_of_buffer", c->out_of_buffer);
+    jout_u64(jout, "discards", c->drop[NIC_DROP_rx_buffer]);
+    jout_u64(jout, "retry_exceeded", c->retry_exceeded);
+    jout_u64(jout, "cnps_ignored", c->rp_cnp_ignored);
     jout_open_line(jout, "priorities", '[');
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         json_nic_prio(jout, p, &c->prio[p]);

@@ -134,12 +134,30 @@ static void json_groups(struct jout *jout, const struct sim_training *training)
     jout_close(jout);
 }
 
-static void json_waits(struct jout *jout, const struct sim_training *training)
+/* Where ranks are: host and number of the GPU there. */
+static void json_gpus(struct jout *jout, const struct sim_report *report, const struct sim_training *training)
+{
+    const struct fabric *fabric = report->fabric;
+    const struct fabric_job *job = &fabric->job[report->result->job[training->job].job];
+    char name[FABRIC_NAME + 16];
+
+    jout_open_line(jout, "rank_gpus", '[');
+    for (uint32_t i = 0; i < training->listed; i++) {
+        uint32_t gpu = job->rank[training->rank ? training->rank[i] : i], host = fabric->gpu_host[gpu];
+        snprintf(name, sizeof name, "%s:%u", fabric->node[host].name, gpu - fabric->first_gpu[host]);
+        jout_text(jout, NULL, name);
+    }
+    jout_close(jout);
+}
+
+static void json_waits(struct jout *jout, const struct sim_report *report, const struct sim_training *training)
 {
     jout_open(jout, "rank_waits_ps", '[');
     for (uint32_t s = 0; s < training->wait_steps; s++)
         jout_list(jout, NULL, training->wait_ps + (size_t)s * training->listed, training->listed);
     jout_close(jout);
+    jout_list(jout, "rank_compute_ps", training->rank_compute_ps, training->listed);
+    json_gpus(jout, report, training);
     if (training->rank == NULL) {
         jout_null(jout, "ranks_listed");
         return;
@@ -178,7 +196,7 @@ void sim_training_json(struct jout *jout, const struct sim_report *report)
             jout_u64(jout, NULL, training->step_ps[s]);
         jout_close(jout);
         json_groups(jout, training);
-        json_waits(jout, training);
+        json_waits(jout, report, training);
         jout_close(jout);
     }
     jout_close(jout);

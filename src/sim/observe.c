@@ -59,8 +59,7 @@ static void observe_switch_port(const struct sim *sim, struct series *series, ui
     series_put(series, OBSERVE_OBJECT_PORT_PRIO, index, prio, sizeof(prio[0]));
 }
 
-/* What a fault says of the optic at a port: of those that hold the last to begin. */
-static void observe_optic(const struct fabric *fabric, uint32_t port, ps_t now, struct observe_link *link)
+void sim_optic(const struct fabric *fabric, uint32_t port, ps_t now, uint64_t *ret_celsius, uint64_t *ret_ber)
 {
     ps_t begun = 0;
 
@@ -68,8 +67,8 @@ static void observe_optic(const struct fabric *fabric, uint32_t port, ps_t now, 
         const struct fabric_fault *fault = &fabric->fault[i];
         if (fault->kind != FABRIC_FAULT_HOT_OPTICS || fault->port != port || fault->at < begun) continue;
         if (fault->at > now || now >= ps_add(fault->at, fault->lasts_ps)) continue;
-        link->celsius = fault->celsius;
-        link->pre_fec_ber = (uint64_t)((u128)fault->pre_fec_ber * 1000000000000000000ull >> 64);
+        *ret_celsius = fault->celsius;
+        *ret_ber = (uint64_t)((u128)fault->pre_fec_ber * 1000000000000000000ull >> 64);
         begun = fault->at;
     }
 }
@@ -94,7 +93,7 @@ static void observe_link(struct sim *sim, struct series *series, uint32_t index,
         link.busy_ps = (ps_t)((u128)link.line_bytes * 8 * PS_S / from->rate_bps);
         link.speed_ppm = (uint64_t)((u128)node->extra[from->index].rate.bps * 1000000 / from->rate_bps);
     }
-    if (sim->fabric->hot_optics) observe_optic(sim->fabric, index, now, &link);
+    if (sim->fabric->hot_optics) sim_optic(sim->fabric, index, now, &link.celsius, &link.pre_fec_ber);
     series_put(series, OBSERVE_OBJECT_LINK, index, &link, 0);
 }
 

@@ -81,14 +81,18 @@ static int choose_ranks(const struct workload_training *from, struct sim_trainin
     return 0;
 }
 
-static int read_waits(const struct workload_training *from, struct sim_training *ret)
+static int read_waits(const struct workload *workload, uint32_t index, const struct workload_training *from,
+                      struct sim_training *ret)
 {
     ret->wait_steps = from->steps_ended < from->wait_steps ? from->steps_ended : from->wait_steps;
     ret->listed = from->ranks;
     bool many = from->ranks > SIM_WAITS_RANKS && (uint64_t)from->ranks * ret->wait_steps > SIM_WAITS_MOST;
     if (many && choose_ranks(from, ret) != 0) return -ENOMEM;
     ret->wait_ps = calloc((size_t)ret->wait_steps * ret->listed + 1, sizeof(*ret->wait_ps));
-    if (ret->wait_ps == NULL) return -ENOMEM;
+    ret->rank_compute_ps = calloc(ret->listed + 1u, sizeof(*ret->rank_compute_ps));
+    if (ret->wait_ps == NULL || ret->rank_compute_ps == NULL) return -ENOMEM;
+    for (uint32_t i = 0; i < ret->listed; i++)
+        ret->rank_compute_ps[i] = workload_rank_compute(workload, index, ret->rank ? ret->rank[i] : i);
     for (uint32_t s = 0; s < ret->wait_steps; s++)
         for (uint32_t i = 0; i < ret->listed; i++) {
             size_t rank = ret->rank ? ret->rank[i] : i;
@@ -127,7 +131,7 @@ static int read_training(const struct sim *sim, uint32_t index, struct sim_train
     }
     if (ret->mean_ps > ret->compute_ps)
         ret->idle_ppm = (uint32_t)((u128)(ret->mean_ps - ret->compute_ps) * 1000000 / ret->mean_ps);
-    return read_waits(&from, ret);
+    return read_waits(sim->workload, index, &from, ret);
 }
 
 static int read_trainings(const struct sim *sim, struct sim_result *ret)
@@ -196,11 +200,15 @@ static int read_flows(const struct sim *sim, struct sim_result *ret)
 static void read_switch_port(struct sim *sim, uint32_t index, struct sim_port *port, struct sw_port_counters *copy)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
-    const struct sw_port_counters *counters =
-        sw_port_counters(sim->sw[from->node - sim->fabric->hosts].sw, from->index);
+    const struct sim_switch *sw = &sim->sw[from->node - sim->fabric->hosts];
+    const struct sw_port_counters *counters = sw_port_counters(sw->sw, from->index);
+    const struct sw_port_rules *rules = &sw->plant->config.port[from->index]->rules;
 
     *copy = *counters;
     port->sw = copy;
+    port->mtu_bytes = rules->mtu_bytes;
+    port->pfc_sends = rules->pfc_tx;
+    port->pfc_obeys = rules->pfc_rx;
     port->pauses_received = counters->rx_pfc_frames;
     for (int p = 0; p < SW_PRIOS; p++) {
         port->paused_ps += counters->prio[p].rx_pause_ps;
@@ -236,6 +244,19 @@ static uint64_t bytes_gone(const struct node *node, uint16_t port, ps_t now)
     return out->sent_bytes - (ahead < out->sent_bytes ? ahead : out->sent_bytes);
 }
 
+/* What the two ends of a cable say of it. */
+static void read_cable(const struct sim *sim, uint32_t index, ps_t now, struct sim_port *port)
+{
+    const struct fabric_port *from = &sim->fabric->port[index], *peer = &sim->fabric->port[from->peer];
+    const struct node *node = engine_node(sim->engine, from->node);
+
+    port->up = !(node->port[from->index].flags & PORT_DOWN);
+    port->rate_bps = node->extra[from->index].rate.bps;
+    port->downs = node->extra[from->index].downs;
+    port->crc_errors = engine_node(sim->engine, peer->node)->extra[peer->index].corrupted;
+    if (sim->fabric->hot_optics) sim_optic(sim->fabric, index, now, &port->celsius, &port->pre_fec_ber);
+}
+
 /* A switch's counters go to `copy`. */
 static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port *port, struct sw_port_counters *copy)
 {
@@ -250,6 +271,7 @@ static void read_port(struct sim *sim, uint32_t index, ps_t now, struct sim_port
                               .lost = node->extra[from->index].lost,
                               .lost_bytes = node->extra[from->index].lost_bytes};
     uint64_t rate = rate_measure(bytes_gone(node, from->index, now), now);
+    read_cable(sim, index, now, port);
     if (from->rate_bps) port->utilisation_ppm = (uint32_t)((double)rate / (double)from->rate_bps * 1e6 + 0.5);
     if (sim->fabric->node[from->node].kind == FABRIC_SWITCH)
         read_switch_port(sim, index, port, copy);
@@ -446,6 +468,7 @@ void sim_result_free(struct sim_result *result)
     for (uint32_t i = 0; i < result->trainings; i++) {
         free(result->training[i].step_ps);
         free(result->training[i].wait_ps);
+        free(result->training[i].rank_compute_ps);
         free(result->training[i].rank);
     }
     free(result->training);

@@ -65,7 +65,8 @@ struct sim_training { /* steps of compute and communication */
     struct sim_training_group group[FABRIC_GROUPS];
     ps_t *wait_ps; /* [wait_steps * listed] that ranks waited for communication */
     uint32_t wait_steps, listed;
-    uint32_t *rank; /* [listed] which ranks; NULL: all */
+    uint32_t *rank;        /* [listed] which ranks; NULL: all */
+    ps_t *rank_compute_ps; /* [listed] that a rank computed in a step, the mean */
 };
 
 struct sim_flow {
@@ -95,6 +96,12 @@ struct sim_port { /* of switches and hosts, by the fabric's numbers */
     uint64_t drops;                    /* all reasons; a host's are its adapter's */
     uint64_t lost_bytes;               /* of what was lost */
     uint64_t lost;                     /* on the wire: sent and corrupted or dropped, or arrived when it was down */
+    bool up;                           /* the link works now */
+    uint64_t rate_bps;                 /* that it has now: less where lanes are lost */
+    uint64_t downs, crc_errors;        /* times the link went down; packets that arrived here with wrong bits */
+    uint64_t celsius, pre_fec_ber;     /* of the optic, the second in 10^-18; 0: nothing sets them */
+    uint32_t mtu_bytes;                /* largest frame of a switch's port; 0: any, or a host's */
+    uint8_t pfc_sends, pfc_obeys;      /* bit p; switch ports */
     const struct sw_port_counters *sw; /* into sim_result.sw_counters; NULL: a host's */
     uint32_t thresholds;               /* into sim_result.thresholds; UINT32_MAX: a host's */
 };

@@ -57,6 +57,8 @@ jobs: [{flows: [{src: a, dst: c, size: 4MB}, {src: b, dst: a, size: 4MB}, {src: 
 """
 # Nobody ever asks for what was lost: there is no timer.
 STUCK = SMALL + "nics: {timeout: 0}\nfaults: [{down: h0, at: 20us}]\n"
+# An optic that reports what is wrong with it.
+HOT = SMALL + "faults: [{hot-optics: \"h0:0\", temperature: 80C, pre-fec-ber: 5e-4}]\n"
 # A link that fails, and routes that follow.
 MOVES = LOSSY.replace("corrupt: spine0:0, share: 0.1%", "down: spine0:0, at: 20us, for: 1us}, {slow: h1, share: 50%, at: 1us") + "converge: {detect: 1us}\n"
 # Compute and communication.
@@ -191,7 +193,7 @@ class Json(Sim):
 
     def test_the_documentation_names_every_key(self):
         found = set(keys(self.document(BAD, "--series", "1ms", status=1))) | set(keys(self.document(STUCK, status=1)))
-        for text in (SMALL, LOSSY, MOVES, TRAINS, PAUSES):
+        for text in (SMALL, LOSSY, MOVES, TRAINS, PAUSES, HOT):
             found |= set(keys(self.document(text, "--series", "10us")))
         text = (SOURCE / "docs" / "json.md").read_text(encoding="utf-8")
         part = text[text.index("\n## sim\n") + 1:]

@@ -433,6 +433,11 @@ static uint32_t group_of(uint32_t way)
     return way < FABRIC_GROUPS ? way : FABRIC_GROUP_PP;
 }
 
+static ps_t rank_compute(const struct train_rank *rank)
+{
+    return rank->step ? rank->closed.compute_ps / rank->step : rank->now.compute_ps;
+}
+
 /* A rank's part in the sums. */
 static void add_books(const struct train *train, uint32_t number, struct workload_training *sum)
 {
@@ -443,9 +448,9 @@ static void add_books(const struct train *train, uint32_t number, struct workloa
     ps_t exposed[FABRIC_GROUPS] = {0};
 
     if (rank->step < sum->steps_ended) sum->steps_ended = rank->step;
-    sum->compute_ps += books->compute_ps / steps;
-    if (books->compute_ps / steps > sum->compute_most_ps) {
-        sum->compute_most_ps = books->compute_ps / steps;
+    sum->compute_ps += rank_compute(rank);
+    if (rank_compute(rank) > sum->compute_most_ps) {
+        sum->compute_most_ps = rank_compute(rank);
         sum->slowest = number;
     }
     for (uint32_t w = 0; w < TRAIN_WAYS; w++) {
@@ -493,6 +498,11 @@ bool workload_training(const struct workload *workload, uint32_t index, struct w
         add_books(train, r, &sum);
     *ret = sum;
     return true;
+}
+
+ps_t workload_rank_compute(const struct workload *workload, uint32_t instance, uint32_t rank)
+{
+    return rank_compute(&workload->trains.train[workload->instance[instance].train]->rank[rank]);
 }
 
 void workload_last_step(const struct workload *workload, uint32_t instance, uint64_t *ret_steps, ps_t *ret_ps)

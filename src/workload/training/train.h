@@ -191,6 +191,8 @@ bool workload_step_ended(const struct workload *workload, uint32_t instance, uin
                          ps_t *ret_end);
 /* False: the instance is no such job. */
 bool workload_training(const struct workload *workload, uint32_t instance, struct workload_training *ret);
+/* What a rank of it computed in a step, the mean of those it has ended; while it has ended none, so far. */
+ps_t workload_rank_compute(const struct workload *workload, uint32_t instance, uint32_t rank);
 /* How many steps every rank of a training instance has ended, and what the last of them took. */
 void workload_last_step(const struct workload *workload, uint32_t instance, uint64_t *ret_steps, ps_t *ret_ps);
 /* Ranks of all training jobs, job by job; what one computed and waited in the last step that it ended. */
