@@ -304,11 +304,10 @@ static void noticed(struct evidence *evidence, uint32_t object, double at_s)
         evidence->object[of->parent].looked_at = true;
     else
         of->looked_at = true;
-    if (!evidence->looks || at_s > evidence->last_s) {
-        if (!evidence->looks) evidence->first_s = at_s;
-        evidence->last_s = at_s;
-        evidence->looks++;
-    }
+    if (evidence->looks && at_s >= evidence->first_s && at_s <= evidence->last_s) return;
+    if (!evidence->looks || at_s < evidence->first_s) evidence->first_s = at_s;
+    if (!evidence->looks || at_s > evidence->last_s) evidence->last_s = at_s;
+    evidence->looks++;
 }
 
 /* What a counter says now, when it said `before` at the look before. */

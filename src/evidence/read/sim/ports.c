@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulator's document: ports of switches and hosts, adapters, and what switches were told of thresholds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evidence/read/sim/document.h"
+
+/* A key of the document and what evidence calls it. */
+struct key {
+    const char *key;
+    enum evidence_counter counter;
+    bool time; /* picoseconds, which evidence has as nanoseconds */
+};
+static const struct key port_keys[] = {
+    {"rate_bps", EVIDENCE_FULL_RATE, false},
+    {"rate_now_bps", EVIDENCE_RATE, false},
+    {"line_bytes", EVIDENCE_PORT_TX_BYTES, false},
+    {"tx_packets", EVIDENCE_PORT_TX_PACKETS, false},
+    {"rx_packets", EVIDENCE_PORT_RX_PACKETS, false},
+    {"link_downs", EVIDENCE_LINK_DOWN, false},
+    {"crc_errors", EVIDENCE_CRC_ERRORS, false},
+    {"celsius", EVIDENCE_TEMPERATURE, false},
+    {"mtu_bytes", EVIDENCE_MTU, false},
+    {NULL, 0, false},
+};
+static const struct key priority_keys[] = {
+    {"tx_bytes", EVIDENCE_TX_BYTES, false},
+    {"tx_packets", EVIDENCE_TX_PACKETS, false},
+    {"rx_bytes", EVIDENCE_RX_BYTES, false},
+    {"rx_packets", EVIDENCE_RX_PACKETS, false},
+    {"ecn_marked", EVIDENCE_MARKED, false},
+    {"queue_max_bytes", EVIDENCE_QUEUE_PEAK, false},
+    {"group_max_bytes", EVIDENCE_GROUP_PEAK, false},
+    {"headroom_max_bytes", EVIDENCE_HEADROOM_PEAK, false},
+    {"xoff_tx", EVIDENCE_TX_PAUSE_EVENTS, false},
+    {"paused", EVIDENCE_RX_PAUSE_EVENTS, false},
+    {"pfc_tx", EVIDENCE_TX_PAUSE_FRAMES, false},
+    {"pfc_rx", EVIDENCE_RX_PAUSE_FRAMES, false},
+    {"paused_ps", EVIDENCE_RX_PAUSE_NS, true},
+    {"pausing_ps", EVIDENCE_TX_PAUSE_NS, true},
+    {NULL, 0, false},
+};
+static const struct key nic_keys[] = {
+    {"tx_packets", EVIDENCE_PORT_TX_PACKETS, false},
+    {"rx_packets", EVIDENCE_PORT_RX_PACKETS, false},
+    {"ecn_marked", EVIDENCE_NP_MARKED, false},
+    {"cnps_sent", EVIDENCE_CNP_SENT, false},
+    {"cnps_handled", EVIDENCE_CNP_HANDLED, false},
+    {"cnps_ignored", EVIDENCE_CNP_IGNORED, false},
+    {"retransmitted", EVIDENCE_RETRANSMITTED, false},
+    {"timeouts", EVIDENCE_ACK_TIMEOUTS, false},
+    {"naks", EVIDENCE_SEQUENCE_NAKS, false},
+    {"rnr_naks", EVIDENCE_RNR_NAKS, false},
+    {"tx_data_packets", EVIDENCE_TX_DATA_PACKETS, false},
+    {"out_of_sequence", EVIDENCE_OUT_OF_SEQUENCE, false},
+    {"out_of_buffer", EVIDENCE_OUT_OF_BUFFER, false},
+    {"discards", EVIDENCE_RX_DISCARDS, false},
+    {"retry_exceeded", EVIDENCE_RETRY_EXCEEDED, false},
+    {NULL, 0, false},
+};
+
+/* Where drops of a reason are counted. */
+enum drop_kind { DROP_GROUP, DROP_QUEUE, DROP_WATCHDOG, DROP_KINDS, DROP_MTU = DROP_KINDS, DROP_ROUTE, DROP_ALL };
+static const struct {
+    const char *reason;
+    enum drop_kind kind;
+} reasons[] = {
+    {"mtu", DROP_MTU},      {"no_route", DROP_ROUTE},    {"port_down", DROP_ROUTE}, {"ttl", DROP_ROUTE},
+    {"buffer", DROP_GROUP}, {"headroom", DROP_GROUP},    {"unknown", DROP_GROUP},   {"flood", DROP_GROUP},
+    {"egress", DROP_QUEUE}, {"watchdog", DROP_WATCHDOG},
+};
+
+/* What a port says by priority and by reason, until both are known. */
+struct port_drops {
+    uint64_t by[DROP_ALL], headroom;
+    uint64_t of[EVIDENCE_PRIORITIES];
+};
+
+static void take_keys(struct document *document, const struct key *keys, uint32_t port, unsigned priority)
+{
+    uint64_t value;
+
+    for (; keys->key; keys++) {
+        if (!document_u64(document, keys->key, &value)) continue;
+        if (keys->time) value /= 1000;
+        if (evidence_counters[keys->counter].kind == EVIDENCE_COUNT)
+            document_count_most(document, port, priority, keys->counter, value);
+        else
+            document_level(document, port, priority, keys->counter, value);
+        return;
+    }
+}
+
+static void read_reasons(struct document *document, struct port_drops *drops)
+{
+    uint64_t value;
+
+    while (document_value(document)) {
+        for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+            if (document_u64(document, reasons[i].reason, &value)) drops->by[reasons[i].kind] += value;
+        if (document_u64(document, "headroom", &value)) drops->headroom += value;
+    }
+}
+
+static void read_priorities(struct document *document, uint32_t port, struct port_drops *drops)
+{
+
+    while (document_object(document)) {
+        struct json_in begin = document->json;
+        uint64_t priority = EVIDENCE_PRIORITIES;
+        while (document_value(document) && !document_u64(document, "priority", &priority))
+            continue;
+        document->json = begin;
+        while (document_value(document)) {
+            if (priority >= EVIDENCE_PRIORITIES) continue;
+            take_keys(document, priority_keys, port, (unsigned)priority);
+            document_u64(document, "drops", &drops->of[priority]);
+        }
+    }
+}
+
+/* Takes up to `left` of a priority's drops. */
+static void put_drops(struct document *document, uint32_t port, unsigned priority, enum drop_kind kind,
+                      struct port_drops *drops, uint64_t *left)
+{
+    static const enum evidence_counter counter[] = {EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,
+                                                    EVIDENCE_WATCHDOG_DROPS};
+    uint64_t part = drops->of[priority] < *left ? drops->of[priority] : *left;
+    const struct evidence_value *known = evidence_find(document->evidence, port, priority, counter[kind]);
+
+    if (!part) return;
+    drops->of[priority] -= part;
+    *left -= part;
+    document_count(document, port, priority, counter[kind], part + (known ? known->last : 0));
+}
+
+/*
+ * Drops are known by reason and by priority, not by both.  Lossless priorities alone run out of headroom, and lossy
+ * ones alone meet limits of queues; what is left goes to whoever has drops left.
+ */
+static void share_drops(struct document *document, uint32_t port, struct port_drops *drops)
+{
+    uint64_t headroom = drops->headroom;
+
+    drops->by[DROP_GROUP] -= headroom;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+            bool lossless = document->lossless >> p & 1;
+            if (lossless || pass) put_drops(document, port, p, DROP_GROUP, drops, &headroom);
+            if (lossless || pass) put_drops(document, port, p, DROP_WATCHDOG, drops, &drops->by[DROP_WATCHDOG]);
+            if (!lossless || pass) put_drops(document, port, p, DROP_GROUP, drops, &drops->by[DROP_GROUP]);
+            if (!lossless || pass) put_drops(document, port, p, DROP_QUEUE, drops, &drops->by[DROP_QUEUE]);
+        }
+    document_count(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU_DROPS, drops->by[DROP_MTU]);
+    document_count(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_ROUTE_DROPS, drops->by[DROP_ROUTE]);
+}
+
+static void read_bits(struct document *document, uint8_t *bits)
+{
+    uint64_t priority;
+
+    while (document_value(document)) {
+        const struct json_in *json = &document->json;
+        if (json->type == JSON_NUMBER && json_text_u64(json->text, json->length, &priority) &&
+            priority < EVIDENCE_PRIORITIES)
+            *bits |= (uint8_t)(1u << priority);
+    }
+}
+
+static void keep_use(struct document *document, uint32_t port, uint64_t set)
+{
+    struct document_use *use = set < UINT32_MAX ? document_more(&document->uses, sizeof *use) : NULL;
+
+    if (use) *use = (struct document_use){port, (uint32_t)set};
+}
+
+/* Bytes received, as they were on the line: so that both ends of a cable can be compared. */
+static void received(struct document *document, uint32_t port, uint64_t packets, uint64_t bytes)
+{
+    uint64_t more;
+
+    if (__builtin_mul_overflow(packets, document->overhead, &more) || __builtin_add_overflow(bytes, more, &bytes))
+        return;
+    document_count(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_BYTES, bytes);
+}
+
+struct port_seen {
+    struct port_drops drops;
+    uint64_t rx_packets, rx_bytes;
+    uint8_t sends, obeys;
+    bool rx, pfc;
+};
+
+static void port_lists(struct document *document, uint32_t port, struct port_seen *seen)
+{
+    struct json_in *json = &document->json;
+
+    if (json->type == JSON_OBJECT && json_key_is(json, "drops_by")) {
+        read_reasons(document, &seen->drops);
+    } else if (json->type == JSON_ARRAY && json_key_is(json, "priorities")) {
+        read_priorities(document, port, &seen->drops);
+    } else if (json->type == JSON_ARRAY && json_key_is(json, "pfc_sends")) {
+        read_bits(document, &seen->sends);
+    } else if (json->type == JSON_ARRAY && json_key_is(json, "pfc_obeys")) {
+        seen->pfc = true;
+        read_bits(document, &seen->obeys);
+    } else {
+        json_skip(json);
+    }
+}
+
+static void read_port(struct document *document)
+{
+    uint32_t port = document_peek_port(document, "port");
+    struct port_seen seen = {0};
+    enum json_token token;
+    uint64_t set;
+    double ber;
+
+    if (port == EVIDENCE_NONE) {
+        json_skip(&document->json);
+        return;
+    }
+    while (document_member(document, &token)) {
+        if (token == JSON_BEGIN) {
+            port_lists(document, port, &seen);
+            continue;
+        }
+        take_keys(document, port_keys, port, EVIDENCE_NO_PRIORITY);
+        document_u64(document, "rx_packets", &seen.rx_packets);
+        if (document_u64(document, "rx_bytes", &seen.rx_bytes)) seen.rx = true;
+        if (document_u64(document, "thresholds", &set)) keep_use(document, port, set);
+        if (json_key_is(&document->json, "up"))
+            document_level(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, document->json.type == JSON_TRUE);
+        if (document_real(document, "pre_fec_ber", &ber))
+            evidence_set_real(document->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PRE_FEC_BER, ber,
+                              &document->in->source);
+    }
+    if (seen.rx) received(document, port, seen.rx_packets, seen.rx_bytes);
+    if (!seen.pfc) return; /* a host's: its adapter has the rest */
+    share_drops(document, port, &seen.drops);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        if ((seen.sends | seen.obeys | document->lossless) >> p & 1)
+            document_level(document, port, p, EVIDENCE_PFC_ON, seen.sends & seen.obeys & 1u << p ? 1 : 0);
+}
+
+void document_ports(struct document *document)
+{
+    while (document_object(document))
+        read_port(document);
+}
+
+static void read_nic(struct document *document)
+{
+    uint32_t port = document_peek_port(document, "nic");
+    struct port_seen seen = {0};
+    enum json_token token;
+
+    if (port == EVIDENCE_NONE) {
+        json_skip(&document->json);
+        return;
+    }
+    while (document_member(document, &token)) {
+        if (token == JSON_BEGIN) {
+            port_lists(document, port, &seen);
+            continue;
+        }
+        take_keys(document, nic_keys, port, EVIDENCE_NO_PRIORITY);
+        document_u64(document, "rx_packets", &seen.rx_packets);
+        if (document_u64(document, "rx_bytes", &seen.rx_bytes)) seen.rx = true;
+    }
+    if (seen.rx) received(document, port, seen.rx_packets, seen.rx_bytes);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) /* a priority that is not listed sent nothing */
+        document_count_most(document, port, p, EVIDENCE_TX_BYTES, 0);
+}
+
+void document_nics(struct document *document)
+{
+    while (document_object(document))
+        read_nic(document);
+}
+
+/* --- thresholds --- */
+
+static void read_threshold(struct document *document, uint32_t set)
+{
+    struct document_threshold *one = document_more(&document->thresholds, sizeof *one);
+    struct document_threshold read = {.set = set, .priority = EVIDENCE_PRIORITIES};
+
+    while (document_value(document)) {
+        document_u64(document, "priority", &read.priority);
+        document_u64(document, "ecn_min_bytes", &read.ecn_min);
+        document_u64(document, "ecn_max_bytes", &read.ecn_max);
+        document_u64(document, "pause_bytes", &read.pause);
+        document_u64(document, "headroom_bytes", &read.headroom);
+        document_real(document, "pause_alpha", &read.alpha);
+    }
+    if (one) *one = read;
+}
+
+/* A list of lists. */
+void document_thresholds(struct document *document)
+{
+    enum json_token token;
+
+    for (uint32_t set = 0; document_member(document, &token); set++) {
+        if (token != JSON_BEGIN) continue;
+        if (document->json.type != JSON_ARRAY) {
+            json_skip(&document->json);
+            continue;
+        }
+        while (document_object(document))
+            read_threshold(document, set);
+    }
+}
+
+static uint64_t buffer_of(const struct document *document, uint32_t device)
+{
+    const struct document_buffer *buffer = document->buffers.at;
+
+    for (uint32_t i = 0; i < document->buffers.count; i++)
+        if (buffer[i].device == device) return buffer[i].bytes;
+    return 0;
+}
+
+/* A group alone in a buffer B that may have alpha times what is free pauses at B alpha / (1 + alpha). */
+static uint64_t dynamic_pause(double alpha, uint64_t buffer)
+{
+    return alpha > 0 ? (uint64_t)((double)buffer * (alpha / (1 + alpha))) : 0;
+}
+
+static void put_threshold(struct document *document, uint32_t port, const struct document_threshold *from,
+                          uint64_t buffer)
+{
+    unsigned priority = (unsigned)from->priority;
+    uint64_t pause = from->pause ? from->pause : dynamic_pause(from->alpha, buffer);
+
+    document_level(document, port, priority, EVIDENCE_ECN_MIN, from->ecn_min);
+    document_level(document, port, priority, EVIDENCE_ECN_MAX, from->ecn_max);
+    document_level(document, port, priority, EVIDENCE_HEADROOM_LIMIT, from->headroom);
+    if (pause) document_level(document, port, priority, EVIDENCE_PAUSE_LIMIT, pause);
+}
+
+static int by_set(const void *a, const void *b)
+{
+    const struct document_threshold *one = a, *two = b;
+    return one->set < two->set ? -1 : one->set > two->set;
+}
+
+/* The first threshold of a set. */
+static uint32_t first_of(const struct document_threshold *list, uint32_t count, uint32_t set)
+{
+    uint32_t low = 0, high = count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (list[middle].set < set)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void limits_of_port(struct document *document, const struct document_use *use, uint64_t buffer)
+{
+    const struct document_threshold *list = document->thresholds.at;
+
+    for (uint32_t t = first_of(list, document->thresholds.count, use->set);
+         t < document->thresholds.count && list[t].set == use->set; t++)
+        if (list[t].priority < EVIDENCE_PRIORITIES) put_threshold(document, use->port, &list[t], buffer);
+}
+
+void document_limits(struct document *document)
+{
+    const struct document_use *use = document->uses.at;
+    uint32_t device = EVIDENCE_NONE;
+    uint64_t buffer = 0;
+
+    if (document->thresholds.count)
+        qsort(document->thresholds.at, document->thresholds.count, sizeof(struct document_threshold), by_set);
+    for (uint32_t i = 0; i < document->uses.count; i++) {
+        uint32_t owner = document->evidence->object[use[i].port].parent;
+        if (owner != device) buffer = buffer_of(document, device = owner); /* ports of a switch stand together */
+        limits_of_port(document, &use[i], buffer);
+    }
+    for (uint32_t id = 0; document->lossless && id < document->evidence->objects; id++)
+        for (unsigned p = 0; document->evidence->object[id].scope == EVIDENCE_PORT && p < EVIDENCE_PRIORITIES; p++)
+            if (document->lossless >> p & 1) document_level(document, id, p, EVIDENCE_LOSSLESS, 1);
+}
