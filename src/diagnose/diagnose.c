@@ -142,6 +142,20 @@ void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding
     finding_number(diagnose, finding, value->object, value->priority, info->name, info->unit, number, threshold, value);
 }
 
+void missing_add(struct diagnose *diagnose, const char *what, ...)
+{
+    char text[TEXT];
+    va_list arguments;
+
+    va_start(arguments, what);
+    vsnprintf(text, sizeof text, what, arguments);
+    va_end(arguments);
+    for (uint32_t i = 0; i < diagnose->missings; i++)
+        if (!strcmp(diagnose->missing[i], text)) return;
+    const char *kept = arena_strndup(&diagnose->arena, text, strlen(text));
+    if (kept && MORE(diagnose, diagnose->missing, diagnose->missings)) diagnose->missing[diagnose->missings++] = kept;
+}
+
 enum diagnose_severity diagnose_worst(const struct diagnose *diagnose)
 {
     enum diagnose_severity worst = DIAGNOSE_INFO;

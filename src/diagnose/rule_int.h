@@ -30,6 +30,9 @@ void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding,
                     const char *name, const char *unit, double number, double threshold,
                     const struct evidence_value *from);
 
+/* What would have been needed to know more: a sentence, kept once however often it is said. */
+__attribute__((format(printf, 2, 3))) void missing_add(struct diagnose *diagnose, const char *what, ...);
+
 /* Share of time that the port's priority was paused by its peer (or paused its peer).  From durations, else the upper
  * bound that frames allow; from the other end of the cable where this end says nothing. */
 struct share {

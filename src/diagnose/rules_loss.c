@@ -1,28 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loss: in a lossless class, on a cable, on a path that is gone, by MTU; links that go down. */
-#include "diagnose/rule_int.h"
+/* Lines and paths: wrong bits, links that come and go, paths that are gone, MTU. */
+#include <inttypes.h>
 
-void rule_D08(struct diagnose *diagnose)
+#include "diagnose/nics_int.h"
+
+static const char *name_of(const struct diagnose *diagnose, uint32_t object)
 {
-    (void)diagnose;
+    return diagnose->evidence->object[object].name;
+}
+
+/* --- D13: wrong bits --- */
+
+/* Frames that arrived wrong.  FEC's codewords and the frames in them are two views of the same. */
+static uint64_t wrong_frames(const struct evidence *evidence, uint32_t port)
+{
+    uint64_t crc = port_get(evidence, port, EVIDENCE_CRC_ERRORS);
+    uint64_t fec = port_get(evidence, port, EVIDENCE_FEC_UNCORRECTED);
+
+    return crc > fec ? crc : fec;
+}
+
+/* Frames that arrived, by this end or by what the other sent; 0: nobody says it. */
+static uint64_t frames_received(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    uint64_t frames = port_get(evidence, port, EVIDENCE_PORT_RX_PACKETS);
+
+    if (!frames) frames = port_sum(evidence, port, EVIDENCE_RX_PACKETS);
+    if (!frames && peer != EVIDENCE_NONE) frames = port_get(evidence, peer, EVIDENCE_PORT_TX_PACKETS);
+    return frames;
+}
+
+/* The end of the cable that receives worse. */
+static uint32_t worse_end(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+
+    return peer != EVIDENCE_NONE && wrong_frames(evidence, peer) > wrong_frames(evidence, port) ? peer : port;
+}
+
+static double bits_wrong(const struct evidence *evidence, uint32_t port)
+{
+    const struct evidence_value *ber = port_find(evidence, port, EVIDENCE_PRE_FEC_BER);
+
+    return ber ? ber->real : 0;
+}
+
+static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, uint64_t frames)
+{
+    static const enum evidence_counter listed[] = {EVIDENCE_CRC_ERRORS, EVIDENCE_FEC_UNCORRECTED,
+                                                   EVIDENCE_SYMBOL_ERRORS};
+    const struct evidence *evidence = diagnose->evidence;
+    const struct diagnose_limits *limits = &diagnose->limits;
+    struct diagnose_finding *finding;
+
+    if (frames)
+        finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
+                              "%" PRIu64 " of %" PRIu64 " frames that arrived at %s had wrong bits", wrong,
+                              frames + wrong, name_of(diagnose, port));
+    else
+        finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
+                              "%" PRIu64 " frames that arrived at %s had wrong bits", wrong, name_of(diagnose, port));
+    uint32_t end[2] = {port, evidence->object[port].peer};
+    unsigned seen = 0;
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+        for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+            if (!port_get(evidence, end[e], listed[i])) continue;
+            finding_counter(diagnose, finding, port_find(evidence, end[e], listed[i]), 0);
+            seen++;
+        }
+        if (bits_wrong(evidence, end[e]) > limits->fec_ber) {
+            finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_PRE_FEC_BER), limits->fec_ber);
+            seen++;
+        }
+        if (port_get(evidence, end[e], EVIDENCE_TEMPERATURE) > limits->optic_hot)
+            finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_TEMPERATURE), limits->optic_hot);
+    }
+    if (wrong) finding_resenders(diagnose, finding, port);
+    finding_weak_unless(finding, seen > 1 || (finding && finding->victims));
 }
 
 void rule_D13(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    const struct evidence *evidence = diagnose->evidence;
+
+    EACH_PORT(evidence, device, port)
+    {
+        /* A link that goes down ends with errors: that is D14's, or D19's. */
+        if (!port_speaks(evidence, port) || link_is_down(evidence, port)) continue;
+        uint32_t peer = evidence->object[port].peer, worse = worse_end(evidence, port);
+        uint64_t wrong = wrong_frames(evidence, worse), frames = frames_received(evidence, worse);
+        double ber = bits_wrong(evidence, port);
+        if (peer != EVIDENCE_NONE && bits_wrong(evidence, peer) > ber) ber = bits_wrong(evidence, peer);
+        bool many = wrong && (double)wrong >= diagnose->limits.line_errors * (double)(frames + wrong);
+        if (many || ber > diagnose->limits.fec_ber) bad_cable(diagnose, worse, wrong, frames);
+    }
 }
 
-void rule_D14(struct diagnose *diagnose)
-{
-    (void)diagnose;
-}
+/* --- D19: links that come and go --- */
 
-void rule_D16(struct diagnose *diagnose)
+/* Times the link went down while it was watched, at the end that counted more. */
+static const struct evidence_value *downs(const struct evidence *evidence, uint32_t port)
 {
-    (void)diagnose;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *here = port_find(evidence, port, EVIDENCE_LINK_DOWN);
+    const struct evidence_value *there = peer == EVIDENCE_NONE ? NULL : port_find(evidence, peer, EVIDENCE_LINK_DOWN);
+
+    if (!here || (there && there->grown > here->grown)) return there;
+    return here;
 }
 
 void rule_D19(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    const struct evidence *evidence = diagnose->evidence;
+
+    EACH_PORT(evidence, device, port)
+    {
+        const struct evidence_value *down = port_speaks(evidence, port) ? downs(evidence, port) : NULL;
+        if (!down || !down->grown || link_is_down(evidence, port)) continue;
+        bool watched = down->looks > 1 || evidence->exact;
+        /* Since boot a few are maintenance. */
+        if (!watched && (double)down->grown < diagnose->limits.flaps_day) continue;
+        struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D19, down->object, EVIDENCE_NO_PRIORITY,
+                                                       "the link at %s went down %" PRIu64 " time%s%s and is up again",
+                                                       name_of(diagnose, down->object), down->grown,
+                                                       down->grown == 1 ? "" : "s", watched ? "" : " since boot");
+        finding_counter(diagnose, finding, down, watched ? 0 : diagnose->limits.flaps_day);
+        uint32_t peer = evidence->object[down->object].peer;
+        bool both = peer != EVIDENCE_NONE && port_get(evidence, peer, EVIDENCE_LINK_DOWN);
+        if (both) finding_counter(diagnose, finding, port_find(evidence, peer, EVIDENCE_LINK_DOWN), 0);
+        if (watched) finding_resenders(diagnose, finding, down->object);
+        finding_weak_unless(finding, both || (finding && finding->victims));
+    }
+}
+
+/* --- D16: MTU --- */
+
+/* MTU of a port, as counters say it, or as the file has it; 0: not known. */
+static uint64_t mtu_of(const struct evidence *evidence, uint32_t port)
+{
+    const struct evidence_object *object = &evidence->object[port];
+    uint64_t mtu = port_get(evidence, port, EVIDENCE_MTU);
+
+    if (!mtu && evidence->fabric && object->fabric != EVIDENCE_NONE)
+        mtu = evidence->fabric->settings[evidence->fabric->port[object->fabric].settings].mtu_bytes;
+    return mtu;
+}
+
+/* Of a device that drops by MTU: the port with the smallest MTU, where they differ; else the one that drops most. */
+static uint32_t small_port(const struct evidence *evidence, uint32_t device)
+{
+    uint32_t least = EVIDENCE_NONE, most = EVIDENCE_NONE;
+    uint64_t smallest = UINT64_MAX, largest = 0, drops = 0;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint64_t mtu = mtu_of(evidence, port), dropped = port_get(evidence, port, EVIDENCE_MTU_DROPS);
+        if (mtu && mtu < smallest) smallest = mtu, least = port;
+        if (mtu > largest) largest = mtu;
+        if (dropped > drops) drops = dropped, most = port;
+    }
+    return least != EVIDENCE_NONE && smallest < largest ? least : most;
+}
+
+static void too_large(struct diagnose *diagnose, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t port = small_port(evidence, device);
+    uint64_t drops = 0, mtu;
+
+    EVIDENCE_EACH_PORT(evidence, device, other) drops += port_get(evidence, other, EVIDENCE_MTU_DROPS);
+    if (!drops || port == EVIDENCE_NONE) return;
+    mtu = mtu_of(evidence, port);
+    struct diagnose_finding *finding;
+    if (mtu)
+        finding = finding_new(diagnose, DIAGNOSE_D16, port, EVIDENCE_NO_PRIORITY,
+                              "%s dropped %" PRIu64 " frames that are too large; the MTU of %s is %" PRIu64,
+                              name_of(diagnose, device), drops, name_of(diagnose, port), mtu);
+    else
+        finding = finding_new(diagnose, DIAGNOSE_D16, port, EVIDENCE_NO_PRIORITY,
+                              "%s dropped %" PRIu64 " frames that are too large", name_of(diagnose, device), drops);
+    EVIDENCE_EACH_PORT(evidence, device, other)
+    {
+        if (port_get(evidence, other, EVIDENCE_MTU_DROPS))
+            finding_counter(diagnose, finding, port_find(evidence, other, EVIDENCE_MTU_DROPS), 0);
+    }
+    uint32_t peer = evidence->object[port].peer;
+    uint64_t other_end = peer == EVIDENCE_NONE ? 0 : mtu_of(evidence, peer);
+    if (mtu)
+        finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "mtu", "bytes", (double)mtu, (double)other_end,
+                       port_find(evidence, port, EVIDENCE_MTU));
+    else
+        missing_add(diagnose, "the MTU of the ports of %s: which of them is too small is not certain",
+                    name_of(diagnose, device));
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+    finding_weak_unless(finding, mtu || (finding && finding->victims));
+}
+
+void rule_D16(struct diagnose *diagnose)
+{
+    EVIDENCE_EACH(diagnose->evidence, EVIDENCE_DEVICE, device) too_large(diagnose, device);
 }

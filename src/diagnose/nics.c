@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What NICs say of loss, and sums over all counters: who sent again, whose timers ran out.
+ *
+ * Adapters differ in what they count.  Where packets sent again are not counted, NAKs and timers are: each
+ * stands for at least one.
+ */
+#include "diagnose/nics_int.h"
+
+#include <string.h>
+
+static const enum evidence_counter of_nics[] = {
+    EVIDENCE_RETRANSMITTED, EVIDENCE_SEQUENCE_NAKS, EVIDENCE_ACK_TIMEOUTS, EVIDENCE_OUT_OF_SEQUENCE,
+    EVIDENCE_CNP_SENT,      EVIDENCE_CNP_HANDLED,   EVIDENCE_NP_MARKED,    EVIDENCE_RETRY_EXCEEDED,
+};
+#define OF_NICS (sizeof of_nics / sizeof of_nics[0])
+
+bool device_is_host(const struct evidence *evidence, uint32_t device)
+{
+    if (evidence->object[device].role != FABRIC_ROLES) return evidence_is_host(evidence, device);
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        for (size_t i = 0; i < OF_NICS; i++)
+            if (port_find(evidence, port, of_nics[i])) return true;
+    }
+    return false;
+}
+
+uint64_t nic_timeouts(const struct evidence *evidence, uint32_t port)
+{
+    uint64_t timeouts = port_get(evidence, port, EVIDENCE_ACK_TIMEOUTS);
+    uint64_t failed = port_get(evidence, port, EVIDENCE_RETRY_EXCEEDED);
+
+    return timeouts > failed ? timeouts : failed;
+}
+
+uint64_t nic_resent(const struct evidence *evidence, uint32_t port)
+{
+    uint64_t resent = port_get(evidence, port, EVIDENCE_RETRANSMITTED);
+    uint64_t naks = port_get(evidence, port, EVIDENCE_SEQUENCE_NAKS), timeouts = nic_timeouts(evidence, port);
+
+    if (naks > resent) resent = naks;
+    return timeouts > resent ? timeouts : resent;
+}
+
+/* Whether some value of these counters is there, or is above 0. */
+static bool any(const struct evidence *evidence, bool above_0)
+{
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        bool is_one = value->counter == EVIDENCE_RETRANSMITTED || value->counter == EVIDENCE_SEQUENCE_NAKS ||
+                      value->counter == EVIDENCE_ACK_TIMEOUTS || value->counter == EVIDENCE_RETRY_EXCEEDED;
+        if (is_one && (value->grown || !above_0)) return true;
+    }
+    return false;
+}
+
+bool nics_were_read(const struct evidence *evidence)
+{
+    return any(evidence, false);
+}
+
+bool nics_resend(const struct evidence *evidence)
+{
+    return any(evidence, true);
+}
+
+/* Whether the NIC talks to the host at one end of the cable, as far as flows are known. */
+static bool talks_over(const struct evidence *evidence, uint32_t nic, uint32_t near)
+{
+    uint32_t host = near;
+    bool known = false;
+
+    if (near == EVIDENCE_NONE || !evidence->flows) return true;
+    if (!device_is_host(evidence, evidence->object[near].parent)) host = evidence->object[near].peer;
+    if (host == EVIDENCE_NONE || !device_is_host(evidence, evidence->object[host].parent) || nic == host) return true;
+    for (uint32_t i = 0; i < evidence->flows; i++) {
+        const struct evidence_flow *flow = &evidence->flow[i];
+        bool mine = flow->from == nic || flow->to == nic;
+        if (mine && (flow->from == host || flow->to == host)) return true;
+        known |= mine;
+    }
+    return !known; /* a collective's NICs have no flows of their own */
+}
+
+void finding_resenders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t near)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t worst = EVIDENCE_NONE;
+
+    if (!finding) return;
+    EACH_PORT(evidence, device, port)
+    {
+        if (!nic_resent(evidence, port) || !talks_over(evidence, port, near)) continue;
+        finding_victim(diagnose, finding, port);
+        if (worst == EVIDENCE_NONE || nic_resent(evidence, port) > nic_resent(evidence, worst)) worst = port;
+    }
+    if (worst == EVIDENCE_NONE) return;
+    for (size_t i = 0; i < 3; i++)
+        if (port_get(evidence, worst, of_nics[i]))
+            finding_counter(diagnose, finding, port_find(evidence, worst, of_nics[i]), 0);
+    if (port_get(evidence, worst, EVIDENCE_RETRY_EXCEEDED))
+        finding_counter(diagnose, finding, port_find(evidence, worst, EVIDENCE_RETRY_EXCEEDED), 0);
+}
+
+uint64_t port_sum(const struct evidence *evidence, uint32_t port, enum evidence_counter counter)
+{
+    uint64_t sum = 0;
+
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        sum += evidence_get(evidence, port, p, counter);
+    return sum;
+}
+
+void evidence_totals(const struct evidence *evidence, uint64_t total[EVIDENCE_COUNTERS])
+{
+    memset(total, 0, EVIDENCE_COUNTERS * sizeof total[0]);
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (evidence->object[value->object].same_as != EVIDENCE_NONE) continue;
+        if (__builtin_add_overflow(total[value->counter], value->grown, &total[value->counter]))
+            total[value->counter] = UINT64_MAX;
+    }
+}
+
+bool link_is_down(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *up = port_find(evidence, port, EVIDENCE_LINK_UP);
+
+    if (up && !up->last) return true;
+    up = peer == EVIDENCE_NONE ? NULL : port_find(evidence, peer, EVIDENCE_LINK_UP);
+    return up && !up->last;
+}
+
+bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port)
+{
+    uint32_t peer = diagnose->evidence->object[port].peer;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        if (finding->rule != rule) continue;
+        if (finding->culprit == port || (peer != EVIDENCE_NONE && finding->culprit == peer)) return true;
+    }
+    return false;
+}
+
+void finding_weak_unless(struct diagnose_finding *finding, bool second)
+{
+    if (finding && !second) finding->confidence = DIAGNOSE_WEAK;
+}

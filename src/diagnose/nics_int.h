@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What NICs say of loss, and sums over all counters.  Private to the rules of src/diagnose.
+ */
+#ifndef ROCELAB_DIAGNOSE_NICS_INT_H
+#define ROCELAB_DIAGNOSE_NICS_INT_H
+
+#include "diagnose/rule_int.h"
+
+/* A host by its role, or, where nobody says the role, by counters that only NICs have. */
+bool device_is_host(const struct evidence *evidence, uint32_t device);
+
+/* Packets that the NIC sent again: counted, else at least so many as it was told of or had timers run out for. */
+uint64_t nic_resent(const struct evidence *evidence, uint32_t port);
+uint64_t nic_timeouts(const struct evidence *evidence, uint32_t port);
+/* Whether some NIC says whether it sends again. */
+bool nics_were_read(const struct evidence *evidence);
+bool nics_resend(const struct evidence *evidence);
+/* Those that sent again, or had timers run out, become victims; the counters of the worst of them evidence.  `near`: a
+ * port of a cable: of a host's cable only those that talk to that host, where the evidence has flows. */
+void finding_resenders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t near);
+
+/* What a counter of a port, without a priority, grew by, or is. */
+static inline uint64_t port_get(const struct evidence *evidence, uint32_t port, enum evidence_counter counter)
+{
+    return evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, counter);
+}
+static inline const struct evidence_value *port_find(const struct evidence *evidence, uint32_t port,
+                                                     enum evidence_counter counter)
+{
+    return evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, counter);
+}
+/* A counter by priority, summed over priorities. */
+uint64_t port_sum(const struct evidence *evidence, uint32_t port, enum evidence_counter counter);
+/* Sums of every counter over all objects. */
+void evidence_totals(const struct evidence *evidence, uint64_t total[EVIDENCE_COUNTERS]);
+/* Of the two ends of a cable the one that speaks for both. */
+static inline bool port_speaks(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    return peer == EVIDENCE_NONE || port < peer;
+}
+/* Said to be down at this end or at the other. */
+bool link_is_down(const struct evidence *evidence, uint32_t port);
+/* A finding of this rule about the port or the other end of its cable. */
+bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
+/* One counter alone is weak evidence. */
+void finding_weak_unless(struct diagnose_finding *finding, bool second);
+
+/* Every port of every device. */
+#define EACH_PORT(evidence, device, port)                                                                              \
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) EVIDENCE_EACH_PORT(evidence, device, port)
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * D14: a path is gone.
+ *
+ * Acknowledgements do not come and nobody says why.  The hop is looked for in this order: a link that is down, or a
+ * port that drops for want of a route; a cable or switch that more packets enter than leave; the hop that the NICs
+ * whose timers run out have in common.  The last two only where nothing else that was seen explains it.
+ */
+#include <inttypes.h>
+
+#include "diagnose/nics_int.h"
+
+static const char *name_of(const struct diagnose *diagnose, uint32_t object)
+{
+    return diagnose->evidence->object[object].name;
+}
+
+struct lost {
+    uint64_t timeouts; /* of all NICs */
+    bool nics_read;
+    uint32_t found;
+};
+
+/* --- links that are down, routes that lead nowhere --- */
+
+static uint64_t route_drops(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    uint64_t drops = port_get(evidence, port, EVIDENCE_ROUTE_DROPS);
+
+    return drops + (peer == EVIDENCE_NONE ? 0 : port_get(evidence, peer, EVIDENCE_ROUTE_DROPS));
+}
+
+/* A link that is down and was used: something went over it, it went down while watched, or packets for it were dropped.
+ * A port that nobody uses is down too. */
+static bool was_lost(const struct evidence *evidence, uint32_t port)
+{
+    static const enum evidence_counter used[] = {EVIDENCE_LINK_DOWN,       EVIDENCE_PORT_TX_BYTES,
+                                                 EVIDENCE_PORT_TX_PACKETS, EVIDENCE_PORT_RX_BYTES,
+                                                 EVIDENCE_ROUTE_DROPS,     EVIDENCE_PORT_DROPS};
+    uint32_t end[2] = {port, evidence->object[port].peer};
+
+    if (!link_is_down(evidence, port)) return false;
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+        for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
+            if (port_get(evidence, end[e], used[i])) return true;
+        if (port_sum(evidence, end[e], EVIDENCE_TX_BYTES) || port_sum(evidence, end[e], EVIDENCE_QUEUE_DROPS))
+            return true;
+    }
+    return false;
+}
+
+static void add_ends(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
+{
+    static const enum evidence_counter listed[] = {EVIDENCE_LINK_UP, EVIDENCE_LINK_DOWN, EVIDENCE_ROUTE_DROPS,
+                                                   EVIDENCE_PORT_DROPS};
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t end[2] = {port, evidence->object[port].peer};
+
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++)
+        for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+            const struct evidence_value *value = port_find(evidence, end[e], listed[i]);
+            if (value && (listed[i] == EVIDENCE_LINK_UP ? !value->last : value->grown != 0))
+                finding_counter(diagnose, finding, value, listed[i] == EVIDENCE_LINK_UP ? 1 : 0);
+        }
+}
+
+/* The end that dropped more, else the one that says it is down, is the culprit's name. */
+static uint32_t worse_end(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    if (peer == EVIDENCE_NONE) return port;
+    uint64_t here = port_get(evidence, port, EVIDENCE_ROUTE_DROPS);
+    uint64_t there = port_get(evidence, peer, EVIDENCE_ROUTE_DROPS);
+    const struct evidence_value *up = port_find(evidence, port, EVIDENCE_LINK_UP);
+
+    if (here != there) return here > there ? port : peer;
+    return up && !up->last ? port : peer;
+}
+
+static void link_lost(struct diagnose *diagnose, struct lost *lost, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t culprit = worse_end(evidence, port);
+    uint64_t drops = route_drops(evidence, port);
+    struct diagnose_finding *finding =
+        drops ? finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                            "the link at %s is down, routes still lead there, and %" PRIu64 " packets were dropped",
+                            name_of(diagnose, culprit), drops)
+              : finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                            "the link at %s is down, and NICs' timers ran out %" PRIu64 " times",
+                            name_of(diagnose, culprit), lost->timeouts);
+    add_ends(diagnose, finding, culprit);
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+    finding_weak_unless(finding, lost->timeouts != 0);
+    lost->found++;
+}
+
+/* Packets without a route: where they come in.  The device is the culprit where several of its ports drop. */
+static void no_route(struct diagnose *diagnose, struct lost *lost, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t drops = 0;
+    uint32_t ports = 0, culprit = EVIDENCE_NONE;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint64_t here = port_get(evidence, port, EVIDENCE_ROUTE_DROPS);
+        if (was_lost(evidence, port)) return; /* said already: the routes are gone with the link */
+        if (!here || rule_found(diagnose, DIAGNOSE_D19, port)) continue;
+        drops += here;
+        ports++;
+        culprit = port;
+    }
+    if (!drops) return;
+    if (ports > 1) culprit = device;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                    "%s dropped %" PRIu64 " packets for which it has no route", name_of(diagnose, device), drops);
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (port_get(evidence, port, EVIDENCE_ROUTE_DROPS))
+            finding_counter(diagnose, finding, port_find(evidence, port, EVIDENCE_ROUTE_DROPS), 0);
+    }
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+    finding_weak_unless(finding, lost->timeouts != 0);
+    lost->found++;
+}
+
+/* --- where packets vanish --- */
+
+static void vanish_on_cable(struct diagnose *diagnose, struct lost *lost, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *sent = port_find(evidence, port, EVIDENCE_PORT_TX_PACKETS), *came;
+
+    if (peer == EVIDENCE_NONE || !sent || !(came = port_find(evidence, peer, EVIDENCE_PORT_RX_PACKETS))) return;
+    if (sent->looks != came->looks || sent->reset || came->reset || came->grown >= sent->grown) return;
+    uint64_t gone = sent->grown - came->grown;
+    double share = (double)gone / (double)sent->grown;
+    if (share < diagnose->limits.vanished_share || (double)gone < diagnose->limits.vanished_least) return;
+    struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D14, port, EVIDENCE_NO_PRIORITY,
+                                                   "%s sent %" PRIu64 " packets and %" PRIu64 " came at the other end",
+                                                   name_of(diagnose, port), sent->grown, came->grown);
+    finding_counter(diagnose, finding, sent, 0);
+    finding_counter(diagnose, finding, came, (double)sent->grown);
+    finding_resenders(diagnose, finding, port);
+    lost->found++;
+}
+
+static void vanish_in_switch(struct diagnose *diagnose, struct lost *lost, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t in = 0, out = 0;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        const struct evidence_value *came = port_find(evidence, port, EVIDENCE_PORT_RX_PACKETS);
+        const struct evidence_value *sent = port_find(evidence, port, EVIDENCE_PORT_TX_PACKETS);
+        if (!came != !sent || (came && (came->reset || sent->reset || came->looks < 2))) return;
+        if (!came) continue;
+        in += came->grown;
+        out += sent->grown;
+    }
+    if (out >= in || (double)(in - out) < diagnose->limits.vanished_share * (double)in ||
+        (double)(in - out) < diagnose->limits.vanished_least)
+        return;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D14, device, EVIDENCE_NO_PRIORITY,
+                    "%" PRIu64 " packets came into %s and %" PRIu64 " left it; no counter of it says why", in,
+                    name_of(diagnose, device), out);
+    finding_number(diagnose, finding, device, EVIDENCE_NO_PRIORITY, "packets_vanished", "packets", (double)(in - out),
+                   diagnose->limits.vanished_share * (double)in, NULL);
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+    lost->found++;
+}
+
+/* --- what NICs have in common --- */
+
+/* The device at the other end of the NICs whose timers ran out, where it is one; their number. */
+static uint32_t common_hop(const struct evidence *evidence, uint32_t *nics, uint32_t *first)
+{
+    uint32_t hop = EVIDENCE_NONE;
+    bool same = true;
+
+    *nics = 0;
+    EACH_PORT(evidence, device, port)
+    {
+        if (!nic_timeouts(evidence, port)) continue;
+        uint32_t peer = evidence->object[port].peer;
+        uint32_t other = peer == EVIDENCE_NONE ? EVIDENCE_NONE : evidence->object[peer].parent;
+        if (!(*nics)++) *first = port, hop = other;
+        same &= other == hop;
+    }
+    return same ? hop : EVIDENCE_NONE;
+}
+
+/* The one host that all NICs whose timers ran out were talking to, where flows say it. */
+static uint32_t common_peer(const struct evidence *evidence)
+{
+    uint32_t peer = EVIDENCE_NONE;
+
+    for (uint32_t i = 0; i < evidence->flows; i++) {
+        const struct evidence_flow *flow = &evidence->flow[i];
+        if (!nic_timeouts(evidence, flow->from)) continue;
+        if (peer != EVIDENCE_NONE && peer != flow->to) return EVIDENCE_NONE;
+        peer = flow->to;
+    }
+    return peer;
+}
+
+static void in_common(struct diagnose *diagnose, struct lost *lost)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t nics, first = EVIDENCE_NONE, hop = common_hop(evidence, &nics, &first), peer = common_peer(evidence);
+    uint32_t culprit = nics == 1 ? first : hop;
+
+    if (nics > 1 && peer != EVIDENCE_NONE && evidence->object[evidence->object[peer].parent].looked_at) culprit = peer;
+    if (culprit == EVIDENCE_NONE) {
+        missing_add(diagnose,
+                    "timers of %u NICs ran out and no hop that was looked at says why: counters of the "
+                    "switches between them, at two times",
+                    nics);
+        return;
+    }
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D14, culprit, EVIDENCE_NO_PRIORITY,
+                    "timers of %u NIC%s ran out %" PRIu64
+                    " times and no hop that was looked at drops; what they have in common is %s",
+                    nics, nics == 1 ? "" : "s", lost->timeouts, name_of(diagnose, culprit));
+    finding_resenders(diagnose, finding, EVIDENCE_NONE);
+    finding_weak_unless(finding, false);
+    if (finding) finding->severity = DIAGNOSE_WARNING;
+    lost->found++;
+}
+
+/* --- the rule --- */
+
+/* Something that makes timers run out without a path being gone: loss elsewhere, or queues that stand still. */
+static bool is_explained(const struct diagnose *diagnose, const uint64_t total[EVIDENCE_COUNTERS])
+{
+    static const enum evidence_counter causes[] = {
+        EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,       EVIDENCE_MTU_DROPS, EVIDENCE_WATCHDOG_DROPS,
+        EVIDENCE_CRC_ERRORS,  EVIDENCE_WATCHDOG_DETECTED, EVIDENCE_LINK_DOWN, EVIDENCE_FEC_UNCORRECTED,
+        EVIDENCE_PORT_DROPS,  EVIDENCE_RX_DISCARDS,       EVIDENCE_RNR_NAKS,
+    };
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+        if (total[causes[i]]) return true;
+    if (evidence->circles) return true;
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->grown && value->priority < EVIDENCE_PRIORITIES &&
+            (value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_RX_PAUSE_FRAMES) &&
+            share_paused(diagnose, value->object, value->priority).value > diagnose->limits.standing_share)
+            return true;
+    }
+    return false;
+}
+
+void rule_D14(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t total[EVIDENCE_COUNTERS];
+    struct lost lost = {.nics_read = nics_were_read(evidence)};
+
+    evidence_totals(evidence, total);
+    lost.timeouts = total[EVIDENCE_ACK_TIMEOUTS] + total[EVIDENCE_RETRY_EXCEEDED];
+    /* Routes that follow before a timer runs out: what is left is lost capacity. */
+    if (!lost.timeouts && (lost.nics_read || !total[EVIDENCE_ROUTE_DROPS])) return;
+    EACH_PORT(evidence, device, port)
+    {
+        if (port_speaks(evidence, port) && was_lost(evidence, port)) link_lost(diagnose, &lost, port);
+    }
+    if (total[EVIDENCE_ROUTE_DROPS]) {
+        EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) no_route(diagnose, &lost, device);
+    }
+    if (lost.found || !lost.timeouts || is_explained(diagnose, total)) return;
+    EACH_PORT(evidence, device, port) vanish_on_cable(diagnose, &lost, port);
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        if (!lost.found && !device_is_host(evidence, device)) vanish_in_switch(diagnose, &lost, device);
+    }
+    if (!lost.found) in_common(diagnose, &lost);
+}

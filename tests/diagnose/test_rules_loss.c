@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* D13, D14, D16, D19 on hand-made evidence: each fires, and does not where it is a near miss. */
+#include "bed.h"
+
+/* A NIC that sends again. */
+static void resends(struct bed *bed, unsigned host)
+{
+    grew(bed, bed->host[host], NONE, EVIDENCE_RETRANSMITTED, 40);
+    grew(bed, bed->host[host], NONE, EVIDENCE_SEQUENCE_NAKS, 2);
+}
+
+static void waits(struct bed *bed, unsigned host)
+{
+    grew(bed, bed->host[host], NONE, EVIDENCE_ACK_TIMEOUTS, 8);
+}
+
+static void quiet_nics(struct bed *bed)
+{
+    for (unsigned h = 0; h < HOSTS; h++) {
+        grew(bed, bed->host[h], NONE, EVIDENCE_RETRANSMITTED, 0);
+        grew(bed, bed->host[h], NONE, EVIDENCE_ACK_TIMEOUTS, 0);
+    }
+}
+
+/* --- D13 --- */
+
+static void test_bad_cable(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_CRC_ERRORS, 5);
+    grew(&bed, bed.spine[0][0], NONE, EVIDENCE_CRC_ERRORS, 3);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_PORT_RX_PACKETS, 10000);
+    resends(&bed, 3);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
+    assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_int_equal(finding->confidence, DIAGNOSE_STRONG);
+    assert_int_equal(finding->victims, 1);
+    assert_true(is_victim(finding, bed.host[3]));
+    bed_close(&bed);
+}
+
+/* As many as a good line has, and a link that went down with a few. */
+static void test_few_errors(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_CRC_ERRORS, 1);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_PORT_RX_PACKETS, 100000000);
+    grew(&bed, bed.leaf[1][2], NONE, EVIDENCE_CRC_ERRORS, 7);
+    is(&bed, bed.leaf[1][2], NONE, EVIDENCE_LINK_UP, 0);
+    grew(&bed, bed.leaf[1][3], NONE, EVIDENCE_SYMBOL_ERRORS, 1000000); /* FEC put them right */
+    grew(&bed, bed.leaf[1][3], NONE, EVIDENCE_FEC_CORRECTED, 1000000);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D13), 0);
+    bed_close(&bed);
+}
+
+static void test_hot_optic(void **state)
+{
+    struct bed bed;
+    struct evidence_source last = {0, 9, 1};
+    (void)state;
+
+    bed_open(&bed);
+    evidence_set_real(&bed.evidence, bed.leaf[0][2], NONE, EVIDENCE_PRE_FEC_BER, 5e-4, &last);
+    evidence_set_real(&bed.evidence, bed.leaf[0][3], NONE, EVIDENCE_PRE_FEC_BER, 1e-5, &last);
+    is(&bed, bed.leaf[0][2], NONE, EVIDENCE_TEMPERATURE, 82);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
+    assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
+    assert_int_equal(finding->evidences, 2);
+    bed_close(&bed);
+}
+
+/* Only those who talk to the host whose cable it is. */
+static void test_victims_by_flows(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.host[0], NONE, EVIDENCE_CRC_ERRORS, 5);
+    for (unsigned h = 0; h < HOSTS; h++)
+        resends(&bed, h);
+    evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[2], .to = bed.host[0]});
+    evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[3], .to = bed.host[1]});
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
+    assert_culprit(&bed, finding, bed.host[0]);
+    assert_int_equal(finding->victims, 2);
+    assert_true(is_victim(finding, bed.host[0]) && is_victim(finding, bed.host[2]));
+    bed_close(&bed);
+}
+
+/* --- D19 --- */
+
+static void test_flaps(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_DOWN, 2);
+    is(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_UP, 1);
+    grew(&bed, bed.spine[0][0], NONE, EVIDENCE_LINK_DOWN, 2);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_ROUTE_DROPS, 500); /* while it was down: not a path that is gone */
+    waits(&bed, 0);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D19);
+    assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_true(is_victim(finding, bed.host[0]));
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    bed_close(&bed);
+}
+
+/* Since boot, four are not many; a link that stays down is no flap. */
+static void test_no_flaps(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    since_boot(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_DOWN, 4);
+    since_boot(&bed, bed.leaf[1][2], NONE, EVIDENCE_LINK_DOWN, 40);
+    is(&bed, bed.leaf[1][2], NONE, EVIDENCE_LINK_UP, 0);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D19), 0);
+    bed_close(&bed);
+}
+
+/* --- D14 --- */
+
+static void test_link_down(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    quiet_nics(&bed);
+    is(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_UP, 0);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_ROUTE_DROPS, 600);
+    grew(&bed, bed.spine[0][0], NONE, EVIDENCE_ROUTE_DROPS, 900);
+    is(&bed, bed.leaf[1][3], NONE, EVIDENCE_LINK_UP, 0); /* not used */
+    grew(&bed, bed.host[1], NONE, EVIDENCE_ACK_TIMEOUTS, 8);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D14);
+    assert_culprit(&bed, finding, bed.spine[0][0]);
+    assert_int_equal(finding->severity, DIAGNOSE_CRITICAL);
+    assert_int_equal(finding->confidence, DIAGNOSE_STRONG);
+    assert_int_equal(finding->victims, 1);
+    bed_close(&bed);
+}
+
+/* Routes followed: a few were sent again, and no timer ran out. */
+static void test_routes_followed(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    quiet_nics(&bed);
+    is(&bed, bed.leaf[0][2], NONE, EVIDENCE_LINK_UP, 0);
+    grew(&bed, bed.leaf[0][2], NONE, EVIDENCE_ROUTE_DROPS, 100);
+    resends(&bed, 1);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    bed_close(&bed);
+}
+
+static void test_no_route(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.spine[1][0], NONE, EVIDENCE_ROUTE_DROPS, 100);
+    grew(&bed, bed.spine[1][1], NONE, EVIDENCE_ROUTE_DROPS, 100);
+    waits(&bed, 0);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D14);
+    assert_string_equal(bed.evidence.object[finding->culprit].name, "spine1");
+    bed_close(&bed);
+}
+
+/* Nobody drops, and half of what enters a cable does not arrive. */
+static void test_vanished(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    waits(&bed, 0);
+    for (unsigned l = 0; l < LEAVES; l++) {
+        grew(&bed, bed.leaf[l][2], NONE, EVIDENCE_PORT_TX_PACKETS, 100000);
+        grew(&bed, bed.spine[0][l], NONE, EVIDENCE_PORT_RX_PACKETS, l ? 50000 : 99999);
+    }
+    bed_run(&bed);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D14), bed.leaf[1][2]);
+    bed_close(&bed);
+}
+
+/* One leaf's NICs, and nothing else is known: that leaf, as a warning. */
+static void test_in_common(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    waits(&bed, 2);
+    waits(&bed, 3);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D14);
+    assert_string_equal(bed.evidence.object[finding->culprit].name, "leaf1");
+    assert_int_equal(finding->severity, DIAGNOSE_WARNING);
+    assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
+    bed_close(&bed);
+}
+
+/* Timers that drops explain, and NICs that have nothing in common. */
+static void test_timers_explained(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    waits(&bed, 2);
+    waits(&bed, 3);
+    grew(&bed, bed.spine[0][0], 0, EVIDENCE_QUEUE_DROPS, 10);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    bed_close(&bed);
+    bed_open(&bed);
+    waits(&bed, 0);
+    waits(&bed, 3);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    assert_true(bed.diagnose.missings > 0);
+    bed_close(&bed);
+}
+
+/* --- D16 --- */
+
+static void test_mtu(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.spine[0][0], NONE, EVIDENCE_MTU_DROPS, 2442);
+    grew(&bed, bed.spine[0][1], NONE, EVIDENCE_MTU_DROPS, 2442);
+    is(&bed, bed.spine[0][0], NONE, EVIDENCE_MTU, 9216);
+    is(&bed, bed.spine[0][1], NONE, EVIDENCE_MTU, 1500);
+    is(&bed, bed.leaf[1][0], NONE, EVIDENCE_MTU, 4200); /* smaller than others, and nothing was too large */
+    is(&bed, bed.leaf[1][2], NONE, EVIDENCE_MTU, 9216);
+    bed_run(&bed);
+    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D16);
+    assert_culprit(&bed, finding, bed.spine[0][1]);
+    assert_int_equal(finding->confidence, DIAGNOSE_STRONG);
+    bed_close(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_cable), cmocka_unit_test(test_few_errors),
+        cmocka_unit_test(test_hot_optic), cmocka_unit_test(test_victims_by_flows),
+        cmocka_unit_test(test_flaps),     cmocka_unit_test(test_no_flaps),
+        cmocka_unit_test(test_link_down), cmocka_unit_test(test_routes_followed),
+        cmocka_unit_test(test_no_route),  cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_in_common), cmocka_unit_test(test_timers_explained),
+        cmocka_unit_test(test_mtu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
