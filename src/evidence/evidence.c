@@ -300,10 +300,9 @@ static void noticed(struct evidence *evidence, uint32_t object, double at_s)
 {
     struct evidence_object *of = &evidence->object[object];
 
-    if (of->scope == EVIDENCE_PORT)
-        evidence->object[of->parent].looked_at = true;
-    else
-        of->looked_at = true;
+    if (of->scope == EVIDENCE_PORT) of = &evidence->object[of->parent];
+    of->looked_at = true;
+    if (at_s > of->seen_s) of->seen_s = at_s;
     if (evidence->looks && at_s >= evidence->first_s && at_s <= evidence->last_s) return;
     if (!evidence->looks || at_s < evidence->first_s) evidence->first_s = at_s;
     if (!evidence->looks || at_s > evidence->last_s) evidence->last_s = at_s;
@@ -346,6 +345,7 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
         grow(value, value->before, number);
     } else {
         if (add && __builtin_add_overflow(number, value->last, &number)) number = UINT64_MAX;
+        if (!add && evidence_counters[counter].kind == EVIDENCE_PEAK && number < value->last) return;
         if (value->looks == 1) {
             value->first = value->grown = number;
         } else {
@@ -370,6 +370,14 @@ void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority,
                   uint64_t value, const struct evidence_source *source)
 {
     evidence_put(evidence, object, priority, counter, value, (double)value, source, true);
+}
+
+void evidence_offer(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                    uint64_t value, const struct evidence_source *source)
+{
+    const struct evidence_value *has = evidence_find(evidence, object, priority, counter);
+
+    if (!has || source->at_s > has->last_s) evidence_set(evidence, object, priority, counter, value, source);
 }
 
 void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
@@ -416,13 +424,26 @@ void evidence_add_circle(struct evidence *evidence, const uint32_t *port, const 
     evidence->circle[evidence->circles++] = (struct evidence_circle){count, ports, priorities, ended};
 }
 
+static void add_neighbour(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
+                          const struct evidence_source *source, bool described)
+{
+    if (port == EVIDENCE_NONE) return;
+    const char *on = kept(evidence, device, strlen(device)), *at = kept(evidence, port_name, strlen(port_name));
+    if (!on || !at || !ROOM(evidence, evidence->neighbour, evidence->neighbours)) return;
+    evidence->neighbour[evidence->neighbours++] =
+        (struct evidence_neighbour){port, on, at, source->file, source->line, described};
+}
+
 void evidence_add_neighbour(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
                             const struct evidence_source *source)
 {
-    const char *on = kept(evidence, device, strlen(device)), *at = kept(evidence, port_name, strlen(port_name));
+    add_neighbour(evidence, port, device, port_name, source, false);
+}
 
-    if (port == EVIDENCE_NONE || !on || !at || !ROOM(evidence, evidence->neighbour, evidence->neighbours)) return;
-    evidence->neighbour[evidence->neighbours++] = (struct evidence_neighbour){port, on, at, source->file, source->line};
+void evidence_add_description(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
+                              const struct evidence_source *source)
+{
+    add_neighbour(evidence, port, device, port_name, source, true);
 }
 
 void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, const char *format, ...)

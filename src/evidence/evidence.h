@@ -53,6 +53,7 @@ struct evidence_object {
     uint8_t scope;          /* enum evidence_scope; a port is EVIDENCE_PORT */
     uint8_t role;           /* of a device: enum fabric_role; FABRIC_ROLES: not known */
     bool looked_at;         /* of a device: some counter of it or of its ports was read */
+    double seen_s;          /* of a device: when that was, the last time */
     const char *system;     /* of a device: what its texts are of, a name of config_format_find(): "sonic"; NULL */
 };
 
@@ -95,6 +96,7 @@ struct evidence_neighbour {
     uint32_t port; /* object */
     const char *device, *port_name;
     uint32_t file, line;
+    bool described; /* by a description that somebody wrote, not by LLDP */
 };
 /* Something that was not understood or is missing: printed, never silently left out. */
 struct evidence_remark {
@@ -146,12 +148,15 @@ struct evidence_source {
     uint32_t file, line;
     double at_s;
 };
-/* Add or overwrite: at the same time the same counter of the same object is set (the last wins); at a later time it is
- * another look.  evidence_sum() adds to what this look has already (queues of one port, lanes). */
+/* Add or overwrite: at the same time the same counter of the same object is set (the last wins, of a PEAK the largest);
+ * at a later time it is another look.  evidence_sum() adds to what this look has already (queues of one port, lanes). */
 void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
 void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
+/* Sets it only where this look has not said it: a source that knows it less well. */
+void evidence_offer(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
+                    uint64_t value, const struct evidence_source *source);
 void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                        double value, const struct evidence_source *source);
 void evidence_add_pause(struct evidence *evidence, const struct evidence_pause *pause);
@@ -160,6 +165,9 @@ void evidence_add_circle(struct evidence *evidence, const uint32_t *port, const 
 void evidence_add_flow(struct evidence *evidence, const struct evidence_flow *flow);
 void evidence_add_neighbour(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
                             const struct evidence_source *source);
+/* The same from what somebody wrote into the port's description. */
+void evidence_add_description(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,
+                              const struct evidence_source *source);
 __attribute__((format(printf, 4, 5))) void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line,
                                                            const char *format, ...);
 /* A port's peer, where the input itself says it. */

@@ -57,12 +57,15 @@ static void merge(struct evidence *evidence)
     merge_values(evidence);
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
-        uint32_t *link = &evidence->object[device].next;
+        uint32_t *link = &evidence->object[device].next, last = EVIDENCE_NONE;
         while (*link != EVIDENCE_NONE)
-            if (evidence->object[*link].same_as != EVIDENCE_NONE)
+            if (evidence->object[*link].same_as != EVIDENCE_NONE) {
                 *link = evidence->object[*link].next;
-            else
+            } else {
+                last = *link;
                 link = &evidence->object[*link].next;
+            }
+        evidence->object[device].last = last;
     }
     for (uint32_t i = 0; i < evidence->neighbours; i++)
         evidence->neighbour[i].port = stands_for(evidence, evidence->neighbour[i].port);
@@ -162,6 +165,29 @@ static void say_what_is_missing(struct evidence *evidence)
                         unknown > 1 ? " and others" : "");
 }
 
+/* Devices that somebody looked at before, and not at the last look; counters that went down between looks. */
+static void say_what_changed(struct evidence *evidence)
+{
+    uint32_t *resets = calloc(evidence->objects ? evidence->objects : 1, sizeof resets[0]);
+
+    for (uint32_t i = 0; resets && i < evidence->values; i++)
+        if (evidence->value[i].reset) resets[evidence_device_of(evidence, evidence->value[i].object)]++;
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        const struct evidence_object *of = &evidence->object[device];
+        if (of->looked_at && of->seen_s < evidence->last_s)
+            evidence_remark(evidence, EVIDENCE_NONE, 0,
+                            "%s was not looked at the last time: what it counted ends %.6g s before the others",
+                            of->name, evidence->last_s - of->seen_s);
+        if (resets && resets[device])
+            evidence_remark(evidence, EVIDENCE_NONE, 0,
+                            "%u counter%s of %s went down between two looks, so they were reset or wrapped: "
+                            "what they count is since then",
+                            resets[device], resets[device] == 1 ? "" : "s", of->name);
+    }
+    free(resets);
+}
+
 /* --- neighbours --- */
 
 /* A device by the name a neighbour gave: also without its domain. */
@@ -185,6 +211,24 @@ static void tie_by_neighbours(struct evidence *evidence)
     }
 }
 
+/* Neighbours that LLDP names and nothing was read of. */
+static void say_who_is_missing(struct evidence *evidence)
+{
+    uint32_t missing = 0;
+    const char *first = NULL;
+
+    for (uint32_t i = 0; i < evidence->neighbours; i++) {
+        const struct evidence_neighbour *said = &evidence->neighbour[i];
+        uint32_t device = device_by_name(evidence, said->device);
+        if (said->described || (device != EVIDENCE_NONE && evidence->object[device].looked_at)) continue;
+        if (!first) first = said->device;
+        missing++;
+    }
+    if (missing)
+        evidence_remark(evidence, EVIDENCE_NONE, 0, "nothing was read of what is behind %u port%s by LLDP: %s%s",
+                        missing, missing == 1 ? "" : "s", first, missing > 1 ? " and others" : "");
+}
+
 static void name_ports(struct evidence *evidence)
 {
     char name[2 * NAME];
@@ -205,7 +249,11 @@ void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
     if (fabric) tie_by_fabric(evidence, fabric);
     tie_by_neighbours(evidence);
     name_ports(evidence);
-    if (fabric) say_what_is_missing(evidence);
+    if (fabric)
+        say_what_is_missing(evidence);
+    else
+        say_who_is_missing(evidence);
+    say_what_changed(evidence);
     if (!evidence->tied && evidence->objects)
         evidence_remark(evidence, EVIDENCE_NONE, 0,
                         "which ports are cabled to each other is not known: each device is judged alone "
