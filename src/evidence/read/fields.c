@@ -2,6 +2,7 @@
 /* Words of lines, and numbers as operators' commands print them. */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "evidence/read/reader.h"
 
@@ -47,6 +48,110 @@ int field_suffix(const struct field *field, const char *prefix)
     return field_number(&digits, &number) && number < 1000 ? (int)number : -1;
 }
 
+struct field field_of(const char *text)
+{
+    return text ? (struct field){text, strlen(text)} : (struct field){"", 0};
+}
+
+bool field_like(const struct field *field, const char *pattern, unsigned *number)
+{
+    const char *mark = strchr(pattern, '#');
+    uint64_t value;
+
+    *number = EVIDENCE_NO_PRIORITY;
+    if (!mark) return field_is(field, pattern);
+    size_t before = (size_t)(mark - pattern), after = strlen(mark + 1);
+    if (field->length <= before + after || memcmp(field->at, pattern, before) ||
+        memcmp(field->at + field->length - after, mark + 1, after))
+        return false;
+    struct field digits = {field->at + before, field->length - before - after};
+    if (!isdigit((unsigned char)*digits.at) || !field_number(&digits, &value) || value >= EVIDENCE_NO_PRIORITY)
+        return false;
+    *number = (unsigned)value;
+    return true;
+}
+
+bool field_rate(const struct field *field, uint64_t *bps)
+{
+    size_t digits = 0;
+    double value;
+    uint64_t unit = 1000000;
+
+    while (digits < field->length &&
+           (isdigit((unsigned char)field->at[digits]) || field->at[digits] == '.' || field->at[digits] == ','))
+        digits++;
+    struct field number = {field->at, digits};
+    if (!digits || !field_real(&number, &value)) return false;
+    while (digits < field->length && isspace((unsigned char)field->at[digits]))
+        digits++;
+    if (digits < field->length) {
+        char letter = field->at[digits];
+        unit = letter == 'T'                    ? 1000000000000
+               : letter == 'G' || letter == 'g' ? 1000000000
+               : letter == 'M' || letter == 'm' ? 1000000
+               : letter == 'K' || letter == 'k' ? 1000
+               : letter == 'b'                  ? 1
+                                                : 0;
+    }
+    if (!unit || !(value >= 0) || value * (double)unit > 1e18) return false;
+    *bps = (uint64_t)(value * (double)unit + 0.5);
+    return true;
+}
+
+static bool is_one_of(const struct field *field, const char *const *list)
+{
+    for (size_t i = 0; list[i]; i++)
+        if (strlen(list[i]) == field->length && !strncasecmp(list[i], field->at, field->length)) return true;
+    return false;
+}
+
+bool field_state(const struct field *field, uint64_t *up)
+{
+    static const char *const ups[] = {"up", "U", "connected", "ACTIVE", "LINK_UP", "yes", NULL};
+    static const char *const downs[] = {"down",     "D",       "X",         "notconnect",  "notconnec",
+                                        "disabled", "Polling", "linkdown",  "errdisabled", "err-disabled",
+                                        "no",       "INIT",    "xcvrAbsen", NULL};
+
+    *up = is_one_of(field, ups);
+    return *up || is_one_of(field, downs);
+}
+
+bool field_is_port(const struct field *field)
+{
+    static const char *const others[] = {"PortChannel", "port-channel", "Po",   "Vlan", "Loopback", "Lo",  "lo",
+                                         "Management",  "Ma",           "mgmt", "cpu",  "CPU",      "Nve", "docker",
+                                         "Recirc",      "bond",         "irb",  "fxp",  "vme",      "ae",  NULL};
+    size_t letters = 0;
+    bool digit = false;
+
+    while (letters < field->length && (isalpha((unsigned char)field->at[letters]) || field->at[letters] == '-'))
+        letters++;
+    if (!letters || letters == field->length || field->length > 64) return false;
+    for (size_t i = 0; i < field->length; i++) {
+        digit |= isdigit((unsigned char)field->at[i]) != 0;
+        if (!isalnum((unsigned char)field->at[i]) && !strchr("/-._:|@", field->at[i])) return false;
+    }
+    if (!digit || memchr(field->at, '@', field->length)) return false;
+    for (size_t i = 0; others[i]; i++)
+        if (strlen(others[i]) == letters && !strncmp(others[i], field->at, letters)) return false;
+    return true;
+}
+
+bool line_words(const char *line, const char *words)
+{
+    for (;;) {
+        while (isspace((unsigned char)*line))
+            line++;
+        while (isspace((unsigned char)*words))
+            words++;
+        if (!*words) return true;
+        size_t length = strcspn(words, " ");
+        if (strncmp(line, words, length) || (line[length] && !isspace((unsigned char)line[length]))) return false;
+        line += length;
+        words += length;
+    }
+}
+
 bool line_begins(const char *line, const char *text)
 {
     while (isspace((unsigned char)*line))
@@ -59,9 +164,85 @@ bool line_has(const char *line, const char *text)
     return strstr(line, text) != NULL;
 }
 
+/* --- what is set --- */
+
+#define NAME 128
+
 uint32_t reading_port(struct reading *in, const struct field *name)
 {
-    return evidence_port(in->evidence, in->device, name->at, name->length);
+    struct field at = *name;
+    char full[NAME];
+
+    if (in->device == EVIDENCE_NONE) return EVIDENCE_NONE;
+    for (size_t i = at.length; i--;) { /* a system port of a chassis: "leaf0|asic0|Ethernet4" */
+        if (at.at[i] != '|') continue;
+        at.at += i + 1;
+        at.length -= i + 1;
+        break;
+    }
+    size_t letters = at.length > 2 && !memcmp(at.at, "Et", 2) ? 2 : 0;
+    if (letters && at.at[2] == 'h') letters = 3;
+    if (letters && at.length > letters && isdigit((unsigned char)at.at[letters]) && at.length < NAME - 8) {
+        memcpy(full, "Ethernet", 8);
+        memcpy(full + 8, at.at + letters, at.length - letters);
+        at = (struct field){full, 8 + at.length - letters};
+    }
+    return evidence_port(in->evidence, in->device, at.at, at.length);
+}
+
+/* Where a name is a port's already, or could be one's that is met later, it is not taken: some call the port Ethernet0
+ * Ethernet1. */
+void reading_alias(struct reading *in, uint32_t port, const struct field *name)
+{
+    if (port == EVIDENCE_NONE || !field_is_port(name)) return;
+    if (name->length > 8 && !memcmp(name->at, "Ethernet", 8) && !memchr(name->at, '/', name->length)) return;
+    if (name->length <= 3 && name->at[0] == 'N') return; /* N/A */
+    evidence_alias(in->evidence, port, name->at, name->length);
+}
+
+static bool copy(char *buf, size_t size, const struct field *field)
+{
+    if (!field->length || field->length >= size) return false;
+    memcpy(buf, field->at, field->length);
+    buf[field->length] = 0;
+    return true;
+}
+
+void reading_description(struct reading *in, uint32_t port, const struct field *text)
+{
+    char line[2 * NAME], device[NAME], name[NAME];
+    struct field word[4];
+
+    if (!copy(line, sizeof line, text)) return;
+    for (char *at = line; *at; at++)
+        if (strchr(":|,;()[]\"'", *at)) *at = ' ';
+    size_t words = field_split(line, word, 4), first = 0;
+    if (words && (field_is(&word[0], "to") || field_is(&word[0], "To") || field_is(&word[0], "TO"))) first = 1;
+    if (words > 4 || words - first != 2 || !field_is_port(&word[first + 1])) return;
+    if (copy(device, sizeof device, &word[first]) && copy(name, sizeof name, &word[first + 1]))
+        evidence_add_description(in->evidence, port, device, name, &in->source);
+}
+
+static bool is_mac(const struct field *field)
+{
+    size_t digits = 0;
+
+    for (size_t i = 0; i < field->length; i++)
+        if (isxdigit((unsigned char)field->at[i]))
+            digits++;
+        else if (!strchr(":.-", field->at[i]))
+            return false;
+    return digits == 12 && field->length > 12;
+}
+
+void reading_neighbour(struct reading *in, uint32_t port, const struct field *device, const struct field *port_id,
+                       const struct field *port_description)
+{
+    char on[NAME], at[NAME];
+    bool id = port_id->length && !is_mac(port_id);
+
+    if (!copy(on, sizeof on, device) || !copy(at, sizeof at, id ? port_id : port_description)) return;
+    evidence_add_neighbour(in->evidence, port, on, at, &in->source);
 }
 
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
@@ -70,6 +251,22 @@ void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evid
     uint64_t number;
 
     if (field_number(value, &number)) evidence_set(in->evidence, port, priority, counter, number, &in->source);
+}
+
+bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
+                   const struct field *name, const struct field *value)
+{
+    unsigned own;
+    uint64_t number;
+
+    while (list->pattern && !field_like(name, list->pattern, &own))
+        list++;
+    if (!list->pattern) return false;
+    if (own == EVIDENCE_NO_PRIORITY && evidence_counters[list->counter].scope == EVIDENCE_PRIORITY) own = priority;
+    if (!field_number(value, &number) || (list->scale && __builtin_mul_overflow(number, list->scale, &number)))
+        return true;
+    (list->weak ? evidence_offer : evidence_set)(in->evidence, object, own, list->counter, number, &in->source);
+    return true;
 }
 
 void reading_system(struct reading *in, const char *system, enum fabric_role role)

@@ -55,8 +55,23 @@ static void lines_end(struct lines *lines)
     lines->current = NULL;
 }
 
+/* "$ ethtool -S eth1": what comes is of eth1, whatever the file's name is. */
+static void notice_command(struct reading *in, const char *line)
+{
+    const char *command = strstr(line, "ethtool "), *word, *end;
+
+    if (!command) return;
+    for (word = command + 8; *word == '-'; word += strspn(word, " "))
+        word += strcspn(word, " ");
+    end = word + strcspn(word, " \t");
+    if (end == word || (size_t)(end - word) >= sizeof in->hint || end[strspn(end, " \t")]) return;
+    memcpy(in->hint, word, (size_t)(end - word));
+    in->hint[end - word] = 0;
+}
+
 static void lines_take(struct lines *lines, const char *line)
 {
+    notice_command(lines->in, line);
     for (size_t k = 0; text_readers[k]; k++) {
         const struct text_reader *reader = text_readers[k];
         if (!wanted(lines->from, reader->kind) || !reader->head(line)) continue;
@@ -169,7 +184,6 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
                         const char *text, size_t bytes)
 {
     struct reading *in = calloc(1, sizeof *in);
-    char hint[64] = "";
     size_t skip = 0;
     bool known = false;
 
@@ -177,7 +191,7 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
     in->evidence = evidence;
     in->device = device ? evidence_device(evidence, device, strlen(device)) : EVIDENCE_NONE;
     in->source = (struct evidence_source){evidence_file(evidence, file), 0, at_s};
-    in->hint = reader_hint(file, hint, sizeof hint);
+    reader_hint(file, in->hint, sizeof in->hint);
     while (skip < bytes && isspace((unsigned char)text[skip]))
         skip++;
     for (size_t k = 0; whole_readers[k] && !known; k++)

@@ -22,9 +22,9 @@
 
 struct reading {
     struct evidence *evidence;
-    struct evidence_source source;                  /* of the line that is read */
-    uint32_t device;                                /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
-    const char *hint;                               /* interface that the file's name ends with ("eth0"), or "" */
+    struct evidence_source source; /* of the line that is read */
+    uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
+    char hint[64]; /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
     _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
 };
 
@@ -81,6 +81,17 @@ bool field_number(const struct field *field, uint64_t *value);
 bool field_real(const struct field *field, double *value);
 /* "PFC3", "UC5", "prio3": the number behind the letters, where the letters are `prefix`; -1: it is not. */
 int field_suffix(const struct field *field, const char *prefix);
+/* Whether it is a text in which '#' stands for a number: "PFC#", "rx_prio#_pause".  Without '#' *number is
+ * EVIDENCE_NO_PRIORITY. */
+bool field_like(const struct field *field, const char *pattern, unsigned *number);
+/* Bits a second of 400G, 100Gb/s, 25000Mb/s, 100 Gb/sec, 40000 (Mb/s). */
+bool field_rate(const struct field *field, uint64_t *bps);
+/* 1 of up, U, connected; 0 of down and its like. */
+bool field_state(const struct field *field, uint64_t *up);
+/* A name that a port of a device can have, and not one of a LAG, a VLAN or a management port. */
+bool field_is_port(const struct field *field);
+/* Whether a line's first words are these; blanks do not count. */
+bool line_words(const char *line, const char *words);
 /* Whether a line begins with, or holds, a text; blanks at its beginning do not count. */
 bool line_begins(const char *line, const char *text);
 bool line_has(const char *line, const char *text);
@@ -89,10 +100,30 @@ bool line_has(const char *line, const char *text);
  * and is
  * (FABRIC_ROLE_SWITCH or FABRIC_ROLE_HOST).  Each reader of one system says it. */
 void reading_system(struct reading *in, const char *system, enum fabric_role role);
-/* The port of the reading's device by this name; EVIDENCE_NONE where there is no device. */
+/* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1 and Eth1/1 are
+ * Ethernet1/1. */
 uint32_t reading_port(struct reading *in, const struct field *name);
 /* Sets a counter of a port from a field; what is no number is passed over. */
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
                  const struct field *value);
+void reading_alias(struct reading *in, uint32_t port, const struct field *name);
+/* "spine0:Ethernet4", "to spine0 Ethernet4", "spine0_Ethernet4": the neighbour that a description names, if it does. */
+void reading_description(struct reading *in, uint32_t port, const struct field *text);
+/* What LLDP says of a port's neighbour.  A port's id that is a MAC address gives way to its description. */
+void reading_neighbour(struct reading *in, uint32_t port, const struct field *device, const struct field *port_id,
+                       const struct field *port_description);
+
+/* What a system calls its counters; '#' is the priority.  Ends with pattern NULL. */
+struct counter_name {
+    const char *pattern;
+    uint8_t counter; /* enum evidence_counter */
+    uint16_t scale;  /* 0: 1 */
+    bool weak;       /* another source of the same look knows it better */
+};
+/* Sets the counter of that name; of `priority` where the name has none.  False: the list does not have it. */
+bool reading_named(struct reading *in, const struct counter_name *list, uint32_t object, unsigned priority,
+                   const struct field *name, const struct field *value);
+/* A field of a terminated text ("" of NULL). */
+struct field field_of(const char *text);
 
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters of queues as SONiC and EOS both print them: Port, TxQ, Counter/pkts, ...  Names of ports tell which of the
+ * two it is: EOS writes Et1/1.
+ */
+#include "evidence/read/table.h"
+
+static const struct table_column queues[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"TxQ", TABLE_QUEUE, 0, 0},
+    {"Voq", TABLE_QUEUE, 0, 0},
+    {"Counter/pkts", TABLE_WEAK, EVIDENCE_TX_PACKETS, 0},
+    {"Counter/bytes", TABLE_WEAK, EVIDENCE_TX_BYTES, 0},
+    {"Drop/pkts", TABLE_WEAK, EVIDENCE_QUEUE_DROPS, 0},
+    {"WredDrp/pkts", TABLE_WEAK, EVIDENCE_WRED_DROPS, 0},
+    {"EcnMarked/pkts", TABLE_WEAK, EVIDENCE_MARKED, 0},
+    {NULL, 0, 0, 0},
+};
+
+static bool queues_head(const char *line)
+{
+    return line_words(line, "Port TxQ") || line_words(line, "Port Voq");
+}
+
+static bool queues_line(struct reading *in, const char *line)
+{
+    struct table *table = (struct table *)in->state;
+    struct field name;
+
+    if (queues_head(line)) {
+        table_titles(table, queues, line);
+        return true;
+    }
+    if (field_split(line, &name, 1) > 1 && field_is_port(&name))
+        reading_system(in, line_begins(line, "Et") && !line_begins(line, "Ethernet") ? "eos" : "sonic",
+                       FABRIC_ROLE_SWITCH);
+    return table_line(in, table, line);
+}
+const struct text_reader reader_queues = {
+    "queues", "SONiC: show queue counters, wredcounters; EOS: show interfaces counters queue detail", queues_head,
+    queues_line, NULL};

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `show` prints on a SONiC switch.
+ *
+ * All of it are tables of Python's tabulate, as sonic-utilities fills them.  Counts are what changed since somebody
+ * said sonic-clear in the same account, so that a dump of the database, which never resets, is the better source:
+ * counts are weak.  A chassis prints a table for each namespace; names of ports are the chassis', so nothing has to be
+ * kept of that.
+ */
+#include <string.h>
+
+#include "evidence/read/table.h"
+
+#define TEXT_TABLE(id, kind_, what_, words, layout)                                                                    \
+    static bool id##_head(const char *line)                                                                            \
+    {                                                                                                                  \
+        return line_words(line, words);                                                                                \
+    }                                                                                                                  \
+    static bool id##_line(struct reading *in, const char *line)                                                        \
+    {                                                                                                                  \
+        return take(in, line, layout, id##_head(line));                                                                \
+    }                                                                                                                  \
+    const struct text_reader reader_##id = {kind_, what_, id##_head, id##_line, NULL};
+
+static bool take(struct reading *in, const char *line, const struct table_column *layout, bool titles)
+{
+    struct table *table = (struct table *)in->state;
+
+    if (!titles) return table_line(in, table, line);
+    reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+    table_titles(table, layout, line);
+    return true;
+}
+
+/* --- pauses --- */
+
+static const struct table_column rx_pauses[] = {
+    {"Port Rx", TABLE_PORT, 0, 0},
+    {"PFC#", TABLE_WEAK, EVIDENCE_RX_PAUSE_FRAMES, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column tx_pauses[] = {
+    {"Port Tx", TABLE_PORT, 0, 0},
+    {"PFC#", TABLE_WEAK, EVIDENCE_TX_PAUSE_FRAMES, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column history[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"Priority", TABLE_PRIORITY, 0, 0},
+    {"RX Pause Transitions", TABLE_WEAK, EVIDENCE_RX_PAUSE_EVENTS, 0},
+    {"Total RX Pause Time US", TABLE_WEAK, EVIDENCE_RX_PAUSE_NS, 1000},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column lossless[] = {
+    {"Interface", TABLE_PORT, 0, 0},
+    {"Lossless priorities", TABLE_LIST, EVIDENCE_PFC_ON, 0},
+    {NULL, 0, 0, 0},
+};
+TEXT_TABLE(sonic_pfc_rx, "sonic-pfc", "SONiC: show pfc counters", "Port Rx PFC0", rx_pauses)
+TEXT_TABLE(sonic_pfc_tx, "sonic-pfc", "SONiC: show pfc counters", "Port Tx PFC0", tx_pauses)
+TEXT_TABLE(sonic_pfc_history, "sonic-pfc-history", "SONiC: show pfc counters --history", "Port Priority RX Pause",
+           history)
+TEXT_TABLE(sonic_lossless, "sonic-pfc-priority", "SONiC: show pfc priority", "Interface Lossless priorities", lossless)
+
+/* --- interfaces --- */
+
+static const struct table_column interface_counters[] = {
+    {"IFACE", TABLE_PORT, 0, 0},
+    {"STATE", TABLE_STATE, EVIDENCE_LINK_UP, 0},
+    {"RX_OK", TABLE_WEAK, EVIDENCE_PORT_RX_PACKETS, 0},
+    {"RX_ERR", TABLE_WEAK, EVIDENCE_CRC_ERRORS, 0},
+    {"RX_DRP", TABLE_WEAK, EVIDENCE_PORT_RX_DROPS, 0},
+    {"RX_OVR", TABLE_WEAK, EVIDENCE_MTU_DROPS, 0},
+    {"TX_OK", TABLE_WEAK, EVIDENCE_PORT_TX_PACKETS, 0},
+    {"TX_DRP", TABLE_WEAK, EVIDENCE_PORT_TX_DROPS, 0},
+    {"FEC_CORR", TABLE_WEAK, EVIDENCE_FEC_CORRECTED, 0},
+    {"FEC_UNCORR", TABLE_WEAK, EVIDENCE_FEC_UNCORRECTED, 0},
+    {"FEC_SYMBOL_ERR", TABLE_WEAK, EVIDENCE_SYMBOL_ERRORS, 0},
+    {"FEC_PRE_BER", TABLE_REAL, EVIDENCE_PRE_FEC_BER, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column interface_status[] = {
+    {"Interface", TABLE_PORT, 0, 0},
+    {"Speed", TABLE_RATE, EVIDENCE_RATE, 0},
+    {"MTU", TABLE_COUNT, EVIDENCE_MTU, 0},
+    {"Alias", TABLE_ALIAS, 0, 0},
+    {"Oper", TABLE_STATE, EVIDENCE_LINK_UP, 0},
+    {"Description", TABLE_PEER, 0, 0},
+    {NULL, 0, 0, 0},
+};
+TEXT_TABLE(sonic_interfaces, "sonic-interfaces", "SONiC: show interfaces counters, errors, fec-stats", "IFACE STATE",
+           interface_counters)
+TEXT_TABLE(sonic_status, "sonic-status", "SONiC: show interfaces status", "Interface Lanes Speed", interface_status)
+TEXT_TABLE(sonic_description, "sonic-description", "SONiC: show interfaces description", "Interface Oper Admin Alias",
+           interface_status)
+
+/* --- watermarks and drops of groups: a line of its own says of what the table is --- */
+
+static const struct table_column queue_peaks[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"UC#", TABLE_COUNT, EVIDENCE_QUEUE_PEAK, 0},
+    {"ALL#", TABLE_COUNT, EVIDENCE_QUEUE_PEAK, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column group_peaks[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"PG#", TABLE_COUNT, EVIDENCE_GROUP_PEAK, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column headroom_peaks[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"PG#", TABLE_COUNT, EVIDENCE_HEADROOM_PEAK, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column group_drops[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"PG#", TABLE_WEAK, EVIDENCE_GROUP_DROPS, 0},
+    {NULL, 0, 0, 0},
+};
+static const struct table_column nothing[] = {{NULL, 0, 0, 0}};
+static const struct {
+    const char *title;
+    const struct table_column *layout;
+} groups[] = {
+    {"Egress shared pool occupancy per unicast queue", queue_peaks},
+    {"Egress shared pool occupancy per all queue", queue_peaks},
+    {"Egress shared pool occupancy per", nothing}, /* of multicast */
+    {"Ingress shared pool occupancy per PG", group_peaks},
+    {"Ingress headroom per PG", headroom_peaks},
+    {"Ingress PG dropped packets", group_drops},
+};
+
+static bool groups_head(const char *line)
+{
+    return line_begins(line, "Egress shared pool occupancy per") ||
+           line_begins(line, "Ingress shared pool occupancy") || line_begins(line, "Ingress headroom per PG") ||
+           line_begins(line, "Ingress PG dropped packets");
+}
+
+static bool groups_line(struct reading *in, const char *line)
+{
+    struct table *table = (struct table *)in->state;
+
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (!line_begins(line, groups[i].title)) continue;
+        reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+        table->layout = groups[i].layout;
+        return true;
+    }
+    if (!line_words(line, "Port")) return table->columns && table_line(in, table, line);
+    table_titles(table, table->layout ? table->layout : nothing, line);
+    return true;
+}
+const struct text_reader reader_sonic_groups = {
+    "sonic-watermark", "SONiC: show queue|priority-group watermark, priority-group drop counters", groups_head,
+    groups_line, NULL};
+
+static bool pools_head(const char *line)
+{
+    return line_begins(line, "Shared pool maximum occupancy") || line_begins(line, "Headroom pool maximum occupancy");
+}
+
+static bool pools_line(struct reading *in, const char *line)
+{
+    bool *headroom = (bool *)in->state;
+    struct field word[2];
+    uint64_t bytes;
+
+    if (pools_head(line)) {
+        reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+        *headroom = line_begins(line, "Headroom");
+    } else if (field_split(line, word, 2) == 2 && field_number(&word[1], &bytes) && in->device != EVIDENCE_NONE) {
+        evidence_set(in->evidence, in->device, EVIDENCE_NO_PRIORITY,
+                     *headroom ? EVIDENCE_HEADROOM_POOL_PEAK : EVIDENCE_POOL_PEAK, bytes, &in->source);
+    }
+    return true;
+}
+const struct text_reader reader_sonic_pools = {"sonic-pool", "SONiC: show buffer_pool watermark", pools_head,
+                                               pools_line, NULL};
+
+/* --- the pause watchdog --- */
+
+static const struct table_column watchdog[] = {
+    {"QUEUE", TABLE_PORT, 0, 0},
+    {"STATUS", TABLE_STATE, 0, 0},
+    {"STORM DETECTED/RESTORED", TABLE_COUNT, 0, 0},
+    {"TX OK/DROP", TABLE_COUNT, 0, 0},
+    {"RX OK/DROP", TABLE_COUNT, 0, 0},
+    {NULL, 0, 0, 0},
+};
+
+static bool watchdog_head(const char *line)
+{
+    return line_words(line, "QUEUE STATUS STORM");
+}
+
+/* "100/300" */
+static bool two_numbers(const struct field *cell, uint64_t *one, uint64_t *two)
+{
+    const char *slash = memchr(cell->at, '/', cell->length);
+
+    if (!slash) return false;
+    struct field before = {cell->at, (size_t)(slash - cell->at)};
+    struct field after = {slash + 1, cell->length - before.length - 1};
+    return field_number(&before, one) && field_number(&after, two);
+}
+
+static void watchdog_row(struct reading *in, const struct table *table, const char *line, uint32_t port,
+                         unsigned priority)
+{
+    struct field cell;
+    uint64_t one, two, drops = 0;
+    bool counted = false;
+
+    if (table_cell(table, line, table_column(table, "STATUS"), &cell) &&
+        (field_is(&cell, "stormed") || field_is(&cell, "operational")))
+        evidence_offer(in->evidence, port, priority, EVIDENCE_WATCHDOG_ON, field_is(&cell, "stormed"), &in->source);
+    if (table_cell(table, line, table_column(table, "STORM DETECTED/RESTORED"), &cell) &&
+        two_numbers(&cell, &one, &two)) {
+        evidence_offer(in->evidence, port, priority, EVIDENCE_WATCHDOG_DETECTED, one, &in->source);
+        evidence_offer(in->evidence, port, priority, EVIDENCE_WATCHDOG_RESTORED, two, &in->source);
+    }
+    for (int rx = 0; rx < 2; rx++)
+        if (table_cell(table, line, table_column(table, rx ? "RX OK/DROP" : "TX OK/DROP"), &cell) &&
+            two_numbers(&cell, &one, &two) && !__builtin_add_overflow(drops, two, &drops))
+            counted = true;
+    if (counted) evidence_offer(in->evidence, port, priority, EVIDENCE_WATCHDOG_DROPS, drops, &in->source);
+}
+
+static bool watchdog_line(struct reading *in, const char *line)
+{
+    struct table *table = (struct table *)in->state;
+    struct field cell;
+    uint64_t priority;
+
+    if (watchdog_head(line)) return take(in, line, watchdog, true);
+    if (table_is_rule(line, 2)) return table_line(in, table, line);
+    if (!table_cell(table, line, table_column(table, "QUEUE"), &cell) || !cell.length) return false;
+    const char *colon = cell.at + cell.length;
+    while (colon > cell.at && *--colon != ':')
+        ;
+    struct field name = {cell.at, (size_t)(colon - cell.at)};
+    struct field number = {colon + 1, cell.length - name.length - 1};
+    if (*colon != ':' || !field_is_port(&name) || !field_number(&number, &priority)) return false;
+    if (priority < EVIDENCE_PRIORITIES) watchdog_row(in, table, line, reading_port(in, &name), (unsigned)priority);
+    return true;
+}
+const struct text_reader reader_sonic_watchdog = {"sonic-pfcwd", "SONiC: show pfcwd stats", watchdog_head,
+                                                  watchdog_line, NULL};
+
+/* --- profiles: who uses them is in CONFIG_DB alone, so that they are known and passed over --- */
+
+static bool profiles_head(const char *line)
+{
+    return line_begins(line, "Profile: ") || line_begins(line, "Pool: ") ||
+           line_begins(line, "Lossless traffic pattern:");
+}
+
+static bool profiles_line(struct reading *in, const char *line)
+{
+    (void)line;
+    reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
+    return true;
+}
+const struct text_reader reader_sonic_profiles = {"sonic-profiles", "SONiC: show ecn, show buffer configuration",
+                                                  profiles_head, profiles_line, NULL};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each reader against samples: tests/data/evidence/devices/NAME.txt (or .json) is what a device printed, NAME.want everything
+ * that must be read of it, and nothing else.  Samples are written for these tests after what real devices print;
+ * those with a dash and a word behind the layout's name are of another release, or cut, or with prompts between.
+ *
+ *     test_readers FOLDER          compare them all
+ *     test_readers --print FILE…   what is read of any file
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evidence/read/reader.h"
+#include "print.h"
+
+#define PATH 1024
+
+static char *file_read(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    char *text;
+    long size;
+
+    if (!file || fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET) ||
+        !(text = calloc(1, (size_t)size + 1)) || fread(text, 1, (size_t)size, file) != (size_t)size) {
+        perror(path);
+        exit(2);
+    }
+    fclose(file);
+    *bytes = (size_t)size;
+    return text;
+}
+
+/* What is read of a file, as text. */
+static char *read_of(const char *path)
+{
+    struct evidence evidence;
+    size_t bytes, length;
+    char *text = file_read(path, &bytes), *out = NULL;
+    FILE *to = open_memstream(&out, &length);
+
+    evidence_init(&evidence);
+    evidence_read_text(&evidence, "this", path, 0, NULL, text, bytes);
+    evidence_print(&evidence, to);
+    evidence_release(&evidence);
+    fclose(to);
+    free(text);
+    return out;
+}
+
+/* The first line that differs. */
+static void show_difference(const char *name, const char *is, const char *want)
+{
+    while (*is && *want) {
+        size_t one = strcspn(is, "\n"), two = strcspn(want, "\n");
+        if (one != two || memcmp(is, want, one) != 0) break;
+        is += one + (is[one] != 0);
+        want += two + (want[two] != 0);
+    }
+    printf("%s: read    %.*s\n%s: wanted  %.*s\n", name, (int)strcspn(is, "\n"), is, name, (int)strcspn(want, "\n"),
+           want);
+}
+
+static bool compare(const char *folder, const char *name)
+{
+    char path[PATH], wanted[PATH];
+    size_t bytes;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(wanted, sizeof wanted, "%s/%.*s.want", folder, (int)strcspn(name, "."), name);
+    char *is = read_of(path), *want = file_read(wanted, &bytes);
+    bool same = strcmp(is, want) == 0;
+    if (!same) show_difference(name, is, want);
+    free(is);
+    free(want);
+    return same;
+}
+
+int main(int count, char **argument)
+{
+    unsigned files = 0, wrong = 0;
+    struct dirent *one;
+
+    if (count > 2 && !strcmp(argument[1], "--print")) {
+        for (int i = 2; i < count; i++) {
+            char *is = read_of(argument[i]);
+            fputs(is, stdout);
+            free(is);
+        }
+        return 0;
+    }
+    DIR *dir = count == 2 ? opendir(argument[1]) : NULL;
+    if (!dir) {
+        fprintf(stderr, "usage: test_readers FOLDER | --print FILE...\n");
+        return 2;
+    }
+    while ((one = readdir(dir))) {
+        const char *suffix = strrchr(one->d_name, '.');
+        if (one->d_name[0] == '.' || !suffix || (strcmp(suffix, ".txt") != 0 && strcmp(suffix, ".json") != 0)) continue;
+        files++;
+        wrong += !compare(argument[1], one->d_name);
+    }
+    closedir(dir);
+    printf("%u samples, %u read wrong\n", files, wrong);
+    return wrong || files < 2;
+}
