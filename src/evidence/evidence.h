@@ -149,7 +149,7 @@ struct evidence_source {
     double at_s;
 };
 /* Add or overwrite: at the same time the same counter of the same object is set (the last wins, of a PEAK the largest);
- * at a later time it is another look.  evidence_sum() adds to what this look has already (queues of one port, lanes). */
+ * at a later time it is another look.  evidence_sum() adds to what this look has already (queues of a port, lanes). */
 void evidence_set(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t value, const struct evidence_source *source);
 void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,

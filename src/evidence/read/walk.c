@@ -109,6 +109,23 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
+/* A file of a copy of sysfs holds its value alone: its path says what it is. */
+static bool read_sysfs(struct evidence *evidence, const char *device, const char *path, double at_s, const char *value,
+                       size_t bytes)
+{
+    const char *ports = strstr(path, "/ports/");
+    char line[PATH + 128];
+
+    if (!device || !ports || bytes > 100) return false;
+    if (!strstr(ports, "/counters/") && !strstr(ports, "/hw_counters/") && !strstr(ports, "/gid_attrs/ndevs/0") &&
+        strcmp(ports + strcspn(ports + 7, "/") + 7, "/state") && strcmp(ports + strcspn(ports + 7, "/") + 7, "/rate"))
+        return false;
+    int length = snprintf(line, sizeof line, "%s:%.*s\n", path, (int)bytes, value);
+    if (length > 0 && (size_t)length < sizeof line)
+        evidence_read_text(evidence, device, path, at_s, "sysfs", line, (size_t)length);
+    return true;
+}
+
 /* False: it cannot be read, errno says why. */
 static bool read_one(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from)
 {
@@ -126,7 +143,8 @@ static bool read_one(struct evidence *evidence, const char *device, const char *
     if (info.st_size) {
         bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED) goto out;
-        evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
+        if (!read_sysfs(evidence, device, path, at_s, bytes, (size_t)info.st_size))
+            evidence_read_text(evidence, device, path, at_s, from, bytes, (size_t)info.st_size);
         munmap(bytes, (size_t)info.st_size);
     }
     done = true;
