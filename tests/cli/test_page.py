@@ -54,6 +54,19 @@ class Page(Case):
         self.assertEqual(document(page), json.loads(printed))
         self.assertIsNotNone(document(page)["files"][1]["error"])
 
+    def test_diagnose(self):
+        run = self.file("run.json", rocelab("sim", "--json", EXAMPLES / "cases" / "C01-storm.yaml").stdout.encode())
+        result = rocelab("diagnose", "--json", run, "--html", self.folder / "page.html")
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        held = document((self.folder / "page.html").read_text(encoding="utf-8"))
+        self.assertEqual(held.pop("run"), run.read_text())
+        self.assertEqual(held, json.loads(result.stdout))
+        run.write_bytes(run.read_bytes() + b" " * (16 << 20)) # the same document, and too much for a page
+        rocelab("diagnose", run, "--html", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        self.assertNotIn("run", document(page))
+        self.assertIn("16 MB", json.loads(element(page, "about"))["left_out"])
+
     def test_text_is_printed_as_without(self):
         fabric = self.fabric()
         mask = lambda text: re.sub(r"(?m)^.*(packet-hops|setup).*$", "", text)

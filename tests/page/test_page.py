@@ -168,6 +168,9 @@ class InABrowser(unittest.TestCase):
     def diagnosed(cls):
         """Causes with consequences, in any order; with the run they are of, and without; names that look like HTML."""
         run = next(page["document"] for page in cls.plan if page["name"] == "deadlock")
+        (cls.folder / "run.json").write_text(json.dumps(run))
+        said = json.loads(rocelab("diagnose", "--json", cls.folder / "run.json", "--html", cls.folder / "diagnose.html"))
+        cls.plan.append({"name": "diagnose", "figures": {}, "checks": ["findings"], "document": {**said, "run": "there"}})
         findings = [finding("D01", "critical", "A:2", ["a0:0", "b0:0"], None), finding("D09", "warning", "B", [], 0), finding("D05", "info", "C:3", [], None), finding("D14", "critical", "c0:0", [], 1)]
         cls.document_page("diagnose-run", diagnosis(findings, [], ["A", "B", "C"], run))
         names = [f"h{number}:0" for number in range(40)]
