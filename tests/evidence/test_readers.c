@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each reader against samples: tests/data/evidence/devices/NAME.txt (or .json) is what a device printed, NAME.want everything
- * that must be read of it, and nothing else.  Samples are written for these tests after what real devices print;
- * those with a dash and a word behind the layout's name are of another release, or cut, or with prompts between.
+ * Each reader against samples: NAME.txt (or .json) of tests/data/evidence/devices is what a device printed, NAME.want
+ * everything that must be read of it, and nothing else.  Samples are written for these tests after what real devices
+ * print; those with a dash and a word behind the layout's name are of another release, or cut, or with prompts.
  *
  *     test_readers FOLDER          compare them all
  *     test_readers --print FILE…   what is read of any file
