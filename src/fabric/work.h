@@ -73,6 +73,11 @@ static inline bool fabric_job_pairs(enum fabric_job_kind kind)
 {
     return fabric_job_form(kind) == FABRIC_FORM_PAIRS;
 }
+/* One of its ranks is the root. */
+static inline bool fabric_job_rooted(enum fabric_job_kind kind)
+{
+    return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
+}
 
 /* How a collective is run; AUTO: as NCCL's tuner chooses by size. */
 enum fabric_algorithm {

@@ -182,11 +182,6 @@ const uint32_t rooted_field_count = COUNT_OF(rooted_fields);
 const struct field pair_fields[] = {JOB("pxn", FIELD_BOOL, pxn, 0, 0)};
 const uint32_t pair_field_count = COUNT_OF(pair_fields);
 
-bool collective_rooted(enum fabric_job_kind kind)
-{
-    return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
-}
-
 /* The largest is what memory is estimated for. */
 void collective_sizes_finish(struct loader *loader, const struct tree *item, struct fabric_job *job)
 {

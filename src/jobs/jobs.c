@@ -326,7 +326,7 @@ static uint32_t field_sets(struct fabric_job *job, const struct field *kind_fiel
     if (job_sized(job)) sets[count++] = (struct field_set){sized_fields, COUNT_OF(sized_fields), job};
     if (job_on_gpus(job)) sets[count++] = (struct field_set){gpu_fields, COUNT_OF(gpu_fields), job};
     if (fabric_job_collective(kind)) sets[count++] = (struct field_set){collective_fields, collective_field_count, job};
-    if (collective_rooted(kind)) sets[count++] = (struct field_set){rooted_fields, rooted_field_count, job};
+    if (fabric_job_rooted(kind)) sets[count++] = (struct field_set){rooted_fields, rooted_field_count, job};
     if (fabric_job_pairs(kind)) sets[count++] = (struct field_set){pair_fields, pair_field_count, job};
     if (kind == FABRIC_JOB_INCAST) sets[count++] = (struct field_set){incast_fields, COUNT_OF(incast_fields), job};
     if (kind == FABRIC_JOB_POISSON || fabric_job_trains(kind))

@@ -33,7 +33,6 @@ void ranks_place(struct loader *loader, const struct tree *item, struct fabric_j
 /* collective.c */
 extern const struct field collective_fields[], rooted_fields[], pair_fields[]; /* of struct fabric_job */
 extern const uint32_t collective_field_count, rooted_field_count, pair_field_count;
-bool collective_rooted(enum fabric_job_kind kind); /* has a root */
 /* The kind's value: the algorithm. */
 void algorithm_read(struct loader *loader, const struct tree *value, struct fabric_job *job);
 void collective_sizes_finish(struct loader *loader, const struct tree *item, struct fabric_job *job);

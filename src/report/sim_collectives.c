@@ -9,7 +9,7 @@
  */
 #include <inttypes.h>
 
-#include "base/wide.h"
+#include "report/collectives.h"
 #include "report/sim_report.h"
 #include "report/table.h"
 
@@ -17,21 +17,13 @@
 #define ELEMENT_BYTES 4
 #define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
 
-struct row { /* repetitions of one size of one job */
-    const struct sim_job *first;
-    uint32_t runs, ended;
-    u128 time_ps; /* of those that ended, together */
-};
-
 /* Rows follow each other as the jobs do; *at is where to go on. */
-static bool next_row(const struct sim_report *report, uint32_t *at, struct row *ret)
+bool collective_next(const struct sim_result *result, uint32_t *at, struct collective_row *ret)
 {
-    const struct sim_result *result = report->result;
-
     while (*at < result->jobs && !result->job[*at].collective)
         ++*at;
     if (*at == result->jobs) return false;
-    *ret = (struct row){.first = &result->job[*at]};
+    *ret = (struct collective_row){.first = &result->job[*at]};
     for (; *at < result->jobs; ++*at) {
         const struct sim_job *job = &result->job[*at];
         if (job->job != ret->first->job || job->bytes != ret->first->bytes) break;
@@ -48,37 +40,31 @@ static bool shares(enum fabric_job_kind kind)
     return kind == FABRIC_JOB_ALLGATHER || kind == FABRIC_JOB_REDUCESCATTER || kind == FABRIC_JOB_ALLTOALL;
 }
 
-static bool reduces(enum fabric_job_kind kind)
+bool collective_reduces(enum fabric_job_kind kind)
 {
     return kind == FABRIC_JOB_ALLREDUCE || kind == FABRIC_JOB_REDUCESCATTER || kind == FABRIC_JOB_REDUCE;
 }
 
-static bool rooted(enum fabric_job_kind kind)
-{
-    return kind == FABRIC_JOB_BROADCAST || kind == FABRIC_JOB_REDUCE || kind == FABRIC_JOB_GATHER;
-}
-
-static const char *algorithm(const struct fabric_job *job, const struct row *row)
+static const char *algorithm(const struct fabric_job *job, const struct collective_row *row)
 {
     return fabric_job_pairs((enum fabric_job_kind)job->kind)
                ? "pairs"
                : fabric_algorithm_name((enum fabric_algorithm)row->first->algorithm);
 }
 
-static uint64_t element_count(const struct fabric_job *job, const struct row *row)
+uint64_t collective_count(const struct fabric_job *job, const struct collective_row *row)
 {
     uint64_t count = row->first->bytes / ELEMENT_BYTES;
 
     return shares((enum fabric_job_kind)job->kind) && row->first->ranks ? count / row->first->ranks : count;
 }
 
-/* Picoseconds a run; 0: none has ended. */
-static uint64_t mean_ps(const struct row *row)
+uint64_t collective_mean_ps(const struct collective_row *row)
 {
     return row->ended ? (uint64_t)(row->time_ps / row->ended) : 0;
 }
 
-static uint64_t mean_kBps(const struct row *row, bool bus)
+uint64_t collective_kBps(const struct collective_row *row, bool bus)
 {
     struct sim_job job = *row->first;
 
@@ -88,24 +74,32 @@ static uint64_t mean_kBps(const struct row *row, bool bus)
     return sim_bandwidth_kBps(&job, bus);
 }
 
-static void cells(const struct sim_report *report, const struct row *row, struct table *table)
+static void cells(const struct sim_report *report, const struct collective_row *row, struct table *table)
 {
     const struct fabric_job *job = &report->fabric->job[row->first->job];
     enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
-    uint64_t ps = mean_ps(row), alg = mean_kBps(row, false), bus = mean_kBps(row, true);
+    uint64_t ps = collective_mean_ps(row), alg = collective_kBps(row, false), bus = collective_kBps(row, true);
     char how[CELL], size[CELL], count[CELL], root[CELL] = "-1", time[CELL] = "-", algbw[CELL] = "-", busbw[CELL] = "-";
 
     snprintf(how, CELL, "%s/%s", algorithm(job, row), fabric_protocol_name((enum fabric_protocol)row->first->protocol));
     snprintf(size, CELL, "%" PRIu64, row->first->bytes);
-    snprintf(count, CELL, "%" PRIu64, element_count(job, row));
-    if (rooted(kind)) snprintf(root, CELL, "%u", job->root);
+    snprintf(count, CELL, "%" PRIu64, collective_count(job, row));
+    if (fabric_job_rooted(kind)) snprintf(root, CELL, "%u", job->root);
     if (row->ended) {
         text_fixed(ps, PS_US, 2, time);
         text_fixed(alg, 1000000, 2, algbw);
         text_fixed(bus, 1000000, 2, busbw);
     }
-    const char *cell[] = {
-        row->first->name, size, count, "float", reduces(kind) ? "sum" : "none", root, time, algbw, busbw, how};
+    const char *cell[] = {row->first->name,
+                          size,
+                          count,
+                          "float",
+                          collective_reduces(kind) ? "sum" : "none",
+                          root,
+                          time,
+                          algbw,
+                          busbw,
+                          how};
     table_row(table, cell);
 }
 
@@ -123,10 +117,10 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
                                                   {.title = "as", .drop = 5}};
     uint32_t at = 0, rows = 0, more = 0;
     struct table table;
-    struct row row;
+    struct collective_row row;
 
     table_init(&table, columns, COLUMNS(columns));
-    while (next_row(report, &at, &row)) {
+    while (collective_next(report->result, &at, &row)) {
         if (options->rows && rows == options->rows) {
             more++;
             continue;
@@ -147,10 +141,10 @@ void sim_collectives_text(FILE *out, const struct sim_report *report, const stru
 void sim_collectives_json(struct jout *jout, const struct sim_report *report)
 {
     uint32_t at = 0;
-    struct row row;
+    struct collective_row row;
 
     jout_open(jout, "collectives", '[');
-    while (next_row(report, &at, &row)) {
+    while (collective_next(report->result, &at, &row)) {
         const struct fabric_job *job = &report->fabric->job[row.first->job];
         enum fabric_job_kind kind = (enum fabric_job_kind)job->kind;
         jout_open_line(jout, NULL, '{');
@@ -158,24 +152,24 @@ void sim_collectives_json(struct jout *jout, const struct sim_report *report)
         jout_text(jout, "collective", fabric_job_names[kind]);
         jout_u64(jout, "ranks", row.first->ranks);
         jout_u64(jout, "size", row.first->bytes);
-        jout_u64(jout, "count", element_count(job, &row));
+        jout_u64(jout, "count", collective_count(job, &row));
         jout_text(jout, "type", "float");
-        jout_text(jout, "redop", reduces(kind) ? "sum" : "none");
-        if (rooted(kind))
+        jout_text(jout, "redop", collective_reduces(kind) ? "sum" : "none");
+        if (fabric_job_rooted(kind))
             jout_u64(jout, "root", job->root);
         else
             jout_null(jout, "root");
         jout_u64(jout, "runs", row.runs);
         if (row.ended)
-            jout_fixed(jout, "time_us", mean_ps(&row) / PS_NS, 3);
+            jout_fixed(jout, "time_us", collective_mean_ps(&row) / PS_NS, 3);
         else
             jout_null(jout, "time_us");
         if (row.first->ideal_ps != PS_NEVER)
             jout_fixed(jout, "ideal_us", row.first->ideal_ps / PS_NS, 3);
         else
             jout_null(jout, "ideal_us");
-        jout_fixed(jout, "algbw_GBps", mean_kBps(&row, false), 6);
-        jout_fixed(jout, "busbw_GBps", mean_kBps(&row, true), 6);
+        jout_fixed(jout, "algbw_GBps", collective_kBps(&row, false), 6);
+        jout_fixed(jout, "busbw_GBps", collective_kBps(&row, true), 6);
         jout_text(jout, "algorithm", algorithm(job, &row));
         jout_text(jout, "protocol", fabric_protocol_name((enum fabric_protocol)row.first->protocol));
         jout_close(jout);

@@ -40,20 +40,28 @@ int sim_series_create(const struct sim *sim, const struct sim_series_options *op
     return series_create(&config, ret);
 }
 
-static void observe_switch_port(const struct sim *sim, struct series *series, uint32_t index)
+void sim_sample_queues(const struct sim *sim, uint32_t index, struct observe_port_prio *ret)
 {
     const struct fabric_port *from = &sim->fabric->port[index];
     uint64_t rate_bps = engine_node(sim->engine, from->node)->extra[from->index].rate.bps;
     const struct sw *sw = sim->sw[from->node - sim->fabric->hosts].sw;
-    const struct sw_port_counters *counters = sw_port_counters(sw, from->index);
-    struct observe_port_prio prio[SW_PRIOS];
 
     for (uint8_t p = 0; p < SW_PRIOS; p++) {
-        prio[p] = (struct observe_port_prio){.queue_bytes = sw_queue_bytes(sw, from->index, p),
-                                             .headroom_bytes = sw_pg_headroom_bytes(sw, from->index, p),
-                                             .group_bytes = sw_pg_bytes(sw, from->index, p)};
-        if (rate_bps) prio[p].queue_delay_ps = (ps_t)((u128)prio[p].queue_bytes * 8 * PS_S / rate_bps);
+        ret[p] = (struct observe_port_prio){.queue_bytes = sw_queue_bytes(sw, from->index, p),
+                                            .headroom_bytes = sw_pg_headroom_bytes(sw, from->index, p),
+                                            .group_bytes = sw_pg_bytes(sw, from->index, p)};
+        if (rate_bps) ret[p].queue_delay_ps = (ps_t)((u128)ret[p].queue_bytes * 8 * PS_S / rate_bps);
     }
+}
+
+static void observe_switch_port(const struct sim *sim, struct series *series, uint32_t index)
+{
+    const struct fabric_port *from = &sim->fabric->port[index];
+    const struct sw_port_counters *counters =
+        sw_port_counters(sim->sw[from->node - sim->fabric->hosts].sw, from->index);
+    struct observe_port_prio prio[SW_PRIOS];
+
+    sim_sample_queues(sim, index, prio);
     series_put(series, OBSERVE_OBJECT_PORT, index, counters, 0);
     series_put(series, OBSERVE_OBJECT_PORT_COUNTERS, index, counters->prio, sizeof(counters->prio[0]));
     series_put(series, OBSERVE_OBJECT_PORT_PRIO, index, prio, sizeof(prio[0]));
@@ -73,28 +81,27 @@ void sim_optic(const struct fabric *fabric, uint32_t port, ps_t now, uint64_t *r
     }
 }
 
-static void observe_link(struct sim *sim, struct series *series, uint32_t index, ps_t now)
+void sim_sample_link(struct sim *sim, uint32_t index, struct observe_link *ret)
 {
     const struct fabric_port *from = &sim->fabric->port[index], *peer = &sim->fabric->port[from->peer];
     const struct node *node = engine_node(sim->engine, from->node), *other = engine_node(sim->engine, peer->node);
     struct sim_sample view;
 
     sim_sample_port(sim, index, &view);
-    struct observe_link link = {.frames = node->port[from->index].sent_frames,
-                                .line_bytes = view.line_bytes,
-                                .waiting_bytes = view.queue_bytes,
-                                .paused = view.paused,
-                                .lost = node->extra[from->index].lost,
-                                .flaps = node->extra[from->index].downs,
-                                .crc_errors = other->extra[peer->index].corrupted,
-                                .up = !(node->port[from->index].flags & PORT_DOWN)};
-
+    *ret = (struct observe_link){.frames = node->port[from->index].sent_frames,
+                                 .line_bytes = view.line_bytes,
+                                 .waiting_bytes = view.queue_bytes,
+                                 .paused = view.paused,
+                                 .lost = node->extra[from->index].lost,
+                                 .flaps = node->extra[from->index].downs,
+                                 .crc_errors = other->extra[peer->index].corrupted,
+                                 .up = !(node->port[from->index].flags & PORT_DOWN)};
     if (from->rate_bps) {
-        link.busy_ps = (ps_t)((u128)link.line_bytes * 8 * PS_S / from->rate_bps);
-        link.speed_ppm = (uint64_t)((u128)node->extra[from->index].rate.bps * 1000000 / from->rate_bps);
+        ret->busy_ps = (ps_t)((u128)ret->line_bytes * 8 * PS_S / from->rate_bps);
+        ret->speed_ppm = (uint64_t)((u128)node->extra[from->index].rate.bps * 1000000 / from->rate_bps);
     }
-    if (sim->fabric->hot_optics) sim_optic(sim->fabric, index, now, &link.celsius, &link.pre_fec_ber);
-    series_put(series, OBSERVE_OBJECT_LINK, index, &link, 0);
+    if (sim->fabric->hot_optics)
+        sim_optic(sim->fabric, index, engine_now(sim->engine), &ret->celsius, &ret->pre_fec_ber);
 }
 
 static void observe_ports(struct sim *sim, struct series *series, ps_t now)
@@ -109,7 +116,9 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
     for (uint32_t i = 0; i < fabric->ports; i++) {
         const struct fabric_port *from = &fabric->port[i];
         if (from->peer == FABRIC_NONE) continue;
-        observe_link(sim, series, i, now);
+        struct observe_link link;
+        sim_sample_link(sim, i, &link);
+        series_put(series, OBSERVE_OBJECT_LINK, i, &link, 0);
         if (fabric->node[from->node].kind == FABRIC_SWITCH) observe_switch_port(sim, series, i);
     }
 }
@@ -137,11 +146,21 @@ static void observe_instance(const struct sim *sim, uint32_t index, struct obser
     job->bus_bytes_s = (uint64_t)((u128)instance->bytes * num * PS_S / den / (instance->end - instance->start));
 }
 
+uint32_t sim_ranks(const struct sim *sim)
+{
+    return workload_ranks(sim->workload);
+}
+
+void sim_sample_rank(const struct sim *sim, uint32_t number, struct observe_rank *ret)
+{
+    workload_rank(sim->workload, number, &ret->compute_ps, &ret->wait_ps);
+}
+
 static void observe_ranks(const struct sim *sim, struct series *series)
 {
     for (uint32_t i = 0; i < series_objects(series, OBSERVE_OBJECT_RANK); i++) {
         struct observe_rank rank;
-        workload_rank(sim->workload, i, &rank.compute_ps, &rank.wait_ps);
+        sim_sample_rank(sim, i, &rank);
         series_put(series, OBSERVE_OBJECT_RANK, i, &rank, 0);
     }
 }
