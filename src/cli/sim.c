@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "cli/dump.h"
 #include "cli/html.h"
 #include "cli/metrics.h"
 #include "cli/observe.h"
@@ -65,6 +66,7 @@ struct settings {
     struct cli_metrics metrics; /* --counters, --stretch */
     struct cli_pcaps pcaps;
     struct cli_html html;
+    struct cli_dump dump; /* --dump, --as, --dump-at */
     struct cli_serving serving;
     struct each_options each; /* --each, --at, --for */
 };
@@ -106,6 +108,13 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_number("qps", argument, &settings->observe.qps);
     case SIM_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
+    case SIM_OPTION_DUMP:
+        settings->dump.folder = argument;
+        return true;
+    case SIM_OPTION_AS:
+        return cli_dump_as(&settings->dump, argument);
+    case SIM_OPTION_DUMP_AT:
+        return cli_dump_at(&settings->dump, argument);
     case SIM_OPTION_SERVE_UNTIL_DONE:
         settings->serving.until_done = true;
         __attribute__((fallthrough));
@@ -155,6 +164,7 @@ static void more_help(FILE *out)
           "  rocelab sim --pcap leaf0:3=leaf0.pcap pod64.yaml && rocelab capture leaf0.pcap\n"
           "  rocelab sim --counters prometheus pod64.yaml | grep pause\n"
           "  rocelab sim --counters openmetrics=pod64.om --series 10us pod64.yaml\n"
+          "  rocelab sim --dump dumps --as sonic pod64.yaml\n"
           "  rocelab sim --each link pod64.yaml\n"
           "  rocelab sim --seeds 10 --out runs pod64.yaml\n"
           "\nExit status: 0 every job ended, or the time asked for was reached; 1 a job failed, the run is\n"
@@ -210,6 +220,7 @@ static void draw_progress(const struct sim *sim, uint64_t spent_ns)
 
 /* What is served: the run as it is now. */
 struct shown {
+    const struct fabric *fabric;
     struct sim *sim;
     struct sim_report report;
 };
@@ -227,6 +238,17 @@ static bool write_shown(void *context, enum serve_document which, FILE *out)
     return good;
 }
 
+/* As sim_advance() to the end, with a dump at each time that is asked for. */
+static enum sim_state advance(struct settings *settings, const struct shown *shown, uint64_t windows)
+{
+    ps_t until = cli_dump_next(&settings->dump);
+    enum sim_state state = sim_advance(shown->sim, windows, until);
+
+    if (state != SIM_UNTIL || sim_progress(shown->sim).now < until) return state;
+    cli_dump_look(&settings->dump, shown->fabric, shown->sim);
+    return SIM_RUNNING;
+}
+
 /* Runs to the end; answers the nanoseconds it took. */
 static uint64_t run(struct settings *settings, struct shown *shown)
 {
@@ -235,7 +257,7 @@ static uint64_t run(struct settings *settings, struct shown *shown)
     uint64_t begun = clock_now_ns(), last = begun, drawn = begun, windows = FIRST_WINDOWS;
     bool any = false;
 
-    while (!cli_stopped && sim_advance(sim, windows, PS_NEVER) == SIM_RUNNING) {
+    while (!cli_stopped && advance(settings, shown, windows) == SIM_RUNNING) {
         uint64_t now = clock_now_ns();
         if (now - last < LOOK_EVERY_NS / 2) windows *= 2;
         if (now - last > LOOK_EVERY_NS * 2 && windows > 1) windows /= 2;
@@ -347,10 +369,11 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
 
     if (!cli_pcaps_begin(&settings->pcaps, fabric, sim) || !cli_observe_begin(&settings->observe, sim))
         return CLI_WRONG;
-    struct shown shown = {.sim = sim, .report = *report};
+    if (!cli_dump_begin(&settings->dump, fabric, sim, settings->sim.seed)) return CLI_WRONG;
+    struct shown shown = {.fabric = fabric, .sim = sim, .report = *report};
     cli_observe_show(&settings->observe, &shown.report);
     report->wall_us = run(settings, &shown) / 1000;
-    bool captured = cli_pcaps_end(&settings->pcaps, sim);
+    bool captured = cli_pcaps_end(&settings->pcaps, sim), dumped = cli_dump_end(&settings->dump, fabric, sim);
     if (sim_result(sim, &result) != 0 || sim_imbalance(sim, &result) != 0) {
         cli_error("not enough memory for the results");
         return CLI_WRONG;
@@ -363,7 +386,7 @@ static int run_and_report(struct settings *settings, const struct fabric *fabric
     sim_result_free(&result);
     shown.report.wall_us = report->wall_us;
     cli_serving_end(&settings->serving, write_shown, &shown);
-    return captured && seen ? status : CLI_WRONG;
+    return captured && dumped && seen ? status : CLI_WRONG;
 }
 
 static int simulate(struct settings *settings, const struct fabric *fabric, uint64_t begun, FILE *out)
@@ -427,6 +450,8 @@ static bool many_runs_fit(const struct settings *settings)
     else if (settings->seeds &&
              (settings->observe.step || settings->observe.events_path || settings->pcaps.count || settings->html.path))
         cli_error("sim: --series, --events, --pcap and --html are for one run; --seeds makes several");
+    else if (settings->dump.folder && (settings->seeds || settings->each.what))
+        cli_error("sim: --dump is of one run; --%s makes several", settings->seeds ? "seeds" : "each");
     else if (settings->seeds && settings->metrics.form == CLI_METRICS_OPENMETRICS)
         cli_error("sim: --counters openmetrics is of one run; --seeds makes several");
     else
@@ -508,7 +533,7 @@ int verb_sim(int argc, char **argv, FILE *out)
         cli_error("sim: --at and --for say when something fails, and go with --each");
         return CLI_WRONG;
     }
-    if (!one_for_stdout(&settings) || !many_runs_fit(&settings)) return CLI_WRONG;
+    if (!one_for_stdout(&settings) || !many_runs_fit(&settings) || !cli_dump_fits(&settings.dump)) return CLI_WRONG;
     if (!cli_readable(argv[first])) return CLI_WRONG;
     if (settings.seeds && !settings.each.what) return with_seeds(&settings, argv[first], out);
     uint64_t begun = clock_now_ns();

@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
     "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
     "report": {"observe", "diagnose/diagnose.h", "evidence/evidence.h", "up", "sim", "capture", "jobs", "fabric", "packet", "base"},
+    "dump": {"observe", "config", "jobs", "sim", "nic/counters.h", "switch/counters.h", "switch/config.h", "fabric", "report/collectives.h", "report/json_out.h", "report/text.h", "base"},
     "study": {"observe", "load", "jobs", "sim", "plant", "workload", "nic", "switch", "fabric", "report", "packet", "base"},
     "serve": {"report/page/page.h", "base"},
     "cli": None,
@@ -55,7 +56,7 @@ MAY_INCLUDE = {
 CORE = ("nic", "switch", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
 NO_FLOAT = ("base", "packet", "nic", "switch", "node", "observe")
-NO_CLOCK = ("base", "packet", "nic", "switch", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "check", "config", "json", "evidence", "diagnose")
+NO_CLOCK = ("base", "packet", "nic", "switch", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "dump", "check", "config", "json", "evidence", "diagnose")
 # Files that never allocate: whoever calls brings the memory.
 NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.

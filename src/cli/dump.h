@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --dump, --as and --dump-at of `sim`: a run's counters as outputs of real commands, at its beginning, at times in
+ * between, and at its end.
+ */
+#ifndef ROCELAB_CLI_DUMP_H
+#define ROCELAB_CLI_DUMP_H
+
+#include <stdbool.h>
+
+#include "dump/dump.h"
+
+#define CLI_DUMP_TIMES 1024
+
+struct cli_dump {
+    const char *folder; /* NULL: not asked for */
+    const char *as;     /* NULL: not said */
+    struct dump dump;
+    ps_t at[CLI_DUMP_TIMES]; /* in order, each once */
+    unsigned times, next;
+    bool failed; /* after a message; no more is written */
+};
+
+/* Each is false after a message. */
+bool cli_dump_as(struct cli_dump *dump, const char *argument);
+bool cli_dump_at(struct cli_dump *dump, const char *argument);
+/* Whether the options fit together. */
+bool cli_dump_fits(const struct cli_dump *dump);
+/* Before the run: the folder, and the first moment. */
+bool cli_dump_begin(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim, uint64_t seed);
+/* The next time that is asked for; PS_NEVER: none. */
+ps_t cli_dump_next(const struct cli_dump *dump);
+/* The simulation has come to it. */
+void cli_dump_look(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim);
+bool cli_dump_end(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim);
+
+#endif

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sim --dump`: what it writes has the layouts of the systems, and two moments subtracted are what the run counted.
+
+One small run of mixed.yaml is dumped in each system. The texts are read here by rules of their own, and held against
+`--counters prometheus` of the same run, which has every counter of the machines."""
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["ROCELAB"]
+HERE = pathlib.Path(os.environ["ROCELAB_SOURCE"]) / "tests" / "dump"
+FABRIC = HERE / "mixed.yaml"
+BEGIN = "0.000000000"
+PORTS = 14  # of switches
+
+
+def rocelab(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL)
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+class Metrics:
+    """What Prometheus would see: name -> [(labels, value)]."""
+
+    def __init__(self, text):
+        self.rows = collections.defaultdict(list)
+        for line in text.splitlines():
+            match = re.match(r"(\w+)\{(.*)\} (\S+)$", line)
+            if match:
+                labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+                self.rows[match[1]].append((labels, float(match[3])))
+
+    def sum(self, name, **labels):
+        labels = {key: str(value) for key, value in labels.items()}
+        return sum(value for own, value in self.rows[name] if labels.items() <= own.items())
+
+    def us(self, name, **labels):
+        return int(self.sum(name, **labels) * 1e6 + 1e-4)
+
+
+class Dump:
+    """The folders of one run."""
+
+    def __init__(self, system, folder, *more):
+        self.root = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "dumps"
+        self.run = rocelab("sim", "--dump", self.root, "--as", system, *more, FABRIC)
+        self.times = sorted(path.name for path in self.root.iterdir())
+
+    def text(self, device, name, time=None):
+        return (self.root / (time or self.times[-1]) / device / name).read_text(encoding="ascii")
+
+    def json(self, device, name, time=None):
+        return json.loads(self.text(device, name, time))
+
+    def grown(self, read):
+        """read(time) at the end minus at the beginning, key by key."""
+        first, last = read(self.times[0]), read(self.times[-1])
+        assert first.keys() == last.keys() and first, (len(first), len(last))
+        return {key: last[key] - first[key] for key in last}, first
+
+
+def table(text):
+    """Rows of a table with dashes: (title of the column, cell) by position."""
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if re.fullmatch(r"-+(  -+)+", line):
+            spans = [match.span() for match in re.finditer(r"-+", line)]
+            titles = [lines[at - 1][a:b].strip() for a, b in spans]
+            for row, next_row in zip(lines[at + 1:], [*lines[at + 2:], ""]):
+                if row.startswith("---") or re.fullmatch(r"-+(  -+)+", next_row):
+                    break  # the end, or the titles of the next table
+                if row.strip():
+                    yield dict(zip(titles, (row[a:b].strip() for a, b in spans)))
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.metrics = Metrics(rocelab("sim", "--counters", "prometheus", FABRIC).stdout)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def agree(self, grown, expected, what):
+        self.assertEqual(grown, {key: expected(*key) for key in grown}, what)
+        return sum(value != 0 for value in grown.values())
+
+
+class Hosts(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dump = Dump("sonic", cls.folder.name)
+        cls.hosts = [f"h{i}" for i in range(6)]
+
+    def lines(self, name, pattern):
+        def read(time):
+            return {(host, match[1]): int(match[2]) for host in self.hosts
+                    for match in re.finditer(pattern, self.dump.text(host, name, time), re.M)}
+        return self.dump.grown(read)
+
+    def port_of(self, host):
+        """The switch port that the host hangs on, as the metrics name it."""
+        return next(labels["port"] for labels, _ in self.metrics.rows["rocelab_link_info"]
+                    if labels["peer"] == f"{host}:0")
+
+    def ethtool(self, host, name):
+        metrics, nic = self.metrics, {"device": f"{host}:0"}
+        plain = {"link_down_events_phy": ("rocelab_link_down_total", {"port": f"{host}:0"}),
+                 "rx_crc_errors_phy": ("rocelab_link_crc_errors_total", {"port": f"{host}:0"}),
+                 "rx_discards_phy": ("rdma_drops_total", {**nic, "reason": "rx_buffer"})}
+        for way in ("rx", "tx"):
+            for unit in ("packets", "bytes"):
+                for form in (f"{way}_vport_rdma_unicast_{unit}", f"{way}_{unit}_phy"):
+                    plain[form] = (f"rdma_{way}_{unit}_total", nic)
+        match = re.fullmatch(r"(rx|tx)_prio(\d)_(.*)", name)
+        if name in plain:
+            return metrics.sum(plain[name][0], **plain[name][1])
+        if re.fullmatch("[rt]x_pause_ctrl_phy", name):
+            return sum(metrics.sum(f"rdma_roce_pfc_{what}_frames_total", direction=name[:2], **nic)
+                       for what in ("pause", "resume"))
+        if not match or match[3] == "discards":
+            return 0
+        way, prio, what = match.groups()
+        there = {"port": self.port_of(host), "priority": prio}
+        if what in ("bytes", "packets"):
+            return metrics.sum(f"rocelab_switch_tx_{what}_total", **there) if way == "rx" else metrics.sum(
+                f"rdma_netdev_prio_{what}_total", priority=prio, **nic)
+        if what == "pause":
+            return sum(metrics.sum(f"rdma_roce_pfc_{kind}_frames_total", direction=way, priority=prio, **nic)
+                       for kind in ("pause", "resume"))
+        if what == "pause_transition":
+            return metrics.sum("rdma_roce_pfc_pause_transitions_total", priority=prio, **nic)
+        if way == "tx":
+            return metrics.us("rocelab_switch_rx_pause_seconds_total", **there)
+        return metrics.sum("rdma_roce_pfc_pause_duration_total", priority=prio, **nic)
+
+    def test_ethtool(self):
+        grown, first = self.lines("ethtool_-S_eth0.txt", r"^     (\w+): (\d+)$")
+        gauges = {key for key in grown if "outbound_pci" in key[1]}
+        counted = {key: value for key, value in grown.items() if key not in gauges}
+        self.assertGreater(self.agree(counted, self.ethtool, "ethtool -S"), 60)
+        self.assertEqual({key[0] for key in gauges if grown[key]}, {"h5"}, "only the slow receiver's bus stalls")
+        names = {name for host, name in grown if host == "h0"}
+        self.assertIn("rx_prio3_pause_duration", names)
+        self.assertNotIn("rx_prio0_pause", names, "PFC is on for priority 3 alone")
+        self.assertNotIn("tx_prio3_pause_transition", names, "mlx5 has none")
+        self.assertGreater(sum(value != 0 for value in first.values()), len(first) // 2, "counters begin above 0")
+
+    def test_hw_counters(self):
+        def expected(host, name):
+            return self.metrics.sum(f"rdma_{name}_total", device=f"{host}:0")
+
+        def expected_sysfs(host, path):
+            words = {"counters/port_rcv_data": "rx_bytes", "counters/port_xmit_data": "tx_bytes"}
+            if path in words:
+                return expected(host, words[path]) // 4
+            folder, name = path.split("/")
+            if folder == "hw_counters":
+                return expected(host, name)
+            link = {"link_downed": "rocelab_link_down_total", "port_rcv_errors": "rocelab_link_crc_errors_total"}
+            if name in link:
+                return self.metrics.sum(link[name], port=f"{host}:0")
+            way = {"port_rcv_packets": "rx", "unicast_rcv_packets": "rx", "port_xmit_packets": "tx",
+                   "unicast_xmit_packets": "tx"}.get(name)
+            return expected(host, f"{way}_packets") if way else 0
+
+        grown, _ = self.lines("rdma_statistic_show.txt", r" (\w+) (\d+)")
+        self.assertGreater(self.agree(grown, expected, "rdma statistic"), 20)
+        grown, _ = self.lines("sysfs_mlx5_0.txt", r"^/sys/class/infiniband/mlx5_0/ports/1/(\w+/\w+):(\d+)$")
+        self.assertGreater(self.agree(grown, expected_sysfs, "sysfs"), 40)
+
+    def test_links(self):
+        self.assertEqual(self.dump.text("h0", "rdma_link_show.txt"),
+                         "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev eth0\n")
+        self.assertIn("\tSpeed: 100000Mb/s\n", self.dump.text("h0", "ethtool_eth0.txt"))
+        lldp = self.dump.text("h4", "lldpctl.txt")
+        self.assertRegex(lldp, r"Interface:    eth0, via: LLDP, RID: 1, .*\n  Chassis:\n.*\n    SysName:      leaf1\n")
+        self.assertIn("    PortID:       ifname Ethernet4\n    PortDescr:    h4:eth0\n", lldp)
+
+    def test_collectives(self):
+        document = json.loads(rocelab("sim", "--json", FABRIC).stdout)
+        row = next(row for row in document["collectives"] if row["job"] == "sum")
+        lines = self.dump.text("h0", "nccl-tests_sum.txt").splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith("#       size "))
+        self.assertEqual(lines[at].split()[1:], "size count type redop root".split() + "time algbw busbw #wrong".split() * 2)
+        cells = lines[at + 2].split()
+        self.assertEqual(cells[:5], ["100000", "25000", "float", "sum", "-1"])
+        self.assertAlmostEqual(float(cells[5]), row["time_us"], delta=0.051)
+        self.assertAlmostEqual(float(cells[7]), row["busbw_GBps"], delta=0.0051)
+        self.assertFalse((self.dump.root / BEGIN / "h0" / "nccl-tests_sum.txt").exists(), "nothing had ended then")
+        self.assertRegex(self.dump.text("h0", "nccl_log.txt"), r"^h0:\d+:\d+ \[0\] NCCL INFO NET/IB : Using \[0\]mlx5_0:1/RoCE ")
+        first = document["failure"]
+        log = self.dump.text(first["src"].split(":")[0], "nccl_log.txt")
+        self.assertRegex(log, r"NCCL WARN NET/IB: Got completion from peer [\d.]+<\d+> with status=IBV_WC_RETRY_EXC_ERR\(12\) "
+                              r"opcode=\w+\(\d+\) vendor_err=129 .* hca mlx5_0\n")
+
+    def test_training(self):
+        training = json.loads(rocelab("sim", "--json", FABRIC).stdout)["training"][0]
+        waits = {(rank, step + 1): wait // 1000000 for step, row in enumerate(training["rank_waits_ps"])
+                 for rank, wait in enumerate(row)}
+        calls, recorded = {}, {}
+        for rank, host in enumerate(self.hosts):
+            for line in self.dump.text(host, "nccl_inspector.json").splitlines():
+                call = json.loads(line)
+                if call["coll_perf"]["coll_msg_size_bytes"] != 100000:
+                    calls[call["header"]["rank"], call["coll_perf"]["coll_sn"]] = call["coll_perf"]["coll_exec_time_us"]
+            *entries, last = self.dump.json(host, f"nccl_trace_rank_{rank}.json")["entries"]
+            self.assertEqual((last["state"], last["collective_seq_id"]), ("started", 3), "the job was given up")
+            for entry in entries:
+                took = entry["time_discovered_completed_ns"] - entry["time_created_ns"]
+                recorded[rank, entry["collective_seq_id"]] = took // 1000
+            active = float(re.search(r'TENSOR_ACTIVE\{gpu="0",.*Hostname="%s"\} (\S+)' % host,
+                                     self.dump.text(host, "dcgm_exporter.txt"))[1])
+            self.assertTrue(0 < active < 1, active)
+        self.assertEqual(len(waits), 12, "two steps ended")
+        self.assertEqual(calls, waits)
+        self.assertTrue(all(abs(recorded[key] - waits[key]) <= 1 for key in waits), (recorded, waits))
+
+
+class Sonic(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dump = Dump("sonic", cls.folder.name)
+        cls.switches = ["leaf0", "leaf1", "spine0", "spine1"]
+
+    def port(self, switch, name):
+        return {"port": f"{switch}:{int(name.removeprefix('Ethernet')) // 4}"}
+
+    def cells(self, name, key, columns):
+        """{(switch, port, column or (row, column)): value} of a file's tables."""
+        def read(time):
+            values = {}
+            for switch in self.switches:
+                for row in table(self.dump.text(switch, name, time)):
+                    own = next((column for column in row if key in column))
+                    for column in columns:
+                        if column in row and row[column] != "N/A":
+                            values[switch, row[own], row.get("TxQ") or row.get("Priority") or own, column] = number(row[column])
+            return values
+        return self.dump.grown(read)
+
+    def prio(self, metric, switch, port, prio):
+        return self.metrics.sum(f"rocelab_switch_{metric}", priority=prio, **self.port(switch, port))
+
+    def test_pfc(self):
+        def expected(switch, port, title, column):
+            names = ("rx_xoff", "rx_xon") if title == "Port Rx" else ("tx_xoff", "tx_xoff_refresh", "tx_xon")
+            return sum(self.prio(f"{name}_total", switch, port, column[3:]) for name in names)
+
+        grown, first = self.cells("show_pfc_counters.txt", "Port", [f"PFC{p}" for p in range(8)])
+        self.assertEqual(len(grown), 2 * 8 * PORTS)
+        self.assertGreater(self.agree(grown, expected, "show pfc counters"), 10)
+        self.assertGreater(sum(value != 0 for value in first.values()), len(first) * 0.9, "counters begin above 0")
+        text = self.dump.text("leaf0", "show_pfc_counters.txt").splitlines()
+        self.assertEqual(text[0], "   Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7")
+        self.assertEqual(text[1], "----------" + "  ------" * 8)
+
+        def paused(switch, port, prio, column):
+            return self.metrics.us("rocelab_switch_rx_pause_seconds_total", priority=prio[3:], **self.port(switch, port))
+
+        grown, _ = self.cells("show_pfc_counters_--history.txt", "Port", ["Total RX Pause Time US"])
+        self.assertGreater(self.agree(grown, paused, "history"), 3)
+
+    def test_queues(self):
+        def expected(switch, port, queue, column):
+            metric = {"Counter/pkts": "tx_packets", "Counter/bytes": "tx_bytes", "EcnMarked/pkts": "ecn_marked"}
+            if column in metric:
+                return self.prio(f"{metric[column]}_total", switch, port, queue[2:])
+            egress = sum(self.metrics.sum("rocelab_switch_port_drops_total", reason=reason, **self.port(switch, port))
+                         for reason in ("egress", "port_down", "watchdog"))
+            return egress if self.prio("drops_total", switch, port, queue[2:]) else 0
+
+        grown, _ = self.cells("show_queue_counters.txt", "Port", ["Counter/pkts", "Counter/bytes", "Drop/pkts"])
+        self.assertGreater(self.agree(grown, expected, "show queue counters"), 50)
+        self.assertGreater(grown["leaf0", "Ethernet8", "UC3", "Drop/pkts"], 0, "the watchdog dropped there")
+        grown, _ = self.cells("show_queue_wredcounters.txt", "Port", ["EcnMarked/pkts"])
+        self.assertGreater(self.agree(grown, expected, "show queue wredcounters"), 1)
+
+    def test_groups(self):
+        def drops(switch, port, _, column):
+            buffer = sum(self.metrics.sum("rocelab_switch_port_drops_total", reason=reason, **self.port(switch, port))
+                         for reason in ("buffer", "headroom"))
+            return buffer if self.prio("drops_total", switch, port, column[2:]) else 0
+
+        def watermark(metric):
+            return lambda switch, port, _, column: metric(switch, port, column[2:])
+
+        groups = [f"PG{p}" for p in range(8)]
+        grown, _ = self.cells("show_priority-group_drop_counters.txt", "Port", groups)
+        self.assertGreater(self.agree(grown, drops, "show priority-group drop counters"), 0)
+        for name, titles, metric in (
+                ("queue_watermark_unicast", [f"UC{p}" for p in range(8)], lambda *at: self.prio("queue_max_bytes", *at)),
+                ("priority-group_watermark_headroom", groups, lambda *at: self.prio("headroom_max_bytes", *at)),
+                ("priority-group_watermark_shared", groups,
+                 lambda *at: self.prio("pg_max_bytes", *at) - self.prio("headroom_max_bytes", *at))):
+            grown, first = self.cells(f"show_{name}.txt", "Port", titles)
+            self.assertEqual(set(first.values()), {0}, "watermarks were cleared")
+            self.assertGreater(self.agree(grown, watermark(metric), name), 2)
+
+    def test_interfaces(self):
+        def expected(switch, port, _, column):
+            at = self.port(switch, port)
+            drops = {reason: self.metrics.sum("rocelab_switch_port_drops_total", reason=reason, **at) for reason in
+                     ("ttl", "no_route", "buffer", "headroom", "unknown", "flood", "not_mine", "mtu", "egress", "port_down",
+                      "watchdog")}
+            out = drops["egress"] + drops["port_down"] + drops["watchdog"]
+            return {"RX_OK": lambda: self.metrics.sum("rocelab_switch_port_rx_packets_total", **at),
+                    "TX_OK": lambda: self.metrics.sum("rocelab_switch_port_tx_packets_total", **at),
+                    "RX_ERR": lambda: self.metrics.sum("rocelab_link_crc_errors_total", **at),
+                    "FEC_UNCORR": lambda: self.metrics.sum("rocelab_link_crc_errors_total", **at),
+                    "Flap Count": lambda: self.metrics.sum("rocelab_link_down_total", **at),
+                    "RX_DRP": lambda: sum(drops.values()) - out - drops["mtu"], "RX_OVR": lambda: drops["mtu"],
+                    "TX_DRP": lambda: out, "TX_ERR": lambda: 0, "TX_OVR": lambda: 0}[column]()
+
+        errors = ["RX_ERR", "RX_DRP", "RX_OVR", "TX_ERR", "TX_DRP", "TX_OVR"]
+        for name, key, columns, least in (("counters", "IFACE", ["RX_OK", "TX_OK", *errors], 20),
+                                          ("counters_errors", "IFACE", errors, 3),
+                                          ("counters_fec-stats", "IFACE", ["FEC_UNCORR"], 1),
+                                          ("flap", "Interface", ["Flap Count"], 1)):
+            grown, _ = self.cells(f"show_interfaces_{name}.txt", key, columns)
+            self.assertEqual(len(grown), PORTS * len(columns))
+            self.assertGreaterEqual(self.agree(grown, expected, name), least)
+        row = next(table(self.dump.text("leaf0", "show_interfaces_status.txt")))
+        self.assertEqual((row["Interface"], row["Speed"], row["Oper"], row["Admin"]), ("Ethernet0", "100G", "up", "up"))
+        row = list(table(self.dump.text("leaf0", "show_interfaces_description.txt")))[3]
+        self.assertEqual(row["Description"], "spine0:Ethernet0")
+        row = list(table(self.dump.text("leaf1", "show_lldp_table.txt")))[0]
+        self.assertEqual(list(row.values()), ["Ethernet0", "h3", "eth0", "O", "leaf1:Ethernet0"])
+
+    def test_watchdog(self):
+        rows = {row["QUEUE"]: row for row in table(self.dump.text("leaf0", "show_pfcwd_stats.txt"))}
+        first = {row["QUEUE"]: row for row in table(self.dump.text("leaf0", "show_pfcwd_stats.txt", BEGIN))}
+        self.assertEqual(list(rows), [f"Ethernet{4 * i}:3" for i in range(5)])
+        for queue, row in rows.items():
+            at = (row["STORM DETECTED/RESTORED"].split("/"), first[queue]["STORM DETECTED/RESTORED"].split("/"))
+            grown = [int(now) - int(then) for now, then in zip(*at)]
+            port = queue.split(":")[0]
+            self.assertEqual(grown, [self.prio(f"watchdog_{what}_total", "leaf0", port, 3) for what in ("detected", "restored")])
+            self.assertEqual(row["STATUS"], "stormed" if grown[0] > grown[1] else "operational")
+
+    def test_settings(self):
+        self.assertRegex(self.dump.text("leaf0", "show_pfc_priority.txt"), r"Ethernet0    3\n")
+        self.assertRegex(self.dump.text("leaf0", "show_ecn.txt"), r"Profile: ROCE_0\n-+  -+\necn +ecn_all\n")
+        self.assertRegex(self.dump.text("leaf0", "show_ecn.txt"), r"green_max_threshold +60000\n")
+        config = self.dump.json("leaf0", "config_db.json")
+        name, profile = next((name, value) for name, value in config["BUFFER_PROFILE"].items() if "pg_lossless" in name)
+        self.assertRegex(self.dump.text("leaf0", "show_buffer_configuration.txt"),
+                         rf"Profile: {name}\n(?:\S.*\n)*xoff +{profile['xoff']}\n")
+
+    def test_database(self):
+        """What the commands print is what the database holds."""
+        for time in self.dump.times:
+            database = self.dump.json("leaf0", "counters_db.json", time)
+            of = {key: value["value"] for key, value in database.items()}
+            ports, queues, groups = (of[f"COUNTERS_{what}_NAME_MAP"] for what in ("PORT", "QUEUE", "PG"))
+            self.assertEqual((len(ports), len(queues), len(groups)), (5, 40, 40))
+            self.assertEqual(of["COUNTERS_QUEUE_PORT_MAP"][queues["Ethernet4:3"]], ports["Ethernet4"])
+            for row in table(self.dump.text("leaf0", "show_pfc_counters.txt", time)):
+                way = "RX" if "Port Rx" in row else "TX"
+                stats = of[f"COUNTERS:{ports[row['Port Rx' if way == 'RX' else 'Port Tx']]}"]
+                self.assertEqual([number(row[f"PFC{p}"]) for p in range(8)],
+                                 [int(stats[f"SAI_PORT_STAT_PFC_{p}_{way}_PKTS"]) for p in range(8)])
+            for row in table(self.dump.text("leaf0", "show_queue_counters.txt", time)):
+                stats = of[f"COUNTERS:{queues[row['Port'] + ':' + row['TxQ'][2:]]}"]
+                self.assertEqual([number(row[name]) for name in ("Counter/pkts", "Counter/bytes", "Drop/pkts")],
+                                 [int(stats[f"SAI_QUEUE_STAT_{name}"]) for name in ("PACKETS", "BYTES", "DROPPED_PACKETS")])
+            for row in table(self.dump.text("leaf0", "show_priority-group_watermark_headroom.txt", time)):
+                self.assertEqual([number(row[f"PG{p}"]) for p in range(8)], [
+                    int(of[f"COUNTERS:{groups[f'''{row['Port']}:{p}''']}"]
+                        ["SAI_INGRESS_PRIORITY_GROUP_STAT_XOFF_ROOM_WATERMARK_BYTES"]) for p in range(8)])
+        pauses = int(of[f"COUNTERS:{ports['Ethernet0']}"]["SAI_PORT_STAT_PFC_3_TX_PAUSE_DURATION_US"])
+        begun = self.dump.json("leaf0", "counters_db.json", BEGIN)[f"COUNTERS:{ports['Ethernet0']}"]["value"]
+        self.assertEqual(pauses - int(begun["SAI_PORT_STAT_PFC_3_TX_PAUSE_DURATION_US"]),
+                         self.metrics.us("rocelab_switch_tx_pause_seconds_total", port="leaf0:0", priority=3))
+
+
+class Options(Case):
+    def test_times(self):
+        dump = Dump("sonic", self.folder.name, "--dump-at", "300us,100us,300us,1s")
+        self.assertEqual(dump.times[:3], [BEGIN, "0.000100000", "0.000300000"])
+        self.assertEqual(len(dump.times), 4)
+        self.assertIn("the run ended before 1 of the times", dump.run.stderr)
+        plain = rocelab("sim", FABRIC)
+        self.assertEqual(re.findall("digest .*", dump.run.stdout), re.findall("digest .*", plain.stdout))
+        self.assertEqual(dump.run.returncode, plain.returncode)
+        frames = [number(next(table(dump.text("leaf0", "show_interfaces_counters.txt", time)))["RX_OK"]) for time in dump.times]
+        self.assertEqual(frames, sorted(frames))
+        self.assertEqual(rocelab("sim", "--dump", dump.root, "--as", "sonic", FABRIC).returncode, 2, "it is not empty")
+
+    def test_same_again(self):
+        one, two = Dump("sonic", self.folder.name), Dump("sonic", self.folder.name)
+        other = Dump("sonic", self.folder.name, "--seed", "2")
+        for path in sorted((one.root / BEGIN).rglob("*.txt")):
+            self.assertEqual(path.read_bytes(), (two.root / path.relative_to(one.root)).read_bytes())
+        self.assertNotEqual(one.text("leaf0", "show_pfc_counters.txt", BEGIN), other.text("leaf0", "show_pfc_counters.txt", BEGIN))
+
+    def test_wrong_use(self):
+        folder = pathlib.Path(self.folder.name)
+        (folder / "full").mkdir()
+        (folder / "full" / "x").touch()
+        (folder / "file").touch()
+        for arguments, message in (
+                (["--dump", folder / "new"], "--as sonic"),
+                (["--dump", folder / "new", "--as", "sonix"], "did you mean 'sonic'"),
+                (["--dump", folder / "new", "--as", "ios"], "one of sonic"),
+                (["--as", "sonic"], "--dump DIR"),
+                (["--dump-at", "1ms"], "--dump DIR"),
+                (["--dump", folder / "new", "--as", "sonic", "--dump-at", "1ms,,2ms"], "--dump-at"),
+                (["--dump", folder / "new", "--as", "sonic", "--seeds", "2"], "one run"),
+                (["--dump", folder / "full", "--as", "sonic"], "something in it"),
+                (["--dump", folder / "file", "--as", "sonic"], "Not a directory"),
+                (["--dump", folder / "none" / "new", "--as", "sonic"], "No such file")):
+            answer = rocelab("sim", *arguments, FABRIC)
+            self.assertEqual((answer.returncode, answer.stdout), (2, ""), arguments)
+            self.assertIn(message, answer.stderr)
+            self.assertFalse((folder / "new").exists(), arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
