@@ -104,9 +104,12 @@ static bool set_option(void *into, int id, const char *argument)
 
 static void more_help(FILE *out)
 {
+    const struct text_style style = cli_style();
+
+    text_wrap(out, &style, 0, 0,
+              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, or a folder of "
+              "dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several.");
     fputs(
-        "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, or a folder of dumps,\n"
-        "DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several.\n"
         "\nExamples:\n"
         "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
         "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
