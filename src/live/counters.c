@@ -2,44 +2,31 @@
 /*
  * Counters in shared memory, so that `rocelab counters` sees what runs.
  *
- * Each opened device has a small file in the user's own folder (runtime.c) that holds a copy of its counters; the loop
- * renews the copy every few milliseconds while it works and before it sleeps.  A reader may see a copy that is being
- * renewed: counters are 8 bytes each and only ever grow, so each is right by itself.  No file, no harm: the adapter
- * runs without.  Each shard has a file; the reader adds up those of a device.
- *
- * Who lives holds a lock on its file, which the kernel lets go of however the process ends; a file that nobody holds is
- * removed by whoever finds it.  Process numbers would not do: containers that share the folder have numbers of their
- * own, so that one process may be nobody there, and two have the same.
+ * Each opened device has a page (page/page.c) that holds a copy of its counters; the loop renews the copy every few
+ * milliseconds while it works and before it sleeps.  A reader may see a copy that is being renewed: counters are 8
+ * bytes each and only ever grow, so each is right by itself.  No page, no harm: the adapter runs without.  Each shard
+ * has one; the reader adds up those of a device.
  *
  * Behind the counters are the last events, by their number modulo the places.  An event is written before the number
  * that says so, so a reader who looks at the number once more knows which places may have been written meanwhile.
- *
- * The room is taken before it is mapped: where the folder is full a write into the mapping would be a bus error.
  */
 #include "live/counters.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "live/live_int.h"
-#include "live/runtime.h"
 #include "nic/counters.h"
 
 #define PREFIX "counters-"
-#define NAME_BYTES (RUNTIME_PATH + 264)
-#define SAME_NUMBER_MAX 64 /* files of processes that have the same number, each in a namespace of its own */
 #define MAGIC 0x726f63656c616204ull
 
 struct live_export {
-    uint64_t magic, bytes;
+    struct live_page_head head;
     uint32_t pid, slot; /* of the device: its first shard's slot */
     uint64_t device_id; /* the same for all shards of an opened device, and no other's */
     char device[LIVE_NAME_MAX], ifname[LIVE_NAME_MAX], program[LIVE_NAME_MAX];
@@ -49,64 +36,6 @@ struct live_export {
     uint64_t noted; /* events so far */
     struct observe_event event[LIVE_EVENTS_KEPT];
 };
-
-static void program_name(char name[LIVE_NAME_MAX])
-{
-    FILE *file = fopen("/proc/self/comm", "r");
-
-    if (file == NULL) return;
-    if (fgets(name, LIVE_NAME_MAX, file)) name[strcspn(name, "\n")] = 0;
-    fclose(file);
-}
-
-static struct flock life_lock(short type)
-{
-    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
-}
-
-static bool lives(int file)
-{
-    struct flock lock = life_lock(F_RDLCK);
-    return fcntl(file, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
-}
-
-/* Makes the file.  Whoever had its name before and is gone makes room.  -EEXIST: somebody who lives has it, or is
- * making it: the lock is taken before the magic number is written. */
-static int file_make(const char *name)
-{
-    const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    uint64_t magic = 0;
-
-    int old = open(name, O_RDONLY | flags);
-    if (old >= 0) {
-        if (read(old, &magic, sizeof magic) == (ssize_t)sizeof magic && magic == MAGIC && !lives(old)) unlink(name);
-        close(old);
-    }
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
-    return fd < 0 ? -errno : fd;
-}
-
-/* A new file with room for the page, and held; -1: none. */
-static int file_new(const struct live *live, char name[NAME_BYTES])
-{
-    char folder[RUNTIME_PATH];
-    struct flock lock = life_lock(F_WRLCK);
-
-    for (unsigned n = 0;; n++) {
-        int rc = runtime_folder(n, true, folder), fd = -EEXIST;
-        if (rc == -ENOENT) return -1;
-        if (rc < 0) continue;
-        for (unsigned i = 0; fd == -EEXIST && i < SAME_NUMBER_MAX; i++) {
-            snprintf(name, NAME_BYTES, "%s/" PREFIX "%u-%u.%u", folder, (unsigned)getpid(),
-                     registry_slot(live->registry), i);
-            fd = file_make(name);
-        }
-        if (fd < 0) continue;
-        if (fcntl(fd, F_OFD_SETLK, &lock) == 0 && posix_fallocate(fd, 0, sizeof *live->page) == 0) return fd;
-        unlink(name);
-        close(fd);
-    }
-}
 
 static uint64_t device_id(struct live *first)
 {
@@ -118,46 +47,31 @@ static uint64_t device_id(struct live *first)
 void counters_open(struct live *live)
 {
     struct live_counter_set *others = NULL;
-    char name[NAME_BYTES];
     unsigned count;
 
     /* Most programs end without closing: looking at what is there removes what they left. */
     if (live_counters_read(&others, &count) == 0) free(others);
-    int fd = file_new(live, name);
-    if (fd < 0) return;
-    void *page = mmap(NULL, sizeof *live->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    live->page_name = page == MAP_FAILED ? NULL : strdup(name);
-    if (live->page_name == NULL) {
-        if (page != MAP_FAILED) munmap(page, sizeof *live->page);
-        unlink(name);
-        close(fd);
-        return;
-    }
-    live->page = page;
-    live->page_fd = fd;
+    live_page_open(&live->page_file, PREFIX, registry_slot(live->registry), MAGIC, sizeof *live->page);
+    live->page = live->page_file.at;
+    if (live->page == NULL) return;
     live->page->pid = (uint32_t)getpid();
     live->page->slot = registry_slot(live->first->registry);
     live->page->device_id = device_id(live->first);
     snprintf(live->page->device, LIVE_NAME_MAX, "%s", live->device.name);
     snprintf(live->page->ifname, LIVE_NAME_MAX, "%s", live->device.ifname);
-    program_name(live->page->program);
-    live->page->bytes = sizeof *live->page;
-    __atomic_store_n(&live->page->magic, MAGIC, __ATOMIC_RELEASE);
+    live_page_program(live->page->program, LIVE_NAME_MAX);
+    live_page_publish(&live->page_file, MAGIC);
 }
 
 void counters_close(struct live *live)
 {
-    if (live->page == NULL) return;
-    unlink(live->page_name);
-    munmap(live->page, sizeof *live->page);
-    close(live->page_fd);
-    free(live->page_name);
+    live_page_close(&live->page_file);
     live->page = NULL;
 }
 
 void counters_fork(struct live *live)
 {
-    if (live->page) close(live->page_fd);
+    live_page_fork(&live->page_file);
 }
 
 /* What was noted goes to the page, in place of the oldest there. */
@@ -283,29 +197,6 @@ static void convert_events(const struct live_export *page, uint64_t now, struct 
     }
 }
 
-/* 0; -ENOENT: not one of ours, or its process is gone. */
-static int read_one(const char *folder, const char *entry, struct live_counter_set *set)
-{
-    struct live_export page;
-    struct stat is;
-    char name[NAME_BYTES];
-
-    snprintf(name, sizeof name, "%s/%s", folder, entry);
-    int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return -ENOENT;
-    ssize_t bytes =
-        fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_uid == geteuid() ? read(fd, &page, sizeof page) : 0;
-    bool ours = bytes == (ssize_t)sizeof page && page.magic == MAGIC && page.bytes == sizeof page, alive = lives(fd);
-    uint64_t noted = 0;
-    if (ours) ours = pread(fd, &noted, sizeof noted, offsetof(struct live_export, noted)) == (ssize_t)sizeof noted;
-    close(fd);
-    if (ours && !alive) unlink(name);
-    if (!ours || !alive) return -ENOENT;
-    convert(&page, set);
-    convert_events(&page, noted, set);
-    return 0;
-}
-
 static int by_time(const void *a, const void *b)
 {
     const struct observe_event *one = a, *other = b;
@@ -342,39 +233,37 @@ static bool joins(struct live_counter_set *list, unsigned last)
     return false;
 }
 
-static int read_folder(const char *name, struct live_counter_set **list, unsigned *count)
-{
-    DIR *folder = opendir(name);
+struct reading {
+    struct live_counter_set *list;
+    unsigned count;
+};
 
-    if (folder == NULL) return 0;
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0) continue;
-        struct live_counter_set *grown = realloc(*list, (*count + 1) * sizeof *grown);
-        if (grown == NULL) {
-            closedir(folder);
-            return -ENOMEM;
-        }
-        *list = grown;
-        if (read_one(name, entry->d_name, &grown[*count]) == 0 && !joins(grown, *count)) ++*count;
-    }
-    closedir(folder);
+static int read_one(void *context, const void *at, int fd)
+{
+    struct reading *reading = context;
+    const struct live_export *page = at;
+    struct live_counter_set *grown = realloc(reading->list, (reading->count + 1) * sizeof *grown);
+    uint64_t noted;
+
+    if (grown == NULL) return -ENOMEM;
+    reading->list = grown;
+    if (pread(fd, &noted, sizeof noted, offsetof(struct live_export, noted)) != (ssize_t)sizeof noted) return 0;
+    convert(page, &grown[reading->count]);
+    convert_events(page, noted, &grown[reading->count]);
+    if (!joins(grown, reading->count)) reading->count++;
     return 0;
 }
 
 int live_counters_read(struct live_counter_set **ret, unsigned *ret_count)
 {
-    struct live_counter_set *list = NULL;
-    unsigned count = 0;
-    char folder[RUNTIME_PATH];
-    int rc;
+    struct reading reading = {.list = NULL};
+    int error = live_page_walk(PREFIX, MAGIC, sizeof(struct live_export), read_one, &reading);
 
-    for (unsigned n = 0; (rc = runtime_folder(n, false, folder)) != -ENOENT; n++) {
-        if (rc == 0 && read_folder(folder, &list, &count) < 0) {
-            free(list);
-            return -ENOMEM;
-        }
+    if (error < 0) {
+        free(reading.list);
+        return error;
     }
-    *ret = list;
-    *ret_count = count;
+    *ret = reading.list;
+    *ret_count = reading.count;
     return 0;
 }

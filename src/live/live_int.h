@@ -29,6 +29,7 @@
 #include "live/environment.h"
 #include "live/listeners.h"
 #include "live/live.h"
+#include "live/page/page.h"
 #include "live/records.h"
 #include "live/turns.h"
 #include "nic/nic.h"
@@ -276,8 +277,7 @@ struct live {
     struct nic_counters told; /* copies that live_counters() and its sister answer */
     struct wire_counters wire_told;
     struct live_export *page; /* shared with readers of the counters; NULL: none */
-    char *page_name;
-    int page_fd;          /* held for as long as we live; none without a page */
+    struct live_page page_file;
     uint64_t counters_id; /* of the first: the device's; 0: not drawn yet */
     struct observe_ring events;
     struct observe_event noted[LIVE_NOTED]; /* of the ring; on their way to the page */

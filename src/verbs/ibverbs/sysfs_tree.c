@@ -2,9 +2,9 @@
 /*
  * The tree of files that stands for /sys/class/infiniband and its neighbours.
  *
- * Real files in the user's own folder (live/runtime.h): then every way to read a file works.  The tree's name is a hash
- * of its contents, so processes that see the same devices share one, and it is whole when it is there: it is
- * built beside and renamed.  Trees older than an hour go when a new one is built.
+ * Real files in the user's own folder (live/page/runtime.h): then every way to read a file works.  The tree's name is a
+ * hash of its contents, so processes that see the same devices share one, and it is whole when it is there: it is built
+ * beside and renamed.  Trees older than an hour go when a new one is built.
  */
 #include "verbs/ibverbs/sysfs.h"
 
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "live/runtime.h"
+#include "live/page/runtime.h"
 #include "packet/protocol.h"
 #include "verbs/ibverbs/verbs_int.h"
 
