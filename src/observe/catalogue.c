@@ -140,16 +140,21 @@ static void add_switch_priorities(struct observe_catalogue *into)
 }
 
 static const struct observe_metric others[] = {
-#define METRIC(object_, struct_, field_, kind_, unit_, name_, series_, help_)                                          \
+#define LABELLED(object_, struct_, field_, kind_, unit_, name_, series_, label_, word_, help_)                         \
     {.name = name_,                                                                                                    \
      .series = (series_),                                                                                              \
+     .label = (label_),                                                                                                \
+     .word = (word_),                                                                                                  \
      .help = (help_),                                                                                                  \
      .object = OBSERVE_OBJECT_##object_,                                                                               \
      .kind = OBSERVE_##kind_,                                                                                          \
      .unit = OBSERVE_##unit_,                                                                                          \
      .offset = offsetof(struct struct_, field_)},
+#define METRIC(object_, struct_, field_, kind_, unit_, name_, series_, help_)                                          \
+    LABELLED(object_, struct_, field_, kind_, unit_, name_, series_, NULL, NULL, help_)
 #include "observe/catalogue.def"
 #undef METRIC
+#undef LABELLED
 };
 
 void observe_catalogue(struct observe_catalogue *ret)
@@ -176,8 +181,8 @@ uint32_t observe_priorities(enum observe_object object)
 const char *observe_unit_name(enum observe_unit unit)
 {
     static const char *const name[] = {
-        [OBSERVE_NONE] = "",           [OBSERVE_BYTES] = "bytes",     [OBSERVE_SECONDS] = "ps",
-        [OBSERVE_MICROSECONDS] = "ps", [OBSERVE_RATIO] = "ppm",       [OBSERVE_PER_SECOND] = "per second",
-        [OBSERVE_CELSIUS] = "celsius", [OBSERVE_BIT_ERRORS] = "1e-18"};
+        [OBSERVE_NONE] = "",           [OBSERVE_BYTES] = "bytes",      [OBSERVE_SECONDS] = "ps",
+        [OBSERVE_MICROSECONDS] = "ps", [OBSERVE_RATIO] = "ppm",        [OBSERVE_PER_SECOND] = "per second",
+        [OBSERVE_CELSIUS] = "celsius", [OBSERVE_BIT_ERRORS] = "1e-18", [OBSERVE_NANOSECONDS] = "ns"};
     return name[unit];
 }

@@ -31,6 +31,7 @@ enum observe_object {                               /* and the struct its values
                       OBSERVE_OBJECT_CLASS,         /* observe_class; does not change */
                       OBSERVE_OBJECT_RANK,          /* observe_rank: of training jobs */
                       OBSERVE_OBJECT_TIER,          /* observe_tier: known when the run is over */
+                      OBSERVE_OBJECT_COMMUNICATOR,  /* observe_communicator: of live programs alone (src/nccl) */
                       OBSERVE_OBJECTS
 };
 
@@ -41,6 +42,7 @@ enum observe_unit {
     OBSERVE_BYTES,
     OBSERVE_SECONDS,      /* the value is in picoseconds */
     OBSERVE_MICROSECONDS, /* so is this: where a real exporter has them */
+    OBSERVE_NANOSECONDS,  /* exported as seconds: sums over many objects that picoseconds would soon overflow */
     OBSERVE_RATIO,        /* the value is in millionths */
     OBSERVE_PER_SECOND,   /* bytes or bits a second */
     OBSERVE_CELSIUS,

@@ -43,6 +43,13 @@ struct observe_rank { /* in the last step that it ended */
 struct observe_tier {
     uint64_t uneven_ppm, expected_ppm;
 };
+struct observe_communicator {    /* of NCCL, as one rank has it */
+    uint64_t collectives, bytes; /* begun; a send or a receive is one too */
+    uint64_t sent_bytes;         /* over the network */
+    uint64_t operations, operation_ns;
+    uint64_t wait_gpu_ns, wait_peer_ns, wait_network_ns, wait_data_ns, wait_other_ns; /* together: operation_ns */
+    uint64_t lost;
+};
 struct observe_connection {
     uint64_t rate_bps, window_bytes, alpha;
 };

@@ -25,7 +25,9 @@ static const char *labels_of(enum observe_object object)
                                                         [OBSERVE_OBJECT_CABLE] = "fabric port node peer from to rail",
                                                         [OBSERVE_OBJECT_CLASS] = "fabric class priority",
                                                         [OBSERVE_OBJECT_RANK] = "fabric job_name rank gpu",
-                                                        [OBSERVE_OBJECT_TIER] = "fabric from to"};
+                                                        [OBSERVE_OBJECT_TIER] = "fabric from to",
+                                                        [OBSERVE_OBJECT_COMMUNICATOR] =
+                                                            "comm comm_name rank ranks program pid"};
     return labels[object];
 }
 
@@ -34,7 +36,7 @@ static const char *unit_of(enum observe_unit unit)
     static const char *const name[] = {
         [OBSERVE_NONE] = "",       [OBSERVE_BYTES] = "bytes",           [OBSERVE_SECONDS] = "seconds",
         [OBSERVE_RATIO] = "ratio", [OBSERVE_PER_SECOND] = "per second", [OBSERVE_MICROSECONDS] = "microseconds",
-        [OBSERVE_CELSIUS] = "C",   [OBSERVE_BIT_ERRORS] = "ratio"};
+        [OBSERVE_CELSIUS] = "C",   [OBSERVE_BIT_ERRORS] = "ratio",      [OBSERVE_NANOSECONDS] = "seconds"};
     return name[unit];
 }
 

@@ -201,6 +201,7 @@ static void object_labels(const struct exposition *e, enum observe_object object
         break;
     case OBSERVE_OBJECT_RUN:
     case OBSERVE_OBJECT_CONNECTION:
+    case OBSERVE_OBJECT_COMMUNICATOR:
     case OBSERVE_OBJECTS:
         break;
     }
@@ -238,6 +239,7 @@ static void value_out(const struct exposition *e, enum observe_unit unit, uint64
     case OBSERVE_NONE:
     case OBSERVE_BYTES:
     case OBSERVE_CELSIUS:
+    case OBSERVE_NANOSECONDS: /* of live programs alone */
         fprintf(e->out, "%" PRIu64, value);
         break;
     }
