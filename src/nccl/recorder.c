@@ -80,6 +80,7 @@ struct recorder_comm *recorder_open(uint64_t id, const char *name, int nodes, in
     if (index == RECORDER_COMMS) return NULL;
     struct recorder_comm *comm = comms[index] ? comms[index] : calloc(1, sizeof *comm);
     if (comm == NULL) return NULL;
+    comm->index = index;
     comm->id = id;
     comm->nodes = nodes;
     comm->ranks = ranks;

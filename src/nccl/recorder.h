@@ -56,6 +56,7 @@ struct recorder_totals { /* uint64_t throughout */
 
 struct recorder_comm {
     uint32_t use;
+    uint32_t index;   /* as recorder_comm() takes it */
     uint32_t next_op; /* where the search for a free one begins */
     uint64_t id;
     int rank, ranks, nodes;

@@ -13,18 +13,21 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "nccl/clock.h"
 #include "nccl/lines.h"
+#include "nccl/page.h"
 
 #define MS 1000000ull
-#define TICK_NS (100 * MS)
+#define TICK_MS 100
 #define QUIET_NS (100 * MS)       /* all kernels have ended, and nothing came for so long: it is over */
 #define FORGOTTEN_NS (10000 * MS) /* the same where kernels are missing */
 #define LONG_NS (10000 * MS)      /* goes on for so long: a line says so */
@@ -32,15 +35,16 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t wake;
     pthread_t thread;
-    bool running, stop;
+    bool running;
+    int stop; /* an eventfd: the thread ends */
     unsigned comms;
     pid_t pid;
     int api;
     nccl_logger log;
     FILE *out; /* NULL: none is asked for, or it cannot be written */
     char path[PATH_MAX];
+    struct live_page page[RECORDER_COMMS];
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void warn(const char *what, const char *why)
@@ -155,69 +159,143 @@ static void drain(struct recorder_comm *comm, bool all, uint64_t now)
         drain_one(comm, (uint32_t)(n % RECORDER_COLLS), all, now);
 }
 
+/* --- what other processes see --- */
+
+static void page_open(const struct recorder_comm *comm)
+{
+    struct live_page *file = &writer.page[comm->index];
+
+    live_page_open(file, NCCL_PAGE_PREFIX, comm->index, NCCL_PAGE_MAGIC, sizeof(struct nccl_page));
+    struct nccl_page *page = file->at;
+    if (page == NULL) return;
+    page->pid = (uint32_t)getpid();
+    page->rank = comm->rank;
+    page->ranks = comm->ranks;
+    page->nodes = comm->nodes;
+    page->id = comm->id;
+    snprintf(page->name, sizeof page->name, "%s", comm->name);
+    live_page_program(page->program, sizeof page->program);
+    live_page_publish(file, NCCL_PAGE_MAGIC);
+}
+
+static struct observe_communicator counters_of(const struct recorder_totals *totals)
+{
+    struct wait_times sum = totals->times[0];
+
+    wait_times_add(&sum, &totals->times[1]);
+    return (struct observe_communicator){
+        .collectives = totals->collectives,
+        .bytes = totals->bytes,
+        .sent_bytes = totals->times[1].bytes,
+        .operations = sum.ops,
+        .operation_ns = sum.time_ns,
+        .wait_gpu_ns = sum.wait_ns[WAIT_GPU] + sum.wait_ns[WAIT_FLUSH],
+        .wait_peer_ns = sum.wait_ns[WAIT_PEER],
+        .wait_network_ns = sum.wait_ns[WAIT_NETWORK],
+        .wait_data_ns = sum.wait_ns[WAIT_DATA],
+        .wait_other_ns = sum.wait_ns[WAIT_OTHER],
+        .lost = totals->lost_collectives + totals->lost_ops,
+    };
+}
+
+/* An operation that was being changed is missing for once: counters do not go back for it. */
+static void page_renew(struct recorder_comm *comm, uint64_t now)
+{
+    struct nccl_page *page = writer.page[comm->index].at;
+    struct recorder_totals totals;
+
+    if (page == NULL) return;
+    recorder_totals(comm, now, &totals);
+    struct observe_communicator fresh = counters_of(&totals);
+    const uint64_t *from = (const uint64_t *)&fresh;
+    uint64_t *to = (uint64_t *)&page->counters;
+    for (size_t i = 0; i < sizeof fresh / sizeof *from; i++)
+        if (from[i] > to[i]) __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
 static void tick(void)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-    for (unsigned i = 0; i < RECORDER_COMMS; i++)
-        if (recorder_comm(i)) drain(recorder_comm(i), false, now);
+    for (unsigned i = 0; i < RECORDER_COMMS; i++) {
+        struct recorder_comm *comm = recorder_comm(i);
+        if (comm == NULL) continue;
+        drain(comm, false, now);
+        page_renew(comm, now);
+    }
     file_settle();
 }
 
 static void *run(void *unused)
 {
-    struct timespec until;
+    struct pollfd stop = {.fd = writer.stop, .events = POLLIN};
 
-    pthread_mutex_lock(&writer.lock);
-    while (!writer.stop) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        uint64_t ns = (uint64_t)until.tv_nsec + TICK_NS;
-        until.tv_sec += (time_t)(ns / (1000 * MS));
-        until.tv_nsec = (long)(ns % (1000 * MS));
-        if (pthread_cond_timedwait(&writer.wake, &writer.lock, &until) == ETIMEDOUT) tick();
+    while (poll(&stop, 1, TICK_MS) <= 0) {
+        pthread_mutex_lock(&writer.lock);
+        tick();
+        pthread_mutex_unlock(&writer.lock);
     }
-    pthread_mutex_unlock(&writer.lock);
     return unused;
 }
 
 /* --- its life --- */
 
+/* A child has no thread of ours and no communicator; its copy of the lock and of the lines is in order all the same. */
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&writer.lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&writer.lock);
+}
+
+static void fork_child(void)
+{
+    for (unsigned i = 0; i < RECORDER_COMMS; i++)
+        live_page_fork(&writer.page[i]);
+    pthread_mutex_unlock(&writer.lock);
+}
+
 /* Without a thread everything is written at the end. */
 static void thread_start(void)
 {
-    pthread_condattr_t clock;
     pthread_attr_t small;
     sigset_t all, before;
 
+    writer.stop = eventfd(0, EFD_CLOEXEC);
+    if (writer.stop < 0) return;
     sigfillset(&all);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&writer.wake, &clock);
-    pthread_condattr_destroy(&clock);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    writer.stop = false;
     writer.running = pthread_create(&writer.thread, &small, run, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&small);
+    if (!writer.running) close(writer.stop);
 }
 
+/* It may be waiting for the lock. */
 static void thread_end(void)
 {
+    const uint64_t now = 1;
+
     if (!writer.running) return;
-    writer.stop = true;
     writer.running = false;
-    pthread_cond_signal(&writer.wake);
+    if (write(writer.stop, &now, sizeof now) < 0) warn("eventfd", strerror(errno));
     pthread_mutex_unlock(&writer.lock);
     pthread_join(writer.thread, NULL);
     pthread_mutex_lock(&writer.lock);
-    pthread_cond_destroy(&writer.wake);
+    close(writer.stop);
 }
 
 void writer_begin(struct recorder_comm *comm, int api, nccl_logger log)
 {
+    static bool watched;
+
     pthread_mutex_lock(&writer.lock);
+    if (!watched) watched = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
     if (writer.comms++ == 0) {
         writer.pid = getpid();
         writer.api = api;
@@ -226,6 +304,7 @@ void writer_begin(struct recorder_comm *comm, int api, nccl_logger log)
         thread_start();
     }
     if (writer.out) lines_comm(writer.out, comm, clock_ns(CLOCK_REALTIME));
+    page_open(comm);
     file_settle();
     pthread_mutex_unlock(&writer.lock);
 }
@@ -242,11 +321,12 @@ static void write_rest(struct recorder_comm *comm)
 
 void writer_end(struct recorder_comm *comm)
 {
+    if (writer.pid != getpid()) return;
     pthread_mutex_lock(&writer.lock);
-    bool ours = writer.pid == getpid();
-    if (ours) write_rest(comm);
+    write_rest(comm);
+    live_page_close(&writer.page[comm->index]);
     recorder_close(comm);
-    if (--writer.comms == 0 && ours) {
+    if (--writer.comms == 0) {
         thread_end();
         file_settle();
         file_close();
@@ -262,6 +342,8 @@ bool writer_leave(void)
     thread_end();
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
         if (recorder_comm(i)) write_rest(recorder_comm(i));
+    for (unsigned i = 0; i < RECORDER_COMMS; i++)
+        live_page_close(&writer.page[i]);
     file_settle();
     file_close();
     writer.comms = 0;

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "verbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/ibverbs": {"live", "wire", "nic", "packet", "base"},
     "verbs/rsocket": {"verbs/rdmacm", "live", "wire", "base"},
-    "nccl": {"base"},
+    "nccl": {"live/page", "observe/sample.h", "base"},
     "attach": {"live/live.h", "nic", "packet", "base"},
     "attach/device": {"attach", "live", "wire", "nic", "packet", "base"},
     "up": {"observe", "attach", "sim", "engine", "node", "plant", "workload", "jobs", "load", "live/live.h", "live/records.h", "nic", "switch", "fabric", "packet", "base"},
