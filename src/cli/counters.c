@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/counters_nccl.h"
 #include "cli/serve.h"
 #include "cli/top_sources.h"
 #include "cli/up_ask.h"
@@ -87,23 +88,38 @@ static const struct cli_command command = {
         "Prints the counters of programs that run under `rocelab run`: all of this user's, or those of a process id or "
         "of a device; or those of the switches and adapters of a fabric that is up. Names are those of mlx5's "
         "hw_counters "
-        "where it has one.",
+        "where it has one. Programs that have NCCL's profiler plugin loaded show what their collectives wait for.",
     .option = options,
     .options = sizeof options / sizeof options[0],
     .more = more_help,
     .set = set_option,
 };
 
-static bool wanted(const struct live_counter_set *set, const char *which)
+/* A number is a process id. */
+static bool is_pid(const char *which, uint32_t pid, bool *ret)
 {
     char *end;
-    unsigned long pid;
+
+    errno = 0;
+    unsigned long number = strtoul(which, &end, 10);
+    *ret = number == pid;
+    return *end == 0 && errno == 0;
+}
+
+static bool wanted(const struct live_counter_set *set, const char *which)
+{
+    bool same;
 
     if (which == NULL) return true;
-    errno = 0;
-    pid = strtoul(which, &end, 10);
-    if (*end == 0 && errno == 0) return pid == set->pid;
+    if (is_pid(which, set->pid, &same)) return same;
     return strcmp(which, set->device) == 0 || strcmp(which, set->ifname) == 0;
+}
+
+static bool wanted_nccl(const struct nccl_page *page, const char *which)
+{
+    bool same;
+
+    return which == NULL || (is_pid(which, page->pid, &same) && same);
 }
 
 static void print_head(const struct live_counter_set *set, FILE *out)
@@ -205,8 +221,7 @@ static void print_json(struct jout *jout, const struct live_counter_set *set, bo
     jout_close(jout);
 }
 
-static unsigned print_json_all(const struct live_counter_set *set, unsigned count, const char *which, bool events,
-                               FILE *out)
+static unsigned print_json_all(const struct live_programs *programs, const char *which, bool events, FILE *out)
 {
     struct jout jout;
     unsigned shown = 0;
@@ -216,9 +231,16 @@ static unsigned print_json_all(const struct live_counter_set *set, unsigned coun
     jout_u64(&jout, "version", 1);
     jout_text(&jout, "kind", "counters");
     jout_open(&jout, "adapters", '[');
-    for (unsigned i = 0; i < count; i++) {
-        if (!wanted(&set[i], which)) continue;
-        print_json(&jout, &set[i], events);
+    for (unsigned i = 0; i < programs->sets; i++) {
+        if (!wanted(&programs->set[i], which)) continue;
+        print_json(&jout, &programs->set[i], events);
+        shown++;
+    }
+    jout_close(&jout);
+    jout_open(&jout, "nccl", '[');
+    for (unsigned i = 0; !events && i < programs->nccls; i++) {
+        if (!wanted_nccl(&programs->nccl[i], which)) continue;
+        counters_nccl_json(&jout, &programs->nccl[i]);
         shown++;
     }
     jout_close(&jout);
@@ -226,40 +248,44 @@ static unsigned print_json_all(const struct live_counter_set *set, unsigned coun
     return shown;
 }
 
-void counters_document(const struct live_counter_set *set, unsigned count, FILE *out)
+void counters_document(const struct live_programs *programs, FILE *out)
 {
-    print_json_all(set, count, NULL, false, out);
+    print_json_all(programs, NULL, false, out);
 }
 
-static unsigned print_all(const struct live_counter_set *set, unsigned count, const char *which,
-                          const struct cli_common *common, bool events, FILE *out)
+static unsigned print_all(const struct live_programs *programs, const char *which, const struct cli_common *common,
+                          bool events, FILE *out)
 {
     unsigned shown = 0;
 
-    if (common->json) return print_json_all(set, count, which, events, out);
-    for (unsigned i = 0; i < count; i++) {
-        if (!wanted(&set[i], which)) continue;
+    if (common->json) return print_json_all(programs, which, events, out);
+    for (unsigned i = 0; i < programs->sets; i++) {
+        if (!wanted(&programs->set[i], which)) continue;
         if (shown++ > 0) fputc('\n', out);
         if (events)
-            print_events(&set[i], out);
+            print_events(&programs->set[i], out);
         else
-            print_text(&set[i], common->quiet, out);
+            print_text(&programs->set[i], common->quiet, out);
+    }
+    for (unsigned i = 0; !events && i < programs->nccls; i++) {
+        if (!wanted_nccl(&programs->nccl[i], which)) continue;
+        if (shown++ > 0) fputc('\n', out);
+        counters_nccl_text(&programs->nccl[i], common->quiet, out);
     }
     return shown;
 }
 
 static int of_programs(const char *which, const struct cli_common *common, bool events, FILE *out)
 {
-    struct live_counter_set *set;
-    unsigned count, shown;
-    int error = live_counters_read(&set, &count);
+    struct live_programs programs;
+    int error = live_programs_read(&programs);
 
     if (error < 0) {
         cli_error("counters: %s", strerror(-error));
         return CLI_WRONG;
     }
-    shown = print_all(set, count, which, common, events, out);
-    free(set);
+    unsigned shown = print_all(&programs, which, common, events, out);
+    live_programs_release(&programs);
     if (shown > 0) return CLI_DONE;
     if (which != NULL)
         cli_error("counters: no process or device '%s' runs under 'rocelab run'", which);

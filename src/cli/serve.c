@@ -8,7 +8,6 @@
 #include "cli/serve.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -78,16 +77,15 @@ static const struct cli_command command = {
 
 static bool write_programs(void *context, enum serve_document which, FILE *out)
 {
-    struct live_counter_set *set;
-    unsigned count;
+    struct live_programs programs;
 
     (void)context;
-    if (live_counters_read(&set, &count) < 0) return false;
+    if (live_programs_read(&programs) < 0) return false;
     if (which == SERVE_METRICS)
-        serve_programs_prometheus(set, count, out);
+        serve_programs_prometheus(&programs, out);
     else
-        counters_document(set, count, out);
-    free(set);
+        counters_document(&programs, out);
+    live_programs_release(&programs);
     return true;
 }
 

@@ -8,10 +8,11 @@
 #include "cli/serve.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
+#include "cli/counters_nccl.h"
 #include "nic/counters.h"
 #include "observe/catalogue.h"
 
@@ -22,7 +23,7 @@ struct exposition {
 };
 
 /* A program may call itself anything: what is not plain ASCII is left out of its name. */
-static void label(FILE *out, const char *key, const char *value)
+void serve_label(FILE *out, const char *key, const char *value)
 {
     fprintf(out, "%s=\"", key);
     for (; *value; value++) {
@@ -39,11 +40,11 @@ static void label(FILE *out, const char *key, const char *value)
 static void labels(FILE *out, const char *metric, const struct live_counter_set *set)
 {
     fprintf(out, "%s{", metric);
-    label(out, "device", set->device);
+    serve_label(out, "device", set->device);
     fputs(",port=\"1\",", out);
-    label(out, "interface", set->ifname);
+    serve_label(out, "interface", set->ifname);
     fputc(',', out);
-    label(out, "program", set->program);
+    serve_label(out, "program", set->program);
     fprintf(out, ",pid=\"%u\",slot=\"%u\"", set->pid, set->slot);
 }
 
@@ -93,14 +94,14 @@ static void metric_rows(const struct exposition *e, const struct observe_metric 
         labels(e->out, metric->name, &e->set[i]);
         if (metric->label) {
             fputc(',', e->out);
-            label(e->out, metric->label, metric->word);
+            serve_label(e->out, metric->label, metric->word);
         }
         if (metric->object == OBSERVE_OBJECT_NIC_PRIO) fprintf(e->out, ",priority=\"%u\"", priority);
         value_out(e->out, metric->unit, value);
     }
 }
 
-static void head(FILE *out, const char *name, bool gauge, const char *help)
+void serve_head(FILE *out, const char *name, bool gauge, const char *help)
 {
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, gauge ? "gauge" : "counter");
 }
@@ -115,8 +116,9 @@ static void of_catalogue(const struct exposition *e)
         const struct observe_metric *metric = &catalogue.metric[m];
         if (metric->object != OBSERVE_OBJECT_NIC && metric->object != OBSERVE_OBJECT_NIC_PRIO) continue;
         if (strcmp(metric->name, last) != 0)
-            head(e->out, metric->name, metric->kind == OBSERVE_GAUGE,
-                 metric->label && strcmp(metric->label, "reason") == 0 ? "packets dropped, by reason" : metric->help);
+            serve_head(e->out, metric->name, metric->kind == OBSERVE_GAUGE,
+                       metric->label && strcmp(metric->label, "reason") == 0 ? "packets dropped, by reason"
+                                                                             : metric->help);
         last = metric->name;
         for (uint32_t p = 0; p < observe_priorities(metric->object); p++)
             metric_rows(e, metric, p);
@@ -139,7 +141,7 @@ static void of_wire_and_loop(const struct exposition *e)
         const struct live_counter *counter = &e->set[0].counter[c];
         if (in_machine(counter->name)) continue;
         snprintf(metric, sizeof metric, "rocelab_live_%s_total", counter->name);
-        head(e->out, metric, false, counter->help ? counter->help : "of the wire");
+        serve_head(e->out, metric, false, counter->help ? counter->help : "of the wire");
         for (unsigned i = 0; i < e->count; i++) {
             labels(e->out, metric, &e->set[i]);
             fprintf(e->out, "} %" PRIu64 "\n", e->set[i].counter[c].value);
@@ -147,13 +149,34 @@ static void of_wire_and_loop(const struct exposition *e)
     }
 }
 
-void serve_programs_prometheus(const struct live_counter_set *set, unsigned count, FILE *out)
+void serve_programs_prometheus(const struct live_programs *programs, FILE *out)
 {
-    const struct exposition e = {.set = set, .count = count, .out = out};
+    const struct exposition e = {.set = programs->set, .count = programs->sets, .out = out};
 
-    head(out, "rocelab_live_adapters", true, "adapters that programs under 'rocelab run' have open");
-    fprintf(out, "rocelab_live_adapters %u\n", count);
-    if (count == 0) return;
-    of_catalogue(&e);
-    of_wire_and_loop(&e);
+    serve_head(out, "rocelab_live_adapters", true, "adapters that programs under 'rocelab run' have open");
+    fprintf(out, "rocelab_live_adapters %u\n", e.count);
+    if (e.count > 0) {
+        of_catalogue(&e);
+        of_wire_and_loop(&e);
+    }
+    counters_nccl_prometheus(programs->nccl, programs->nccls, out);
+}
+
+int live_programs_read(struct live_programs *ret)
+{
+    struct live_programs programs = {.set = NULL};
+    int error = live_counters_read(&programs.set, &programs.sets);
+
+    if (error == 0) error = nccl_pages_read(&programs.nccl, &programs.nccls);
+    if (error < 0)
+        free(programs.set);
+    else
+        *ret = programs;
+    return error;
+}
+
+void live_programs_release(struct live_programs *programs)
+{
+    free(programs->set);
+    free(programs->nccl);
 }
