@@ -158,6 +158,10 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
     if (told && told != from && told->grown) finding_counter(diagnose, finding, told, 0);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, finding && finding->evidences > 1 && why != NOT_KNOWN);
+    /* Memory fills where queues stand still: what made them stand is the cause. */
+    if (finding && why == POOL && drop->priority < EVIDENCE_PRIORITIES &&
+        share_pausing(diagnose, drop->port, drop->priority).value > diagnose->limits.standing_share)
+        finding->severity = DIAGNOSE_WARNING;
     if (why == NOT_KNOWN)
         missing_add(diagnose, "headroom of %s (watermark and size), and PFC of both ends of its cable",
                     name_of(diagnose, drop->port));
@@ -183,7 +187,9 @@ static struct drop by_priority(const struct evidence *evidence, uint32_t port, u
 /* Drops that the port does not give to a priority, where it pauses or is paused. */
 static struct drop by_port(const struct evidence *evidence, uint32_t port)
 {
-    struct drop drop = {port, EVIDENCE_NO_PRIORITY, 0, port_find(evidence, port, EVIDENCE_PORT_DROPS)};
+    const struct evidence_value *all = port_find(evidence, port, EVIDENCE_PORT_DROPS);
+    const struct evidence_value *in = port_find(evidence, port, EVIDENCE_PORT_RX_DROPS);
+    struct drop drop = {port, EVIDENCE_NO_PRIORITY, 0, in && in->grown ? in : all};
     uint64_t known = port_sum(evidence, port, EVIDENCE_QUEUE_DROPS) + port_sum(evidence, port, EVIDENCE_GROUP_DROPS) +
                      port_sum(evidence, port, EVIDENCE_WATCHDOG_DROPS) + port_get(evidence, port, EVIDENCE_MTU_DROPS) +
                      port_get(evidence, port, EVIDENCE_ROUTE_DROPS);
@@ -191,6 +197,8 @@ static struct drop by_port(const struct evidence *evidence, uint32_t port)
                       port_sum(evidence, port, EVIDENCE_TX_PAUSE_FRAMES) +
                       port_sum(evidence, port, EVIDENCE_TX_PAUSE_NS);
 
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        if (evidence_find(evidence, port, p, EVIDENCE_GROUP_DROPS)) return drop; /* groups are counted: it was none */
     if (pauses && drop.from && drop.from->grown > known) drop.count = drop.from->grown - known;
     return drop;
 }

@@ -35,9 +35,9 @@ static uint64_t route_drops(const struct evidence *evidence, uint32_t port)
  * A port that nobody uses is down too. */
 static bool was_lost(const struct evidence *evidence, uint32_t port)
 {
-    static const enum evidence_counter used[] = {EVIDENCE_LINK_DOWN,       EVIDENCE_PORT_TX_BYTES,
-                                                 EVIDENCE_PORT_TX_PACKETS, EVIDENCE_PORT_RX_BYTES,
-                                                 EVIDENCE_ROUTE_DROPS,     EVIDENCE_PORT_DROPS};
+    static const enum evidence_counter used[] = {
+        EVIDENCE_LINK_DOWN,   EVIDENCE_PORT_TX_BYTES, EVIDENCE_PORT_TX_PACKETS, EVIDENCE_PORT_RX_BYTES,
+        EVIDENCE_ROUTE_DROPS, EVIDENCE_PORT_DROPS,    EVIDENCE_PORT_TX_DROPS};
     uint32_t end[2] = {port, evidence->object[port].peer};
 
     if (!link_is_down(evidence, port)) return false;
@@ -53,7 +53,7 @@ static bool was_lost(const struct evidence *evidence, uint32_t port)
 static void add_ends(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
 {
     static const enum evidence_counter listed[] = {EVIDENCE_LINK_UP, EVIDENCE_LINK_DOWN, EVIDENCE_ROUTE_DROPS,
-                                                   EVIDENCE_PORT_DROPS};
+                                                   EVIDENCE_PORT_DROPS, EVIDENCE_PORT_TX_DROPS};
     const struct evidence *evidence = diagnose->evidence;
     uint32_t end[2] = {port, evidence->object[port].peer};
 
@@ -241,9 +241,10 @@ static void in_common(struct diagnose *diagnose, struct lost *lost)
 static bool is_explained(const struct diagnose *diagnose, const uint64_t total[EVIDENCE_COUNTERS])
 {
     static const enum evidence_counter causes[] = {
-        EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,       EVIDENCE_MTU_DROPS, EVIDENCE_WATCHDOG_DROPS,
-        EVIDENCE_CRC_ERRORS,  EVIDENCE_WATCHDOG_DETECTED, EVIDENCE_LINK_DOWN, EVIDENCE_FEC_UNCORRECTED,
-        EVIDENCE_PORT_DROPS,  EVIDENCE_RX_DISCARDS,       EVIDENCE_RNR_NAKS,
+        EVIDENCE_GROUP_DROPS,   EVIDENCE_QUEUE_DROPS,       EVIDENCE_MTU_DROPS, EVIDENCE_WATCHDOG_DROPS,
+        EVIDENCE_CRC_ERRORS,    EVIDENCE_WATCHDOG_DETECTED, EVIDENCE_LINK_DOWN, EVIDENCE_FEC_UNCORRECTED,
+        EVIDENCE_PORT_DROPS,    EVIDENCE_RX_DISCARDS,       EVIDENCE_RNR_NAKS,  EVIDENCE_PORT_RX_DROPS,
+        EVIDENCE_PORT_TX_DROPS,
     };
     const struct evidence *evidence = diagnose->evidence;
 
