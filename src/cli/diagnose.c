@@ -48,8 +48,10 @@ static const char *rule_name(const void *list, size_t index)
 
 static const char *kind_name(const void *list, size_t index)
 {
+    const char *what;
+
     (void)list;
-    return reader_kind(index, NULL);
+    return reader_kind(index, &what);
 }
 
 static bool set_explain(struct settings *settings, const char *argument)
