@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evidence/read/drops.h"
 #include "evidence/read/sim/document.h"
 
 /* A key of the document and what evidence calls it. */
@@ -59,23 +60,6 @@ static const struct key nic_keys[] = {
     {NULL, 0, false},
 };
 
-/* Where drops of a reason are counted. */
-enum drop_kind { DROP_GROUP, DROP_QUEUE, DROP_WATCHDOG, DROP_KINDS, DROP_MTU = DROP_KINDS, DROP_ROUTE, DROP_ALL };
-static const struct {
-    const char *reason;
-    enum drop_kind kind;
-} reasons[] = {
-    {"mtu", DROP_MTU},      {"no_route", DROP_ROUTE},    {"port_down", DROP_ROUTE}, {"ttl", DROP_ROUTE},
-    {"buffer", DROP_GROUP}, {"headroom", DROP_GROUP},    {"unknown", DROP_GROUP},   {"flood", DROP_GROUP},
-    {"egress", DROP_QUEUE}, {"watchdog", DROP_WATCHDOG},
-};
-
-/* What a port says by priority and by reason, until both are known. */
-struct port_drops {
-    uint64_t by[DROP_ALL], headroom;
-    uint64_t of[EVIDENCE_PRIORITIES];
-};
-
 static void take_keys(struct document *document, const struct key *keys, uint32_t port, unsigned priority)
 {
     uint64_t value;
@@ -91,18 +75,19 @@ static void take_keys(struct document *document, const struct key *keys, uint32_
     }
 }
 
-static void read_reasons(struct document *document, struct port_drops *drops)
+static void read_reasons(struct document *document, struct drops *drops)
 {
+    const struct json_in *json = &document->json;
     uint64_t value;
 
     while (document_value(document)) {
-        for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-            if (document_u64(document, reasons[i].reason, &value)) drops->by[reasons[i].kind] += value;
-        if (document_u64(document, "headroom", &value)) drops->headroom += value;
+        unsigned reason = json->key ? drops_reason(json->key, json->key_length) : DROPS_REASONS;
+        if (reason < DROPS_REASONS && json_text_u64(json->text, json->length, &value))
+            drops->by[drops_kind(reason)] += value;
     }
 }
 
-static void read_priorities(struct document *document, uint32_t port, struct port_drops *drops)
+static void read_priorities(struct document *document, uint32_t port, struct drops *drops)
 {
 
     while (document_object(document)) {
@@ -119,40 +104,9 @@ static void read_priorities(struct document *document, uint32_t port, struct por
     }
 }
 
-/* Takes up to `left` of a priority's drops. */
-static void put_drops(struct document *document, uint32_t port, unsigned priority, enum drop_kind kind,
-                      struct port_drops *drops, uint64_t *left)
+static void put_drops(void *context, uint32_t port, unsigned priority, enum evidence_counter counter, uint64_t value)
 {
-    static const enum evidence_counter counter[] = {EVIDENCE_GROUP_DROPS, EVIDENCE_QUEUE_DROPS,
-                                                    EVIDENCE_WATCHDOG_DROPS};
-    uint64_t part = drops->of[priority] < *left ? drops->of[priority] : *left;
-    const struct evidence_value *known = evidence_find(document->evidence, port, priority, counter[kind]);
-
-    if (!part) return;
-    drops->of[priority] -= part;
-    *left -= part;
-    document_count(document, port, priority, counter[kind], part + (known ? known->last : 0));
-}
-
-/*
- * Drops are known by reason and by priority, not by both.  Lossless priorities alone run out of headroom, and lossy
- * ones alone meet limits of queues; what is left goes to whoever has drops left.
- */
-static void share_drops(struct document *document, uint32_t port, struct port_drops *drops)
-{
-    uint64_t headroom = drops->headroom;
-
-    drops->by[DROP_GROUP] -= headroom;
-    for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
-            bool lossless = document->lossless >> p & 1;
-            if (lossless || pass) put_drops(document, port, p, DROP_GROUP, drops, &headroom);
-            if (lossless || pass) put_drops(document, port, p, DROP_WATCHDOG, drops, &drops->by[DROP_WATCHDOG]);
-            if (!lossless || pass) put_drops(document, port, p, DROP_GROUP, drops, &drops->by[DROP_GROUP]);
-            if (!lossless || pass) put_drops(document, port, p, DROP_QUEUE, drops, &drops->by[DROP_QUEUE]);
-        }
-    document_count(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU_DROPS, drops->by[DROP_MTU]);
-    document_count(document, port, EVIDENCE_NO_PRIORITY, EVIDENCE_ROUTE_DROPS, drops->by[DROP_ROUTE]);
+    document_count(context, port, priority, counter, value);
 }
 
 static void read_bits(struct document *document, uint8_t *bits)
@@ -185,7 +139,7 @@ static void received(struct document *document, uint32_t port, uint64_t packets,
 }
 
 struct port_seen {
-    struct port_drops drops;
+    struct drops drops;
     uint64_t rx_packets, rx_bytes;
     uint8_t sends, obeys;
     bool rx, pfc;
@@ -238,7 +192,7 @@ static void read_port(struct document *document)
     }
     if (seen.rx) received(document, port, seen.rx_packets, seen.rx_bytes);
     if (!seen.pfc) return; /* a host's: its adapter has the rest */
-    share_drops(document, port, &seen.drops);
+    drops_share(&seen.drops, document->lossless, port, put_drops, document);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
         if ((seen.sends | seen.obeys | document->lossless) >> p & 1)
             document_level(document, port, p, EVIDENCE_PFC_ON, seen.sends & seen.obeys & 1u << p ? 1 : 0);
