@@ -21,9 +21,10 @@ struct system { /* what its switches write, and what their ports are called */
 
 static const struct system systems[DUMP_SYSTEMS] = {
     [DUMP_SONIC] = {dump_sonic, &config_sonic},
+    [DUMP_NXOS] = {dump_nxos, &config_nxos},
 };
 
-const char *const dump_system_names[DUMP_SYSTEMS + 1] = {[DUMP_SONIC] = "sonic"};
+const char *const dump_system_names[DUMP_SYSTEMS + 1] = {[DUMP_SONIC] = "sonic", [DUMP_NXOS] = "nxos"};
 
 static void failed(struct dump_failure *failure, int error, const char *path)
 {

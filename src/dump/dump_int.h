@@ -26,6 +26,7 @@ struct moment_port {
     const struct sw_port_counters *raw; /* the same without offsets; NULL: a host's */
     struct observe_port_prio queue[DUMP_PRIOS];
     uint64_t queue_drops[DUMP_PRIOS], pg_drops[DUMP_PRIOS]; /* at the egress queue; for want of buffer at ingress */
+    uint64_t watchdog_drops[DUMP_PRIOS];                    /* of the queue_drops */
     uint64_t paused[DUMP_PRIOS];                            /* times the peer's pauses began here */
 };
 
@@ -46,6 +47,11 @@ struct moment {
     uint32_t ranks;
 };
 
+#define EACH_PORT(m, node, port) /* with a cable */                                                                    \
+    for (uint32_t port = (m)->fabric->node[node].first_port;                                                           \
+         port < (m)->fabric->node[node].first_port + (m)->fabric->node[node].ports; port++)                            \
+        if ((m)->port[port].cabled)
+
 int moment_read(struct moment *m, struct sim *sim); /* fabric, result, format and seed are set; 0 or -ENOMEM */
 void moment_release(struct moment *m);
 
@@ -56,6 +62,7 @@ const char *moment_peer(const struct moment *m, uint32_t port, char buf[2 * FABR
 uint64_t moment_speed_mbps(const struct moment *m, uint32_t port); /* as it is now */
 bool moment_up(const struct moment *m, uint32_t port);
 const struct fabric_settings *moment_settings(const struct moment *m, uint32_t port);
+uint8_t moment_watched(const struct moment *m, uint32_t port); /* bit p: the pause watchdog looks at it */
 void moment_mac(const struct moment *m, uint32_t port, char buf[18]);
 /* Sums and shares of a port's counters. */
 uint64_t moment_in_discards(const struct moment_port *port);  /* at ingress, without what was too long */
@@ -100,12 +107,16 @@ void grid_count(struct out *out, uint64_t value); /* with thousands separated */
 void grid_blank(struct out *out);                 /* a line, between rows */
 void grid_end(struct out *out);                   /* prints it */
 
+/* The device's configuration, as src/config writes it. */
+void out_config(struct out *out, const struct moment *m, uint32_t node, const char *suffix, const char *command);
+
 /* A number as text, as databases of counters have them. */
 void out_json_string(struct out *out, const char *key, uint64_t value);
 
 /* --- what a device of each kind prints --- */
 void dump_host(struct out *out, const struct moment *m, uint32_t node);
 void dump_jobs(struct out *out, const struct moment *m, uint32_t node); /* of a host: collectives and training */
+void dump_nxos(struct out *out, const struct moment *m, uint32_t node);
 void dump_sonic(struct out *out, const struct moment *m, uint32_t node);
 unsigned dump_sonic_mtu(uint32_t frame_bytes); /* as a port's mtu has it */
 void dump_sonic_db(struct out *out, const struct moment *m, uint32_t node);

@@ -41,7 +41,9 @@ static const struct {
 /* Three digits that matter, as nccl-tests has them. */
 static const char *test_time(uint64_t ps, char buf[TEXT_COUNT])
 {
-    return text_fixed(ps, PS_US, ps >= 10000 * PS_US ? 0 : ps >= 100 * PS_US ? 1 : 2, buf);
+    if (ps < 10000 * PS_US) return text_fixed(ps, PS_US, ps >= 100 * PS_US ? 1 : 2, buf);
+    snprintf(buf, TEXT_COUNT, "%" PRIu64, (uint64_t)((ps + PS_US / 2) / PS_US));
+    return buf;
 }
 
 static void test_row(struct out *out, const struct fabric_job *job, const struct collective_row *row)

@@ -43,9 +43,10 @@ static uint64_t offset(const struct moment *m, uint32_t port, unsigned prio, con
     hash = mixed(hash_bytes(hash, name, strlen(name)));
     if (has(name, "_bytes")) return hash % (1u << 28) * 4096;
     if (has(name, "_ps")) return hash % 1000000 * PS_US;
-    if (has(name, "packets") || has(name, "requests") || has(name, "frames")) return hash % (1u << 30);
-    if (has(name, "xo") || has(name, "pause") || has(name, "resume") || has(name, "marked") || has(name, "cnp"))
+    if (has(name, "xo") || has(name, "pfc") || has(name, "pause") || has(name, "resume") || has(name, "marked") ||
+        has(name, "cnp"))
         return hash % 4096;
+    if (has(name, "packets") || has(name, "requests")) return hash % (1u << 30);
     return hash % 64; /* of what should not happen */
 }
 
@@ -65,6 +66,7 @@ static void split_drops(const struct sw_port_counters *raw, struct moment_port *
     uint64_t out = raw->drop[SW_DROP_egress] + raw->drop[SW_DROP_port_down] + raw->drop[SW_DROP_watchdog];
     uint64_t astray =
         raw->drop[SW_DROP_ttl] + raw->drop[SW_DROP_mtu] + raw->drop[SW_DROP_no_route] + raw->drop[SW_DROP_not_mine];
+    uint64_t watchdog = raw->drop[SW_DROP_watchdog];
 
     for (unsigned p = 0; p < DUMP_PRIOS; p++) {
         uint64_t left = raw->prio[p].drops, queue = left < out ? left : out;
@@ -73,6 +75,8 @@ static void split_drops(const struct sw_port_counters *raw, struct moment_port *
         uint64_t lost = left < astray ? left : astray;
         astray -= lost;
         ret->queue_drops[p] = queue;
+        ret->watchdog_drops[p] = raw->prio[p].watchdog_detected ? (queue < watchdog ? queue : watchdog) : 0;
+        watchdog -= ret->watchdog_drops[p];
         ret->pg_drops[p] = left - lost;
     }
 }
@@ -88,6 +92,7 @@ static void read_switch_port(const struct moment *m, uint32_t port, struct momen
         for (const struct sw_counter *c = sw_prio_counter_list; c->name; c++)
             if (c->kind == SW_COUNTER_COUNT) add(m, port, p, c->name, &ret->sw.prio[p], c->offset);
         ret->queue_drops[p] += offset(m, port, p, "queue_drops");
+        ret->watchdog_drops[p] += offset(m, port, p, "watchdog_drops");
         ret->pg_drops[p] += offset(m, port, p, "pg_drops");
         /* A pause begins with the first XOFF and with each that follows an XON. */
         ret->paused[p] = (raw->rx_xoff < raw->rx_xon + 1 ? raw->rx_xoff : raw->rx_xon + 1) +
@@ -179,6 +184,14 @@ bool moment_up(const struct moment *m, uint32_t port)
 const struct fabric_settings *moment_settings(const struct moment *m, uint32_t port)
 {
     return &m->fabric->settings[m->fabric->port[port].settings];
+}
+
+uint8_t moment_watched(const struct moment *m, uint32_t port)
+{
+    const struct fabric_settings *settings = moment_settings(m, port);
+    const struct fabric_switch *sw = &m->fabric->sw[m->fabric->port[port].node - m->fabric->hosts];
+
+    return fabric_watchdog_runs(&sw->watchdog) ? (settings->pfc_rx | settings->pfc_tx) & settings->watched : 0;
 }
 
 void moment_mac(const struct moment *m, uint32_t port, char buf[18])

@@ -58,6 +58,15 @@ void out_release(struct out *out)
     free(out->grid.cell);
 }
 
+void out_config(struct out *out, const struct moment *m, uint32_t node, const char *suffix, const char *command)
+{
+    if (!out_begin(out, suffix, "%s", command)) return;
+    const struct config_emit emit = {.fabric = m->fabric, .node = node, .to = out->file};
+    int error = m->format->emit(&emit);
+    out_end(out);
+    if (error) fail(out, -error);
+}
+
 void out_json_string(struct out *out, const char *key, uint64_t value)
 {
     char text[TEXT_COUNT];

@@ -13,11 +13,6 @@
 #include "dump/dump_int.h"
 
 #define COLUMNS(list) (sizeof(list) / sizeof((list)[0]))
-#define NEXT_PORT(m, node, port)                                                                                       \
-    for (uint32_t port = (m)->fabric->node[node].first_port;                                                           \
-         port < (m)->fabric->node[node].first_port + (m)->fabric->node[node].ports; port++)                            \
-        if ((m)->port[port].cabled)
-
 static void port_cell(struct out *out, const struct moment *m, uint32_t port)
 {
     char name[FABRIC_NAME];
@@ -32,7 +27,7 @@ static void pfc_table(struct out *out, const struct moment *m, uint32_t node, bo
         {"Port Rx", "PFC0", "PFC1", "PFC2", "PFC3", "PFC4", "PFC5", "PFC6", "PFC7"}};
 
     grid_begin(out, title[rx], COLUMNS(title[0]), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         port_cell(out, m, port);
         for (unsigned p = 0; p < DUMP_PRIOS; p++)
@@ -58,7 +53,7 @@ static void pfc_counters(struct out *out, const struct moment *m, uint32_t node)
     }
     if (!out_begin(out, "txt", "show pfc counters --history")) return;
     grid_begin(out, history, COLUMNS(history), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         for (unsigned p = 0; p < DUMP_PRIOS; p++) {
             port_cell(out, m, port);
@@ -82,7 +77,7 @@ static void queue_counters(struct out *out, const struct moment *m, uint32_t nod
 
     for (int wred = 0; wred < 2; wred++) {
         if (!out_begin(out, "txt", wred ? "show queue wredcounters" : "show queue counters")) return;
-        NEXT_PORT(m, node, port)
+        EACH_PORT(m, node, port)
         {
             const struct moment_port *from = &m->port[port];
             grid_begin(out, wred ? marks : title, COLUMNS(title), 0);
@@ -139,7 +134,7 @@ static void by_group(struct out *out, const struct moment *m, uint32_t node)
         if (!out_begin(out, "txt", "%s", list[i].command)) return;
         fprintf(out->file, "%s\n", list[i].head);
         grid_begin(out, list[i].which == QUEUE_MOST ? queues : groups, COLUMNS(groups), 0);
-        NEXT_PORT(m, node, port)
+        EACH_PORT(m, node, port)
         {
             port_cell(out, m, port);
             for (unsigned p = 0; p < DUMP_PRIOS; p++)
@@ -167,23 +162,21 @@ static void watchdog(struct out *out, const struct moment *m, uint32_t node)
 {
     static const char *const title[] = {"QUEUE",      "STATUS",          "STORM DETECTED/RESTORED", "TX OK/DROP",
                                         "RX OK/DROP", "TX LAST OK/DROP", "RX LAST OK/DROP"};
-    bool runs = fabric_watchdog_runs(&m->fabric->sw[node - m->fabric->hosts].watchdog);
     char name[FABRIC_NAME];
 
     if (!out_begin(out, "txt", "show pfcwd stats")) return;
     grid_begin(out, title, COLUMNS(title), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
-        const struct fabric_settings *settings = moment_settings(m, port);
         const struct moment_port *from = &m->port[port];
-        for (unsigned p = 0; runs && p < DUMP_PRIOS; p++) {
+        for (unsigned p = 0; p < DUMP_PRIOS; p++) {
             const struct sw_prio_counters *prio = &from->sw.prio[p], *raw = &from->raw->prio[p];
-            if (!((settings->pfc_rx | settings->pfc_tx) & settings->watched & 1u << p)) continue;
+            if (!(moment_watched(m, port) >> p & 1)) continue;
             grid_cell(out, "%s:%u", moment_port_name(m, port, name), p);
             grid_cell(out, "%s", raw->watchdog_detected > raw->watchdog_restored ? "stormed" : "operational");
             grid_cell(out, "%" PRIu64 "/%" PRIu64, prio->watchdog_detected, prio->watchdog_restored);
-            grid_cell(out, "%" PRIu64 "/%" PRIu64, prio->tx_packets, from->queue_drops[p]);
-            grid_cell(out, "%" PRIu64 "/%" PRIu64, prio->rx_packets, from->pg_drops[p]);
+            grid_cell(out, "%" PRIu64 "/%" PRIu64, prio->tx_packets, from->watchdog_drops[p]);
+            grid_cell(out, "%" PRIu64 "/0", prio->rx_packets);
             grid_cell(out, "0/0");
             grid_cell(out, "0/0");
         }
@@ -235,7 +228,7 @@ static void interface_counters(struct out *out, const struct moment *m, uint32_t
 
     if (out_begin(out, "txt", "show interfaces counters")) {
         grid_begin(out, title, COLUMNS(title), 0);
-        NEXT_PORT(m, node, port)
+        EACH_PORT(m, node, port)
         {
             const struct moment_port *from = &m->port[port];
             state_cells(out, m, port);
@@ -253,7 +246,7 @@ static void interface_counters(struct out *out, const struct moment *m, uint32_t
     }
     if (!out_begin(out, "txt", "show interfaces counters errors")) return;
     grid_begin(out, errors, COLUMNS(errors), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         state_cells(out, m, port);
         discard_cells(out, &m->port[port], true);
@@ -271,7 +264,7 @@ static void fec(struct out *out, const struct moment *m, uint32_t node)
 
     if (!out_begin(out, "txt", "show interfaces counters fec-stats")) return;
     grid_begin(out, title, COLUMNS(title), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         const struct observe_link *link = &m->port[port].link;
         state_cells(out, m, port);
@@ -330,7 +323,7 @@ static void interfaces(struct out *out, const struct moment *m, uint32_t node)
 
     if (out_begin(out, "txt", "show interfaces status")) {
         grid_begin(out, title, COLUMNS(title), 0);
-        NEXT_PORT(m, node, port)
+        EACH_PORT(m, node, port)
         {
             status_row(out, m, port);
         }
@@ -339,7 +332,7 @@ static void interfaces(struct out *out, const struct moment *m, uint32_t node)
     }
     if (!out_begin(out, "txt", "show interfaces description")) return;
     grid_begin(out, text, COLUMNS(text), 0);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         port_cell(out, m, port);
         grid_cell(out, "%s", moment_up(m, port) ? "up" : "down");
@@ -358,7 +351,7 @@ static void flaps(struct out *out, const struct moment *m, uint32_t node)
 
     if (!out_begin(out, "txt", "show interfaces flap")) return;
     grid_begin(out, title, COLUMNS(title), 1u | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         port_cell(out, m, port);
         grid_cell(out, "%" PRIu64, m->port[port].link.flaps);
@@ -380,7 +373,7 @@ static void lldp(struct out *out, const struct moment *m, uint32_t node)
     if (!out_begin(out, "txt", "show lldp table")) return;
     fputs("Capability codes: (R) Router, (B) Bridge, (O) Other\n", out->file);
     grid_begin(out, title, COLUMNS(title), 31);
-    NEXT_PORT(m, node, port)
+    EACH_PORT(m, node, port)
     {
         uint32_t peer = m->fabric->port[port].peer, other = m->fabric->port[peer].node;
         if (fabric_node_unknown(m->fabric, other)) continue;

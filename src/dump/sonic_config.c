@@ -5,7 +5,6 @@
  * `show ecn` and `show buffer configuration` list profiles, and not who uses them: that is in CONFIG_DB, which is
  * src/config's to write.  Profiles have the names that it gives them.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -159,15 +158,6 @@ static void buffers(struct out *out, const struct moment *m, uint32_t number)
     out_end(out);
 }
 
-static void config_db(struct out *out, const struct moment *m, uint32_t node)
-{
-    if (!out_begin(out, "json", "config_db")) return;
-    const struct config_emit emit = {.fabric = m->fabric, .node = node, .to = out->file};
-    int error = config_sonic.emit(&emit);
-    out_end(out);
-    if (error && out->failure->error == 0) out->failure->error = -error;
-}
-
 unsigned dump_sonic_mtu(uint32_t frame_bytes)
 {
     if (frame_bytes == 0 || frame_bytes > SONIC_MTU_MAX + SONIC_MTU_OVER) return SONIC_MTU_MAX;
@@ -179,5 +169,5 @@ void dump_sonic_config(struct out *out, const struct moment *m, uint32_t node)
     lossless_priorities(out, m, &m->fabric->node[node]);
     ecn_profiles(out, m, &m->fabric->node[node]);
     buffers(out, m, node);
-    config_db(out, m, node);
+    out_config(out, m, node, "json", "config_db");
 }

@@ -92,8 +92,6 @@ static void queue_stats(struct out *out, const struct moment *m, uint32_t port, 
 {
     const struct moment_port *from = &m->port[port];
     const struct sw_prio_counters *prio = &from->sw.prio[q], *raw = &from->raw->prio[q];
-    const struct fabric_settings *settings = moment_settings(m, port);
-    const struct fabric_switch *sw = &m->fabric->sw[m->fabric->port[port].node - m->fabric->hosts];
     char id[OID];
 
     counters_begin(out, oid(KIND_QUEUE, m, port, q, id));
@@ -104,15 +102,15 @@ static void queue_stats(struct out *out, const struct moment *m, uint32_t port, 
     stat(out, prio->queue_max_bytes, "SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES");
     stat(out, from->queue[q].queue_bytes, "SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES");
     jout_text(&out->json, "SAI_QUEUE_ATTR_PAUSE_STATUS", from->link.paused >> q & 1 ? "true" : "false");
-    if (fabric_watchdog_runs(&sw->watchdog) && (settings->pfc_rx | settings->pfc_tx) & settings->watched & 1u << q) {
+    if (moment_watched(m, port) >> q & 1) {
         jout_text(&out->json, "PFC_WD_STATUS",
                   raw->watchdog_detected > raw->watchdog_restored ? "stormed" : "operational");
         stat(out, prio->watchdog_detected, "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED");
         stat(out, prio->watchdog_restored, "PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED");
         stat(out, prio->tx_packets, "PFC_WD_QUEUE_STATS_TX_PACKETS");
-        stat(out, from->queue_drops[q], "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS");
+        stat(out, from->watchdog_drops[q], "PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS");
         stat(out, prio->rx_packets, "PFC_WD_QUEUE_STATS_RX_PACKETS");
-        stat(out, from->pg_drops[q], "PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS");
+        stat(out, 0, "PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS");
     }
     hash_end(out);
 }

@@ -387,6 +387,171 @@ class Sonic(Case):
                          self.metrics.us("rocelab_switch_tx_pause_seconds_total", port="leaf0:0", priority=3))
 
 
+class Nxos(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.dump = Dump("nxos", cls.folder.name)
+        cls.switches = ["leaf0", "leaf1", "spine0", "spine1"]
+
+    def read(self, name, values):
+        """values(text): {key: number} of a switch's file; with the switch before each key."""
+        return self.dump.grown(lambda time: {(switch, *key): value for switch in self.switches
+                                             for key, value in values(self.dump.text(switch, name, time)).items()})
+
+    def at(self, switch, port):
+        return {"port": f"{switch}:{int(port.split('/')[1].split(']')[0]) - 1}"}
+
+    def expected(self, switch, port, prio, what):
+        """By the words of the texts."""
+        metrics, at = self.metrics, self.at(switch, port)
+        queue = {"priority": prio, **at}
+        drops = lambda *reasons: sum(metrics.sum("rocelab_switch_port_drops_total", reason=reason, **at) for reason in reasons)
+        out = ("egress", "port_down", "watchdog")
+        mine = metrics.sum("rocelab_switch_drops_total", **queue) if prio is not None else 0
+        values = {
+            "RxPPP": lambda: metrics.sum("rocelab_switch_port_rx_pfc_frames_total", **at),
+            "TxPPP": lambda: metrics.sum("rocelab_switch_port_tx_pfc_frames_total", **at),
+            "RxCount": lambda: sum(metrics.sum(f"rocelab_switch_{name}_total", **queue) for name in ("rx_xoff", "rx_xon")),
+            "TxCount": lambda: sum(metrics.sum(f"rocelab_switch_{name}_total", **queue)
+                                   for name in ("tx_xoff", "tx_xoff_refresh", "tx_xon")),
+            "Tx Pkts": lambda: metrics.sum("rocelab_switch_tx_packets_total", **queue),
+            "Tx Byts": lambda: metrics.sum("rocelab_switch_tx_bytes_total", **queue),
+            "Dropped Pkts": lambda: drops(*out) if mine else 0,
+            "marked": lambda: metrics.sum("rocelab_switch_ecn_marked_total", **queue),
+            "Ingress MMU Drop Pkts": lambda: drops("buffer", "headroom"),
+            "Shutdown": lambda: metrics.sum("rocelab_switch_watchdog_detected_total", **queue),
+            "Restored": lambda: metrics.sum("rocelab_switch_watchdog_restored_total", **queue),
+            "Total pkts dropped": lambda: drops("watchdog"),
+            "input packets": lambda: metrics.sum("rocelab_switch_port_rx_packets_total", **at),
+            "output packets": lambda: metrics.sum("rocelab_switch_port_tx_packets_total", **at),
+            "input bytes": lambda: metrics.sum("rocelab_switch_port_rx_bytes_total", **at),
+            "output bytes": lambda: metrics.sum("rocelab_switch_port_tx_bytes_total", **at),
+            "CRC": lambda: metrics.sum("rocelab_link_crc_errors_total", **at), "giants": lambda: drops("mtu"),
+            "input discard": lambda: drops("ttl", "no_route", "buffer", "headroom", "unknown", "flood", "not_mine"),
+            "output discard": lambda: drops(*out),
+            "interface resets": lambda: metrics.sum("rocelab_link_down_total", **at)}
+        return values[what]()
+
+    def test_pfc(self):
+        def values(text):
+            rows = re.findall(r"^(Ethernet\S+) +On +On  \(8\) +(\d+) +(\d+) *$", text, re.M)
+            return {(port, None, what): int(value) for port, *both in rows for what, value in zip(("RxPPP", "TxPPP"), both)}
+
+        grown, _ = self.read("show_interface_priority-flow-control.txt", values)
+        self.assertEqual(len(grown), 2 * PORTS)
+        self.assertGreater(self.agree(grown, self.expected, "priority-flow-control"), 5)
+
+    def test_queuing(self):
+        def values(text):
+            found, port, group = {}, None, None
+            for line in text.splitlines():
+                if match := re.match(r"Egress Queuing for (\S+) \[System\]$", line):
+                    port = match[1]
+                elif match := re.match(r"\| +QOS GROUP (\d) +\|$", line):
+                    group = match[1]
+                elif match := re.match(r"\| +(Tx Pkts|Tx Byts|Dropped Pkts) \| *(\d+)\| +0\| +0\|$", line):
+                    found[port, group, match[1]] = int(match[2])
+                elif match := re.match(r"Ingress MMU Drop Pkts +(\d+)$", line):
+                    found[port, None, "Ingress MMU Drop Pkts"] = int(match[1])
+                elif match := re.match(r"TxPPP: +(\d+), RxPPP: +(\d+)$", line):
+                    found[port, None, "TxPPP"], found[port, None, "RxPPP"] = int(match[1]), int(match[2])
+                elif match := re.match(r" +(\d) +\1 +\1 +(?:Ina|A)ctive +(\d+) +(?:Ina|A)ctive +(\d+)$", line):
+                    found[port, match[1], "TxCount"], found[port, match[1], "RxCount"] = int(match[2]), int(match[3])
+            return found
+
+        grown, first = self.read("show_queuing_interface.txt", values)
+        self.assertEqual(len(grown), PORTS * (8 * 5 + 3))
+        self.assertGreater(self.agree(grown, self.expected, "show queuing interface"), 60)
+        self.assertGreater(sum(value != 0 for value in first.values()), len(first) * 0.9)
+        self.assertRegex(self.dump.text("leaf0", "show_queuing_interface.txt"), r"\n +3 +6000 +- +- ", "headroom")
+
+        def document(text):
+            found = {}
+            for row in json.loads(text)["TABLE_module"]["ROW_module"]["TABLE_queuing_interface"]["ROW_queuing_interface"]:
+                port = row["if_name_str"]
+                if row["dir"] == "Egress":
+                    for group in row["TABLE_qosgrp_egress_stats"]["ROW_qosgrp_egress_stats"]:
+                        for entry in group["TABLE_qosgrp_egress_stats_entry"]["ROW_qosgrp_egress_stats_entry"]:
+                            what = f"{entry['eq-stat-type']} {entry['eq-stat-units']}"
+                            found[port, group["eq-qosgrp"], what] = int(entry["eq-uc-stat-value"])
+                    continue
+                found[port, None, "TxPPP"], found[port, None, "RxPPP"] = int(row["tx-ppp"]), int(row["rx-ppp"])
+                drop, = row["TABLE_ingress_stats_entry"]["ROW_ingress_stats_entry"]
+                found[port, None, "Ingress MMU Drop Pkts"] = int(drop["ip-stat-value"])
+                for pauses in row["TABLE_pfc_stats"]["ROW_pfc_stats"]:
+                    for way in ("Tx", "Rx"):
+                        found[port, pauses["cos"], f"{way}Count"] = int(pauses[f"{way.lower()}-pause-count"])
+            return found
+
+        for time in self.dump.times:
+            for switch in self.switches:
+                self.assertEqual(document(self.dump.text(switch, "show_queuing_interface.json", time)),
+                                 values(self.dump.text(switch, "show_queuing_interface.txt", time)))
+
+    def test_managed_objects(self):
+        def values(text):
+            names = {"txPackets": "Tx Pkts", "txBytes": "Tx Byts", "dropPackets": "Dropped Pkts", "pfcRxPpp": "RxCount",
+                     "pfcTxPpp": "TxCount", "randEcnMarkedPackets": "marked"}
+            found = {}
+            for item in json.loads(text)["imdata"]:
+                own = item["ipqosQueuingStats"]["attributes"]
+                queue = own["cmapName"].removeprefix("c-out-8q-q").replace("-default", "0")
+                for key, what in names.items():
+                    found[re.search(r"\[(eth\S+?)\]", own["dn"])[1], queue, what] = int(own[key])
+            return found
+
+        grown, _ = self.read("ipqosQueuingStats.json", values)
+        self.assertEqual(len(grown), PORTS * 8 * 6)
+        self.assertGreater(self.agree(grown, self.expected, "ipqosQueuingStats"), 60)
+
+    def test_watchdog(self):
+        def values(text):
+            found, port = {}, None
+            for line in text.splitlines():
+                if match := re.match(r"(\S+) Interface PFC watchdog: \[Enabled\]$", line):
+                    port = match[1]
+                elif match := re.match(r"\| +(Shutdown|Restored|Total pkts dropped)\| +(\d+)\|$", line):
+                    found[port, 3, match[1]] = int(match[2])
+            return found
+
+        grown, _ = self.read("show_queuing_pfc-queue_detail.txt", values)
+        self.assertEqual(len(grown), 3 * PORTS)
+        self.assertGreater(self.agree(grown, self.expected, "pfc-queue"), 2)
+
+    def test_interfaces(self):
+        def values(text):
+            found, port = {}, None
+            for line in text.splitlines():
+                if match := re.match(r"(Ethernet\S+) is (?:up|down)", line):
+                    port = match[1]
+                for what in ("giants", "CRC", "input discard", "output discard", "interface resets", "input packets", "output packets"):
+                    if match := re.search(rf"(?<!\w)(\d+) {what}(?!\w)", line):
+                        if "Stomped" not in line:
+                            found[port, None, what] = int(match[1])
+                if match := re.search(r"(input|output) packets  (\d+) bytes", line):
+                    found[port, None, f"{match[1]} bytes"] = int(match[2])
+            return found
+
+        grown, _ = self.read("show_interface.txt", values)
+        self.assertEqual(len(grown), 9 * PORTS)
+        self.assertGreater(self.agree(grown, self.expected, "show interface"), 60)
+        self.assertRegex(self.dump.text("leaf0", "show_interface.txt"),
+                         r"Ethernet1/4 is up\n.*\n.*\n  Description: spine0:Ethernet1/1\n  MTU \d+ bytes, BW 100000000 Kbit ")
+
+        def errors(text):
+            return {(port, None, what): int(value) for port, fcs, out in
+                    re.findall(r"^(Eth\S+) +0 +(\d+) +0 +\2 +0 +(\d+)$", text, re.M)
+                    for what, value in (("CRC", fcs), ("output discard", out))}
+
+        grown, _ = self.read("show_interface_counters_errors.txt", errors)
+        self.assertEqual(len(grown), 2 * PORTS)
+        self.agree(grown, self.expected, "show interface counters errors")
+        self.assertRegex(self.dump.text("leaf1", "show_interface_status.txt"), r"\nEth1/1 +h3:eth0 +connected routed +full +100G +--\n")
+        self.assertRegex(self.dump.text("leaf1", "show_lldp_neighbors.txt"), r"\nh3 +Eth1/1 +120 +S +eth0\n")
+        self.assertIn("interface Ethernet1/1\n", self.dump.text("leaf1", "show_running-config.txt"))
+
+
 class Options(Case):
     def test_times(self):
         dump = Dump("sonic", self.folder.name, "--dump-at", "300us,100us,300us,1s")
@@ -415,7 +580,7 @@ class Options(Case):
         for arguments, message in (
                 (["--dump", folder / "new"], "--as sonic"),
                 (["--dump", folder / "new", "--as", "sonix"], "did you mean 'sonic'"),
-                (["--dump", folder / "new", "--as", "ios"], "one of sonic"),
+                (["--dump", folder / "new", "--as", "junos-evolved"], "one of sonic, nxos"),
                 (["--as", "sonic"], "--dump DIR"),
                 (["--dump-at", "1ms"], "--dump DIR"),
                 (["--dump", folder / "new", "--as", "sonic", "--dump-at", "1ms,,2ms"], "--dump-at"),
