@@ -4,7 +4,7 @@
 
 import { h, section, type Child } from "./dom";
 import { parse } from "./data";
-import { count, NOTHING, plural, share } from "./format";
+import { bytes, count, NOTHING, plural, share, time } from "./format";
 import { parts, viewOf } from "./run";
 import { table } from "./table";
 import type { Diagnose, DiagnoseFinding, DiagnoseTraining, Run } from "./types";
@@ -16,7 +16,13 @@ const NAMES = 16;
 
 function value(number: number | null, unit: string): string {
   if (number === null) return NOTHING;
-  return unit === "share" ? share(number) : `${count(number)}${unit ? ` ${unit}` : ""}`;
+  if (unit === "share") return share(number);
+  return unit === "bytes" ? bytes(number) : `${count(number)}${unit ? ` ${unit}` : ""}`;
+}
+
+/** A sentence in which commands stand between backticks. */
+function sentence(text: string): HTMLElement {
+  return h("p", {}, ...text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)));
 }
 
 function place(file: string | null, line: number | null): string {
@@ -57,7 +63,7 @@ function finding(data: Diagnose, number: number, view: View | null, above: numbe
       one.also?.length ? row("With it", ...names(one.also, view)) : null, one.victims.length ? row("Victims", ...names(one.victims, view)) : null,
       row("Owner", `${one.owner} team`), row("Runbook", runbook(one))),
     view && chosen.length ? h("p", {}, h("button", { type: "button", class: "select", click: () => view.choose(chosen) }, one.victims.length ? "Choose culprit and victims everywhere" : "Choose the culprit everywhere")) : null,
-    one.why ? h("p", {}, one.why) : null, one.fix ? h("p", {}, one.fix) : null,
+    one.why ? sentence(one.why) : null, one.fix ? sentence(one.fix) : null,
     one.evidence.length ? h("details", { open: above.length === 0 }, h("summary", {}, plural(one.evidence.length, "piece") + " of evidence"), evidence(one, number)) : null,
     below.length ? h("div", { class: "consequences" }, h("p", { class: "soft" }, "Because of it:"), h("ol", { class: "findings" }, ...below.map((i) => finding(data, i, view, [...above, number])))) : null);
 }
@@ -93,7 +99,7 @@ function training(data: Diagnose): HTMLElement | null {
 function lookedAt(data: Diagnose): HTMLElement {
   const devices = data.devices ?? [], unseen = devices.filter((one) => !one.looked_at).length, all = data.looked_at;
   return section("looked-at", "What was looked at",
-    h("p", {}, `${plural(all.hosts, "host")}, ${plural(all.switches, "switch", "switches")} and ${plural(all.ports, "port")} in ${plural(all.files, "file")}${unseen ? `; ${plural(unseen, "device")} without a counter` : ""}; ${all.looks > 1 ? `${plural(all.looks, "look")} within ${count(all.seconds)} s` : "one look: counters are since boot, and prove less"}${all.tied ? "" : "; ports are not tied to each other, so each device was judged alone"}.`),
+    h("p", {}, `${plural(all.hosts, "host")}, ${plural(all.switches, "switch", "switches")} and ${plural(all.ports, "port")} in ${plural(all.files, "file")}${unseen ? `; ${plural(unseen, "device")} without a counter` : ""}; ${all.looks > 1 ? `${plural(all.looks, "look")} within ${time(all.seconds * 1e12)}` : "one look: counters are since boot, and prove less"}${all.tied ? "" : "; ports are not tied to each other, so each device was judged alone"}.`),
     data.missing.length ? h("div", { id: "missing" }, h("h3", {}, "Missing"), h("ul", {}, ...data.missing.map((one) => h("li", {}, one)))) : null,
     devices.length ? table({ id: "devices-table", caption: "Devices", rows: devices, columns: [
       { title: "device", value: (one) => one.device }, { title: "role", value: (one) => one.role }, { title: "system", value: (one) => one.system }, { title: "ports", value: (one) => one.ports }, { title: "looked at", value: (one) => (one.looked_at ? "yes" : "no") }] }) : null,
