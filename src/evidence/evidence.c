@@ -341,6 +341,7 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
         if (value->looks == 1 && evidence_counters[counter].kind == EVIDENCE_COUNT) value->grown = 0;
         value->looks++;
         value->before = value->last;
+        value->before_s = value->last_s;
         value->grown_before = value->grown;
         grow(value, value->before, number);
     } else {

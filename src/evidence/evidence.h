@@ -65,7 +65,7 @@ struct evidence_value {
     bool reset;       /* it went down between two looks */
     uint32_t looks;
     uint32_t file, line; /* of the last look; file into evidence.file */
-    double first_s, last_s;
+    double first_s, last_s, before_s;
     uint64_t first, last, before; /* before: at the look before the last */
     uint64_t grown,
         grown_before; /* COUNT: sum of what it grew by between looks (of one look: since boot); else: last */

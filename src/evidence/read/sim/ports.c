@@ -25,21 +25,13 @@ static const struct key port_keys[] = {
     {NULL, 0, false},
 };
 static const struct key priority_keys[] = {
-    {"tx_bytes", EVIDENCE_TX_BYTES, false},
-    {"tx_packets", EVIDENCE_TX_PACKETS, false},
-    {"rx_bytes", EVIDENCE_RX_BYTES, false},
-    {"rx_packets", EVIDENCE_RX_PACKETS, false},
-    {"ecn_marked", EVIDENCE_MARKED, false},
-    {"queue_max_bytes", EVIDENCE_QUEUE_PEAK, false},
-    {"group_max_bytes", EVIDENCE_GROUP_PEAK, false},
-    {"headroom_max_bytes", EVIDENCE_HEADROOM_PEAK, false},
-    {"xoff_tx", EVIDENCE_TX_PAUSE_EVENTS, false},
-    {"paused", EVIDENCE_RX_PAUSE_EVENTS, false},
-    {"pfc_tx", EVIDENCE_TX_PAUSE_FRAMES, false},
-    {"pfc_rx", EVIDENCE_RX_PAUSE_FRAMES, false},
-    {"paused_ps", EVIDENCE_RX_PAUSE_NS, true},
-    {"pausing_ps", EVIDENCE_TX_PAUSE_NS, true},
-    {NULL, 0, false},
+    {"tx_bytes", EVIDENCE_TX_BYTES, false},          {"tx_packets", EVIDENCE_TX_PACKETS, false},
+    {"rx_bytes", EVIDENCE_RX_BYTES, false},          {"rx_packets", EVIDENCE_RX_PACKETS, false},
+    {"ecn_marked", EVIDENCE_MARKED, false},          {"queue_max_bytes", EVIDENCE_QUEUE_PEAK, false},
+    {"group_max_bytes", EVIDENCE_GROUP_PEAK, false}, {"headroom_max_bytes", EVIDENCE_HEADROOM_PEAK, false},
+    {"xoff_tx", EVIDENCE_TX_PAUSE_EVENTS, false},    {"pfc_tx", EVIDENCE_TX_PAUSE_FRAMES, false},
+    {"pfc_rx", EVIDENCE_RX_PAUSE_FRAMES, false},     {"paused_ps", EVIDENCE_RX_PAUSE_NS, true},
+    {"pausing_ps", EVIDENCE_TX_PAUSE_NS, true},      {NULL, 0, false},
 };
 static const struct key nic_keys[] = {
     {"tx_packets", EVIDENCE_PORT_TX_PACKETS, false},
@@ -87,12 +79,18 @@ static void read_reasons(struct document *document, struct drops *drops)
     }
 }
 
+/* How often the priority was paused: as often as it was told that it may go on, and once more. */
+static void put_transitions(struct document *document, uint32_t port, unsigned priority, uint64_t frames, uint64_t xoff)
+{
+    if (frames >= xoff && xoff)
+        document_count_most(document, port, priority, EVIDENCE_RX_PAUSE_EVENTS, frames - xoff + 1);
+}
+
 static void read_priorities(struct document *document, uint32_t port, struct drops *drops)
 {
-
     while (document_object(document)) {
         struct json_in begin = document->json;
-        uint64_t priority = EVIDENCE_PRIORITIES;
+        uint64_t priority = EVIDENCE_PRIORITIES, frames = 0, xoff = 0;
         while (document_value(document) && !document_u64(document, "priority", &priority))
             continue;
         document->json = begin;
@@ -100,7 +98,10 @@ static void read_priorities(struct document *document, uint32_t port, struct dro
             if (priority >= EVIDENCE_PRIORITIES) continue;
             take_keys(document, priority_keys, port, (unsigned)priority);
             document_u64(document, "drops", &drops->of[priority]);
+            document_u64(document, "pfc_rx", &frames);
+            document_u64(document, "xoff_rx", &xoff);
         }
+        if (priority < EVIDENCE_PRIORITIES) put_transitions(document, port, (unsigned)priority, frames, xoff);
     }
 }
 
