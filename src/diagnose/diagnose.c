@@ -56,8 +56,7 @@ uint32_t diagnose_rule_find(const char *id)
     return DIAGNOSE_RULES;
 }
 
-/* Room for one more of `count`; false: memory ran out. */
-static bool more(struct diagnose *diagnose, void *array, uint32_t count, size_t size)
+bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_t size)
 {
     void **at = array, *grown;
 
@@ -71,8 +70,6 @@ static bool more(struct diagnose *diagnose, void *array, uint32_t count, size_t 
     *at = grown;
     return true;
 }
-#define MORE(diagnose, array, count) more(diagnose, &(array), count, sizeof(array)[0])
-
 struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t culprit,
                                      unsigned priority, const char *what, ...)
 {
@@ -108,6 +105,18 @@ void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding,
 {
     if (!finding || object == EVIDENCE_NONE || has(finding->victim, finding->victims, object)) return;
     if (MORE(diagnose, finding->victim, finding->victims)) finding->victim[finding->victims++] = object;
+}
+
+void finding_not_victims(struct diagnose_finding *finding)
+{
+    uint32_t kept = 0;
+
+    if (!finding) return;
+    for (uint32_t i = 0; i < finding->victims; i++) {
+        uint32_t object = finding->victim[i];
+        if (object != finding->culprit && !has(finding->also, finding->alsos, object)) finding->victim[kept++] = object;
+    }
+    finding->victims = kept;
 }
 
 void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)

@@ -1,8 +1,415 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pause graph: which queue stands still because of which other. */
-#include "diagnose/rule_int.h"
+/*
+ * Builds the pause graph (graph_int.h): nodes from counters of pauses, edges from the causes that a simulation knows or
+ * from what the switch behind a paused port looks like, roots, and who stands still for a root.
+ *
+ * One packet is blamed for a simulated pause, the one that crossed the threshold, wherever most of its group waits:
+ * where another queue of that switch is more than twice as long, that one is taken.  Everything is linear in ports, but
+ * for switches, whose paused neighbours times queues are looked at.
+ */
+#include "diagnose/graph_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#define QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
+#define LONG_QUEUE 0.5                /* of the longest queue: as likely a cause */
+#define STUCK_SHARE 0.1               /* a pause without end must have been there for so long to be called one */
+#define ROOT_SHARE 0.5                /* of what others stood still for it, while it was not paused itself */
+
+static uint32_t slot(uint32_t port, unsigned priority)
+{
+    return port * EVIDENCE_PRIORITIES + priority;
+}
+
+/* --- nodes --- */
+
+/* A pause that lasted longer than its frame allows was said again and again, and never taken back. */
+static bool never_resumed(const struct diagnose *diagnose, uint32_t port, unsigned priority, const struct share *paused)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t events = evidence_get(evidence, port, priority, EVIDENCE_RX_PAUSE_EVENTS),
+             rate = line_rate(diagnose, port);
+    const struct evidence_value *time = evidence_find(evidence, port, priority, EVIDENCE_RX_PAUSE_NS);
+
+    if (!events || !rate || !time || paused->value < STUCK_SHARE) return false;
+    return (double)time->grown / (double)events > QUANTA_BITS / (double)rate * 1e9;
+}
+
+static void node_paused(struct diagnose *diagnose, struct graph_node *node)
+{
+    struct share paused = share_paused(diagnose, node->port, node->priority);
+
+    node->paused = paused.value;
+    node->stuck = (!paused.bound && paused.lately >= diagnose->limits.storm_share) ||
+                  never_resumed(diagnose, node->port, node->priority, &paused);
+}
+
+/* The node of a queue, or of a NIC that pauses, made where it is not there; EVIDENCE_NONE: no memory. */
+static uint32_t node_of(struct diagnose *diagnose, uint32_t port, unsigned priority, bool host)
+{
+    struct diagnose_graph *graph = diagnose->graph;
+    uint32_t *of = host ? &graph->nic_of[slot(port, priority)] : &graph->of[slot(port, priority)];
+
+    if (*of) return *of - 1;
+    if (!MORE(diagnose, graph->node, graph->nodes)) return EVIDENCE_NONE;
+    struct graph_node *node = &graph->node[graph->nodes++];
+    *node = (struct graph_node){
+        .port = port, .priority = (uint8_t)priority, .host = host, .back = EVIDENCE_NONE, .circle = EVIDENCE_NONE};
+    if (!host) node_paused(diagnose, node);
+    *of = graph->nodes;
+    return graph->nodes - 1;
+}
+
+/* Whose queue stood still by this value; EVIDENCE_NONE: it says nothing of that, or the other end is not known. */
+static uint32_t paused_by(const struct evidence *evidence, const struct evidence_value *value)
+{
+    if (!value->grown || value->priority == EVIDENCE_NO_PRIORITY) return EVIDENCE_NONE;
+    if (evidence->object[value->object].scope != EVIDENCE_PORT) return EVIDENCE_NONE;
+    if (evidence->object[value->object].same_as != EVIDENCE_NONE) return EVIDENCE_NONE;
+    if (value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_RX_PAUSE_FRAMES) return value->object;
+    if (value->counter == EVIDENCE_TX_PAUSE_NS || value->counter == EVIDENCE_TX_PAUSE_FRAMES)
+        return evidence->object[value->object].peer;
+    return EVIDENCE_NONE;
+}
+
+static void find_paused(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->values && !diagnose->full; i++) {
+        uint32_t port = paused_by(evidence, &evidence->value[i]);
+        if (port == EVIDENCE_NONE) continue;
+        if (share_paused(diagnose, port, evidence->value[i].priority).value > 0)
+            node_of(diagnose, port, evidence->value[i].priority, false);
+    }
+}
+
+/* --- edges --- */
+
+static void edge_add(struct diagnose *diagnose, uint32_t from, uint32_t to, double share, double passed)
+{
+    struct diagnose_graph *graph = diagnose->graph;
+
+    if (from == EVIDENCE_NONE || to == EVIDENCE_NONE || from == to || share <= 0) return;
+    if (!MORE(diagnose, graph->edge, graph->edges)) return;
+    if (!graph->node[from].outs++) graph->node[from].out = graph->edges;
+    graph->edge[graph->edges++] =
+        (struct graph_edge){.from = from, .to = to, .next_back = EVIDENCE_NONE, .share = share, .passed = passed};
+}
+
+static double queue_length(const struct evidence *evidence, uint32_t port, unsigned priority)
+{
+    uint64_t peak = evidence_get(evidence, port, priority, EVIDENCE_QUEUE_PEAK);
+    uint64_t now = evidence_get(evidence, port, priority, EVIDENCE_QUEUE_BYTES);
+
+    return (double)(peak > now ? peak : now);
+}
+
+/* What packets of a priority may wait for in a switch. */
+struct candidate {
+    uint32_t port;
+    double length, paused, busy;
+};
+struct candidates {
+    struct candidate *list;
+    uint32_t count, room;
+    uint32_t device;
+    unsigned priority;
+    double longest, most_paused, busiest; /* of all */
+};
+
+static void take_candidates(struct diagnose *diagnose, struct candidates *all, uint32_t device, unsigned priority)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (all->device == device && all->priority == priority) return;
+    *all = (struct candidates){.list = all->list, .room = all->room, .device = device, .priority = priority};
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        struct candidate one = {.port = port, .length = queue_length(evidence, port, priority)};
+        if (all->count == all->room) {
+            uint32_t room = all->room ? 2 * all->room : 64;
+            struct candidate *grown = realloc(all->list, room * sizeof grown[0]);
+            if (!grown) return;
+            all->list = grown;
+            all->room = room;
+        }
+        one.paused = share_paused(diagnose, port, priority).value;
+        one.busy = share_busy(diagnose, port).value;
+        if (one.length > all->longest) all->longest = one.length;
+        if (one.paused > all->most_paused) all->most_paused = one.paused;
+        if (one.busy > all->busiest) all->busiest = one.busy;
+        all->list[all->count++] = one;
+    }
+}
+
+/* How likely packets that came in by `pauser` wait in this queue: 0 to 1.  By its length, where anybody says it; else
+ * by whether it was paused itself; else by its load. */
+static double likely(const struct diagnose *diagnose, const struct candidates *all, const struct candidate *one,
+                     uint32_t pauser)
+{
+    uint64_t full = evidence_get(diagnose->evidence, one->port, all->priority, EVIDENCE_ECN_MAX);
+
+    if (one->port == pauser) return 0;
+    if (all->longest > 0) {
+        bool is_long = one->length >= LONG_QUEUE * all->longest || (full && one->length >= (double)full);
+        bool stood = one->paused > diagnose->limits.paused_share && one->length > 0.1 * all->longest;
+        return is_long || stood ? one->length / all->longest : 0;
+    }
+    if (all->most_paused > diagnose->limits.paused_share) return one->paused / all->most_paused;
+    return all->busiest > 0 && one->busy >= LONG_QUEUE * all->busiest ? one->busy / all->busiest : 0;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Edges from a queue to those of the switch behind it, by what these look like. */
+static void infer_edges(struct diagnose *diagnose, struct candidates *all, uint32_t from, uint32_t pauser)
+{
+    struct graph_node node = diagnose->graph->node[from];
+    double sum = 0;
+
+    take_candidates(diagnose, all, diagnose->evidence->object[pauser].parent, node.priority);
+    for (uint32_t i = 0; i < all->count; i++)
+        sum += likely(diagnose, all, &all->list[i], pauser);
+    for (uint32_t i = 0; i < all->count && sum > 0; i++) {
+        double weight = likely(diagnose, all, &all->list[i], pauser) / sum;
+        if (weight <= 0) continue;
+        double share = node.paused * weight;
+        edge_add(diagnose, from, node_of(diagnose, all->list[i].port, node.priority, false), share,
+                 smaller(share, all->list[i].paused));
+    }
+}
+
+static const struct candidate *candidate_of(const struct candidates *all, uint32_t port)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].port == port) return &all->list[i];
+    return NULL;
+}
+
+/* The queue that a simulated pause is for: the one it blames, unless another is much longer. */
+static uint32_t blamed(const struct candidates *all, const struct evidence_pause *pause)
+{
+    const struct candidate *cause = candidate_of(all, pause->cause);
+    uint32_t port = pause->cause;
+
+    if (!cause || cause->length >= LONG_QUEUE * all->longest) return port;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].length >= all->longest && all->list[i].port != pause->port) port = all->list[i].port;
+    return port;
+}
+
+/* Of a simulation.  False: it does not know the cause. */
+static bool exact_edge(struct diagnose *diagnose, struct candidates *all, const struct evidence_pause *pause,
+                       uint32_t from)
+{
+    double span = span_s(diagnose), share = span > 0 ? (double)pause->time_ns / 1e9 / span : 0;
+    double passed = span > 0 ? (double)pause->passed_on_ns / 1e9 / span : 0;
+
+    if (pause->cause == EVIDENCE_NONE) return false;
+    take_candidates(diagnose, all, diagnose->evidence->object[pause->port].parent, pause->priority);
+    uint32_t cause = blamed(all, pause);
+    const struct candidate *one = candidate_of(all, cause);
+    if (one && cause != pause->cause) passed = smaller(share, one->paused);
+    if (one && one->paused + share - 1 > passed)
+        passed = one->paused + share - 1; /* so long at least both stood still */
+    edge_add(diagnose, from, node_of(diagnose, cause, pause->priority, false), share, smaller(passed, share));
+    return true;
+}
+
+struct pauses { /* of a simulation, by who was paused */
+    const struct evidence_pause **list;
+    uint32_t count;
+};
+
+static int by_paused(const void *a, const void *b)
+{
+    const struct evidence_pause *one = *(const struct evidence_pause *const *)a;
+    const struct evidence_pause *two = *(const struct evidence_pause *const *)b;
+
+    if (one->paused != two->paused) return one->paused < two->paused ? -1 : 1;
+    if (one->priority != two->priority) return one->priority < two->priority ? -1 : 1;
+    return one < two ? -1 : one > two;
+}
+
+static uint32_t first_of(const struct pauses *pauses, uint32_t port, unsigned priority)
+{
+    uint32_t low = 0, high = pauses->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct evidence_pause *pause = pauses->list[middle];
+        if (pause->paused < port || (pause->paused == port && pause->priority < priority))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void edges_of(struct diagnose *diagnose, struct candidates *all, const struct pauses *pauses, uint32_t from)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct graph_node node = diagnose->graph->node[from];
+    uint32_t pauser = evidence->object[node.port].peer;
+    bool known = false;
+
+    if (node.host || pauser == EVIDENCE_NONE || node.paused <= 0) return;
+    if (graph_tier(diagnose, pauser) == 0) {
+        edge_add(diagnose, from, node_of(diagnose, pauser, node.priority, true), node.paused, 0);
+        return;
+    }
+    for (uint32_t i = first_of(pauses, node.port, node.priority); i < pauses->count; i++) {
+        const struct evidence_pause *pause = pauses->list[i];
+        if (pause->paused != node.port || pause->priority != node.priority) break;
+        known |= exact_edge(diagnose, all, pause, from);
+    }
+    if (!known) infer_edges(diagnose, all, from, pauser);
+}
+
+static void find_edges(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct candidates all = {.device = EVIDENCE_NONE};
+    struct pauses pauses = {ARENA_NEW(&diagnose->arena, const struct evidence_pause *, evidence->pauses + 1u), 0};
+    uint32_t nodes = diagnose->graph->nodes;
+
+    if (!pauses.list) {
+        diagnose->full = true;
+        return;
+    }
+    for (uint32_t i = 0; i < evidence->pauses; i++)
+        pauses.list[pauses.count++] = &evidence->pause[i];
+    qsort(pauses.list, pauses.count, sizeof pauses.list[0], by_paused);
+    for (uint32_t from = 0; from < nodes && !diagnose->full; from++)
+        edges_of(diagnose, &all, &pauses, from);
+    free(all.list);
+}
+
+/* --- roots --- */
+
+static void tie_back(struct diagnose_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->edges; i++) {
+        struct graph_edge *edge = &graph->edge[i];
+        struct graph_node *to = &graph->node[edge->to];
+        double own = edge->share - edge->passed;
+        edge->next_back = to->back;
+        to->back = i;
+        if (edge->share > to->in) to->in = edge->share;
+        if (own > to->own) to->own = own;
+    }
+}
+
+static bool is_root(const struct diagnose *diagnose, const struct graph_node *node)
+{
+    return node->own >= diagnose->limits.paused_share && node->own >= ROOT_SHARE * node->in;
+}
+
+static const struct graph_node *sorted; /* of roots, while they are sorted */
+static int by_weight(const void *a, const void *b)
+{
+    const struct graph_node *one = &sorted[*(const uint32_t *)a], *two = &sorted[*(const uint32_t *)b];
+
+    if (one->own != two->own) return one->own > two->own ? -1 : 1;
+    return one->port < two->port ? -1 : one->port > two->port;
+}
+
+static void find_roots(struct diagnose *diagnose)
+{
+    struct diagnose_graph *graph = diagnose->graph;
+
+    graph->root = ARENA_NEW(&diagnose->arena, uint32_t, graph->nodes + 1u);
+    if (!graph->root) {
+        diagnose->full = true;
+        return;
+    }
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        if (is_root(diagnose, &graph->node[i])) graph->root[graph->roots++] = i;
+    sorted = graph->node;
+    qsort(graph->root, graph->roots, sizeof graph->root[0], by_weight);
+}
+
+const struct graph_node *graph_queue(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    const struct diagnose_graph *graph = diagnose->graph;
+    uint32_t at = priority < EVIDENCE_PRIORITIES && graph->of ? graph->of[slot(port, priority)] : 0;
+
+    return at ? &graph->node[at - 1] : NULL;
+}
+
+bool graph_is_root(const struct diagnose *diagnose, uint32_t port)
+{
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        const struct graph_node *node = graph_queue(diagnose, port, p);
+        if (node && is_root(diagnose, node)) return true;
+    }
+    return false;
+}
+
+/* --- who stands still for a node --- */
+
+void graph_victims(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t node)
+{
+    struct diagnose_graph *graph = diagnose->graph;
+    uint32_t *reached = calloc(graph->nodes + 1u, sizeof reached[0]), count = 0;
+    bool *seen = calloc(graph->nodes + 1u, sizeof seen[0]);
+    double least = diagnose->limits.paused_share;
+
+    if (reached && seen) {
+        reached[count++] = node;
+        seen[node] = true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t e = graph->node[reached[i]].back; e != EVIDENCE_NONE; e = graph->edge[e].next_back) {
+            const struct graph_edge *edge = &graph->edge[e];
+            if (seen[edge->from] || (i ? edge->passed : edge->share) < least) continue;
+            seen[edge->from] = true;
+            reached[count++] = edge->from;
+            finding_victim(diagnose, finding, graph->node[edge->from].port);
+        }
+    }
+    free(reached);
+    free(seen);
+}
+
+static void priorities(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->priority >= EVIDENCE_PRIORITIES || !value->grown) continue;
+        if (value->counter == EVIDENCE_LOSSLESS || value->counter == EVIDENCE_PFC_ON ||
+            value->counter == EVIDENCE_TX_PAUSE_FRAMES || value->counter == EVIDENCE_RX_PAUSE_FRAMES)
+            diagnose->graph->lossless |= (uint8_t)(1u << value->priority);
+    }
+}
 
 void graph_build(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    size_t slots = (size_t)diagnose->evidence->objects * EVIDENCE_PRIORITIES;
+    struct diagnose_graph *graph = ARENA_NEW(&diagnose->arena, struct diagnose_graph, 1);
+
+    CHECK(graph); /* the first piece of the arena */
+    diagnose->graph = graph;
+    graph->of = ARENA_NEW(&diagnose->arena, uint32_t, slots + 1);
+    graph->nic_of = ARENA_NEW(&diagnose->arena, uint32_t, slots + 1);
+    topology_tiers(diagnose);
+    if (!graph->of || !graph->nic_of) diagnose->full = true;
+    if (diagnose->full) return;
+    priorities(diagnose);
+    shares_prepare(diagnose);
+    hashing_prepare(diagnose);
+    find_paused(diagnose);
+    find_edges(diagnose);
+    tie_back(graph);
+    find_roots(diagnose);
+    circles_find(diagnose);
 }

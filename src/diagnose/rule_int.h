@@ -16,11 +16,17 @@ void graph_build(struct diagnose *diagnose);                                    
 void order_findings(struct diagnose *diagnose);                                           /* order.c */
 void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline); /* training.c */
 
+/* Room for one more of `count` in an array of the diagnosis; false: memory ran out. */
+bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_t size);
+#define MORE(diagnose, array, count) diagnose_more(diagnose, &(array), count, sizeof(array)[0])
+
 /* A new finding; NULL where memory ran out.  `what` is a sentence with numbers. */
 __attribute__((format(printf, 5, 6))) struct diagnose_finding *finding_new(struct diagnose *diagnose,
                                                                            enum diagnose_rule_id rule, uint32_t culprit,
                                                                            unsigned priority, const char *what, ...);
 void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
+/* Takes the culprit and those that take part out of the victims. */
+void finding_not_victims(struct diagnose_finding *finding);
 void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
 /* A counter as it was read; nothing where `value` is NULL. */
 void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,
@@ -37,8 +43,9 @@ __attribute__((format(printf, 2, 3))) void missing_add(struct diagnose *diagnose
  * bound that frames allow; from the other end of the cable where this end says nothing. */
 struct share {
     double value;
+    double lately;     /* between the last two looks */
     bool known, bound; /* bound: at most this much: from frames */
-    bool since_boot;
+    bool since_boot;   /* one look: a share of the most that any port stood still, for want of the time */
     const struct evidence_value *from;
 };
 struct share share_paused(const struct diagnose *diagnose, uint32_t port, unsigned priority);

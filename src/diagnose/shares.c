@@ -6,7 +6,7 @@
  * most so much of the interval, and no more is known.  A pause is seen on two counters of one cable: where one end
  * does not count, the other's is taken.
  */
-#include "diagnose/rule_int.h"
+#include "diagnose/graph_int.h"
 
 #define QUANTA_BITS (65535.0 * 512.0)
 
@@ -34,25 +34,49 @@ static double at_most(double share)
     return share > 1 ? 1 : share;
 }
 
-static struct share by_time(const struct evidence_value *time)
+/* What a counter grew by a second, in units of `one`: 1 is all the time. */
+static struct share of_time(const struct evidence_value *value, double one, double most)
 {
-    struct share share = {.known = true, .from = time};
-    double span = evidence_span_s(time);
+    struct share share = {.known = true, .from = value};
+    double span = evidence_span_s(value), last = value->last_s - value->before_s;
 
-    share.since_boot = time->looks < 2;
-    if (span > 0) share.value = at_most((double)time->grown / 1e9 / span);
+    share.since_boot = value->looks < 2;
+    if (share.since_boot)
+        share.value = most > 0 ? (double)value->grown / most : 0;
+    else if (span > 0)
+        share.value = at_most((double)value->grown * one / span);
+    share.lately = share.value;
+    if (value->looks > 2 && last > 0) share.lately = at_most((double)(value->grown - value->grown_before) * one / last);
+    if (share.since_boot) share.lately = 0;
     return share;
+}
+
+static struct share by_time(const struct diagnose *diagnose, const struct evidence_value *time)
+{
+    return of_time(time, 1e-9, diagnose->graph->most_ns);
 }
 
 static struct share by_frames(const struct diagnose *diagnose, const struct evidence_value *frames)
 {
-    struct share share = {.known = true, .bound = true, .from = frames};
-    double span = evidence_span_s(frames);
     uint64_t rate = line_rate(diagnose, frames->object);
+    struct share share = of_time(frames, rate ? QUANTA_BITS / (double)rate : 0, diagnose->graph->most_frames);
 
-    share.since_boot = frames->looks < 2;
-    if (span > 0 && rate) share.value = at_most((double)frames->grown * QUANTA_BITS / (double)rate / span);
+    share.bound = true;
     return share;
+}
+
+void shares_prepare(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        double number = (double)value->grown;
+        bool time = value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_TX_PAUSE_NS;
+        bool frames = value->counter == EVIDENCE_RX_PAUSE_FRAMES || value->counter == EVIDENCE_TX_PAUSE_FRAMES;
+        if (time && number > diagnose->graph->most_ns) diagnose->graph->most_ns = number;
+        if (frames && number > diagnose->graph->most_frames) diagnose->graph->most_frames = number;
+    }
 }
 
 /* Of this end, then of the other one; durations before frames. */
@@ -63,10 +87,10 @@ static struct share pause_share(const struct diagnose *diagnose, uint32_t port, 
     const struct evidence_value *value;
 
     if ((value = evidence_find(evidence, port, priority, received ? EVIDENCE_RX_PAUSE_NS : EVIDENCE_TX_PAUSE_NS)))
-        return by_time(value);
+        return by_time(diagnose, value);
     if (peer != EVIDENCE_NONE &&
         (value = evidence_find(evidence, peer, priority, received ? EVIDENCE_TX_PAUSE_NS : EVIDENCE_RX_PAUSE_NS)))
-        return by_time(value);
+        return by_time(diagnose, value);
     if ((value =
              evidence_find(evidence, port, priority, received ? EVIDENCE_RX_PAUSE_FRAMES : EVIDENCE_TX_PAUSE_FRAMES)))
         return by_frames(diagnose, value);
@@ -101,19 +125,14 @@ struct share share_busy(const struct diagnose *diagnose, uint32_t port)
     share.known = true;
     share.from = bytes;
     share.value = at_most((double)bytes->grown * 8 / (double)rate / evidence_span_s(bytes));
+    share.lately = share.value;
+    if (bytes->looks > 2 && bytes->last_s > bytes->before_s)
+        share.lately = at_most((double)(bytes->grown - bytes->grown_before) * 8 / (double)rate /
+                               (bytes->last_s - bytes->before_s));
     return share;
 }
 
 bool is_lossless(const struct diagnose *diagnose, unsigned priority)
 {
-    const struct evidence *evidence = diagnose->evidence;
-
-    for (uint32_t i = 0; i < evidence->values; i++) {
-        const struct evidence_value *value = &evidence->value[i];
-        if (value->priority != priority || !value->grown) continue;
-        if (value->counter == EVIDENCE_LOSSLESS || value->counter == EVIDENCE_PFC_ON ||
-            value->counter == EVIDENCE_TX_PAUSE_FRAMES || value->counter == EVIDENCE_RX_PAUSE_FRAMES)
-            return true;
-    }
-    return false;
+    return priority < EVIDENCE_PRIORITIES && diagnose->graph->lossless >> priority & 1;
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What chance does to links: flows that an ideal hash throws onto them, as balls into bins.
+ *
+ * A flow keeps its link, so that few flows over few links are uneven without anything being wrong: eight over four give
+ * the fullest 1.8 times the mean.  Unevenness is judged against this alone.
+ */
+#include <math.h>
+
+#include "base/rng.h"
+#include "diagnose/graph_int.h"
+
+#define TIERS_MOST 4
+#define TRIALS 256
+#define LINKS_MOST 512
+#define THROWN_MOST 4096 /* flows; of more the formula is good enough */
+
+/* Throws `count` flows `TRIALS` times: how uneven it was on the average, and at worst. */
+static struct hashing throw_flows(uint32_t count, uint32_t links)
+{
+    uint32_t bin[LINKS_MOST];
+    struct hashing uneven = {0};
+    struct rng rng;
+
+    rng_init(&rng, count * 1000u + links, 0);
+    for (unsigned trial = 0; trial < TRIALS; trial++) {
+        uint32_t most = 0;
+        for (uint32_t i = 0; i < links; i++)
+            bin[i] = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t at = rng_u32(&rng) % links;
+            if (++bin[at] > most) most = bin[at];
+        }
+        double ratio = (double)most * links / count;
+        uneven.expected += ratio / TRIALS;
+        if (ratio > uneven.rare) uneven.rare = ratio;
+    }
+    return uneven;
+}
+
+struct hashing hashing_most(double flows, uint32_t links)
+{
+    uint32_t count = flows < THROWN_MOST ? (uint32_t)(flows + 0.5) : THROWN_MOST;
+
+    if (links < 2 || count < 1) return (struct hashing){1, 1};
+    if (links <= LINKS_MOST && count < THROWN_MOST) return throw_flows(count, links);
+    double over = sqrt(2 * log((double)links) * (double)links / flows);
+    return (struct hashing){1 + over, 1 + 2 * over};
+}
+
+double hashing_empty(double flows, uint32_t links)
+{
+    return links < 2 ? 0 : links * pow(1 - 1.0 / links, flows);
+}
+
+/* n equal flows count n; unequal ones fewer, as many as are as uneven. */
+struct effective {
+    double sum, squares;
+};
+
+static void add(struct effective *effective, double bytes)
+{
+    effective->sum += bytes;
+    effective->squares += bytes * bytes;
+}
+
+static double number(const struct effective *effective)
+{
+    return effective->squares > 0 ? effective->sum * effective->sum / effective->squares : 0;
+}
+
+/* The switch that a NIC hangs on; EVIDENCE_NONE. */
+static uint32_t edge_of(const struct evidence *evidence, uint32_t nic)
+{
+    uint32_t port = nic < evidence->objects ? evidence->object[nic].peer : EVIDENCE_NONE;
+
+    return port == EVIDENCE_NONE ? EVIDENCE_NONE : evidence->object[port].parent;
+}
+
+/* Of switches with hosts: transfers that leave them, or where nobody knows transfers, NICs that send. */
+static void from_hosts(struct diagnose *diagnose, struct effective *leaving)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < evidence->flows; i++) {
+        const struct evidence_flow *flow = &evidence->flow[i];
+        uint32_t from = edge_of(evidence, flow->from);
+        if (from == EVIDENCE_NONE || from == edge_of(evidence, flow->to)) continue;
+        add(&leaving[from], flow->bytes ? (double)flow->bytes : 1);
+    }
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        struct effective nics = {0};
+        EVIDENCE_EACH_PORT(evidence, device, port)
+        if (graph_peer_is_host(diagnose, port)) add(&nics, share_busy(diagnose, evidence->object[port].peer).value);
+        double flows = number(&leaving[device]), hosts = number(&nics);
+        diagnose->graph->flows[device] = flows > hosts ? flows : hosts;
+    }
+}
+
+/* Of a switch above: its part of what each below it sends up. */
+static void from_below(struct diagnose *diagnose, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct diagnose_graph *graph = diagnose->graph;
+
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint32_t peer = evidence->object[port].peer;
+        if (peer == EVIDENCE_NONE || graph_tier(diagnose, peer) + 1 != graph->tier[device]) continue;
+        uint32_t below = evidence->object[peer].parent, links = graph->uplinks[below];
+        if (links) graph->flows[device] += graph->flows[below] / links;
+    }
+}
+
+void hashing_prepare(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct diagnose_graph *graph = diagnose->graph;
+    struct effective *leaving = ARENA_NEW(&diagnose->arena, struct effective, evidence->objects);
+
+    graph->flows = ARENA_NEW(&diagnose->arena, double, evidence->objects);
+    graph->uplinks = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects);
+    if (!leaving || !graph->flows || !graph->uplinks) {
+        diagnose->full = true;
+        return;
+    }
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    EVIDENCE_EACH_PORT(evidence, device, port) graph->uplinks[device] += topology_up(diagnose, port);
+    from_hosts(diagnose, leaving);
+    for (unsigned tier = 2; tier <= TIERS_MOST; tier++)
+        EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    if (graph->tier[device] == tier) from_below(diagnose, device);
+}
+
+double hashing_flows(const struct diagnose *diagnose, uint32_t device)
+{
+    return diagnose->graph->flows ? diagnose->graph->flows[device] : 0;
+}
