@@ -1,38 +1,198 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roots of pauses: deadlock, storm, slow receiver, incast, uneven, degraded and missing links. */
-#include "diagnose/rule_int.h"
+/* Roots of pauses at hosts: deadlock, storm, slow receiver, incast.  Those between switches are in rules_links.c. */
+#include "diagnose/graph_int.h"
+#include "diagnose/nics_int.h"
+
+#define SENDERS_MOST 4096
+
+static const char *name_of(const struct diagnose *diagnose, uint32_t object)
+{
+    return diagnose->evidence->object[object].name;
+}
+
+/* The simulator said it itself; or two looks; or less. */
+static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding, const struct share *share)
+{
+    if (!finding) return;
+    if (diagnose->evidence->exact)
+        finding->confidence = DIAGNOSE_EXACT;
+    else if (share->since_boot || share->bound)
+        finding->confidence = DIAGNOSE_WEAK;
+}
+
+static void paused_row(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port, unsigned priority,
+                       double limit)
+{
+    struct share share = share_paused(diagnose, port, priority);
+
+    if (share.known && !share.since_boot)
+        finding_number(diagnose, finding, port, priority, share.bound ? "rx_pause_share_at_most" : "rx_pause_share",
+                       "share", share.value, limit, share.from);
+    else
+        finding_counter(diagnose, finding, share.from, 0);
+}
+
+/* --- D01 --- */
+
+static void circle_found(struct diagnose *diagnose, uint32_t circle)
+{
+    const struct diagnose_graph *graph = diagnose->graph;
+    uint32_t first = EVIDENCE_NONE, count = 0;
+
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].circle != circle) continue;
+        count++;
+        if (first == EVIDENCE_NONE || graph->node[i].paused > graph->node[first].paused) first = i;
+    }
+    if (first == EVIDENCE_NONE) return;
+    const struct graph_node *worst = &graph->node[first];
+    struct share share = share_paused(diagnose, worst->port, worst->priority);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D01, worst->port, worst->priority,
+                    "%u queues wait for each other in a circle; %s has stood still for %.3g%% of the time", count,
+                    name_of(diagnose, worst->port), 100 * worst->paused);
+    trust(diagnose, finding, &share);
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].circle != circle) continue;
+        if (i != first) finding_also(diagnose, finding, graph->node[i].port);
+        paused_row(diagnose, finding, graph->node[i].port, graph->node[i].priority, diagnose->limits.circle_share);
+    }
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        if (graph->node[i].circle == circle) graph_victims(diagnose, finding, i);
+    finding_not_victims(finding);
+}
 
 void rule_D01(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    for (uint32_t circle = 0; circle < diagnose->graph->circles; circle++)
+        circle_found(diagnose, circle);
+}
+
+/* --- D02, D03: a NIC is the root --- */
+
+/* The switch's port to the NIC was cut off by its watchdog: nobody else says so plainly that a storm was there. */
+static const struct evidence_value *watchdog(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    const struct evidence_value *value = evidence_find(diagnose->evidence, port, priority, EVIDENCE_WATCHDOG_DETECTED);
+
+    return value && value->grown ? value : NULL;
+}
+
+static bool is_storm(const struct diagnose *diagnose, const struct graph_node *nic)
+{
+    uint32_t port = diagnose->evidence->object[nic->port].peer;
+    const struct graph_node *queue = port == EVIDENCE_NONE ? NULL : graph_queue(diagnose, port, nic->priority);
+
+    return queue && (queue->stuck || watchdog(diagnose, port, nic->priority));
+}
+
+static void storm_found(struct diagnose *diagnose, uint32_t node)
+{
+    struct graph_node nic = diagnose->graph->node[node];
+    uint32_t port = diagnose->evidence->object[nic.port].peer;
+    struct share share = share_paused(diagnose, port, nic.priority);
+    const struct evidence_value *cut = watchdog(diagnose, port, nic.priority);
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D02, nic.port, nic.priority,
+        "%s pauses %s without end: its queue stood still for %.3g%% of the time%s", name_of(diagnose, nic.port),
+        name_of(diagnose, port), 100 * share.value, cut ? ", and the watchdog cut it off" : "");
+    trust(diagnose, finding, &share);
+    paused_row(diagnose, finding, port, nic.priority, diagnose->limits.storm_share);
+    finding_counter(diagnose, finding, cut, 0);
+    finding_counter(diagnose, finding,
+                    evidence_find(diagnose->evidence, nic.port, nic.priority, EVIDENCE_TX_PAUSE_FRAMES), 0);
+    graph_victims(diagnose, finding, node);
+    if (cut) finding_resenders(diagnose, finding, nic.port); /* what the watchdog dropped is sent again */
+}
+
+static void slow_found(struct diagnose *diagnose, uint32_t node)
+{
+    static const enum evidence_counter signs[] = {EVIDENCE_OUT_OF_BUFFER, EVIDENCE_RX_DISCARDS, EVIDENCE_PCI_STALLED};
+    const struct evidence *evidence = diagnose->evidence;
+    struct graph_node nic = diagnose->graph->node[node];
+    uint32_t port = evidence->object[nic.port].peer;
+    struct share share = share_paused(diagnose, port, nic.priority), busy = share_busy(diagnose, port);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D03, nic.port, nic.priority,
+                    "%s paused %s for %s%.3g%% of the time, and took %.3g%% of its line", name_of(diagnose, nic.port),
+                    name_of(diagnose, port), share.bound ? "at most " : "", 100 * share.value, 100 * busy.value);
+
+    trust(diagnose, finding, &share);
+    paused_row(diagnose, finding, port, nic.priority, diagnose->limits.paused_share);
+    finding_counter(diagnose, finding, evidence_find(evidence, nic.port, nic.priority, EVIDENCE_TX_PAUSE_FRAMES), 0);
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        const struct evidence_value *sign = evidence_find(evidence, nic.port, EVIDENCE_NO_PRIORITY, signs[i]);
+        if (sign && sign->grown) finding_counter(diagnose, finding, sign, 0);
+    }
+    graph_victims(diagnose, finding, node);
+}
+
+static void nics_found(struct diagnose *diagnose, bool storms, void (*found)(struct diagnose *diagnose, uint32_t node))
+{
+    const struct diagnose_graph *graph = diagnose->graph;
+
+    for (uint32_t i = 0; i < graph->roots; i++) {
+        const struct graph_node *node = &graph->node[graph->root[i]];
+        if (node->host && is_storm(diagnose, node) == storms) found(diagnose, graph->root[i]);
+    }
 }
 
 void rule_D02(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    nics_found(diagnose, true, storm_found);
 }
 
 void rule_D03(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    nics_found(diagnose, false, slow_found);
+}
+
+/* --- D04: the port to a host is the root --- */
+
+/* Who sends to the NIC behind the port, where the input has transfers; else the NICs among the victims. */
+static void senders(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; finding && i < evidence->flows && finding->alsos < SENDERS_MOST; i++)
+        if (evidence->flow[i].to == nic) finding_also(diagnose, finding, evidence->flow[i].from);
+}
+
+static void incast_found(struct diagnose *diagnose, uint32_t node)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct graph_node queue = diagnose->graph->node[node];
+    struct share busy = share_busy(diagnose, queue.port), paused = share_paused(diagnose, queue.port, queue.priority);
+    struct share upstream = {.since_boot = evidence->looks < 2};
+    uint32_t pausing = 0;
+
+    for (uint32_t e = queue.back; e != EVIDENCE_NONE; e = diagnose->graph->edge[e].next_back)
+        pausing++;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D04, queue.port, queue.priority,
+        "%s, the port to %s, was %.3g%% full; its switch paused %u port%s for it, for up to %.3g%% of the time",
+        name_of(diagnose, queue.port), name_of(diagnose, evidence->object[queue.port].peer), 100 * busy.value, pausing,
+        pausing == 1 ? "" : "s", 100 * queue.in);
+    trust(diagnose, finding, &upstream);
+    if (busy.known)
+        finding_number(diagnose, finding, queue.port, EVIDENCE_NO_PRIORITY, "busy_share", "share",
+                       paused.value < 1 ? busy.value / (1 - paused.value) : 0, diagnose->limits.busy_share, busy.from);
+    for (uint32_t e = queue.back, shown = 0; e != EVIDENCE_NONE && shown < 4;
+         e = diagnose->graph->edge[e].next_back, shown++)
+        paused_row(diagnose, finding, diagnose->graph->node[diagnose->graph->edge[e].from].port, queue.priority,
+                   diagnose->limits.paused_share);
+    finding_counter(diagnose, finding, evidence_find(evidence, queue.port, queue.priority, EVIDENCE_QUEUE_PEAK), 0);
+    graph_victims(diagnose, finding, node);
+    senders(diagnose, finding, evidence->object[queue.port].peer);
 }
 
 void rule_D04(struct diagnose *diagnose)
 {
-    (void)diagnose;
-}
+    const struct diagnose_graph *graph = diagnose->graph;
 
-void rule_D05(struct diagnose *diagnose)
-{
-    (void)diagnose;
-}
-
-void rule_D06(struct diagnose *diagnose)
-{
-    (void)diagnose;
-}
-
-void rule_D07(struct diagnose *diagnose)
-{
-    (void)diagnose;
+    for (uint32_t i = 0; i < graph->roots; i++) {
+        const struct graph_node *node = &graph->node[graph->root[i]];
+        if (!node->host && node->circle == EVIDENCE_NONE && graph_peer_is_host(diagnose, node->port))
+            incast_found(diagnose, graph->root[i]);
+    }
 }

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links between switches: uneven, slower than they should be, not enough of them.
+ *
+ * A link is judged where it harms: where pauses begin at it, or its queue marks.  That links are full alone is what
+ * they are for.
+ */
+#include "diagnose/graph_int.h"
+#include "diagnose/nics_int.h"
+
+#define ALIKE_SHARE 0.02 /* of packets that a queue marked: congested without pauses */
+#define RATE_SHARE 0.99  /* of the rate it should have */
+#define POLARISED 3      /* times as many empty links as chance leaves, and two more */
+
+static const char *name_of(const struct diagnose *diagnose, uint32_t object)
+{
+    return diagnose->evidence->object[object].name;
+}
+
+static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding)
+{
+    if (finding && diagnose->evidence->exact) finding->confidence = DIAGNOSE_EXACT;
+}
+
+/* Queues of the port that marked more than now and then; or where pauses begin. */
+static bool congested(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (graph_is_root(diagnose, port)) return true;
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        uint64_t marked = evidence_get(evidence, port, p, EVIDENCE_MARKED);
+        uint64_t packets = evidence_get(evidence, port, p, EVIDENCE_TX_PACKETS);
+        if (!packets) packets = evidence_get(evidence, port, p, EVIDENCE_TX_BYTES) / 4096;
+        if (packets && (double)marked > ALIKE_SHARE * (double)packets) return true;
+    }
+    return false;
+}
+
+/* Who stands still for any queue of the port. */
+static void victims_of(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
+{
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        const struct graph_node *node = graph_queue(diagnose, port, p);
+        if (node) graph_victims(diagnose, finding, (uint32_t)(node - diagnose->graph->node));
+    }
+}
+
+/* --- D06: slower than it should be --- */
+
+static uint64_t rate_due(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t full = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_FULL_RATE);
+    struct siblings siblings;
+
+    if (full) return full;
+    if (evidence->fabric && evidence->object[port].fabric != EVIDENCE_NONE)
+        return evidence->fabric->port[evidence->object[port].fabric].rate_bps;
+    return siblings_of(diagnose, port, &siblings) ? siblings.rate : 0;
+}
+
+/* The port's rate where it is too low, else NULL. */
+static const struct evidence_value *too_slow(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence_value *rate = evidence_find(diagnose->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE);
+    uint64_t due = rate && rate->last ? rate_due(diagnose, port) : 0;
+
+    return due && (double)rate->last < RATE_SHARE * (double)due ? rate : NULL;
+}
+
+static void slow_link(struct diagnose *diagnose, uint32_t port, const struct evidence_value *rate)
+{
+    double due = (double)rate_due(diagnose, port);
+    uint32_t peer = diagnose->evidence->object[port].peer;
+    struct share busy = share_busy(diagnose, port);
+    struct siblings siblings;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D06, port, EVIDENCE_NO_PRIORITY, "%s runs at %.4gG instead of %.4gG and was %.3g%% full",
+        name_of(diagnose, port), (double)rate->last / 1e9, due / 1e9, 100 * busy.value);
+
+    finding_counter(diagnose, finding, rate, due);
+    if (busy.known)
+        finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
+                       diagnose->limits.busy_share, busy.from);
+    if (siblings_of(diagnose, port, &siblings) && siblings.count > 1)
+        finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share_of_siblings", "share", siblings.mean,
+                       diagnose->limits.busy_share, NULL);
+    if (graph_is_root(diagnose, port)) victims_of(diagnose, finding, port);
+    if (peer != EVIDENCE_NONE && graph_is_root(diagnose, peer)) victims_of(diagnose, finding, peer);
+}
+
+void rule_D06(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint32_t peer = evidence->object[port].peer;
+        const struct evidence_value *rate = too_slow(diagnose, port);
+        bool other = peer != EVIDENCE_NONE && too_slow(diagnose, peer);
+        /* A cable is named once, by its lower end. */
+        bool lower = graph_tier(diagnose, port) < graph_peer_tier(diagnose, port) ||
+                     (graph_tier(diagnose, port) == graph_peer_tier(diagnose, port) && port < peer);
+        if (rate && (!other || lower)) slow_link(diagnose, port, rate);
+    }
+}
+
+/* --- D05: uneven --- */
+
+/* A switch's links, up or down, whose busiest is congested, with what chance would give. */
+struct uneven {
+    struct siblings siblings;
+    struct hashing ideal;
+    double ratio, limit; /* above the limit it is no chance */
+};
+
+static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool down, struct uneven *ret)
+{
+    struct siblings *siblings = &ret->siblings;
+
+    siblings_measure(diagnose, device, down, siblings);
+    if (siblings->count < 2 || siblings->downs || siblings->mean <= 0) return false;
+    ret->ratio = siblings->most / siblings->mean;
+    ret->ideal = hashing_most(hashing_flows(diagnose, device), siblings->count);
+    ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
+    if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
+    return ret->ratio > 1 / diagnose->limits.full_ratio && congested(diagnose, siblings->busiest) &&
+           !too_slow(diagnose, siblings->busiest);
+}
+
+static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, const uint32_t *other, uint32_t others)
+{
+    const struct siblings *siblings = &worst->siblings;
+    bool chance = worst->ratio <= worst->limit;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D05, siblings->busiest, EVIDENCE_NO_PRIORITY,
+        "%s carried %.3g times the mean of %u links; an ideal hash gives %.3g%s", name_of(diagnose, siblings->busiest),
+        worst->ratio, siblings->count, worst->ideal.expected, chance ? ": this is chance, not a fault" : "");
+
+    if (!finding) return;
+    if (chance) finding->severity = DIAGNOSE_INFO;
+    trust(diagnose, finding);
+    struct share busy = share_busy(diagnose, siblings->busiest);
+    finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "most_to_mean", "", worst->ratio,
+                   worst->limit, busy.from);
+    victims_of(diagnose, finding, siblings->busiest);
+    for (uint32_t i = 0; i < others; i++) {
+        finding_also(diagnose, finding, other[i]);
+        victims_of(diagnose, finding, other[i]);
+    }
+}
+
+/* The worst of a kind is the finding, others alike take part. */
+static void uneven_links(struct diagnose *diagnose, bool chance)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t *also = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1u), alsos = 0;
+    struct uneven worst = {.ratio = 0}, one;
+
+    if (!also) return;
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        for (int down = 0; down < 2; down++) {
+            if (!is_uneven(diagnose, device, down, &one)) continue;
+            if ((one.ratio <= one.limit) != chance) continue;
+            if (one.ratio > worst.ratio) {
+                if (worst.ratio > 0) also[alsos++] = worst.siblings.busiest;
+                worst = one;
+            } else {
+                also[alsos++] = one.siblings.busiest;
+            }
+        }
+    }
+    if (worst.ratio > 0) uneven_found(diagnose, &worst, also, alsos);
+}
+
+/* Two tiers that hash alike: of a switch's links upwards some stay empty, more than chance leaves. */
+static void polarised(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t *also = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1u), alsos = 0, empty = 0, links = 0;
+    double expected = 0;
+
+    if (!also) return;
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        struct siblings up;
+        if (diagnose->graph->tier[device] == GRAPH_NO_TIER || diagnose->graph->tier[device] < 2) continue;
+        siblings_measure(diagnose, device, false, &up);
+        if (up.count < 2 || up.downs || up.mean <= 0) continue;
+        expected += hashing_empty(hashing_flows(diagnose, device), up.count);
+        links += up.count;
+        empty += up.empty;
+        if (up.empty) also[alsos++] = device;
+    }
+    if (!alsos || empty < POLARISED * expected + 2) return;
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D05, also[0], EVIDENCE_NO_PRIORITY,
+                    "%u of %u links upwards of %u switches stay empty, where an ideal hash leaves %.3g: two tiers hash "
+                    "alike (polarisation)",
+                    empty, links, alsos, expected);
+    trust(diagnose, finding);
+    finding_number(diagnose, finding, also[0], EVIDENCE_NO_PRIORITY, "empty_links", "", empty, POLARISED * expected + 2,
+                   NULL);
+    for (uint32_t i = 1; i < alsos; i++)
+        finding_also(diagnose, finding, also[i]);
+}
+
+void rule_D05(struct diagnose *diagnose)
+{
+    polarised(diagnose);
+    uneven_links(diagnose, false);
+    uneven_links(diagnose, true);
+}
+
+/* --- D07: not enough --- */
+
+static void missing_found(struct diagnose *diagnose, const struct siblings *siblings, uint32_t culprit)
+{
+    uint32_t full = siblings->busiest;
+    struct diagnose_finding *finding = NULL;
+
+    if (siblings->downs)
+        finding = finding_new(diagnose, DIAGNOSE_D07, culprit, EVIDENCE_NO_PRIORITY,
+                              "%s is down; the %u links left of %u carry everything, %s is %.3g%% full",
+                              name_of(diagnose, culprit), siblings->count - siblings->downs, siblings->count,
+                              name_of(diagnose, full), 100 * siblings->most);
+    else
+        finding = finding_new(diagnose, DIAGNOSE_D07, culprit, EVIDENCE_NO_PRIORITY,
+                              "all %u links %s %s are full, %.3g%% on the average: it is oversubscribed for this load",
+                              siblings->count, siblings->down ? "down to" : "up from",
+                              name_of(diagnose, siblings->device), 100 * siblings->mean);
+    trust(diagnose, finding);
+    finding_counter(diagnose, finding,
+                    evidence_find(diagnose->evidence, culprit, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP), 1);
+    finding_number(diagnose, finding, full, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
+                   diagnose->limits.busy_share, share_busy(diagnose, full).from);
+    for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
+         port = siblings_next(diagnose, siblings, port))
+        victims_of(diagnose, finding, port);
+    if (siblings->downs) finding_resenders(diagnose, finding, culprit); /* of what was under way when it went down */
+}
+
+void rule_D07(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        for (int down = 0; down < 2; down++) {
+            struct siblings siblings;
+            siblings_measure(diagnose, device, down, &siblings);
+            if (!siblings.count || siblings.busiest == EVIDENCE_NONE) continue;
+            bool even = siblings.mean >= diagnose->limits.full_ratio * siblings.most;
+            if (siblings.downs && !down)
+                missing_found(diagnose, &siblings, siblings.a_down);
+            else if (!siblings.downs && even && graph_is_root(diagnose, siblings.busiest) &&
+                     !too_slow(diagnose, siblings.busiest))
+                missing_found(diagnose, &siblings, siblings.busiest);
+        }
+    }
+}
