@@ -1,8 +1,160 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which finding explains which: causes before consequences. */
-#include "diagnose/rule_int.h"
+/*
+ * Which finding explains which: causes before consequences.
+ *
+ * Rules stand in rules.def in the order physical, loss, deadlock and storm, roots of pauses, control loop, hosts.  A
+ * finding is the consequence of another where that rule can have it for a consequence at all (below), and the two
+ * touch: the same cable or links that share a load, a culprit among the other's victims, or mostly the same victims.
+ * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence.
+ */
+#include <stdlib.h>
+
+#include "diagnose/graph_int.h"
+
+#define VICTIMS_SHARED 0.5
+
+#define RULES(...)                                                                                                     \
+    {                                                                                                                  \
+        __VA_ARGS__, DIAGNOSE_RULES                                                                                    \
+    }
+static const struct {
+    uint8_t cause;
+    uint8_t can[8]; /* what it can have for consequences; ends with DIAGNOSE_RULES */
+} table[] = {
+    {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D06, RULES(DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
+    {DIAGNOSE_D01,
+     RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D02, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D03, RULES(DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D04, RULES(DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D05, RULES(DIAGNOSE_D18)},
+    {DIAGNOSE_D07, RULES(DIAGNOSE_D05, DIAGNOSE_D18)},
+    {DIAGNOSE_D15, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
+};
+
+static bool can_explain(unsigned cause, unsigned rule)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        for (size_t k = 0; table[i].cause == cause && table[i].can[k] != DIAGNOSE_RULES; k++)
+            if (table[i].can[k] == rule) return true;
+    return false;
+}
+
+static bool on_cable(const struct evidence *evidence, uint32_t a, uint32_t b)
+{
+    if (a == EVIDENCE_NONE || b == EVIDENCE_NONE) return false;
+    return a == b || evidence->object[a].peer == b || evidence_device_of(evidence, b) == a ||
+           evidence_device_of(evidence, a) == b;
+}
+
+static bool in_list(const struct evidence *evidence, const uint32_t *list, uint32_t count, uint32_t object)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (on_cable(evidence, list[i], object)) return true;
+    return false;
+}
+
+/* Links of one switch that share a load. */
+static bool are_siblings(const struct diagnose *diagnose, uint32_t a, uint32_t b)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct siblings one, two;
+
+    if (evidence->object[a].scope != EVIDENCE_PORT || evidence->object[b].scope != EVIDENCE_PORT) return false;
+    return siblings_of(diagnose, a, &one) && siblings_of(diagnose, b, &two) && one.device == two.device;
+}
+
+/* Victims of a cause are marked with its number. */
+static bool same_victims(const uint32_t *mark, uint32_t cause, const struct diagnose_finding *finding)
+{
+    uint32_t shared = 0;
+
+    for (uint32_t i = 0; i < finding->victims; i++)
+        shared += mark[finding->victim[i]] == cause + 1;
+    return shared && shared >= VICTIMS_SHARED * finding->victims;
+}
+
+static bool touch(const struct diagnose *diagnose, const struct diagnose_finding *cause,
+                  const struct diagnose_finding *finding)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (cause->culprit == EVIDENCE_NONE || finding->culprit == EVIDENCE_NONE) return false;
+    return on_cable(evidence, cause->culprit, finding->culprit) ||
+           in_list(evidence, cause->victim, cause->victims, finding->culprit) ||
+           (cause->rule == DIAGNOSE_D01 && in_list(evidence, cause->also, cause->alsos, finding->culprit)) ||
+           are_siblings(diagnose, cause->culprit, finding->culprit);
+}
+
+/* Before whom a finding stands: causes, then what harms, then by the order of the rules, then who harms more. */
+static int before(const void *a, const void *b)
+{
+    const struct diagnose_finding *one = a, *two = b;
+    bool info[2] = {one->severity == DIAGNOSE_INFO, two->severity == DIAGNOSE_INFO};
+
+    if (info[0] != info[1]) return info[0] ? 1 : -1;
+    if (one->rule != two->rule) return one->rule < two->rule ? -1 : 1;
+    if (one->victims != two->victims) return one->victims > two->victims ? -1 : 1;
+    return one->culprit < two->culprit ? -1 : one->culprit > two->culprit;
+}
+
+static void explain(struct diagnose *diagnose)
+{
+    uint32_t *mark = ARENA_NEW(&diagnose->arena, uint32_t, diagnose->evidence->objects + 1u);
+
+    for (uint32_t i = 0; mark && i < diagnose->findings; i++) {
+        const struct diagnose_finding *cause = &diagnose->finding[i];
+        if (cause->severity == DIAGNOSE_INFO) continue;
+        for (uint32_t v = 0; v < cause->victims; v++)
+            mark[cause->victim[v]] = i + 1;
+        for (uint32_t j = 0; j < diagnose->findings; j++) {
+            struct diagnose_finding *finding = &diagnose->finding[j];
+            if (j == i || finding->consequence_of != EVIDENCE_NONE || !can_explain(cause->rule, finding->rule))
+                continue;
+            if (touch(diagnose, cause, finding) || same_victims(mark, i, finding)) finding->consequence_of = i;
+        }
+    }
+    /* To what explains all of it: no rule can explain, over others, itself. */
+    for (uint32_t j = 0; j < diagnose->findings; j++) {
+        uint32_t *of = &diagnose->finding[j].consequence_of;
+        while (*of != EVIDENCE_NONE && diagnose->finding[*of].consequence_of != EVIDENCE_NONE)
+            *of = diagnose->finding[*of].consequence_of;
+    }
+}
+
+/* Causes, in their order, then consequences. */
+static void causes_first(struct diagnose *diagnose)
+{
+    uint32_t count = diagnose->findings, at = 0;
+    struct diagnose_finding *sorted = ARENA_NEW(&diagnose->arena, struct diagnose_finding, count + 1u);
+    uint32_t *place = ARENA_NEW(&diagnose->arena, uint32_t, count + 1u);
+
+    if (!sorted || !place) {
+        diagnose->full = true;
+        return;
+    }
+    for (int consequences = 0; consequences < 2; consequences++)
+        for (uint32_t i = 0; i < count; i++) {
+            if ((diagnose->finding[i].consequence_of != EVIDENCE_NONE) != consequences) continue;
+            place[i] = at;
+            sorted[at++] = diagnose->finding[i];
+        }
+    for (uint32_t i = 0; i < count; i++) {
+        diagnose->finding[i] = sorted[i];
+        if (sorted[i].consequence_of != EVIDENCE_NONE)
+            diagnose->finding[i].consequence_of = place[sorted[i].consequence_of];
+    }
+}
 
 void order_findings(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    if (!diagnose->findings) return;
+    qsort(diagnose->finding, diagnose->findings, sizeof diagnose->finding[0], before);
+    explain(diagnose);
+    causes_first(diagnose);
 }
