@@ -77,6 +77,8 @@ bool field_rate(const struct field *field, uint64_t *bps)
     double value;
     uint64_t unit = 1000000;
 
+    if (field->length > 2 && !memcmp(field->at, "a-", 2)) /* negotiated */
+        return field_rate(&(struct field){field->at + 2, field->length - 2}, bps);
     while (digits < field->length &&
            (isdigit((unsigned char)field->at[digits]) || field->at[digits] == '.' || field->at[digits] == ','))
         digits++;
@@ -182,6 +184,8 @@ uint32_t reading_port(struct reading *in, const struct field *name)
     }
     size_t letters = at.length > 2 && !memcmp(at.at, "Et", 2) ? 2 : 0;
     if (letters && at.at[2] == 'h') letters = 3;
+    if (at.length > 3 && !memcmp(at.at, "eth", 3) && memchr(at.at, '/', at.length))
+        letters = 3; /* a host's has no '/' */
     if (letters && at.length > letters && isdigit((unsigned char)at.at[letters]) && at.length < NAME - 8) {
         memcpy(full, "Ethernet", 8);
         memcpy(full + 8, at.at + letters, at.length - letters);

@@ -55,18 +55,18 @@ static void lines_end(struct lines *lines)
     lines->current = NULL;
 }
 
-/* "$ ethtool -S eth1": what comes is of eth1, whatever the file's name is. */
+/* "$ ethtool -S eth1", "$ nv show interface swp1 counters": what comes is of eth1, of swp1, whatever the file's name. */
 static void notice_command(struct reading *in, const char *line)
 {
-    const char *command = strstr(line, "ethtool "), *word, *end;
+    const char *word = strstr(line, "ethtool "), *nv = word ? NULL : strstr(line, "nv show interface ");
 
-    if (!command) return;
-    for (word = command + 8; *word == '-'; word += strspn(word, " "))
+    if (!word && !nv) return;
+    for (word = word ? word + 8 : nv + 18; *word == '-'; word += strspn(word, " "))
         word += strcspn(word, " ");
-    end = word + strcspn(word, " \t");
-    if (end == word || (size_t)(end - word) >= sizeof in->hint || end[strspn(end, " \t")]) return;
-    memcpy(in->hint, word, (size_t)(end - word));
-    in->hint[end - word] = 0;
+    size_t length = strcspn(word, " \t");
+    if (!length || length >= sizeof in->hint || (!nv && word[length + strspn(word + length, " \t")])) return;
+    memcpy(in->hint, word, length);
+    in->hint[length] = 0;
 }
 
 static void lines_take(struct lines *lines, const char *line)

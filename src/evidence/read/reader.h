@@ -100,8 +100,8 @@ bool line_has(const char *line, const char *text);
  * and is
  * (FABRIC_ROLE_SWITCH or FABRIC_ROLE_HOST).  Each reader of one system says it. */
 void reading_system(struct reading *in, const char *system, enum fabric_role role);
-/* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1 and Eth1/1 are
- * Ethernet1/1. */
+/* The port of the reading's device by this name; EVIDENCE_NONE where there is no device.  Et1/1, Eth1/1
+ * and eth1/1 are Ethernet1/1. */
 uint32_t reading_port(struct reading *in, const struct field *name);
 /* Sets a counter of a port from a field; what is no number is passed over. */
 void reading_set(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,

@@ -35,14 +35,14 @@ static size_t know_titles(struct table *table)
     return known;
 }
 
-/* Columns as the titles stand: two blanks separate them. */
-size_t table_titles(struct table *table, const struct table_column *layout, const char *line)
+static size_t take_titles(struct table *table, const struct table_column *layout, const char *line, bool left)
 {
     size_t at = 0, length = strlen(line);
 
     table->layout = layout;
     table->columns = 0;
     table->ruled = false;
+    table->left = left;
     if (length >= TABLE_TITLES) length = TABLE_TITLES - 1;
     memcpy(table->titles, line, length);
     table->titles[length] = 0;
@@ -53,13 +53,25 @@ size_t table_titles(struct table *table, const struct table_column *layout, cons
             at++;
         if (at == length) break;
         size_t end = at;
-        while (end < length && !(table->titles[end] == ' ' && (end + 1 == length || table->titles[end + 1] == ' ')))
+        while (end < length &&
+               !(table->titles[end] == ' ' && (left || end + 1 == length || table->titles[end + 1] == ' ')))
             end++;
         table->column[table->columns].from = (uint16_t)at;
         table->column[table->columns++].to = (uint16_t)end;
         at = end;
     }
     return know_titles(table);
+}
+
+/* Columns as the titles stand: two blanks separate them. */
+size_t table_titles(struct table *table, const struct table_column *layout, const char *line)
+{
+    return take_titles(table, layout, line, false);
+}
+
+size_t table_titles_left(struct table *table, const struct table_column *layout, const char *line)
+{
+    return take_titles(table, layout, line, true);
 }
 
 bool table_is_rule(const char *line, size_t groups)
@@ -105,6 +117,17 @@ static bool keeps_to_rule(const struct table *table, const char *line, size_t le
     return true;
 }
 
+/* Where a cell begins: under its title, or before it where a word does (numbers stand to the right). */
+static size_t left_edge(const struct table *table, const char *line, size_t length, size_t index)
+{
+    size_t at = index < table->columns ? table->column[index].from : length;
+
+    if (at >= length) return length;
+    while (index && at && !isspace((unsigned char)line[at]) && !isspace((unsigned char)line[at - 1]))
+        at--;
+    return at;
+}
+
 bool table_cell(const struct table *table, const char *line, size_t index, struct field *cell)
 {
     size_t length = strlen(line);
@@ -114,6 +137,11 @@ bool table_cell(const struct table *table, const char *line, size_t index, struc
         size_t from = table->column[index].from, to = table->column[index].to;
         if (to > length) to = length;
         *cell = trimmed(line + (from < to ? from : to), from < to ? to - from : 0);
+        return true;
+    }
+    if (table->left) {
+        size_t from = left_edge(table, line, length, index), to = left_edge(table, line, length, index + 1);
+        *cell = trimmed(line + from, from < to ? to - from : 0);
         return true;
     }
     struct field word[TABLE_COLUMNS];
@@ -222,7 +250,7 @@ bool table_line(struct reading *in, struct table *table, const char *line)
     uint32_t port;
 
     if (!table->layout || strnlen(line, ROW + 1) > ROW) return false;
-    if (table_is_rule(line, 2)) {
+    if (!table->left && table_is_rule(line, 2)) {
         if (table->ruled)
             table->layout = NULL; /* of another table, whose titles nobody knows */
         else
@@ -232,7 +260,11 @@ bool table_line(struct reading *in, struct table *table, const char *line)
     while (key < table->columns &&
            (table->column[key].is == NOT_KNOWN || table->layout[table->column[key].is].cell != TABLE_PORT))
         key++;
-    if (!table_cell(table, line, key, &name) || !field_is_port(&name)) return false;
+    if (key == table->columns)
+        name = field_of(in->hint);
+    else if (!table_cell(table, line, key, &name))
+        return false;
+    if (!field_is_port(&name)) return false;
     int priority = row_priority(table, line);
     if (priority < 0) return true;
     if ((port = reading_port(in, &name)) == EVIDENCE_NONE) return true;

@@ -15,7 +15,7 @@
 #define TABLE_TITLES 640 /* bytes of the line of titles */
 
 enum table_cell {
-    TABLE_PORT,     /* name of the port */
+    TABLE_PORT,     /* name of the port; without such a column rows are of the reading's hint */
     TABLE_QUEUE,    /* UC3, ALL3, VOQ3: the priority of the row; MC3: the row is passed over */
     TABLE_PRIORITY, /* PFC3, 3: likewise */
     TABLE_COUNT,    /* a number: times `scale`, of the row's priority, or of that in the title ("PFC#") */
@@ -37,6 +37,7 @@ struct table {
     const struct table_column *layout; /* ends with title NULL */
     uint16_t columns;
     bool ruled;
+    bool left; /* cells begin where their titles do: for tables without a rule whose cells may be empty */
     struct {
         uint16_t from, to; /* bytes of a line */
         uint8_t is;        /* index into the layout; 0xff: not known */
@@ -48,6 +49,8 @@ _Static_assert(sizeof(struct table) <= READER_STATE, "a table is a reader's stat
 
 /* The line of titles.  Returns how many of the columns are known. */
 size_t table_titles(struct table *table, const struct table_column *layout, const char *line);
+/* Likewise of a table that is `left`: titles are single words. */
+size_t table_titles_left(struct table *table, const struct table_column *layout, const char *line);
 /* Whether the line is a rule of dashes, at least `groups` of them. */
 bool table_is_rule(const char *line, size_t groups);
 /* Any line after the titles: a rule, or a row, which is set.  False: it is neither. */
