@@ -55,7 +55,7 @@ static void lines_end(struct lines *lines)
     lines->current = NULL;
 }
 
-/* "$ ethtool -S eth1", "$ nv show interface swp1 counters": what comes is of eth1, of swp1, whatever the file's name. */
+/* "$ ethtool -S eth1", "$ nv show interface swp1 counters": what comes is of eth1, of swp1, whatever the file is. */
 static void notice_command(struct reading *in, const char *line)
 {
     const char *word = strstr(line, "ethtool "), *nv = word ? NULL : strstr(line, "nv show interface ");

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NX-OS: show interface, its counters and priority-flow-control; JSON of NX-API and of the object store (DME).
+ * Queues are in nxos_queuing.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evidence/read/json_walk.h"
+#include "evidence/read/table.h"
+
+/* --- show interface priority-flow-control --- */
+
+static bool pfc_head(const char *line)
+{
+    return line_words(line, "Port Mode") && line_has(line, "RxPPP") && line_has(line, "TxPPP");
+}
+
+/* "Ethernet1/2  Auto On   (9)  4088353  1890": what stands between may be missing, the last two are the counters.
+ * Bit p of the map is priority p; above 9 it is not plain whether the map is decimal. */
+static bool pfc_line(struct reading *in, const char *line)
+{
+    struct field word[8];
+    size_t words = field_split(line, word, 8);
+    uint64_t rx, tx;
+
+    if (pfc_head(line)) return true;
+    if (words < 4 || words > 7 || !field_is_port(&word[0]) || !field_number(&word[words - 1], &tx) ||
+        !field_number(&word[words - 2], &rx))
+        return false;
+    reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
+    uint32_t port = reading_port(in, &word[0]);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES, rx, &in->source);
+    evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PAUSE_FRAMES, tx, &in->source);
+    const struct field *map = &word[words - 3];
+    bool off = field_is(map, "Off");
+    if (!off && !(map->length == 3 && map->at[0] == '(' && map->at[1] >= '0' && map->at[1] <= '9')) return true;
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, !off && ((unsigned)(map->at[1] - '0') >> p & 1),
+                     &in->source);
+    return true;
+}
+const struct text_reader reader_nxos_pfc = {"nxos-pfc", "NX-OS: show interface priority-flow-control", pfc_head,
+                                            pfc_line, NULL};
+
+/* --- show interface counters, errors --- */
+
+static const struct table_column counters[] = {
+    {"Port", TABLE_PORT, 0, 0},
+    {"FCS-Err", TABLE_COUNT, EVIDENCE_CRC_ERRORS, 0},
+    {"OutDiscards", TABLE_COUNT, EVIDENCE_PORT_TX_DROPS, 0},
+    {"InDiscards", TABLE_COUNT, EVIDENCE_PORT_RX_DROPS, 0},
+    {"Giants", TABLE_COUNT, EVIDENCE_MTU_DROPS, 0},
+    {"Symbol-Err", TABLE_COUNT, EVIDENCE_SYMBOL_ERRORS, 0},
+    {"InOctets", TABLE_COUNT, EVIDENCE_PORT_RX_BYTES, 0},
+    {"InUcastPkts", TABLE_COUNT, EVIDENCE_PORT_RX_PACKETS, 0},
+    {"OutOctets", TABLE_COUNT, EVIDENCE_PORT_TX_BYTES, 0},
+    {"OutUcastPkts", TABLE_COUNT, EVIDENCE_PORT_TX_PACKETS, 0},
+    {"RxPause", TABLE_WEAK, EVIDENCE_PORT_RX_PAUSE_FRAMES, 0},
+    {"TxPause", TABLE_WEAK, EVIDENCE_PORT_TX_PAUSE_FRAMES, 0},
+    {NULL, 0, 0, 0},
+};
+
+static bool counters_head(const char *line)
+{
+    static const char *const second[] = {"Align-Err",    "Single-Col",  "Giants",      "InDiscards",
+                                         "Stomped-CRC",  "InOctets",    "InMcastPkts", "OutOctets",
+                                         "OutMcastPkts", "InUcastPkts", NULL};
+    struct field word[2];
+
+    if (!line_words(line, "Port") || field_split(line, word, 2) < 2) return false;
+    for (size_t i = 0; second[i]; i++)
+        if (field_is(&word[1], second[i])) return true;
+    return false;
+}
+
+/* Titles and numbers do not stand below each other: they are matched by words. */
+static bool counters_line(struct reading *in, const char *line)
+{
+    struct table *table = (struct table *)in->state;
+    char spread[TABLE_TITLES];
+    size_t used = 0;
+
+    if (!counters_head(line)) {
+        if (line_begins(line, "Eth")) reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
+        return table_line(in, table, line);
+    }
+    for (const char *at = line; *at && used + 3 < sizeof spread; at++) {
+        spread[used++] = *at;
+        if (*at == ' ' || *at == '\t') spread[used++] = ' ';
+    }
+    spread[used] = 0;
+    table_titles(table, counters, spread);
+    return true;
+}
+const struct text_reader reader_nxos_counters = {"nxos-counters", "NX-OS: show interface counters, errors",
+                                                 counters_head, counters_line, NULL};
+
+/* --- show interface --- */
+
+static bool interface_head(const char *line)
+{
+    return line[0] == 'E' && line_begins(line, "Ethernet") && line_has(line, " is ");
+}
+
+/* "48034291 input packets  3680032221 bytes": a number before each name. */
+static void interface_counts(struct reading *in, uint32_t port, const char *line)
+{
+    static const struct {
+        const char *name;
+        enum evidence_counter counter;
+    } names[] = {{" input packets", EVIDENCE_PORT_RX_PACKETS},
+                 {" output packets", EVIDENCE_PORT_TX_PACKETS},
+                 {" giants", EVIDENCE_MTU_DROPS},
+                 {" CRC/FCS", EVIDENCE_CRC_ERRORS},
+                 {" CRC", EVIDENCE_CRC_ERRORS},
+                 {" input discard", EVIDENCE_PORT_RX_DROPS},
+                 {" output discard", EVIDENCE_PORT_TX_DROPS},
+                 {" interface resets", EVIDENCE_LINK_DOWN},
+                 {" packets input,", EVIDENCE_PORT_RX_PACKETS},
+                 {" packets output,", EVIDENCE_PORT_TX_PACKETS},
+                 {" input discards", EVIDENCE_PORT_RX_DROPS},
+                 {" output discards", EVIDENCE_PORT_TX_DROPS},
+                 {" symbol", EVIDENCE_SYMBOL_ERRORS}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *at = strstr(line, names[i].name);
+        if (!at || (at[strlen(names[i].name)] >= 'a' && at[strlen(names[i].name)] <= 'z')) continue;
+        const char *begin = at;
+        while (begin > line && begin[-1] >= '0' && begin[-1] <= '9')
+            begin--;
+        struct field value = {begin, (size_t)(at - begin)}, bytes[3];
+        if (value.length) reading_set(in, port, EVIDENCE_NO_PRIORITY, names[i].counter, &value);
+        bool rx = names[i].counter == EVIDENCE_PORT_RX_PACKETS, tx = names[i].counter == EVIDENCE_PORT_TX_PACKETS;
+        if ((rx || tx) && field_split(at + strlen(names[i].name), bytes, 3) >= 2 && field_is(&bytes[1], "bytes"))
+            reading_set(in, port, EVIDENCE_NO_PRIORITY, tx ? EVIDENCE_PORT_TX_BYTES : EVIDENCE_PORT_RX_BYTES,
+                        &bytes[0]);
+    }
+}
+
+static bool interface_line(struct reading *in, const char *line)
+{
+    uint32_t *port = (uint32_t *)in->state;
+    struct field word[3];
+    uint64_t number;
+
+    if (interface_head(line)) {
+        reading_system(in, line_has(line, "line protocol") ? "eos" : "nxos", FABRIC_ROLE_SWITCH);
+        *port = field_split(line, word, 3) >= 3 && field_is_port(&word[0]) ? reading_port(in, &word[0]) : EVIDENCE_NONE;
+        if (*port != EVIDENCE_NONE)
+            evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP,
+                         word[2].length >= 2 && !memcmp(word[2].at, "up", 2), &in->source);
+        return true;
+    }
+    if (*line != ' ' && *line != '\t' && line_has(line, " is ") && !line_begins(line, "admin state"))
+        *port = EVIDENCE_NONE; /* another kind of interface */
+    if (*port == EVIDENCE_NONE) return false;
+    if (line_begins(line, "Description: ")) {
+        struct field text = field_of(strchr(line, ':') + 2);
+        reading_description(in, *port, &text);
+    } else if ((line_begins(line, "MTU ") || line_begins(line, "IP MTU ")) && field_split(line, word, 3) >= 3) {
+        reading_set(in, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU, &word[field_is(&word[0], "IP") ? 2 : 1]);
+    } else if (line_begins(line, "full-duplex, ") || line_begins(line, "Full-duplex, ")) {
+        struct field rate = field_of(strchr(line, ',') + 2);
+        if (field_rate(&rate, &number))
+            evidence_set(in->evidence, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, number, &in->source);
+    } else {
+        interface_counts(in, *port, line);
+    }
+    return true;
+}
+const struct text_reader reader_nxos_interface = {"nxos-interface", "NX-OS: show interface; EOS: show interfaces",
+                                                  interface_head, interface_line, NULL};
+
+/* --- JSON --- */
+
+/* clang-format off */
+static const struct counter_name names[] = {
+    {"eth_inpkts", EVIDENCE_PORT_RX_PACKETS, 0, false},
+    {"eth_inbytes", EVIDENCE_PORT_RX_BYTES, 0, false},
+    {"eth_outpkts", EVIDENCE_PORT_TX_PACKETS, 0, false},
+    {"eth_outbytes", EVIDENCE_PORT_TX_BYTES, 0, false},
+    {"eth_inucast", EVIDENCE_PORT_RX_PACKETS, 0, true},
+    {"eth_outucast", EVIDENCE_PORT_TX_PACKETS, 0, true},
+    {"eth_crc", EVIDENCE_CRC_ERRORS, 0, false},
+    {"eth_fcs_err", EVIDENCE_CRC_ERRORS, 0, false},
+    {"eth_symbol_err", EVIDENCE_SYMBOL_ERRORS, 0, false},
+    {"eth_giants", EVIDENCE_MTU_DROPS, 0, false},
+    {"eth_indiscard", EVIDENCE_PORT_RX_DROPS, 0, false},
+    {"eth_outdiscard", EVIDENCE_PORT_TX_DROPS, 0, false},
+    {"eth_indisc", EVIDENCE_PORT_RX_DROPS, 0, false},
+    {"eth_outdisc", EVIDENCE_PORT_TX_DROPS, 0, false},
+    {"eth_inpause", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, true},
+    {"eth_outpause", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, true},
+    {"eth_reset_cntr", EVIDENCE_LINK_DOWN, 0, false},
+    {"eth_mtu", EVIDENCE_MTU, 0, false},
+    {"rxppp", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, false},
+    {"txppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
+    {"rx-ppp", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, false},
+    {"tx-ppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
+    {"pfc-rx-ppp", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, false},
+    {"pfc-tx-ppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
+    {"peak", EVIDENCE_QUEUE_PEAK, 0, false},
+    /* DME: ipqosQueuingStats, rmon… */
+    {"txPackets", EVIDENCE_TX_PACKETS, 0, false},
+    {"txBytes", EVIDENCE_TX_BYTES, 0, false},
+    {"dropPackets", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"pfcRxPpp", EVIDENCE_RX_PAUSE_FRAMES, 0, false},
+    {"pfcTxPpp", EVIDENCE_TX_PAUSE_FRAMES, 0, false},
+    {"randDropPackets", EVIDENCE_WRED_DROPS, 0, false},
+    {"randEcnMarkedPackets", EVIDENCE_MARKED, 0, false},
+    {"ucCurrQueueDepth", EVIDENCE_QUEUE_BYTES, 0, false},
+    {"fCSErrors", EVIDENCE_CRC_ERRORS, 0, false},
+    {"cRCAlignErrors", EVIDENCE_CRC_ERRORS, 0, true},
+    {"symbolErrors", EVIDENCE_SYMBOL_ERRORS, 0, false},
+    {"frameTooLongs", EVIDENCE_MTU_DROPS, 0, false},
+    {"inPauseFrames", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, true},
+    {"outPauseFrames", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, true},
+    {"inOctets", EVIDENCE_PORT_RX_BYTES, 0, false},
+    {"outOctets", EVIDENCE_PORT_TX_BYTES, 0, false},
+    {"inUcastPkts", EVIDENCE_PORT_RX_PACKETS, 0, false},
+    {"outUcastPkts", EVIDENCE_PORT_TX_PACKETS, 0, false},
+    {"inDiscards", EVIDENCE_PORT_RX_DROPS, 0, false},
+    {"outDiscards", EVIDENCE_PORT_TX_DROPS, 0, false},
+    {NULL, 0, 0, false},
+};
+/* What a row of a queue's statistics is of: "q-stat-type" with or without "q-stat-units". */
+static const struct counter_name rows[] = {
+    {"Tx Pkts", EVIDENCE_TX_PACKETS, 0, false},
+    {"Tx Byts", EVIDENCE_TX_BYTES, 0, false},
+    {"Tx Bytes", EVIDENCE_TX_BYTES, 0, false},
+    {"Dropped Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"WRED/AFD & Tail Drop Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"ECN Marked Pkts", EVIDENCE_MARKED, 0, false},
+    {"Q Depth Byts", EVIDENCE_QUEUE_BYTES, 0, false},
+    {"Shutdown", EVIDENCE_WATCHDOG_DETECTED, 0, false},
+    {"Restored", EVIDENCE_WATCHDOG_RESTORED, 0, false},
+    {"Aggregate pkts dropped", EVIDENCE_WATCHDOG_DROPS, 0, false},
+    {NULL, 0, 0, false},
+};
+/* clang-format on */
+
+/* The numbers of such a row are of kinds of traffic: their sum counts. */
+static void queue_row(struct reading *in, const struct json *row, const struct json_walk_at *at)
+{
+    const char *type = json_string(json_get(row, "q-stat-type")), *units = json_string(json_get(row, "q-stat-units"));
+    uint64_t sum = 0, number;
+    bool any = false;
+    char label[96];
+
+    if (!type || at->port == EVIDENCE_NONE || at->priority >= EVIDENCE_PRIORITIES) return;
+    snprintf(label, sizeof label, "%s%s%s", type, units ? " " : "", units ? units : "");
+    for (const struct json *one = row->child; one; one = one->next) {
+        if (!one->name || !strncmp(one->name, "q-stat", 6) || !json_u64(one, &number)) continue;
+        if (__builtin_add_overflow(sum, number, &sum)) return;
+        any = true;
+    }
+    in->source.line = row->line;
+    for (const struct counter_name *known = rows; any && known->pattern; known++)
+        if (!strcmp(label, known->pattern))
+            evidence_set(in->evidence, at->port, at->priority, known->counter, sum, &in->source);
+}
+
+static void neighbour(struct reading *in, const struct json *row)
+{
+    static const char *const devices[] = {"sys_name", "chassis_id", "sysName", NULL};
+    struct field local = field_of(json_string(json_get(row, "l_port_id"))), device = {"", 0};
+    struct field id = field_of(json_string(json_get(row, "port_id")));
+    struct field text = field_of(json_string(json_get(row, "port_desc")));
+
+    for (size_t i = 0; devices[i] && !device.length; i++)
+        device = field_of(json_string(json_get(row, devices[i])));
+    in->source.line = row->line;
+    if (field_is_port(&local)) reading_neighbour(in, reading_port(in, &local), &device, &id, &text);
+}
+
+/* "dn": "sys/intf/phys-[eth1/3]/…": the port, and by "cmapName" the queue; what is counted is in the same object. */
+static void managed_object(struct reading *in, const struct json *attributes, const char *dn)
+{
+    const char *begin = strchr(dn, '['), *end = begin ? strchr(begin, ']') : NULL;
+    const char *class = json_string(json_get(attributes, "cmapName"));
+    struct json_walk_at at = {EVIDENCE_NONE, EVIDENCE_NO_PRIORITY};
+
+    if (!end) return;
+    struct field name = {begin + 1, (size_t)(end - begin - 1)};
+    if (!field_is_port(&name)) return;
+    at.port = reading_port(in, &name);
+    if (class) { /* c-out-8q-q3, c-out-8q-q-default */
+        const char *queue = strrchr(class, 'q');
+        at.priority = queue && queue[1] >= '0' && queue[1] <= '7' && !queue[2] ? (unsigned)(queue[1] - '0')
+                      : strstr(class, "q-default")                             ? 0
+                                                                               : EVIDENCE_PRIORITIES;
+    }
+    if (json_get(attributes, "sysName")) {
+        struct field device = field_of(json_string(json_get(attributes, "sysName")));
+        struct field id = field_of(json_string(json_get(attributes, "portIdV")));
+        struct field text = field_of(json_string(json_get(attributes, "portDesc")));
+        reading_neighbour(in, at.port, &device, &id, &text);
+    }
+    for (const struct json *one = attributes->child; one; one = one->next) {
+        struct field key = field_of(one->name), value = field_of(one->text);
+        in->source.line = one->line;
+        if (one->name && one->text) reading_named(in, names, at.port, at.priority, &key, &value);
+    }
+}
+
+static bool json_object(struct reading *in, const struct json *object, const struct json_walk_at *at)
+{
+    const char *dn = json_string(json_get(object, "dn"));
+
+    if (dn) {
+        managed_object(in, object, dn);
+        return true;
+    }
+    if (json_get(object, "l_port_id")) {
+        neighbour(in, object);
+        return true;
+    }
+    if (!json_get(object, "q-stat-type")) return false;
+    queue_row(in, object, at);
+    return true;
+}
+
+static bool json_is(const struct json *root)
+{
+    static const char *const tops[] = {"TABLE_module", "TABLE_interface",   "TABLE_queuing_interface",
+                                       "imdata",       "TABLE_instance",    "TABLE_pfc_interface",
+                                       "TABLE_nbor",   "TABLE_nbor_detail", NULL};
+
+    return json_body_with(root, tops) != NULL;
+}
+
+static void json_read(struct reading *in, const struct json *root)
+{
+    static const char *const ports[] = {"interface", "if_name_str", "if-str", "if-name-str", "if_name", "port", NULL};
+    static const char *const queues[] = {"eq-qosgrp", "queue", "cos", NULL};
+    static const char *const states[] = {"state", NULL}, *const rates[] = {"eth_speed", NULL}, *const none[] = {NULL};
+    static const struct json_words words = {.names = names,
+                                            .port_keys = ports,
+                                            .priority_keys = queues,
+                                            .by_priority = none,
+                                            .scalar = EVIDENCE_MARKED,
+                                            .state_keys = states,
+                                            .rate_keys = rates,
+                                            .passed_over = none,
+                                            .object = json_object};
+
+    reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
+    json_walk(in, &words, root);
+}
+const struct json_reader reader_nxos_json = {
+    "nxos-json", "NX-OS: NX-API JSON of interfaces, queuing, LLDP; DME classes (ipqosQueuingStats)", json_is,
+    json_read};
