@@ -1,18 +1,274 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts: stragglers, slow pairs; and that nothing was found. */
-#include "diagnose/rule_int.h"
+/*
+ * Hosts: ranks that are late, pairs that are slow; and that nothing was found.
+ *
+ * A rank is late where it is further from the median of its job than the spread of the others allows: median and median
+ * deviation, so that up to half of the ranks may be slow without hiding the others.
+ */
+#include <inttypes.h>
+
+#include "diagnose/nics_int.h"
+#include "diagnose/ranks_int.h"
+
+static const char *name_of(const struct diagnose *diagnose, uint32_t object)
+{
+    return diagnose->evidence->object[object].name;
+}
+
+static bool network_found(const struct diagnose *diagnose)
+{
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        if (finding_is_network(&diagnose->finding[i])) return true;
+    return false;
+}
+
+/* --- D17: a rank that is late --- */
+
+/* How to see it, the best first. */
+static const struct sign {
+    enum evidence_counter counter;
+    bool least;    /* who waits least is waited for */
+    bool computes; /* it is its computing that takes long, whatever the network does */
+    const char *what;
+} signs[] = {
+    {EVIDENCE_RANK_COMPUTE_NS, false, true, "computes"},
+    {EVIDENCE_RANK_LATE_NS, false, false, "comes later than the median by"},
+    {EVIDENCE_RANK_WAIT_NS, true, false, "waits only"},
+};
+
+/* The NIC neither sends again nor is paused; true where nothing is known of it, and *known false. */
+static bool is_clean(const struct diagnose *diagnose, uint32_t at, bool *known)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t device = evidence_device_of(evidence, at);
+
+    *known = evidence->object[device].looked_at;
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (evidence->object[at].scope == EVIDENCE_PORT && port != at) continue;
+        if (nic_resent(evidence, port)) return false;
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+            if (share_paused(diagnose, port, p).value > diagnose->limits.paused_share) return false;
+    }
+    return true;
+}
+
+/* How far the number is out, beyond what others' spread allows; 0 or less: not at all. */
+static double far_out(const struct diagnose *diagnose, uint32_t job, const struct numbers *numbers, uint32_t i,
+                      bool least)
+{
+    double far = least ? numbers->median - numbers->value[i] : numbers->value[i] - numbers->median;
+    double step = step_ns(diagnose, job);
+
+    if (far <= diagnose->limits.straggler_mads * numbers->deviation) return 0;
+    if (step <= 0) step = numbers->median;
+    return far >= diagnose->limits.straggler_least * step ? far : 0;
+}
+
+static void late_victims(struct diagnose *diagnose, struct diagnose_finding *finding, const struct numbers *numbers,
+                         uint32_t culprit)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    for (uint32_t i = 0; i < numbers->count; i++) {
+        uint32_t at = evidence->object[numbers->object[i]].host;
+        if (at == EVIDENCE_NONE) continue;
+        uint32_t host = evidence_device_of(evidence, at);
+        if (host != culprit) finding_victim(diagnose, finding, host);
+    }
+}
+
+/* True where the job has the sign, so that worse ones are not looked at. */
+static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct sign *sign)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct numbers numbers = ranks_of(diagnose, job, sign->counter);
+    bool known = false, clean;
+
+    if (numbers.count < 3) return false;
+    uint32_t worst = numbers_most(&numbers, sign->least), rank = numbers.object[worst];
+    double far = far_out(diagnose, job, &numbers, worst, sign->least);
+    if (far <= 0) return true;
+    uint32_t at = evidence->object[rank].host;
+    clean = at == EVIDENCE_NONE || is_clean(diagnose, at, &known);
+    if (!sign->computes && (!clean || network_found(diagnose))) return true;
+    uint32_t culprit = at == EVIDENCE_NONE ? rank : evidence_device_of(evidence, at);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D17, culprit, EVIDENCE_NO_PRIORITY,
+                    "%s of %s %s %.3f ms in a step, the median of %u ranks is %.3f ms%s", name_of(diagnose, rank),
+                    name_of(diagnose, job), sign->what, numbers.value[worst] / 1e6, numbers.count, numbers.median / 1e6,
+                    known && clean ? "; its NIC is clean" : "");
+    finding_number(diagnose, finding, rank, EVIDENCE_NO_PRIORITY, evidence_counters[sign->counter].name, "ns",
+                   numbers.value[worst],
+                   numbers.median + (sign->least ? -1 : 1) * diagnose->limits.straggler_mads * numbers.deviation,
+                   evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, sign->counter));
+    for (uint32_t i = 0; i < numbers.count; i++)
+        if (i != worst && far_out(diagnose, job, &numbers, i, sign->least) > 0)
+            finding_also(diagnose, finding, numbers.object[i]);
+    late_victims(diagnose, finding, &numbers, culprit);
+    finding_weak_unless(finding, sign->computes || known);
+    return true;
+}
+
+/* A rank that has not begun what the others have: of a job that stands still. */
+static void look_for_absent(struct diagnose *diagnose, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct numbers numbers = ranks_of(diagnose, job, EVIDENCE_RANK_LAST_OP);
+    uint32_t behind = 0;
+
+    if (numbers.count < 2) return;
+    uint32_t least = numbers_most(&numbers, true);
+    double most = numbers.value[numbers_most(&numbers, false)];
+    for (uint32_t i = 0; i < numbers.count; i++)
+        behind += numbers.value[i] < most;
+    if (!behind || 2 * behind >= numbers.count) return; /* many are between two operations: nobody in particular */
+    uint32_t rank = numbers.object[least], at = evidence->object[rank].host;
+    uint32_t culprit = at == EVIDENCE_NONE ? rank : evidence_device_of(evidence, at);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D17, culprit, EVIDENCE_NO_PRIORITY,
+                    "%s of %s has begun operation %.0f, and others %.0f: it has not come", name_of(diagnose, rank),
+                    name_of(diagnose, job), numbers.value[least], most);
+    finding_counter(diagnose, finding, evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, EVIDENCE_RANK_LAST_OP),
+                    most);
+    late_victims(diagnose, finding, &numbers, culprit);
+    finding_weak_unless(finding, false);
+}
 
 void rule_D17(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    EVIDENCE_EACH(diagnose->evidence, EVIDENCE_JOB, job)
+    {
+        uint32_t before = diagnose->findings;
+        for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+            if (look_for_late(diagnose, job, &signs[i])) break;
+        if (diagnose->findings == before && !network_found(diagnose)) look_for_absent(diagnose, job);
+    }
 }
 
+/* --- D18: a pair that is slow --- */
+
+/* Ranks that wait for the network far longer than others. */
+static void slow_by_waits(struct diagnose *diagnose, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct numbers numbers = ranks_of(diagnose, job, EVIDENCE_RANK_WAIT_NET_NS);
+
+    if (numbers.count < 3) return;
+    uint32_t worst = numbers_most(&numbers, false), rank = numbers.object[worst], at = evidence->object[rank].host;
+    if (far_out(diagnose, job, &numbers, worst, false) <= 0 || at == EVIDENCE_NONE) return;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D18, at, EVIDENCE_NO_PRIORITY,
+        "%s of %s waits %.3f ms for the network, the median of %u ranks is %.3f ms", name_of(diagnose, rank),
+        name_of(diagnose, job), numbers.value[worst] / 1e6, numbers.count, numbers.median / 1e6);
+    finding_counter(diagnose, finding, evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, EVIDENCE_RANK_WAIT_NET_NS),
+                    numbers.median + diagnose->limits.straggler_mads * numbers.deviation);
+    finding_weak_unless(finding, false);
+}
+
+/* The one end that all slow flows of the job share; EVIDENCE_NONE: none. */
+static uint32_t shared_end(const struct evidence *evidence, const struct numbers *flows, double above)
+{
+    uint32_t from = EVIDENCE_NONE, to = EVIDENCE_NONE;
+    bool same_from = true, same_to = true, any = false;
+
+    for (uint32_t i = 0; i < flows->count; i++) {
+        const struct evidence_flow *flow = &evidence->flow[flows->object[i]];
+        if (flows->value[i] <= above) continue;
+        if (!any) from = flow->from, to = flow->to;
+        any = true;
+        same_from &= flow->from == from;
+        same_to &= flow->to == to;
+    }
+    if (same_from) return from;
+    return same_to ? to : EVIDENCE_NONE;
+}
+
+/* Flows that take far longer than they would alone, compared with the job's others. */
+static void slow_by_flows(struct diagnose *diagnose, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct numbers flows = {0};
+
+    flows.object = ARENA_NEW(&diagnose->arena, uint32_t, evidence->flows ? evidence->flows : 1);
+    flows.value = ARENA_NEW(&diagnose->arena, double, evidence->flows ? evidence->flows : 1);
+    if (!flows.object || !flows.value) return;
+    for (uint32_t i = 0; i < evidence->flows; i++) {
+        const struct evidence_flow *flow = &evidence->flow[i];
+        if (flow->job != job || !flow->ideal_ns || !flow->time_ns) continue;
+        flows.object[flows.count] = i;
+        flows.value[flows.count++] = (double)flow->time_ns / (double)flow->ideal_ns;
+    }
+    numbers_settle(diagnose, &flows);
+    if (flows.count < 8) return;
+    double above = flows.median * diagnose->limits.slow_pair;
+    double spread = flows.median + diagnose->limits.straggler_mads * flows.deviation;
+    if (spread > above) above = spread;
+    uint32_t worst = numbers_most(&flows, false), end = shared_end(evidence, &flows, above);
+    if (flows.value[worst] <= above || end == EVIDENCE_NONE) return;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D18, end, EVIDENCE_NO_PRIORITY,
+        "transfers of %s take up to %.1f times their ideal time, and all that do are of %s; the median is %.1f",
+        name_of(diagnose, job), flows.value[worst], name_of(diagnose, end), flows.median);
+    finding_number(diagnose, finding, end, EVIDENCE_NO_PRIORITY, "flow_slowdown", "", flows.value[worst], above, NULL);
+    finding_weak_unless(finding, false);
+}
+
+/* Less exact than any rule about counters: only where these have found nothing. */
 void rule_D18(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (network_found(diagnose)) return;
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        uint32_t before = diagnose->findings;
+        slow_by_waits(diagnose, job);
+        if (diagnose->findings == before && evidence->flows) slow_by_flows(diagnose, job);
+    }
+}
+
+/* --- D20: nothing --- */
+
+static void what_is_missing(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    bool frames = false, times = false;
+
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        uint8_t counter = evidence->value[i].counter;
+        frames |= (counter == EVIDENCE_RX_PAUSE_FRAMES || counter == EVIDENCE_PORT_RX_PAUSE_FRAMES) &&
+                  evidence->value[i].grown;
+        times |= counter == EVIDENCE_RX_PAUSE_NS || counter == EVIDENCE_TX_PAUSE_NS;
+    }
+    if (evidence->looks == 1 && !evidence->exact)
+        missing_add(diagnose, "a second look some seconds later: one look says what happened since boot, not when");
+    if (!nics_were_read(evidence)) missing_add(diagnose, "the NICs' side: what they sent again, timers, CNPs");
+    if (frames && !times) missing_add(diagnose, "how long pauses lasted: frames only bound it");
 }
 
 void rule_D20(struct diagnose *diagnose)
 {
-    (void)diagnose;
+    const struct evidence *evidence = diagnose->evidence;
+    bool found = false;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++)
+        found |= diagnose->finding[i].rule != DIAGNOSE_D20;
+    if (found) return;
+    what_is_missing(diagnose);
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        const struct evidence_value *took = port_find(evidence, job, EVIDENCE_JOB_NS);
+        const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
+        uint64_t ideal = port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+        bool stuck = done && !done->last;
+        if (!took || !ideal || (double)took->last <= diagnose->limits.ideal_ratio * (double)ideal) continue;
+        struct diagnose_finding *finding = finding_new(
+            diagnose, DIAGNOSE_D20, job, EVIDENCE_NO_PRIORITY,
+            "%s took %.3f ms%s, %.2f times the least that its NICs' lines allow, and no counter that was read says why",
+            name_of(diagnose, job), (double)took->last / 1e6, stuck ? " and has not ended" : "",
+            (double)took->last / (double)ideal);
+        finding_counter(diagnose, finding, took, diagnose->limits.ideal_ratio * (double)ideal);
+        finding_weak_unless(finding, false);
+    }
 }
