@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cli/cli.h"
+#include "cli/diagnose_baseline.h"
 #include "cli/diagnose_page.h"
 #include "cli/source.h"
 #include "evidence/read/reader.h"
@@ -36,6 +37,7 @@ struct settings {
     struct cli_common common;
     const char *fabric; /* NULL: none */
     const char *from;
+    const char *baseline, *write_baseline; /* NULL: none */
     struct cli_html html;
     uint32_t explain; /* DIAGNOSE_RULES: not asked */
     bool list;
@@ -95,6 +97,12 @@ static bool set_option(void *into, int id, const char *argument)
         return set_from(settings, argument);
     case DIAGNOSE_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
+    case DIAGNOSE_OPTION_BASELINE:
+        settings->baseline = argument;
+        return true;
+    case DIAGNOSE_OPTION_WRITE_BASELINE:
+        settings->write_baseline = argument;
+        return true;
     case DIAGNOSE_OPTION_EXPLAIN:
         return set_explain(settings, argument);
     case DIAGNOSE_OPTION_LIST:
@@ -195,11 +203,27 @@ static int answer(struct settings *settings, const struct diagnose_report *repor
     return harm ? CLI_PROBLEMS : CLI_DONE;
 }
 
+/* Judges evidence that is read, and answers. */
+static int judge(struct settings *settings, struct evidence *evidence, const struct diagnose_baseline *baseline,
+                 struct diagnose_report *report, FILE *out)
+{
+    struct diagnose diagnose;
+
+    diagnose_run(&diagnose, evidence, baseline);
+    report->diagnose = &diagnose;
+    int status = answer(settings, report, out);
+    if (settings->write_baseline && status != CLI_WRONG &&
+        !diagnose_baseline_write(&diagnose, settings->write_baseline) && status == CLI_DONE)
+        status = CLI_WRONG;
+    diagnose_release(&diagnose);
+    return status;
+}
+
 static int run(struct settings *settings, char **input, int inputs, FILE *out)
 {
     struct cli_source source = {0};
     struct evidence evidence;
-    struct diagnose diagnose;
+    const struct diagnose_baseline *baseline = NULL;
     int status = CLI_WRONG;
 
     char *path = strdup(settings->fabric ? settings->fabric : "");
@@ -209,12 +233,11 @@ static int run(struct settings *settings, char **input, int inputs, FILE *out)
         return CLI_WRONG;
     }
     evidence_init(&evidence);
-    if (read_inputs(settings, &evidence, input, inputs)) {
+    if (settings->baseline) baseline = diagnose_baseline_read(&evidence.arena, settings->baseline, source.fabric);
+    if ((baseline || !settings->baseline) && read_inputs(settings, &evidence, input, inputs)) {
+        struct diagnose_report report = {.input = input, .inputs = inputs};
         evidence_finish(&evidence, source.fabric);
-        diagnose_run(&diagnose, &evidence, NULL);
-        const struct diagnose_report report = {.diagnose = &diagnose, .input = input, .inputs = inputs};
-        status = answer(settings, &report, out);
-        diagnose_release(&diagnose);
+        status = judge(settings, &evidence, baseline, &report, out);
     }
     evidence_release(&evidence);
     cli_source_release(&source);

@@ -237,7 +237,7 @@ static void in_common(struct diagnose *diagnose, struct lost *lost)
 
 /* --- the rule --- */
 
-/* Something that makes timers run out without a path being gone: loss elsewhere, or queues that stand still. */
+/* Something that makes timers run out without a path being gone: loss elsewhere, a deadlock. */
 static bool is_explained(const struct diagnose *diagnose, const uint64_t total[EVIDENCE_COUNTERS])
 {
     static const enum evidence_counter causes[] = {
@@ -250,12 +250,19 @@ static bool is_explained(const struct diagnose *diagnose, const uint64_t total[E
 
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
         if (total[causes[i]]) return true;
-    if (evidence->circles) return true;
+    return evidence->circles != 0;
+}
+
+/* Some queue stood still for more than this share of the time: timers of what waits there run out too. */
+static bool stands_still(const struct diagnose *diagnose, double share)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
     for (uint32_t i = 0; i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
         if (value->grown && value->priority < EVIDENCE_PRIORITIES &&
             (value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_RX_PAUSE_FRAMES) &&
-            share_paused(diagnose, value->object, value->priority).value > diagnose->limits.standing_share)
+            share_paused(diagnose, value->object, value->priority).value > share)
             return true;
     }
     return false;
@@ -278,11 +285,13 @@ void rule_D14(struct diagnose *diagnose)
     if (total[EVIDENCE_ROUTE_DROPS]) {
         EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) no_route(diagnose, &lost, device);
     }
-    if (lost.found || !lost.timeouts || is_explained(diagnose, total)) return;
+    if (lost.found || !lost.timeouts || is_explained(diagnose, total) ||
+        stands_still(diagnose, diagnose->limits.standing_share))
+        return;
     EACH_PORT(evidence, device, port) vanish_on_cable(diagnose, &lost, port);
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (!lost.found && !device_is_host(evidence, device)) vanish_in_switch(diagnose, &lost, device);
     }
-    if (!lost.found) in_common(diagnose, &lost);
+    if (!lost.found && !stands_still(diagnose, diagnose->limits.paused_share)) in_common(diagnose, &lost);
 }

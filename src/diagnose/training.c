@@ -13,7 +13,7 @@
 #include "diagnose/baseline.h"
 #include "diagnose/ranks_int.h"
 
-#define TEXT 400
+#define TEXT 600
 
 static const struct evidence_value *job_value(const struct evidence *evidence, uint32_t job,
                                               enum evidence_counter counter)
@@ -206,14 +206,33 @@ static const char *conclusion(const struct diagnose_training *of)
            "GPUs, or counters that are missing";
 }
 
+/* The conditions' numbers, as far as they are known. */
+static void numbers_text(const struct diagnose_training *of, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (of->slow != DIAGNOSE_YES) return;
+    if (of->exposed != DIAGNOSE_UNKNOWN)
+        used += (size_t)snprintf(text, size, ", %.0f%% of what was added waits for communication",
+                                 of->added_exposed_share * 100);
+    if (of->skew_share > 0)
+        used += (size_t)snprintf(text + used, size - used, ", the last rank's lateness explains %.0f%%",
+                                 of->skew_share * 100);
+    if (of->gpus > 0 && !of->base_is_ideal)
+        snprintf(text + used, size - used, ", %.2f GPU-hours are lost an hour", of->gpu_hours_per_hour);
+}
+
 static void say(struct diagnose *diagnose, struct diagnose_training *of)
 {
     const char *it = job_value(diagnose->evidence, of->job, EVIDENCE_STEP_NS) ? "a step" : "it";
-    char text[TEXT];
+    char text[TEXT], numbers[TEXT / 2];
 
+    numbers_text(of, numbers, sizeof numbers);
     if (of->base_known)
-        snprintf(text, sizeof text, "%s takes %.3f ms, %.2f times %s; %s", it, of->step_ns / 1e6,
-                 of->step_ns / of->base_ns, of->base_is_ideal ? "its computing alone" : "its baseline", conclusion(of));
+        snprintf(text, sizeof text, "%s takes %.3f ms, %.2f times %s%s; %s", it, of->step_ns / 1e6,
+                 of->step_ns / of->base_ns, of->base_is_ideal ? "its computing alone" : "its baseline", numbers,
+                 conclusion(of));
     else
         snprintf(text, sizeof text, "%s takes %.3f ms; %s", it, of->step_ns / 1e6, conclusion(of));
     of->verdict = arena_strndup(&diagnose->arena, text, sizeof text);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A baseline as a file: {"version": 1, "kind": "baseline", "fabric_digest": 16 hex digits or null, "jobs": [...]}.
+ *
+ * It is written beside its place and renamed, so that an old one stays where writing fails.  A baseline of another
+ * fabric file is refused: its times say nothing about this one.
+ */
+#include "cli/diagnose_baseline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/source.h"
+#include "report/json_out.h"
+#include "json/json_in.h"
+
+#define FILE_MOST (16u << 20)
+#define JOBS_MOST 65536
+
+/* --- reading --- */
+
+static bool wrong(const char *path, uint32_t line, const char *what)
+{
+    cli_error("%s:%u: %s; --write-baseline writes baselines", path, line, what);
+    return false;
+}
+
+static bool real_of(const struct json *object, const char *name, double least, double *number)
+{
+    const struct json *value = json_get(object, name);
+
+    if (!value || value->type == JSON_NULL) return true;
+    return json_real(value, number) && *number >= least;
+}
+
+static bool read_job(const struct json *from, const char *path, struct diagnose_baseline_job *job)
+{
+    const struct json *ranks = json_get(from, "ranks");
+
+    *job = (struct diagnose_baseline_job){.job = json_string(json_get(from, "job")), .exposed = -1};
+    if (!job->job) return wrong(path, from->line, "a job without its name");
+    if (ranks && ranks->type != JSON_NULL && !json_u64(ranks, &job->ranks))
+        return wrong(path, ranks->line, "'ranks' is no number");
+    if (!real_of(from, "step_ns", 0, &job->step_ns) || !real_of(from, "exposed_share", 0, &job->exposed) ||
+        !real_of(from, "busbw_bytes_per_s", 0, &job->busbw))
+        return wrong(path, from->line, "times, shares and bandwidths are numbers that are not below 0");
+    return true;
+}
+
+static bool read_jobs(struct arena *arena, const struct json *list, const char *path,
+                      struct diagnose_baseline *baseline)
+{
+    if (!list || list->type != JSON_ARRAY || list->count > JOBS_MOST)
+        return wrong(path, list ? list->line : 1, "'jobs' is no list, or too long a one");
+    struct diagnose_baseline_job *job = ARENA_NEW(arena, struct diagnose_baseline_job, list->count ? list->count : 1);
+    if (!job) {
+        cli_error("%s: not enough memory", path);
+        return false;
+    }
+    for (const struct json *one = list->child; one; one = one->next)
+        if (!read_job(one, path, &job[baseline->jobs++])) return false;
+    baseline->job = job;
+    return true;
+}
+
+static bool read_digest(const struct json *from, const char *path, const struct fabric *fabric,
+                        struct diagnose_baseline *baseline)
+{
+    const struct json *value = json_get(from, "fabric_digest");
+    const char *text = json_string(value);
+    char *end = NULL;
+
+    if (!value || value->type == JSON_NULL) return true;
+    if (text) baseline->digest = strtoull(text, &end, 16);
+    if (!text || strlen(text) != 16 || *end) return wrong(path, value->line, "'fabric_digest' has no 16 hex digits");
+    if (!fabric || baseline->digest == fabric->source_hash) return true;
+    cli_error("%s:%u: the baseline is of another fabric file: digest %s, and %s has %016" PRIx64
+              "; measure a good run of this one and use --write-baseline",
+              path, value->line, text, fabric->path, fabric->source_hash);
+    return false;
+}
+
+const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, const char *path,
+                                                       const struct fabric *fabric)
+{
+    struct diagnose_baseline *baseline = ARENA_NEW(arena, struct diagnose_baseline, 1);
+    const struct json *root;
+    const char *why, *kind;
+    char *text;
+    size_t length;
+    uint32_t line;
+    bool good = false;
+
+    if (!baseline || !cli_read_file(path, FILE_MOST, &text, &length)) return NULL;
+    *baseline = (struct diagnose_baseline){0};
+    root = json_parse(arena, text, length, &why, &line);
+    kind = json_string(json_get(root, "kind"));
+    if (!root)
+        wrong(path, line, why);
+    else if (!kind || strcmp(kind, "baseline") != 0)
+        wrong(path, 1, "not a baseline: 'kind' is not \"baseline\"");
+    else
+        good = read_digest(root, path, fabric, baseline) && read_jobs(arena, json_get(root, "jobs"), path, baseline);
+    free(text);
+    return good ? baseline : NULL;
+}
+
+/* --- writing --- */
+
+static uint32_t write_jobs(struct jout *jout, const struct evidence *evidence)
+{
+    struct diagnose_baseline_job job;
+    uint32_t count = 0;
+
+    jout_open(jout, "jobs", '[');
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, id)
+    {
+        if (!baseline_of(evidence, id, &job)) continue;
+        jout_open_line(jout, NULL, '{');
+        jout_text(jout, "job", job.job);
+        jout_u64(jout, "ranks", job.ranks);
+        if (job.step_ns > 0) jout_u64(jout, "step_ns", (uint64_t)job.step_ns);
+        if (job.exposed >= 0) jout_real(jout, "exposed_share", job.exposed);
+        if (job.busbw > 0) jout_u64(jout, "busbw_bytes_per_s", (uint64_t)job.busbw);
+        jout_close(jout);
+        count++;
+    }
+    jout_close(jout);
+    return count;
+}
+
+static uint32_t write_all(FILE *out, const struct diagnose *diagnose)
+{
+    static struct jout jout;
+    const struct fabric *fabric = diagnose->evidence->fabric;
+    char digest[17];
+
+    if (fabric) snprintf(digest, sizeof digest, "%016" PRIx64, fabric->source_hash);
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "baseline");
+    jout_text(&jout, "fabric_digest", fabric ? digest : NULL);
+    uint32_t count = write_jobs(&jout, diagnose->evidence);
+    jout_close(&jout);
+    return count;
+}
+
+bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
+{
+    size_t length = strlen(path) + sizeof ".new";
+    char *beside = malloc(length);
+    FILE *out = NULL;
+    bool good = false;
+
+    if (diagnose_worst(diagnose) > DIAGNOSE_INFO) {
+        cli_error("--write-baseline '%s': not written, because something was found: a baseline is of a good run", path);
+        free(beside);
+        return false;
+    }
+    if (beside) {
+        snprintf(beside, length, "%s.new", path);
+        out = fopen(beside, "w");
+    }
+    if (out) {
+        uint32_t jobs = write_all(out, diagnose);
+        good = fclose(out) == 0;
+        if (good && !jobs) {
+            cli_error("--write-baseline '%s': not written, because the input says of no job what it took", path);
+            unlink(beside);
+            free(beside);
+            return false;
+        }
+        good = good && rename(beside, path) == 0;
+        if (!good) unlink(beside);
+    }
+    if (!good) cli_error("--write-baseline '%s': %s", path, strerror(errno));
+    free(beside);
+    return good;
+}

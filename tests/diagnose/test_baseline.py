@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--write-baseline and --baseline: a good run is written down, a run with a fault is held against it."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+from support import SOURCE, Case, rocelab
+
+CASES = SOURCE / "examples" / "cases"
+
+
+class Baseline(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.at = pathlib.Path(cls.place.name)
+        cls.runs = {}
+        for name in ("H02-training", "C10-half-rate"):
+            cls.runs[name] = cls.at / f"{name}.json"
+            cls.runs[name].write_text(rocelab("sim", "--json", CASES / f"{name}.yaml").stdout)
+        cls.base = cls.at / "baseline.json"
+        cls.written = rocelab("diagnose", cls.runs["H02-training"], "--fabric", CASES / "H02-training.yaml", "--write-baseline", cls.base)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def against(self, run, *more):
+        done = rocelab("diagnose", "--json", self.runs[run], "--baseline", self.base, *more)
+        return done.returncode, json.loads(done.stdout)["training"][0]
+
+    def test_written(self):
+        self.assertEqual(self.written.returncode, 0, self.written.stderr)
+        document = json.loads(self.base.read_text())
+        self.assertEqual(document["kind"], "baseline")
+        self.assertRegex(document["fabric_digest"], "^[0-9a-f]{16}$")
+        run = json.loads(self.runs["H02-training"].read_text())["training"][0]
+        [job] = document["jobs"]
+        self.assertEqual((job["job"], job["ranks"], job["step_ns"]), ("train", 8, run["step_ps"] // 1000))
+        self.assertAlmostEqual(job["exposed_share"], run["exposed_ps"] / run["step_ps"], places=3)
+        self.assertEqual([], [path.name for path in self.at.glob("*.new")])
+
+    def test_the_same_run_is_not_degraded(self):
+        status, training = self.against("H02-training")
+        self.assertEqual((status, training["slow"]), (0, "no"))
+        self.assertIn("not degraded", training["verdict"])
+
+    def test_degraded(self):
+        status, training = self.against("C10-half-rate")
+        self.assertEqual(status, 1)
+        self.assertEqual([training[key] for key in ("slow", "exposed", "not_straggler", "network")], ["yes"] * 4)
+        self.assertFalse(training["base_is_ideal"])
+        self.assertIn("because of the network", training["verdict"])
+        self.assertAlmostEqual(training["gpu_hours_per_hour"], (training["step_ns"] / training["base_ns"] - 1) * 8, places=2)
+
+    def test_of_another_fabric(self):
+        self.wrong(rocelab("diagnose", self.runs["C10-half-rate"], "--fabric", CASES / "C10-half-rate.yaml", "--baseline", self.base),
+                   "another fabric file")
+
+    def test_not_written_where_something_was_found(self):
+        file = self.at / "bad.json"
+        done = rocelab("diagnose", self.runs["C10-half-rate"], "--write-baseline", file)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("something was found", done.stderr)
+        self.assertFalse(file.exists())
+
+    def test_no_baselines(self):
+        for text, why in (('{"kind": "sim"}', "not a baseline"), ('{"kind": "baseline"', ":1: "),
+                          ('{"kind": "baseline", "jobs": [{"ranks": 8}]}', "without its name"),
+                          ('{"kind": "baseline",\n "jobs": [{"job": "x", "step_ns": -1}]}', ":2: "),
+                          ('{"kind": "baseline", "fabric_digest": "12", "jobs": []}', "16 hex digits")):
+            file = self.at / "wrong.json"
+            file.write_text(text)
+            self.wrong(rocelab("diagnose", self.runs["H02-training"], "--baseline", file), why)
+        self.wrong(rocelab("diagnose", self.runs["H02-training"], "--write-baseline", self.at / "no" / "b.json"), "No such file")
+
+
+if __name__ == "__main__":
+    unittest.main()
