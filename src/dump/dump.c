@@ -22,9 +22,12 @@ struct system { /* what its switches write, and what their ports are called */
 static const struct system systems[DUMP_SYSTEMS] = {
     [DUMP_SONIC] = {dump_sonic, &config_sonic},
     [DUMP_NXOS] = {dump_nxos, &config_nxos},
+    [DUMP_EOS] = {dump_eos, &config_eos},
+    [DUMP_CUMULUS] = {dump_cumulus, &config_nvue},
 };
 
-const char *const dump_system_names[DUMP_SYSTEMS + 1] = {[DUMP_SONIC] = "sonic", [DUMP_NXOS] = "nxos"};
+const char *const dump_system_names[DUMP_SYSTEMS + 1] = {
+    [DUMP_SONIC] = "sonic", [DUMP_NXOS] = "nxos", [DUMP_EOS] = "eos", [DUMP_CUMULUS] = "cumulus"};
 
 static void failed(struct dump_failure *failure, int error, const char *path)
 {

@@ -14,7 +14,7 @@
 #include "fabric/fabric.h"
 #include "sim/sim.h"
 
-enum dump_system { DUMP_SONIC, DUMP_NXOS, DUMP_SYSTEMS };
+enum dump_system { DUMP_SONIC, DUMP_NXOS, DUMP_EOS, DUMP_CUMULUS, DUMP_SYSTEMS };
 extern const char *const dump_system_names[DUMP_SYSTEMS + 1]; /* as --as has them; ends with NULL */
 
 struct dump {

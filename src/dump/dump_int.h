@@ -26,8 +26,9 @@ struct moment_port {
     const struct sw_port_counters *raw; /* the same without offsets; NULL: a host's */
     struct observe_port_prio queue[DUMP_PRIOS];
     uint64_t queue_drops[DUMP_PRIOS], pg_drops[DUMP_PRIOS]; /* at the egress queue; for want of buffer at ingress */
-    uint64_t watchdog_drops[DUMP_PRIOS];                    /* of the queue_drops */
-    uint64_t paused[DUMP_PRIOS];                            /* times the peer's pauses began here */
+    uint64_t queue_drop_bytes[DUMP_PRIOS]; /* of the bytes that the port dropped, shared out by packets */
+    uint64_t watchdog_drops[DUMP_PRIOS];   /* of the queue_drops */
+    uint64_t paused[DUMP_PRIOS];           /* times the peer's pauses began here */
 };
 
 struct moment_nic {
@@ -116,6 +117,8 @@ void out_json_string(struct out *out, const char *key, uint64_t value);
 /* --- what a device of each kind prints --- */
 void dump_host(struct out *out, const struct moment *m, uint32_t node);
 void dump_jobs(struct out *out, const struct moment *m, uint32_t node); /* of a host: collectives and training */
+void dump_cumulus(struct out *out, const struct moment *m, uint32_t node);
+void dump_eos(struct out *out, const struct moment *m, uint32_t node);
 void dump_nxos(struct out *out, const struct moment *m, uint32_t node);
 void dump_sonic(struct out *out, const struct moment *m, uint32_t node);
 unsigned dump_sonic_mtu(uint32_t frame_bytes); /* as a port's mtu has it */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/wide.h"
 #include "dump/dump_int.h"
 
 #define NO_PRIO DUMP_PRIOS
@@ -66,7 +67,10 @@ static void split_drops(const struct sw_port_counters *raw, struct moment_port *
     uint64_t out = raw->drop[SW_DROP_egress] + raw->drop[SW_DROP_port_down] + raw->drop[SW_DROP_watchdog];
     uint64_t astray =
         raw->drop[SW_DROP_ttl] + raw->drop[SW_DROP_mtu] + raw->drop[SW_DROP_no_route] + raw->drop[SW_DROP_not_mine];
-    uint64_t watchdog = raw->drop[SW_DROP_watchdog];
+    uint64_t watchdog = raw->drop[SW_DROP_watchdog], all = 0;
+
+    for (unsigned p = 0; p < DUMP_PRIOS; p++)
+        all += raw->prio[p].drops;
 
     for (unsigned p = 0; p < DUMP_PRIOS; p++) {
         uint64_t left = raw->prio[p].drops, queue = left < out ? left : out;
@@ -75,6 +79,7 @@ static void split_drops(const struct sw_port_counters *raw, struct moment_port *
         uint64_t lost = left < astray ? left : astray;
         astray -= lost;
         ret->queue_drops[p] = queue;
+        if (queue) ret->queue_drop_bytes[p] = (uint64_t)((u128)raw->dropped_bytes * queue / all);
         ret->watchdog_drops[p] = raw->prio[p].watchdog_detected ? (queue < watchdog ? queue : watchdog) : 0;
         watchdog -= ret->watchdog_drops[p];
         ret->pg_drops[p] = left - lost;
@@ -92,6 +97,7 @@ static void read_switch_port(const struct moment *m, uint32_t port, struct momen
         for (const struct sw_counter *c = sw_prio_counter_list; c->name; c++)
             if (c->kind == SW_COUNTER_COUNT) add(m, port, p, c->name, &ret->sw.prio[p], c->offset);
         ret->queue_drops[p] += offset(m, port, p, "queue_drops");
+        ret->queue_drop_bytes[p] += offset(m, port, p, "queue_drop_bytes");
         ret->watchdog_drops[p] += offset(m, port, p, "watchdog_drops");
         ret->pg_drops[p] += offset(m, port, p, "pg_drops");
         /* A pause begins with the first XOFF and with each that follows an XON. */
