@@ -343,6 +343,7 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
         value->before = value->last;
         value->before_s = value->last_s;
         value->grown_before = value->grown;
+        value->reset_before = value->reset;
         grow(value, value->before, number);
     } else {
         if (add && __builtin_add_overflow(number, value->last, &number)) number = UINT64_MAX;
@@ -351,10 +352,12 @@ void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority,
             value->first = value->grown = number;
         } else {
             value->grown = value->grown_before;
+            value->reset = value->reset_before;
             grow(value, value->before, number);
         }
     }
     value->last = number;
+    value->weak = false;
     value->real = real >= 0 || real < 0 ? real : (double)number;
     value->last_s = source->at_s > value->last_s || value->looks == 1 ? source->at_s : value->last_s;
     value->file = source->file;
@@ -376,9 +379,14 @@ void evidence_sum(struct evidence *evidence, uint32_t object, unsigned priority,
 void evidence_offer(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                     uint64_t value, const struct evidence_source *source)
 {
-    const struct evidence_value *has = evidence_find(evidence, object, priority, counter);
+    struct evidence_value *has;
 
-    if (!has || source->at_s > has->last_s) evidence_set(evidence, object, priority, counter, value, source);
+    if (object >= evidence->objects) return;
+    has = value_find(evidence, object, priority, counter);
+    if (has && source->at_s <= has->last_s) return;
+    evidence_set(evidence, object, priority, counter, value, source);
+    has = value_find(evidence, object, priority, counter);
+    if (has) has->weak = true;
 }
 
 void evidence_set_real(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,

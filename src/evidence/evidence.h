@@ -60,9 +60,11 @@ struct evidence_object {
 /* What one counter of one object said. */
 struct evidence_value {
     uint32_t object;
-    uint8_t priority; /* EVIDENCE_NO_PRIORITY: not by priority */
-    uint8_t counter;  /* enum evidence_counter */
-    bool reset;       /* it went down between two looks */
+    uint8_t priority;  /* EVIDENCE_NO_PRIORITY: not by priority */
+    uint8_t counter;   /* enum evidence_counter */
+    bool reset;        /* it went down between two looks */
+    bool reset_before; /* at the look before the last */
+    bool weak;         /* the last look was offered: another source may know it better */
     uint32_t looks;
     uint32_t file, line; /* of the last look; file into evidence.file */
     double first_s, last_s, before_s;

@@ -26,24 +26,25 @@ static uint32_t stands_for(const struct evidence *evidence, uint32_t port)
     return port;
 }
 
-/* Values of ports that are another one's second name become that one's. */
+/* Values of ports that are another one's second name become that one's; where both have one, a weak one gives way. */
 static void merge_values(struct evidence *evidence)
 {
     uint32_t values = evidence->values;
 
-    for (uint32_t i = 0; i < values; i++) {
+    for (uint32_t i = 0; i < values && !evidence->full; i++) {
         struct evidence_value old = evidence->value[i];
         uint32_t port = stands_for(evidence, old.object);
-        if (port == old.object || evidence_find(evidence, port, old.priority, (enum evidence_counter)old.counter))
-            continue;
+        enum evidence_counter counter = (enum evidence_counter)old.counter;
+        if (port == old.object) continue;
+        const struct evidence_value *has = evidence_find(evidence, port, old.priority, counter);
+        if (has && (old.weak || !has->weak)) continue;
         struct evidence_source source = {old.file, old.line, old.last_s};
-        evidence_put(evidence, port, old.priority, (enum evidence_counter)old.counter, old.last, old.real, &source,
-                     false);
-        if (evidence->full) return;
-        struct evidence_value *value = &evidence->value[evidence->values - 1];
-        uint32_t object = value->object;
+        if (!has) evidence_put(evidence, port, old.priority, counter, old.last, old.real, &source, false);
+        has = evidence_find(evidence, port, old.priority, counter);
+        if (!has) continue;
+        struct evidence_value *value = &evidence->value[has - evidence->value];
         *value = old;
-        value->object = object;
+        value->object = port;
     }
 }
 
@@ -170,8 +171,11 @@ static void say_what_changed(struct evidence *evidence)
 {
     uint32_t *resets = calloc(evidence->objects ? evidence->objects : 1, sizeof resets[0]);
 
-    for (uint32_t i = 0; resets && i < evidence->values; i++)
-        if (evidence->value[i].reset) resets[evidence_device_of(evidence, evidence->value[i].object)]++;
+    for (uint32_t i = 0; resets && i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->reset && evidence->object[value->object].same_as == EVIDENCE_NONE)
+            resets[evidence_device_of(evidence, value->object)]++;
+    }
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         const struct evidence_object *of = &evidence->object[device];

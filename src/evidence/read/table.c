@@ -88,10 +88,10 @@ bool table_is_rule(const char *line, size_t groups)
     return seen >= groups;
 }
 
-/* The dashes say where columns begin and end. */
+/* The dashes say where columns begin and end, and where titles of two words do, unless there is one for each title. */
 static void take_rule(struct table *table, const char *line)
 {
-    size_t at = 0;
+    size_t at = 0, titles = table->columns;
 
     table->columns = 0;
     while (table->columns < TABLE_COLUMNS && line[at]) {
@@ -101,7 +101,8 @@ static void take_rule(struct table *table, const char *line)
         table->column[table->columns++].to = (uint16_t)(at + gap + dashes);
         at += gap + dashes;
     }
-    table->ruled = know_titles(table) > 0;
+    if (table->columns != titles) know_titles(table);
+    table->ruled = true;
 }
 
 /* Whether nothing of the row stands between columns. */

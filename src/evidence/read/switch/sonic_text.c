@@ -56,8 +56,8 @@ static const struct table_column lossless[] = {
     {"Lossless priorities", TABLE_LIST, EVIDENCE_PFC_ON, 0},
     {NULL, 0, 0, 0},
 };
-TEXT_TABLE(sonic_pfc_rx, "sonic-pfc", "SONiC: show pfc counters", "Port Rx PFC0", rx_pauses)
-TEXT_TABLE(sonic_pfc_tx, "sonic-pfc", "SONiC: show pfc counters", "Port Tx PFC0", tx_pauses)
+TEXT_TABLE(sonic_pfc_rx, "sonic-pfc", "SONiC: show pfc counters", "Port Rx", rx_pauses)
+TEXT_TABLE(sonic_pfc_tx, "sonic-pfc", "SONiC: show pfc counters", "Port Tx", tx_pauses)
 TEXT_TABLE(sonic_pfc_history, "sonic-pfc-history", "SONiC: show pfc counters --history", "Port Priority RX Pause",
            history)
 TEXT_TABLE(sonic_lossless, "sonic-pfc-priority", "SONiC: show pfc priority", "Interface Lossless priorities", lossless)

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model of evidence: looks that follow each other, resets and wraps, weak sources, ports with two names, cables by
+ * LLDP, folders of dumps.
+ */
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "evidence/read/reader.h"
+
+static int begin(void **state)
+{
+    struct evidence *evidence = calloc(1, sizeof *evidence);
+
+    evidence_init(evidence);
+    *state = evidence;
+    return 0;
+}
+
+static int end(void **state)
+{
+    evidence_release(*state);
+    free(*state);
+    return 0;
+}
+
+static uint32_t port_of(struct evidence *evidence, const char *device, const char *port)
+{
+    return evidence_port(evidence, evidence_device(evidence, device, strlen(device)), port, strlen(port));
+}
+
+static void set(struct evidence *evidence, uint32_t port, double at_s, uint64_t value)
+{
+    struct evidence_source source = {EVIDENCE_NONE, 0, at_s};
+
+    evidence_set(evidence, port, 3, EVIDENCE_RX_PAUSE_FRAMES, value, &source);
+}
+
+static const struct evidence_value *got(struct evidence *evidence, uint32_t port)
+{
+    const struct evidence_value *value = evidence_find(evidence, port, 3, EVIDENCE_RX_PAUSE_FRAMES);
+
+    assert_non_null(value);
+    return value;
+}
+
+static bool remarked(const struct evidence *evidence, const char *text)
+{
+    for (uint32_t i = 0; i < evidence->remarks; i++)
+        if (strstr(evidence->remark[i].text, text)) return true;
+    return false;
+}
+
+static void looks_follow_each_other(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t port = port_of(evidence, "leaf0", "Ethernet0");
+
+    set(evidence, port, 0, 100);
+    assert_int_equal(got(evidence, port)->grown, 100); /* since boot */
+    set(evidence, port, 10, 130);
+    assert_int_equal(got(evidence, port)->grown, 30);
+    set(evidence, port, 10, 140); /* the same look again: the last counts */
+    assert_int_equal(got(evidence, port)->grown, 40);
+    assert_int_equal(got(evidence, port)->looks, 2);
+    set(evidence, port, 20, 145);
+    assert_int_equal(got(evidence, port)->grown, 45);
+    assert_int_equal(evidence->looks, 3);
+    assert_false(got(evidence, port)->reset);
+}
+
+/* 2^32 and 2^64 alike: what is known is what was counted since. */
+static void a_reset_or_wrap_is_no_huge_rate(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t reset = port_of(evidence, "leaf0", "Ethernet0"), wrap = port_of(evidence, "leaf0", "Ethernet4");
+
+    set(evidence, reset, 0, 5000);
+    set(evidence, reset, 10, 7);
+    set(evidence, reset, 20, 9);
+    assert_int_equal(got(evidence, reset)->grown, 9);
+    assert_true(got(evidence, reset)->reset);
+    set(evidence, wrap, 0, UINT64_MAX - 1);
+    set(evidence, wrap, 10, 4);
+    assert_int_equal(got(evidence, wrap)->grown, 4);
+    assert_true(got(evidence, wrap)->reset);
+    evidence_finish(evidence, NULL);
+    assert_true(remarked(evidence, "2 counters of leaf0 went down between two looks"));
+}
+
+/* A source that knows it less well is read first: the counter did not go down. */
+static void a_weak_source_gives_way(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t port = port_of(evidence, "h0", "eth0");
+
+    for (int i = 0; i < 2; i++) {
+        struct evidence_source source = {EVIDENCE_NONE, 0, i};
+        evidence_offer(evidence, port, 3, EVIDENCE_RX_PAUSE_FRAMES, 0, &source);
+        set(evidence, port, i, 1000u + (unsigned)i);
+        evidence_offer(evidence, port, 3, EVIDENCE_RX_PAUSE_FRAMES, 1, &source);
+    }
+    assert_int_equal(got(evidence, port)->grown, 1);
+    assert_false(got(evidence, port)->reset);
+}
+
+static void a_peak_is_the_largest_of_a_look(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t port = port_of(evidence, "leaf0", "Ethernet0");
+    struct evidence_source source = {EVIDENCE_NONE, 0, 0};
+
+    evidence_set(evidence, port, 3, EVIDENCE_QUEUE_PEAK, 500, &source);
+    evidence_set(evidence, port, 3, EVIDENCE_QUEUE_PEAK, 200, &source);
+    assert_int_equal(evidence_get(evidence, port, 3, EVIDENCE_QUEUE_PEAK), 500);
+    source.at_s = 1; /* cleared by the one who polled */
+    evidence_set(evidence, port, 3, EVIDENCE_QUEUE_PEAK, 200, &source);
+    assert_int_equal(evidence_get(evidence, port, 3, EVIDENCE_QUEUE_PEAK), 200);
+}
+
+/* ethtool of eth0, then rdma of mlx5_0, then the tie; and ports of the same host that are met afterwards. */
+static void two_names_become_one_port(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t device = evidence_device(evidence, "h0", 2), interface = evidence_port(evidence, device, "eth0", 4);
+    uint32_t rdma = evidence_port(evidence, device, "mlx5_0", 6);
+    struct evidence_source source = {EVIDENCE_NONE, 0, 0};
+
+    set(evidence, interface, 0, 10);
+    evidence_set(evidence, rdma, EVIDENCE_NO_PRIORITY, EVIDENCE_CNP_SENT, 4, &source);
+    evidence_set(evidence, interface, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES, 1001, &source);
+    evidence_offer(evidence, rdma, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES, 1000, &source);
+    evidence_alias(evidence, rdma, "eth0", 4);
+    evidence_alias(evidence, rdma, "ens1", 4); /* never met by itself */
+    assert_int_equal(evidence_port(evidence, device, "ens1", 4), rdma);
+    set(evidence, interface, 10, 15);
+    evidence_finish(evidence, NULL);
+    assert_int_equal(got(evidence, rdma)->grown, 5);
+    assert_int_equal(evidence_get(evidence, rdma, EVIDENCE_NO_PRIORITY, EVIDENCE_CNP_SENT), 4);
+    assert_int_equal(evidence_get(evidence, rdma, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES), 1001);
+    uint32_t ports = 0;
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        assert_int_equal(port, rdma);
+        ports++;
+    }
+    assert_int_equal(ports, 1);
+    assert_int_not_equal(evidence_port(evidence, device, "eth9", 4), EVIDENCE_NONE);
+    assert_int_not_equal(evidence->object[rdma].next, EVIDENCE_NONE); /* the new one is in the list */
+}
+
+/* LLDP names devices with their domain and ports in their short form, or by another name. */
+static void neighbours_tie_ports(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t leaf = port_of(evidence, "leaf0", "Ethernet1/2"), spine = port_of(evidence, "spine0", "Ethernet8");
+    uint32_t other = port_of(evidence, "spine0", "Ethernet12"), lone = port_of(evidence, "leaf0", "Ethernet1/3");
+    struct evidence_source source = {EVIDENCE_NONE, 0, 0};
+
+    evidence_alias(evidence, spine, "etp3", 4);
+    evidence_add_neighbour(evidence, leaf, "spine0.dc1.example", "etp3", &source);
+    evidence_add_neighbour(evidence, spine, "leaf0", "Eth1/2", &source);
+    evidence_add_neighbour(evidence, other, "leaf9", "Ethernet1/1", &source);
+    set(evidence, leaf, 0, 1);
+    set(evidence, spine, 0, 1);
+    evidence_finish(evidence, NULL);
+    assert_true(evidence->tied);
+    assert_int_equal(evidence->object[leaf].peer, spine);
+    assert_int_equal(evidence->object[spine].peer, leaf);
+    assert_int_equal(evidence->object[other].peer, EVIDENCE_NONE);
+    assert_int_equal(evidence->object[lone].peer, EVIDENCE_NONE);
+    assert_string_equal(evidence->object[leaf].name, "leaf0:Ethernet1/2");
+    assert_true(remarked(evidence, "nothing was read of what is behind 1 port by LLDP: leaf9"));
+}
+
+static void without_cables_it_is_said(void **state)
+{
+    struct evidence *evidence = *state;
+
+    set(evidence, port_of(evidence, "leaf0", "Ethernet0"), 0, 1);
+    evidence_finish(evidence, NULL);
+    assert_false(evidence->tied);
+    assert_true(remarked(evidence, "each device is judged alone"));
+}
+
+static void names_of_files_hint_at_interfaces(void **state)
+{
+    static const struct {
+        const char *file, *hint;
+    } list[] = {{"d/0/h0/ethtool_-S_eth0.txt", "eth0"},
+                {"ethtool -S ens1np0.log", "ens1np0"},
+                {"ethtool_-S_eth0.100.txt", "eth0.100"},
+                {"eth1", "eth1"},
+                {"d.txt/x_", ""}};
+    char buf[16];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        assert_string_equal(reader_hint(list[i].file, buf, sizeof buf), list[i].hint);
+    assert_int_equal(strlen(reader_hint("a-name-that-is-much-longer-than-its-room_aaaaaaaaaaaaaaaaaaaaaaaa", buf, 16)),
+                     15);
+}
+
+/* --- folders --- */
+
+static void write_file(const char *root, const char *path, const char *text)
+{
+    char at[512];
+
+    snprintf(at, sizeof at, "%s/%s", root, path);
+    for (char *slash = at + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = 0;
+        mkdir(at, 0700);
+    }
+    FILE *file = fopen(at, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define PAUSES(n) "Port Rx  PFC3\n---------  ----\nEthernet0  " n "\n"
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void)info, (void)kind, (void)where;
+    return remove(path);
+}
+
+static void folder_removed(const char *root)
+{
+    assert_int_equal(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Times are in order of time, not of text; a device is missing at the last look. */
+static void folders_are_read_by_time(void **state)
+{
+    struct evidence *evidence = *state;
+    char root[] = "/tmp/evidence-XXXXXX", why[200];
+
+    assert_non_null(mkdtemp(root));
+    write_file(root, "9.5/leaf0/show_pfc.txt", PAUSES("5"));
+    write_file(root, "10/leaf0/show_pfc.txt", PAUSES("7"));
+    write_file(root, "9.5/leaf1/any-name.txt", PAUSES("1"));
+    write_file(root, "10/leaf0/.hidden", "x");
+    write_file(root, "10/leaf0/notes.txt", "nothing of a device\n");
+    write_file(root, "readme.txt", "not a device");
+    assert_true(evidence_read(evidence, root, NULL, why, sizeof why));
+    evidence_finish(evidence, NULL);
+    const struct evidence_value *value = got(evidence, port_of(evidence, "leaf0", "Ethernet0"));
+    assert_int_equal(value->grown, 2);
+    assert_true(evidence_span_s(value) == 0.5);
+    assert_int_equal(value->line, 3);
+    assert_true(remarked(evidence, "leaf1 was not looked at the last time"));
+    assert_true(remarked(evidence, "no reader knows anything in it"));
+    folder_removed(root);
+}
+
+static void times_of_day_and_a_single_look(void **state)
+{
+    struct evidence *evidence = *state;
+    char root[] = "/tmp/evidence-XXXXXX", why[200];
+
+    assert_non_null(mkdtemp(root));
+    write_file(root, "2026-11-15T10:00:00Z/leaf0/a.txt", PAUSES("5"));
+    write_file(root, "2026-11-15T10:00:30Z/leaf0/a.txt", PAUSES("6"));
+    assert_true(evidence_read(evidence, root, NULL, why, sizeof why));
+    assert_true(evidence->last_s - evidence->first_s == 30);
+    folder_removed(root);
+    evidence_release(evidence);
+    evidence_init(evidence);
+    char single[] = "/tmp/evidence-XXXXXX";
+    assert_non_null(mkdtemp(single));
+    assert_false(evidence_read(evidence, single, NULL, why, sizeof why));
+    assert_non_null(strstr(why, "DIR/TIME/DEVICE"));
+    write_file(single, "leaf0/a.txt", PAUSES("5"));
+    assert_true(evidence_read(evidence, single, NULL, why, sizeof why));
+    assert_int_equal(got(evidence, port_of(evidence, "leaf0", "Ethernet0"))->looks, 1);
+    folder_removed(single);
+    assert_false(evidence_read(evidence, "/nowhere/at/all", NULL, why, sizeof why));
+}
+
+static void a_copy_of_sysfs_is_read(void **state)
+{
+    struct evidence *evidence = *state;
+    char root[] = "/tmp/evidence-XXXXXX", why[200];
+
+    assert_non_null(mkdtemp(root));
+    write_file(root, "h0/sys/class/infiniband/mlx5_0/ports/1/hw_counters/np_cnp_sent", "70\n");
+    write_file(root, "h0/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
+    write_file(root, "h0/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "eth0\n");
+    write_file(root, "h0/ethtool_-S_eth0.txt", "NIC statistics:\n     rx_prio3_pause: 6\n");
+    assert_true(evidence_read(evidence, root, NULL, why, sizeof why));
+    evidence_finish(evidence, NULL);
+    uint32_t port = port_of(evidence, "h0", "mlx5_0");
+    assert_int_equal(evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CNP_SENT), 70);
+    assert_int_equal(evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES), 4000);
+    assert_int_equal(got(evidence, port)->last, 6);
+    folder_removed(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(looks_follow_each_other, begin, end),
+        cmocka_unit_test_setup_teardown(a_reset_or_wrap_is_no_huge_rate, begin, end),
+        cmocka_unit_test_setup_teardown(a_weak_source_gives_way, begin, end),
+        cmocka_unit_test_setup_teardown(a_peak_is_the_largest_of_a_look, begin, end),
+        cmocka_unit_test_setup_teardown(two_names_become_one_port, begin, end),
+        cmocka_unit_test_setup_teardown(neighbours_tie_ports, begin, end),
+        cmocka_unit_test_setup_teardown(without_cables_it_is_said, begin, end),
+        cmocka_unit_test(names_of_files_hint_at_interfaces),
+        cmocka_unit_test_setup_teardown(folders_are_read_by_time, begin, end),
+        cmocka_unit_test_setup_teardown(times_of_day_and_a_single_look, begin, end),
+        cmocka_unit_test_setup_teardown(a_copy_of_sysfs_is_read, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
