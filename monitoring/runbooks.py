@@ -323,7 +323,7 @@ TEXTS = {
                    "the added time is waiting for communication; late ranks explain less than 30 % of it; and the network has a finding on a path of the job.",
         "look": [
             ("Which of the four conditions hold?", {
-                "rocelab": ASK},
+                "rocelab": "rocelab diagnose --baseline baseline.json --fabric fabric.yaml dumps/"},
              "The verdict with its four numbers and the cost in GPU-hours. The first condition that fails says whose it is."),
             ("Does one rank compute longer, and the others wait for it?", {
                 "host": "dcgmi dmon -e 1004,155,112 -c 10 # tensor active, power, clocks' throttle reasons; nvidia-smi -q -d PERFORMANCE"},
