@@ -30,5 +30,7 @@ bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t paren
 /* A look: `add` to what the same look has said already, or set it. */
 void evidence_put(struct evidence *evidence, uint32_t object, unsigned priority, enum evidence_counter counter,
                   uint64_t number, double real, const struct evidence_source *source, bool add);
+/* ranks.c: RANK_LATE_NS from RANK_COLLECTIVE_NS, where nobody said it */
+void evidence_lateness(struct evidence *evidence);
 
 #endif

@@ -253,6 +253,7 @@ void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
     if (fabric) tie_by_fabric(evidence, fabric);
     tie_by_neighbours(evidence);
     name_ports(evidence);
+    evidence_lateness(evidence);
     if (fabric)
         say_what_is_missing(evidence);
     else

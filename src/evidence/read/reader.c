@@ -69,12 +69,26 @@ static void notice_command(struct reading *in, const char *line)
     in->hint[length] = 0;
 }
 
+/* Whether another head of the same layout leaves its state as it is. */
+static bool keeps(const struct text_reader *reader)
+{
+    static const struct text_reader *const keepers[] = {
+#define KEEPS(id) &reader_##id,
+#include "evidence/read/readers.def"
+    };
+
+    for (size_t i = 0; i < sizeof keepers / sizeof keepers[0]; i++)
+        if (keepers[i] == reader) return true;
+    return false;
+}
+
 static void lines_take(struct lines *lines, const char *line)
 {
     notice_command(lines->in, line);
     for (size_t k = 0; text_readers[k]; k++) {
         const struct text_reader *reader = text_readers[k];
         if (!wanted(lines->from, reader->kind) || !reader->head(line)) continue;
+        if (reader == lines->current && keeps(reader)) break;
         lines_end(lines);
         memset(lines->in->state, 0, sizeof lines->in->state);
         lines->current = reader;

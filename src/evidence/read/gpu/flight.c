@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's flight recorder, the JSON form of its dump: what a process has asked of NCCL, by process group.
+ *
+ * A file is of one rank, which its name ends with ("nccl_trace_rank_3"); a "rank" in the file goes before it.  The rank
+ * whose last collective has the lowest number has not come to the next one.
+ */
+#include <string.h>
+
+#include "evidence/read/gpu/gpu.h"
+
+static bool is_flight(const struct json *root)
+{
+    const struct json *entries = json_get(root, "entries");
+
+    if (json_get(root, "pg_status") && json_get(root, "pg_config")) return true;
+    return entries && entries->type == JSON_ARRAY && json_get(entries->child, "collective_seq_id");
+}
+
+/* Digits at the end of the file's name. */
+static bool rank_of_name(const char *hint, uint64_t *rank)
+{
+    size_t end = strlen(hint), begin = end;
+
+    while (begin && hint[begin - 1] >= '0' && hint[begin - 1] <= '9')
+        begin--;
+    struct field digits = {hint + begin, end - begin};
+    return field_number(&digits, rank);
+}
+
+/* How many ranks "[0, 1, 2]" has. */
+static uint64_t ranks_in(const char *list)
+{
+    uint64_t count = 0;
+
+    for (bool digit = false; list && *list; list++) {
+        bool now = *list >= '0' && *list <= '9';
+        count += now && !digit;
+        digit = now;
+    }
+    return count;
+}
+
+/* The job of a process group: its description, or its name. */
+static uint32_t group_job(struct reading *in, const struct json *root, const char *name)
+{
+    const struct json *config = json_get(json_get(root, "pg_config"), name);
+    const char *text = json_string(json_get(config, "desc"));
+    uint64_t ranks = ranks_in(json_string(json_get(config, "ranks")));
+
+    if (!text || !*text) text = name;
+    uint32_t job = evidence_job(in->evidence, text, strlen(text));
+    if (job != EVIDENCE_NONE && ranks) gpu_set(in, job, EVIDENCE_RANKS, ranks);
+    return job;
+}
+
+/* "process_group": ["0", "default_pg"], or a name alone; older ones have "pg_id". */
+static uint32_t entry_job(struct reading *in, const struct json *root, const struct json *entry)
+{
+    const struct json *group = json_get(entry, "process_group");
+    const char *name = json_string(group);
+
+    if (group && group->type == JSON_ARRAY) name = json_string(group->child);
+    if (!name) name = json_get(entry, "pg_id") ? json_get(entry, "pg_id")->text : NULL;
+    return group_job(in, root, name ? name : "process group");
+}
+
+static void read_entries(struct collectives *collectives, const struct json *root, uint64_t rank)
+{
+    struct reading *in = collectives->in;
+    const struct json *entries = json_get(root, "entries");
+
+    for (const struct json *entry = entries ? entries->child : NULL; entry; entry = entry->next) {
+        const struct json *pair = json_get(entry, "is_p2p");
+        struct collective one = {.seq = member_u64(entry, "collective_seq_id"),
+                                 .exec_ns = member_real(entry, "duration_ms") * 1e6};
+        if (!one.seq || (pair && pair->type == JSON_TRUE)) continue;
+        in->source.line = entry->line;
+        one.rank = gpu_rank(in, entry_job(in, root, entry), rank, in->device);
+        collectives_add(collectives, &one);
+    }
+}
+
+/* Numbers of groups are those of pg_config where there is one group alone; else entries say enough. */
+static void read_status(struct reading *in, const struct json *root, uint64_t rank)
+{
+    const struct json *status = json_get(root, "pg_status"), *config = json_get(root, "pg_config");
+
+    for (const struct json *group = status ? status->child : NULL; group; group = group->next) {
+        const char *name = json_get(config, group->name) ? group->name : NULL;
+        uint64_t last = member_u64(group, "last_enqueued_collective");
+        if (!name && status->count == 1 && config && config->count == 1) name = config->child->name;
+        if (!name || !last) continue;
+        uint32_t object = gpu_rank(in, group_job(in, root, name), rank, in->device);
+        in->source.line = group->line;
+        if (object != EVIDENCE_NONE &&
+            evidence_get(in->evidence, object, EVIDENCE_NO_PRIORITY, EVIDENCE_RANK_LAST_OP) < last)
+            gpu_set(in, object, EVIDENCE_RANK_LAST_OP, last);
+    }
+}
+
+static void read_flight(struct reading *in, const struct json *root)
+{
+    struct collectives collectives = {.in = in};
+    uint64_t rank;
+
+    if (!json_u64(json_get(root, "rank"), &rank) && !rank_of_name(in->hint, &rank)) {
+        evidence_remark(
+            in->evidence, in->source.file, 0,
+            "which rank it is of is not known: the file's name should end with it, as in trace_rank_3.json");
+        return;
+    }
+    read_entries(&collectives, root, rank);
+    collectives_finish(&collectives);
+    read_status(in, root, rank);
+}
+
+const struct json_reader reader_flight_recorder = {"flight-recorder", "PyTorch: flight recorder, JSON form", is_flight,
+                                                   read_flight};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the readers of what GPUs' side says: hosts, communicators, and what ranks spent in collectives.
+ */
+#ifndef ROCELAB_EVIDENCE_READ_GPU_GPU_H
+#define ROCELAB_EVIDENCE_READ_GPU_GPU_H
+
+#include "evidence/read/reader.h"
+
+/* The host of this name, with or without its domain; where nobody knows it the folder's device, or a new one. */
+uint32_t gpu_host(struct reading *in, const struct field *name);
+/* The job of a communicator: "comm 9f1c2a77" of "0x000000009f1c2a77", whoever wrote it. */
+uint32_t gpu_job(struct reading *in, const struct field *comm);
+/* A rank and its host (EVIDENCE_NONE: not known). */
+uint32_t gpu_rank(struct reading *in, uint32_t job, uint64_t number, uint32_t host);
+void gpu_set(struct reading *in, uint32_t object, enum evidence_counter counter, uint64_t value);
+
+/* What many lines say of collectives, summed by rank. */
+struct collective {
+    uint32_t rank;                      /* object */
+    uint64_t seq, bytes;                /* seq 0: not numbered as the other ranks' */
+    double exec_ns, bus_bytes_s;        /* 0: not known */
+    bool waits;                         /* the next three are known */
+    double gpu_ns, peer_ns, network_ns; /* of a proxy operation */
+};
+struct collective_sum {
+    uint64_t count, timed, waited, last;
+    double exec_ns, gpu_ns, peer_ns, network_ns;
+    uint64_t largest, largest_count; /* of the largest message: what nccl-tests would print */
+    double largest_ns, largest_bus;
+};
+struct collectives {
+    struct reading *in;
+    struct collective_sum *sum; /* by object */
+    uint32_t sums;
+};
+void collectives_add(struct collectives *collectives, const struct collective *one);
+/* Sets what was summed, and releases. */
+void collectives_finish(struct collectives *collectives);
+
+/* JSON objects one after another, each on a line or on several: the next one's tree on the arena.  A broken one is
+ * passed over.  NULL: there is none left. */
+struct objects {
+    const char *at, *end;
+    uint32_t line;
+    struct arena arena; /* of the object at hand */
+};
+void objects_init(struct objects *objects, const char *text, size_t bytes);
+const struct json *objects_next(struct objects *objects);
+void objects_release(struct objects *objects);
+
+/* Of a member; 0 and "" where there is none. */
+uint64_t member_u64(const struct json *object, const char *path);
+double member_real(const struct json *object, const char *path);
+struct field member_text(const struct json *object, const char *path);
+
+#endif

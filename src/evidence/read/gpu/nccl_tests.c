@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl-tests, as text and as JSON (-J): of the largest size the time and the bus bandwidth; where ranks run. */
+#include <string.h>
+
+#include "evidence/read/gpu/gpu.h"
+
+#define COLUMNS 32
+
+static uint32_t tests_job(struct reading *in)
+{
+    return evidence_job(in->evidence, "nccl-tests", strlen("nccl-tests"));
+}
+
+static void tests_rank(struct reading *in, uint64_t number, const struct field *host)
+{
+    uint32_t job = tests_job(in);
+
+    if (number >= UINT32_MAX || gpu_rank(in, job, number, gpu_host(in, host)) == EVIDENCE_NONE) return;
+    if (evidence_get(in->evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_RANKS) < number + 1)
+        gpu_set(in, job, EVIDENCE_RANKS, number + 1);
+}
+
+static void tests_result(struct reading *in, double time_us, double busbw_gbs)
+{
+    uint32_t job = tests_job(in);
+
+    if (time_us > 0) gpu_set(in, job, EVIDENCE_JOB_NS, (uint64_t)(time_us * 1e3));
+    if (busbw_gbs > 0 && busbw_gbs < 1e9) gpu_set(in, job, EVIDENCE_BUSBW, (uint64_t)(busbw_gbs * 1e9));
+}
+
+/* --- text --- */
+
+struct tests_state {
+    uint8_t size, time, busbw; /* columns; time 0: the titles were not seen */
+    uint64_t largest;
+};
+
+static bool is_titles(const char *line)
+{
+    return line_has(line, "algbw") && line_has(line, "busbw") && line_has(line, "size");
+}
+
+static bool tests_head(const char *line)
+{
+    return line_begins(line, "#") && (is_titles(line) || line_has(line, "nccl-tests version") ||
+                                      (line_has(line, "nThread") && line_has(line, "minBytes")));
+}
+
+/* The first of each title is out of place; in place comes behind. */
+static void tests_titles(struct tests_state *state, const char *line)
+{
+    struct field field[COLUMNS];
+    size_t count = field_split(line, field, COLUMNS), first = 0;
+
+    *state = (struct tests_state){.largest = state->largest};
+    if (count && field_is(&field[0], "#")) first = 1;
+    for (size_t i = first; i < count && i < COLUMNS; i++) {
+        uint8_t at = (uint8_t)(i - first);
+        if (field_is(&field[i], "size") || field_is(&field[i], "#size")) state->size = at;
+        if (field_is(&field[i], "time") && !state->time) state->time = at;
+        if (field_is(&field[i], "busbw") && !state->busbw) state->busbw = at;
+    }
+}
+
+/* "#  Rank  0 Group  0 Pid   6899 on node-1 device  0 [0000:04:00] NVIDIA ..." */
+static bool tests_devices(struct reading *in, const char *line)
+{
+    struct field field[COLUMNS];
+    size_t count = field_split(line, field, COLUMNS), at = 0;
+    uint64_t rank;
+
+    while (at < count && at < COLUMNS && !field_is(&field[at], "Rank"))
+        at++;
+    if (at + 1 >= count || at + 1 >= COLUMNS || !field_number(&field[at + 1], &rank)) return false;
+    for (at += 2; at + 1 < count && at + 1 < COLUMNS; at++) {
+        if (!field_is(&field[at], "on")) continue;
+        tests_rank(in, rank, &field[at + 1]);
+        return true;
+    }
+    return false;
+}
+
+static bool tests_line(struct reading *in, const char *line)
+{
+    struct tests_state *state = (struct tests_state *)in->state;
+    struct field field[COLUMNS];
+    uint64_t size;
+    double time = 0, busbw = 0;
+
+    if (is_titles(line)) {
+        tests_titles(state, line);
+        return true;
+    }
+    if (line_begins(line, "#")) return tests_devices(in, line);
+    size_t count = field_split(line, field, COLUMNS);
+    if (!state->time || !state->busbw || count <= state->busbw || count <= state->time) return false;
+    if (!field_number(&field[state->size], &size) || size < state->largest) return false;
+    if (!field_real(&field[state->busbw], &busbw)) return false;
+    field_real(&field[state->time], &time);
+    state->largest = size;
+    tests_result(in, time, busbw);
+    return true;
+}
+
+const struct text_reader reader_nccl_tests = {
+    .kind = "nccl-tests", .what = "nccl-tests", .head = tests_head, .line = tests_line};
+
+/* --- JSON --- */
+
+static bool is_tests_json(const struct json *root)
+{
+    const struct json *results = json_get(root, "results");
+
+    return results && results->type == JSON_ARRAY &&
+           (json_get(results->child, "out_of_place") || json_get(results->child, "in_place"));
+}
+
+static void read_tests_json(struct reading *in, const struct json *root)
+{
+    const struct json *results = json_get(root, "results"), *devices = json_get(root, "devices");
+    uint64_t largest = 0, number = 0;
+
+    for (const struct json *device = devices ? devices->child : NULL; device; device = device->next, number++) {
+        struct field host = member_text(device, "hostname");
+        uint64_t rank = number;
+        json_u64(json_get(device, "rank"), &rank);
+        if (host.length) tests_rank(in, rank, &host);
+    }
+    for (const struct json *result = results->child; result; result = result->next) {
+        uint64_t size = member_u64(result, "size");
+        const struct json *run = json_get(result, "out_of_place");
+        if (!run || run->type != JSON_OBJECT) run = json_get(result, "in_place");
+        if (size < largest || !(member_real(run, "bus_bw") > 0)) continue;
+        largest = size;
+        in->source.line = result->line;
+        tests_result(in, member_real(run, "time"), member_real(run, "bus_bw"));
+    }
+}
+
+const struct json_reader reader_nccl_tests_json = {"nccl-tests-json", "nccl-tests -J", is_tests_json, read_tests_json};

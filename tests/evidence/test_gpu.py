@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What GPUs' side says as evidence: collectives, ranks and where they run, errors of NCCL; each in two versions of its layout."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+from shown import DATA, Evidence
+
+GPU = DATA / "gpu"
+
+
+class Gpu(unittest.TestCase):
+    def test_inspector(self):
+        seen = Evidence(*(GPU / f"inspector-{r}.log" for r in range(4)))
+        self.assertEqual(4, seen.get("comm 7f8c496ae9f661", "ranks"))
+        self.assertEqual(26800000000, seen.get("comm 7f8c496ae9f661", "busbw"))
+        rank = "comm 7f8c496ae9f661/rank 2"
+        self.assertEqual((41020000, 19000000, 1403), tuple(seen.get(rank, c) for c in ("rank_collective", "rank_late", "rank_last_operation")))
+        self.assertEqual(0, seen.get("comm 7f8c496ae9f661/rank 0", "rank_late"))
+        self.assertEqual("gpu1", seen.host[rank])
+
+    def test_inspector_on_several_lines(self):
+        seen = Evidence(GPU / "inspector-pretty.json")
+        rank = "comm e62dedaa97644a/rank 4"
+        self.assertEqual((41057000, 1231), (seen.get(rank, "rank_collective"), seen.get(rank, "rank_last_operation")))
+        self.assertIsNone(seen.get("comm e62dedaa97644a", "busbw"))
+        self.assertEqual("gpu9", seen.host[rank])
+
+    def test_plugin(self):
+        seen = Evidence(GPU / "plugin-0.jsonl", GPU / "plugin-1.jsonl")
+        for rank, network in ((0, 1000000), (1, 50000000)):
+            name = f"comm 7f8c496ae9f6/rank {rank}"
+            self.assertEqual((10000000, 2000000, network, 2),
+                             tuple(seen.get(name, c) for c in ("rank_wait_gpu", "rank_wait_peer", "rank_wait_network", "rank_last_operation")))
+            self.assertEqual(f"gpu{rank}", seen.host[name])
+        self.assertEqual(268435456 * 10, seen.get("comm 7f8c496ae9f6", "busbw"))
+        self.assertEqual(100000000, seen.get("comm 7f8c496ae9f6", "job_time"))
+
+    def test_flight_recorder(self):
+        seen = Evidence(*(GPU / f"nccl_trace_rank_{r}.json" for r in range(3)))
+        self.assertEqual([40, 37, 40], [seen.get(f"default_pg/rank {r}", "rank_last_operation") for r in range(3)])
+        self.assertEqual(4, seen.get("default_pg", "ranks"))
+        seen = Evidence(GPU / "flight-old.json")
+        self.assertEqual((13, 1500000), (seen.get("tp/rank 3", "rank_last_operation"), seen.get("tp/rank 3", "rank_collective")))
+
+    def test_flight_recorder_without_a_rank(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.json"
+            path.write_text(json.dumps({"pg_config": {}, "pg_status": {}, "entries": []}))
+            seen = Evidence(path)
+            self.assertTrue(any("which rank" in r[1] for r in seen.remark), seen.remark)
+
+    def test_flight_recorder_of_a_folder(self):
+        """The folder is the host."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "0" / "h3" / "nccl_trace_rank_1.json"
+            path.parent.mkdir(parents=True)
+            path.write_bytes((GPU / "nccl_trace_rank_1.json").read_bytes())
+            self.assertEqual("h3", Evidence(folder).host["default_pg/rank 1"])
+
+    def test_nccl_tests(self):
+        for name, time, busbw, hosts in (("nccl-tests.txt", 250000, 34.36, ["gpu0", "gpu1"]), ("nccl-tests-old.txt", 5120, 26.21, ["node-a", "node-a"]),
+                                         ("nccl-tests.json", 250000, 34.3, ["gpu0", "gpu1"])):
+            seen = Evidence(GPU / name)
+            self.assertEqual(time * 1000, seen.get("nccl-tests", "job_time"), name)
+            self.assertAlmostEqual(busbw * 1e9, seen.get("nccl-tests", "busbw"), delta=1000)
+            self.assertEqual(hosts, [seen.host[f"nccl-tests/rank {r}"] for r in range(2)], name)
+            self.assertEqual(2, seen.get("nccl-tests", "ranks"))
+
+    def test_nccl_log(self):
+        seen = Evidence(GPU / "nccl.log")
+        self.assertEqual((1, 1), (seen.get("gpu0:mlx5_1", "retry_exceeded"), seen.get("gpu0:mlx5_0", "link_down_events")))
+        self.assertIsNone(seen.get("gpu0:mlx5_0", "retry_exceeded"))
+        self.assertEqual(5, seen.value["gpu0:mlx5_1", None, "retry_exceeded"].line)
+        self.assertEqual(("gpu0", "gpu1.cluster.example"), tuple(seen.host[f"comm 9f1c2a77/rank {r}"] for r in range(2)))
+        self.assertTrue(any("queue pair" in r[1] for r in seen.remark))
+        seen = Evidence(GPU / "nccl-old.log")
+        self.assertEqual((2, 1), (seen.get("node7:mlx5_2", "retry_exceeded"), seen.get("node7:mlx5_2", "rnr_nak_retry_err")))
+
+    def test_ras(self):
+        seen = Evidence(GPU / "ras.txt")
+        operations = [seen.get(f"comm 27a079b828ff1a75/rank {r}", "rank_last_operation") for r in range(32)]
+        self.assertEqual([6641 if r in (3, 7) else 6650 for r in range(32)], operations)
+        self.assertEqual("gpu0", seen.host["comm 27a079b828ff1a75/rank 7"])
+        seen = Evidence(GPU / "ras-one.txt")
+        self.assertEqual([64] * 7 + [60], [seen.get(f"comm 78db921d1c117b4a/rank {r}", "rank_last_operation") for r in range(8)])
+
+    def test_perftest(self):
+        self.assertEqual(392500000000 // 8, Evidence(GPU / "perftest-bw.txt").get("perftest", "busbw"))
+        self.assertEqual(1100, Evidence(GPU / "perftest-lat.txt").get("perftest", "job_time"))
+
+
+if __name__ == "__main__":
+    unittest.main()
