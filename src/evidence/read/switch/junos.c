@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Junos: show interfaces extensive, show lldp neighbors. */
+#include <string.h>
+
+#include "evidence/read/reader.h"
+
+struct junos {
+    uint32_t port;
+    bool output; /* of "Output errors:", not "Input errors:" */
+    bool queues; /* rows of "Queue counters:" */
+};
+
+static bool extensive_head(const char *line)
+{
+    return line_begins(line, "Physical interface: ");
+}
+
+/* The number behind a name that may stand anywhere in the line: "Carrier transitions: 5, Errors: 0". */
+static void after(struct reading *in, uint32_t port, const char *line, const char *name, enum evidence_counter counter)
+{
+    const char *at = strstr(line, name);
+    struct field value = {at ? at + strlen(name) : "", 0};
+
+    if (!at) return;
+    value.at += strspn(value.at, " :");
+    value.length = strspn(value.at, "0123456789");
+    if (value.length) reading_set(in, port, EVIDENCE_NO_PRIORITY, counter, &value);
+}
+
+/* "Total octets   received   sent" */
+static bool mac_row(struct reading *in, uint32_t port, const char *line)
+{
+    static const struct {
+        const char *name;
+        int rx, tx; /* -1: none */
+    } rows[] = {{"Total octets", EVIDENCE_PORT_RX_BYTES, EVIDENCE_PORT_TX_BYTES},
+                {"Total packets", EVIDENCE_PORT_RX_PACKETS, EVIDENCE_PORT_TX_PACKETS},
+                {"CRC/Align errors", EVIDENCE_CRC_ERRORS, -1},
+                {"Oversized frames", EVIDENCE_MTU_DROPS, -1},
+                {"FEC Corrected Errors", EVIDENCE_FEC_CORRECTED, -1},
+                {"FEC Uncorrected Errors", EVIDENCE_FEC_UNCORRECTED, -1},
+                {"Code violations", EVIDENCE_SYMBOL_ERRORS, -1}};
+    struct field word[2];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!line_begins(line, rows[i].name)) continue;
+        const char *rest = strstr(line, rows[i].name) + strlen(rows[i].name);
+        size_t words = field_split(rest, word, 2);
+        if (words >= 1) reading_set(in, port, EVIDENCE_NO_PRIORITY, (enum evidence_counter)rows[i].rx, &word[0]);
+        if (words >= 2 && rows[i].tx >= 0)
+            reading_set(in, port, EVIDENCE_NO_PRIORITY, (enum evidence_counter)rows[i].tx, &word[1]);
+        return true;
+    }
+    return false;
+}
+
+/* "Priority :  5   received   sent" */
+static bool pause_row(struct reading *in, uint32_t port, const char *line)
+{
+    struct field word[5];
+    uint64_t priority;
+
+    if (!line_words(line, "Priority :") || field_split(line, word, 5) != 5 || !field_number(&word[2], &priority) ||
+        priority >= EVIDENCE_PRIORITIES)
+        return false;
+    reading_set(in, port, (unsigned)priority, EVIDENCE_RX_PAUSE_FRAMES, &word[3]);
+    reading_set(in, port, (unsigned)priority, EVIDENCE_TX_PAUSE_FRAMES, &word[4]);
+    return true;
+}
+
+/* A queue's number, perhaps a name, queued, sent and dropped packets. */
+static void queue_row(struct reading *in, uint32_t port, const char *line)
+{
+    struct field word[6];
+    size_t words = field_split(line, word, 6);
+    uint64_t queue, number;
+
+    if (words < 4 || words > 5 || !field_number(&word[0], &queue) || queue >= EVIDENCE_PRIORITIES ||
+        !field_number(&word[words - 1], &number) || !field_number(&word[words - 2], &number))
+        return;
+    reading_set(in, port, (unsigned)queue, EVIDENCE_TX_PACKETS, &word[words - 2]);
+    reading_set(in, port, (unsigned)queue, EVIDENCE_QUEUE_DROPS, &word[words - 1]);
+}
+
+static void begin(struct reading *in, struct junos *state, const char *line)
+{
+    struct field name;
+    const char *at = strstr(line, "Physical interface: ") + 20;
+
+    *state = (struct junos){EVIDENCE_NONE, false, false};
+    name = (struct field){at, strcspn(at, ", ")};
+    if (!field_is_port(&name)) return;
+    reading_system(in, "junos", FABRIC_ROLE_SWITCH);
+    state->port = reading_port(in, &name);
+    if (state->port != EVIDENCE_NONE && line_has(line, "Physical link is "))
+        evidence_set(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP,
+                     line_has(line, "Physical link is Up"), &in->source);
+}
+
+static bool extensive_line(struct reading *in, const char *line)
+{
+    struct junos *state = (struct junos *)in->state;
+    uint64_t rate;
+
+    if (extensive_head(line)) {
+        begin(in, state, line);
+        return true;
+    }
+    if (line_begins(line, "Logical interface "))
+        state->port = EVIDENCE_NONE; /* its counters are of a part of the port */
+    if (state->port == EVIDENCE_NONE) return false;
+    if (line_begins(line, "Input errors:") || line_begins(line, "Output errors:"))
+        state->output = line_begins(line, "Output");
+    if (line_has(line, "Queue counters:")) state->queues = true;
+    if (line_begins(line, "MAC statistics:") || line_begins(line, "Queue number:")) state->queues = false;
+    if (line_begins(line, "Description: ")) {
+        struct field text = field_of(strchr(line, ':') + 2);
+        reading_description(in, state->port, &text);
+    } else if (line_begins(line, "Link-level type:")) {
+        const char *speed = strstr(line, "Speed: ");
+        struct field text = {speed ? speed + 7 : "", speed ? strcspn(speed + 7, ", ") : 0};
+        if (field_rate(&text, &rate))
+            evidence_set(in->evidence, state->port, EVIDENCE_NO_PRIORITY, EVIDENCE_RATE, rate, &in->source);
+        after(in, state->port, line, "MTU: ", EVIDENCE_MTU);
+    } else if (!mac_row(in, state->port, line) && !pause_row(in, state->port, line)) {
+        after(in, state->port, line, "Carrier transitions", EVIDENCE_LINK_DOWN);
+        if (line_has(line, "Errors: "))
+            after(in, state->port, line, " Drops: ", state->output ? EVIDENCE_PORT_TX_DROPS : EVIDENCE_PORT_RX_DROPS);
+        if (state->queues) queue_row(in, state->port, line);
+    }
+    return true;
+}
+const struct text_reader reader_junos = {"junos", "Junos: show interfaces extensive", extensive_head, extensive_line,
+                                         NULL};
+
+static bool lldp_head(const char *line)
+{
+    return line_words(line, "Local Interface Parent Interface Chassis Id");
+}
+
+/* Local interface, parent, chassis, port, system: the last two are the neighbour. */
+static bool lldp_line(struct reading *in, const char *line)
+{
+    struct field word[6];
+    size_t words = field_split(line, word, 6);
+
+    if (lldp_head(line)) {
+        reading_system(in, "junos", FABRIC_ROLE_SWITCH);
+        return true;
+    }
+    if (words != 5 || !field_is_port(&word[0])) return false;
+    reading_neighbour(in, reading_port(in, &word[0]), &word[4], &word[3], &word[3]);
+    return true;
+}
+const struct text_reader reader_junos_lldp = {"junos-lldp", "Junos: show lldp neighbors", lldp_head, lldp_line, NULL};
