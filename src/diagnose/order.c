@@ -23,7 +23,7 @@ static const struct {
 } table[] = {
     {DIAGNOSE_D13, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D19, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D12, DIAGNOSE_D18)},
-    {DIAGNOSE_D06, RULES(DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D06, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D04, DIAGNOSE_D07, DIAGNOSE_D18)},
     {DIAGNOSE_D08, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D14, RULES(DIAGNOSE_D07, DIAGNOSE_D05, DIAGNOSE_D12, DIAGNOSE_D18)},
     {DIAGNOSE_D16, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
@@ -31,9 +31,9 @@ static const struct {
      RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D03, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
     {DIAGNOSE_D02, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
     {DIAGNOSE_D03, RULES(DIAGNOSE_D14, DIAGNOSE_D04, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D04, RULES(DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
-    {DIAGNOSE_D05, RULES(DIAGNOSE_D18)},
-    {DIAGNOSE_D07, RULES(DIAGNOSE_D05, DIAGNOSE_D18)},
+    {DIAGNOSE_D04, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
+    {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
+    {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18)},
     {DIAGNOSE_D15, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
 };
 
@@ -69,6 +69,13 @@ static bool are_siblings(const struct diagnose *diagnose, uint32_t a, uint32_t b
     return siblings_of(diagnose, a, &one) && siblings_of(diagnose, b, &two) && one.device == two.device;
 }
 
+/* Timers that ran out without any hop that drops: whatever makes packets wait explains them. */
+static bool only_waited(const struct diagnose_finding *finding)
+{
+    return finding->rule == DIAGNOSE_D14 && finding->severity == DIAGNOSE_WARNING &&
+           finding->confidence == DIAGNOSE_WEAK;
+}
+
 /* Victims of a cause are marked with its number. */
 static bool same_victims(const uint32_t *mark, uint32_t cause, const struct diagnose_finding *finding)
 {
@@ -85,6 +92,8 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
     const struct evidence *evidence = diagnose->evidence;
 
     if (cause->culprit == EVIDENCE_NONE || finding->culprit == EVIDENCE_NONE) return false;
+    if (only_waited(finding)) return true;
+    if (finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03) return false; /* a path that is gone */
     return on_cable(evidence, cause->culprit, finding->culprit) ||
            in_list(evidence, cause->victim, cause->victims, finding->culprit) ||
            (cause->rule == DIAGNOSE_D01 && in_list(evidence, cause->also, cause->alsos, finding->culprit)) ||
@@ -103,13 +112,25 @@ static int before(const void *a, const void *b)
     return one->culprit < two->culprit ? -1 : one->culprit > two->culprit;
 }
 
+/* To what explains all of it.  Two that would explain each other are both causes. */
+static void explained_by(struct diagnose *diagnose, uint32_t finding)
+{
+    uint32_t *of = &diagnose->finding[finding].consequence_of;
+
+    for (uint32_t steps = 0; *of != EVIDENCE_NONE; steps++) {
+        uint32_t next = diagnose->finding[*of].consequence_of;
+        if (next == EVIDENCE_NONE) return;
+        *of = steps < DIAGNOSE_RULES ? next : EVIDENCE_NONE;
+    }
+}
+
 static void explain(struct diagnose *diagnose)
 {
     uint32_t *mark = ARENA_NEW(&diagnose->arena, uint32_t, diagnose->evidence->objects + 1u);
 
     for (uint32_t i = 0; mark && i < diagnose->findings; i++) {
         const struct diagnose_finding *cause = &diagnose->finding[i];
-        if (cause->severity == DIAGNOSE_INFO) continue;
+        if (cause->severity == DIAGNOSE_INFO || only_waited(cause)) continue;
         for (uint32_t v = 0; v < cause->victims; v++)
             mark[cause->victim[v]] = i + 1;
         for (uint32_t j = 0; j < diagnose->findings; j++) {
@@ -119,12 +140,8 @@ static void explain(struct diagnose *diagnose)
             if (touch(diagnose, cause, finding) || same_victims(mark, i, finding)) finding->consequence_of = i;
         }
     }
-    /* To what explains all of it: no rule can explain, over others, itself. */
-    for (uint32_t j = 0; j < diagnose->findings; j++) {
-        uint32_t *of = &diagnose->finding[j].consequence_of;
-        while (*of != EVIDENCE_NONE && diagnose->finding[*of].consequence_of != EVIDENCE_NONE)
-            *of = diagnose->finding[*of].consequence_of;
-    }
+    for (uint32_t j = 0; j < diagnose->findings; j++)
+        explained_by(diagnose, j);
 }
 
 /* Causes, in their order, then consequences. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roots of pauses at hosts: deadlock, storm, slow receiver, incast.  Those between switches are in rules_links.c. */
+#include <stdlib.h>
+
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
@@ -186,6 +188,79 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     senders(diagnose, finding, evidence->object[queue.port].peer);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+
+    return one < two ? -1 : one > two;
+}
+
+/* What half of the ports to hosts are at most busy with; below 0: nobody says it. */
+static double median_busy(const struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    double *list = calloc(evidence->objects + 1u, sizeof list[0]), median = -1;
+    uint32_t count = 0;
+
+    EACH_PORT(evidence, device, port)
+    {
+        if (!list || !graph_peer_is_host(diagnose, port)) continue;
+        struct share busy = share_busy(diagnose, port);
+        if (busy.known) list[count++] = busy.value;
+    }
+    if (count) {
+        qsort(list, count, sizeof list[0], by_value);
+        median = list[count / 2];
+    }
+    free(list);
+    return median;
+}
+
+/* The queue of the port that reached the marks, where it was told of any, or marked. */
+static const struct evidence_value *long_queue(const struct evidence *evidence, uint32_t port)
+{
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+        const struct evidence_value *marked = evidence_find(evidence, port, p, EVIDENCE_MARKED);
+        const struct evidence_value *peak = evidence_find(evidence, port, p, EVIDENCE_QUEUE_PEAK);
+        uint64_t limit = evidence_get(evidence, port, p, EVIDENCE_ECN_MIN);
+        if (peak && limit && peak->last > limit) return peak;
+        if (marked && marked->grown) return marked;
+    }
+    return NULL;
+}
+
+/* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same: full while
+ * most ports to hosts are not, with a queue. */
+static void full_found(struct diagnose *diagnose, uint32_t port, double median)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct share busy = share_busy(diagnose, port);
+    const struct evidence_value *queue = long_queue(evidence, port);
+
+    if (!busy.known || busy.value < diagnose->limits.busy_share || median > busy.value / 2 || !queue) return;
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D04, port, queue->priority,
+        "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody was "
+        "paused for it",
+        name_of(diagnose, port), name_of(diagnose, evidence->object[port].peer), 100 * busy.value, 100 * median);
+    finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
+                   diagnose->limits.busy_share, busy.from);
+    finding_counter(diagnose, finding, queue, 0);
+    senders(diagnose, finding, evidence->object[port].peer);
+}
+
+static void full_ports(struct diagnose *diagnose)
+{
+    double median = median_busy(diagnose);
+
+    EACH_PORT(diagnose->evidence, device, port)
+    {
+        if (median >= 0 && graph_peer_is_host(diagnose, port) && !rule_found(diagnose, DIAGNOSE_D04, port) &&
+            !rule_found(diagnose, DIAGNOSE_D03, port) && !rule_found(diagnose, DIAGNOSE_D06, port))
+            full_found(diagnose, port, median);
+    }
+}
+
 void rule_D04(struct diagnose *diagnose)
 {
     const struct diagnose_graph *graph = diagnose->graph;
@@ -195,4 +270,5 @@ void rule_D04(struct diagnose *diagnose)
         if (!node->host && node->circle == EVIDENCE_NONE && graph_peer_is_host(diagnose, node->port))
             incast_found(diagnose, graph->root[i]);
     }
+    full_ports(diagnose);
 }

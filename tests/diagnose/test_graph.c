@@ -84,6 +84,24 @@ static void test_incast(void **state)
     bed_close(&bed);
 }
 
+/* Nobody is paused, since senders slow down: a port that is full alone, with a queue, is still an incast. */
+static void test_incast_without_pauses(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned all = 0; all < 2; all++) {
+        bed_open(&bed);
+        for (unsigned h = 0; h < HOSTS; h++)
+            busy(&bed, bed.leaf[h / 2][h % 2], !h || all ? 960 : 300);
+        grew(&bed, bed.leaf[0][0], 3, EVIDENCE_MARKED, 40);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D04), !all); /* where all are full, that is what they are for */
+        if (!all) assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D04), bed.leaf[0][0]);
+        bed_close(&bed);
+    }
+}
+
 /* Pauses below the limit are what PFC is for. */
 static void test_few_pauses(void **state)
 {
@@ -373,14 +391,23 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_receiver), cmocka_unit_test(test_incast),
-        cmocka_unit_test(test_few_pauses),    cmocka_unit_test(test_storm),
-        cmocka_unit_test(test_late_storm),    cmocka_unit_test(test_storm_of_three_looks),
-        cmocka_unit_test(test_frames_alone),  cmocka_unit_test(test_from_the_other_end),
-        cmocka_unit_test(test_since_boot),    cmocka_unit_test(test_circle),
-        cmocka_unit_test(test_exact_cause),   cmocka_unit_test(test_degraded),
-        cmocka_unit_test(test_uneven),        cmocka_unit_test(test_very_uneven),
-        cmocka_unit_test(test_not_enough),    cmocka_unit_test(test_hashing),
+        cmocka_unit_test(test_slow_receiver),
+        cmocka_unit_test(test_incast),
+        cmocka_unit_test(test_few_pauses),
+        cmocka_unit_test(test_incast_without_pauses),
+        cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_late_storm),
+        cmocka_unit_test(test_storm_of_three_looks),
+        cmocka_unit_test(test_frames_alone),
+        cmocka_unit_test(test_from_the_other_end),
+        cmocka_unit_test(test_since_boot),
+        cmocka_unit_test(test_circle),
+        cmocka_unit_test(test_exact_cause),
+        cmocka_unit_test(test_degraded),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_very_uneven),
+        cmocka_unit_test(test_not_enough),
+        cmocka_unit_test(test_hashing),
         cmocka_unit_test(test_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
