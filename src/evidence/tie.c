@@ -113,7 +113,8 @@ static uint32_t port_of(struct evidence *evidence, const struct fabric *fabric, 
         port = port_by_name(evidence, device, name);
     }
     int length = snprintf(name, sizeof name, "%u", fabric->port[p].index);
-    return port != EVIDENCE_NONE ? port : evidence_port(evidence, device, name, (size_t)length);
+    if (port == EVIDENCE_NONE) port = evidence_port(evidence, device, name, (size_t)length);
+    return stands_for(evidence, port); /* a second name leads to the port that has the counters */
 }
 
 static void tie_by_fabric(struct evidence *evidence, const struct fabric *fabric)
