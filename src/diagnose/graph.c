@@ -379,10 +379,14 @@ void graph_victims(struct diagnose *diagnose, struct diagnose_finding *finding, 
     free(seen);
 }
 
+/* Which priorities are lossless: counters or the file say it, or pauses were seen. */
 static void priorities(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
+    const struct fabric *fabric = evidence->fabric;
 
+    for (uint32_t i = 0; fabric && i < fabric->class_count; i++)
+        if (fabric->classes[i].lossless) diagnose->graph->lossless |= (uint8_t)(1u << fabric->classes[i].priority);
     for (uint32_t i = 0; i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
         if (value->priority >= EVIDENCE_PRIORITIES || !value->grown) continue;

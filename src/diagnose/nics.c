@@ -149,3 +149,28 @@ void finding_weak_unless(struct diagnose_finding *finding, bool second)
 {
     if (finding && !second) finding->confidence = DIAGNOSE_WEAK;
 }
+
+void data_priorities(const struct diagnose *diagnose, bool lossless[EVIDENCE_PRIORITIES])
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint64_t bytes[EVIDENCE_PRIORITIES] = {0};
+    unsigned most = 0;
+    bool any_is = false;
+
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        any_is |= lossless[p] = is_lossless(diagnose, p);
+    if (any_is) return;
+    EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
+    {
+        if (!device_is_host(evidence, device)) continue;
+        EVIDENCE_EACH_PORT(evidence, device, port)
+        {
+            if (!port_get(evidence, port, EVIDENCE_TX_DATA_PACKETS)) continue;
+            for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+                bytes[p] += evidence_get(evidence, port, p, EVIDENCE_TX_BYTES);
+        }
+    }
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        if (bytes[p] > bytes[most]) most = p;
+    lossless[most] = most && bytes[most]; /* priority 0 is where everything is that has no class */
+}

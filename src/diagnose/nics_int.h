@@ -44,6 +44,8 @@ static inline bool port_speaks(const struct evidence *evidence, uint32_t port)
 bool link_is_down(const struct evidence *evidence, uint32_t port);
 /* A finding of this rule about the port or the other end of its cable. */
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
+/* The lossless priorities; where nobody says which they are, the one in which NICs that send RDMA send most. */
+void data_priorities(const struct diagnose *diagnose, bool lossless[EVIDENCE_PRIORITIES]);
 /* One counter alone is weak evidence. */
 void finding_weak_unless(struct diagnose_finding *finding, bool second);
 

@@ -250,8 +250,7 @@ void rule_D11(struct diagnose *diagnose)
     cnps.sent = total[EVIDENCE_CNP_SENT];
     cnps.handled = total[EVIDENCE_CNP_HANDLED] + total[EVIDENCE_CNP_IGNORED];
     if (!cnps.sent) return;
-    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-        cnps.lossless[p] = is_lossless(diagnose, p);
+    data_priorities(diagnose, cnps.lossless);
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (evidence_is_host(evidence, device)) cnps.all_read &= evidence->object[device].looked_at;

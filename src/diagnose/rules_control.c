@@ -336,8 +336,9 @@ void rule_D15(struct diagnose *diagnose)
     bool lossless[EVIDENCE_PRIORITIES];
     unsigned many = 0, only = 0;
 
+    data_priorities(diagnose, lossless);
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-        if ((lossless[p] = is_lossless(diagnose, p))) many++, only = p;
+        if (lossless[p]) many++, only = p;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         if (!device_is_host(evidence, device)) {

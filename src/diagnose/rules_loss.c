@@ -121,10 +121,11 @@ void rule_D19(struct diagnose *diagnose)
         bool watched = down->looks > 1 || evidence->exact;
         /* Since boot a few are maintenance. */
         if (!watched && (double)down->grown < diagnose->limits.flaps_day) continue;
-        struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D19, down->object, EVIDENCE_NO_PRIORITY,
-                                                       "the link at %s went down %" PRIu64 " time%s%s and is up again",
-                                                       name_of(diagnose, down->object), down->grown,
-                                                       down->grown == 1 ? "" : "s", watched ? "" : " since boot");
+        struct diagnose_finding *finding =
+            finding_new(diagnose, DIAGNOSE_D19, down->object, EVIDENCE_NO_PRIORITY,
+                        "the link at %s went down %" PRIu64 " time%s%s%s", name_of(diagnose, down->object), down->grown,
+                        down->grown == 1 ? "" : "s", watched ? "" : " since boot",
+                        port_find(evidence, port, EVIDENCE_LINK_UP) ? " and is up again" : "");
         finding_counter(diagnose, finding, down, watched ? 0 : diagnose->limits.flaps_day);
         uint32_t peer = evidence->object[down->object].peer;
         bool both = peer != EVIDENCE_NONE && port_get(evidence, peer, EVIDENCE_LINK_DOWN);

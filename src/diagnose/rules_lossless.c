@@ -15,7 +15,7 @@ static const char *name_of(const struct diagnose *diagnose, uint32_t object)
     return diagnose->evidence->object[object].name;
 }
 
-enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, NOT_KNOWN };
+enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, NOT_KNOWN };
 
 struct drop {
     uint32_t port;
@@ -110,7 +110,13 @@ static enum why why_dropped(const struct diagnose *diagnose, const struct drop *
     const struct evidence *evidence = diagnose->evidence;
     uint32_t peer = evidence->object[drop->port].peer;
     const struct evidence_value *told = frames_at(evidence, drop->port, drop->priority, true);
+    bool out = drop->from && drop->from->counter == EVIDENCE_QUEUE_DROPS;
+    struct share paused = share_paused(diagnose, drop->port, drop->priority);
 
+    if (out && paused.value > diagnose->limits.standing_share) {
+        *from = paused.from;
+        return PAUSED;
+    }
     if (pfc_at(evidence, drop->port, drop->priority, from) == 0) return OWN_OFF;
     if (peer != EVIDENCE_NONE && pfc_at(evidence, peer, drop->priority, from) == 0) return PEER_DEAF;
     if (peer_went_on(diagnose, drop, from)) return PEER_DEAF;
@@ -129,6 +135,7 @@ static struct diagnose_finding *say(struct diagnose *diagnose, const struct drop
         [OWN_OFF] = "PFC is off on it",
         [NEVER_PAUSED] = "it never paused its peer: PFC is off on it, or on for another priority",
         [POOL] = "headroom was left: the memory that groups share was used up, or is too small",
+        [PAUSED] = "its queue stood still because its peer paused it: it is full, or a watchdog cut it off",
         [NOT_KNOWN] = "it paused its peer: headroom or shared memory was used up",
     };
     uint32_t culprit = why == PEER_DEAF ? diagnose->evidence->object[drop->port].peer : drop->port;
@@ -159,8 +166,9 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, finding && finding->evidences > 1 && why != NOT_KNOWN);
     /* Memory fills where queues stand still: what made them stand is the cause. */
-    if (finding && why == POOL && drop->priority < EVIDENCE_PRIORITIES &&
-        share_pausing(diagnose, drop->port, drop->priority).value > diagnose->limits.standing_share)
+    bool stands = drop->priority < EVIDENCE_PRIORITIES &&
+                  share_pausing(diagnose, drop->port, drop->priority).value > diagnose->limits.standing_share;
+    if (finding && (why == PAUSED || (stands && (why == POOL || why == NOT_KNOWN))))
         finding->severity = DIAGNOSE_WARNING;
     if (why == NOT_KNOWN)
         missing_add(diagnose, "headroom of %s (watermark and size), and PFC of both ends of its cable",
@@ -168,6 +176,14 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
 }
 
 /* --- what was dropped --- */
+
+static bool port_went_down(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+
+    return port_get(evidence, port, EVIDENCE_LINK_DOWN) ||
+           (peer != EVIDENCE_NONE && port_get(evidence, peer, EVIDENCE_LINK_DOWN));
+}
 
 /* Drops of a lossless group or queue that nothing else at the port explains. */
 static struct drop by_priority(const struct evidence *evidence, uint32_t port, unsigned priority)
@@ -178,6 +194,8 @@ static struct drop by_priority(const struct evidence *evidence, uint32_t port, u
     uint64_t other = port_get(evidence, port, EVIDENCE_MTU_DROPS) + port_get(evidence, port, EVIDENCE_ROUTE_DROPS) +
                      evidence_get(evidence, port, priority, EVIDENCE_WATCHDOG_DROPS);
 
+    /* What waits for a port that goes down is dropped at its queue. */
+    if (port_went_down(evidence, port)) queue = NULL;
     drop.from = group && group->grown ? group : queue;
     drop.count = (group ? group->grown : 0) + (queue ? queue->grown : 0);
     drop.count = drop.count > other ? drop.count - other : 0;

@@ -79,6 +79,22 @@ void shares_prepare(struct diagnose *diagnose)
     }
 }
 
+/* Frames of a system that does not say of which priority: they are of the one that is lossless, if it is one. */
+static struct share port_share(const struct diagnose *diagnose, uint32_t port, unsigned priority, bool received)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *value;
+
+    if (!diagnose->graph || diagnose->graph->lossless != 1u << priority) return (struct share){0};
+    value = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY,
+                          received ? EVIDENCE_PORT_RX_PAUSE_FRAMES : EVIDENCE_PORT_TX_PAUSE_FRAMES);
+    if (!value && peer != EVIDENCE_NONE)
+        value = evidence_find(evidence, peer, EVIDENCE_NO_PRIORITY,
+                              received ? EVIDENCE_PORT_TX_PAUSE_FRAMES : EVIDENCE_PORT_RX_PAUSE_FRAMES);
+    return value ? by_frames(diagnose, value) : (struct share){0};
+}
+
 /* Of this end, then of the other one; durations before frames. */
 static struct share pause_share(const struct diagnose *diagnose, uint32_t port, unsigned priority, bool received)
 {
@@ -98,7 +114,7 @@ static struct share pause_share(const struct diagnose *diagnose, uint32_t port, 
         (value =
              evidence_find(evidence, peer, priority, received ? EVIDENCE_TX_PAUSE_FRAMES : EVIDENCE_RX_PAUSE_FRAMES)))
         return by_frames(diagnose, value);
-    return (struct share){0};
+    return port_share(diagnose, port, priority, received);
 }
 
 struct share share_paused(const struct diagnose *diagnose, uint32_t port, unsigned priority)

@@ -76,6 +76,9 @@ const struct counter_name host_interface_names[] = {
     {"tx_bytes.nic", EVIDENCE_PORT_TX_BYTES, 0, false},
     {"rx_dropped.nic", EVIDENCE_RX_DISCARDS, 0, false},
     {"tx_dropped_link_down.nic", EVIDENCE_PORT_TX_DROPS, 0, false},
+    /* ports of a Cumulus switch: `nv` counts both kinds of errors as one */
+    {"HwIfInDot3FrameErrors", EVIDENCE_CRC_ERRORS, 0, false},
+    {"HwIfInDot3LengthErrors", EVIDENCE_MTU_DROPS, 0, false},
     /* what most drivers have: of the kernel's own traffic alone where the NIC does RDMA */
     {"rx_bytes", EVIDENCE_PORT_RX_BYTES, 0, true},
     {"tx_bytes", EVIDENCE_PORT_TX_BYTES, 0, true},

@@ -186,13 +186,13 @@ static void find_hint(struct reading *in)
 static void json_read(struct reading *in, const struct json *root)
 {
     static const char *const by_priority[] = {"pfc-stats", "egress-queue-stats", "ingress-buffer-stats", NULL};
-    static const char *const rates[] = {"speed", NULL}, *const none[] = {NULL};
+    static const char *const rates[] = {"speed", NULL}, *const none[] = {NULL}, *const states[] = {"oper-status", NULL};
     static const char *const passed_over[] = {"neighbor", "state", "port-stats", "eth0", NULL};
     static const struct json_words words = {.names = names,
                                             .port_keys = none,
                                             .by_priority = by_priority,
                                             .scalar = EVIDENCE_MARKED,
-                                            .state_keys = none,
+                                            .state_keys = states,
                                             .rate_keys = rates,
                                             .passed_over = passed_over,
                                             .object = json_object};
