@@ -72,6 +72,7 @@ void counters_close(struct live *live)
 void counters_fork(struct live *live)
 {
     live_page_fork(&live->page_file);
+    live->page = NULL;
 }
 
 /* What was noted goes to the page, in place of the oldest there. */

@@ -3,7 +3,8 @@
  * A program that has the NCCL profiler plugin loaded, for who looks at its counters from outside.
  *
  * usage: nccl_program PLUGIN: one AllReduce of 4 MiB is over, another waits for its peer until standard input ends.
- * NCCL's communicator is called what the variable NAME says.
+ * NCCL's communicator is called what the variable NAME says.  With CHILD there is a child of it that ends with standard
+ * input too.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -66,10 +67,14 @@ int main(int argc, char **argv)
     table->init.v5(&context, 0xabcdef, &mask, getenv("NAME"), 2, 8, 3, NULL);
     operation(collective(0), true);
     void *left = operation(collective(1), false);
-    puts("ready");
-    fflush(stdout);
+    bool child = getenv("CHILD") && fork() == 0;
+    if (!child) {
+        puts("ready");
+        fflush(stdout);
+    }
     while (getchar() != EOF)
         continue;
+    if (child) exit(0);
     table->stop(left);
     table->finalize(context);
     dlclose(library);

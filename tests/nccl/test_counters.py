@@ -15,7 +15,7 @@ import urllib.request
 
 ROCELAB, PROGRAM, PLUGIN = sys.argv[1:4]
 NAME = 'tp "0"\x1b[31m'
-LOOKS = 10000
+LOOKS = 2000
 
 
 class Nccl(unittest.TestCase):
@@ -108,6 +108,16 @@ class Nccl(unittest.TestCase):
         self.program.wait()
         self.program.stdin.close()
         self.assertEqual(json.loads(self.counters("--json").stdout)["nccl"], [])
+
+    def test_a_child_does_not_hold_it(self):
+        self.end()
+        with subprocess.Popen([PROGRAM, PLUGIN], env=dict(self.env, CHILD="1"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as program:
+            program.stdout.readline()
+            self.assertEqual([one["pid"] for one in json.loads(self.counters("--json").stdout)["nccl"]], [program.pid])
+            program.kill()
+            program.wait()
+            self.assertTrue(any(json.loads(self.counters("--json").stdout)["nccl"] == [] for _ in range(LOOKS)))  # once it has begun
 
     def test_list(self):
         shown = self.counters("--list").stdout

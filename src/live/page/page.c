@@ -111,9 +111,13 @@ void live_page_close(struct live_page *page)
     page->at = NULL;
 }
 
+/* The lock is held by whoever has the file open, and a mapping has it open too. */
 void live_page_fork(struct live_page *page)
 {
-    if (page->at) close(page->fd);
+    if (page->at == NULL) return;
+    munmap(page->at, page->bytes);
+    close(page->fd);
+    page->at = NULL;
 }
 
 void live_page_program(char *ret, size_t bytes)
