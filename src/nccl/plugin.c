@@ -16,15 +16,13 @@
 static int begin(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks, int rank,
                  nccl_logger log, int api)
 {
-    struct recorder_comm *comm = recorder_open(id, name, nodes, ranks, rank, context);
+    const struct recorder_about about = {.id = id, .name = name, .nodes = nodes, .ranks = ranks, .rank = rank};
 
-    if (comm == NULL) {
-        *context = NULL;
-        if (log) log(NCCL_LOG_WARN, NCCL_LOG_INIT, __FILE__, __LINE__, "rocelab: no room for one more communicator");
-        return NCCL_DONE;
-    }
-    *mask |= NCCL_EVENTS;
-    writer_begin(comm, api, log);
+    *context = NULL;
+    if (writer_begin(&about, api, log, context))
+        __atomic_fetch_or(mask, NCCL_EVENTS, __ATOMIC_RELAXED); /* one word of NCCL's for all communicators */
+    else if (log)
+        log(NCCL_LOG_WARN, NCCL_LOG_INIT, __FILE__, __LINE__, "rocelab: no room for one more communicator");
     return NCCL_DONE;
 }
 

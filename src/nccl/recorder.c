@@ -71,7 +71,7 @@ static void word_copy(char *to, size_t bytes, const char *from)
     to[length] = 0;
 }
 
-struct recorder_comm *recorder_open(uint64_t id, const char *name, int nodes, int ranks, int rank, void **ret_context)
+struct recorder_comm *recorder_open(const struct recorder_about *about, void **ret_context)
 {
     uint32_t index = 0;
 
@@ -81,11 +81,11 @@ struct recorder_comm *recorder_open(uint64_t id, const char *name, int nodes, in
     struct recorder_comm *comm = comms[index] ? comms[index] : calloc(1, sizeof *comm);
     if (comm == NULL) return NULL;
     comm->index = index;
-    comm->id = id;
-    comm->nodes = nodes;
-    comm->ranks = ranks;
-    comm->rank = rank;
-    word_copy(comm->name, sizeof comm->name, name);
+    comm->id = about->id;
+    comm->nodes = about->nodes;
+    comm->ranks = about->ranks;
+    comm->rank = about->rank;
+    word_copy(comm->name, sizeof comm->name, about->name);
     comm->next_coll = comm->sends = comm->receives = 0;
     memset(&comm->totals, 0, sizeof comm->totals);
     __atomic_store_n(&comms[index], comm, __ATOMIC_RELEASE);

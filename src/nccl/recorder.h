@@ -68,8 +68,13 @@ struct recorder_comm {
     struct recorder_op op[RECORDER_OPS];
 };
 
-/* Of communicators: one at a time, the caller sees to it. */
-struct recorder_comm *recorder_open(uint64_t id, const char *name, int nodes, int ranks, int rank, void **ret_context);
+struct recorder_about { /* a communicator, as NCCL tells of it */
+    uint64_t id;
+    const char *name; /* may be NULL */
+    int nodes, ranks, rank;
+};
+/* Opened and closed one at a time: the caller sees to it.  NULL: there is no room. */
+struct recorder_comm *recorder_open(const struct recorder_about *about, void **ret_context);
 struct recorder_comm *recorder_find(void *context);  /* NULL: there is none */
 void recorder_close(struct recorder_comm *comm);     /* its memory stays for the next */
 struct recorder_comm *recorder_comm(unsigned index); /* NULL: not open */

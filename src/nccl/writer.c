@@ -12,6 +12,7 @@
 #include "nccl/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -43,7 +44,7 @@ static struct {
     int api;
     nccl_logger log;
     FILE *out; /* NULL: none is asked for, or it cannot be written */
-    char path[PATH_MAX];
+    char path[2 * PATH_MAX];
     struct live_page page[RECORDER_COMMS];
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -69,31 +70,39 @@ static void file_close(void)
     writer.out = NULL;
 }
 
+/* A program never waits here: a pipe that nobody reads is an error. */
 static void file_begin(void)
 {
-    writer.out = fopen(writer.path, "ae");
+    int fd = open(writer.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+
+    writer.out = fd < 0 ? NULL : fdopen(fd, "a");
     if (writer.out == NULL) {
         warn(writer.path, strerror(errno));
+        if (fd >= 0) close(fd);
         return;
     }
     lines_header(writer.out, writer.api, clock_ns(CLOCK_REALTIME));
 }
 
+/* The program may go to another folder, and the file may have to be made again. */
 static void file_open(int rank)
 {
     const char *pattern = getenv("ROCELAB_NCCL_FILE");
+    char name[PATH_MAX], folder[PATH_MAX];
 
     if (pattern == NULL || pattern[0] == 0) return;
-    if (lines_name(pattern, rank, writer.path, sizeof writer.path))
-        file_begin();
-    else
+    if (!lines_name(pattern, rank, name, sizeof name) || (name[0] != '/' && getcwd(folder, sizeof folder) == NULL)) {
         warn("ROCELAB_NCCL_FILE", "the name is too long");
+        return;
+    }
+    snprintf(writer.path, sizeof writer.path, "%s%s%s", name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/", name);
+    file_begin();
 }
 
 /* What was written reaches the file; a file that is full makes room. */
 static void file_settle(void)
 {
-    char old[PATH_MAX + 2];
+    char old[sizeof writer.path + 2];
 
     if (writer.out == NULL) return;
     if (fflush(writer.out) != 0 || ferror(writer.out)) {
@@ -290,12 +299,8 @@ static void thread_end(void)
     close(writer.stop);
 }
 
-void writer_begin(struct recorder_comm *comm, int api, nccl_logger log)
+static void begin(struct recorder_comm *comm, int api, nccl_logger log)
 {
-    static bool watched;
-
-    pthread_mutex_lock(&writer.lock);
-    if (!watched) watched = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
     if (writer.comms++ == 0) {
         writer.pid = getpid();
         writer.api = api;
@@ -306,7 +311,18 @@ void writer_begin(struct recorder_comm *comm, int api, nccl_logger log)
     if (writer.out) lines_comm(writer.out, comm, clock_ns(CLOCK_REALTIME));
     page_open(comm);
     file_settle();
+}
+
+bool writer_begin(const struct recorder_about *about, int api, nccl_logger log, void **ret_context)
+{
+    static bool watched;
+
+    pthread_mutex_lock(&writer.lock);
+    if (!watched) watched = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
+    struct recorder_comm *comm = recorder_open(about, ret_context);
+    if (comm) begin(comm, api, log);
     pthread_mutex_unlock(&writer.lock);
+    return comm != NULL;
 }
 
 static void write_rest(struct recorder_comm *comm)
@@ -339,6 +355,7 @@ bool writer_leave(void)
     if (writer.comms == 0) return true;
     if (writer.pid != getpid()) return false;
     pthread_mutex_lock(&writer.lock);
+    writer.log = NULL; /* NCCL may be gone */
     thread_end();
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
         if (recorder_comm(i)) write_rest(recorder_comm(i));

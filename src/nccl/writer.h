@@ -11,8 +11,9 @@
 
 #include "nccl/recorder.h"
 
-/* A communicator begins; with the first the file is opened and the thread started.  What cannot be is said by `log`. */
-void writer_begin(struct recorder_comm *comm, int api, nccl_logger log);
+/* A communicator begins, maybe while others do; with the first the file is opened and the thread started.  What cannot
+ * be is said by `log`.  False: there is no room for it. */
+bool writer_begin(const struct recorder_about *about, int api, nccl_logger log, void **ret_context);
 /* It ends: what is left of it is written, and its totals.  With the last the thread ends and the file is closed. */
 void writer_end(struct recorder_comm *comm);
 /* The plugin is unloaded, or the program ends.  False: communicators are open, and their events may still come. */

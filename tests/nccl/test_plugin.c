@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -471,12 +472,40 @@ static void test_files(void **unused)
     one_collective(&caller, 0);
     unload(&caller);
     assert_int_equal(warned, 1);
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    setenv("ROCELAB_NCCL_FILE", "pipe", 1); /* nobody reads it */
+    load(&caller, 5);
+    begin(&caller, "", 0);
+    unload(&caller);
+    unlink("pipe");
+    assert_int_equal(warned, 2);
     setenv("ROCELAB_NCCL_FILE", "nccl-%r-%p-%%-%x.jsonl", 1);
     load(&caller, 5);
     begin(&caller, "", 3);
     unload(&caller);
     snprintf(expected, sizeof expected, "nccl-3-%d-%%-%%x.jsonl", (int)getpid());
     assert_int_equal(unlink(expected), 0);
+}
+
+/* A file that is full makes room, and the next one can be read by itself. */
+static void test_full_file(void **unused)
+{
+    struct caller caller;
+    char old[80];
+
+    (void)unused;
+    snprintf(old, sizeof old, "%s.1", file_path);
+    FILE *file = fopen(file_path, "w");
+    assert_int_equal(ftruncate(fileno(file), 256 << 20), 0);
+    fclose(file);
+    load(&caller, 5);
+    begin(&caller, "", 0);
+    one_collective(&caller, 0);
+    unload(&caller);
+    assert_int_equal(unlink(old), 0);
+    assert_int_equal(count_of("\n"), 4);
+    assert_int_equal(count_of("{\"version\":1,\"kind\":\"nccl\""), 1);
+    assert_int_equal(count_of("\"kind\":\"communicator\""), 1);
 }
 
 /* A program that ends without closing its communicators leaves what it had. */
@@ -529,6 +558,55 @@ static void test_threads(void **unused)
     expect("\"lost_collectives\":0,\"lost_ops\":0,");
 }
 
+/* A process of several GPUs begins its communicators at once. */
+static void *one_of_many(void *of)
+{
+    struct caller *caller = of;
+
+    assert_int_equal(begin(caller, "", 0), NCCL_EVENTS);
+    one_collective(caller, 0);
+    return NULL;
+}
+
+static void test_many_begin(void **unused)
+{
+    struct caller caller[8];
+    pthread_t thread[8];
+
+    (void)unused;
+    for (unsigned i = 0; i < 8; i++) {
+        load(&caller[i], 5);
+        assert_int_equal(pthread_create(&thread[i], NULL, one_of_many, &caller[i]), 0);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        pthread_join(thread[i], NULL);
+    for (unsigned i = 0; i < 8; i++)
+        unload(&caller[i]);
+    assert_int_equal(count_of("\"kind\":\"nccl\""), 1);
+    assert_int_equal(count_of("\"kind\":\"communicator\""), 8);
+    assert_int_equal(count_of("\"done\":true"), 8);
+    assert_int_equal(count_of("\"collectives\":1,\"bytes\":4194304,\"ops\":2,"), 8);
+}
+
+/* More communicators than there is room for: the rest goes on without. */
+static void test_many_communicators(void **unused)
+{
+    struct caller caller[RECORDER_COMMS + 1];
+
+    (void)unused;
+    warned = 0;
+    for (unsigned i = 0; i <= RECORDER_COMMS; i++) {
+        load(&caller[i], 5);
+        assert_int_equal(begin(&caller[i], "", 0), i < RECORDER_COMMS ? NCCL_EVENTS : 0);
+    }
+    assert_int_equal(warned, 1);
+    assert_null(caller[RECORDER_COMMS].context);
+    assert_null(collective(&caller[RECORDER_COMMS], "AllReduce", 0, 1));
+    for (unsigned i = 0; i <= RECORDER_COMMS; i++)
+        unload(&caller[i]);
+    assert_int_equal(count_of("\"kind\":\"total\""), RECORDER_COMMS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -540,8 +618,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_full, fresh),
         cmocka_unit_test_setup(test_while_it_runs, fresh),
         cmocka_unit_test_setup(test_files, fresh),
+        cmocka_unit_test_setup(test_full_file, fresh),
         cmocka_unit_test_setup(test_exit, fresh),
         cmocka_unit_test_setup(test_threads, fresh),
+        cmocka_unit_test_setup(test_many_begin, fresh),
+        cmocka_unit_test_setup(test_many_communicators, fresh),
     };
     char folder[] = "/tmp/rocelab-nccl-XXXXXX";
 
