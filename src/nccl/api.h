@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's profiler interface, versions 4 (NCCL 2.27), 5 (2.28) and 6 (2.30), as far as this plugin uses it.
+ * NCCL's profiler interface, versions 4 (NCCL 2.27), 5 (2.28) and 6 (2.29, 2.30), as far as this plugin uses it.
  *
  * NCCL looks for a table of functions by the name ncclProfiler_vN, the highest it knows first.  The three differ in the
  * order of init's arguments and in the width of an event's type; what an event says of a collective, a proxy operation

@@ -27,7 +27,7 @@
 #define MS 1000000ull
 #define ID 0x1122334455667788ull
 
-/* --- where NCCL's own headers have the fields (2.27.7, 2.28.9, 2.30.7; x86-64 and aarch64 alike) --- */
+/* --- where NCCL's own headers have the fields (of 2.28.9 and 2.30.7, x86-64) --- */
 
 #define AT(field, place) _Static_assert(offsetof(struct nccl_event, field) == (place), #field)
 AT(type, 0);
