@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints what readers make of texts, for tests: show [--from KIND] INPUT...
+ * Prints what readers make of texts, for tests: show [--from KIND] [--fabric FILE] INPUT...
  * A line a value: NAME PRIORITY COUNTER first last grown looks seconds file:line, then objects and remarks.
  */
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "evidence/read/reader.h"
+#include "load/load.h"
 
 static const char *name_of(const struct evidence *evidence, uint32_t object, char *buf, size_t size)
 {
@@ -62,9 +63,19 @@ static void print_objects(const struct evidence *evidence)
         printf("remark\t%u\t%s\n", evidence->remark[i].line, evidence->remark[i].text);
 }
 
+/* The fabric of a file; NULL: it is none. */
+static struct fabric *load(const char *path)
+{
+    static struct fabric_errors errors;
+    struct fabric *fabric = NULL;
+
+    return fabric_load(path, NULL, &fabric, &errors) ? NULL : fabric;
+}
+
 int main(int argc, char **argv)
 {
     const char *from = NULL;
+    struct fabric *fabric = NULL;
     struct evidence evidence;
     char why[256];
     int status = 0;
@@ -73,16 +84,19 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--from") && i + 1 < argc) {
             from = argv[++i];
+        } else if (!strcmp(argv[i], "--fabric") && i + 1 < argc) {
+            fabric = load(argv[++i]);
         } else if (!evidence_read(&evidence, argv[i], from, why, sizeof why)) {
             printf("error\t%s\n", why);
             status = 1;
         }
     }
-    evidence_finish(&evidence, NULL);
+    evidence_finish(&evidence, fabric);
     for (uint32_t i = 0; i < evidence.values; i++)
         if (evidence.object[evidence.value[i].object].same_as == EVIDENCE_NONE)
             print_value(&evidence, &evidence.value[i]);
     print_objects(&evidence);
     evidence_release(&evidence);
+    fabric_free(fabric);
     return status;
 }

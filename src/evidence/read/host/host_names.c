@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of NICs' counters: mlx5, bnxt_en and bnxt_re, ice and irdma, rxe.
+ * Names of NICs' counters: mlx5, bnxt_en and bnxt_re, ice and irdma, rxe; and of switches that run Linux.
  *
  * rx_prioN_pause is what the switch sent: this NIC stood still.  Durations are microseconds.  port_xmit_data and
  * port_rcv_data are words of four bytes, and of RDMA alone, so that what the line itself counts (…_phy) is better.
@@ -76,9 +76,18 @@ const struct counter_name host_interface_names[] = {
     {"tx_bytes.nic", EVIDENCE_PORT_TX_BYTES, 0, false},
     {"rx_dropped.nic", EVIDENCE_RX_DISCARDS, 0, false},
     {"tx_dropped_link_down.nic", EVIDENCE_PORT_TX_DROPS, 0, false},
-    /* ports of a Cumulus switch: `nv` counts both kinds of errors as one */
+    /* ports of Cumulus switches */
+    {"HwIfInPfc#Pkt", EVIDENCE_RX_PAUSE_FRAMES, 0, false},
+    {"HwIfOutPfc#Pkt", EVIDENCE_TX_PAUSE_FRAMES, 0, false},
+    {"HwIfInOctets", EVIDENCE_PORT_RX_BYTES, 0, false},
+    {"HwIfOutOctets", EVIDENCE_PORT_TX_BYTES, 0, false},
+    {"HwIfInUcastPkts", EVIDENCE_PORT_RX_PACKETS, 0, false},
+    {"HwIfOutUcastPkts", EVIDENCE_PORT_TX_PACKETS, 0, false},
+    {"HwIfInDiscards", EVIDENCE_PORT_RX_DROPS, 0, false},
+    {"HwIfOutDiscards", EVIDENCE_PORT_TX_DROPS, 0, false},
     {"HwIfInDot3FrameErrors", EVIDENCE_CRC_ERRORS, 0, false},
     {"HwIfInDot3LengthErrors", EVIDENCE_MTU_DROPS, 0, false},
+    {"HwIfInL3Drops", EVIDENCE_ROUTE_DROPS, 0, false},
     /* what most drivers have: of the kernel's own traffic alone where the NIC does RDMA */
     {"rx_bytes", EVIDENCE_PORT_RX_BYTES, 0, true},
     {"tx_bytes", EVIDENCE_PORT_TX_BYTES, 0, true},

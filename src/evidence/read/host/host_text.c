@@ -26,6 +26,14 @@ static uint32_t hint_port(struct reading *in)
     return field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
 }
 
+/* A Cumulus switch runs the same commands. */
+static void say_system(struct reading *in, const struct field *port)
+{
+    bool is_switch = port->length > 3 && !memcmp(port->at, "swp", 3);
+
+    reading_system(in, is_switch ? "nvue" : "host", is_switch ? FABRIC_ROLE_SWITCH : FABRIC_ROLE_HOST);
+}
+
 /* "name: value"; false: it is no such line. */
 static bool name_and_value(const char *line, struct field *name, struct field *value)
 {
@@ -47,7 +55,8 @@ static bool statistics_line(struct reading *in, const char *line)
     uint32_t *port = (uint32_t *)in->state;
 
     if (statistics_head(line)) {
-        reading_system(in, "host", FABRIC_ROLE_HOST);
+        name = field_of(in->hint);
+        say_system(in, &name);
         *port = hint_port(in);
         if (*port == EVIDENCE_NONE)
             evidence_remark(in->evidence, in->source.file, in->source.line,
@@ -75,9 +84,9 @@ static bool settings_line(struct reading *in, const char *line)
 
     if (settings_head(line)) {
         *port = EVIDENCE_NONE;
-        reading_system(in, "host", FABRIC_ROLE_HOST);
         if (field_split(line, word, 4) == 3 && word[2].length > 1 && word[2].at[word[2].length - 1] == ':') {
             word[2].length--;
+            say_system(in, &word[2]);
             if (field_is_port(&word[2])) *port = reading_port(in, &word[2]);
         }
         return true;

@@ -33,6 +33,7 @@ static const struct counter_name names[] = {
     {"out-pkts", EVIDENCE_PORT_TX_PACKETS, 0, false},
     {"in-drops", EVIDENCE_PORT_RX_DROPS, 0, false},
     {"out-drops", EVIDENCE_PORT_TX_DROPS, 0, false},
+    {"deadlock-count", EVIDENCE_WATCHDOG_DETECTED, 0, false},
     {"in-errors", EVIDENCE_CRC_ERRORS, 0, true},
     {"crc-errors", EVIDENCE_CRC_ERRORS, 0, false},
     {"carrier-down-count", EVIDENCE_LINK_DOWN, 0, false},
@@ -126,6 +127,12 @@ static bool json_object(struct reading *in, const struct json *object, const str
         roce_counters(in, object, at->port);
         return true;
     }
+    const char *watchdog = json_string(json_get(object, "status"));
+    if (watchdog && json_get(object, "deadlock-count") && at->priority < EVIDENCE_PRIORITIES) {
+        in->source.line = object->line;
+        evidence_set(in->evidence, at->port, at->priority, EVIDENCE_WATCHDOG_ON, !strcmp(watchdog, "DEADLOCK"),
+                     &in->source);
+    }
     if (json_get(object, "neighbor")) neighbours(in, json_get(object, "neighbor"), at->port);
     if (json_get(object, "state")) link_state(in, object, at->port);
     return false;
@@ -145,12 +152,15 @@ static bool known_here(const struct json *value)
                                         "link/state",
                                         "link/stats",
                                         "link/mtu",
+                                        "link/oper-status",
                                         "lldp/neighbor",
                                         NULL};
 
+    const struct json *status = json_get(value, "status");
+
     for (size_t i = 0; paths[i]; i++)
         if (json_path(value, paths[i])) return true;
-    return false;
+    return status && status->type == JSON_OBJECT && json_get(status->child, "deadlock-count");
 }
 
 /* Of one interface, or of several by name: the first few tell. */
@@ -185,8 +195,9 @@ static void find_hint(struct reading *in)
 
 static void json_read(struct reading *in, const struct json *root)
 {
-    static const char *const by_priority[] = {"pfc-stats", "egress-queue-stats", "ingress-buffer-stats", NULL};
-    static const char *const rates[] = {"speed", NULL}, *const none[] = {NULL}, *const states[] = {"oper-status", NULL};
+    static const char *const by_priority[] = {"pfc-stats", "egress-queue-stats", "ingress-buffer-stats", "status",
+                                              NULL};
+    static const char *const rates[] = {"speed", NULL}, *const states[] = {"oper-status", NULL}, *const none[] = {NULL};
     static const char *const passed_over[] = {"neighbor", "state", "port-stats", "eth0", NULL};
     static const struct json_words words = {.names = names,
                                             .port_keys = none,

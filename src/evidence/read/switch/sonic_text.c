@@ -91,6 +91,13 @@ static const struct table_column interface_status[] = {
 TEXT_TABLE(sonic_interfaces, "sonic-interfaces", "SONiC: show interfaces counters, errors, fec-stats", "IFACE STATE",
            interface_counters)
 TEXT_TABLE(sonic_status, "sonic-status", "SONiC: show interfaces status", "Interface Lanes Speed", interface_status)
+static const struct table_column flaps[] = {
+    {"Interface", TABLE_PORT, 0, 0},
+    {"Flap Count", TABLE_COUNT, EVIDENCE_LINK_DOWN, 0},
+    {"Oper", TABLE_STATE, EVIDENCE_LINK_UP, 0},
+    {NULL, 0, 0, 0},
+};
+TEXT_TABLE(sonic_flaps, "sonic-flaps", "SONiC: show interfaces flap", "Interface Flap Count", flaps)
 TEXT_TABLE(sonic_description, "sonic-description", "SONiC: show interfaces description", "Interface Oper Admin Alias",
            interface_status)
 
