@@ -73,7 +73,7 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
             finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_PRE_FEC_BER), limits->fec_ber);
             seen++;
         }
-        if (port_get(evidence, end[e], EVIDENCE_TEMPERATURE) > limits->optic_hot)
+        if ((double)port_get(evidence, end[e], EVIDENCE_TEMPERATURE) > limits->optic_hot)
             finding_counter(diagnose, finding, port_find(evidence, end[e], EVIDENCE_TEMPERATURE), limits->optic_hot);
     }
     if (wrong) finding_resenders(diagnose, finding, port);

@@ -252,10 +252,12 @@ bool table_line(struct reading *in, struct table *table, const char *line)
 
     if (!table->layout || strnlen(line, ROW + 1) > ROW) return false;
     if (!table->left && table_is_rule(line, 2)) {
-        if (table->ruled)
-            table->layout = NULL; /* of another table, whose titles nobody knows */
-        else
+        if (table->ruled) { /* of another table, whose titles nobody knows */
+            table->layout = NULL;
+            table->columns = 0;
+        } else {
             take_rule(table, line);
+        }
         return true;
     }
     while (key < table->columns &&
