@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,attach,trace,fabric} from tests/data and gen_capture's `mixed`.
+"""Makes the stored seed corpora fuzz/corpus/{frame,rewrite,cm,cmflow,capfile,capture,nic,naks,live,switch,attach,trace,fabric,evidence} from tests/data and gen_capture's `mixed`.
 
 usage: fuzz/make_corpus.py GEN_CAPTURE
 
@@ -13,6 +13,7 @@ nic, naks, live, switch: scripts of tests/nic/hostile.c, of fuzz_live.c and of f
        are a hash's, but for switch also of mostly zeros, with a buffer large enough.
 fabric: the examples, and pieces of what they do not say.
 trace: a byte that says the format, then a trace of tests/data/traces, or a graph of three nodes.
+evidence: two bytes that choose the reader and how often the text is read, then a sample of tests/data/evidence.
 Files are named by their content's hash, so that a second run changes nothing.
 """
 import hashlib
@@ -221,6 +222,39 @@ def trace_seeds():
            b'{"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 4096}]}')
 
 
+def evidence_seeds():
+    samples = os.path.join(HERE, "..", "tests", "data", "evidence")
+    seeds = []
+    for folder, _, names in sorted(os.walk(samples)):
+        for number, name in enumerate(sorted(names)):
+            with open(os.path.join(folder, name), "rb") as file:
+                text = file.read()
+            if len(text) <= EVIDENCE_MAX:
+                seeds.append(bytes([0, number % 4]) + text)
+    step = max(1, -(-len(seeds) // EVIDENCE_FILES))
+    yield from seeds[::step]
+    for number, text in enumerate(EVIDENCE_PIECES):
+        yield bytes([128 + number if number < 3 else 0, 3]) + text.encode()
+
+
+EVIDENCE_MAX, EVIDENCE_FILES = 4000, 90
+EVIDENCE_PIECES = (
+    '{"version": 1, "kind": "sim", "virtual_ps": 1000000, "jobs": [{"name": "j", "ranks": 1, "time_ps": 5, "ideal_ps": 1, "from": ["h0:0"], "to": []}], '
+    '"training": [{"job": "j", "step_ps": 9, "each_step_ps": [9], "rank_waits_ps": [[1, 2]], "rank_compute_ps": [3, 4], "rank_gpus": ["h0:0"], "ranks_listed": [7, 8]}], '
+    '"deadlocks": [{"ended_ps": null, "cycle": [{"port": "a:0", "priority": 3}]}], "watchdog": [{"port": "a:0", "queue": 3, "acted": 1}], '
+    '"pauses": [{"port": "a:0", "paused": "h0:0", "priority": 3, "cause": "a:1", "count": 1, "time_ps": 9, "passed_on_ps": 1}], '
+    '"nodes": [{"node": "h0", "role": "host"}, {"node": "a", "role": "leaf", "buffer_bytes": 5}], "links": [{"a": "h0:0", "b": "a:0"}], '
+    '"classes": [{"priority": 3, "lossless": true}], "thresholds": [[{"priority": 3, "pause_alpha": 0.5}]], '
+    '"ports": [{"port": "a:0", "thresholds": 0, "drops_by": {"headroom": 3}, "pfc_obeys": [3], "priorities": [{"priority": 3, "drops": 3, "paused_ps": 1000}]}], '
+    '"nics": [{"nic": "h0:0", "retransmitted": 1, "priorities": [{"priority": 3}]}], "flows": [{"job": "j", "src": "h0:0", "dst": "h0:1"}]}',
+    '# TYPE rocelab_link_up gauge\nrocelab_link_up{port="a:0"} 1\nrocelab_link_info{port="a:0",peer="h0:0",from="leaf",to="host"} 1\n'
+    'rocelab_switch_drops_total{switch="a",port="a:0",priority="3"} 4 1.5\nrocelab_sim_virtual_seconds 0.5\n',
+    "h0:1:2 [0] NCCL WARN NET/IB: Got completion from peer x with status=IBV_WC_RETRY_EXC_ERR(12) hca mlx5_0\n",
+    '{"kind":"nccl","host":"h0"}\n{"kind":"communicator","comm":"01","rank":0,"ranks":2}\n',
+    '{"a":' * 70,
+)
+
+
 def switch_seeds():
     """A configuration takes about 500 bytes: random ones are mostly refused, so most of it is sparse."""
     for i, seed in enumerate(script_seeds()):
@@ -289,6 +323,7 @@ def main():
         store("attach", attach_seeds())
         store("trace", trace_seeds())
         store("fabric", fabric_seeds())
+        store("evidence", evidence_seeds())
 
 
 main()

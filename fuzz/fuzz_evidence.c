@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers of evidence and the rules of diagnosis: any text, taken for any layout, becomes evidence that can be judged.
+ *
+ * The first byte chooses the reader: below 128 the text's own content does.  The second says whether the text is of a
+ * device, and whether it is read twice, as two looks of which the second lacks its last bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "diagnose/diagnose.h"
+#include "evidence/read/reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *kind_of(uint8_t choice)
+{
+    const char *what;
+    size_t kinds = 0;
+
+    if (choice < 128) return NULL;
+    while (reader_kind(kinds, &what))
+        kinds++;
+    return reader_kind((choice - 128u) % kinds, &what);
+}
+
+static void hold(const struct evidence *evidence)
+{
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        CHECK(value->object < evidence->objects && value->counter < EVIDENCE_COUNTERS && value->looks);
+        CHECK(value->priority < EVIDENCE_PRIORITIES || value->priority == EVIDENCE_NO_PRIORITY);
+    }
+    for (uint32_t i = 0; i < evidence->objects; i++)
+        CHECK(evidence->object[i].peer == EVIDENCE_NONE || evidence->object[i].peer < evidence->objects);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct diagnose diagnose;
+    struct evidence evidence;
+
+    if (size < 3) return 0;
+    const char *from = kind_of(data[0]), *device = data[1] & 1 ? "h0" : NULL;
+    size_t bytes = size - 2, cut = data[1] >> 2;
+    char *text = malloc(bytes);
+    CHECK(text != NULL);
+    memcpy(text, data + 2, bytes);
+    evidence_init(&evidence);
+    evidence_read_text(&evidence, device, "0/h0/text_eth0.txt", 0, from, text, bytes);
+    if (data[1] & 2)
+        evidence_read_text(&evidence, device, "9/h0/text_eth0.txt", 9, from, text, bytes > cut ? bytes - cut : 0);
+    evidence_finish(&evidence, NULL);
+    hold(&evidence);
+    diagnose_run(&diagnose, &evidence, NULL);
+    diagnose_release(&diagnose);
+    evidence_release(&evidence);
+    free(text);
+    return 0;
+}
