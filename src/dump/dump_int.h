@@ -46,6 +46,7 @@ struct moment {
     struct moment_nic *nic;   /* [fabric->endpoints] */
     struct observe_rank *rank;
     uint32_t ranks;
+    uint32_t *job_hosts; /* [fabric->jobs] hosts that take part in a job of GPUs */
 };
 
 #define EACH_PORT(m, node, port) /* with a cable */                                                                    \

@@ -15,8 +15,8 @@
 #include "dump/dump_int.h"
 #include "report/collectives.h"
 
-#define COLLECTIVES_MOST 4096u /* of a job, in Inspector's lines: the first so many */
-#define PID 4000u              /* of the process of GPU 0 */
+#define LINES_MOST 100000u /* of a job's collectives, in Inspector's files together: the first runs of it */
+#define PID 4000u          /* of the process of GPU 0 */
 
 static uint32_t gpu_number(const struct fabric *fabric, uint32_t gpu)
 {
@@ -195,15 +195,6 @@ static uint64_t communicator(const struct moment *m, uint32_t job)
     return hash_bytes(hash, &job, sizeof job) >> 8;
 }
 
-static uint32_t hosts_of(const struct moment *m, const struct fabric_job *job)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < job->ranks; i++)
-        count += i == 0 || m->fabric->gpu_host[job->rank[i]] != m->fabric->gpu_host[job->rank[i - 1]];
-    return count;
-}
-
 static void inspector_line(struct out *out, const struct moment *m, const struct call *call)
 {
     uint32_t gpu = call->job->rank[call->rank], n = call->job->ranks;
@@ -219,7 +210,7 @@ static void inspector_line(struct out *out, const struct moment *m, const struct
     jout_text(json, "id", id);
     jout_u64(json, "rank", call->rank);
     jout_u64(json, "n_ranks", n);
-    jout_u64(json, "nnodes", hosts_of(m, call->job));
+    jout_u64(json, "nnodes", m->job_hosts[call->job_number]);
     jout_close(json);
     jout_open(json, "metadata", '{');
     jout_text(json, "inspector_output_format_version", "v4.0");
@@ -302,8 +293,8 @@ static void inspect_collectives(struct out *out, const struct moment *m, uint32_
     for (uint32_t i = 0; i < m->result->jobs; i++) {
         const struct sim_job *from = &m->result->job[i];
         number = i > 0 && from->job == m->result->job[i - 1].job ? number + 1 : 1;
-        if (!from->collective || from->end == PS_NEVER || number > COLLECTIVES_MOST) continue;
         const struct fabric_job *job = &m->fabric->job[from->job];
+        if (!from->collective || from->end == PS_NEVER || (uint64_t)(number - 1) * job->ranks > LINES_MOST) continue;
         struct call call = {.job = job,
                             .job_number = from->job,
                             .number = number,

@@ -119,6 +119,24 @@ static void read_nic(const struct moment *m, uint32_t endpoint, struct moment_ni
             add(m, port, p, c->name, &ret->counters.prio[p], c->offset);
 }
 
+static int count_hosts(const struct fabric *fabric, uint32_t *ret)
+{
+    uint32_t *last = calloc(fabric->hosts + 1u, sizeof(*last)); /* the job that a host was last seen in, and 1 */
+
+    if (last == NULL) return -ENOMEM;
+    for (uint32_t j = 0; j < fabric->jobs; j++) {
+        const struct fabric_job *job = &fabric->job[j];
+        if (fabric_job_form((enum fabric_job_kind)job->kind) == FABRIC_FORM_TRANSFERS) continue;
+        for (uint32_t i = 0; i < job->ranks; i++) {
+            uint32_t host = fabric->gpu_host[job->rank[i]];
+            ret[j] += last[host] != j + 1;
+            last[host] = j + 1;
+        }
+    }
+    free(last);
+    return 0;
+}
+
 int moment_read(struct moment *m, struct sim *sim)
 {
     const struct fabric *fabric = m->fabric;
@@ -128,7 +146,9 @@ int moment_read(struct moment *m, struct sim *sim)
     m->port = calloc(fabric->ports + 1u, sizeof(*m->port));
     m->nic = calloc(fabric->endpoints + 1u, sizeof(*m->nic));
     m->rank = calloc(m->ranks + 1u, sizeof(*m->rank));
-    if (m->port == NULL || m->nic == NULL || m->rank == NULL) return -ENOMEM;
+    m->job_hosts = calloc(fabric->jobs + 1u, sizeof(*m->job_hosts));
+    if (m->port == NULL || m->nic == NULL || m->rank == NULL || m->job_hosts == NULL) return -ENOMEM;
+    if (count_hosts(fabric, m->job_hosts) != 0) return -ENOMEM;
     for (uint32_t i = 0; i < m->result->ports; i++) {
         uint32_t index = m->result->port[i].port;
         struct moment_port *port = &m->port[index];
@@ -153,6 +173,7 @@ void moment_release(struct moment *m)
     free(m->port);
     free(m->nic);
     free(m->rank);
+    free(m->job_hosts);
 }
 
 const char *moment_port_name(const struct moment *m, uint32_t port, char buf[FABRIC_NAME])

@@ -8,6 +8,8 @@
  * when a pause was seen last.  Ports without a cable are left out.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/wide.h"
 #include "dump/dump_int.h"
@@ -281,14 +283,17 @@ static void fec(struct out *out, const struct moment *m, uint32_t node)
     out_end(out);
 }
 
+/* A port's name has the number of its first lane. */
 static void lanes_cell(struct out *out, const struct moment *m, uint32_t port)
 {
-    unsigned lanes = m->fabric->port[port].rate_bps > 400000000000ull ? 8 : 4, first = m->fabric->port[port].index;
-    char text[64] = "";
+    unsigned lanes = m->fabric->port[port].rate_bps > 400000000000ull ? 8 : 4;
+    char name[FABRIC_NAME], text[64] = "";
     size_t used = 0;
 
-    for (unsigned i = 0; i < lanes; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? "," : "", first * lanes + i);
+    config_sonic.port_name(m->fabric, port, name, sizeof name);
+    unsigned long first = strtoul(name + strcspn(name, "0123456789"), NULL, 10);
+    for (unsigned i = 0; i < lanes && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lu", i ? "," : "", first + i);
     grid_cell(out, "%s", text);
 }
 
