@@ -146,6 +146,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l fabric -d 't
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l from -d 'what the inputs are'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l baseline -d 'what a good run took'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l write-baseline -d 'write what the jobs took there'
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l walk -d 'walk over every cable instead'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l html -d 'write a page with the findings there'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l explain -d 'what a rule looks at'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l list -d 'list the rules and the kinds of input'

@@ -40,7 +40,7 @@ struct settings {
     const char *baseline, *write_baseline; /* NULL: none */
     struct cli_html html;
     uint32_t explain; /* DIAGNOSE_RULES: not asked */
-    bool list;
+    bool list, walk;
 };
 
 static const char *rule_name(const void *list, size_t index)
@@ -105,6 +105,8 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case DIAGNOSE_OPTION_EXPLAIN:
         return set_explain(settings, argument);
+    case DIAGNOSE_OPTION_WALK:
+        return settings->walk = true;
     case DIAGNOSE_OPTION_LIST:
         return settings->list = true;
     default:
@@ -219,6 +221,27 @@ static int judge(struct settings *settings, struct evidence *evidence, const str
     return status;
 }
 
+/* --walk: cables instead of findings. */
+static int walk_links(const struct settings *settings, const struct evidence *evidence, FILE *out)
+{
+    const struct text_style style = cli_style();
+    static struct jout jout;
+    struct walk walk;
+
+    walk_run(&walk, evidence);
+    if (settings->common.json) {
+        jout_init(&jout, out);
+        jout_open(&jout, NULL, '{');
+        walk_json(&jout, &walk);
+        jout_close(&jout);
+    } else {
+        walk_text(out, &walk, &style, settings->common.quiet);
+    }
+    int status = walk.problems ? CLI_PROBLEMS : CLI_DONE;
+    walk_release(&walk);
+    return status;
+}
+
 static int run(struct settings *settings, char **input, int inputs, FILE *out)
 {
     struct cli_source source = {0};
@@ -237,7 +260,8 @@ static int run(struct settings *settings, char **input, int inputs, FILE *out)
     if ((baseline || !settings->baseline) && read_inputs(settings, &evidence, input, inputs)) {
         struct diagnose_report report = {.input = input, .inputs = inputs};
         evidence_finish(&evidence, source.fabric);
-        status = judge(settings, &evidence, baseline, &report, out);
+        status =
+            settings->walk ? walk_links(settings, &evidence, out) : judge(settings, &evidence, baseline, &report, out);
     }
     evidence_release(&evidence);
     cli_source_release(&source);
@@ -264,6 +288,10 @@ int verb_diagnose(int argc, char **argv, FILE *out)
     }
     if (first == argc) {
         cli_error("diagnose: which input? see 'rocelab help diagnose'");
+        return CLI_WRONG;
+    }
+    if (settings.walk && (settings.html.path || settings.baseline || settings.write_baseline)) {
+        cli_error("diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
         return CLI_WRONG;
     }
     if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;

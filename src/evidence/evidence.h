@@ -179,6 +179,9 @@ void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b);
  * which devices of the fabric were not looked at, and where names cannot be tied. */
 void evidence_finish(struct evidence *evidence, const struct fabric *fabric);
 
+/* The port that a neighbour's words mean; EVIDENCE_NONE: no such device or port is known. */
+uint32_t evidence_neighbour_port(const struct evidence *evidence, const struct evidence_neighbour *said);
+
 /* Reading.  NULL: nobody said it. */
 const struct evidence_value *evidence_find(const struct evidence *evidence, uint32_t object, unsigned priority,
                                            enum evidence_counter counter);

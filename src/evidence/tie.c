@@ -203,13 +203,19 @@ static uint32_t device_by_name(const struct evidence *evidence, const char *name
     return device != EVIDENCE_NONE ? device : evidence_device_find(evidence, name, strcspn(name, "."));
 }
 
+uint32_t evidence_neighbour_port(const struct evidence *evidence, const struct evidence_neighbour *said)
+{
+    uint32_t device = device_by_name(evidence, said->device);
+
+    return device == EVIDENCE_NONE ? device : stands_for(evidence, port_by_name(evidence, device, said->port_name));
+}
+
 static void tie_by_neighbours(struct evidence *evidence)
 {
     for (uint32_t i = 0; i < evidence->neighbours; i++) {
         const struct evidence_neighbour *said = &evidence->neighbour[i];
-        uint32_t device = device_by_name(evidence, said->device);
-        if (device == EVIDENCE_NONE || evidence->object[said->port].peer != EVIDENCE_NONE) continue;
-        uint32_t peer = stands_for(evidence, port_by_name(evidence, device, said->port_name));
+        if (evidence->object[said->port].peer != EVIDENCE_NONE) continue;
+        uint32_t peer = evidence_neighbour_port(evidence, said);
         if (peer == EVIDENCE_NONE || peer == said->port || evidence->object[peer].peer != EVIDENCE_NONE) continue;
         evidence_tie(evidence, said->port, peer);
         evidence->tied = true;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "diagnose/diagnose.h"
+#include "diagnose/walk.h"
 #include "report/json_out.h"
 #include "report/text.h"
 
@@ -25,6 +26,10 @@ void diagnose_json(struct jout *jout, const struct diagnose_report *report);
 void diagnose_text_rule(FILE *out, const struct text_style *style, uint32_t rule);
 void diagnose_text_rules(FILE *out);
 void diagnose_json_rules(struct jout *jout, uint32_t only);
+
+/* A walk over cables.  `quiet`: the problems alone, a line each.  The JSON's members, as above. */
+void walk_text(FILE *out, const struct walk *walk, const struct text_style *style, bool quiet);
+void walk_json(struct jout *jout, const struct walk *walk);
 
 /* What was looked at. */
 struct diagnose_seen {
