@@ -277,6 +277,8 @@ void reading_system(struct reading *in, const char *system, enum fabric_role rol
 {
     if (in->device == EVIDENCE_NONE) return;
     struct evidence_object *device = &in->evidence->object[in->device];
+    bool known = device->role != FABRIC_ROLES && device->role != FABRIC_ROLE_HOST;
+    if (known && role == FABRIC_ROLE_HOST) return; /* tools of Linux on a switch */
     device->system = system;
-    if (device->role == FABRIC_ROLES) device->role = (uint8_t)role;
+    if (!known) device->role = (uint8_t)role;
 }
