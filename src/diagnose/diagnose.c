@@ -125,21 +125,27 @@ void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, u
     if (MORE(diagnose, finding->also, finding->alsos)) finding->also[finding->alsos++] = object;
 }
 
+void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct diagnose_evidence *row)
+{
+    if (finding && MORE(diagnose, finding->evidence, finding->evidences))
+        finding->evidence[finding->evidences++] = *row;
+}
+
 void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
                     const char *name, const char *unit, double number, double threshold,
                     const struct evidence_value *from)
 {
-    if (!finding || !MORE(diagnose, finding->evidence, finding->evidences)) return;
-    finding->evidence[finding->evidences++] = (struct diagnose_evidence){
-        .object = object,
-        .priority = (uint8_t)priority,
-        .counter = name,
-        .unit = unit,
-        .value = number,
-        .threshold = threshold,
-        .file = from ? from->file : EVIDENCE_NONE,
-        .line = from ? from->line : 0,
-    };
+    finding_row(diagnose, finding,
+                &(struct diagnose_evidence){
+                    .object = object,
+                    .priority = (uint8_t)priority,
+                    .counter = name,
+                    .unit = unit,
+                    .value = number,
+                    .threshold = threshold,
+                    .file = from ? from->file : EVIDENCE_NONE,
+                    .line = from ? from->line : 0,
+                });
 }
 
 void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,

@@ -14,10 +14,9 @@
 
 #include "base/check.h"
 
-#define QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
-#define LONG_QUEUE 0.5                /* of the longest queue: as likely a cause */
-#define STUCK_SHARE 0.1               /* a pause without end must have been there for so long to be called one */
-#define ROOT_SHARE 0.5                /* of what others stood still for it, while it was not paused itself */
+#define LONG_QUEUE 0.5  /* of the longest queue: as likely a cause */
+#define STUCK_SHARE 0.1 /* a pause without end must have been there for so long to be called one */
+#define ROOT_SHARE 0.5  /* of what others stood still for it, while it was not paused itself */
 
 static uint32_t slot(uint32_t port, unsigned priority)
 {
@@ -35,7 +34,17 @@ static bool never_resumed(const struct diagnose *diagnose, uint32_t port, unsign
     const struct evidence_value *time = evidence_find(evidence, port, priority, EVIDENCE_RX_PAUSE_NS);
 
     if (!events || !rate || !time || paused->value < STUCK_SHARE) return false;
-    return (double)time->grown / (double)events > QUANTA_BITS / (double)rate * 1e9;
+    return (double)time->grown / (double)events > GRAPH_QUANTA_BITS / (double)rate * 1e9;
+}
+
+/* Between the last two looks: frames that ask for all of the time, and not a packet that left. */
+static bool sent_nothing(const struct diagnose *diagnose, uint32_t port, unsigned priority, const struct share *paused)
+{
+    const struct evidence_value *sent = evidence_find(diagnose->evidence, port, priority, EVIDENCE_TX_PACKETS);
+
+    if (!sent) sent = evidence_find(diagnose->evidence, port, priority, EVIDENCE_TX_BYTES);
+    if (!sent || sent->looks < 2 || paused->lately < diagnose->limits.storm_share) return false;
+    return sent->looks > 2 ? sent->grown == sent->grown_before : sent->grown == 0;
 }
 
 static void node_paused(struct diagnose *diagnose, struct graph_node *node)
@@ -43,8 +52,12 @@ static void node_paused(struct diagnose *diagnose, struct graph_node *node)
     struct share paused = share_paused(diagnose, node->port, node->priority);
 
     node->paused = paused.value;
-    node->stuck = (!paused.bound && paused.lately >= diagnose->limits.storm_share) ||
-                  never_resumed(diagnose, node->port, node->priority, &paused);
+    if (!paused.bound && paused.lately >= diagnose->limits.storm_share)
+        node->stuck = GRAPH_STUCK_LATELY;
+    else if (never_resumed(diagnose, node->port, node->priority, &paused))
+        node->stuck = GRAPH_STUCK_ON;
+    else if (paused.bound && sent_nothing(diagnose, node->port, node->priority, &paused))
+        node->stuck = GRAPH_STUCK_SILENT;
 }
 
 /* The node of a queue, or of a NIC that pauses, made where it is not there; EVIDENCE_NONE: no memory. */
@@ -66,13 +79,30 @@ static uint32_t node_of(struct diagnose *diagnose, uint32_t port, unsigned prior
 /* Whose queue stood still by this value; EVIDENCE_NONE: it says nothing of that, or the other end is not known. */
 static uint32_t paused_by(const struct evidence *evidence, const struct evidence_value *value)
 {
-    if (!value->grown || value->priority == EVIDENCE_NO_PRIORITY) return EVIDENCE_NONE;
+    if (!value->grown) return EVIDENCE_NONE;
     if (evidence->object[value->object].scope != EVIDENCE_PORT) return EVIDENCE_NONE;
     if (evidence->object[value->object].same_as != EVIDENCE_NONE) return EVIDENCE_NONE;
-    if (value->counter == EVIDENCE_RX_PAUSE_NS || value->counter == EVIDENCE_RX_PAUSE_FRAMES) return value->object;
-    if (value->counter == EVIDENCE_TX_PAUSE_NS || value->counter == EVIDENCE_TX_PAUSE_FRAMES)
+    switch (value->counter) {
+    case EVIDENCE_RX_PAUSE_NS:
+    case EVIDENCE_RX_PAUSE_FRAMES:
+    case EVIDENCE_PORT_RX_PAUSE_FRAMES:
+        return value->object;
+    case EVIDENCE_TX_PAUSE_NS:
+    case EVIDENCE_TX_PAUSE_FRAMES:
+    case EVIDENCE_PORT_TX_PAUSE_FRAMES:
         return evidence->object[value->object].peer;
-    return EVIDENCE_NONE;
+    default:
+        return EVIDENCE_NONE;
+    }
+}
+
+/* Of frames without a priority: of the one that is lossless, if it is one. */
+static unsigned priority_of(const struct diagnose *diagnose, const struct evidence_value *value)
+{
+    unsigned lossless = diagnose->graph->lossless;
+
+    if (value->priority != EVIDENCE_NO_PRIORITY) return value->priority;
+    return lossless && !(lossless & (lossless - 1)) ? (unsigned)__builtin_ctz(lossless) : EVIDENCE_NO_PRIORITY;
 }
 
 static void find_paused(struct diagnose *diagnose)
@@ -81,9 +111,9 @@ static void find_paused(struct diagnose *diagnose)
 
     for (uint32_t i = 0; i < evidence->values && !diagnose->full; i++) {
         uint32_t port = paused_by(evidence, &evidence->value[i]);
-        if (port == EVIDENCE_NONE) continue;
-        if (share_paused(diagnose, port, evidence->value[i].priority).value > 0)
-            node_of(diagnose, port, evidence->value[i].priority, false);
+        unsigned priority = priority_of(diagnose, &evidence->value[i]);
+        if (port == EVIDENCE_NONE || priority == EVIDENCE_NO_PRIORITY) continue;
+        if (share_paused(diagnose, port, priority).value > 0) node_of(diagnose, port, priority, false);
     }
 }
 

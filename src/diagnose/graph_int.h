@@ -12,11 +12,15 @@
 
 #include "diagnose/rule_int.h"
 
+/* That a queue stands still for good: all of the time between the last looks; for longer than a pause lasts that is not
+ * said again; by frames alone, without having sent anything between the last looks. */
+enum graph_stuck { GRAPH_MOVES, GRAPH_STUCK_LATELY, GRAPH_STUCK_ON, GRAPH_STUCK_SILENT };
+
 struct graph_node {
     uint32_t port; /* the queue's; of a NIC that pauses: the NIC's */
     uint8_t priority;
     bool host;          /* a NIC that pauses */
-    bool stuck;         /* stood still to the end, or for longer than a pause lasts that is not said again */
+    uint8_t stuck;      /* enum graph_stuck */
     double paused;      /* share of time that it stood still */
     double in, own;     /* most that one stood still for it; and of that, while it was not paused itself */
     uint32_t out, outs; /* edges to what it waits for: edge[out ... out + outs - 1] */
@@ -45,6 +49,7 @@ struct diagnose_graph {
     uint8_t lossless;            /* priorities that are lossless somewhere, a bit each */
 };
 #define GRAPH_NO_TIER 0xff
+#define GRAPH_QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
 
 /* The node of a queue (or of a NIC that pauses); NULL: it has nothing to do with pauses. */
 const struct graph_node *graph_queue(const struct diagnose *diagnose, uint32_t port, unsigned priority);

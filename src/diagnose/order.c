@@ -168,10 +168,36 @@ static void causes_first(struct diagnose *diagnose)
     }
 }
 
+/* A rule that names a cable twice, for two reasons, is one finding with the evidence of both. */
+static void merge(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t kept = 0;
+
+    for (uint32_t j = 0; j < diagnose->findings; j++) {
+        struct diagnose_finding *two = &diagnose->finding[j], *one = NULL;
+        for (uint32_t i = 0; i < kept && !one; i++) {
+            uint32_t first = diagnose->finding[i].culprit, second = two->culprit;
+            if (diagnose->finding[i].rule != two->rule || first == EVIDENCE_NONE || second == EVIDENCE_NONE) continue;
+            if (first == second || evidence->object[first].peer == second) one = &diagnose->finding[i];
+        }
+        if (!one) {
+            diagnose->finding[kept++] = *two;
+            continue;
+        }
+        for (uint32_t i = 0; i < two->victims; i++)
+            finding_victim(diagnose, one, two->victim[i]);
+        for (uint32_t i = 0; i < two->evidences; i++)
+            finding_row(diagnose, one, &two->evidence[i]);
+    }
+    diagnose->findings = kept;
+}
+
 void order_findings(struct diagnose *diagnose)
 {
     if (!diagnose->findings) return;
     qsort(diagnose->finding, diagnose->findings, sizeof diagnose->finding[0], before);
+    merge(diagnose);
     explain(diagnose);
     causes_first(diagnose);
 }

@@ -31,6 +31,7 @@ void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, u
 /* A counter as it was read; nothing where `value` is NULL. */
 void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,
                      double threshold);
+void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct diagnose_evidence *row);
 /* Something worked out, with the counter it comes from (may be NULL). */
 void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
                     const char *name, const char *unit, double number, double threshold,

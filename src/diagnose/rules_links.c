@@ -8,9 +8,10 @@
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
-#define ALIKE_SHARE 0.02 /* of packets that a queue marked: congested without pauses */
-#define RATE_SHARE 0.99  /* of the rate it should have */
-#define POLARISED 3      /* times as many empty links as chance leaves, and two more */
+#define ALIKE_SHARE 0.02    /* of packets that a queue marked: congested without pauses */
+#define RATE_SHARE 0.99     /* of the rate it should have */
+#define POLARISED_MOST 4096 /* switches that are looked at */
+#define POLARISED_BUSY 0.01 /* of its line that the busiest link sent: less is nothing to judge by */
 
 static const char *name_of(const struct diagnose *diagnose, uint32_t object)
 {
@@ -176,34 +177,61 @@ static void uneven_links(struct diagnose *diagnose, bool chance)
     if (worst.ratio > 0) uneven_found(diagnose, &worst, also, alsos);
 }
 
-/* Two tiers that hash alike: of a switch's links upwards some stay empty, more than chance leaves. */
+/* How likely chance alone leaves links empty at so many switches, or more: each switch has its own probability. */
+struct chance {
+    double *of; /* [n] that n switches of those added so far have an empty link */
+    uint32_t added;
+};
+
+static void chance_add(struct chance *chance, double probability)
+{
+    double p = probability < 1 ? probability : 1;
+
+    for (uint32_t n = ++chance->added; n > 0; n--)
+        chance->of[n] = chance->of[n] * (1 - p) + chance->of[n - 1] * p;
+    chance->of[0] *= 1 - p;
+}
+
+static double chance_of(const struct chance *chance, uint32_t least)
+{
+    double sum = 0;
+
+    for (uint32_t n = least; n <= chance->added; n++)
+        sum += chance->of[n];
+    return sum;
+}
+
+/* Two tiers that hash alike: what a lower tier sends to a switch all hashes to the same of its links upwards, so that
+ * some stay empty, at more switches than chance explains. */
 static void polarised(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint32_t *also = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1u), alsos = 0, empty = 0, links = 0;
-    double expected = 0;
+    struct chance chance = {ARENA_NEW(&diagnose->arena, double, POLARISED_MOST + 1u), 0};
 
-    if (!also) return;
+    if (!also || !chance.of) return;
+    chance.of[0] = 1;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         struct siblings up;
         if (diagnose->graph->tier[device] == GRAPH_NO_TIER || diagnose->graph->tier[device] < 2) continue;
         siblings_measure(diagnose, device, false, &up);
-        if (up.count < 2 || up.downs || up.mean <= 0) continue;
-        expected += hashing_empty(hashing_flows(diagnose, device), up.count);
+        if (up.count < 2 || up.downs || up.most < POLARISED_BUSY || chance.added == POLARISED_MOST) continue;
+        chance_add(&chance, hashing_empty(hashing_flows(diagnose, device), up.count));
         links += up.count;
         empty += up.empty;
         if (up.empty) also[alsos++] = device;
     }
-    if (!alsos || empty < POLARISED * expected + 2) return;
+    double likely = chance_of(&chance, alsos);
+    if (!alsos || likely > diagnose->limits.polarised_chance) return;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D05, also[0], EVIDENCE_NO_PRIORITY,
-                    "%u of %u links upwards of %u switches stay empty, where an ideal hash leaves %.3g: two tiers hash "
-                    "alike (polarisation)",
-                    empty, links, alsos, expected);
+                    "%u of %u links upwards of %u switches stay empty, which chance leaves in %.2g%% of all cases: two "
+                    "tiers hash alike (polarisation)",
+                    empty, links, chance.added, 100 * likely);
     trust(diagnose, finding);
-    finding_number(diagnose, finding, also[0], EVIDENCE_NO_PRIORITY, "empty_links", "", empty, POLARISED * expected + 2,
-                   NULL);
+    finding_number(diagnose, finding, also[0], EVIDENCE_NO_PRIORITY, "chance_of_empty_links", "share", likely,
+                   diagnose->limits.polarised_chance, NULL);
     for (uint32_t i = 1; i < alsos; i++)
         finding_also(diagnose, finding, also[i]);
 }

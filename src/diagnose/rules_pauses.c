@@ -34,7 +34,50 @@ static void paused_row(struct diagnose *diagnose, struct diagnose_finding *findi
         finding_counter(diagnose, finding, share.from, 0);
 }
 
+/* What the NIC counts itself, where it counts. */
+static void frames_row(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic, unsigned priority)
+{
+    const struct evidence_value *frames = evidence_find(diagnose->evidence, nic, priority, EVIDENCE_TX_PAUSE_FRAMES);
+
+    if (frames && frames->grown) finding_counter(diagnose, finding, frames, 0);
+}
+
+/* Why a queue is said to stand still for good. */
+static void stuck_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct graph_node *node)
+{
+    struct share share = share_paused(diagnose, node->port, node->priority);
+    uint64_t events = evidence_get(diagnose->evidence, node->port, node->priority, EVIDENCE_RX_PAUSE_EVENTS);
+    uint64_t rate = line_rate(diagnose, node->port);
+
+    if (node->stuck == GRAPH_STUCK_ON && events && rate && share.from)
+        finding_number(diagnose, finding, node->port, node->priority, "mean_pause", "ns",
+                       (double)share.from->grown / (double)events, GRAPH_QUANTA_BITS / (double)rate * 1e9, share.from);
+    else if (node->stuck)
+        finding_number(diagnose, finding, node->port, node->priority,
+                       share.bound ? "rx_pause_share_lately_at_most" : "rx_pause_share_lately", "share", share.lately,
+                       diagnose->limits.storm_share, share.from);
+    else
+        paused_row(diagnose, finding, node->port, node->priority, diagnose->limits.paused_share);
+    if (node->stuck == GRAPH_STUCK_SILENT)
+        finding_number(diagnose, finding, node->port, node->priority, "packets_sent_lately", "packets", 0, 0,
+                       evidence_find(diagnose->evidence, node->port, node->priority, EVIDENCE_TX_PACKETS));
+}
+
 /* --- D01 --- */
+
+/* Who waits for a circle stands still about as long as it does; a queue of its switches may be long for other
+ * reasons. */
+static void only_as_long(const struct diagnose *diagnose, struct diagnose_finding *finding,
+                         const struct graph_node *worst)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; finding && i < finding->victims; i++) {
+        const struct graph_node *node = graph_queue(diagnose, finding->victim[i], worst->priority);
+        if (node && node->paused >= worst->paused / 2) finding->victim[kept++] = finding->victim[i];
+    }
+    if (finding) finding->victims = kept;
+}
 
 static void circle_found(struct diagnose *diagnose, uint32_t circle)
 {
@@ -57,11 +100,12 @@ static void circle_found(struct diagnose *diagnose, uint32_t circle)
     for (uint32_t i = 0; i < graph->nodes; i++) {
         if (graph->node[i].circle != circle) continue;
         if (i != first) finding_also(diagnose, finding, graph->node[i].port);
-        paused_row(diagnose, finding, graph->node[i].port, graph->node[i].priority, diagnose->limits.circle_share);
+        stuck_row(diagnose, finding, &graph->node[i]);
     }
     for (uint32_t i = 0; i < graph->nodes; i++)
         if (graph->node[i].circle == circle) graph_victims(diagnose, finding, i);
     finding_not_victims(finding);
+    only_as_long(diagnose, finding, worst);
 }
 
 void rule_D01(struct diagnose *diagnose)
@@ -99,10 +143,9 @@ static void storm_found(struct diagnose *diagnose, uint32_t node)
         "%s pauses %s without end: its queue stood still for %.3g%% of the time%s", name_of(diagnose, nic.port),
         name_of(diagnose, port), 100 * share.value, cut ? ", and the watchdog cut it off" : "");
     trust(diagnose, finding, &share);
-    paused_row(diagnose, finding, port, nic.priority, diagnose->limits.storm_share);
+    stuck_row(diagnose, finding, graph_queue(diagnose, port, nic.priority));
     finding_counter(diagnose, finding, cut, 0);
-    finding_counter(diagnose, finding,
-                    evidence_find(diagnose->evidence, nic.port, nic.priority, EVIDENCE_TX_PAUSE_FRAMES), 0);
+    frames_row(diagnose, finding, nic.port, nic.priority);
     graph_victims(diagnose, finding, node);
     if (cut) finding_resenders(diagnose, finding, nic.port); /* what the watchdog dropped is sent again */
 }
@@ -121,7 +164,7 @@ static void slow_found(struct diagnose *diagnose, uint32_t node)
 
     trust(diagnose, finding, &share);
     paused_row(diagnose, finding, port, nic.priority, diagnose->limits.paused_share);
-    finding_counter(diagnose, finding, evidence_find(evidence, nic.port, nic.priority, EVIDENCE_TX_PAUSE_FRAMES), 0);
+    frames_row(diagnose, finding, nic.port, nic.priority);
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
         const struct evidence_value *sign = evidence_find(evidence, nic.port, EVIDENCE_NO_PRIORITY, signs[i]);
         if (sign && sign->grown) finding_counter(diagnose, finding, sign, 0);

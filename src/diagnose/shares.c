@@ -8,7 +8,7 @@
  */
 #include "diagnose/graph_int.h"
 
-#define QUANTA_BITS (65535.0 * 512.0)
+#define LINE_OVERHEAD 24.0 /* FCS, preamble and gap of a frame, which counters of queues leave out */
 
 uint64_t line_rate(const struct diagnose *diagnose, uint32_t port)
 {
@@ -59,7 +59,7 @@ static struct share by_time(const struct diagnose *diagnose, const struct eviden
 static struct share by_frames(const struct diagnose *diagnose, const struct evidence_value *frames)
 {
     uint64_t rate = line_rate(diagnose, frames->object);
-    struct share share = of_time(frames, rate ? QUANTA_BITS / (double)rate : 0, diagnose->graph->most_frames);
+    struct share share = of_time(frames, rate ? GRAPH_QUANTA_BITS / (double)rate : 0, diagnose->graph->most_frames);
 
     share.bound = true;
     return share;
@@ -127,24 +127,52 @@ struct share share_pausing(const struct diagnose *diagnose, uint32_t port, unsig
     return pause_share(diagnose, port, priority, false);
 }
 
+/* Bytes, of one counter or of several, as a share of the line. */
+struct sent {
+    const struct evidence_value *from; /* the one that grew most */
+    double grown, lately;
+};
+
+static void add_sent(struct sent *sent, const struct evidence_value *bytes, const struct evidence_value *packets)
+{
+    double line = packets ? LINE_OVERHEAD : 0;
+
+    if (!bytes) return;
+    if (!sent->from || bytes->grown > sent->from->grown) sent->from = bytes;
+    sent->grown += (double)bytes->grown + (packets ? line * (double)packets->grown : 0);
+    sent->lately += (double)(bytes->grown - bytes->grown_before) +
+                    (packets ? line * (double)(packets->grown - packets->grown_before) : 0);
+}
+
+/* What a port sent: by its own counter, by that of the other end, by those of its priorities. */
+static struct sent sent_by(const struct evidence *evidence, uint32_t port)
+{
+    uint32_t peer = evidence->object[port].peer;
+    struct sent sent = {0};
+
+    add_sent(&sent, evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES), NULL);
+    if (!sent.from && peer != EVIDENCE_NONE)
+        add_sent(&sent, evidence_find(evidence, peer, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_BYTES), NULL);
+    if (sent.from) return sent;
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        add_sent(&sent, evidence_find(evidence, port, p, EVIDENCE_TX_BYTES),
+                 evidence_find(evidence, port, p, EVIDENCE_TX_PACKETS));
+    return sent;
+}
+
 struct share share_busy(const struct diagnose *diagnose, uint32_t port)
 {
-    const struct evidence *evidence = diagnose->evidence;
-    uint32_t peer = evidence->object[port].peer;
-    const struct evidence_value *bytes = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES);
+    struct sent sent = sent_by(diagnose->evidence, port);
+    uint64_t rate = line_rate(diagnose, port);
     struct share share = {0};
 
-    if (!bytes && peer != EVIDENCE_NONE)
-        bytes = evidence_find(evidence, peer, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_BYTES);
-    uint64_t rate = line_rate(diagnose, port);
-    if (!bytes || !rate || evidence_span_s(bytes) <= 0) return share;
+    if (!sent.from || !rate || evidence_span_s(sent.from) <= 0) return share;
     share.known = true;
-    share.from = bytes;
-    share.value = at_most((double)bytes->grown * 8 / (double)rate / evidence_span_s(bytes));
+    share.from = sent.from;
+    share.value = at_most(sent.grown * 8 / (double)rate / evidence_span_s(sent.from));
     share.lately = share.value;
-    if (bytes->looks > 2 && bytes->last_s > bytes->before_s)
-        share.lately = at_most((double)(bytes->grown - bytes->grown_before) * 8 / (double)rate /
-                               (bytes->last_s - bytes->before_s));
+    if (sent.from->looks > 2 && sent.from->last_s > sent.from->before_s)
+        share.lately = at_most(sent.lately * 8 / (double)rate / (sent.from->last_s - sent.from->before_s));
     return share;
 }
 
