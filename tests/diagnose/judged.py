@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `rocelab diagnose` says of a labelled case (examples/cases), held against the head of its file."""
+import json
+import os
+import subprocess
+
+PROGRAM = os.environ.get("ROCELAB", "")
+SYSTEMS = ("sonic", "nxos", "eos", "cumulus")
+JACCARD = 0.8
+
+
+def run(*arguments):
+    """Standard output; the exit status may say that something was found."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr}")
+    return done.stdout
+
+
+def document_of(case, folder):
+    """The case's run: the document's file, and the document."""
+    path = folder / f"{case.name}.json"
+    path.write_text(run("sim", "--json", *case.options, case.path), encoding="utf-8")
+    return path, json.loads(path.read_text(encoding="utf-8"))
+
+
+def bundle_of(case, system, end_ps, folder):
+    """The case's run as dumps of three times: its beginning, its middle and its end."""
+    path = folder / f"{case.name}-{system}"
+    run("sim", "--quiet", *case.options, "--dump", path, "--as", system, "--dump-at", f"{end_ps // 2000}ns", case.path)
+    return path
+
+
+def peers_of(document):
+    return {one: other for link in document["links"] for one, other in ((link["a"], link["b"]), (link["b"], link["a"]))}
+
+
+def device(name):
+    return name.split(":")[0]
+
+
+def without_counter(finding, peers):
+    """Whether no counter of the culprit, of the other end of its cable, of its device or of a rank on it is among the evidence."""
+    culprit = finding["culprit"]
+    near = {culprit, peers.get(culprit, culprit)}
+    return not any(row["object"] in near or device(row["object"]) in near or row["object"] == device(culprit) or
+                   row["object"].startswith("rank ") for row in finding["evidence"])
+
+
+def complaints(case, answer, peers):
+    """What is wrong with the answer: nothing, where it is right."""
+    wrong, used, victims = [], [], set()
+    for rule, names in case.causes:
+        found = [finding for finding in answer["findings"]
+                 if finding["rule"] == rule and (finding["culprit"] in names or peers.get(finding["culprit"]) in names)]
+        if not found:
+            wrong.append(f"{rule} {' '.join(names)} is not named")
+        elif found[0]["consequence_of"] is not None:
+            wrong.append(f"{rule} {found[0]['culprit']} is called a consequence")
+        else:
+            used.append(found[0])
+            victims |= set(found[0]["victims"])
+    places = [answer["findings"].index(finding) for finding in used]
+    if places != sorted(places):
+        wrong.append("causes are not in their order")
+    wanted = set(case.victims)
+    if wanted and len(wanted & victims) < JACCARD * len(wanted | victims):
+        wrong.append(f"victims: {' '.join(sorted(wanted - victims))} lack, {' '.join(sorted(victims - wanted))} are none")
+    for finding in answer["findings"]:
+        said = f"{finding['rule']} {finding['culprit']}"
+        if finding["severity"] == "critical" and finding not in used and finding["consequence_of"] is None:
+            wrong.append(f"{said} is critical besides")
+        if not case.causes and finding["severity"] != "info":
+            wrong.append(f"{said} in a healthy fabric")
+        if finding["rule"] != "D20" and without_counter(finding, peers):
+            wrong.append(f"{said}: no counter of it")
+    return wrong

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The labelled cases: cause, culprit and victims from the simulator's document; `--bundles`: from the dumps of the four systems.
+
+With `--bundles` as the first argument every case is also dumped as each system prints it and diagnosed from there, with the
+fabric file: of the twenty kinds of case at least eighteen have to be right for each system, and what is not is printed."""
+import concurrent.futures
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import judged
+from cases import cases
+
+BUNDLES = len(sys.argv) > 1 and sys.argv[1] == "--bundles"
+LEAST = 18
+# One of each system in every run: what its counters lack most.
+QUICK = {"sonic": "C01-storm", "nxos": "C05-ring", "eos": "C03-incast", "cumulus": "C11-down"}
+
+
+def kind(case):
+    """C01 of C01-storm-watchdog."""
+    return case.name.split("-")[0]
+
+
+class Cases(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="rocelab-cases-")
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.pool = concurrent.futures.ThreadPoolExecutor(2)
+        cls.cases = cases()
+        cls.documents = dict(zip((case.name for case in cls.cases),
+                                 cls.pool.map(lambda case: judged.document_of(case, cls.folder), cls.cases)))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pool.shutdown()
+        cls.temporary.cleanup()
+
+    def judge(self, case, path, *more):
+        answer = judged.json.loads(judged.run("diagnose", "--json", path, *more))
+        return answer, judged.complaints(case, answer, judged.peers_of(self.documents[case.name][1]))
+
+    def judge_bundle(self, case, system):
+        end_ps = self.documents[case.name][1]["virtual_ps"]
+        path = judged.bundle_of(case, system, end_ps, self.folder)
+        return self.judge(case, path, "--fabric", case.path)[1]
+
+    def test_documents(self):
+        self.assertGreaterEqual(len({kind(case) for case in self.cases if case.causes}), 19)
+        for case, (answer, wrong) in zip(self.cases, self.pool.map(lambda case: self.judge(case, self.documents[case.name][0]), self.cases)):
+            with self.subTest(case=case.name):
+                self.assertEqual([], wrong)
+                self.assertTrue(answer["looked_at"]["exact"])
+
+    def test_a_wrong_answer_is_seen(self):
+        case = next(case for case in self.cases if case.name == "C20-two-causes")
+        answer, _ = self.judge(case, self.documents[case.name][0])
+        peers = judged.peers_of(self.documents[case.name][1])
+        first, second = answer["findings"][:2]
+        for findings in ([second], [second, first], [dict(first, culprit="leaf3:8"), second], [first, dict(second, victims=["h1:0"])],
+                         [first, second, dict(first, rule="D01", severity="critical")], [dict(first, evidence=[]), second]):
+            self.assertTrue(judged.complaints(case, dict(answer, findings=findings), peers))
+
+    def test_one_bundle_of_each_system(self):
+        chosen = [(case, system) for system, name in QUICK.items() for case in self.cases if case.name == name]
+        for (case, system), wrong in zip(chosen, self.pool.map(lambda pair: self.judge_bundle(*pair), chosen)):
+            with self.subTest(case=case.name, system=system):
+                self.assertEqual([], wrong)
+
+    @unittest.skipUnless(BUNDLES, "--bundles was not asked for")
+    def test_every_bundle(self):
+        for system in judged.SYSTEMS:
+            answers = list(self.pool.map(lambda case, system=system: self.judge_bundle(case, system), self.cases))
+            bad = {kind(case) for case, wrong in zip(self.cases, answers) if wrong}
+            for case, wrong in zip(self.cases, answers):
+                if wrong:
+                    print(f"{system} {case.name}: {'; '.join(wrong)}")
+            kinds = {kind(case) for case in self.cases if kind(case)[0] == "C"}
+            print(f"{system}: {len(kinds - bad)} of {len(kinds)} kinds of case right")
+            with self.subTest(system=system):
+                self.assertGreaterEqual(len(kinds - bad), LEAST)
+                self.assertFalse({name for name in bad if name[0] == "H"}, "a finding in a healthy fabric")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1 + BUNDLES:]])
