@@ -4,6 +4,8 @@
  * everything that must be read of it, and nothing else.  Samples are written for these tests after what real devices
  * print; those with a dash and a word behind the layout's name are of another release, or cut, or with prompts.
  *
+ * Each sample is also read cut off, and with bytes changed, which must do no harm.
+ *
  *     test_readers FOLDER          compare them all
  *     test_readers --print FILE…   what is read of any file
  */
@@ -62,6 +64,39 @@ static void show_difference(const char *name, const char *is, const char *want)
            want);
 }
 
+static void read_bytes(const char *path, const char *text, size_t bytes)
+{
+    struct evidence evidence;
+
+    evidence_init(&evidence);
+    evidence_read_text(&evidence, "this", path, 0, NULL, text, bytes);
+    evidence_read_text(&evidence, "this", path, 1, NULL, text, bytes);
+    evidence_finish(&evidence, NULL);
+    evidence_release(&evidence);
+}
+
+/* Cut off at some places, and with a byte changed at others: by steps that a sample's length chooses. */
+static void spoil(const char *path)
+{
+    static const char bytes_put[] = {0, '\n', ' ', '|', ':', '/', '-', '9', '"', '}', (char)0xff, '#'};
+    size_t bytes;
+    char *text = file_read(path, &bytes);
+
+    for (size_t cut = 0; cut < bytes; cut += 1 + bytes / 37) {
+        char *copy = malloc(cut ? cut : 1); /* of its own size: what is read behind its end is found */
+        memcpy(copy, text, cut);
+        read_bytes(path, copy, cut);
+        free(copy);
+    }
+    for (size_t at = 0, n = 0; at < bytes; at += 1 + bytes / 61, n++) {
+        char was = text[at];
+        text[at] = bytes_put[n % sizeof bytes_put];
+        read_bytes(path, text, bytes);
+        text[at] = was;
+    }
+    free(text);
+}
+
 static bool compare(const char *folder, const char *name)
 {
     char path[PATH], wanted[PATH];
@@ -72,6 +107,7 @@ static bool compare(const char *folder, const char *name)
     char *is = read_of(path), *want = file_read(wanted, &bytes);
     bool same = strcmp(is, want) == 0;
     if (!same) show_difference(name, is, want);
+    spoil(path);
     free(is);
     free(want);
     return same;
