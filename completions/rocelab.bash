@@ -24,7 +24,7 @@ _rocelab()
     import) own='--from= --links= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
     diff) own='--from= --links=' ;;
-    diagnose) own='--fabric= --from= --html= --baseline= --write-baseline= --walk --explain= --list' ;;
+    diagnose) own='--fabric= --from= --interval= --html= --baseline= --write-baseline= --walk --explain= --list' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;
     up) own='--script= --clock= --name= --programs= --seed= --threads= --until= --rows= --series= --events= --html= --serve --listen= --serve-until-done --pcap= --port= --record= --turn-limit= --no-spin-proof --audit' ;;

@@ -144,6 +144,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what i
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l fabric -d 'the fabric file'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l from -d 'what the inputs are'
+complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -x -l interval -d 'with live, how far apart the two looks are'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l baseline -d 'what a good run took'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l write-baseline -d 'write what the jobs took there'
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -l walk -d 'walk over every cable instead'

@@ -12,10 +12,16 @@
 #include "base/check.h"
 #include "cli/cli.h"
 #include "cli/diagnose_baseline.h"
+#include "cli/diagnose_live.h"
 #include "cli/diagnose_page.h"
 #include "cli/source.h"
 #include "evidence/read/reader.h"
 #include "report/diagnosis/diagnosis.h"
+
+#define INTERVAL_USUAL (2 * PS_S)
+#define INTERVAL_LEAST (10 * PS_MS)
+#define INTERVAL_MOST (3600 * PS_S)
+#define LIVE "live"
 
 enum diagnose_option {
     DIAGNOSE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -39,6 +45,7 @@ struct settings {
     const char *from;
     const char *baseline, *write_baseline; /* NULL: none */
     struct cli_html html;
+    ps_t interval;    /* of live; 0: not said */
     uint32_t explain; /* DIAGNOSE_RULES: not asked */
     bool list, walk;
 };
@@ -85,6 +92,14 @@ static bool set_from(struct settings *settings, const char *argument)
     return false;
 }
 
+static bool set_interval(struct settings *settings, const char *argument)
+{
+    if (!cli_quantity(UNIT_TIME, "interval", argument, &settings->interval)) return false;
+    if (settings->interval >= INTERVAL_LEAST && settings->interval <= INTERVAL_MOST) return true;
+    cli_error("--interval '%s': 10ms to 1h", argument);
+    return false;
+}
+
 static bool set_option(void *into, int id, const char *argument)
 {
     struct settings *settings = into;
@@ -95,6 +110,8 @@ static bool set_option(void *into, int id, const char *argument)
         return true;
     case DIAGNOSE_OPTION_FROM:
         return set_from(settings, argument);
+    case DIAGNOSE_OPTION_INTERVAL:
+        return set_interval(settings, argument);
     case DIAGNOSE_OPTION_HTML:
         return cli_html_set(&settings->html, argument);
     case DIAGNOSE_OPTION_BASELINE:
@@ -119,8 +136,9 @@ static void more_help(FILE *out)
     const struct text_style style = cli_style();
 
     text_wrap(out, &style, 0, 0,
-              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, or a folder of "
-              "dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several.");
+              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, a folder of "
+              "dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several; or 'live': the "
+              "programs that run under 'rocelab run' on this machine (a file of that name is './live').");
     fputs(
         "\nExamples:\n"
         "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
@@ -176,6 +194,10 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
     char why[512];
 
     for (int i = 0; i < inputs; i++) {
+        if (!strcmp(input[i], LIVE)) {
+            if (!diagnose_live(evidence, settings->interval ? settings->interval : INTERVAL_USUAL)) return false;
+            continue;
+        }
         if (evidence_read(evidence, input[i], settings->from, why, sizeof why)) continue;
         cli_error("%s: %s", input[i], why);
         return false;

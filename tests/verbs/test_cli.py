@@ -206,6 +206,16 @@ class Devices(unittest.TestCase):
 
 
 class Counters(unittest.TestCase):
+    def diagnose(self, pid):
+        """A program that waits: two looks at it, and nothing that harms."""
+        result = rocelab("diagnose", "live", "--interval", "20ms", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        document = json.loads(result.stdout)
+        self.assertEqual((document["looked_at"]["looks"], document["looked_at"]["hosts"]), (2, 1))
+        self.assertGreaterEqual(document["looked_at"]["seconds"], 0.02)
+        self.assertGreaterEqual(document["looked_at"]["ports"], 1)
+        self.assertEqual(rocelab("diagnose", "live", "--interval", "1us").returncode, 2)
+
     def test_none_runs(self):
         result = rocelab("counters", "1")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
@@ -230,6 +240,7 @@ class Counters(unittest.TestCase):
             adapter = json.loads(rocelab("counters", "--events", "--json", str(server.pid)).stdout)["adapters"][0]
             self.assertEqual((adapter["pid"], adapter["events"], adapter["events_lost"]), (server.pid, [], 0))
             self.assertRegex(rocelab("counters", "--events", str(server.pid)).stdout, rf"process {server.pid} .*\n  no events\n$")
+            self.diagnose(server.pid)
         finally:
             server.kill()
             server.wait()
