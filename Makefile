@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 600
 NINJA = ninja $(if $(V),-v,--quiet)
 QUIET = $(if $(V),,>/dev/null)
 
-.PHONY: build demo test test-gcc test-clang test-fuzz bench soak fuzz install format clean
+.PHONY: build built-gcc built-clang demo test bench soak fuzz install format clean
 
 build: build/build.ninja
 	@$(NINJA) -C build
@@ -23,14 +23,12 @@ test:
 	@tests/run
 
 # Speed: ratios against a bare loop in the same run, and instruction counts.
-bench: build-gcc/build.ninja
-	@$(NINJA) -C build-gcc
+bench: built-gcc
 	@bench/run build-gcc
 
 # What is too long for `test`: millions of random frames and captures; all that has threads, with ThreadSanitizer.
-soak: build-clang/build.ninja build-tsan/build.ninja
+soak: built-clang build-tsan/build.ninja
 	@meson test -C build-tsan --suite sim --suite live --suite swarm --print-errorlogs --timeout-multiplier 20
-	@$(NINJA) -C build-clang
 	@tests/soak build-clang
 
 fuzz:
@@ -45,6 +43,9 @@ format:
 
 clean:
 	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz
+
+built-gcc built-clang: built-%: build-%/build.ninja
+	@$(NINJA) -C build-$*
 
 build/build.ninja:
 	@CC=$${CC:-gcc} meson setup build --prefix=$(abspath $(PREFIX)) $(QUIET)
