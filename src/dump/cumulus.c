@@ -219,8 +219,8 @@ static void ethtool(struct out *out, const struct moment *m, uint32_t port, cons
     line(out, "HwIfInBufferDrops", buffer_drops(from));
     line(out, "HwIfInAclDrops", 0);
     line(out, "HwIfInDot3LengthErrors", from->sw.drop[SW_DROP_mtu]);
-    line(out, "HwIfInErrors", from->link.crc_errors + from->sw.drop[SW_DROP_mtu]);
-    line(out, "HwIfInDot3FrameErrors", from->link.crc_errors);
+    line(out, "HwIfInErrors", from->crc_errors + from->sw.drop[SW_DROP_mtu]);
+    line(out, "HwIfInDot3FrameErrors", from->crc_errors);
     line(out, "HwIfInPausePkt", 0);
     line(out, "HwIfOutErrors", 0);
     line(out, "HwIfOutDiscards", moment_out_discards(from));
@@ -240,7 +240,7 @@ static void link_json(struct out *out, const struct moment *m, uint32_t port)
     const struct moment_port *from = &m->port[port];
     uint32_t mtu = moment_settings(m, port)->mtu_bytes;
     bool up = moment_up(m, port);
-    uint64_t downs = from->link.flaps, ups = downs - (!up && downs);
+    uint64_t downs = from->downs, ups = downs - (!up && downs);
     struct jout *json = &out->json;
     char text[32];
 
@@ -259,7 +259,7 @@ static void link_json(struct out *out, const struct moment *m, uint32_t port)
     jout_u64(json, "carrier-up-count", ups);
     jout_u64(json, "in-bytes", from->sw.rx_bytes);
     jout_u64(json, "in-drops", moment_in_discards(from));
-    jout_u64(json, "in-errors", from->link.crc_errors + from->sw.drop[SW_DROP_mtu]);
+    jout_u64(json, "in-errors", from->crc_errors + from->sw.drop[SW_DROP_mtu]);
     jout_u64(json, "in-pkts", from->sw.rx_packets);
     jout_u64(json, "out-bytes", from->sw.tx_bytes);
     jout_u64(json, "out-drops", moment_out_discards(from));

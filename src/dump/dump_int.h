@@ -20,8 +20,11 @@
 
 /* --- moment.c: values.  Counters are what they would show: begun at an offset of their own --- */
 struct moment_port {
-    bool cabled;
-    struct observe_link link;           /* flaps and crc_errors are offset */
+    bool cabled, up;
+    uint8_t paused_now;                 /* bit p: the peer pauses it */
+    uint64_t rate_bps;                  /* that the link has now */
+    uint64_t downs, crc_errors;         /* times the link went down; frames that arrived with wrong bits */
+    uint64_t pre_fec_ber;               /* in 10^-18; 0: not known */
     struct sw_port_counters sw;         /* of a switch's port; high-water marks and times are as they are */
     const struct sw_port_counters *raw; /* the same without offsets; NULL: a host's */
     struct observe_port_prio queue[DUMP_PRIOS];

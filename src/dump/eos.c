@@ -146,8 +146,8 @@ static void errors(struct out *out, const struct moment *m, uint32_t node)
         {
             const struct moment_port *from = &m->port[port];
             fprintf(out->file, "%-12s %8" PRIu64 " %8d %8d %8" PRIu64 " %8d %8" PRIu64 " %8d\n",
-                    short_name(m, port, name), from->link.crc_errors, 0, 0,
-                    from->link.crc_errors + from->sw.drop[SW_DROP_mtu], 0, from->sw.drop[SW_DROP_mtu], 0);
+                    short_name(m, port, name), from->crc_errors, 0, 0, from->crc_errors + from->sw.drop[SW_DROP_mtu], 0,
+                    from->sw.drop[SW_DROP_mtu], 0);
         }
         out_end(out);
     }
@@ -158,11 +158,11 @@ static void errors(struct out *out, const struct moment *m, uint32_t node)
     {
         const struct moment_port *from = &m->port[port];
         port_object(out, m, port);
-        jout_u64(&out->json, "inErrors", from->link.crc_errors + from->sw.drop[SW_DROP_mtu]);
+        jout_u64(&out->json, "inErrors", from->crc_errors + from->sw.drop[SW_DROP_mtu]);
         jout_u64(&out->json, "frameTooLongs", from->sw.drop[SW_DROP_mtu]);
         jout_u64(&out->json, "outErrors", 0);
         jout_u64(&out->json, "frameTooShorts", 0);
-        jout_u64(&out->json, "fcsErrors", from->link.crc_errors);
+        jout_u64(&out->json, "fcsErrors", from->crc_errors);
         jout_u64(&out->json, "alignmentErrors", 0);
         jout_u64(&out->json, "symbolErrors", 0);
         jout_close(&out->json);
@@ -215,8 +215,7 @@ static void interface(struct out *out, const struct moment *m, uint32_t port)
     fprintf(out->file, "  Ethernet MTU %u bytes, BW %" PRIu64 " kbit\n", mtu && mtu < 9214 ? mtu : 9214, mbps * 1000);
     fprintf(out->file, "  Full-duplex, %" PRIu64 "Gb/s, auto negotiation: off, uni-link: n/a\n", mbps / 1000);
     /* each link that went down came up again, unless it is down now */
-    fprintf(out->file, "  %" PRIu64 " link status changes since last clear\n",
-            2 * from->link.flaps - (!up && from->link.flaps));
+    fprintf(out->file, "  %" PRIu64 " link status changes since last clear\n", 2 * from->downs - (!up && from->downs));
     fprintf(out->file,
             "  Last clearing of \"show interface\" counters never\n"
             "  5 minutes input rate %" PRIu64 " bps, %" PRIu64 " packets/sec\n"
@@ -228,7 +227,7 @@ static void interface(struct out *out, const struct moment *m, uint32_t port)
             "     0 runts, %" PRIu64 " giants\n     %" PRIu64 " input errors, %" PRIu64
             " CRC, 0 alignment, 0 symbol, %" PRIu64 " input discards\n     0 PAUSE input\n",
             from->sw.rx_packets, from->sw.rx_bytes, from->sw.drop[SW_DROP_mtu],
-            from->link.crc_errors + from->sw.drop[SW_DROP_mtu], from->link.crc_errors, moment_in_discards(from));
+            from->crc_errors + from->sw.drop[SW_DROP_mtu], from->crc_errors, moment_in_discards(from));
     fprintf(out->file,
             "     %" PRIu64 " packets output, %" PRIu64 " bytes\n     Sent 0 broadcasts, 0 multicast\n"
             "     0 output errors, 0 collisions\n     0 late collision, 0 deferred, %" PRIu64

@@ -166,14 +166,14 @@ static void ethtool_statistics(struct out *out, const struct adapter *a)
     line(out, "tx_vport_rdma_unicast_bytes", counters->tx_bytes);
     line(out, "tx_packets_phy", counters->tx_packets);
     line(out, "rx_packets_phy", counters->rx_packets);
-    line(out, "rx_crc_errors_phy", a->here->link.crc_errors);
+    line(out, "rx_crc_errors_phy", a->here->crc_errors);
     line(out, "tx_bytes_phy", counters->tx_bytes);
     line(out, "rx_bytes_phy", counters->rx_bytes);
     line(out, "rx_pause_ctrl_phy", sum_pauses(counters, true));
     line(out, "tx_pause_ctrl_phy", sum_pauses(counters, false));
     line(out, "rx_discards_phy", counters->drop[NIC_DROP_rx_buffer]);
     line(out, "tx_discards_phy", 0);
-    line(out, "link_down_events_phy", a->here->link.flaps);
+    line(out, "link_down_events_phy", a->here->downs);
     line(out, "outbound_pci_stalled_rd", 0);
     line(out, "outbound_pci_stalled_wr", stalled);
     line(out, "outbound_pci_stalled_rd_events", 0);
@@ -226,9 +226,9 @@ static void sysfs(struct out *out, const struct adapter *a)
     const struct {
         const char *name;
         uint64_t value;
-    } counted[] = {{"link_downed", a->here->link.flaps},
+    } counted[] = {{"link_downed", a->here->downs},
                    {"port_rcv_data", counters->rx_bytes / 4}, /* in words of four bytes, as these two are */
-                   {"port_rcv_errors", a->here->link.crc_errors},
+                   {"port_rcv_errors", a->here->crc_errors},
                    {"port_rcv_packets", counters->rx_packets},
                    {"port_xmit_data", counters->tx_bytes / 4},
                    {"port_xmit_packets", counters->tx_packets},

@@ -86,6 +86,19 @@ static void split_drops(const struct sw_port_counters *raw, struct moment_port *
     }
 }
 
+static void read_link(const struct moment *m, struct sim *sim, const struct sim_port *from, struct moment_port *ret)
+{
+    struct sim_sample now;
+
+    sim_sample_port(sim, from->port, &now);
+    ret->up = from->up;
+    ret->paused_now = (uint8_t)now.paused;
+    ret->rate_bps = from->rate_bps;
+    ret->downs = from->downs + offset(m, from->port, NO_PRIO, "downs");
+    ret->crc_errors = from->crc_errors + offset(m, from->port, NO_PRIO, "crc_errors");
+    ret->pre_fec_ber = from->pre_fec_ber;
+}
+
 static void read_switch_port(const struct moment *m, uint32_t port, struct moment_port *ret)
 {
     ret->sw = *ret->raw;
@@ -154,9 +167,7 @@ int moment_read(struct moment *m, struct sim *sim)
         struct moment_port *port = &m->port[index];
         port->cabled = true;
         port->raw = m->result->port[i].sw;
-        sim_sample_link(sim, index, &port->link);
-        port->link.flaps += offset(m, index, NO_PRIO, "flaps");
-        port->link.crc_errors += offset(m, index, NO_PRIO, "crc_errors");
+        read_link(m, sim, &m->result->port[i], port);
         if (port->raw == NULL) continue;
         sim_sample_queues(sim, index, port->queue);
         read_switch_port(m, index, port);
@@ -200,12 +211,12 @@ const char *moment_peer(const struct moment *m, uint32_t port, char buf[2 * FABR
 
 uint64_t moment_speed_mbps(const struct moment *m, uint32_t port)
 {
-    return m->fabric->port[port].rate_bps / 1000000 * m->port[port].link.speed_ppm / 1000000;
+    return m->port[port].rate_bps / 1000000;
 }
 
 bool moment_up(const struct moment *m, uint32_t port)
 {
-    return m->port[port].cabled && m->port[port].link.up;
+    return m->port[port].cabled && m->port[port].up;
 }
 
 const struct fabric_settings *moment_settings(const struct moment *m, uint32_t port)

@@ -86,7 +86,7 @@ static const char *active(bool is)
 
 static bool pauses_peer(const struct moment *m, uint32_t port, unsigned p)
 {
-    return m->port[m->fabric->port[port].peer].link.paused >> p & 1;
+    return m->port[m->fabric->port[port].peer].paused_now >> p & 1;
 }
 
 static uint64_t mmu_drops(const struct moment_port *from)
@@ -136,7 +136,7 @@ static void queuing_port(struct out *out, const struct moment *m, uint32_t port)
     for (unsigned p = 0; p < DUMP_PRIOS; p++)
         fprintf(out->file, "%4u %9u %9u  %8s %9" PRIu64 "        %8s %15" PRIu64 "\n", p, settings->tc_to_queue[p],
                 settings->tc_to_pg[p], active(pauses_peer(m, port, p)), moment_tx_pfc(from, p),
-                active(from->link.paused >> p & 1), moment_rx_pfc(from, p));
+                active(from->paused_now >> p & 1), moment_rx_pfc(from, p));
     fputs(LINE "\n", out->file);
 }
 
@@ -230,7 +230,7 @@ static void ingress_json(struct out *out, const struct moment *m, uint32_t port)
         out_json_string(out, "pfc-pg", settings->tc_to_pg[p]);
         jout_text(json, "tx-pause-state", active(pauses_peer(m, port, p)));
         out_json_string(out, "tx-pause-count", moment_tx_pfc(from, p));
-        jout_text(json, "rx-pause-state", active(from->link.paused >> p & 1));
+        jout_text(json, "rx-pause-state", active(from->paused_now >> p & 1));
         out_json_string(out, "rx-pause-count", moment_rx_pfc(from, p));
         jout_close(json);
     }
@@ -376,13 +376,12 @@ static void interface_counters(struct out *out, const struct moment_port *from)
             "  RX\n    %" PRIu64 " unicast packets  0 multicast packets  0 broadcast packets\n    %" PRIu64
             " input packets  %" PRIu64 " bytes\n    0 jumbo packets  0 storm suppression bytes\n    0 runts  %" PRIu64
             " giants  %" PRIu64 " CRC  0 no buffer\n",
-            from->sw.rx_packets, from->sw.rx_packets, from->sw.rx_bytes, from->sw.drop[SW_DROP_mtu],
-            from->link.crc_errors);
+            from->sw.rx_packets, from->sw.rx_packets, from->sw.rx_bytes, from->sw.drop[SW_DROP_mtu], from->crc_errors);
     fprintf(out->file,
             "    %" PRIu64 " input error  0 short frame  0 overrun   0 underrun  0 ignored\n"
             "    0 watchdog  0 bad etype drop  0 bad proto drop  0 if down drop\n"
             "    0 input with dribble  %" PRIu64 " input discard\n    %" PRIu64 " Rx pause\n    0 Stomped CRC\n",
-            from->link.crc_errors, moment_in_discards(from), from->sw.rx_pfc_frames);
+            from->crc_errors, moment_in_discards(from), from->sw.rx_pfc_frames);
     fprintf(out->file,
             "  TX\n    %" PRIu64 " unicast packets  0 multicast packets  0 broadcast packets\n    %" PRIu64
             " output packets  %" PRIu64 " bytes\n    0 jumbo packets\n"
@@ -417,7 +416,7 @@ static void interface(struct out *out, const struct moment *m, uint32_t port)
             " Gb/s\n  Beacon is turned off\n  Input flow-control is off, output flow-control is off\n"
             "  Rate mode is dedicated\n  Last clearing of \"show interface\" counters never\n",
             mbps / 1000);
-    fprintf(out->file, "  %" PRIu64 " interface resets\n  Load-Interval #1: 30 seconds\n", from->link.flaps);
+    fprintf(out->file, "  %" PRIu64 " interface resets\n  Load-Interval #1: 30 seconds\n", from->downs);
     fprintf(out->file,
             "    30 seconds input rate %" PRIu64 " bits/sec, %" PRIu64
             " packets/sec\n    30 seconds output rate %" PRIu64 " bits/sec, %" PRIu64 " packets/sec\n",
@@ -459,7 +458,7 @@ static void interfaces(struct out *out, const struct moment *m, uint32_t node)
     {
         const struct moment_port *from = &m->port[port];
         fprintf(out->file, "%-13s %9d %10" PRIu64 " %10d %10" PRIu64 " %10d %11" PRIu64 "\n", short_name(m, port, name),
-                0, from->link.crc_errors, 0, from->link.crc_errors, 0, moment_out_discards(from));
+                0, from->crc_errors, 0, from->crc_errors, 0, moment_out_discards(from));
     }
     out_end(out);
 }

@@ -217,7 +217,7 @@ static void state_cells(struct out *out, const struct moment *m, uint32_t port)
 
 static void discard_cells(struct out *out, const struct moment_port *from, bool in)
 {
-    grid_count(out, in ? from->link.crc_errors : 0);
+    grid_count(out, in ? from->crc_errors : 0);
     grid_count(out, in ? moment_in_discards(from) : moment_out_discards(from));
     grid_count(out, in ? from->sw.drop[SW_DROP_mtu] : 0);
 }
@@ -268,13 +268,13 @@ static void fec(struct out *out, const struct moment *m, uint32_t node)
     grid_begin(out, title, COLUMNS(title), 0);
     EACH_PORT(m, node, port)
     {
-        const struct observe_link *link = &m->port[port].link;
+        const struct moment_port *from = &m->port[port];
         state_cells(out, m, port);
         grid_cell(out, "N/A");
-        grid_count(out, link->crc_errors);
+        grid_count(out, from->crc_errors);
         grid_cell(out, "N/A");
-        if (link->pre_fec_ber)
-            grid_cell(out, "%.2e", (double)link->pre_fec_ber * 1e-18);
+        if (from->pre_fec_ber)
+            grid_cell(out, "%.2e", (double)from->pre_fec_ber * 1e-18);
         else
             grid_cell(out, "N/A");
         grid_cell(out, "N/A");
@@ -359,7 +359,7 @@ static void flaps(struct out *out, const struct moment *m, uint32_t node)
     EACH_PORT(m, node, port)
     {
         port_cell(out, m, port);
-        grid_cell(out, "%" PRIu64, m->port[port].link.flaps);
+        grid_cell(out, "%" PRIu64, m->port[port].downs);
         grid_cell(out, "%s", m->fabric->port[port].up ? "Up" : "Down");
         grid_cell(out, "%s", moment_up(m, port) ? "Up" : "Down");
         grid_cell(out, "Never");

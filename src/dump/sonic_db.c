@@ -75,15 +75,15 @@ static void port_stats(struct out *out, const struct moment *m, uint32_t port)
     counters_begin(out, oid(KIND_PORT, m, port, 0, id));
     stat(out, from->sw.rx_packets, "SAI_PORT_STAT_IF_IN_UCAST_PKTS");
     stat(out, from->sw.rx_bytes, "SAI_PORT_STAT_IF_IN_OCTETS");
-    stat(out, from->link.crc_errors, "SAI_PORT_STAT_IF_IN_ERRORS");
+    stat(out, from->crc_errors, "SAI_PORT_STAT_IF_IN_ERRORS");
     stat(out, moment_in_discards(from), "SAI_PORT_STAT_IF_IN_DISCARDS");
     stat(out, from->sw.tx_packets, "SAI_PORT_STAT_IF_OUT_UCAST_PKTS");
     stat(out, from->sw.tx_bytes, "SAI_PORT_STAT_IF_OUT_OCTETS");
     stat(out, 0, "SAI_PORT_STAT_IF_OUT_ERRORS");
     stat(out, moment_out_discards(from), "SAI_PORT_STAT_IF_OUT_DISCARDS");
     stat(out, from->sw.drop[SW_DROP_mtu], "SAI_PORT_STAT_ETHER_RX_OVERSIZE_PKTS");
-    stat(out, from->link.crc_errors, "SAI_PORT_STAT_ETHER_STATS_CRC_ALIGN_ERRORS");
-    stat(out, from->link.crc_errors, "SAI_PORT_STAT_IF_IN_FEC_NOT_CORRECTABLE_FRAMES");
+    stat(out, from->crc_errors, "SAI_PORT_STAT_ETHER_STATS_CRC_ALIGN_ERRORS");
+    stat(out, from->crc_errors, "SAI_PORT_STAT_IF_IN_FEC_NOT_CORRECTABLE_FRAMES");
     port_pfc(out, from);
     hash_end(out);
 }
@@ -101,7 +101,7 @@ static void queue_stats(struct out *out, const struct moment *m, uint32_t port, 
     stat(out, prio->ecn_marked, "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS");
     stat(out, prio->queue_max_bytes, "SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES");
     stat(out, from->queue[q].queue_bytes, "SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES");
-    jout_text(&out->json, "SAI_QUEUE_ATTR_PAUSE_STATUS", from->link.paused >> q & 1 ? "true" : "false");
+    jout_text(&out->json, "SAI_QUEUE_ATTR_PAUSE_STATUS", from->paused_now >> q & 1 ? "true" : "false");
     if (moment_watched(m, port) >> q & 1) {
         jout_text(&out->json, "PFC_WD_STATUS",
                   raw->watchdog_detected > raw->watchdog_restored ? "stormed" : "operational");

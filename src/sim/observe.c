@@ -81,7 +81,7 @@ void sim_optic(const struct fabric *fabric, uint32_t port, ps_t now, uint64_t *r
     }
 }
 
-void sim_sample_link(struct sim *sim, uint32_t index, struct observe_link *ret)
+static void observe_link(struct sim *sim, uint32_t index, ps_t now, struct observe_link *ret)
 {
     const struct fabric_port *from = &sim->fabric->port[index], *peer = &sim->fabric->port[from->peer];
     const struct node *node = engine_node(sim->engine, from->node), *other = engine_node(sim->engine, peer->node);
@@ -100,8 +100,7 @@ void sim_sample_link(struct sim *sim, uint32_t index, struct observe_link *ret)
         ret->busy_ps = (ps_t)((u128)ret->line_bytes * 8 * PS_S / from->rate_bps);
         ret->speed_ppm = (uint64_t)((u128)node->extra[from->index].rate.bps * 1000000 / from->rate_bps);
     }
-    if (sim->fabric->hot_optics)
-        sim_optic(sim->fabric, index, engine_now(sim->engine), &ret->celsius, &ret->pre_fec_ber);
+    if (sim->fabric->hot_optics) sim_optic(sim->fabric, index, now, &ret->celsius, &ret->pre_fec_ber);
 }
 
 static void observe_ports(struct sim *sim, struct series *series, ps_t now)
@@ -117,7 +116,7 @@ static void observe_ports(struct sim *sim, struct series *series, ps_t now)
         const struct fabric_port *from = &fabric->port[i];
         if (from->peer == FABRIC_NONE) continue;
         struct observe_link link;
-        sim_sample_link(sim, i, &link);
+        observe_link(sim, i, now, &link);
         series_put(series, OBSERVE_OBJECT_LINK, i, &link, 0);
         if (fabric->node[from->node].kind == FABRIC_SWITCH) observe_switch_port(sim, series, i);
     }

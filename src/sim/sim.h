@@ -17,9 +17,8 @@
 #include "fabric/fabric.h"
 #include "sim/sim_result.h"
 
-struct series;       /* observe/series.h */
-struct observe_link; /* observe/sample.h, as these */
-struct observe_port_prio;
+struct series;            /* observe/series.h */
+struct observe_port_prio; /* observe/sample.h, as the next */
 struct observe_rank;
 struct observe_log;  /* observe/event.h */
 struct sim_programs; /* sim/programs.h */
@@ -98,9 +97,8 @@ int sim_observe(struct sim *sim, struct series *series); /* a look now; 0, -ENOS
 void sim_observe_tiers(const struct sim_result *result, struct series *series);
 
 void sim_sample_port(struct sim *sim, uint32_t port, struct sim_sample *ret);
-/* The same as a look has them: a cabled port's line; queues and groups of a switch's port, [8]; a rank of the training
- * jobs, which are numbered job by job. */
-void sim_sample_link(struct sim *sim, uint32_t port, struct observe_link *ret);
+/* The same as a look has them: queues and groups of a switch's port, [8]; a rank of the training jobs, which are
+ * numbered job by job. */
 void sim_sample_queues(const struct sim *sim, uint32_t port, struct observe_port_prio *ret);
 uint32_t sim_ranks(const struct sim *sim);
 void sim_sample_rank(const struct sim *sim, uint32_t number, struct observe_rank *ret);
