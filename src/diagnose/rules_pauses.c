@@ -272,35 +272,54 @@ static const struct evidence_value *long_queue(const struct evidence *evidence, 
     return NULL;
 }
 
-/* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same: full while
- * most ports to hosts are not, with a queue. */
-static void full_found(struct diagnose *diagnose, uint32_t port, double median)
+/* Some job did not end, or took much longer than its NICs' lines allow. */
+static bool a_job_is_slow(const struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
+    {
+        const struct evidence_value *done = port_find(evidence, job, EVIDENCE_JOB_DONE);
+        double time = (double)port_get(evidence, job, EVIDENCE_JOB_NS);
+        double ideal = (double)port_get(evidence, job, EVIDENCE_JOB_IDEAL_NS);
+        if ((done && !done->last) || (ideal > 0 && time > diagnose->limits.ideal_ratio * ideal)) return true;
+    }
+    return false;
+}
+
+/* Congestion control that works keeps an incast from pausing anybody, and its port is full all the same: busy while
+ * most ports to hosts are not, with a queue.  Senders may slow down by so much that the port is not even full: then it
+ * takes a slow job besides. */
+static void full_found(struct diagnose *diagnose, uint32_t port, double median, bool slow)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct share busy = share_busy(diagnose, port);
     const struct evidence_value *queue = long_queue(evidence, port);
+    bool full = busy.value >= diagnose->limits.busy_share;
 
-    if (!busy.known || busy.value < diagnose->limits.busy_share || median > busy.value / 2 || !queue) return;
+    if (!busy.known || !(full || slow) || median > busy.value / 2 || !queue) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D04, port, queue->priority,
         "%s, the port to %s, was %.3g%% full, and half of the ports to hosts no more than %.3g%%; nobody was "
         "paused for it",
         name_of(diagnose, port), name_of(diagnose, evidence->object[port].peer), 100 * busy.value, 100 * median);
     finding_number(diagnose, finding, port, EVIDENCE_NO_PRIORITY, "busy_share", "share", busy.value,
-                   diagnose->limits.busy_share, busy.from);
+                   full ? diagnose->limits.busy_share : 2 * median, busy.from);
     finding_counter(diagnose, finding, queue, 0);
+    if (finding && !full) finding->confidence = DIAGNOSE_WEAK;
     senders(diagnose, finding, evidence->object[port].peer);
 }
 
 static void full_ports(struct diagnose *diagnose)
 {
     double median = median_busy(diagnose);
+    bool slow = a_job_is_slow(diagnose);
 
     EACH_PORT(diagnose->evidence, device, port)
     {
         if (median >= 0 && graph_peer_is_host(diagnose, port) && !rule_found(diagnose, DIAGNOSE_D04, port) &&
             !rule_found(diagnose, DIAGNOSE_D03, port) && !rule_found(diagnose, DIAGNOSE_D06, port))
-            full_found(diagnose, port, median);
+            full_found(diagnose, port, median, slow);
     }
 }
 
