@@ -30,6 +30,31 @@ class Program(Case):
         for _, _, of in LIMITS:
             self.assertLessEqual(set(of.split()), names)
 
+    def test_the_page_has_every_rule(self):
+        page = (SOURCE / "docs" / "diagnose.md").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^\| (D\d\d) \| ([^|]+) \|", page, re.M), [(rule[0], rule[4]) for rule in RULES])
+
+    def test_text(self):
+        run = self.file("run.json", rocelab("sim", "--json", SOURCE / "examples/cases/C11-down.yaml").stdout.encode())
+        said = rocelab("diagnose", run)
+        self.assertEqual(said.returncode, 1)
+        self.assertRegex(said.stdout, r"(?m)^critical D14: path lost, (leaf0:4|spine0:0) \(")
+        self.assertRegex(said.stdout, r"(?m)^    victims: h\d:0, ")
+        self.assertRegex(said.stdout, rf"(?m)^    spine0:0 link_up 0 \(limit 1\) {re.escape(str(run))}:\d+$")
+        self.assertIn("runbook RB07", said.stdout)
+        self.assertRegex(said.stdout, r"(?m)^    explains:\n        warning D07: not enough links, leaf0:4")
+        self.assertRegex(said.stdout, r"Looked at 12 devices with \d+ ports, 1 job, 2 times in 1\.\d+ms\.$")
+        quiet = rocelab("diagnose", "--quiet", run)
+        self.assertEqual((quiet.stdout.count("\n"), quiet.returncode), (1, 1))
+
+    def test_names_from_outside_are_harmless(self):
+        sample = self.folder / "d" / "0" / "le\033[31maf"
+        sample.mkdir(parents=True)
+        (sample / "ethtool_-S_eth0.txt").write_text("NIC statistics:\n     rx_crc_errors_phy: 5000\n     rx_packets_phy: 10000\n")
+        said = rocelab("diagnose", self.folder / "d")
+        self.assertIn("le?[31maf", said.stdout)
+        self.assertNotIn("\033", said.stdout + said.stderr)
+
     def test_wrong_use(self):
         self.wrong(rocelab("diagnose"), "which input")
         self.wrong(rocelab("diagnose", "--explain", "D99"), "no such rule")

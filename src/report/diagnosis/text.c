@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define NAMES_SHOWN 8
+#define CAUSES_SHOWN 20
+#define EXPLAINED_SHOWN 8
 #define REMARKS_SHOWN 20
 #define INDENT 4
 #define LINE 2048
@@ -130,18 +132,22 @@ static void findings(const struct page *page)
 {
     const struct diagnose *diagnose = page->diagnose;
 
+    uint32_t causes = 0;
+
     for (uint32_t i = 0; i < diagnose->findings; i++) {
-        if (diagnose->finding[i].consequence_of != EVIDENCE_NONE) continue;
+        if (diagnose->finding[i].consequence_of != EVIDENCE_NONE || causes++ >= CAUSES_SHOWN) continue;
         finding_text(page, 0, &diagnose->finding[i]);
-        bool first = true;
+        uint32_t explained = 0;
         for (uint32_t j = 0; j < diagnose->findings; j++) {
             if (diagnose->finding[j].consequence_of != i) continue;
-            if (first) say(page, INDENT, "explains:");
-            first = false;
-            finding_text(page, 2 * INDENT, &diagnose->finding[j]);
+            if (!explained) say(page, INDENT, "explains:");
+            if (explained++ < EXPLAINED_SHOWN) finding_text(page, 2 * INDENT, &diagnose->finding[j]);
         }
+        if (explained > EXPLAINED_SHOWN)
+            say(page, 2 * INDENT, "and %u more; --json has them", explained - EXPLAINED_SHOWN);
         fputc('\n', page->out);
     }
+    if (causes > CAUSES_SHOWN) say(page, 0, "And %u findings more; --json has them.", causes - CAUSES_SHOWN);
 }
 
 static void training(const struct page *page)
