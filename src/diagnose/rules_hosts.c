@@ -61,8 +61,9 @@ static double far_out(const struct diagnose *diagnose, uint32_t job, const struc
     double step = step_ns(diagnose, job);
 
     if (far <= diagnose->limits.straggler_mads * numbers->deviation) return 0;
-    if (step <= 0) step = numbers->median;
-    return far >= diagnose->limits.straggler_least * step ? far : 0;
+    if (step <= 0) step = (double)port_get(diagnose->evidence, job, EVIDENCE_JOB_NS); /* what a collective takes */
+    if (step < numbers->median) step = numbers->median;
+    return step > 0 && far >= diagnose->limits.straggler_least * step ? far : 0;
 }
 
 static void late_victims(struct diagnose *diagnose, struct diagnose_finding *finding, const struct numbers *numbers,
@@ -93,6 +94,7 @@ static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct 
     clean = at == EVIDENCE_NONE || is_clean(diagnose, at, &known);
     if (!sign->computes && (!clean || network_found(diagnose))) return true;
     uint32_t culprit = at == EVIDENCE_NONE ? rank : evidence_device_of(evidence, at);
+    if (rule_found(diagnose, DIAGNOSE_D17, culprit)) return true; /* another source, or group, says the same */
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D17, culprit, EVIDENCE_NO_PRIORITY,
                     "%s of %s %s %.3f ms in a step, the median of %u ranks is %.3f ms%s", name_of(diagnose, rank),

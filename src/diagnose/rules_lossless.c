@@ -166,8 +166,8 @@ static void report(struct diagnose *diagnose, const struct drop *drop)
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, finding && finding->evidences > 1 && why != NOT_KNOWN);
     /* Memory fills where queues stand still: what made them stand is the cause. */
-    bool stands = drop->priority < EVIDENCE_PRIORITIES &&
-                  share_pausing(diagnose, drop->port, drop->priority).value > diagnose->limits.standing_share;
+    struct share pausing = share_pausing(diagnose, drop->port, drop->priority);
+    bool stands = pausing.value > diagnose->limits.standing_share && !(pausing.bound && finding && finding->victims);
     if (finding && (why == PAUSED || (stands && (why == POOL || why == NOT_KNOWN))))
         finding->severity = DIAGNOSE_WARNING;
     if (why == NOT_KNOWN)
@@ -287,7 +287,8 @@ static void not_agreed(struct diagnose *diagnose, uint32_t port)
     const struct evidence *evidence = diagnose->evidence;
     const struct evidence_value *off, *frames = frames_while_off(evidence, port, &off);
 
-    if (!frames || rule_found(diagnose, DIAGNOSE_D08, port)) return;
+    if (!frames || rule_found(diagnose, DIAGNOSE_D08, port) || device_is_host(evidence, evidence->object[port].parent))
+        return;
     struct diagnose_finding *finding = finding_new(diagnose, DIAGNOSE_D08, port, frames->priority,
                                                    "PFC is off on %s, which counts %" PRIu64
                                                    " pause frames: the ends of its cable did not agree on it",
@@ -313,6 +314,6 @@ void rule_D08(struct diagnose *diagnose)
         {
             if (!link_is_down(evidence, port)) look_at(diagnose, port, lossless);
         }
-        EVIDENCE_EACH_PORT(evidence, device, port) not_agreed(diagnose, port);
     }
+    EACH_PORT(evidence, device, port) not_agreed(diagnose, port);
 }

@@ -86,7 +86,8 @@ static struct share port_share(const struct diagnose *diagnose, uint32_t port, u
     uint32_t peer = evidence->object[port].peer;
     const struct evidence_value *value;
 
-    if (!diagnose->graph || diagnose->graph->lossless != 1u << priority) return (struct share){0};
+    if (priority >= EVIDENCE_PRIORITIES || !diagnose->graph || diagnose->graph->lossless != 1u << priority)
+        return (struct share){0};
     value = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY,
                           received ? EVIDENCE_PORT_RX_PAUSE_FRAMES : EVIDENCE_PORT_TX_PAUSE_FRAMES);
     if (!value && peer != EVIDENCE_NONE)

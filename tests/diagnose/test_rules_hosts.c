@@ -104,6 +104,28 @@ static void test_late(void **state)
     bed_close(&work.bed);
 }
 
+/* A collective without steps: what it takes is the measure.  A second group of the same ranks says nothing new. */
+static void test_late_in_collectives(void **state)
+{
+    (void)state;
+    for (uint64_t late = 100; late <= 20000; late += 19900) {
+        struct bed bed;
+        bed_open(&bed);
+        for (unsigned j = 0; j < 2; j++) {
+            uint32_t job = evidence_job(&bed.evidence, j ? "dp" : "world", j ? 2 : 5);
+            is(&bed, job, NONE, EVIDENCE_JOB_NS, 200000);
+            for (uint32_t r = 0; r < RANKS; r++) {
+                uint32_t rank = evidence_rank(&bed.evidence, job, r);
+                bed.evidence.object[rank].host = bed.host[r / 2];
+                is(&bed, rank, NONE, EVIDENCE_RANK_LATE_NS, r == 3 ? late : 0);
+            }
+        }
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D17), late > 6000);
+        bed_close(&bed);
+    }
+}
+
 /* One rank has not come; and ranks between two operations. */
 static void test_absent(void **state)
 {
@@ -284,11 +306,17 @@ static void test_no_baseline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_gpu),      cmocka_unit_test(test_no_straggler),
-        cmocka_unit_test(test_late),          cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_slow_column),   cmocka_unit_test(test_no_slow_column),
-        cmocka_unit_test(test_nothing_found), cmocka_unit_test(test_degraded),
-        cmocka_unit_test(test_not_degraded),  cmocka_unit_test(test_other_hosts),
+        cmocka_unit_test(test_slow_gpu),
+        cmocka_unit_test(test_no_straggler),
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_late_in_collectives),
+        cmocka_unit_test(test_slow_column),
+        cmocka_unit_test(test_no_slow_column),
+        cmocka_unit_test(test_nothing_found),
+        cmocka_unit_test(test_degraded),
+        cmocka_unit_test(test_not_degraded),
+        cmocka_unit_test(test_other_hosts),
         cmocka_unit_test(test_no_baseline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
