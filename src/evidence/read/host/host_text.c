@@ -160,15 +160,22 @@ static bool rdma_statistic_head(const char *line)
     return words >= 2 && rdma_name(word, words < 3 ? words : 3) && (words == 2 || !field_is(&word[2], "state"));
 }
 
-/* "name value" again and again; a line may be longer than a reader's fields. */
+/* The next word; false: there is none. */
+static bool next_word(const char **at, struct field *word)
+{
+    *at += strspn(*at, " \t");
+    *word = (struct field){*at, strcspn(*at, " \t")};
+    *at += word->length;
+    return word->length > 0;
+}
+
+/* "name value" again and again: a line has as many as it likes, so each word is looked at once. */
 static void rdma_pairs(struct reading *in, uint32_t port, const char *at)
 {
-    struct field pair[2];
+    struct field name, value;
 
-    while (field_split(at, pair, 2) >= 2) {
-        reading_named(in, host_rdma_names, port, EVIDENCE_NO_PRIORITY, &pair[0], &pair[1]);
-        at = pair[1].at + pair[1].length;
-    }
+    while (next_word(&at, &name) && next_word(&at, &value))
+        reading_named(in, host_rdma_names, port, EVIDENCE_NO_PRIORITY, &name, &value);
 }
 
 static bool rdma_statistic_line(struct reading *in, const char *line)
