@@ -246,6 +246,8 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
     if (port == EVIDENCE_NONE || !length) return;
     uint32_t device = evidence->object[port].parent;
     uint32_t other = name_find(evidence, EVIDENCE_PORT, device, name, length);
+    for (int i = 0; i < 8 && evidence->object[port].same_as != EVIDENCE_NONE; i++) /* no two stand for each other */
+        port = evidence->object[port].same_as;
     if (other == port) return;
     if (other != EVIDENCE_NONE)
         evidence->object[other].same_as = port;
@@ -461,18 +463,23 @@ void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, co
     struct evidence_remark *grown;
     va_list arguments;
 
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (uint32_t i = 0; file != EVIDENCE_NONE && i < evidence->remarks; i++)
+        if (evidence->remark[i].file != EVIDENCE_NONE && !strcmp(evidence->remark[i].text, text)) {
+            evidence->remark[i].alike++;
+            return;
+        }
     if (evidence->remarks == REMARKS) {
         evidence->remarks_left_out++;
         return;
     }
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     grown = realloc(evidence->remark, (evidence->remarks + 1) * sizeof grown[0]);
     char *copy = arena_strndup(&evidence->arena, text, strlen(text));
     if (grown) evidence->remark = grown;
     if (!grown || !copy) return;
-    grown[evidence->remarks++] = (struct evidence_remark){file, line, copy};
+    grown[evidence->remarks++] = (struct evidence_remark){file, line, copy, 0};
 }
 
 void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b)

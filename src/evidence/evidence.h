@@ -104,6 +104,7 @@ struct evidence_neighbour {
 struct evidence_remark {
     uint32_t file, line; /* file EVIDENCE_NONE: none */
     const char *text;
+    uint32_t alike; /* how many more files the same was said of: evidence_finish() puts that into the text */
 };
 
 struct evidence {

@@ -253,6 +253,21 @@ static void name_ports(struct evidence *evidence)
     }
 }
 
+/* The same said of many files is one remark. */
+static void count_remarks(struct evidence *evidence)
+{
+    char text[640];
+
+    for (uint32_t i = 0; i < evidence->remarks; i++) {
+        struct evidence_remark *remark = &evidence->remark[i];
+        if (!remark->alike) continue;
+        snprintf(text, sizeof text, "%s; and %u more alike", remark->text, remark->alike);
+        const char *kept = keep(evidence, text);
+        if (kept) remark->text = kept;
+        remark->alike = 0;
+    }
+}
+
 void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
 {
     evidence->fabric = fabric;
@@ -266,6 +281,7 @@ void evidence_finish(struct evidence *evidence, const struct fabric *fabric)
     else
         say_who_is_missing(evidence);
     say_what_changed(evidence);
+    count_remarks(evidence);
     if (!evidence->tied && evidence->objects)
         evidence_remark(evidence, EVIDENCE_NONE, 0,
                         "which ports are cabled to each other is not known: each device is judged alone "

@@ -140,7 +140,8 @@ static void two_names_become_one_port(void **state)
     evidence_set(evidence, interface, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES, 1001, &source);
     evidence_offer(evidence, rdma, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES, 1000, &source);
     evidence_alias(evidence, rdma, "eth0", 4);
-    evidence_alias(evidence, rdma, "ens1", 4); /* never met by itself */
+    evidence_alias(evidence, interface, "mlx5_0", 6); /* the other way round: neither is lost */
+    evidence_alias(evidence, rdma, "ens1", 4);        /* never met by itself */
     assert_int_equal(evidence_port(evidence, device, "ens1", 4), rdma);
     set(evidence, interface, 10, 15);
     evidence_finish(evidence, NULL);
@@ -180,6 +181,22 @@ static void neighbours_tie_ports(void **state)
     assert_int_equal(evidence->object[lone].peer, EVIDENCE_NONE);
     assert_string_equal(evidence->object[leaf].name, "leaf0:Ethernet1/2");
     assert_true(remarked(evidence, "nothing was read of what is behind 1 port by LLDP: leaf9"));
+}
+
+/* The same of many files is one remark. */
+static void remarks_are_counted(void **state)
+{
+    struct evidence *evidence = *state;
+    char name[8];
+
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "f%d", i);
+        assert_false(evidence_read_text(evidence, "leaf0", name, 0, NULL, "what\n", 5));
+    }
+    evidence_finish(evidence, NULL);
+    assert_int_equal(evidence->remark[0].file, 0);
+    assert_true(remarked(evidence, "no reader knows anything in it (--from lists them); and 4 more alike"));
+    assert_int_equal(evidence->remarks, 2); /* and that there are no cables */
 }
 
 static void without_cables_it_is_said(void **state)
@@ -300,7 +317,9 @@ static void a_copy_of_sysfs_is_read(void **state)
     write_file(root, "h0/ethtool_-S_eth0.txt", "NIC statistics:\n     rx_prio3_pause: 6\n");
     assert_true(evidence_read(evidence, root, NULL, why, sizeof why));
     evidence_finish(evidence, NULL);
-    uint32_t port = port_of(evidence, "h0", "mlx5_0");
+    uint32_t port = port_of(evidence, "h0", "eth0"); /* the interface gives the port its name */
+    assert_string_equal(evidence->object[port].name, "h0:eth0");
+    assert_int_equal(evidence->object[port].same_as, EVIDENCE_NONE);
     assert_int_equal(evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_CNP_SENT), 70);
     assert_int_equal(evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_BYTES), 4000);
     assert_int_equal(got(evidence, port)->last, 6);
@@ -316,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_peak_is_the_largest_of_a_look, begin, end),
         cmocka_unit_test_setup_teardown(two_names_become_one_port, begin, end),
         cmocka_unit_test_setup_teardown(neighbours_tie_ports, begin, end),
+        cmocka_unit_test_setup_teardown(remarks_are_counted, begin, end),
         cmocka_unit_test_setup_teardown(without_cables_it_is_said, begin, end),
         cmocka_unit_test(names_of_files_hint_at_interfaces),
         cmocka_unit_test_setup_teardown(folders_are_read_by_time, begin, end),

@@ -24,15 +24,17 @@ static const struct json_reader *const json_readers[] = {
 
 const char *reader_kind(size_t index, const char **what)
 {
+    const char *kind = NULL, *text = NULL;
     size_t i = 0;
 
-    for (size_t k = 0; whole_readers[k]; k++)
-        if (i++ == index) return *what = whole_readers[k]->what, whole_readers[k]->kind;
-    for (size_t k = 0; text_readers[k]; k++)
-        if (i++ == index) return *what = text_readers[k]->what, text_readers[k]->kind;
-    for (size_t k = 0; json_readers[k]; k++)
-        if (i++ == index) return *what = json_readers[k]->what, json_readers[k]->kind;
-    return NULL;
+    for (size_t k = 0; whole_readers[k] && !kind; k++)
+        if (i++ == index) kind = whole_readers[k]->kind, text = whole_readers[k]->what;
+    for (size_t k = 0; text_readers[k] && !kind; k++)
+        if (i++ == index) kind = text_readers[k]->kind, text = text_readers[k]->what;
+    for (size_t k = 0; json_readers[k] && !kind; k++)
+        if (i++ == index) kind = json_readers[k]->kind, text = json_readers[k]->what;
+    if (what) *what = text;
+    return kind;
 }
 
 static bool wanted(const char *from, const char *kind)

@@ -70,7 +70,7 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
                         const char *text, size_t bytes);
 /* The interface that a file's name ends with: "eth0" of "ethtool_-S_eth0.txt".  Returns buf. */
 const char *reader_hint(const char *file, char *buf, size_t size);
-/* Kinds that --from takes: name and what it is; NULL ends. */
+/* Kinds that --from takes: name and what it is (`what` may be NULL); NULL ends. */
 const char *reader_kind(size_t index, const char **what);
 
 /* Words of a line, separated by blanks; returns how many there are, at most `most` are filled in. */

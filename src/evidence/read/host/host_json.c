@@ -33,7 +33,7 @@ static void rdma_read(struct reading *in, const struct json *root)
             struct field key = field_of(member->name), value = field_of(member->text);
             in->source.line = member->line;
             if (field_is(&key, "netdev"))
-                evidence_alias(in->evidence, port, value.at, value.length);
+                host_tie(in, port, &value);
             else if (field_is(&key, "state") && field_state(&value, &up))
                 evidence_offer(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
             else

@@ -103,6 +103,15 @@ const struct text_reader reader_ethtool_settings = {"ethtool", "hosts: ethtool D
 
 /* --- rdma --- */
 
+void host_tie(struct reading *in, uint32_t rdma, const struct field *netdev)
+{
+    uint32_t port = field_is_port(netdev) ? reading_port(in, netdev) : EVIDENCE_NONE;
+
+    if (port == EVIDENCE_NONE || port == rdma || rdma == EVIDENCE_NONE) return;
+    const char *name = in->evidence->object[rdma].local_name;
+    evidence_alias(in->evidence, port, name, strlen(name));
+}
+
 /* "mlx5_0/1": port 1 has the device's name alone, as nearly every device has one port. */
 static uint32_t rdma_port(struct reading *in, struct field name)
 {
@@ -143,7 +152,7 @@ static bool rdma_link_line(struct reading *in, const char *line)
     for (size_t i = name + 1; i + 1 < words && i + 1 < READER_FIELDS; i++) {
         if (field_is(&word[i], "state") && field_state(&word[i + 1], &up))
             evidence_offer(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP, up, &in->source);
-        if (field_is(&word[i], "netdev")) evidence_alias(in->evidence, port, word[i + 1].at, word[i + 1].length);
+        if (field_is(&word[i], "netdev")) host_tie(in, port, &word[i + 1]);
     }
     return true;
 }
@@ -254,7 +263,7 @@ static bool sysfs_line(struct reading *in, const char *line)
     if (!field_split(colon + 1, words, 2)) return true;
     value = words[0];
     if (strstr(rest, "/gid_attrs/ndevs/"))
-        evidence_alias(in->evidence, port, value.at, value.length);
+        host_tie(in, port, &value);
     else if (strstr(rest, "counters/"))
         reading_named(in, host_rdma_names, port, EVIDENCE_NO_PRIORITY, &what, &value);
     else if (field_is(&what, "rate") && (value = field_of(value.at), field_rate(&value, &number)))
