@@ -35,14 +35,15 @@ static size_t know_titles(struct table *table)
     return known;
 }
 
-static size_t take_titles(struct table *table, const struct table_column *layout, const char *line, bool left)
+/* `single`: one blank separates titles, else two. */
+static size_t take_titles(struct table *table, const struct table_column *layout, const char *line, bool single)
 {
     size_t at = 0, length = strlen(line);
 
     table->layout = layout;
     table->columns = 0;
     table->ruled = false;
-    table->left = left;
+    table->left = false;
     if (length >= TABLE_TITLES) length = TABLE_TITLES - 1;
     memcpy(table->titles, line, length);
     table->titles[length] = 0;
@@ -54,7 +55,7 @@ static size_t take_titles(struct table *table, const struct table_column *layout
         if (at == length) break;
         size_t end = at;
         while (end < length &&
-               !(table->titles[end] == ' ' && (left || end + 1 == length || table->titles[end + 1] == ' ')))
+               !(table->titles[end] == ' ' && (single || end + 1 == length || table->titles[end + 1] == ' ')))
             end++;
         table->column[table->columns].from = (uint16_t)at;
         table->column[table->columns++].to = (uint16_t)end;
@@ -66,12 +67,17 @@ static size_t take_titles(struct table *table, const struct table_column *layout
 /* Columns as the titles stand: two blanks separate them. */
 size_t table_titles(struct table *table, const struct table_column *layout, const char *line)
 {
-    return take_titles(table, layout, line, false);
+    size_t known = take_titles(table, layout, line, false);
+
+    return known > 1 ? known : take_titles(table, layout, line, true); /* pasted from where blanks are one */
 }
 
 size_t table_titles_left(struct table *table, const struct table_column *layout, const char *line)
 {
-    return take_titles(table, layout, line, true);
+    size_t known = take_titles(table, layout, line, true);
+
+    table->left = true;
+    return known;
 }
 
 bool table_is_rule(const char *line, size_t groups)

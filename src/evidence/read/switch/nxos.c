@@ -64,9 +64,9 @@ static const struct table_column counters[] = {
 
 static bool counters_head(const char *line)
 {
-    static const char *const second[] = {"Align-Err",    "Single-Col",  "Giants",      "InDiscards",
-                                         "Stomped-CRC",  "InOctets",    "InMcastPkts", "OutOctets",
-                                         "OutMcastPkts", "InUcastPkts", NULL};
+    static const char *const second[] = {"Align-Err",   "FCS-Err",   "Rcv-Err",      "OutDiscards", "Symbol-Err",
+                                         "Single-Col",  "Giants",    "InDiscards",   "Stomped-CRC", "InOctets",
+                                         "InMcastPkts", "OutOctets", "OutMcastPkts", "InUcastPkts", NULL};
     struct field word[2];
 
     if (!line_words(line, "Port") || field_split(line, word, 2) < 2) return false;

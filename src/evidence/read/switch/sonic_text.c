@@ -58,8 +58,7 @@ static const struct table_column lossless[] = {
 };
 TEXT_TABLE(sonic_pfc_rx, "sonic-pfc", "SONiC: show pfc counters", "Port Rx", rx_pauses)
 TEXT_TABLE(sonic_pfc_tx, "sonic-pfc", "SONiC: show pfc counters", "Port Tx", tx_pauses)
-TEXT_TABLE(sonic_pfc_history, "sonic-pfc-history", "SONiC: show pfc counters --history", "Port Priority RX Pause",
-           history)
+TEXT_TABLE(sonic_pfc_history, "sonic-pfc-history", "SONiC: show pfc counters --history", "Port Priority", history)
 TEXT_TABLE(sonic_lossless, "sonic-pfc-priority", "SONiC: show pfc priority", "Interface Lossless priorities", lossless)
 
 /* --- interfaces --- */
