@@ -116,6 +116,34 @@ static void test_commands(void **state)
     import_release(&got);
 }
 
+/* A map that was flushed is priority 0 everywhere, and its adapter trusts PCP until there is an entry again. */
+static void test_flush(void **state)
+{
+    static const char text[] = "mlnx_qos -i p0 --trust dscp --pfc 0,0,0,1,0,0,0,0\n"
+                               "mlnx_qos -i p0 --dscp2prio flush\n"
+                               "mlnx_qos -i p0 --dscp2prio set,34,3 --dscp2prio set,48,6\n"
+                               "mlnx_qos -i p1 --dscp2prio flush\n"
+                               "mlnx_qos -i p2 --dscp2prio flush\n"
+                               "mlnx_qos -i p2 --trust dscp --pfc 0,0,0,1,0,0,0,0\n"
+                               "mlnx_qos -i p2 --dscp2prio del,25,3\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_host, "h3.sh", text);
+    const struct fabric_settings *port = settings_at(&got, "h3", 0);
+    assert_int_equal(port->trust, SW_TRUST_DSCP);
+    assert_int_equal(port->dscp_to_tc[26], 0);
+    assert_int_equal(port->dscp_to_tc[34], 3);
+    assert_int_equal(port->dscp_to_tc[48], 6);
+    assert_int_equal(port->dscp_to_tc[56], 0);
+    assert_int_equal(settings_at(&got, "h3", 1)->trust, SW_TRUST_PCP);
+    port = settings_at(&got, "h3", 2);
+    assert_int_equal(port->trust, SW_TRUST_DSCP);
+    assert_int_equal(port->dscp_to_tc[26], 3);
+    assert_int_equal(port->dscp_to_tc[25], 0);
+    import_release(&got);
+}
+
 /* What no tool of a host sets is named. */
 static void test_losses(void **state)
 {
@@ -155,7 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_printed), cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_losses),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_flush),      cmocka_unit_test(test_losses),  cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

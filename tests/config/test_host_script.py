@@ -55,8 +55,8 @@ def main():
                 (folder / "sys" / place).mkdir(parents=True, exist_ok=True)
         called = run(folder, script)
         for port in (0, 1):
-            assert f"mlnx_qos -i eth{port} --pfc 0,0,0,1,0,0,0,0" in called, called
-            assert f"mlnx_qos -i eth{port} --cable_len 20" in called, called
+            assert f"mlnx_qos -i eth{port} -d os --trust dscp" in called, called
+            assert f"mlnx_qos -i eth{port} --pfc 0,0,0,1,0,0,0,0 --cable_len 20" in called, called
             assert f"cma_roce_tos -d mlx5_{port} -p 1 -t 106" in called, called
             assert not any(line.startswith("dcb") for line in called), "both tools"
             assert (folder / f"sys/infiniband/mlx5_{port}/tc/1/traffic_class").read_text() == "106\n"
@@ -69,7 +69,7 @@ def main():
             (folder / "bin" / tool).rename(folder / tool)
         shutil.move(folder / "sys", folder / "away")
         called = run(folder, script)
-        assert "dcb pfc set dev eth1 prio-pfc all:off 3:on" in called, called
+        assert "dcb pfc set dev eth1 prio-pfc all:off 3:on delay 20" in called, called
         assert not any(line.startswith(("mlnx", "cma", "mlxconfig")) for line in called), called
         assert sum(line.startswith("ip link set") for line in called) == 2, called
         shutil.move(folder / "away", folder / "sys")

@@ -491,7 +491,7 @@ static const struct statement host_list[] = {
     {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set RPG_ODD_P1=10\n", LISTED},
     {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set LLDP_NB_DCBX_P1=0\n", NONE ": which agent speaks"},
     {HOST "@dcb pfc set dev eth0 prio-pfc all:off 4:on\n", EFFECT},
-    {HOST "@dcb pfc set dev eth0 delay 100\n", LISTED},
+    {HOST "@dcb pfc set dev eth0 delay 100\n", EFFECT},
     {HOST "@dcb app replace dev eth0 dscp-prio 26:4\n", EFFECT},
     {HOST "@dcb app replace dev eth0 default-prio 3\n", LISTED},
     {HOST "@dcb ets set dev eth0 tc-tsa all:ets tc-bw 0:50 3:50\n", EFFECT},

@@ -65,6 +65,14 @@ static bool set_tsa(struct host *in, struct host_nic *nic, const char *value)
     return true;
 }
 
+static void say_trust(struct host *in, struct host_nic *nic, bool dscp)
+{
+    nic->trusts_dscp = dscp;
+    config_say(in->set, host_at(in), in->device, in->port, "trust", dscp ? "dscp" : "pcp");
+}
+
+/* As mlx5 has it: the first entry makes it trust DSCPs, an entry that is deleted is priority 0, and without any it
+ * trusts PCP again. */
 static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
 {
     int64_t dscp, prio;
@@ -73,8 +81,8 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
     nic->has_dscp = true;
     nic->dscp_line = in->line;
     if (strcmp(value, "flush") == 0) {
-        for (unsigned d = 0; d < 64; d++)
-            nic->dscp[d] = (uint8_t)(d / 8);
+        memset(nic->dscp, 0, sizeof(nic->dscp));
+        say_trust(in, nic, false);
         return true;
     }
     const char *second = comma ? strchr(comma + 1, ',') : NULL;
@@ -82,16 +90,23 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
     if (strncmp(value, "set,", 4) == 0)
         nic->dscp[dscp] = (uint8_t)prio;
     else if (strncmp(value, "del,", 4) == 0)
-        nic->dscp[dscp] = (uint8_t)(dscp / 8);
+        nic->dscp[dscp] = 0;
     else
         return false;
+    if (value[0] == 's' && !nic->trusts_dscp) say_trust(in, nic, true);
     return true;
 }
 
-static bool set_trust(struct host *in, const char *value)
+/* Where DSCPs were not trusted, mlnx_qos writes DSCP / 8 into the map; else it leaves the map alone. */
+static bool set_trust(struct host *in, struct host_nic *nic, const char *value)
 {
-    if (strcmp(value, "dscp") != 0 && strcmp(value, "pcp") != 0) return false;
-    config_say(in->set, host_at(in), in->device, in->port, "trust", "%s", value);
+    bool dscp = strcmp(value, "dscp") == 0;
+
+    if (!dscp && strcmp(value, "pcp") != 0) return false;
+    if (dscp && !nic->trusts_dscp)
+        for (unsigned d = 0; d < 64; d++)
+            nic->dscp[d] = (uint8_t)(d / 8);
+    say_trust(in, nic, dscp);
     return true;
 }
 
@@ -111,7 +126,7 @@ static bool mlnx_qos(struct host *in, const struct words *words)
         const char *option = words->word[i], *value = words->word[i + 1];
         if (strcmp(option, "-i") == 0 || strcmp(option, "--interface") == 0) continue;
         if (strcmp(option, "--trust") == 0) {
-            good = set_trust(in, value);
+            good = set_trust(in, nic, value);
         } else if (strcmp(option, "--pfc") == 0 || strcmp(option, "-f") == 0) {
             good = set_pfc(in, nic, value);
         } else if (strcmp(option, "--dscp2prio") == 0) {
@@ -171,6 +186,7 @@ static bool dcb_value(struct host *in, struct host_nic *nic, const char *kind, c
         nic->dscp[key] = (uint8_t)number;
         nic->has_dscp = true;
         nic->dscp_line = in->line;
+        if (!nic->trusts_dscp) say_trust(in, nic, true);
         return true;
     }
     if (last > 7) return false;
@@ -199,6 +215,8 @@ static bool dcb(struct host *in, const struct words *words)
     uint32_t i = 1;
 
     if (!nic) return false;
+    if (strcmp(words->word[1], "dcbx") == 0) return true; /* who decides; what was decided is elsewhere */
+    if (strcmp(words->word[1], "app") == 0 && strcmp(words->word[2], "flush") == 0) return set_dscp(in, nic, "flush");
     for (; strcmp(words->word[i], "dev") != 0; i++)
         shows = shows || strcmp(words->word[i], "show") == 0 || strcmp(words->word[i], "get") == 0;
     for (i += 2; i < words->count && !shows; i++) {
@@ -213,6 +231,13 @@ static bool dcb(struct host *in, const struct words *words)
         if (strcmp(word, "willing") == 0 && i + 1 < words->count) {
             config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "%s",
                        strcmp(words->word[++i], "on") == 0 ? "true" : "false");
+            continue;
+        }
+        if (strcmp(word, "delay") == 0 && i + 1 < words->count) { /* mlx5 takes it for metres, of less than 1000 */
+            int64_t metres;
+            good = host_number(words->word[++i], 0, 65535, &metres) && good;
+            if (good && metres && metres < 1000)
+                config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
             continue;
         }
         good = kind && strchr(word, ':') && dcb_value(in, nic, kind, word) && good;

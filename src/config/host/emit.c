@@ -71,35 +71,50 @@ static uint8_t weights(const struct host_port *port, unsigned percent[FABRIC_PRI
     return used;
 }
 
+/* Every DSCP, in one call: mlnx_qos by netlink trusts DSCPs while it has entries, and one that is deleted (flush
+ * deletes all) is priority 0 afterwards and not DSCP / 8. */
+static void emit_mlnx_map(const struct host_port *port)
+{
+    FILE *to = port->emit->to;
+
+    fprintf(to, "    mlnx_qos -i %s", port->name);
+    for (unsigned d = 0; d < 64; d++)
+        fprintf(to, " --dscp2prio set,%u,%u", d, port->settings->dscp_to_tc[d]);
+    fputc('\n', to);
+}
+
+/* How a queue is served.  Without any share the driver refuses `ets`; an unused queue then is the vendor's. */
+static const char *algorithm(const struct host_port *port, unsigned used, unsigned q)
+{
+    if (!(used >> q & 1)) return "vendor";
+    return port->settings->queue[q].strict ? "strict" : "ets";
+}
+
 static void emit_mlnx_qos(const struct host_port *port)
 {
     FILE *to = port->emit->to;
     const struct fabric_settings *settings = port->settings;
     unsigned percent[FABRIC_PRIOS], used = weights(port, percent);
+    bool dscp = settings->trust == SW_TRUST_DSCP;
 
-    fprintf(to, "    mlnx_qos -i %s --trust %s\n", port->name, settings->trust == SW_TRUST_DSCP ? "dscp" : "pcp");
-    if (settings->trust == SW_TRUST_DSCP) {
-        fprintf(to, "    mlnx_qos -i %s --dscp2prio flush\n", port->name);
-        for (unsigned d = 0; d < 64; d++) /* flushed, it is DSCP / 8 */
-            if (settings->dscp_to_tc[d] != d / 8)
-                fprintf(to, "    mlnx_qos -i %s --dscp2prio set,%u,%u\n", port->name, d, settings->dscp_to_tc[d]);
-    }
+    fprintf(to, "    mlnx_qos -i %s -d %s --trust %s\n", port->name, port->nic->dcbx_willing == 1 ? "fw" : "os",
+            dscp ? "dscp" : "pcp");
+    if (dscp) emit_mlnx_map(port);
+    /* both in one call: older ones take what is not said for zero */
     fprintf(to, "    mlnx_qos -i %s --pfc ", port->name);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         fprintf(to, "%s%u", p ? "," : "", port->lossless >> p & 1);
+    if (port->nic->cable_mm) fprintf(to, " --cable_len %llu", (unsigned long long)config_metres(port->nic->cable_mm));
     fprintf(to, "\n    mlnx_qos -i %s --prio_tc ", port->name);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         fprintf(to, "%s%u", p ? "," : "", settings->tc_to_queue[p]);
-    fprintf(to, "\n    mlnx_qos -i %s --tsa ", port->name);
+    fputs(" --tsa ", to);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
-        fprintf(to, "%s%s", q ? "," : "", !(used >> q & 1) ? "vendor" : settings->queue[q].strict ? "strict" : "ets");
+        fprintf(to, "%s%s", q ? "," : "", algorithm(port, used, q));
     fputs(" --tcbw ", to);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
         fprintf(to, "%s%u", q ? "," : "", percent[q]);
     fputc('\n', to);
-    if (port->nic->cable_mm)
-        fprintf(to, "    mlnx_qos -i %s --cable_len %llu\n", port->name,
-                (unsigned long long)((port->nic->cable_mm + 999) / 1000));
 }
 
 static void emit_dcb(const struct host_port *port)
@@ -108,9 +123,10 @@ static void emit_dcb(const struct host_port *port)
     const struct fabric_settings *settings = port->settings;
     unsigned percent[FABRIC_PRIOS], used = weights(port, percent);
 
+    if (port->nic->dcbx_willing != 1) fprintf(to, "    dcb dcbx set dev %s host ieee\n", port->name);
     fprintf(to, "    dcb app flush dev %s dscp-prio\n", port->name); /* mlx5 trusts DSCP while it has a map of it */
     if (settings->trust == SW_TRUST_DSCP) {
-        fprintf(to, "    dcb app replace dev %s dscp-prio", port->name);
+        fprintf(to, "    dcb app add dev %s dscp-prio", port->name);
         for (unsigned d = 0; d < 64; d++)
             fprintf(to, " %u:%u", d, settings->dscp_to_tc[d]);
         fputc('\n', to);
@@ -118,12 +134,14 @@ static void emit_dcb(const struct host_port *port)
     fprintf(to, "    dcb pfc set dev %s prio-pfc all:off", port->name);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         if (port->lossless >> p & 1) fprintf(to, " %u:on", p);
+    if (port->nic->cable_mm) /* mlx5 takes the delay for metres of cable */
+        fprintf(to, " delay %llu", (unsigned long long)config_metres(port->nic->cable_mm));
     fprintf(to, "\n    dcb ets set dev %s prio-tc", port->name);
     for (unsigned p = 0; p < FABRIC_PRIOS; p++)
         fprintf(to, " %u:%u", p, settings->tc_to_queue[p]);
     fputs(" tc-tsa", to);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
-        fprintf(to, " %u:%s", q, (used >> q & 1) && settings->queue[q].strict ? "strict" : "ets");
+        fprintf(to, " %u:%s", q, algorithm(port, used, q));
     fputs(" tc-bw", to);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++)
         fprintf(to, " %u:%u", q, percent[q]);

@@ -37,6 +37,7 @@ struct host {
         bool met;
         char rdma[32];
         bool has_dscp, has_pfc;
+        bool trusts_dscp; /* by what was read so far */
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
         uint32_t dscp_line, pfc_line, turns_line;
         unsigned pfc;

@@ -145,6 +145,7 @@ static bool qos_output(struct host *in, const char *line)
         nic = host_nic_here(in);
         const char *trust = strstr(line + 22, "dscp") ? "dscp" : "pcp";
         if (nic) config_say(in->set, host_at(in), in->device, in->port, "trust", "%s", trust);
+        if (nic) nic->trusts_dscp = trust[0] == 'd';
         return nic != NULL;
     }
     if (strncmp(line, "prio:", 5) == 0) return dscp_line(in, line);
