@@ -15,6 +15,7 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "load/load.h"
 
 static const struct random_limits limits = {
     .static_xoff = true,
@@ -237,13 +238,46 @@ static void test_hostile(void **state)
     free(text);
 }
 
+/* What is written of the first switch. */
+static char *first_switch(const char *fabric_text)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    char *text = NULL;
+    size_t size = 0;
+
+    assert_int_equal(fabric_load("x", fabric_text, &fabric, &errors), 0);
+    struct config_emit emit = {.fabric = fabric, .node = fabric->hosts, .to = open_memstream(&text, &size)};
+    assert_non_null(emit.to);
+    assert_int_equal(config_nxos.emit(&emit), 0);
+    fclose(emit.to);
+    fabric_free(fabric);
+    return text;
+}
+
+/* Strict queues are the highest, beside each other; one of nothing makes no class when it is read back. */
+static void test_strict_on_top(void **state)
+{
+    char *text = first_switch("rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: 3m}}\n");
+    struct imported got;
+
+    (void)state;
+    assert_non_null(strstr(text,
+                           "c-out-8q-q7\n    priority level 1\n  class type queuing c-out-8q-q6\n    priority level 2\n"
+                           "  class type queuing c-out-8q-q5\n    bandwidth remaining percent 0\n"));
+    import_text(&got, &config_nxos, "leaf.cfg", text);
+    assert_int_equal(got.fabric->class_count, 3);
+    import_release(&got);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_chain),
         cmocka_unit_test(test_wrong_lines),       cmocka_unit_test(test_pasted),
         cmocka_unit_test(test_auto_and_channels), cmocka_unit_test(test_left_over),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_hostile),           cmocka_unit_test(test_strict_on_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,10 +168,26 @@ static void emit_network(const struct nxos_out *out)
     }
 }
 
+/* Strict queues are the highest and lie beside each other, as Cisco wants them: one that is unused and lies above is
+ * strict too, and nothing is ever in it. */
+static uint8_t strict_of(const struct nxos_out *out, const struct fabric_settings *settings)
+{
+    uint8_t strict = 0;
+    bool below = false;
+
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        bool used = out->used >> q & 1;
+        below = used ? settings->queue[q].strict : below;
+        if (below) strict |= (uint8_t)(1u << q);
+    }
+    return strict;
+}
+
 static void emit_queuing(const struct nxos_out *out, uint32_t variant)
 {
     const struct fabric_settings *settings = config_settings(out->emit, out->queuing.port[variant]);
     unsigned level = 1, percent[FABRIC_PRIOS];
+    uint8_t strict = strict_of(out, settings);
     char name[64];
 
     config_percents(settings, out->used, false, percent);
@@ -183,7 +199,7 @@ static void emit_queuing(const struct nxos_out *out, uint32_t variant)
         const struct fabric_queue *queue = &settings->queue[q];
         char class[32];
         fprintf(out->to, "  class type queuing %s\n", queue_class("c-out-8q-q", q, class));
-        if ((out->used >> q & 1) && queue->strict)
+        if (strict >> q & 1)
             fprintf(out->to, "    priority level %u\n", level++);
         else
             fprintf(out->to, "    bandwidth remaining percent %u\n", percent[q]);

@@ -202,13 +202,26 @@ static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy 
                        qos->cos_to_tc[p]);
 }
 
-static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless)
+/* Classes that the policy leads to; without one, all that there are. */
+static uint8_t carried_by(const struct nxos_policy *qos)
+{
+    uint8_t carried = 0;
+
+    for (unsigned d = 0; qos && d < 64; d++)
+        carried |= (uint8_t)(1u << qos->dscp_to_tc[d]);
+    for (unsigned p = 0; qos && p < 8; p++)
+        carried |= (uint8_t)(1u << qos->cos_to_tc[p]);
+    return qos ? carried : 0xff;
+}
+
+static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless,
+                      bool carries)
 {
     struct config_set *set = nxos->set;
     struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
     uint32_t device = nxos->device;
 
-    if (queue->strict)
+    if (queue->strict && carries) /* a queue of nothing makes no class */
         config_say_class(set, sched, device, port, q, "strict", "true");
     else if (queue->share_ppm)
         config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
@@ -242,13 +255,9 @@ static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_poli
 static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos,
                     bool watchdog)
 {
-    uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = 0;
+    uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = qos ? carried_by(qos) : 0;
     struct origin at = NXOS_AT(nxos, as->pfc_line ? as->pfc_line : as->line);
 
-    for (unsigned d = 0; qos && d < 64; d++)
-        carried |= (uint8_t)(1u << qos->dscp_to_tc[d]);
-    for (unsigned p = 0; qos && p < 8; p++)
-        carried |= (uint8_t)(1u << qos->cos_to_tc[p]);
     bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
     bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
     config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
@@ -287,7 +296,8 @@ static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdo
         bool lossless = network && network->lossless >> q & 1;
         if (lossless)
             config_say_class(set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless", "true");
-        if (out) say_queue(nxos, port, q, &out->queue[q], lossless);
+        bool carries = (carried_by(qos) | (network ? network->named : 0) | 1u) >> q & 1;
+        if (out) say_queue(nxos, port, q, &out->queue[q], lossless, carries);
     }
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
     say_pfc(nxos, port, as, qos, watchdog);

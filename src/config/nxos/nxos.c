@@ -39,7 +39,6 @@ static const struct config_can can = {
     .pause_all = true,
     .xoff = true,
     .class_xoff = true,
-    .strict_below = true,
     .mtu_least = NXOS_MTU_LEAST,
     .mtu_most = NXOS_MTU_MOST,
     .rate_step_bps = 1000000,

@@ -50,6 +50,7 @@ struct nxos_policy {
     uint32_t dscp_line[64], cos_line[8];
     /* network-qos */
     uint8_t lossless, pfc; /* qos-groups; priorities that are paused */
+    uint8_t named;         /* qos-groups that network-qos speaks of */
     uint32_t lossless_line[NXOS_PRIOS];
     /* queuing */
     struct nxos_queue queue[NXOS_PRIOS];

@@ -199,6 +199,7 @@ static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, st
     struct line_match match;
 
     line->known = true;
+    if (group > 0) policy->named |= (uint8_t)(1u << group);
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
         struct line *inner = &nxos->lines.line[i];
         bool pause = false;
