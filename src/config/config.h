@@ -209,6 +209,7 @@ struct config_alike { /* ports of a node, put together by what they have alike *
 typedef bool config_same(const struct fabric *fabric, uint32_t a, uint32_t b);
 /* 0 or -ENOMEM. */
 int config_alike(const struct config_emit *emit, struct arena *arena, config_same *same, struct config_alike *ret);
+bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b);
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /* schedule and marking */
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */
 

@@ -75,6 +75,14 @@ int config_alike(const struct config_emit *emit, struct arena *arena, config_sam
     return 0;
 }
 
+bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *one = &fabric->settings[fabric->port[a].settings];
+    const struct fabric_settings *two = &fabric->settings[fabric->port[b].settings];
+
+    return memcmp(one->tc_to_queue, two->tc_to_queue, sizeof(one->tc_to_queue)) == 0;
+}
+
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
     const struct fabric_settings *one = &fabric->settings[fabric->port[a].settings];

@@ -191,19 +191,18 @@ static void judge_watchdog(struct judge *judge)
     lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, watchdog->poll_ps * can->polls_least > least);
 }
 
-/* Maps that hold for the switch: those of most ports. */
-static void judge_maps(struct judge *judge, uint32_t node)
+/* What holds for the switch: that of most ports. */
+static void judge_alike(struct judge *judge, uint32_t node, config_same *same, enum config_unsupported loss)
 {
     const struct config_emit emit = {.fabric = judge->fabric, .node = node};
     struct config_alike alike;
     struct arena arena;
 
-    if (judge->can->port_maps) return;
     arena_init(&arena, (size_t)1 << 24);
-    if (config_alike(&emit, &arena, config_same_maps, &alike) == 0) {
+    if (config_alike(&emit, &arena, same, &alike) == 0) {
         for (uint32_t p = 0; p < judge->fabric->node[node].ports; p++) {
             judge->port = judge->fabric->node[node].first_port + p;
-            lose(judge, CONFIG_UNSUPPORTED_PORT_MAPS, alike.of[p] != 0);
+            lose(judge, loss, alike.of[p] != 0);
         }
     }
     arena_release(&arena);
@@ -243,7 +242,8 @@ void config_unsupported_list(const struct config_format *format, const struct fa
     judge.sw = &fabric->sw[node - fabric->hosts];
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
         judge.lossless |= fabric->settings[fabric->port[p].settings].lossless;
-    judge_maps(&judge, node);
+    if (!format->can->port_maps) judge_alike(&judge, node, config_same_maps, CONFIG_UNSUPPORTED_PORT_MAPS);
+    if (format->can->one_queue_map) judge_alike(&judge, node, config_same_queue_map, CONFIG_UNSUPPORTED_PORT_QUEUES);
     const struct switch_model *model = switch_model_find(judge.sw->model);
     bool own_buffer = model && judge.sw->buffer_bytes != model->buffer_bytes;
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {

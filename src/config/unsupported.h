@@ -20,6 +20,7 @@ enum config_unsupported {
 struct config_can { /* what the system has words for */
     bool port_maps; /* maps may differ from port to port */
     bool queue_map, group_map;
+    bool one_queue_map; /* ... of the whole switch, whatever port_maps says */
     bool port_lossless; /* a class may be lossless on some ports only */
     bool pfc_none;      /* a lossless class may be without PFC, all of them on a port together */
     bool pfc_any;       /* any priorities may pause */

@@ -228,7 +228,8 @@ static void draw_layer(struct draw *draw, bool port)
         fprintf(draw->to, ", dscp-map: {%u: %u, %u: %u}", 2 * below(draw, 32), below(draw, 8), 2 * below(draw, 32) + 1,
                 below(draw, 8));
     }
-    if (limits->queue_map && (!port || limits->port_maps) && chance(draw, 30)) draw_tc_map(draw, "queue-map: {");
+    if (limits->queue_map && (!port || (limits->port_maps && !limits->queue_map_one)) && chance(draw, 30))
+        draw_tc_map(draw, "queue-map: {");
     if (limits->group_map && (!port || limits->port_maps) && chance(draw, 30)) draw_tc_map(draw, "group-map: {");
     draw_pauses(draw, port);
     if ((!port || limits->port_mtu) && chance(draw, 40))

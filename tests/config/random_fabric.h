@@ -26,7 +26,7 @@ struct random_limits { /* what the system can express; zero: it cannot */
     bool port_ecn;        /* thresholds may differ from port to port */
     bool port_mtu;
     bool port_pfc;
-    bool queue_map;
+    bool queue_map, queue_map_one; /* one for all ports */
     bool group_map;
     bool headroom_pool, buffer;
     bool watchdog, watchdog_times, watchdog_action;

@@ -21,7 +21,7 @@
 /* Losses that excuse a difference, one bit each. */
 #define OF(loss) (UINT64_C(1) << CONFIG_UNSUPPORTED_##loss)
 #define OF_PFC (OF(PFC_SET) | OF(PFC_WAYS) | OF(PORT_LOSSLESS) | OF(PAUSE_ALL))
-#define OF_QUEUE (OF(QUEUE_MAP) | OF(PORT_MAPS))
+#define OF_QUEUE (OF(QUEUE_MAP) | OF(PORT_MAPS) | OF(PORT_QUEUES))
 #define OF_GROUP (OF(GROUP_MAP) | OF(PORT_LOSSLESS) | OF(PFC_SET))
 #define OF_THRESHOLD (OF_GROUP | OF(ALPHA) | OF(XOFF) | OF(XOFF_CLASSES))
 _Static_assert(CONFIG_UNSUPPORTED_COUNT <= 64, "a loss is a bit");

@@ -14,6 +14,7 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "load/load.h"
 
 static const struct random_limits limits = {
     .static_xoff = true,
@@ -24,6 +25,7 @@ static const struct random_limits limits = {
     .port_mtu = true,
     .port_lossless = true,
     .queue_map = true,
+    .queue_map_one = true,
     .watchdog = true,
     .rate = true,
     .lossy_ecn = true,
@@ -170,12 +172,43 @@ static void test_hostile(void **state)
     free(deep);
 }
 
+/* What is written of the first switch. */
+static char *first_switch(const char *fabric_text)
+{
+    struct fabric_errors errors = {0};
+    struct fabric *fabric = NULL;
+    char *text = NULL;
+    size_t size = 0;
+
+    assert_int_equal(fabric_load("x", fabric_text, &fabric, &errors), 0);
+    struct config_emit emit = {.fabric = fabric, .node = fabric->hosts, .to = open_memstream(&text, &size)};
+    assert_non_null(emit.to);
+    assert_int_equal(config_nvue_set.emit(&emit), 0);
+    fclose(emit.to);
+    fabric_free(fabric);
+    return text;
+}
+
+/* Memory for the lossless pool, and queues by a profile that a switch has. */
+static void test_pools_and_queues(void **state)
+{
+    char *text = first_switch("rocelab: 1\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 400G, cable: 3m}}\n");
+
+    (void)state;
+    assert_non_null(strstr(text, "nv set qos traffic-pool default-lossless memory-percent 90\n"
+                                 "nv set qos traffic-pool default-lossy memory-percent 10\n"));
+    assert_non_null(strstr(text, "nv set qos egress-queue-mapping default-global switch-priority 3 traffic-class 3\n"));
+    assert_null(strstr(text, "egress-queue-mapping profile"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_round_trip_commands),
         cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
-        cmocka_unit_test(test_defects),       cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_defects),       cmocka_unit_test(test_pools_and_queues),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,17 +113,10 @@ static bool same_mapping(const struct fabric *fabric, uint32_t a, uint32_t b)
     return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
 }
 
-static bool same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b)
-{
-    const struct fabric_settings *x = settings_at(fabric, a), *y = settings_at(fabric, b);
-
-    return memcmp(x->tc_to_queue, y->tc_to_queue, sizeof(x->tc_to_queue)) == 0;
-}
-
 /* Which queues are written depends on the map. */
 static bool same_queues(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
-    return same_queue_map(fabric, a, b) && config_same_queues(fabric, a, b);
+    return config_same_queue_map(fabric, a, b) && config_same_queues(fabric, a, b);
 }
 
 /* The threshold that a profile has room for: that of its lowest priority.  NULL: the switch's own. */
@@ -162,8 +155,9 @@ static void emit_queue_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
     char path[160];
 
+    if (i) return; /* no interface can choose a profile of this kind: the first is that of most ports */
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        fact(to, words(path, "qos egress-queue-mapping roce%u switch-priority %u traffic-class", i, tc), "%u",
+        fact(to, words(path, "qos egress-queue-mapping default-global switch-priority %u traffic-class", tc), "%u",
              config_settings(to->emit, port)->tc_to_queue[tc]);
 }
 
@@ -229,6 +223,30 @@ static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
          (unsigned long long)(pg->static_bytes + pg->headroom_bytes));
 }
 
+/* Without a lossless pool there is no room for what PFC protects: the switch gives all of its buffer to the lossy one.
+ * A fabric has one buffer for all; what its queues are of the line, their pools are of the memory. */
+static void emit_pools(struct printer *to)
+{
+    unsigned lossless = 0;
+
+    for (uint32_t p = 0; p < to->node->ports && !lossless; p++) {
+        const struct fabric_settings *settings = config_settings(to->emit, to->node->first_port + p);
+        unsigned percent[FABRIC_PRIOS], queues = 0;
+        if (!(settings->pfc_rx | settings->pfc_tx)) continue;
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+            if ((settings->pfc_rx | settings->pfc_tx) >> tc & 1) queues |= 1u << settings->tc_to_queue[tc];
+        config_percents(settings, config_queues(to->emit->fabric, settings), true, percent);
+        for (unsigned q = 0; q < FABRIC_PRIOS; q++)
+            if (queues >> q & 1) lossless += percent[q];
+        lossless = lossless < NVUE_POOL_LEAST ? NVUE_POOL_LEAST : lossless;
+    }
+    if (!lossless) return;
+    if (lossless > 100 - NVUE_POOL_LEAST) lossless = 100 - NVUE_POOL_LEAST;
+    comment(to, "HR003: memory for what is not to be lost");
+    fact(to, "qos traffic-pool default-lossless memory-percent", "%u", lossless);
+    fact(to, "qos traffic-pool default-lossy memory-percent", "%u", 100 - lossless);
+}
+
 static void emit_interface(struct printer *to, uint32_t p)
 {
     static const char *const fecs[] = {NULL, "off", "baser", "rs"};
@@ -247,7 +265,6 @@ static void emit_interface(struct printer *to, uint32_t p)
     if (fecs[settings->fec]) fact(to, words(path, "interface %s link fec", name), "%s", fecs[settings->fec]);
     if (!as->up) fact(to, words(path, "interface %s link state down", name), NULL);
     fact(to, words(path, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
-    fact(to, words(path, "interface %s qos egress-queue-mapping profile", name), "roce%u", to->kind[QUEUES].of[p]);
     fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
     if (marks(settings))
         fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
@@ -298,6 +315,7 @@ static void emit_switch(struct printer *to)
         for (uint32_t i = 0; i < to->kind[k].kinds; i++)
             each[k].emit(to, i, to->kind[k].port[i]);
     }
+    emit_pools(to);
     emit_watchdog(to);
     comment(to, "MTU001, ECN001, WD001: each port and its profiles");
     for (uint32_t p = 0; p < to->node->ports; p++)
@@ -308,7 +326,7 @@ static void emit_switch(struct printer *to)
 static int emit_all(const struct config_emit *emit, bool commands)
 {
     static config_same *const same[KINDS] = {[MAPPING] = same_mapping,
-                                             [QUEUES] = same_queue_map,
+                                             [QUEUES] = config_same_queue_map,
                                              [SCHEDULER] = same_queues,
                                              [MARKING] = config_same_queues,
                                              [PFC] = same_pfc};

@@ -335,6 +335,8 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
                     "remark %.60s: packets leave with another DSCP than they came with", fact->word[2]);
         return true;
     }
+    if (strcmp(fact->word[1], "traffic-pool") == 0 && fact->words > 3)
+        return strcmp(fact->word[3], "memory-percent") == 0;
     if (strcmp(fact->word[1], "pfc-watchdog") == 0 && fact->words > 3) {
         bool poll = strcmp(fact->word[2], "polling-interval") == 0;
         if (!poll && strcmp(fact->word[2], "robustness") != 0) return false;

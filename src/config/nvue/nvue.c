@@ -43,6 +43,7 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
 static const struct config_can can = {
     .port_maps = true,
     .queue_map = true,
+    .one_queue_map = true,
     .port_lossless = true,
     .pfc_one_way = true,
     .xoff = true,
