@@ -13,7 +13,7 @@ static bool is_flight(const struct json *root)
 {
     const struct json *entries = json_get(root, "entries");
 
-    if (json_get(root, "pg_status") && json_get(root, "pg_config")) return true;
+    if (json_get(root, "pg_status") && (json_get(root, "pg_config") || entries)) return true;
     return entries && entries->type == JSON_ARRAY && json_get(entries->child, "collective_seq_id");
 }
 

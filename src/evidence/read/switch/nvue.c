@@ -106,7 +106,7 @@ static void neighbours(struct reading *in, const struct json *list, uint32_t por
     }
 }
 
-/* "state": {"up": {}} or "state": "up" */
+/* "state": {"up": {}} or "state": "up" of a link; that of the watchdog is another. */
 static void link_state(struct reading *in, const struct json *link, uint32_t port)
 {
     const struct json *state = json_get(link, "state");
@@ -134,7 +134,9 @@ static bool json_object(struct reading *in, const struct json *object, const str
                      &in->source);
     }
     if (json_get(object, "neighbor")) neighbours(in, json_get(object, "neighbor"), at->port);
-    if (json_get(object, "state")) link_state(in, object, at->port);
+    const struct json *state = json_get(object, "state");
+    if (state && (state->type == JSON_OBJECT || json_get(object, "mtu") || json_get(object, "speed")))
+        link_state(in, object, at->port);
     return false;
 }
 
@@ -160,7 +162,9 @@ static bool known_here(const struct json *value)
 
     for (size_t i = 0; paths[i]; i++)
         if (json_path(value, paths[i])) return true;
-    return status && status->type == JSON_OBJECT && json_get(status->child, "deadlock-count");
+    if (!status || status->type != JSON_OBJECT) return false;
+    return status->child ? json_get(status->child, "deadlock-count") != NULL
+                         : json_string(json_get(value, "state")) != NULL;
 }
 
 /* Of one interface, or of several by name: the first few tell. */
