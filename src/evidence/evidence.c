@@ -81,28 +81,37 @@ static char *kept(struct evidence *evidence, const char *text, size_t length)
     return copy;
 }
 
-/* Open addressing; slots hold an index plus one.  Grown before it is three quarters full. */
-static bool table_grow(struct evidence_table *table, const struct evidence *evidence,
-                       uint64_t (*hash)(const struct evidence *evidence, uint32_t index))
+/* Open addressing: the first free slot from where the hash says. */
+static void table_put(struct evidence_table *table, uint32_t hash, uint32_t index)
+{
+    uint32_t at = hash & (table->slots - 1);
+
+    while (table->slot[at].index)
+        at = (at + 1) & (table->slots - 1);
+    table->slot[at] = (struct evidence_slot){index + 1, hash};
+    table->used++;
+}
+
+/* Room for one more, before it is three quarters full. */
+static bool table_grow(struct evidence_table *table)
 {
     uint32_t slots = table->slots ? 2 * table->slots : 1024;
-    uint32_t *slot;
 
     if (table->used < table->slots / 4 * 3) return true;
-    slot = calloc(slots, sizeof slot[0]);
-    if (!slot) return false;
-    for (uint32_t i = 0; i < table->slots; i++) {
-        if (!table->slot[i]) continue;
-        uint32_t at = (uint32_t)(hash(evidence, table->slot[i] - 1) & (slots - 1));
-        while (slot[at])
-            at = (at + 1) & (slots - 1);
-        slot[at] = table->slot[i];
-    }
+    struct evidence_table grown = {calloc(slots, sizeof grown.slot[0]), slots, 0};
+    if (!grown.slot) return false;
+    for (uint32_t i = 0; i < table->slots; i++)
+        if (table->slot[i].index) table_put(&grown, table->slot[i].hash, table->slot[i].index - 1);
     free(table->slot);
-    table->slot = slot;
-    table->slots = slots;
+    *table = grown;
     return true;
 }
+
+/* Slots that may be meant: each that has this hash, from where it says to the first free one. */
+#define TABLE_EACH(table, key, at)                                                                                     \
+    for (uint32_t at = (uint32_t)(key) & ((table)->slots - 1); (table)->slots && (table)->slot[at].index;              \
+         at = (at + 1) & ((table)->slots - 1))                                                                         \
+        if ((table)->slot[at].hash == (uint32_t)(key))
 
 static uint64_t name_hash(unsigned scope, uint32_t parent, const char *name, size_t length)
 {
@@ -112,11 +121,6 @@ static uint64_t name_hash(unsigned scope, uint32_t parent, const char *name, siz
 }
 
 /* The table of names holds indices into names[], which are objects or aliases of them. */
-static uint64_t entry_hash(const struct evidence *evidence, uint32_t index)
-{
-    return evidence->tables->name[index].hash;
-}
-
 static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint32_t parent, const char *name,
                           size_t length)
 {
@@ -124,9 +128,9 @@ static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint3
     const struct evidence_table *table = &tables->objects;
     uint64_t hash = name_hash(scope, parent, name, length);
 
-    if (!table->slots) return EVIDENCE_NONE;
-    for (uint32_t at = (uint32_t)(hash & (table->slots - 1)); table->slot[at]; at = (at + 1) & (table->slots - 1)) {
-        const struct evidence_name *entry = &tables->name[table->slot[at] - 1];
+    TABLE_EACH(table, hash, at)
+    {
+        const struct evidence_name *entry = &tables->name[table->slot[at].index - 1];
         if (entry->hash == hash && entry->scope == scope && entry->parent == parent &&
             !strncmp(entry->text, name, length) && !entry->text[length])
             return entry->object;
@@ -140,13 +144,9 @@ bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t paren
     struct evidence_table *table = &tables->objects;
     uint64_t hash = name_hash(scope, parent, text, strlen(text));
 
-    if (!ROOM(evidence, tables->name, tables->names) || !table_grow(table, evidence, entry_hash)) return false;
+    if (!ROOM(evidence, tables->name, tables->names) || !table_grow(table)) return false;
     tables->name[tables->names] = (struct evidence_name){hash, text, object, parent, (uint8_t)scope};
-    uint32_t at = (uint32_t)(hash & (table->slots - 1));
-    while (table->slot[at])
-        at = (at + 1) & (table->slots - 1);
-    table->slot[at] = ++tables->names;
-    table->used++;
+    table_put(table, (uint32_t)hash, tables->names++);
     return true;
 }
 
@@ -263,21 +263,15 @@ static uint64_t value_key(uint32_t object, unsigned priority, unsigned counter)
     return key ^ key >> 32;
 }
 
-static uint64_t value_hash(const struct evidence *evidence, uint32_t index)
-{
-    const struct evidence_value *value = &evidence->value[index];
-    return value_key(value->object, value->priority, value->counter);
-}
-
 static struct evidence_value *value_find(const struct evidence *evidence, uint32_t object, unsigned priority,
                                          unsigned counter)
 {
     const struct evidence_table *table = &evidence->tables->values;
+    uint64_t key = value_key(object, priority, counter);
 
-    if (!table->slots) return NULL;
-    uint32_t at = (uint32_t)(value_key(object, priority, counter) & (table->slots - 1));
-    for (; table->slot[at]; at = (at + 1) & (table->slots - 1)) {
-        struct evidence_value *value = &evidence->value[table->slot[at] - 1];
+    TABLE_EACH(table, key, at)
+    {
+        struct evidence_value *value = &evidence->value[table->slot[at].index - 1];
         if (value->object == object && value->priority == priority && value->counter == counter) return value;
     }
     return NULL;
@@ -287,12 +281,8 @@ static struct evidence_value *value_new(struct evidence *evidence, uint32_t obje
 {
     struct evidence_table *table = &evidence->tables->values;
 
-    if (!ROOM(evidence, evidence->value, evidence->values) || !table_grow(table, evidence, value_hash)) return NULL;
-    uint32_t at = (uint32_t)(value_key(object, priority, counter) & (table->slots - 1));
-    while (table->slot[at])
-        at = (at + 1) & (table->slots - 1);
-    table->slot[at] = evidence->values + 1;
-    table->used++;
+    if (!ROOM(evidence, evidence->value, evidence->values) || !table_grow(table)) return NULL;
+    table_put(table, (uint32_t)value_key(object, priority, counter), evidence->values);
     struct evidence_value *value = &evidence->value[evidence->values++];
     *value = (struct evidence_value){.object = object, .priority = (uint8_t)priority, .counter = (uint8_t)counter};
     return value;

@@ -7,8 +7,12 @@
 
 #include "evidence/evidence.h"
 
+struct evidence_slot {
+    uint32_t index; /* plus one; 0: free */
+    uint32_t hash;  /* so that most of what is not meant needs no second look */
+};
 struct evidence_table {
-    uint32_t *slot; /* index plus one; 0: free */
+    struct evidence_slot *slot;
     uint32_t slots, used;
 };
 struct evidence_name {
