@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts that mean harm: whatever is in them, `diagnose` ends in time linear in their length, within 2 GB, and prints nothing that a terminal obeys.
+
+ROCELAB_SOAK=1: the same with a gigabyte of each."""
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import tempfile
+import unittest
+
+ROCELAB = os.environ["ROCELAB"]
+SOAK = os.environ.get("ROCELAB_SOAK")
+SANITIZED = b"__asan_init" in pathlib.Path(ROCELAB).read_bytes()  # whose memory no limit on addresses fits
+BYTES = (1 << 28 if SANITIZED else 1 << 30) if SOAK else 1 << 20
+PORTS = 1000000 if SOAK else 5000
+LIMIT = 2 << 30
+ESCAPE = b"\x1b[2J\x1b]0;title\x07\x9b31m"
+PFC = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n-----------  ------  ------  ------  ------  ------  ------  ------  ------\n"
+
+
+def bounded():
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+
+
+class Hostile(unittest.TestCase):
+    def diagnose(self, *pieces, name="0/h0/text.txt", options=()):
+        """Of one text made of pieces, which is then gone."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as out:
+                for piece in pieces:
+                    out.write(piece)
+            limit = None if SANITIZED else bounded
+            run = subprocess.run([ROCELAB, "diagnose", *options, folder if "/" in name else str(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, preexec_fn=limit, timeout=3000 if SOAK else 300, check=False)
+        self.assertIn(run.returncode, (0, 1, 2), run.stderr[-500:])
+        for output in (run.stdout, run.stderr):
+            bad = [byte for byte in output if (byte < 32 and byte != 10) or byte == 127]
+            self.assertEqual([], bad[:5], output[:300])
+            output.decode("utf-8")
+        return run
+
+    def fill(self, piece):
+        return (piece * (65536 // len(piece) + 1) for _ in range(BYTES // 65536))
+
+    def test_noise(self):
+        noise = bytes((i * i * 31 + i * 7 + (i >> 3)) % 256 for i in range(65537))
+        self.diagnose(*(noise for _ in range(BYTES // len(noise))))
+        self.diagnose(*self.fill(b"\xff\xfe\xc0\x80\xed\xa0\x80\n"))
+        self.diagnose(*self.fill(b"\0"))
+
+    def test_escape_sequences(self):
+        row = b"Ethernet0" + ESCAPE + b"       0       0       0     900       0       0       0       0\n"
+        self.diagnose(PFC, row * 100)
+        for text in (ESCAPE * 100, b'{"' + ESCAPE + b'": [' + ESCAPE + b"]}", b'# TYPE rocelab_link_up gauge\nrocelab_link_crc_errors_total{port="a' + ESCAPE + b':0"} 9\n'):
+            self.diagnose(text)
+        name = ESCAPE.decode("latin-1")
+        port = {"port": f"leaf{name}:0", "rate_bps": 100, "rate_now_bps": 50, "crc_errors": 10**6, "up": False, "link_downs": 9}
+        for options in ((), ("--json",), ("--quiet",)):
+            run = self.diagnose(json.dumps({"kind": "sim", "virtual_ps": 10**9, "ports": [port]}).encode(), name="run.json", options=options)
+            self.assertEqual(1, run.returncode, run.stderr)
+
+    def test_long_lines(self):
+        length = max(10 << 20, BYTES // 8)
+        self.diagnose(PFC, b"Ethernet0 ", b"9" * length, b"\n", b"A" * length, b"\n", b"link mlx5_0/1 ", b"out_of_sequence 5 " * (length // 18), b"\n")
+        self.diagnose(b'{"' + b"x" * length)
+        self.diagnose(b'# TYPE a gauge\na{b="' + b"x" * length + b'"} 1\n')
+
+    def test_deep_json(self):
+        for text in (b"[", b'{"a":', b'[{"a":'):
+            self.diagnose(*self.fill(text), name="run.json")
+        self.diagnose(b'{"kind": "sim", "virtual_ps": 5, "ports": ', *self.fill(b'[{"port":'), name="run.json")
+        self.diagnose(b'{"header": {"rank": 1}, "metadata": {}, "coll_perf": {"a": "', *self.fill(b"x"), name="run.json")
+
+    def test_many_ports(self):
+        self.diagnose(PFC, *(b"Ethernet%d      0       0       0     %d       0       0       0       0\n" % (i, i) for i in range(PORTS)))
+        self.diagnose(b"# TYPE rocelab_link_up gauge\n", *(b'rocelab_link_up{port="s%d:%d"} 0\n' % (i // 64, i % 64) for i in range(PORTS)), name="x.prom")
+        ports = (b'{"port":"s%d:%d","line_bytes":5,"rate_bps":100,"priorities":[{"priority":3,"tx_bytes":4}]},\n' % (i // 64, i % 64) for i in range(PORTS))
+        self.diagnose(b'{"kind":"sim","virtual_ps":1000000,"ports":[', *ports, b"{}]}", name="run.json")
+
+    def test_many_ranks(self):
+        """Communicators and ranks without end, and numbers that are too large."""
+        line = b'{"header":{"id":"0x%x","rank":%d,"n_ranks":4},"metadata":{"hostname":"h%d"},"coll_perf":{"coll_sn":18446744073709551615,"coll_exec_time_us":1e300}}\n'
+        self.diagnose(*(line % (i % 1000, i * 7919 % (1 << 32), i % 50) for i in range(PORTS)), name="x.log")
+        waits = json.dumps([[10**25] * 50] * 50)
+        self.diagnose(b'{"kind":"sim","virtual_ps":18446744073709551615,"training":[{"job":"j","rank_waits_ps":' + waits.encode() + b',"ranks_listed":[4294967295,99999999999]}]}',
+                      name="run.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
