@@ -146,3 +146,8 @@ bool cli_dump_end(struct cli_dump *dump, const struct fabric *fabric, struct sim
     write_now(dump, fabric, sim);
     return !dump->failed;
 }
+
+void cli_dump_release(struct cli_dump *dump)
+{
+    dump_release(&dump->dump);
+}

@@ -33,5 +33,6 @@ ps_t cli_dump_next(const struct cli_dump *dump);
 /* The simulation has come to it. */
 void cli_dump_look(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim);
 bool cli_dump_end(struct cli_dump *dump, const struct fabric *fabric, struct sim *sim);
+void cli_dump_release(struct cli_dump *dump);
 
 #endif

@@ -33,7 +33,8 @@
 
 #define NS 1000000000ULL
 #define FIRST_WINDOWS 16
-#define LOOK_EVERY_NS (NS / 10) /* the number of windows run at a time is chosen for about this */
+#define MOST_WINDOWS (1ull << 32) /* dumps at many times may make it double often */
+#define LOOK_EVERY_NS (NS / 10)   /* the number of windows run at a time is chosen for about this */
 #define PROGRESS_EVERY_NS (NS / 5)
 
 enum sim_option {
@@ -259,7 +260,7 @@ static uint64_t run(struct settings *settings, struct shown *shown)
 
     while (!cli_stopped && advance(settings, shown, windows) == SIM_RUNNING) {
         uint64_t now = clock_now_ns();
-        if (now - last < LOOK_EVERY_NS / 2) windows *= 2;
+        if (now - last < LOOK_EVERY_NS / 2 && windows < MOST_WINDOWS) windows *= 2;
         if (now - last > LOOK_EVERY_NS * 2 && windows > 1) windows /= 2;
         last = now;
         shown->report.wall_us = (now - begun) / 1000;
@@ -414,6 +415,7 @@ static int simulate(struct settings *settings, const struct fabric *fabric, uint
         status = run_and_report(settings, fabric, sim, &report, out);
         sim_free(sim);
     }
+    cli_dump_release(&settings->dump);
     cli_observe_release(&settings->observe);
     cli_metrics_release(&settings->metrics);
     return status;

@@ -85,11 +85,17 @@ static void write_moment(const struct dump *dump, const struct moment *m, struct
 int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, struct dump_failure *ret_failure)
 {
     struct sim_result result;
-    int error = sim_result(sim, &result);
+
+    if (dump->drops == NULL) dump->drops = calloc(fabric->ports + 1u, sizeof(*dump->drops));
+    int error = dump->drops ? sim_result(sim, &result) : -ENOMEM;
 
     *ret_failure = (struct dump_failure){.error = -error};
     if (error) return error;
-    struct moment m = {.fabric = fabric, .result = &result, .format = systems[dump->system].format, .seed = dump->seed};
+    struct moment m = {.fabric = fabric,
+                       .result = &result,
+                       .format = systems[dump->system].format,
+                       .seed = dump->seed,
+                       .drops = dump->drops};
     error = moment_read(&m, sim);
     ret_failure->error = -error;
     if (m.at < dump->last)
@@ -99,4 +105,10 @@ int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, 
     moment_release(&m);
     sim_result_free(&result);
     return -ret_failure->error;
+}
+
+void dump_release(struct dump *dump)
+{
+    free(dump->drops);
+    dump->drops = NULL;
 }

@@ -14,14 +14,17 @@
 #include "fabric/fabric.h"
 #include "sim/sim.h"
 
+struct moment_drops;
+
 enum dump_system { DUMP_SONIC, DUMP_NXOS, DUMP_EOS, DUMP_CUMULUS, DUMP_SYSTEMS };
 extern const char *const dump_system_names[DUMP_SYSTEMS + 1]; /* as --as has them; ends with NULL */
 
 struct dump {
     const char *folder; /* there, and empty before the first moment */
     enum dump_system system;
-    uint64_t seed; /* of what counters begin with */
-    ps_t last;     /* moment that was written; 0 at first */
+    uint64_t seed;              /* of what counters begin with */
+    ps_t last;                  /* moment that was written; 0 at first */
+    struct moment_drops *drops; /* private: NULL at first */
 };
 
 #define DUMP_PATH 4096
@@ -33,5 +36,6 @@ struct dump_failure { /* of what could not be written, the first */
 /* The moment that the simulation is at; nothing where it was written before.  0, or -errno: ret_failure says of
  * what. */
 int dump_write(struct dump *dump, const struct fabric *fabric, struct sim *sim, struct dump_failure *ret_failure);
+void dump_release(struct dump *dump); /* after the last */
 
 #endif

@@ -34,6 +34,11 @@ struct moment_port {
     uint64_t paused[DUMP_PRIOS];           /* times the peer's pauses began here */
 };
 
+struct moment_drops { /* of a switch's port, from moment to moment: how its drops were shared out, without offsets */
+    uint64_t seen[DUMP_PRIOS], seen_out, seen_watchdog, seen_astray, seen_bytes; /* the port's own counters */
+    uint64_t queue[DUMP_PRIOS], queue_bytes[DUMP_PRIOS], watchdog[DUMP_PRIOS], pg[DUMP_PRIOS];
+};
+
 struct moment_nic {
     struct nic_counters counters;
     const struct nic_counters *raw;
@@ -45,8 +50,9 @@ struct moment {
     const struct config_format *format; /* of the switches */
     uint64_t seed;
     ps_t at;
-    struct moment_port *port; /* [fabric->ports] */
-    struct moment_nic *nic;   /* [fabric->endpoints] */
+    struct moment_drops *drops; /* [fabric->ports], the dump's */
+    struct moment_port *port;   /* [fabric->ports] */
+    struct moment_nic *nic;     /* [fabric->endpoints] */
     struct observe_rank *rank;
     uint32_t ranks;
     uint32_t *job_hosts; /* [fabric->jobs] hosts that take part in a job of GPUs */

@@ -60,29 +60,43 @@ static void add(const struct moment *m, uint32_t port, unsigned prio, const char
     memcpy((char *)object + at, &value, sizeof value);
 }
 
-/* A packet that is dropped counts at one port and priority.  Of which reason is known of the port: what is not of the
- * queue, nor of a packet that could not be forwarded, found no buffer. */
-static void split_drops(const struct sw_port_counters *raw, struct moment_port *ret)
+/* What a total grew by since the moment before. */
+static uint64_t more(uint64_t *seen, uint64_t now)
 {
-    uint64_t out = raw->drop[SW_DROP_egress] + raw->drop[SW_DROP_port_down] + raw->drop[SW_DROP_watchdog];
-    uint64_t astray =
-        raw->drop[SW_DROP_ttl] + raw->drop[SW_DROP_mtu] + raw->drop[SW_DROP_no_route] + raw->drop[SW_DROP_not_mine];
-    uint64_t watchdog = raw->drop[SW_DROP_watchdog], all = 0;
+    uint64_t grown = now - *seen;
 
-    for (unsigned p = 0; p < DUMP_PRIOS; p++)
-        all += raw->prio[p].drops;
+    *seen = now;
+    return grown;
+}
+
+/*
+ * A packet that is dropped counts at one port and priority.  Of which reason is known of the port: what is not of the
+ * queue, nor of a packet that could not be forwarded, found no buffer.  Where several priorities had some it is a
+ * guess, which is made of what came since the moment before, so that no counter ever goes down.
+ */
+static void split_drops(const struct sw_port_counters *raw, struct moment_drops *drops)
+{
+    uint64_t watchdog = more(&drops->seen_watchdog, raw->drop[SW_DROP_watchdog]);
+    uint64_t out = watchdog + more(&drops->seen_out, raw->drop[SW_DROP_egress] + raw->drop[SW_DROP_port_down]);
+    uint64_t astray = more(&drops->seen_astray, raw->drop[SW_DROP_ttl] + raw->drop[SW_DROP_mtu] +
+                                                    raw->drop[SW_DROP_no_route] + raw->drop[SW_DROP_not_mine]);
+    uint64_t bytes = more(&drops->seen_bytes, raw->dropped_bytes), grown[DUMP_PRIOS], all = 0;
 
     for (unsigned p = 0; p < DUMP_PRIOS; p++) {
-        uint64_t left = raw->prio[p].drops, queue = left < out ? left : out;
+        grown[p] = more(&drops->seen[p], raw->prio[p].drops);
+        all += grown[p];
+    }
+    for (unsigned p = 0; p < DUMP_PRIOS; p++) {
+        uint64_t queue = grown[p] < out ? grown[p] : out, left = grown[p] - queue;
+        uint64_t lost = left < astray ? left : astray, cut = queue < watchdog ? queue : watchdog;
+        if (raw->prio[p].watchdog_detected == 0) cut = 0;
         out -= queue;
-        left -= queue;
-        uint64_t lost = left < astray ? left : astray;
         astray -= lost;
-        ret->queue_drops[p] = queue;
-        if (queue) ret->queue_drop_bytes[p] = (uint64_t)((u128)raw->dropped_bytes * queue / all);
-        ret->watchdog_drops[p] = raw->prio[p].watchdog_detected ? (queue < watchdog ? queue : watchdog) : 0;
-        watchdog -= ret->watchdog_drops[p];
-        ret->pg_drops[p] = left - lost;
+        watchdog -= cut;
+        drops->queue[p] += queue;
+        drops->watchdog[p] += cut;
+        drops->pg[p] += left - lost;
+        if (queue) drops->queue_bytes[p] += (uint64_t)((u128)bytes * queue / all);
     }
 }
 
@@ -101,18 +115,20 @@ static void read_link(const struct moment *m, struct sim *sim, const struct sim_
 
 static void read_switch_port(const struct moment *m, uint32_t port, struct moment_port *ret)
 {
+    struct moment_drops *drops = &m->drops[port];
+
     ret->sw = *ret->raw;
-    split_drops(ret->raw, ret);
+    split_drops(ret->raw, drops);
     for (const struct sw_counter *c = sw_port_counter_list; c->name; c++)
         if (c->kind == SW_COUNTER_COUNT) add(m, port, NO_PRIO, c->name, &ret->sw, c->offset);
     for (unsigned p = 0; p < DUMP_PRIOS; p++) {
         const struct sw_prio_counters *raw = &ret->raw->prio[p];
         for (const struct sw_counter *c = sw_prio_counter_list; c->name; c++)
             if (c->kind == SW_COUNTER_COUNT) add(m, port, p, c->name, &ret->sw.prio[p], c->offset);
-        ret->queue_drops[p] += offset(m, port, p, "queue_drops");
-        ret->queue_drop_bytes[p] += offset(m, port, p, "queue_drop_bytes");
-        ret->watchdog_drops[p] += offset(m, port, p, "watchdog_drops");
-        ret->pg_drops[p] += offset(m, port, p, "pg_drops");
+        ret->queue_drops[p] = drops->queue[p] + offset(m, port, p, "queue_drops");
+        ret->queue_drop_bytes[p] = drops->queue_bytes[p] + offset(m, port, p, "queue_drop_bytes");
+        ret->watchdog_drops[p] = drops->watchdog[p] + offset(m, port, p, "watchdog_drops");
+        ret->pg_drops[p] = drops->pg[p] + offset(m, port, p, "pg_drops");
         /* A pause begins with the first XOFF and with each that follows an XON. */
         ret->paused[p] = (raw->rx_xoff < raw->rx_xon + 1 ? raw->rx_xoff : raw->rx_xon + 1) +
                          offset(m, port, p, "rx_pause_transition");

@@ -155,6 +155,20 @@ class Options(Case):
         self.assertEqual(frames, sorted(frames))
         self.assertEqual(rocelab("sim", "--dump", dump.root, "--as", "sonic", FABRIC).returncode, 2, "it is not empty")
 
+    def test_nothing_goes_down(self):
+        """Which drops were a queue's is guessed where several priorities had some: also then no counter ever goes down."""
+        dump = Dump("eos", self.folder.name, "--dump-at", ",".join(f"{at}us" for at in range(10, 900, 13)))
+        self.assertGreater(len(dump.times), 62)
+        for switch in ("leaf0", "leaf1"):
+            before = {}
+            for time in dump.times:
+                text = dump.text(switch, "show_interfaces_counters_queue_detail.txt", time)
+                now = {row[:2]: tuple(map(int, row[2:])) for row in
+                       re.findall(r"^(Et\d+) +(UC\d) +(\d+) +(\d+) +(\d+) +(\d+)$", text, re.M)}
+                for key, values in before.items():
+                    self.assertTrue(all(a <= b for a, b in zip(values, now[key])), (switch, key, time, values, now[key]))
+                before = now
+
     def test_slow_collective(self):
         """Above 10 ms nccl-tests prints whole microseconds."""
         path = pathlib.Path(self.folder.name) / "slow.yaml"
