@@ -53,17 +53,23 @@ static bool is_clean(const struct diagnose *diagnose, uint32_t at, bool *known)
     return true;
 }
 
-/* How far the number is out, beyond what others' spread allows; 0 or less: not at all. */
-static double far_out(const struct diagnose *diagnose, uint32_t job, const struct numbers *numbers, uint32_t i,
-                      bool least)
+/* What a number is held against to matter: a step; where none has ended the numbers themselves, but lateness against
+ * what a collective takes. */
+static double measure(const struct diagnose *diagnose, uint32_t job, const struct numbers *numbers, bool lateness)
 {
-    double far = least ? numbers->median - numbers->value[i] : numbers->value[i] - numbers->median;
     double step = step_ns(diagnose, job);
 
+    if (step > 0) return step;
+    return lateness ? (double)port_get(diagnose->evidence, job, EVIDENCE_JOB_NS) : numbers->median;
+}
+
+/* How far the number is out, beyond what others' spread allows; 0: not at all, or too little of `of` to matter. */
+static double far_out(const struct diagnose *diagnose, const struct numbers *numbers, uint32_t i, bool least, double of)
+{
+    double far = least ? numbers->median - numbers->value[i] : numbers->value[i] - numbers->median;
+
     if (far <= diagnose->limits.straggler_mads * numbers->deviation) return 0;
-    if (step <= 0) step = (double)port_get(diagnose->evidence, job, EVIDENCE_JOB_NS); /* what a collective takes */
-    if (step < numbers->median) step = numbers->median;
-    return step > 0 && far >= diagnose->limits.straggler_least * step ? far : 0;
+    return of > 0 && far >= diagnose->limits.straggler_least * of ? far : 0;
 }
 
 static void late_victims(struct diagnose *diagnose, struct diagnose_finding *finding, const struct numbers *numbers,
@@ -88,7 +94,8 @@ static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct 
 
     if (numbers.count < 3) return false;
     uint32_t worst = numbers_most(&numbers, sign->least), rank = numbers.object[worst];
-    double far = far_out(diagnose, job, &numbers, worst, sign->least);
+    double of = measure(diagnose, job, &numbers, sign->counter == EVIDENCE_RANK_LATE_NS);
+    double far = far_out(diagnose, &numbers, worst, sign->least, of);
     if (far <= 0) return true;
     uint32_t at = evidence->object[rank].host;
     clean = at == EVIDENCE_NONE || is_clean(diagnose, at, &known);
@@ -105,7 +112,7 @@ static bool look_for_late(struct diagnose *diagnose, uint32_t job, const struct 
                    numbers.median + (sign->least ? -1 : 1) * diagnose->limits.straggler_mads * numbers.deviation,
                    evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, sign->counter));
     for (uint32_t i = 0; i < numbers.count; i++)
-        if (i != worst && far_out(diagnose, job, &numbers, i, sign->least) > 0)
+        if (i != worst && far_out(diagnose, &numbers, i, sign->least, of) > 0)
             finding_also(diagnose, finding, numbers.object[i]);
     late_victims(diagnose, finding, &numbers, culprit);
     finding_weak_unless(finding, sign->computes || known);
@@ -158,7 +165,8 @@ static void slow_by_waits(struct diagnose *diagnose, uint32_t job)
 
     if (numbers.count < 3) return;
     uint32_t worst = numbers_most(&numbers, false), rank = numbers.object[worst], at = evidence->object[rank].host;
-    if (far_out(diagnose, job, &numbers, worst, false) <= 0 || at == EVIDENCE_NONE) return;
+    double of = measure(diagnose, job, &numbers, false);
+    if (far_out(diagnose, &numbers, worst, false, of) <= 0 || at == EVIDENCE_NONE) return;
     struct diagnose_finding *finding = finding_new(
         diagnose, DIAGNOSE_D18, at, EVIDENCE_NO_PRIORITY,
         "%s of %s waits %.3f ms for the network, the median of %u ranks is %.3f ms", name_of(diagnose, rank),

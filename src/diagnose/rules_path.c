@@ -293,5 +293,8 @@ void rule_D14(struct diagnose *diagnose)
     {
         if (!lost.found && !device_is_host(evidence, device)) vanish_in_switch(diagnose, &lost, device);
     }
-    if (!lost.found && !stands_still(diagnose, diagnose->limits.paused_share)) in_common(diagnose, &lost);
+    /* Long queues make timers run out too. */
+    bool congested =
+        total[EVIDENCE_MARKED] || total[EVIDENCE_NP_MARKED] || stands_still(diagnose, diagnose->limits.paused_share);
+    if (!lost.found && !congested) in_common(diagnose, &lost);
 }

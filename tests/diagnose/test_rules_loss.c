@@ -223,6 +223,21 @@ static void test_in_common(void **state)
     bed_close(&bed);
 }
 
+/* Timers that long queues explain. */
+static void test_timers_of_congestion(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    waits(&bed, 2);
+    waits(&bed, 3);
+    grew(&bed, bed.spine[0][1], 3, EVIDENCE_MARKED, 10);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D14), 0);
+    bed_close(&bed);
+}
+
 /* Timers that drops explain, and NICs that have nothing in common. */
 static void test_timers_explained(void **state)
 {
@@ -269,12 +284,19 @@ static void test_mtu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_cable), cmocka_unit_test(test_few_errors),
-        cmocka_unit_test(test_hot_optic), cmocka_unit_test(test_victims_by_flows),
-        cmocka_unit_test(test_flaps),     cmocka_unit_test(test_no_flaps),
-        cmocka_unit_test(test_link_down), cmocka_unit_test(test_routes_followed),
-        cmocka_unit_test(test_no_route),  cmocka_unit_test(test_vanished),
-        cmocka_unit_test(test_in_common), cmocka_unit_test(test_timers_explained),
+        cmocka_unit_test(test_bad_cable),
+        cmocka_unit_test(test_few_errors),
+        cmocka_unit_test(test_hot_optic),
+        cmocka_unit_test(test_victims_by_flows),
+        cmocka_unit_test(test_flaps),
+        cmocka_unit_test(test_no_flaps),
+        cmocka_unit_test(test_link_down),
+        cmocka_unit_test(test_routes_followed),
+        cmocka_unit_test(test_no_route),
+        cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_in_common),
+        cmocka_unit_test(test_timers_explained),
+        cmocka_unit_test(test_timers_of_congestion),
         cmocka_unit_test(test_mtu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
