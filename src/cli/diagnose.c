@@ -202,7 +202,10 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
         cli_error("%s: %s", input[i], why);
         return false;
     }
-    if (!evidence->values)
+    const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;
+    if (!evidence->values && first && first->line && first->file < evidence->files)
+        cli_error("%s:%u: %s", evidence->file[first->file], first->line, first->text);
+    else if (!evidence->values)
         cli_error("%s: no counter is known in it; 'rocelab diagnose --list' lists what is", input[0]);
     return evidence->values > 0;
 }

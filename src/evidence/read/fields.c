@@ -200,7 +200,6 @@ void reading_alias(struct reading *in, uint32_t port, const struct field *name)
 {
     if (port == EVIDENCE_NONE || !field_is_port(name)) return;
     if (name->length > 8 && !memcmp(name->at, "Ethernet", 8) && !memchr(name->at, '/', name->length)) return;
-    if (name->length <= 3 && name->at[0] == 'N') return; /* N/A */
     evidence_alias(in->evidence, port, name->at, name->length);
 }
 

@@ -24,6 +24,7 @@ struct reading {
     struct evidence *evidence;
     struct evidence_source source; /* of the line that is read */
     uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
+    bool said;                     /* by a reader that has one thing to say of a file */
     char hint[64]; /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
     _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
 };

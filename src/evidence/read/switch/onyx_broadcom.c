@@ -143,10 +143,10 @@ static bool broadcom_line(struct reading *in, const char *line)
 
     if (!split_register(line, &name, &port, &value)) return false;
     if (!field_is_port(&port)) return true;
-    const struct evidence *evidence = in->evidence;
-    if (!evidence->remarks || evidence->remark[evidence->remarks - 1].file != in->source.file)
+    if (!in->said)
         evidence_remark(in->evidence, in->source.file, in->source.line,
                         "ports have the chip's names (xe0): give them to the fabric file's ports to have them tied");
+    in->said = true;
     reading_named(in, registers, reading_port(in, &port), EVIDENCE_NO_PRIORITY, &name, &value);
     return true;
 }
