@@ -209,10 +209,11 @@ static void check_unbiased(unsigned depth, uint32_t every)
 static void test_latency_is_not_biased(void **state)
 {
     (void)state;
-    static const uint32_t every[] = {1, 4, 64};
-    for (size_t i = 0; i < sizeof every / sizeof every[0]; i++)
-        for (unsigned depth = 16; depth <= 256; depth *= 4)
-            check_unbiased(depth, every[i]);
+    for (unsigned depth = 16; depth <= 256; depth *= 4) {
+        check_unbiased(depth, 1);
+        check_unbiased(depth, 4);
+    }
+    check_unbiased(256, 64); /* the deepest: more than a million packets */
 }
 
 /* A mirror of one direction: each message was NAKed twice and went on; nobody is silent. */

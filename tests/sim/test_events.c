@@ -241,19 +241,20 @@ static void test_failed(void **state)
     observe_log_free(&log);
 }
 
-#define RING(of_switches)                                                                                              \
+#define RING(of_switches, size)                                                                                        \
     "rocelab: 1\ntopology:\n  links:\n    hosts: 6\n    switches: [A, B, C]\n    links: [[h0, A], [h1, A], [h2, B], "  \
     "[h3, B], [h4, C], [h5, C], [A, B], [B, C], [C, A]]\n" LINKS CLASSES "switches: {buffer: 2MB" of_switches          \
     "}\nnics: {mtu: 1024, congestion: none}\n"                                                                         \
-    "jobs: [{flows: [{src: h0, dst: h4, size: 4MB}, {src: h1, dst: h5, size: 4MB}, {src: h2, dst: h0, size: 4MB}, "    \
-    "{src: h3, dst: h1, size: 4MB}, {src: h4, dst: h2, size: 4MB}, {src: h5, dst: h3, size: 4MB}]}]\n"                 \
+    "jobs: [{flows: [{src: h0, dst: h4, size: " size "}, {src: h1, dst: h5, size: " size                               \
+    "}, {src: h2, dst: h0, size: " size "}, "                                                                          \
+    "{src: h3, dst: h1, size: " size "}, {src: h4, dst: h2, size: " size "}, {src: h5, dst: h3, size: " size "}]}]\n"  \
     "faults: [{misroute: \"A:2\", to: h4}, {misroute: \"A:2\", to: h5}, {misroute: \"B:3\", to: h0}, "                 \
     "{misroute: \"B:3\", to: h1}, {misroute: \"C:3\", to: h2}, {misroute: \"C:3\", to: h3}"
 
 static void test_deadlock(void **state)
 {
     struct observe_log log = {0};
-    struct run run = noting(RING("") "]\n", &log);
+    struct run run = noting(RING("", "4MB") "]\n", &log);
 
     (void)state;
     check_all(&run, &log);
@@ -272,7 +273,7 @@ static void test_deadlock(void **state)
 static void test_watchdog(void **state)
 {
     struct observe_log log = {0};
-    struct run run = noting(RING(", watchdog: {poll: 100us, detect: 400us, restore: 400us}") "]\n", &log);
+    struct run run = noting(RING(", watchdog: {poll: 100us, detect: 400us, restore: 400us}", "1MB") "]\n", &log);
 
     (void)state;
     check_all(&run, &log);
