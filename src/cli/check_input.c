@@ -11,6 +11,8 @@
 
 #include "cli/cli.h"
 
+#define LEADING_LINES_MAX 65536 /* blank ones and comments before a file says what it is; a device may have no end */
+
 bool check_is_fabric(const char *path)
 {
     char line[512];
@@ -18,7 +20,7 @@ bool check_is_fabric(const char *path)
     FILE *from = strcmp(path, "-") == 0 ? NULL : fopen(path, "r");
 
     if (!from) return true; /* standard input is one; a file that cannot be opened is complained about later */
-    while (fgets(line, sizeof line, from)) {
+    for (uint32_t i = 0; i < LEADING_LINES_MAX && fgets(line, sizeof line, from); i++) {
         size_t blank = strspn(line, " \t\r\n\xef\xbb\xbf");
         if (!line[blank] || line[blank] == '#' || strncmp(line, "---", 3) == 0) continue;
         is = strncmp(line + blank, "rocelab:", 8) == 0;

@@ -70,6 +70,7 @@ class Program(unittest.TestCase):
         self.check(self.path("broken.yaml", "rocelab: 1\ntopology: {"), status=2)
         self.check("--failures", "3", warns, status=2)
         self.assertIn("did you mean 'HR001'", self.check("--explain", "HR01", status=2).stderr)
+        self.assertIn("larger than", self.check("/dev/zero", status=2).stderr)
 
     def test_json(self):
         document = json.loads(self.check("--json", self.path("bad.yaml", BAD), status=1).stdout)
