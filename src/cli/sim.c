@@ -20,6 +20,7 @@
 #include "cli/html.h"
 #include "cli/metrics.h"
 #include "cli/observe.h"
+#include "cli/outputs.h"
 #include "cli/pcap.h"
 #include "cli/serving.h"
 #include "cli/sim_each.h"
@@ -435,6 +436,18 @@ static bool one_for_stdout(const struct settings *settings)
     return false;
 }
 
+static bool files_apart(const struct settings *settings, const char *fabric)
+{
+    struct cli_outputs outputs = {.count = 0};
+
+    cli_outputs_read(&outputs, "the fabric", fabric);
+    cli_outputs_write(&outputs, "--events", settings->observe.events_path);
+    cli_outputs_write(&outputs, "--html", settings->html.path);
+    cli_outputs_write(&outputs, "--counters", settings->metrics.path);
+    cli_outputs_pcaps(&outputs, &settings->pcaps);
+    return !outputs.clash;
+}
+
 static bool many_runs_fit(const struct settings *settings)
 {
     if (settings->observe.step && !settings->csv && !settings->common.json && !settings->html.path &&
@@ -536,7 +549,7 @@ int verb_sim(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     if (!one_for_stdout(&settings) || !many_runs_fit(&settings) || !cli_dump_fits(&settings.dump)) return CLI_WRONG;
-    if (!cli_readable(argv[first])) return CLI_WRONG;
+    if (!cli_readable(argv[first]) || !files_apart(&settings, argv[first])) return CLI_WRONG;
     if (settings.seeds && !settings.each.what) return with_seeds(&settings, argv[first], out);
     uint64_t begun = clock_now_ns();
     if (cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) != 0) {

@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "cli/html.h"
 #include "cli/observe.h"
+#include "cli/outputs.h"
 #include "cli/pcap.h"
 #include "cli/serving.h"
 #include "cli/source.h"
@@ -400,6 +401,19 @@ static int bring_up(struct settings *settings, struct fabric *fabric, uint64_t b
     return status;
 }
 
+static bool files_apart(const struct settings *settings, const char *fabric)
+{
+    struct cli_outputs outputs = {.count = 0};
+
+    cli_outputs_read(&outputs, "the fabric", fabric);
+    cli_outputs_read(&outputs, "--script", settings->script_path);
+    cli_outputs_write(&outputs, "--events", settings->observe.events_path);
+    cli_outputs_write(&outputs, "--html", settings->html.path);
+    cli_outputs_write(&outputs, "--record", settings->record_path);
+    cli_outputs_pcaps(&outputs, &settings->pcaps);
+    return !outputs.clash;
+}
+
 int verb_up(int argc, char **argv, FILE *out)
 {
     struct settings settings = {
@@ -425,7 +439,7 @@ int verb_up(int argc, char **argv, FILE *out)
         return CLI_WRONG;
     }
     settings.up.port = settings.port;
-    if (!cli_readable(argv[first])) return CLI_WRONG;
+    if (!cli_readable(argv[first]) || !files_apart(&settings, argv[first])) return CLI_WRONG;
     uint64_t begun = clock_now_ns();
     int status = CLI_WRONG;
     bool good = cli_fabric_load(argv[first], NULL, NULL, 0, &fabric, &errors) == 0;

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -662,6 +663,25 @@ class Wrong(Sim):
                             ("memory", "0"), ("memory", "1G"), ("series", "0")):
             self.wrong(rocelab("sim", f"--{option}", bad, path), f"--{option} '{bad}': ")
         self.wrong(rocelab("sim", "--thread", "1", "--jsn", path), "did you mean '--json'?")
+
+
+    def test_files_are_apart(self):
+        """Two outputs of one name, or what is read: refused before the run, and nothing is touched."""
+        path = self.fabric(SMALL)
+        (self.folder / "link.yaml").symlink_to(path)
+        (self.folder / "here").symlink_to(self.folder)
+        before = pathlib.Path(path).read_bytes()
+        for verb in ("sim", "up"):
+            for arguments, words in ((("--events", path), "twice, for the fabric"), (("--html", "link.yaml"), "twice, for the fabric"),
+                                     (("--events", "x.csv", "--html", "here/x.csv"), "twice, for --events ('x.csv')"),
+                                     (("--html", "x", "--pcap", "h0:0=./x"), "twice, for --html ('x')")):
+                self.wrong(rocelab(verb, *arguments, path, cwd=self.folder), words)
+        self.wrong(rocelab("sim", "--events", "x", "--counters", "prometheus=./x", path, cwd=self.folder), "twice, for --events ('x')")
+        self.wrong(rocelab("up", "--script", path, "--record", "link.yaml", self.file("other.yaml", before), cwd=self.folder), "twice, for --script")
+        self.assertEqual(pathlib.Path(path).read_bytes(), before)
+        self.assertEqual(list(self.folder.glob("x*")), [])
+        result = rocelab("sim", "--events", "/dev/null", "--html", "/dev/null", path, cwd=self.folder)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
 class Interrupt(Sim):
