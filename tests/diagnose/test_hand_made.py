@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Texts as operators paste them into a mail: one look, one or two devices, no fabric file."""
+import json
+import unittest
+
+from support import Case, rocelab
+
+# Two servers' ports: PFC was not negotiated on the first, whose other counters say what came of it.
+NXOS_PFC = """leaf1# show interface priority-flow-control
+slot  1
+=======
+
+============================================================
+Port               Mode Oper(VL bmap)  RxPPP      TxPPP
+============================================================
+
+Ethernet1/1        Auto Off            7316       762946
+Ethernet1/2        Auto On   (8)       104        95
+Ethernet1/3        Auto Off            0          0
+"""
+NXOS_QUEUING = """leaf1# show queuing interface ethernet 1/1
+
+Egress Queuing for Ethernet1/1 [System]
+------------------------------------------------------------------------------
+QoS-Group# Bandwidth% PrioLevel                Shape                   QLimit
+                                   Min          Max        Units
+------------------------------------------------------------------------------
+      3         50          -           -            -     -            7(D)
+
+Ingress Queuing for Ethernet1/1
+-----------------------------------------------------
+QoS-Group#                 Pause
+           Buff Size       Pause Th      Resume Th
+-----------------------------------------------------
+      3          -               -            -
+
+Port Ingress Statistics
+--------------------------------------------------------
+Hw Drop Pkts                            0
+Low Drop Pkts                           0
+Ingress MMU Drop Pkts                   51873
+Ingress MMU Drop Bytes                  217866600
+"""
+NCCL = """h0:2211:2245 [0] transport/net_ib/p2p.cc:1213 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<48912> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_RDMA_WRITE(1) vendor_err=129 localGid ::ffff:10.0.0.1 remoteGids ::ffff:10.0.0.2 hca mlx5_0
+"""
+LLDP = """leaf1# show lldp neighbors
+Capability codes:
+  (R) Router, (B) Bridge, (T) Telephone, (C) DOCSIS Cable Device
+Device ID            Local Intf      Hold-time  Capability  Port ID
+h0                   Eth1/1          120                    mlx5_0
+Total entries displayed: 1
+"""
+
+
+class HandMade(Case):
+    def diagnose(self, *files):
+        """Findings of device, name and text of each file."""
+        for device, name, text in files:
+            place = self.folder / "dumps" / "0" / device
+            place.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+        done = rocelab("diagnose", "--json", self.folder / "dumps")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads(done.stdout)["findings"]
+
+    def test_pfc_was_not_negotiated(self):
+        found = self.diagnose(("leaf1", "pfc.txt", NXOS_PFC))
+        self.assertEqual([(one["rule"], one["culprit"], one["confidence"]) for one in found], [("D08", "leaf1:Ethernet1/1", "weak")])
+        self.assertIn(762946, [evidence["value"] for evidence in found[0]["evidence"]])
+        self.assertTrue(all(evidence["file"].endswith("pfc.txt") and evidence["line"] for evidence in found[0]["evidence"]))
+
+    def test_and_packets_were_dropped(self):
+        found = self.diagnose(("leaf1", "pfc.txt", NXOS_PFC), ("leaf1", "queuing.txt", NXOS_QUEUING))
+        self.assertEqual([(one["rule"], one["culprit"], one["severity"]) for one in found], [("D08", "leaf1:Ethernet1/1", "critical")])
+        self.assertIn("PFC is off on it", found[0]["what"])
+        self.assertIn(51873, [evidence["value"] for evidence in found[0]["evidence"]])
+
+    def test_status_12(self):
+        found = self.diagnose(("h0", "nccl.txt", NCCL))
+        self.assertEqual([(one["rule"], one["culprit"]) for one in found], [("D14", "h0:mlx5_0")])
+        self.assertEqual(found[0]["confidence"], "weak")
+
+    def test_status_12_behind_a_port_without_pfc(self):
+        found = self.diagnose(("leaf1", "pfc.txt", NXOS_PFC), ("leaf1", "lldp.txt", LLDP), ("h0", "nccl.txt", NCCL))
+        [loss] = [one for one in found if one["rule"] == "D08"]
+        self.assertEqual((loss["culprit"], loss["victims"], loss["severity"]), ("leaf1:Ethernet1/1", ["h0:mlx5_0"], "critical"))
+
+
+if __name__ == "__main__":
+    unittest.main()
