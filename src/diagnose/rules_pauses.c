@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roots of pauses at hosts: deadlock, storm, slow receiver, incast.  Those between switches are in rules_links.c. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
 #define SENDERS_MOST 4096
+#define WORDS 64
 
 static const char *name_of(const struct diagnose *diagnose, uint32_t object)
 {
@@ -32,6 +34,26 @@ static void paused_row(struct diagnose *diagnose, struct diagnose_finding *findi
                        "share", share.value, limit, share.from);
     else
         finding_counter(diagnose, finding, share.from, 0);
+}
+
+/* "for 12% of the time". */
+static const char *how_long(const struct share *share, double value, char words[WORDS])
+{
+    if (share->since_boot)
+        snprintf(words, WORDS, "at times since counters were cleared");
+    else
+        snprintf(words, WORDS, "for %s%.3g%% of the time", share->bound ? "at most " : "", 100 * value);
+    return words;
+}
+
+/* "was 99% full". */
+static const char *how_full(const struct share *busy, char words[WORDS])
+{
+    if (busy->known)
+        snprintf(words, WORDS, "was %.3g%% full", 100 * busy->value);
+    else
+        snprintf(words, WORDS, "does not say how full it was");
+    return words;
 }
 
 /* What the NIC counts itself, where it counts. */
@@ -157,10 +179,10 @@ static void slow_found(struct diagnose *diagnose, uint32_t node)
     struct graph_node nic = diagnose->graph->node[node];
     uint32_t port = evidence->object[nic.port].peer;
     struct share share = share_paused(diagnose, port, nic.priority), busy = share_busy(diagnose, port);
-    struct diagnose_finding *finding =
-        finding_new(diagnose, DIAGNOSE_D03, nic.port, nic.priority,
-                    "%s paused %s for %s%.3g%% of the time, and took %.3g%% of its line", name_of(diagnose, nic.port),
-                    name_of(diagnose, port), share.bound ? "at most " : "", 100 * share.value, 100 * busy.value);
+    char full[WORDS], time[WORDS];
+    struct diagnose_finding *finding = finding_new(
+        diagnose, DIAGNOSE_D03, nic.port, nic.priority, "%s paused %s %s; the port %s", name_of(diagnose, nic.port),
+        name_of(diagnose, port), how_long(&share, share.value, time), how_full(&busy, full));
 
     trust(diagnose, finding, &share);
     paused_row(diagnose, finding, port, nic.priority, diagnose->limits.paused_share);
@@ -209,15 +231,16 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     struct graph_node queue = diagnose->graph->node[node];
     struct share busy = share_busy(diagnose, queue.port), paused = share_paused(diagnose, queue.port, queue.priority);
     struct share upstream = {.since_boot = evidence->looks < 2};
+    char full[WORDS], time[WORDS];
     uint32_t pausing = 0;
 
     for (uint32_t e = queue.back; e != EVIDENCE_NONE; e = diagnose->graph->edge[e].next_back)
         pausing++;
-    struct diagnose_finding *finding = finding_new(
-        diagnose, DIAGNOSE_D04, queue.port, queue.priority,
-        "%s, the port to %s, was %.3g%% full; its switch paused %u port%s for it, for up to %.3g%% of the time",
-        name_of(diagnose, queue.port), name_of(diagnose, evidence->object[queue.port].peer), 100 * busy.value, pausing,
-        pausing == 1 ? "" : "s", 100 * queue.in);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D04, queue.port, queue.priority,
+                    "%s, the port to %s, %s; its switch paused %u port%s for it, %s", name_of(diagnose, queue.port),
+                    name_of(diagnose, evidence->object[queue.port].peer), how_full(&busy, full), pausing,
+                    pausing == 1 ? "" : "s", how_long(&upstream, queue.in, time));
     trust(diagnose, finding, &upstream);
     if (busy.known)
         finding_number(diagnose, finding, queue.port, EVIDENCE_NO_PRIORITY, "busy_share", "share",

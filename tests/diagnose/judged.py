@@ -27,7 +27,8 @@ def document_of(case, folder):
 def bundle_of(case, system, end_ps, folder):
     """The case's run as dumps of three times: its beginning, its middle and its end."""
     path = folder / f"{case.name}-{system}"
-    run("sim", "--quiet", *case.options, "--dump", path, "--as", system, "--dump-at", f"{end_ps // 2000}ns", case.path)
+    if not path.exists():
+        run("sim", "--quiet", *case.options, "--dump", path, "--as", system, "--dump-at", f"{end_ps // 2000}ns", case.path)
     return path
 
 

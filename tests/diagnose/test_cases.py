@@ -5,6 +5,7 @@ With `--bundles` as the first argument every case is also dumped as each system 
 fabric file: of the twenty kinds of case at least eighteen have to be right for each system, and what is not is printed."""
 import concurrent.futures
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -68,6 +69,27 @@ class Cases(unittest.TestCase):
         for (case, system), wrong in zip(chosen, self.pool.map(lambda pair: self.judge_bundle(*pair), chosen)):
             with self.subTest(case=case.name, system=system):
                 self.assertEqual([], wrong)
+
+    def test_counters_that_were_reset_and_a_device_that_lacks(self):
+        """C21: somebody cleared the counters of a spine between two looks, and nobody dumped a leaf."""
+        case = next(case for case in self.cases if case.name == "C03-incast")
+        path = self.folder / "C21"
+        shutil.copytree(judged.bundle_of(case, "sonic", self.documents[case.name][1]["virtual_ps"], self.folder), path)
+        times = sorted(path.iterdir())
+        for time in times:
+            shutil.rmtree(time / "leaf2")
+        (times[0] / "spine1").rename(path / "was")
+        (times[-1] / "spine1").rename(times[0] / "spine1")
+        (path / "was").rename(times[-1] / "spine1")
+        answer, _ = self.judge(case, path, "--fabric", case.path)
+        found = [finding for finding in answer["findings"] if finding["rule"] == "D04"]
+        self.assertEqual([finding["culprit"] for finding in found], ["leaf0:0"])
+        self.assertFalse([finding for finding in answer["findings"] if finding["severity"] == "critical"])
+        for row in (row for finding in answer["findings"] for row in finding["evidence"]):
+            self.assertLess(row["value"], 1.000001 if row["unit"] == "share" else 1e9, row)
+        remarks = "\n".join(remark["text"] for remark in answer["remarks"])
+        self.assertRegex(remarks, r"nothing was read of 1 of 47 devices of the fabric: leaf2")
+        self.assertRegex(remarks, r"spine1.*(went down|reset)")
 
     @unittest.skipUnless(BUNDLES, "--bundles was not asked for")
     def test_every_bundle(self):
