@@ -137,7 +137,7 @@ static void read_samples(struct metrics *metrics, struct sample *sample, const c
         if (!row || !field_is(&sample->name, row->name)) row = find_name(&sample->name);
         if (row)
             take_sample(metrics, sample, row);
-        else if (!metrics_special(metrics, sample))
+        else if (!metrics_special(metrics, sample) && !metrics_nccl(metrics, sample))
             take_ethtool(metrics, sample);
     }
 }

@@ -86,5 +86,7 @@ void metrics_put(struct metrics *metrics, uint32_t object, unsigned priority, en
 /* special.c: metrics that are more than a value of an object.  False: it is none of them. */
 bool metrics_special(struct metrics *metrics, const struct sample *sample);
 void metrics_finish(struct metrics *metrics);
+/* nccl.c: the same of NCCL's */
+bool metrics_nccl(struct metrics *metrics, const struct sample *sample);
 
 #endif
