@@ -119,6 +119,11 @@ void finding_not_victims(struct diagnose_finding *finding)
     finding->victims = kept;
 }
 
+void finding_victim_new(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
+{
+    if (finding && MORE(diagnose, finding->victim, finding->victims)) finding->victim[finding->victims++] = object;
+}
+
 void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
 {
     if (!finding || object == EVIDENCE_NONE || has(finding->also, finding->alsos, object)) return;

@@ -91,8 +91,9 @@ struct diagnose {
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;
-    struct diagnose_graph *graph; /* private */
-    bool full;                    /* memory ran out: the answer is not whole */
+    struct diagnose_graph *graph;   /* private */
+    uint32_t *rank_of, *rank_after; /* private: first rank of a job, next of a rank, plus 1; 0: none */
+    bool full;                      /* memory ran out: the answer is not whole */
 };
 
 /* `baseline`: stored step times, or NULL (training.h). */

@@ -5,23 +5,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Lists of the ranks of each job, made once: a fabric has tens of thousands of ranks and may have as many jobs. */
+static bool listed(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+
+    if (diagnose->rank_of) return true;
+    uint32_t *first = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1);
+    uint32_t *after = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1);
+    if (!first || !after) {
+        diagnose->full = true;
+        return false;
+    }
+    for (uint32_t id = evidence->objects; id-- > 0;) {
+        const struct evidence_object *object = &evidence->object[id];
+        if (object->scope != EVIDENCE_RANK || object->parent >= evidence->objects) continue;
+        after[id] = first[object->parent];
+        first[object->parent] = id + 1;
+    }
+    diagnose->rank_of = first;
+    diagnose->rank_after = after;
+    return true;
+}
+
+uint32_t rank_next(struct diagnose *diagnose, uint32_t job, uint32_t after)
+{
+    if (!listed(diagnose)) return EVIDENCE_NONE;
+    return (after == EVIDENCE_NONE ? diagnose->rank_of[job] : diagnose->rank_after[after]) - 1;
+}
+
 struct numbers ranks_of(struct diagnose *diagnose, uint32_t job, enum evidence_counter counter)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct numbers numbers = {0};
     uint32_t ranks = 0;
 
-    EVIDENCE_EACH(evidence, EVIDENCE_RANK, rank) ranks += evidence->object[rank].parent == job;
-    numbers.object = ARENA_NEW(&diagnose->arena, uint32_t, ranks ? ranks : 1);
-    numbers.value = ARENA_NEW(&diagnose->arena, double, ranks ? ranks : 1);
+    RANKS_EACH(diagnose, job, rank) ranks += evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, counter) != NULL;
+    if (!ranks) return numbers;
+    numbers.object = ARENA_NEW(&diagnose->arena, uint32_t, ranks);
+    numbers.value = ARENA_NEW(&diagnose->arena, double, ranks);
     if (!numbers.object || !numbers.value) {
         diagnose->full = true;
         return (struct numbers){0};
     }
-    EVIDENCE_EACH(evidence, EVIDENCE_RANK, rank)
+    RANKS_EACH(diagnose, job, rank)
     {
         const struct evidence_value *value = evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, counter);
-        if (evidence->object[rank].parent != job || !value) continue;
+        if (!value) continue;
         numbers.object[numbers.count] = rank;
         numbers.value[numbers.count++] = value->real;
     }

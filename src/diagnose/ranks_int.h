@@ -13,6 +13,10 @@ struct numbers {
     uint32_t count;
     double median, deviation; /* deviation: 1.4826 times the median distance from the median */
 };
+/* The job's ranks: from EVIDENCE_NONE on, EVIDENCE_NONE at the end. */
+uint32_t rank_next(struct diagnose *diagnose, uint32_t job, uint32_t after);
+#define RANKS_EACH(diagnose, job, id)                                                                                  \
+    for (uint32_t id = rank_next(diagnose, job, EVIDENCE_NONE); id != EVIDENCE_NONE; id = rank_next(diagnose, job, id))
 /* A counter of the job's ranks, those that have it.  Memory is the diagnosis'. */
 struct numbers ranks_of(struct diagnose *diagnose, uint32_t job, enum evidence_counter counter);
 /* Fills in median and deviation. */

@@ -10,6 +10,8 @@
 #include "diagnose/nics_int.h"
 #include "diagnose/ranks_int.h"
 
+#define FLOWS_LEAST 8 /* of a job: fewer have no median worth the name */
+
 static const char *name_of(const struct diagnose *diagnose, uint32_t object)
 {
     return diagnose->evidence->object[object].name;
@@ -200,9 +202,16 @@ static void slow_by_flows(struct diagnose *diagnose, uint32_t job)
     const struct evidence *evidence = diagnose->evidence;
     struct numbers flows = {0};
 
-    flows.object = ARENA_NEW(&diagnose->arena, uint32_t, evidence->flows ? evidence->flows : 1);
-    flows.value = ARENA_NEW(&diagnose->arena, double, evidence->flows ? evidence->flows : 1);
-    if (!flows.object || !flows.value) return;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < evidence->flows; i++)
+        most += evidence->flow[i].job == job;
+    if (most < FLOWS_LEAST) return;
+    flows.object = ARENA_NEW(&diagnose->arena, uint32_t, most);
+    flows.value = ARENA_NEW(&diagnose->arena, double, most);
+    if (!flows.object || !flows.value) {
+        diagnose->full = true;
+        return;
+    }
     for (uint32_t i = 0; i < evidence->flows; i++) {
         const struct evidence_flow *flow = &evidence->flow[i];
         if (flow->job != job || !flow->ideal_ns || !flow->time_ns) continue;
@@ -210,7 +219,7 @@ static void slow_by_flows(struct diagnose *diagnose, uint32_t job)
         flows.value[flows.count++] = (double)flow->time_ns / (double)flow->ideal_ns;
     }
     numbers_settle(diagnose, &flows);
-    if (flows.count < 8) return;
+    if (flows.count < FLOWS_LEAST) return;
     double above = flows.median * diagnose->limits.slow_pair;
     double spread = flows.median + diagnose->limits.straggler_mads * flows.deviation;
     if (spread > above) above = spread;

@@ -143,17 +143,18 @@ static void skew(struct diagnose *diagnose, struct diagnose_training *of)
 }
 
 /* A device of the job's hosts. */
-static bool of_job(const struct evidence *evidence, uint32_t job, uint32_t object, bool *known)
+static bool of_job(struct diagnose *diagnose, uint32_t job, uint32_t object, bool *known)
 {
+    const struct evidence *evidence = diagnose->evidence;
     uint32_t device =
         evidence->object[object].scope == EVIDENCE_DEVICE || evidence->object[object].scope == EVIDENCE_PORT
             ? evidence_device_of(evidence, object)
             : EVIDENCE_NONE;
 
-    EVIDENCE_EACH(evidence, EVIDENCE_RANK, rank)
+    RANKS_EACH(diagnose, job, rank)
     {
         const struct evidence_object *one = &evidence->object[rank];
-        if (one->parent != job || one->host == EVIDENCE_NONE) continue;
+        if (one->host == EVIDENCE_NONE) continue;
         *known = true;
         if (device == evidence_device_of(evidence, one->host)) return true;
     }
@@ -161,25 +162,25 @@ static bool of_job(const struct evidence *evidence, uint32_t job, uint32_t objec
 }
 
 /* Whether the finding is about hosts of the job, or about a switch; unknown hosts are not held against it. */
-static bool concerns(const struct evidence *evidence, uint32_t job, const struct diagnose_finding *finding)
+static bool concerns(struct diagnose *diagnose, uint32_t job, const struct diagnose_finding *finding)
 {
+    const struct evidence *evidence = diagnose->evidence;
     bool known = false;
     uint32_t most = finding->victims < 64 ? finding->victims : 64; /* so many say it */
 
     for (uint32_t i = 0; i < most; i++)
-        if (of_job(evidence, job, finding->victim[i], &known)) return true;
-    if (of_job(evidence, job, finding->culprit, &known) || !known) return true;
+        if (of_job(diagnose, job, finding->victim[i], &known)) return true;
+    if (of_job(diagnose, job, finding->culprit, &known) || !known) return true;
     return evidence->object[finding->culprit].scope <= EVIDENCE_PORT &&
            !evidence_is_host(evidence, evidence_device_of(evidence, finding->culprit));
 }
 
-static void network(const struct diagnose *diagnose, struct diagnose_training *of)
+static void network(struct diagnose *diagnose, struct diagnose_training *of)
 {
     of->network = DIAGNOSE_NO;
     of->finding = EVIDENCE_NONE;
     for (uint32_t i = 0; i < diagnose->findings; i++) {
-        if (!finding_is_network(&diagnose->finding[i]) || !concerns(diagnose->evidence, of->job, &diagnose->finding[i]))
-            continue;
+        if (!finding_is_network(&diagnose->finding[i]) || !concerns(diagnose, of->job, &diagnose->finding[i])) continue;
         of->network = DIAGNOSE_YES;
         of->finding = i;
         return;
