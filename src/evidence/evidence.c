@@ -429,10 +429,15 @@ static void add_neighbour(struct evidence *evidence, uint32_t port, const char *
                           const struct evidence_source *source, bool described)
 {
     if (port == EVIDENCE_NONE) return;
+    uint32_t said = evidence->object[port].neighbour[described];
+    struct evidence_neighbour *before = said ? &evidence->neighbour[said - 1] : NULL;
+    if (before && !strcmp(before->device, device) && !strcmp(before->port_name, port_name))
+        return; /* at another look */
     const char *on = kept(evidence, device, strlen(device)), *at = kept(evidence, port_name, strlen(port_name));
     if (!on || !at || !ROOM(evidence, evidence->neighbour, evidence->neighbours)) return;
     evidence->neighbour[evidence->neighbours++] =
         (struct evidence_neighbour){port, on, at, source->file, source->line, described};
+    evidence->object[port].neighbour[described] = evidence->neighbours;
 }
 
 void evidence_add_neighbour(struct evidence *evidence, uint32_t port, const char *device, const char *port_name,

@@ -49,6 +49,7 @@ struct evidence_object {
     uint32_t host;          /* of a rank: its NIC's port, or its host; EVIDENCE_NONE: not known */
     uint32_t next;          /* of a device: its first port; of a port: the next of its device; EVIDENCE_NONE: none */
     uint32_t last;          /* of a device: its last port */
+    uint32_t neighbour[2];  /* of a port: what LLDP and its description said last, index into neighbour[] plus one */
     uint32_t same_as;       /* of a port met by two names: the one that stands for both; EVIDENCE_NONE */
     uint8_t scope;          /* enum evidence_scope; a port is EVIDENCE_PORT */
     uint8_t role;           /* of a device: enum fabric_role; FABRIC_ROLES: not known */

@@ -170,7 +170,10 @@ static void neighbours_tie_ports(void **state)
     evidence_alias(evidence, spine, "etp3", 4);
     evidence_add_neighbour(evidence, leaf, "spine0.dc1.example", "etp3", &source);
     evidence_add_neighbour(evidence, spine, "leaf0", "Eth1/2", &source);
-    evidence_add_neighbour(evidence, other, "leaf9", "Ethernet1/1", &source);
+    for (int i = 0; i < 3; i++) /* at three looks, and as a description */
+        evidence_add_neighbour(evidence, other, "leaf9", "Ethernet1/1", &source);
+    evidence_add_description(evidence, other, "leaf9", "Ethernet1/1", &source);
+    assert_int_equal(evidence->neighbours, 4);
     set(evidence, leaf, 0, 1);
     set(evidence, spine, 0, 1);
     evidence_finish(evidence, NULL);
