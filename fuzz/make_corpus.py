@@ -231,8 +231,8 @@ def evidence_seeds():
                 text = file.read()
             if len(text) <= EVIDENCE_MAX:
                 seeds.append(bytes([0, number % 4]) + text)
-    step = max(1, -(-len(seeds) // EVIDENCE_FILES))
-    yield from seeds[::step]
+    count = min(len(seeds), EVIDENCE_FILES)
+    yield from (seeds[i * len(seeds) // count] for i in range(count))
     for number, text in enumerate(EVIDENCE_PIECES):
         yield bytes([128 + number if number < 3 else 0, 3]) + text.encode()
 
