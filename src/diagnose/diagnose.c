@@ -195,6 +195,7 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
 #undef LIMIT
     };
     graph_build(diagnose);
+    if (diagnose->full) return; /* rules rely on the graph */
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
         if (i != DIAGNOSE_D20) function[i](diagnose);
     order_findings(diagnose);

@@ -4,8 +4,8 @@
  * from what the switch behind a paused port looks like, roots, and who stands still for a root.
  *
  * One packet is blamed for a simulated pause, the one that crossed the threshold, wherever most of its group waits:
- * where another queue of that switch is more than twice as long, that one is taken.  Everything is linear in ports, but
- * for switches, whose paused neighbours times queues are looked at.
+ * where another queue of that switch is more than twice as long, that one is taken.  Of a switch the likeliest queues
+ * alone are looked at, so that the work grows with the ports.
  */
 #include "diagnose/graph_int.h"
 
@@ -14,9 +14,11 @@
 
 #include "base/check.h"
 
-#define LONG_QUEUE 0.5  /* of the longest queue: as likely a cause */
-#define STUCK_SHARE 0.1 /* a pause without end must have been there for so long to be called one */
-#define ROOT_SHARE 0.5  /* of what others stood still for it, while it was not paused itself */
+#define LONG_QUEUE 0.5     /* of the longest queue: as likely a cause */
+#define SHORT_QUEUE 0.1    /* of it: too short to be one */
+#define CANDIDATES_MOST 16 /* queues of a switch that are looked at as causes */
+#define STUCK_SHARE 0.1    /* a pause without end must have been there for so long to be called one */
+#define ROOT_SHARE 0.5     /* of what others stood still for it, while it was not paused itself */
 
 static uint32_t slot(uint32_t port, unsigned priority)
 {
@@ -138,10 +140,11 @@ static double queue_length(const struct evidence *evidence, uint32_t port, unsig
     return (double)(peak > now ? peak : now);
 }
 
-/* What packets of a priority may wait for in a switch. */
+/* What packets of a priority may wait for in a switch: its likeliest queues, the likeliest first. */
 struct candidate {
     uint32_t port;
     double length, paused, busy;
+    double likely; /* 0 to 1 */
 };
 struct candidates {
     struct candidate *list;
@@ -151,6 +154,45 @@ struct candidates {
     double longest, most_paused, busiest; /* of all */
 };
 
+static bool candidate_add(struct candidates *all, const struct candidate *one)
+{
+    if (all->count == all->room) {
+        uint32_t room = all->room ? 2 * all->room : 64;
+        struct candidate *grown = realloc(all->list, room * sizeof grown[0]);
+        if (!grown) return false;
+        all->list = grown;
+        all->room = room;
+    }
+    if (one->length > all->longest) all->longest = one->length;
+    if (one->paused > all->most_paused) all->most_paused = one->paused;
+    if (one->busy > all->busiest) all->busiest = one->busy;
+    all->list[all->count++] = *one;
+    return true;
+}
+
+/* How likely packets wait in this queue.  By its length, where anybody says lengths; else by whether it was paused
+ * itself; else by its load. */
+static double likely(const struct diagnose *diagnose, const struct candidates *all, const struct candidate *one)
+{
+    uint64_t full = evidence_get(diagnose->evidence, one->port, all->priority, EVIDENCE_ECN_MAX);
+
+    if (all->longest > 0) {
+        bool is_long = one->length >= LONG_QUEUE * all->longest || (full && one->length >= (double)full);
+        bool stood = one->paused > diagnose->limits.paused_share && one->length > SHORT_QUEUE * all->longest;
+        return is_long || stood ? one->length / all->longest : 0;
+    }
+    if (all->most_paused > diagnose->limits.paused_share) return one->paused / all->most_paused;
+    return all->busiest > 0 && one->busy >= LONG_QUEUE * all->busiest ? one->busy / all->busiest : 0;
+}
+
+static int by_likelihood(const void *a, const void *b)
+{
+    const struct candidate *one = a, *two = b;
+
+    if (one->likely != two->likely) return one->likely > two->likely ? -1 : 1;
+    return one->port < two->port ? -1 : one->port > two->port;
+}
+
 static void take_candidates(struct diagnose *diagnose, struct candidates *all, uint32_t device, unsigned priority)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -159,38 +201,16 @@ static void take_candidates(struct diagnose *diagnose, struct candidates *all, u
     *all = (struct candidates){.list = all->list, .room = all->room, .device = device, .priority = priority};
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
-        struct candidate one = {.port = port, .length = queue_length(evidence, port, priority)};
-        if (all->count == all->room) {
-            uint32_t room = all->room ? 2 * all->room : 64;
-            struct candidate *grown = realloc(all->list, room * sizeof grown[0]);
-            if (!grown) return;
-            all->list = grown;
-            all->room = room;
-        }
-        one.paused = share_paused(diagnose, port, priority).value;
-        one.busy = share_busy(diagnose, port).value;
-        if (one.length > all->longest) all->longest = one.length;
-        if (one.paused > all->most_paused) all->most_paused = one.paused;
-        if (one.busy > all->busiest) all->busiest = one.busy;
-        all->list[all->count++] = one;
+        struct candidate one = {.port = port,
+                                .length = queue_length(evidence, port, priority),
+                                .paused = share_paused(diagnose, port, priority).value,
+                                .busy = share_busy(diagnose, port).value};
+        if (!candidate_add(all, &one)) break;
     }
-}
-
-/* How likely packets that came in by `pauser` wait in this queue: 0 to 1.  By its length, where anybody says it; else
- * by whether it was paused itself; else by its load. */
-static double likely(const struct diagnose *diagnose, const struct candidates *all, const struct candidate *one,
-                     uint32_t pauser)
-{
-    uint64_t full = evidence_get(diagnose->evidence, one->port, all->priority, EVIDENCE_ECN_MAX);
-
-    if (one->port == pauser) return 0;
-    if (all->longest > 0) {
-        bool is_long = one->length >= LONG_QUEUE * all->longest || (full && one->length >= (double)full);
-        bool stood = one->paused > diagnose->limits.paused_share && one->length > 0.1 * all->longest;
-        return is_long || stood ? one->length / all->longest : 0;
-    }
-    if (all->most_paused > diagnose->limits.paused_share) return one->paused / all->most_paused;
-    return all->busiest > 0 && one->busy >= LONG_QUEUE * all->busiest ? one->busy / all->busiest : 0;
+    for (uint32_t i = 0; i < all->count; i++)
+        all->list[i].likely = likely(diagnose, all, &all->list[i]);
+    if (all->count) qsort(all->list, all->count, sizeof all->list[0], by_likelihood);
+    if (all->count > CANDIDATES_MOST) all->count = CANDIDATES_MOST;
 }
 
 static double smaller(double a, double b)
@@ -198,7 +218,8 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Edges from a queue to those of the switch behind it, by what these look like. */
+/* Edges from a queue to those of the switch behind it, by what these look like.  What came in by a port does not leave
+ * by it. */
 static void infer_edges(struct diagnose *diagnose, struct candidates *all, uint32_t from, uint32_t pauser)
 {
     struct graph_node node = diagnose->graph->node[from];
@@ -206,33 +227,25 @@ static void infer_edges(struct diagnose *diagnose, struct candidates *all, uint3
 
     take_candidates(diagnose, all, diagnose->evidence->object[pauser].parent, node.priority);
     for (uint32_t i = 0; i < all->count; i++)
-        sum += likely(diagnose, all, &all->list[i], pauser);
+        if (all->list[i].port != pauser) sum += all->list[i].likely;
     for (uint32_t i = 0; i < all->count && sum > 0; i++) {
-        double weight = likely(diagnose, all, &all->list[i], pauser) / sum;
-        if (weight <= 0) continue;
-        double share = node.paused * weight;
-        edge_add(diagnose, from, node_of(diagnose, all->list[i].port, node.priority, false), share,
-                 smaller(share, all->list[i].paused));
+        const struct candidate *one = &all->list[i];
+        if (one->port == pauser || one->likely <= 0) continue;
+        double share = node.paused * one->likely / sum;
+        edge_add(diagnose, from, node_of(diagnose, one->port, node.priority, false), share,
+                 smaller(share, one->paused));
     }
 }
 
-static const struct candidate *candidate_of(const struct candidates *all, uint32_t port)
-{
-    for (uint32_t i = 0; i < all->count; i++)
-        if (all->list[i].port == port) return &all->list[i];
-    return NULL;
-}
-
 /* The queue that a simulated pause is for: the one it blames, unless another is much longer. */
-static uint32_t blamed(const struct candidates *all, const struct evidence_pause *pause)
+static uint32_t blamed(const struct diagnose *diagnose, const struct candidates *all,
+                       const struct evidence_pause *pause)
 {
-    const struct candidate *cause = candidate_of(all, pause->cause);
-    uint32_t port = pause->cause;
+    double length = queue_length(diagnose->evidence, pause->cause, pause->priority);
 
-    if (!cause || cause->length >= LONG_QUEUE * all->longest) return port;
-    for (uint32_t i = 0; i < all->count; i++)
-        if (all->list[i].length >= all->longest && all->list[i].port != pause->port) port = all->list[i].port;
-    return port;
+    for (uint32_t i = 0; i < all->count && length < LONG_QUEUE * all->longest; i++)
+        if (all->list[i].port != pause->port && all->list[i].length > length) return all->list[i].port;
+    return pause->cause;
 }
 
 /* Of a simulation.  False: it does not know the cause. */
@@ -244,11 +257,10 @@ static bool exact_edge(struct diagnose *diagnose, struct candidates *all, const 
 
     if (pause->cause == EVIDENCE_NONE) return false;
     take_candidates(diagnose, all, diagnose->evidence->object[pause->port].parent, pause->priority);
-    uint32_t cause = blamed(all, pause);
-    const struct candidate *one = candidate_of(all, cause);
-    if (one && cause != pause->cause) passed = smaller(share, one->paused);
-    if (one && one->paused + share - 1 > passed)
-        passed = one->paused + share - 1; /* so long at least both stood still */
+    uint32_t cause = blamed(diagnose, all, pause);
+    double stood = share_paused(diagnose, cause, pause->priority).value;
+    if (cause != pause->cause) passed = smaller(share, stood);
+    if (stood + share - 1 > passed) passed = stood + share - 1; /* so long at least both stood still */
     edge_add(diagnose, from, node_of(diagnose, cause, pause->priority, false), share, smaller(passed, share));
     return true;
 }

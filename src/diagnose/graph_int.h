@@ -45,6 +45,7 @@ struct diagnose_graph {
     uint8_t *tier;               /* [objects] of devices: 0 hosts, 1 switches with hosts, and so on; GRAPH_NO_TIER */
     double *flows;               /* [objects] of switches: flows that leave upwards (hashing.c) */
     uint32_t *uplinks;           /* [objects] of switches: links upwards */
+    uint64_t *rates;             /* [objects] of switches: the highest rate of those */
     double most_ns, most_frames; /* of all pauses: what stands for the time where there was one look */
     uint8_t lossless;            /* priorities that are lossless somewhere, a bit each */
 };
@@ -78,9 +79,10 @@ struct siblings {
     uint32_t downs, a_down;  /* links that are down; one of them */
     uint32_t empty;          /* links with next to nothing */
     double most, mean;       /* of their lines' share that was sent */
-    uint64_t rate;           /* most of their rates */
 };
 bool siblings_of(const struct diagnose *diagnose, uint32_t port, struct siblings *siblings);
+/* The device whose links the port is one of; EVIDENCE_NONE: of none. */
+uint32_t siblings_device(const struct diagnose *diagnose, uint32_t port);
 void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool down, struct siblings *siblings);
 /* The next port of the group: begin with EVIDENCE_NONE, ends with it. */
 uint32_t siblings_next(const struct diagnose *diagnose, const struct siblings *siblings, uint32_t after);

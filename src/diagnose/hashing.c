@@ -121,12 +121,19 @@ void hashing_prepare(struct diagnose *diagnose)
 
     graph->flows = ARENA_NEW(&diagnose->arena, double, evidence->objects);
     graph->uplinks = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects);
-    if (!leaving || !graph->flows || !graph->uplinks) {
+    graph->rates = ARENA_NEW(&diagnose->arena, uint64_t, evidence->objects);
+    if (!leaving || !graph->flows || !graph->uplinks || !graph->rates) {
         diagnose->full = true;
         return;
     }
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
-    EVIDENCE_EACH_PORT(evidence, device, port) graph->uplinks[device] += topology_up(diagnose, port);
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        if (!topology_up(diagnose, port)) continue;
+        uint64_t rate = line_rate(diagnose, port);
+        graph->uplinks[device]++;
+        if (rate > graph->rates[device]) graph->rates[device] = rate;
+    }
     from_hosts(diagnose, leaving);
     for (unsigned tier = 2; tier <= TIERS_MOST; tier++)
         EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)

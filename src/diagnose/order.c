@@ -62,11 +62,9 @@ static bool in_list(const struct evidence *evidence, const uint32_t *list, uint3
 /* Links of one switch that share a load. */
 static bool are_siblings(const struct diagnose *diagnose, uint32_t a, uint32_t b)
 {
-    const struct evidence *evidence = diagnose->evidence;
-    struct siblings one, two;
+    uint32_t device = siblings_device(diagnose, a);
 
-    if (evidence->object[a].scope != EVIDENCE_PORT || evidence->object[b].scope != EVIDENCE_PORT) return false;
-    return siblings_of(diagnose, a, &one) && siblings_of(diagnose, b, &two) && one.device == two.device;
+    return device != EVIDENCE_NONE && device == siblings_device(diagnose, b);
 }
 
 /* Timers that ran out without any hop that drops: whatever makes packets wait explains them. */

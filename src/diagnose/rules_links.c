@@ -53,12 +53,12 @@ static uint64_t rate_due(const struct diagnose *diagnose, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint64_t full = evidence_get(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_FULL_RATE);
-    struct siblings siblings;
+    uint32_t device = siblings_device(diagnose, port);
 
     if (full) return full;
     if (evidence->fabric && evidence->object[port].fabric != EVIDENCE_NONE)
         return evidence->fabric->port[evidence->object[port].fabric].rate_bps;
-    return siblings_of(diagnose, port, &siblings) ? siblings.rate : 0;
+    return device != EVIDENCE_NONE ? diagnose->graph->rates[device] : 0;
 }
 
 /* The port's rate where it is too low, else NULL. */
@@ -214,7 +214,7 @@ static void polarised(struct diagnose *diagnose)
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
         struct siblings up;
-        if (diagnose->graph->tier[device] == GRAPH_NO_TIER || diagnose->graph->tier[device] < 2) continue;
+        if (graph_tier(diagnose, device) == GRAPH_NO_TIER || graph_tier(diagnose, device) < 2) continue;
         siblings_measure(diagnose, device, false, &up);
         if (up.count < 2 || up.downs || up.most < POLARISED_BUSY || chance.added == POLARISED_MOST) continue;
         chance_add(&chance, hashing_empty(hashing_flows(diagnose, device), up.count));

@@ -13,7 +13,8 @@
 
 uint8_t graph_tier(const struct diagnose *diagnose, uint32_t port)
 {
-    return port == EVIDENCE_NONE ? GRAPH_NO_TIER : diagnose->graph->tier[evidence_device_of(diagnose->evidence, port)];
+    if (port == EVIDENCE_NONE || !diagnose->graph->tier) return GRAPH_NO_TIER;
+    return diagnose->graph->tier[evidence_device_of(diagnose->evidence, port)];
 }
 
 uint8_t graph_peer_tier(const struct diagnose *diagnose, uint32_t port)
@@ -91,9 +92,7 @@ void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool dow
     for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
          port = siblings_next(diagnose, siblings, port)) {
         struct share busy = share_busy(diagnose, port);
-        uint64_t rate = line_rate(diagnose, port);
         siblings->count++;
-        if (rate > siblings->rate) siblings->rate = rate;
         if (link_is_down(diagnose->evidence, port) && !siblings->downs++) siblings->a_down = port;
         if (!busy.known) continue;
         known++;
@@ -111,15 +110,22 @@ void siblings_measure(const struct diagnose *diagnose, uint32_t device, bool dow
     }
 }
 
+uint32_t siblings_device(const struct diagnose *diagnose, uint32_t port)
+{
+    const struct evidence_object *object = &diagnose->evidence->object[port];
+
+    if (object->scope != EVIDENCE_PORT) return EVIDENCE_NONE;
+    if (topology_up(diagnose, port)) return object->parent;
+    if (object->peer != EVIDENCE_NONE && topology_up(diagnose, object->peer))
+        return diagnose->evidence->object[object->peer].parent;
+    return EVIDENCE_NONE;
+}
+
 bool siblings_of(const struct diagnose *diagnose, uint32_t port, struct siblings *siblings)
 {
-    uint32_t peer = diagnose->evidence->object[port].peer;
+    uint32_t device = siblings_device(diagnose, port);
 
-    if (topology_up(diagnose, port))
-        siblings_measure(diagnose, diagnose->evidence->object[port].parent, false, siblings);
-    else if (peer != EVIDENCE_NONE && topology_up(diagnose, peer))
-        siblings_measure(diagnose, diagnose->evidence->object[peer].parent, true, siblings);
-    else
-        return false;
+    if (device == EVIDENCE_NONE) return false;
+    siblings_measure(diagnose, device, diagnose->evidence->object[port].parent != device, siblings);
     return true;
 }
