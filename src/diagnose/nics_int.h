@@ -7,6 +7,11 @@
 
 #include "diagnose/rule_int.h"
 
+static inline const char *name_of(const struct diagnose *diagnose, uint32_t object)
+{
+    return diagnose->evidence->object[object].name;
+}
+
 /* A host by its role, or, where nobody says the role, by counters that only NICs have. */
 bool device_is_host(const struct evidence *evidence, uint32_t device);
 

@@ -9,11 +9,6 @@
 
 #include "diagnose/nics_int.h"
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 /* Those who send to a NIC, where flows say it; else those who are paused. */
 static void senders_to(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t nic)
 {

@@ -4,11 +4,6 @@
 
 #include "diagnose/nics_int.h"
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 /* --- D09: pauses before marks --- */
 
 struct marking {

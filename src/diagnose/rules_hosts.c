@@ -12,11 +12,6 @@
 
 #define FLOWS_LEAST 8 /* of a job: fewer have no median worth the name */
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 static bool network_found(const struct diagnose *diagnose)
 {
     for (uint32_t i = 0; i < diagnose->findings; i++)

@@ -13,11 +13,6 @@
 #define POLARISED_MOST 4096 /* switches that are looked at */
 #define POLARISED_BUSY 0.01 /* of its line that the busiest link sent: less is nothing to judge by */
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding)
 {
     if (finding && diagnose->evidence->exact) finding->confidence = DIAGNOSE_EXACT;

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines and paths: wrong bits, links that come and go, paths that are gone, MTU. */
+/* Lines: wrong bits, links that come and go; and frames that are larger than an MTU. */
 #include <inttypes.h>
 
 #include "diagnose/nics_int.h"
-
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
 
 /* --- D13: wrong bits --- */
 
@@ -54,7 +49,11 @@ static void bad_cable(struct diagnose *diagnose, uint32_t port, uint64_t wrong, 
     const struct diagnose_limits *limits = &diagnose->limits;
     struct diagnose_finding *finding;
 
-    if (frames)
+    if (!wrong)
+        finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
+                              "%.1e of the bits that arrive at %s are wrong before FEC, which puts %.1e right",
+                              bits_wrong(evidence, port), name_of(diagnose, port), limits->fec_ber);
+    else if (frames)
         finding = finding_new(diagnose, DIAGNOSE_D13, port, EVIDENCE_NO_PRIORITY,
                               "%" PRIu64 " of %" PRIu64 " frames that arrived at %s had wrong bits", wrong,
                               frames + wrong, name_of(diagnose, port));
@@ -91,7 +90,10 @@ void rule_D13(struct diagnose *diagnose)
         uint32_t peer = evidence->object[port].peer, worse = worse_end(evidence, port);
         uint64_t wrong = wrong_frames(evidence, worse), frames = frames_received(evidence, worse);
         double ber = bits_wrong(evidence, port);
-        if (peer != EVIDENCE_NONE && bits_wrong(evidence, peer) > ber) ber = bits_wrong(evidence, peer);
+        if (peer != EVIDENCE_NONE && bits_wrong(evidence, peer) > ber) {
+            ber = bits_wrong(evidence, peer);
+            if (!wrong) worse = peer;
+        }
         bool many = wrong && (double)wrong >= diagnose->limits.line_errors * (double)(frames + wrong);
         if (many || ber > diagnose->limits.fec_ber) bad_cable(diagnose, worse, wrong, frames);
     }

@@ -10,11 +10,6 @@
 
 #include "diagnose/nics_int.h"
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 enum why { HEADROOM_USED, PEER_DEAF, OWN_OFF, NEVER_PAUSED, POOL, PAUSED, NOT_KNOWN };
 
 struct drop {
@@ -83,7 +78,7 @@ static bool peer_went_on(const struct diagnose *diagnose, const struct drop *dro
     room = evidence_find(evidence, drop->port, drop->priority, EVIDENCE_HEADROOM_PEAK);
     if (!queue || !room) return false;
     *from = queue;
-    return queue->last * 2 < room->last; /* less ever waited there than came after the pause */
+    return queue->last < room->last / 2; /* less ever waited there than came after the pause */
 }
 
 /* --- why --- */
@@ -202,7 +197,7 @@ static struct drop by_priority(const struct evidence *evidence, uint32_t port, u
     return drop;
 }
 
-/* Drops that the port does not give to a priority, where it pauses or is paused. */
+/* Drops that the port does not give to a priority, where it pauses its peer. */
 static struct drop by_port(const struct evidence *evidence, uint32_t port)
 {
     const struct evidence_value *all = port_find(evidence, port, EVIDENCE_PORT_DROPS);

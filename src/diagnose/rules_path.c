@@ -10,11 +10,6 @@
 
 #include "diagnose/nics_int.h"
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 struct lost {
     uint64_t timeouts; /* of all NICs */
     bool nics_read;

@@ -9,11 +9,6 @@
 #define SENDERS_MOST 4096
 #define WORDS 64
 
-static const char *name_of(const struct diagnose *diagnose, uint32_t object)
-{
-    return diagnose->evidence->object[object].name;
-}
-
 /* The simulator said it itself; or two looks; or less. */
 static void trust(const struct diagnose *diagnose, struct diagnose_finding *finding, const struct share *share)
 {

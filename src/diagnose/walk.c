@@ -24,7 +24,7 @@ static const struct diagnose_limits limits = {
 #undef LIMIT
 };
 
-static const char *name_of(const struct walk *walk, uint32_t object)
+static const char *called(const struct walk *walk, uint32_t object)
 {
     return walk->evidence->object[object].name;
 }
@@ -78,9 +78,9 @@ static void state_of(struct walk *walk, struct walk_link *link)
         const struct evidence_value *up = port_find(evidence, link->end[e], EVIDENCE_LINK_UP);
         const struct evidence_value *downs = port_find(evidence, link->end[e], EVIDENCE_LINK_DOWN);
         if (up && link->up != 0) link->up = up->last != 0;
-        if (up && !up->last) problem(walk, WALK_DOWN, up, "%s is down", name_of(walk, link->end[e]));
+        if (up && !up->last) problem(walk, WALK_DOWN, up, "%s is down", called(walk, link->end[e]));
         if (downs && downs->grown && (downs->looks > 1 || evidence->exact))
-            problem(walk, WALK_FLAPS, downs, "%s went down %" PRIu64 " time%s", name_of(walk, link->end[e]),
+            problem(walk, WALK_FLAPS, downs, "%s went down %" PRIu64 " time%s", called(walk, link->end[e]),
                     downs->grown, downs->grown == 1 ? "" : "s");
     }
 }
@@ -113,12 +113,12 @@ static void rates(struct walk *walk, struct walk_link *link)
         uint64_t full = full_rate(evidence, link->end[e]);
         link->rate_bps[e] = rate ? rate->last : 0;
         if (rate && rate->last && full && rate->last < full)
-            problem(walk, WALK_RATE, rate, "%s runs at %s instead of %s", name_of(walk, link->end[e]),
+            problem(walk, WALK_RATE, rate, "%s runs at %s instead of %s", called(walk, link->end[e]),
                     rate_text(rate->last, one, sizeof one), rate_text(full, other, sizeof other));
     }
     if (link->rate_bps[0] && link->rate_bps[1] && link->rate_bps[0] != link->rate_bps[1])
         problem(walk, WALK_RATE, port_find(evidence, link->end[0], EVIDENCE_RATE), "%s runs at %s and %s at %s",
-                name_of(walk, link->end[0]), rate_text(link->rate_bps[0], one, sizeof one), name_of(walk, link->end[1]),
+                called(walk, link->end[0]), rate_text(link->rate_bps[0], one, sizeof one), called(walk, link->end[1]),
                 rate_text(link->rate_bps[1], other, sizeof other));
 }
 
@@ -132,13 +132,13 @@ static void errors(struct walk *walk, struct walk_link *link)
             const struct evidence_value *value = port_find(evidence, link->end[e], kinds[i]);
             if (!value || !value->grown) continue;
             if (value->grown > link->errors[e]) link->errors[e] = value->grown;
-            problem(walk, WALK_ERRORS, value, "%s counts %" PRIu64 " %s%s", name_of(walk, link->end[e]), value->grown,
+            problem(walk, WALK_ERRORS, value, "%s counts %" PRIu64 " %s%s", called(walk, link->end[e]), value->grown,
                     evidence_counters[kinds[i]].name, value->looks < 2 && !evidence->exact ? " since boot" : "");
         }
         const struct evidence_value *ber = port_find(evidence, link->end[e], EVIDENCE_PRE_FEC_BER);
         if (ber && ber->real > limits.fec_ber)
             problem(walk, WALK_ERRORS, ber, "%s: %.1e of bits are wrong before FEC, which puts %.1e right",
-                    name_of(walk, link->end[e]), ber->real, limits.fec_ber);
+                    called(walk, link->end[e]), ber->real, limits.fec_ber);
     }
 }
 
@@ -162,20 +162,20 @@ static void pause_frames(struct walk *walk, uint32_t from, uint32_t to)
         const struct evidence_value *came = evidence_find(evidence, to, p, EVIDENCE_RX_PAUSE_FRAMES);
         if (disagree(sent, came, limits.walk_share, limits.walk_pauses))
             problem(walk, WALK_PAUSES, came, "%s sent %" PRIu64 " pause frames of priority %u and %s counts %" PRIu64,
-                    name_of(walk, from), sent->grown, p, name_of(walk, to), came->grown);
+                    called(walk, from), sent->grown, p, called(walk, to), came->grown);
         sent = evidence_find(evidence, from, p, EVIDENCE_TX_PAUSE_NS);
         came = evidence_find(evidence, to, p, EVIDENCE_RX_PAUSE_NS);
         if (sent && came && sent->looks > 1 &&
             (double)sent->grown > limits.paused_share * 1e9 * evidence_span_s(sent) &&
             (double)came->grown < limits.obeyed_share * (double)sent->grown)
             problem(walk, WALK_PAUSES, came, "%s paused priority %u for %" PRIu64 " us and %s stood still for %" PRIu64,
-                    name_of(walk, from), p, sent->grown / 1000, name_of(walk, to), came->grown / 1000);
+                    called(walk, from), p, sent->grown / 1000, called(walk, to), came->grown / 1000);
     }
     const struct evidence_value *sent = port_find(evidence, from, EVIDENCE_PORT_TX_PAUSE_FRAMES);
     const struct evidence_value *came = port_find(evidence, to, EVIDENCE_PORT_RX_PAUSE_FRAMES);
     if (disagree(sent, came, limits.walk_share, limits.walk_pauses))
-        problem(walk, WALK_PAUSES, came, "%s sent %" PRIu64 " pause frames and %s counts %" PRIu64, name_of(walk, from),
-                sent->grown, name_of(walk, to), came->grown);
+        problem(walk, WALK_PAUSES, came, "%s sent %" PRIu64 " pause frames and %s counts %" PRIu64, called(walk, from),
+                sent->grown, called(walk, to), came->grown);
 }
 
 /* Packets where both count them, else bytes: systems differ in whether these include the FCS. */
@@ -193,8 +193,8 @@ static void lost_on_cable(struct walk *walk, uint32_t from, uint32_t to)
     }
     if (!disagree(sent, came, limits.walk_share, *unit == 'p' ? limits.vanished_least : limits.vanished_least * 1500))
         return;
-    problem(walk, WALK_LOST, came, "%s sent %" PRIu64 " %s and %" PRIu64 " came to %s", name_of(walk, from),
-            sent->grown, unit, came->grown, name_of(walk, to));
+    problem(walk, WALK_LOST, came, "%s sent %" PRIu64 " %s and %" PRIu64 " came to %s", called(walk, from), sent->grown,
+            unit, came->grown, called(walk, to));
 }
 
 static void both_ends(struct walk *walk, struct walk_link *link)
@@ -227,14 +227,14 @@ static void settings(struct walk *walk, const struct walk_link *link)
         unsigned small = mtu[1]->last < mtu[0]->last;
         if (!host[small]) /* a NIC may send less than its switch takes */
             problem(walk, WALK_MTU, mtu[small], "MTU %" PRIu64 " at %s and %" PRIu64 " at %s", mtu[small]->last,
-                    name_of(walk, link->end[small]), mtu[!small]->last, name_of(walk, link->end[!small]));
+                    called(walk, link->end[small]), mtu[!small]->last, called(walk, link->end[!small]));
     }
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
         const struct evidence_value *a = evidence_find(evidence, link->end[0], p, EVIDENCE_PFC_ON);
         const struct evidence_value *b = evidence_find(evidence, link->end[1], p, EVIDENCE_PFC_ON);
         if (a && b && !a->last != !b->last)
             problem(walk, WALK_PFC, a->last ? b : a, "PFC of priority %u is on at %s and off at %s", p,
-                    name_of(walk, link->end[!a->last]), name_of(walk, link->end[!!a->last]));
+                    called(walk, link->end[!a->last]), called(walk, link->end[!!a->last]));
     }
 }
 
@@ -249,11 +249,11 @@ static void neighbour(struct walk *walk, const struct evidence_neighbour *said)
 
     if (peer == EVIDENCE_NONE || seen == peer) return;
     if (seen != EVIDENCE_NONE)
-        problem(walk, WALK_NEIGHBOUR, &at, "%s sees %s, and should see %s", name_of(walk, said->port),
-                name_of(walk, seen), name_of(walk, peer));
+        problem(walk, WALK_NEIGHBOUR, &at, "%s sees %s, and should see %s", called(walk, said->port),
+                called(walk, seen), called(walk, peer));
     else
-        problem(walk, WALK_NEIGHBOUR, &at, "%s sees %s port %s, and should see %s", name_of(walk, said->port),
-                said->device, said->port_name, name_of(walk, peer));
+        problem(walk, WALK_NEIGHBOUR, &at, "%s sees %s port %s, and should see %s", called(walk, said->port),
+                said->device, said->port_name, called(walk, peer));
 }
 
 /* At another look, or by another command. */

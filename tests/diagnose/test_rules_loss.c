@@ -74,6 +74,7 @@ static void test_hot_optic(void **state)
     bed_run(&bed);
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D13);
     assert_culprit(&bed, finding, bed.leaf[0][2]);
+    assert_non_null(strstr(finding->what, "5.0e-04 of the bits"));
     assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
     assert_int_equal(finding->evidences, 2);
     bed_close(&bed);
