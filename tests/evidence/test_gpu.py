@@ -90,6 +90,17 @@ class Gpu(unittest.TestCase):
         self.assertEqual(392500000000 // 8, Evidence(GPU / "perftest-bw.txt").get("perftest", "busbw"))
         self.assertEqual(1100, Evidence(GPU / "perftest-lat.txt").get("perftest", "job_time"))
 
+    def test_numbers_without_end(self):
+        """Larger than any counter: no number, and nothing undefined."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "text"
+            for name, of, big in (("perftest-bw.txt", "perftest", ("392.50", "1e300")), ("perftest-lat.txt", "perftest", ("1.10 ", "9e306 ")),
+                                  ("nccl-tests.txt", "nccl-tests", ("250000 ", "1e306 "))):
+                path.write_text((GPU / name).read_text().replace(*big))
+                seen = Evidence(path)
+                self.assertEqual(0, seen.status)
+                self.assertEqual(0, seen.get(of, "busbw" if "bw" in name else "job_time"), name)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -52,6 +52,11 @@ void gpu_set(struct reading *in, uint32_t object, enum evidence_counter counter,
     evidence_set(in->evidence, object, EVIDENCE_NO_PRIORITY, counter, value, &in->source);
 }
 
+void gpu_set_real(struct reading *in, uint32_t object, enum evidence_counter counter, double value)
+{
+    evidence_set_real(in->evidence, object, EVIDENCE_NO_PRIORITY, counter, value, &in->source);
+}
+
 /* --- sums --- */
 
 void collectives_add(struct collectives *collectives, const struct collective *one)

@@ -14,6 +14,7 @@ uint32_t gpu_job(struct reading *in, const struct field *comm);
 /* A rank and its host (EVIDENCE_NONE: not known). */
 uint32_t gpu_rank(struct reading *in, uint32_t job, uint64_t number, uint32_t host);
 void gpu_set(struct reading *in, uint32_t object, enum evidence_counter counter, uint64_t value);
+void gpu_set_real(struct reading *in, uint32_t object, enum evidence_counter counter, double value);
 
 /* What many lines say of collectives, summed by rank. */
 struct collective {

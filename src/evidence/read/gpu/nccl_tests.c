@@ -24,8 +24,8 @@ static void tests_result(struct reading *in, double time_us, double busbw_gbs)
 {
     uint32_t job = tests_job(in);
 
-    if (time_us > 0) gpu_set(in, job, EVIDENCE_JOB_NS, (uint64_t)(time_us * 1e3));
-    if (busbw_gbs > 0 && busbw_gbs < 1e9) gpu_set(in, job, EVIDENCE_BUSBW, (uint64_t)(busbw_gbs * 1e9));
+    if (time_us > 0) gpu_set_real(in, job, EVIDENCE_JOB_NS, time_us * 1e3);
+    if (busbw_gbs > 0) gpu_set_real(in, job, EVIDENCE_BUSBW, busbw_gbs * 1e9);
 }
 
 /* --- text --- */

@@ -67,12 +67,12 @@ static bool perftest_line(struct reading *in, const char *line)
     }
     size_t count = field_split(line, field, COLUMNS);
     if (!state->known || count <= state->at || state->at >= COLUMNS || !field_number(&field[0], &bytes)) return false;
-    if (bytes < state->largest || !field_real(&field[state->at], &value) || !(value > 0) || value > 1e12) return false;
+    if (bytes < state->largest || !field_real(&field[state->at], &value) || !(value > 0)) return false;
     state->largest = bytes;
     if (state->scale > 0)
-        gpu_set(in, perftest_job(in), EVIDENCE_BUSBW, (uint64_t)(value * state->scale));
+        gpu_set_real(in, perftest_job(in), EVIDENCE_BUSBW, value * state->scale);
     else
-        gpu_set(in, perftest_job(in), EVIDENCE_JOB_NS, (uint64_t)(value * 1e3));
+        gpu_set_real(in, perftest_job(in), EVIDENCE_JOB_NS, value * 1e3);
     return true;
 }
 

@@ -281,7 +281,9 @@ static uint64_t buffer_of(const struct document *document, uint32_t device)
 /* A group alone in a buffer B that may have alpha times what is free pauses at B alpha / (1 + alpha). */
 static uint64_t dynamic_pause(double alpha, uint64_t buffer)
 {
-    return alpha > 0 ? (uint64_t)((double)buffer * (alpha / (1 + alpha))) : 0;
+    double bytes = alpha > 0 ? (double)buffer * (alpha / (1 + alpha)) : 0;
+
+    return bytes < 1e18 ? (uint64_t)bytes : 0;
 }
 
 static void put_threshold(struct document *document, uint32_t port, const struct document_threshold *from,
