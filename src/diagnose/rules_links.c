@@ -5,6 +5,8 @@
  * A link is judged where it harms: where pauses begin at it, or its queue marks.  That links are full alone is what
  * they are for.
  */
+#include <stdio.h>
+
 #include "diagnose/graph_int.h"
 #include "diagnose/nics_int.h"
 
@@ -71,9 +73,11 @@ static void slow_link(struct diagnose *diagnose, uint32_t port, const struct evi
     uint32_t peer = diagnose->evidence->object[port].peer;
     struct share busy = share_busy(diagnose, port);
     struct siblings siblings;
-    struct diagnose_finding *finding = finding_new(
-        diagnose, DIAGNOSE_D06, port, EVIDENCE_NO_PRIORITY, "%s runs at %.4gG instead of %.4gG and was %.3g%% full",
-        name_of(diagnose, port), (double)rate->last / 1e9, due / 1e9, 100 * busy.value);
+    char full[32] = "";
+    if (busy.known) snprintf(full, sizeof full, " and was %.3g%% full", 100 * busy.value);
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D06, port, EVIDENCE_NO_PRIORITY, "%s runs at %.4gG instead of %.4gG%s",
+                    name_of(diagnose, port), (double)rate->last / 1e9, due / 1e9, full);
 
     finding_counter(diagnose, finding, rate, due);
     if (busy.known)
@@ -119,11 +123,13 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     siblings_measure(diagnose, device, down, siblings);
     if (siblings->count < 2 || siblings->downs || siblings->mean <= 0) return false;
     ret->ratio = siblings->most / siblings->mean;
+    if (ret->ratio <= 1 / diagnose->limits.full_ratio || !congested(diagnose, siblings->busiest) ||
+        too_slow(diagnose, siblings->busiest))
+        return false;
     ret->ideal = hashing_most(hashing_flows(diagnose, device), siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
     if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
-    return ret->ratio > 1 / diagnose->limits.full_ratio && congested(diagnose, siblings->busiest) &&
-           !too_slow(diagnose, siblings->busiest);
+    return true;
 }
 
 static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, const uint32_t *other, uint32_t others)
