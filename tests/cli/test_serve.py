@@ -25,6 +25,7 @@ topology: {single: {hosts: 4}}
 links: {host: {rate: 100G, cable: 5m}}
 jobs: [{incast: 3, size: 1TB}]
 """
+PAIR = b"rocelab: 1\nfabric: pair\ntopology: {single: {hosts: 2}}\nlinks: {host: {rate: 100G, cable: 5m}}\n"
 ROUTES = ("/", "/metrics", "/api/state.json", "/healthz")
 
 
@@ -35,10 +36,11 @@ def has_server():
 class Served:
     """A run of the program that serves; its address is read from what it says."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, runtime=None):
         self.out = tempfile.TemporaryFile()  # not a pipe: nobody reads while it runs
         self.process = subprocess.Popen([PROGRAM, *map(str, arguments), "--listen", "127.0.0.1:0"], stdout=self.out,
-                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment())
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                        env=environment(**({"XDG_RUNTIME_DIR": runtime} if runtime else {})))
         self.said = self.process.stderr.readline().decode()
         found = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)/\n", self.said)
         if not found:
@@ -72,8 +74,8 @@ class Served:
 
 @unittest.skipUnless(PROGRAM and has_server(), "this rocelab was built without libmicrohttpd")
 class Serve(Case):
-    def served(self, *arguments):
-        served = Served(*arguments)
+    def served(self, *arguments, runtime=None):
+        served = Served(*arguments, runtime=runtime)
         self.addCleanup(served.stop)
         return served
 
@@ -230,6 +232,21 @@ class Serve(Case):
         self.assertEqual([one["value"][1] for one in ask("up")], ["1"])
         self.assertEqual(len(ask("count_over_time(rocelab_sim_virtual_seconds[1m])>1")), 1)
         self.assertEqual(len(ask("rocelab_link_tx_line_bytes_total")), len(served.state()["ports"]))
+
+    def test_up_and_a_fabric_that_is_up(self):
+        """`up --serve` shows a fabric to which no program has come yet; `serve --fabric` the same fabric from outside."""
+        with tempfile.TemporaryDirectory() as runtime:
+            up = self.served("up", "--serve", "--name", "shown", self.file("pair.yaml", PAIR), runtime=runtime)
+            beside = self.served("serve", "--fabric", "shown", runtime=runtime)
+            for served in (up, beside):
+                document = served.state()
+                self.assertEqual((document["fabric"], len(document["nics"])), ("pair", 2))
+                self.assertIn('rocelab_link_up{', served.ask("/metrics")[1])
+                self.assertIn("<html", served.ask("/")[1])
+            self.wrong(rocelab("serve", "--fabric", "other", env=environment(XDG_RUNTIME_DIR=runtime)), "no fabric 'other' is up")
+            self.assertEqual(up.stop()[0], 2)
+            self.assertIn("the fabric has ended", beside.until_ended())
+            self.assertEqual(beside.process.wait(timeout=300), 0)
 
     def test_where_it_cannot_listen(self):
         served = self.served("serve")
