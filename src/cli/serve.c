@@ -94,7 +94,10 @@ static bool write_fabric(void *context, enum serve_document which, FILE *out)
     struct settings *settings = context;
     int answer = control_ask(settings->path, which == SERVE_METRICS ? "metrics" : "state", out);
 
-    if (answer < 0) settings->gone = true;
+    if (answer == -ECONNABORTED)
+        cli_error("serve: %s: %s", settings->path, control_error(answer));
+    else if (answer < 0)
+        settings->gone = true;
     return answer == 0;
 }
 

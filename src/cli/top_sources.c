@@ -76,6 +76,7 @@ int top_of_fabric(void *context, struct top_sample *ret)
     free(text);
     if (cli_stopped) return CLI_DONE;
     if (answer == 1) return end(CLI_PROBLEMS, "the fabric has no port or node '%s'", from->which ? from->which : "");
+    if (answer == -ECONNABORTED) return end(CLI_WRONG, "%s", control_error(answer));
     if (error && from->any && error != -ENOMEM) return end(CLI_DONE, "the fabric '%s' has ended", from->fabric);
     if (error) return end(CLI_WRONG, "%s", strerror(-error));
     from->any = true;

@@ -27,6 +27,6 @@ int up_ask(const char *verb, const char *name, const char *words, FILE *out)
     if (error) return CLI_WRONG;
     int answer = control_ask(path, words, out);
     if (answer >= 0) return answer ? CLI_PROBLEMS : CLI_DONE;
-    cli_error("%s: %s: %s", verb, path, strerror(-answer));
+    cli_error("%s: %s: %s", verb, path, control_error(answer));
     return CLI_WRONG;
 }

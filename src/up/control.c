@@ -18,7 +18,9 @@
 
 #define WORDS_MAX 4096u
 #define CHUNK 60000u
-#define DONE '0'
+/* The first byte of a message. */
+#define MORE '+'
+#define DONE '0' /* of the last, as is the next */
 #define REFUSED '1'
 
 struct control {
@@ -62,17 +64,18 @@ void control_take(struct control *control, int fd)
     if (fcntl(fd, F_SETFL, 0) < 0 || epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) < 0) close(fd);
 }
 
-/* Blocks only as long as the asker does not read: bounded by its patience, which is ours. */
-static void send_all(int fd, char first, const char *text, size_t length)
+/* Blocks only as long as the asker does not read: bounded by its patience, which is ours.  The last message alone says
+ * how it went: who does not get that one has not got all. */
+static void send_all(int fd, char how, const char *text, size_t length)
 {
     char chunk[CHUNK];
     size_t at = 0;
 
-    chunk[0] = first;
     do {
-        size_t head = at == 0 ? 1 : 0, part = length - at < CHUNK - 1 ? length - at : CHUNK - 1;
-        memcpy(chunk + head, text + at, part);
-        if (send(fd, chunk, head + part, MSG_NOSIGNAL) < 0) return;
+        size_t part = length - at < CHUNK - 1 ? length - at : CHUNK - 1;
+        chunk[0] = at + part < length ? MORE : how;
+        memcpy(chunk + 1, text + at, part);
+        if (send(fd, chunk, part + 1, MSG_NOSIGNAL) < 0) return;
         at += part;
     } while (at < length);
 }
@@ -135,18 +138,20 @@ static int introduce(int fd)
 static int ask(int fd, const char *words, FILE *out)
 {
     char chunk[CHUNK];
-    int result = -ECONNRESET;
+    int result = -ECONNABORTED;
+    bool any = false;
     ssize_t got;
 
     int error = introduce(fd);
     if (error < 0) return error;
     if (send(fd, words, strlen(words), MSG_NOSIGNAL) < 0) return -errno;
     while ((got = recv(fd, chunk, sizeof chunk, 0)) > 0) {
-        bool first = result == -ECONNRESET;
-        if (first) result = chunk[0] == DONE ? 0 : 1;
-        fwrite(chunk + first, 1, (size_t)got - first, out);
+        any = true;
+        if (chunk[0] != MORE) result = chunk[0] == DONE ? 0 : 1;
+        fwrite(chunk + 1, 1, (size_t)got - 1, out);
     }
-    return got < 0 ? -errno : result;
+    if (got < 0) return -errno;
+    return any ? result : -ECONNRESET;
 }
 
 int control_ask(const char *path, const char *words, FILE *out)
@@ -157,4 +162,9 @@ int control_ask(const char *path, const char *words, FILE *out)
     int result = ask(fd, words, out);
     close(fd);
     return result;
+}
+
+const char *control_error(int error)
+{
+    return error == -ECONNABORTED ? "the answer was cut short: it was not read for a second" : strerror(-error);
 }

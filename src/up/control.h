@@ -4,7 +4,8 @@
  *
  * Who asks connects to the fabric's socket as an observer and sends one message of text, its words as they were typed.
  * The fabric answers between windows, when nothing moves, with messages of text and closes the connection; the first
- * byte of the first message says whether it was done.  What words mean is not decided here.
+ * byte of a message says whether more follow, that of the last whether it was done.  Who does not read for a second
+ * gets no more, and not the last.  What words mean is not decided here.
  */
 #ifndef ROCELAB_UP_CONTROL_H
 #define ROCELAB_UP_CONTROL_H
@@ -26,7 +27,8 @@ void control_run(struct control *control);
 int control_fd(const struct control *control);
 
 /* The other end.  path: the fabric's socket.  0: done; 1: the fabric says why not, in `out`; -errno: it is not there,
- * or is gone. */
+ * or is gone; -ECONNABORTED: what is in `out` is not all. */
 int control_ask(const char *path, const char *words, FILE *out);
+const char *control_error(int error); /* what control_ask() answered, below 0, in words */
 
 #endif

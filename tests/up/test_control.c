@@ -11,12 +11,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "attach/protocol.h"
 #include "up/control.h"
 
 #define LINES 400000 /* more than the kernel keeps for who does not read */
@@ -38,6 +41,7 @@ struct asker {
     int fd, other; /* other: the fabric's end */
     char *to;
     size_t room, used;
+    char how; /* the first byte of the message that came last */
 };
 
 /* Begins when nothing more goes in, or the fabric has closed. */
@@ -49,15 +53,20 @@ static void *read_all(void *of)
 
     while (poll(&at, 1, 0) == 1 && at.revents == POLLOUT)
         sched_yield();
-    while ((got = recv(asker->fd, asker->to + asker->used, asker->room - asker->used, 0)) > 0)
-        asker->used += (size_t)got;
+    for (char chunk[65536]; (got = recv(asker->fd, chunk, sizeof chunk, 0)) > 0;) {
+        size_t text = (size_t)got - 1;
+        if (text > asker->room - asker->used || asker->how != '+') return NULL; /* the last is the last */
+        asker->how = chunk[0];
+        memcpy(asker->to + asker->used, chunk + 1, text);
+        asker->used += text;
+    }
     return got == 0 ? asker : NULL; /* it has closed */
 }
 
 /* The fabric's end is as accept4() of the session makes it. */
-static int ask(struct control *control, const char *words, char *to, size_t room)
+static int ask(struct control *control, const char *words, char how, char *to, size_t room)
 {
-    struct asker asker = {.to = to, .room = room};
+    struct asker asker = {.to = to, .room = room, .how = '+'};
     pthread_t reader;
     void *whole;
     int pair[2];
@@ -73,6 +82,7 @@ static int ask(struct control *control, const char *words, char *to, size_t room
     control_run(control);
     assert_int_equal(pthread_join(reader, &whole), 0);
     assert_non_null(whole);
+    assert_int_equal(asker.how, how);
     close(pair[1]);
     return (int)asker.used;
 }
@@ -85,14 +95,74 @@ static void test_answers(void **state)
 
     (void)state;
     assert_int_equal(control_create(answer, &asked, &control), 0);
-    assert_int_equal(ask(control, "hello", text, sizeof text), 1 + 15);
-    assert_memory_equal(text, "0you said: hello", 16);
-    assert_int_equal(ask(control, "no", text, sizeof text), 1 + 12);
-    assert_memory_equal(text, "1you said: no", 13);
-    assert_int_equal(ask(control, "long", text, sizeof text), 1 + LINES * 7);
-    assert_memory_equal(text + 1 + (LINES - 1) * 7, "399999\n", 7);
+    assert_int_equal(ask(control, "hello", '0', text, sizeof text), 15);
+    assert_memory_equal(text, "you said: hello", 15);
+    assert_int_equal(ask(control, "no", '1', text, sizeof text), 12);
+    assert_memory_equal(text, "you said: no", 12);
+    assert_int_equal(ask(control, "long", '0', text, sizeof text), LINES * 7);
+    assert_memory_equal(text + (LINES - 1) * 7, "399999\n", 7);
     assert_int_equal(asked, 3);
     control_free(control);
+}
+
+struct fabric_end {
+    const char *message[2];
+    int listens;
+};
+
+/* A fabric that sends these messages, whatever it is asked, and closes. */
+static void *fabric_answers(void *of)
+{
+    const struct fabric_end *end = of;
+    const struct attach_welcome welcome = {.version = ATTACH_VERSION};
+    char words[4096];
+    int fd = accept(end->listens, NULL, NULL);
+
+    if (fd < 0 || recv(fd, words, sizeof words, 0) <= 0 || send(fd, &welcome, sizeof welcome, 0) < 0) return NULL;
+    if (recv(fd, words, sizeof words, 0) <= 0) return NULL;
+    for (int i = 0; i < 2; i++)
+        if (end->message[i] && send(fd, end->message[i], strlen(end->message[i]), 0) < 0) return NULL;
+    close(fd);
+    return of;
+}
+
+static int ask_one_that_says(const char *first, const char *second, char *text, size_t room)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct fabric_end end = {{first, second}, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+    char folder[] = "/tmp/control-XXXXXX";
+    pthread_t fabric;
+    void *well;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/fabric", folder);
+    assert_int_equal(bind(end.listens, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(end.listens, 1), 0);
+    assert_int_equal(pthread_create(&fabric, NULL, fabric_answers, &end), 0);
+    FILE *out = fmemopen(text, room, "w");
+    assert_non_null(out);
+    int answer = control_ask(address.sun_path, "state", out);
+    fclose(out);
+    assert_int_equal(pthread_join(fabric, &well), 0);
+    assert_non_null(well);
+    close(end.listens);
+    unlink(address.sun_path);
+    rmdir(folder);
+    return answer;
+}
+
+/* Half a document is not taken for a whole one. */
+static void test_cut_short(void **state)
+{
+    char text[64] = "";
+
+    (void)state;
+    assert_int_equal(ask_one_that_says("+{\"half\":", "0 1}", text, sizeof text), 0);
+    assert_string_equal(text, "{\"half\": 1}");
+    assert_int_equal(ask_one_that_says("+{\"half\":", NULL, text, sizeof text), -ECONNABORTED);
+    assert_int_equal(ask_one_that_says("+no ", "1such port", text, sizeof text), 1);
+    assert_int_equal(ask_one_that_says(NULL, NULL, text, sizeof text), -ECONNRESET);
+    assert_non_null(strstr(control_error(-ECONNABORTED), "cut short"));
 }
 
 /* Who goes away without a word is forgotten. */
@@ -123,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_not_there),
     };
