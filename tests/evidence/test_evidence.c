@@ -198,7 +198,7 @@ static void remarks_are_counted(void **state)
     }
     evidence_finish(evidence, NULL);
     assert_int_equal(evidence->remark[0].file, 0);
-    assert_true(remarked(evidence, "no reader knows anything in it (--from lists them); and 4 more alike"));
+    assert_true(remarked(evidence, "no reader knows anything in it (--list lists what is known); and 4 more alike"));
     assert_int_equal(evidence->remarks, 2); /* and that there are no cables */
 }
 

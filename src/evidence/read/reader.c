@@ -100,6 +100,50 @@ static void lines_take(struct lines *lines, const char *line)
     if (lines->current) lines->current->line(lines->in, line);
 }
 
+/* Where an escape sequence of a terminal ends: colours (ESC [ ... letter), titles (ESC ] ... BEL), others. */
+static size_t escape_end(const char *line, size_t at, size_t length)
+{
+    size_t end = at + 2;
+
+    if (end > length) return length;
+    if (line[at + 1] == '[')
+        while (end < length && (line[end] < '@' || line[end] > '~'))
+            end++;
+    else if (line[at + 1] == ']')
+        while (end < length && line[end] != '\a' && line[end] != '\033')
+            end++;
+    else
+        return end;
+    return end < length ? end + 1 : length;
+}
+
+/* A line of a recorded session as its terminal showed it: without escape sequences, and what a pager took back with
+ * \b or \r ("--More--") is written over.  Answers its length. */
+static size_t as_shown(char *line, size_t length)
+{
+    size_t used = 0, cursor = 0;
+
+    for (size_t at = 0; at < length;)
+        switch (line[at]) {
+        case '\033':
+            at = escape_end(line, at, length);
+            if (line[at - 1] == 'K') used = cursor; /* erases to the end of the line */
+            break;
+        case '\r':
+            cursor = 0;
+            at++;
+            break;
+        case '\b':
+            cursor -= cursor > 0;
+            at++;
+            break;
+        default:
+            line[cursor++] = line[at++];
+            if (used < cursor) used = cursor;
+        }
+    return used;
+}
+
 /* Lines end with \n or \r\n; zero bytes become blanks, so that a line is a string. */
 static bool read_lines(struct reading *in, const char *from, const char *text, size_t bytes)
 {
@@ -118,7 +162,7 @@ static bool read_lines(struct reading *in, const char *from, const char *text, s
             line = grown;
         }
         memcpy(line, text, used);
-        if (used && line[used - 1] == '\r') used--;
+        used = as_shown(line, used);
         line[used] = 0;
         for (char *zero = line; (zero = memchr(zero, 0, (size_t)(line + used - zero)));)
             *zero = ' ';
@@ -204,6 +248,10 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
     bool known = false;
 
     if (!in) return false;
+    if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* an editor's mark of UTF-8 */
+        text += 3;
+        bytes -= 3;
+    }
     in->evidence = evidence;
     in->device = device ? evidence_device(evidence, device, strlen(device)) : EVIDENCE_NONE;
     in->source = (struct evidence_source){evidence_file(evidence, file), 0, at_s};
@@ -217,7 +265,8 @@ bool evidence_read_text(struct evidence *evidence, const char *device, const cha
         }
     if (!known && skip < bytes && (text[skip] == '{' || text[skip] == '[')) known = read_json(in, from, text, bytes);
     if (!known) known = read_lines(in, from, text, bytes);
-    if (!known) evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--from lists them)");
+    if (!known)
+        evidence_remark(evidence, in->source.file, 0, "no reader knows anything in it (--list lists what is known)");
     free(in);
     return known;
 }
