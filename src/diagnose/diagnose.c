@@ -10,6 +10,7 @@
 
 #define MEMORY (512u << 20)
 #define TEXT 400
+#define FINDINGS_MOST 256 /* of a rule: thousands of them have one cause that no rule knows, and nobody reads them */
 
 const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES] = {
 #define RULE(id, severity, owner, runbook, cause, why, fix)                                                            \
@@ -70,6 +71,17 @@ bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_
     *at = grown;
     return true;
 }
+
+/* Whether a rule may have one more; the first that may not be is said. */
+static bool one_more(struct diagnose *diagnose, enum diagnose_rule_id rule)
+{
+    if (diagnose->found[rule] > FINDINGS_MOST) return false;
+    if (diagnose->found[rule]++ < FINDINGS_MOST) return true;
+    missing_add(diagnose, "%s was found at more than %u places: the rest is left out", diagnose_rules[rule].id,
+                FINDINGS_MOST);
+    return false;
+}
+
 struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t culprit,
                                      unsigned priority, const char *what, ...)
 {
@@ -79,6 +91,7 @@ struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_ru
     va_start(arguments, what);
     vsnprintf(text, sizeof text, what, arguments);
     va_end(arguments);
+    if (!one_more(diagnose, rule)) return NULL;
     const char *kept = arena_strndup(&diagnose->arena, text, sizeof text);
     if (!kept || !MORE(diagnose, diagnose->finding, diagnose->findings)) return NULL;
     struct diagnose_finding *finding = &diagnose->finding[diagnose->findings++];
@@ -101,10 +114,33 @@ static bool has(const uint32_t *list, uint32_t count, uint32_t object)
     return false;
 }
 
+/* Adds what a list does not have.  Thousands of NICs suffer alike: that a list has it is marked, not looked for. */
+static void add_once(struct diagnose *diagnose, uint32_t **list, uint32_t *count, uint32_t object)
+{
+    uint32_t objects = diagnose->evidence->objects;
+
+    if (object >= objects) return;
+    if (!diagnose->mark.stamp) diagnose->mark.stamp = ARENA_NEW(&diagnose->arena, uint32_t, objects);
+    if (!diagnose->mark.stamp) {
+        diagnose->full = true;
+        return;
+    }
+    if (!*count || *list != diagnose->mark.list || *count != diagnose->mark.count) {
+        diagnose->mark.now++;
+        for (uint32_t i = 0; i < *count; i++)
+            diagnose->mark.stamp[(*list)[i]] = diagnose->mark.now;
+    }
+    if (diagnose->mark.stamp[object] != diagnose->mark.now && diagnose_more(diagnose, list, *count, sizeof **list)) {
+        (*list)[(*count)++] = object;
+        diagnose->mark.stamp[object] = diagnose->mark.now;
+    }
+    diagnose->mark.list = *list;
+    diagnose->mark.count = *count;
+}
+
 void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
 {
-    if (!finding || object == EVIDENCE_NONE || has(finding->victim, finding->victims, object)) return;
-    if (MORE(diagnose, finding->victim, finding->victims)) finding->victim[finding->victims++] = object;
+    if (finding) add_once(diagnose, &finding->victim, &finding->victims, object);
 }
 
 void finding_not_victims(struct diagnose_finding *finding)
@@ -119,15 +155,9 @@ void finding_not_victims(struct diagnose_finding *finding)
     finding->victims = kept;
 }
 
-void finding_victim_new(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
-{
-    if (finding && MORE(diagnose, finding->victim, finding->victims)) finding->victim[finding->victims++] = object;
-}
-
 void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object)
 {
-    if (!finding || object == EVIDENCE_NONE || has(finding->also, finding->alsos, object)) return;
-    if (MORE(diagnose, finding->also, finding->alsos)) finding->also[finding->alsos++] = object;
+    if (finding) add_once(diagnose, &finding->also, &finding->alsos, object);
 }
 
 void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct diagnose_evidence *row)

@@ -93,7 +93,12 @@ struct diagnose {
     uint32_t missings;
     struct diagnose_graph *graph;   /* private */
     uint32_t *rank_of, *rank_after; /* private: first rank of a job, next of a rank, plus 1; 0: none */
-    bool full;                      /* memory ran out: the answer is not whole */
+    uint32_t found[DIAGNOSE_RULES]; /* private: findings of each rule, before some were put together */
+    struct {                        /* private: which objects the list that was added to last has */
+        uint32_t *stamp, now, count;
+        const uint32_t *list;
+    } mark;
+    bool full; /* memory ran out: the answer is not whole */
 };
 
 /* `baseline`: stored step times, or NULL (training.h). */

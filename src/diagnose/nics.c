@@ -89,14 +89,10 @@ void finding_resenders(struct diagnose *diagnose, struct diagnose_finding *findi
     uint32_t worst = EVIDENCE_NONE;
 
     if (!finding) return;
-    bool had = finding->victims != 0;
     EACH_PORT(evidence, device, port)
     {
-        if (!nic_resent(evidence, port) || !talks_over(evidence, port, near)) continue;
-        if (had)
-            finding_victim(diagnose, finding, port);
-        else
-            finding_victim_new(diagnose, finding, port);
+        if (diagnose->full || !nic_resent(evidence, port) || !talks_over(evidence, port, near)) continue;
+        finding_victim(diagnose, finding, port);
         if (worst == EVIDENCE_NONE || nic_resent(evidence, port) > nic_resent(evidence, worst)) worst = port;
     }
     if (worst == EVIDENCE_NONE) return;

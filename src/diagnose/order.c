@@ -8,6 +8,7 @@
  * Settings that are wrong (D09 to D11, D15, D16) and bad hardware are nobody's consequence.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "diagnose/graph_int.h"
 
@@ -166,6 +167,16 @@ static void causes_first(struct diagnose *diagnose)
     }
 }
 
+static bool has_row(const struct diagnose_finding *finding, uint32_t rows, const struct diagnose_evidence *row)
+{
+    for (uint32_t i = 0; i < rows; i++) {
+        const struct diagnose_evidence *has = &finding->evidence[i];
+        if (has->object == row->object && has->priority == row->priority && !strcmp(has->counter, row->counter))
+            return true;
+    }
+    return false;
+}
+
 /* A rule that names a cable twice, for two reasons, is one finding with the evidence of both. */
 static void merge(struct diagnose *diagnose)
 {
@@ -185,8 +196,9 @@ static void merge(struct diagnose *diagnose)
         }
         for (uint32_t i = 0; i < two->victims; i++)
             finding_victim(diagnose, one, two->victim[i]);
+        uint32_t rows = one->evidences;
         for (uint32_t i = 0; i < two->evidences; i++)
-            finding_row(diagnose, one, &two->evidence[i]);
+            if (!has_row(one, rows, &two->evidence[i])) finding_row(diagnose, one, &two->evidence[i]);
     }
     diagnose->findings = kept;
 }

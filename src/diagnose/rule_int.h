@@ -27,8 +27,6 @@ __attribute__((format(printf, 5, 6))) struct diagnose_finding *finding_new(struc
 void finding_victim(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
 /* Takes the culprit and those that take part out of the victims. */
 void finding_not_victims(struct diagnose_finding *finding);
-/* One that is not among them yet: of thousands it is not looked for. */
-void finding_victim_new(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
 void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object);
 /* A counter as it was read; nothing where `value` is NULL. */
 void finding_counter(struct diagnose *diagnose, struct diagnose_finding *finding, const struct evidence_value *value,

@@ -55,6 +55,33 @@ class Program(Case):
         self.assertIn("le?[31maf", said.stdout)
         self.assertNotIn("\033", said.stdout + said.stderr)
 
+    def test_very_many_findings(self):
+        """Every cable is bad and every NIC sends again: the answer stays short, and says what it leaves out."""
+        for time in (0, 10):
+            for host in range(300):
+                folder = self.folder / "many" / str(time) / f"h{host}"
+                folder.mkdir(parents=True)
+                (folder / "ethtool_-S_eth0.txt").write_text(f"NIC statistics:\n     rx_crc_errors_phy: {time * 5000}\n     rx_packets_phy: {time * 10000}\n")
+                (folder / "rdma_statistic_show.txt").write_text(f"link mlx5_0/1 packet_seq_err {time * 90}\n")
+        answer = json.loads(rocelab("diagnose", "--json", self.folder / "many").stdout)
+        bad = [finding for finding in answer["findings"] if finding["rule"] == "D13"]
+        self.assertEqual(256, len(bad))
+        self.assertEqual([300, 300], [len(bad[0]["victims"]), len(set(bad[0]["victims"]))])
+        self.assertIn("D13 was found at more than 256 places: the rest is left out", answer["missing"])
+        self.assertLess(rocelab("diagnose", self.folder / "many").stdout.count("\n"), 250)
+
+    def test_rows_of_a_finding(self):
+        """A switch with many ports that drop is one finding; the text has the first counters of it."""
+        leaf = self.folder / "rows" / "0" / "leaf0"
+        leaf.mkdir(parents=True)
+        ports = {f"oid:0x1{n:012x}": f"Ethernet{n}" for n in range(40)}
+        (leaf / "db.json").write_text(json.dumps(
+            {"COUNTERS_PORT_NAME_MAP": {"value": {name: oid for oid, name in ports.items()}}} |
+            {f"COUNTERS:{oid}": {"value": {"SAI_PORT_STAT_IF_IN_UCAST_PKTS": "100000", "SAI_PORT_STAT_ETHER_RX_OVERSIZE_PKTS": "900"}} for oid in ports}))
+        rows = [len(finding["evidence"]) for finding in json.loads(rocelab("diagnose", "--json", self.folder / "rows").stdout)["findings"]]
+        self.assertGreater(max(rows), 8)
+        self.assertIn(f"and {max(rows) - 8} counters more; --json has them", rocelab("diagnose", self.folder / "rows").stdout)
+
     def test_wrong_use(self):
         self.wrong(rocelab("diagnose"), "which input")
         self.wrong(rocelab("diagnose", "--explain", "D99"), "no such rule")

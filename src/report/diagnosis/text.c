@@ -13,6 +13,7 @@
 #define NAMES_SHOWN 8
 #define CAUSES_SHOWN 20
 #define EXPLAINED_SHOWN 8
+#define ROWS_SHOWN 8
 #define REMARKS_SHOWN 20
 #define INDENT 4
 #define LINE 2048
@@ -121,8 +122,10 @@ static void finding_text(const struct page *page, unsigned indent, const struct 
     say(page, indent + INDENT, "%s.", finding->what);
     list(page, indent + INDENT, "victims", finding->victim, finding->victims);
     list(page, indent + INDENT, "with it", finding->also, finding->alsos);
-    for (uint32_t i = 0; i < finding->evidences; i++)
+    for (uint32_t i = 0; i < finding->evidences && i < ROWS_SHOWN; i++)
         evidence_row(page, indent + INDENT, &finding->evidence[i]);
+    if (finding->evidences > ROWS_SHOWN)
+        say(page, indent + INDENT, "and %u counters more; --json has them", finding->evidences - ROWS_SHOWN);
     say(page, indent + INDENT, "owner: %s team; runbook %s, %s (docs/runbooks/%s.md)", rule->owner, rule->runbook,
         diagnose_runbook_title(rule->runbook), rule->runbook);
 }
