@@ -35,7 +35,7 @@ static const struct {
     {DIAGNOSE_D04, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D07, DIAGNOSE_D18)},
     {DIAGNOSE_D05, RULES(DIAGNOSE_D14, DIAGNOSE_D18)},
     {DIAGNOSE_D07, RULES(DIAGNOSE_D14, DIAGNOSE_D05, DIAGNOSE_D18)},
-    {DIAGNOSE_D15, RULES(DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
+    {DIAGNOSE_D15, RULES(DIAGNOSE_D08, DIAGNOSE_D14, DIAGNOSE_D12, DIAGNOSE_D18)},
 };
 
 static bool can_explain(unsigned cause, unsigned rule)
@@ -93,6 +93,10 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
     if (cause->culprit == EVIDENCE_NONE || finding->culprit == EVIDENCE_NONE) return false;
     if (only_waited(finding)) return true;
     if (finding->rule == DIAGNOSE_D14 && cause->rule >= DIAGNOSE_D03) return false; /* a path that is gone */
+    /* Pauses of the class do not stop what a neighbour has put into another. */
+    uint32_t peer = evidence->object[finding->culprit].peer;
+    if (cause->rule == DIAGNOSE_D15 && peer != EVIDENCE_NONE && evidence_device_of(evidence, peer) == cause->culprit)
+        return true;
     return on_cable(evidence, cause->culprit, finding->culprit) ||
            in_list(evidence, cause->victim, cause->victims, finding->culprit) ||
            (cause->rule == DIAGNOSE_D01 && in_list(evidence, cause->also, cause->alsos, finding->culprit)) ||

@@ -240,18 +240,41 @@ static void test_lost_not_sprayed(void **state)
 
 /* --- D15 --- */
 
+/* h0 and h1 send to h2 and h3 and back, by leaf0, spine0 and leaf1, which puts everything into class 0. */
+static void wrong_class(struct bed *bed)
+{
+    lossless(bed);
+    for (unsigned h = 0; h < HOSTS; h++) {
+        grew(bed, bed->leaf[h / 2][2], h < 2 ? DATA : 0, EVIDENCE_TX_BYTES, 2000000);
+        grew(bed, bed->spine[0][!(h / 2)], DATA, EVIDENCE_TX_BYTES, 2000000);
+        grew(bed, bed->leaf[!(h / 2)][h % 2], h < 2 ? 0 : DATA, EVIDENCE_TX_BYTES, 1000000);
+    }
+}
+
+/* What spine0 drops of leaf1's is a consequence: its pauses stop nobody there. */
+static void test_wrong_class_explains_loss(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    wrong_class(&bed);
+    grew(&bed, bed.spine[0][1], DATA, EVIDENCE_GROUP_DROPS, 100);
+    grew(&bed, bed.spine[0][1], DATA, EVIDENCE_TX_PAUSE_FRAMES, 20);
+    bed_run(&bed);
+    uint32_t cause = bed_found(&bed, DIAGNOSE_D08)->consequence_of;
+    assert_true(cause < bed.diagnose.findings);
+    assert_int_equal(bed.diagnose.finding[cause].rule, DIAGNOSE_D15);
+    bed_close(&bed);
+}
+
 static void test_wrong_class(void **state)
 {
     struct bed bed;
     (void)state;
 
     bed_open(&bed);
-    lossless(&bed);
-    for (unsigned h = 0; h < HOSTS; h++) { /* h0, h1 send to h2, h3 by leaf0, spine0, leaf1 and back */
-        grew(&bed, bed.leaf[h / 2][2], h < 2 ? DATA : 0, EVIDENCE_TX_BYTES, 2000000);
-        grew(&bed, bed.spine[0][!(h / 2)], DATA, EVIDENCE_TX_BYTES, 2000000);
-        grew(&bed, bed.leaf[!(h / 2)][h % 2], h < 2 ? 0 : DATA, EVIDENCE_TX_BYTES, 1000000);
-    }
+    wrong_class(&bed);
     bed_run(&bed);
     const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D15);
     assert_string_equal(bed.evidence.object[finding->culprit].name, "leaf1");
@@ -313,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_lost_not_sprayed),
         cmocka_unit_test(test_wrong_class),
         cmocka_unit_test(test_right_class),
+        cmocka_unit_test(test_wrong_class_explains_loss),
         cmocka_unit_test(test_nic_in_wrong_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
