@@ -22,7 +22,7 @@ _rocelab()
     sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --dump= --as= --dump-at= --serve --listen= --serve-until-done --pcap= --counters= --stretch= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
     check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
     import) own='--from= --links= --congestion= --buffer=' ;;
-    config) own='--nos= --device= --out= --no-comments --cabling= --bom --svg' ;;
+    config) own='--nos= --device= --out= --comments --no-comments --cabling= --bom --svg' ;;
     diff) own='--from= --links=' ;;
     diagnose) own='--fabric= --from= --interval= --html= --baseline= --write-baseline= --walk --explain= --list' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;

@@ -132,6 +132,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -F
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue host' -d 'the system'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l device -d 'one device only'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -r -l out -d 'a file for each device in this folder'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -l comments -d 'comments for SONiC too'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l no-comments -d 'without the rules that blocks satisfy'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l cabling -a 'csv table' -d 'the cabling plan'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l bom -d 'the bill of materials'

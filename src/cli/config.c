@@ -47,6 +47,9 @@ static bool set_option(void *into, int id, const char *argument)
     case CONFIG_OPTION_OUT:
         settings->out = argument;
         return true;
+    case CONFIG_OPTION_COMMENTS:
+        settings->comments = true;
+        return true;
     case CONFIG_OPTION_NO_COMMENTS:
         settings->plain = true;
         return true;
@@ -167,7 +170,9 @@ static bool choose(const struct config_settings *settings, const struct fabric *
 
 static bool make(const struct config_settings *settings, const struct fabric *fabric, struct config_file *file)
 {
-    struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = !settings->plain};
+    bool json = strcmp(file->format->suffix, "json") == 0; /* with comments it is none */
+    bool comments = !settings->plain && (!json || settings->comments);
+    struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = comments};
 
     emit.to = open_memstream(&file->text, &file->length);
     int result = emit.to ? file->format->emit(&emit) : -ENOMEM;

@@ -19,7 +19,7 @@ struct config_settings {
     struct cli_common common;
     const struct config_format *nos; /* NULL: what the fabric says of each device */
     const char *device, *out;
-    bool plain;
+    bool plain, comments; /* none at all; those of SONiC too */
     enum config_plan plan;
 };
 

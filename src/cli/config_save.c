@@ -3,7 +3,7 @@
  * The configurations of several devices as files of a folder: all of them, or none.
  *
  * Each is written beside its place first, under a name that begins with a dot; only when all are on the disk are they
- * renamed, which cannot fail for want of room.  A folder that was made for them goes again if nothing came of it.
+ * renamed, which cannot fail for want of room.  Folders that were made for them go again if nothing came of it.
  */
 #include "cli/config.h"
 
@@ -61,16 +61,56 @@ static bool in_the_way(const char *folder, const struct config_file *file)
     return true;
 }
 
-bool config_save(const char *folder, const struct config_file *file, uint32_t count)
+/* Takes the last `made` folders of the path away again. */
+static void unmake(const char *folder, unsigned made)
 {
-    char from[PATH_BYTES], to[PATH_BYTES];
-    struct stat about;
-    bool made = mkdir(folder, 0777) == 0, good = true;
+    char path[PATH_BYTES];
 
-    if (!made && (errno != EEXIST || stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))) {
-        cli_error("--out %s: %s", folder, strerror(errno == EEXIST ? ENOTDIR : errno));
+    snprintf(path, sizeof(path), "%s", folder);
+    for (; made > 0 && rmdir(path) == 0; made--) {
+        char *slash = strrchr(path, '/');
+        if (slash) *slash = 0;
+    }
+}
+
+/* The folder and those above it; the number of those that were made, or -1 after a message. */
+static int make_folders(char *folder)
+{
+    struct stat about;
+    int made = 0;
+
+    for (char *at = folder;; at++) {
+        char kept = *at;
+        if ((kept != '/' && kept) || at == folder) continue;
+        *at = 0;
+        if (mkdir(folder, 0777) == 0) {
+            made++;
+        } else if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode)) {
+            cli_error("--out %s: %s", folder, strerror(errno == EEXIST || errno == 0 ? ENOTDIR : errno));
+            char *slash = strrchr(folder, '/');
+            if (slash) *slash = 0;
+            unmake(folder, (unsigned)made);
+            return -1;
+        }
+        *at = kept;
+        if (!kept) return made;
+    }
+}
+
+bool config_save(const char *out, const struct config_file *file, uint32_t count)
+{
+    char from[PATH_BYTES], to[PATH_BYTES], folder[PATH_BYTES];
+    size_t length = strlen(out);
+    bool good = true;
+
+    while (length > 1 && out[length - 1] == '/')
+        length--;
+    if (snprintf(folder, sizeof(folder), "%.*s", (int)length, out) >= PATH_BYTES) {
+        cli_error("--out %s: %s", out, strerror(ENAMETOOLONG));
         return false;
     }
+    int made = make_folders(folder);
+    if (made < 0) return false;
     for (uint32_t f = 0; f < count && good; f++)
         good = !in_the_way(folder, &file[f]) && write_draft(folder, &file[f]);
     for (uint32_t f = 0; f < count && good; f++) {
@@ -79,6 +119,6 @@ bool config_save(const char *folder, const struct config_file *file, uint32_t co
     }
     if (good) return true;
     drop_drafts(folder, file, count);
-    if (made) rmdir(folder);
+    unmake(folder, (unsigned)made);
     return false;
 }

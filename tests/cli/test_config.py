@@ -49,6 +49,15 @@ class Config(Case):
         kept = [line for line in with_them.splitlines() if not line.startswith("!")]
         self.assertEqual(kept, without.splitlines())
 
+    def test_sonic_is_json(self):
+        arguments = ("config", "pod.yaml", "--nos", "sonic", "--device", "leaf0")
+        self.assertIn("PORT", json.loads(self.run_here(*arguments).stdout))
+        asked = self.run_here(*arguments, "--comments").stdout
+        self.assertIn("// MAP001", asked)
+        kept = "".join(line + "\n" for line in asked.splitlines() if not line.lstrip().startswith("//"))
+        self.assertEqual(kept, self.run_here(*arguments).stdout)
+        self.assertEqual(kept, self.run_here(*arguments, "--comments", "--no-comments").stdout)
+
     def test_several_devices_need_a_place(self):
         result = self.run_here("config", "pod.yaml", "--nos", "eos", status=2)
         self.assertIn("4 devices", result.stderr)
@@ -99,7 +108,13 @@ class Config(Case):
         self.file("file", b"")
         self.assertIn("--out file: Not a directory",
                       self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "file", status=2).stderr)
-        self.assertIn("No such file", self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "a/b", status=2).stderr)
+        self.assertIn("Not a directory", self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "file/b", status=2).stderr)
+        self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "a/b//c/")
+        self.assertEqual(len(list((self.folder / "a/b/c").iterdir())), 4)
+        self.run_here("config", "pod.yaml", "--nos", "eos", "--out", str(self.folder / "d" / "e"))
+        self.assertEqual(len(list((self.folder / "d/e").iterdir())), 4)
+        self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "f/" + "g" * 300, status=2)
+        self.assertFalse((self.folder / "f").exists())
         self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "new")
         self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "new")  # written over
         self.assertEqual(len(list((self.folder / "new").iterdir())), 4)
