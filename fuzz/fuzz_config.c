@@ -21,7 +21,7 @@ static void emit(const struct fabric *fabric, const struct config_format *format
     FILE *to = fopen("/dev/null", "w");
 
     for (uint32_t n = fabric->hosts; to && n < fabric->nodes; n++) {
-        struct config_emit out = {fabric, n, to, true};
+        struct config_emit out = {.fabric = fabric, .node = n, .to = to, .comments = true};
         format->emit(&out);
     }
     if (to) fclose(to);

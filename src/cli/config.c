@@ -172,7 +172,7 @@ static bool make(const struct config_settings *settings, const struct fabric *fa
 {
     bool json = strcmp(file->format->suffix, "json") == 0; /* with comments it is none */
     bool comments = !settings->plain && (!json || settings->comments);
-    struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = comments};
+    struct config_emit emit = {.fabric = fabric, .node = file->node, .comments = comments, .mixed = !settings->nos};
 
     emit.to = open_memstream(&file->text, &file->length);
     int result = emit.to ? file->format->emit(&emit) : -ENOMEM;

@@ -27,6 +27,23 @@ void config_port_label(const struct config_emit *emit, const struct config_forma
         format->port_name(emit->fabric, port, buf, size);
 }
 
+bool config_peer_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
+                       size_t size)
+{
+    const struct fabric *fabric = emit->fabric;
+    uint32_t peer = fabric->port[port].peer;
+    char label[FABRIC_NAME];
+
+    if (peer == FABRIC_NONE || fabric_node_unknown(fabric, fabric->port[peer].node)) return false;
+    uint32_t node = fabric->port[peer].node;
+    uint8_t own = node < fabric->hosts ? FABRIC_NOS_UNSAID : fabric->sw[node - fabric->hosts].nos;
+    if (node < fabric->hosts) format = &config_host;
+    if (emit->mixed && own != FABRIC_NOS_UNSAID) format = config_format_find(fabric_nos_names[own]);
+    config_port_label(emit, format, peer, label, sizeof(label));
+    snprintf(buf, size, "%s:%s", fabric->node[node].name, label);
+    return true;
+}
+
 const struct fabric_class *config_class_of(const struct fabric *fabric, unsigned tc)
 {
     for (uint32_t c = 0; c < fabric->class_count; c++)

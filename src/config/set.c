@@ -400,6 +400,18 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name)
     set->class_name[tc] = fit;
 }
 
+void config_described(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/:";
+    const char *colon = strchr(text, ':');
+    char name[FABRIC_NAME];
+
+    if (!colon || colon == text || !colon[1] || text[strspn(text, letters)] != 0) return;
+    if ((size_t)(colon - text) >= sizeof(name) || strlen(colon + 1) >= FABRIC_NAME) return;
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+    config_neighbour(set, at, device, port, name, colon + 1);
+}
+
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name)
 {

@@ -222,6 +222,19 @@ static uint64_t named_losses(const struct config_format *format, const struct fa
     return named;
 }
 
+/* A cable between two switches is the same cable: each configuration names the other end. */
+static void compare_link(const struct trip *trip, const struct fabric *a, const struct fabric_port *x,
+                         const struct fabric *b, const struct fabric_port *y)
+{
+    if (x->peer == FABRIC_NONE || a->port[x->peer].node < a->hosts) return;
+    const struct fabric_port *was = &a->port[x->peer], *is = y->peer == FABRIC_NONE ? NULL : &b->port[y->peer];
+    if (!is || strcmp(a->node[was->node].name, b->node[is->node].name) != 0)
+        fail_msg("seed %llu, %s, %s:%u: its link goes to %s and not to %s", (unsigned long long)trip->seed,
+                 trip->format->name, trip->device, trip->port, is ? b->node[is->node].name : "nothing",
+                 a->node[was->node].name);
+    differ(trip, 0, "port at the other end", 0, was->index, is->index);
+}
+
 static void compare(struct trip *trip, const struct random_limits *limits, bool host, const struct fabric *a,
                     const struct fabric *b)
 {
@@ -244,6 +257,7 @@ static void compare(struct trip *trip, const struct random_limits *limits, bool 
             trip->port = p;
             if (limits->rate) differ(trip, OF(RATE), "rate", 0, x->rate_bps, y->rate_bps);
             if (limits->cable) compare_cable(trip, a, x, b, y);
+            if (!host) compare_link(trip, a, x, b, y);
             if (limits->up) differ(trip, 0, "up", 0, x->up, y->up);
             compare_settings(trip, limits, a, &a->settings[x->settings], &b->settings[y->settings]);
             pauses = pauses || a->settings[x->settings].pfc_tx;
@@ -273,7 +287,8 @@ static void emit_import(const struct config_format *format, const struct fabric 
     struct fabric_errors errors = {0};
     char *text = NULL, path[64];
     size_t length = 0;
-    struct config_emit emit = {fabric, node, open_memstream(&text, &length), comments};
+    struct config_emit emit = {
+        .fabric = fabric, .node = node, .to = open_memstream(&text, &length), .comments = comments};
 
     assert_non_null(emit.to);
     assert_int_equal(format->emit(&emit), 0);

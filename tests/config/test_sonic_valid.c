@@ -289,7 +289,7 @@ static void check_switch(uint64_t seed, const struct fabric *fabric, uint32_t no
     struct fabric_errors errors = {0};
     char *text = NULL;
     size_t length = 0;
-    struct config_emit emit = {fabric, node, open_memstream(&text, &length), false};
+    struct config_emit emit = {.fabric = fabric, .node = node, .to = open_memstream(&text, &length)};
     struct arena arena;
     struct tree *root = NULL;
 

@@ -156,10 +156,12 @@ static void emit_port(const struct eos_out *out, uint32_t port)
     const struct fabric_port *as = &out->emit->fabric->port[port];
     uint32_t mtu = settings->mtu_bytes < EOS_MTU_MOST ? settings->mtu_bytes : EOS_MTU_MOST;
     uint32_t profile = out->profiles.of[port - out->node->first_port];
-    char label[128], name[32];
+    char label[128], name[32], peer[CONFIG_PEER];
 
     config_port_label(out->emit, &config_eos, port, label, sizeof(label));
     fprintf(out->to, "!\ninterface %s\n", label);
+    if (config_peer_label(out->emit, &config_eos, port, peer, sizeof(peer)))
+        fprintf(out->to, "   description %s\n", peer);
     if (!as->up) fputs("   shutdown\n", out->to);
     if (!out->sw->bridged || mtu != EOS_MTU_MOST) /* of bridged ports it is the most already */
         fprintf(out->to, "   mtu %u\n", mtu < EOS_MTU_LEAST ? EOS_MTU_LEAST : mtu);

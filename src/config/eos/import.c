@@ -28,6 +28,8 @@ struct eos_port {
     uint32_t channel; /* that it is a member of; 0: of none */
     bool routed, down;
     const char *fec;
+    const char *described; /* NULL: not, or in several words */
+    uint32_t described_line;
     struct eos_qos qos;
     bool own, profiled; /* QoS lines of its own; a profile */
 };
@@ -183,6 +185,9 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_line = n;
+    } else if (line_take(line, "description *", NULL)) {
+        port->described = line->word[1];
+        port->described_line = n;
     } else if (line_take(line, "speed ...", NULL)) {
         read_speed(port, line);
     } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
@@ -367,6 +372,7 @@ static void say_port(struct eos *eos, const struct eos_port *as)
     const struct eos_qos *qos = &as->qos;
 
     if (port == CONFIG_NONE) return;
+    if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
     config_say(set, EOS_AT(eos, as->mtu_line ? as->mtu_line : as->line), device, port, "mtu", "%u",
                mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
     if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);

@@ -47,7 +47,7 @@ static bool number(const char *word)
 /* `path` is words; `value` NULL: the last word is an object without anything in it. */
 __attribute__((format(printf, 3, 4))) static void fact(struct printer *to, const char *path, const char *format, ...)
 {
-    char value[64] = "";
+    char value[CONFIG_PEER] = "";
     va_list args;
 
     if (format) {
@@ -254,9 +254,11 @@ static void emit_interface(struct printer *to, uint32_t p)
     const struct fabric_settings *settings = config_settings(to->emit, to->node->first_port + p);
     uint32_t mtu = settings->mtu_bytes > NVUE_MTU_OVER ? settings->mtu_bytes - NVUE_MTU_OVER : 0;
     unsigned paused = settings->pfc_rx | settings->pfc_tx;
-    char name[FABRIC_NAME], path[160];
+    char name[FABRIC_NAME], path[160], peer[CONFIG_PEER];
 
     config_port_label(to->emit, &config_nvue, to->node->first_port + p, name, sizeof(name));
+    if (config_peer_label(to->emit, &config_nvue, to->node->first_port + p, peer, sizeof(peer)))
+        fact(to, words(path, "interface %s description", name), "%s", peer);
     mtu = mtu < NVUE_MTU_MIN ? NVUE_MTU_MIN : mtu > NVUE_MTU_MAX ? NVUE_MTU_MAX : mtu;
     fact(to, words(path, "interface %s link mtu", name), "%u", mtu);
     if (as->rate_bps >= NVUE_RATE_STEP && as->peer != FABRIC_NONE)

@@ -428,6 +428,10 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
 
     if (!port) return true;
     if (strcmp(section, "link") == 0) return read_port_link(in, fact, p, port);
+    if (strcmp(section, "description") == 0 && fact->words == 4) {
+        config_described(in->set, at_line(in, fact->line), in->device, p, fact->word[3]);
+        return true;
+    }
     if (strcmp(section, "qos") != 0) return section[0] == 0 || strcmp(section, "type") == 0;
     if (strcmp(key, "pfc-watchdog") == 0) {
         port->watchdog = fact->words < 5 || on_word(fact->word[fact->words - 1]);

@@ -245,10 +245,12 @@ static void emit_port(const struct nxos_out *out, uint32_t port)
     const struct fabric_port *as = &out->emit->fabric->port[port];
     uint8_t paused = settings->pfc_rx | settings->pfc_tx;
     uint32_t number = port - out->node->first_port, queuing = out->queuing.of[number];
-    char label[128], name[64];
+    char label[128], name[64], peer[CONFIG_PEER];
 
     config_port_label(out->emit, &config_nxos, port, label, sizeof(label));
     fprintf(out->to, "interface %s\n", label);
+    if (config_peer_label(out->emit, &config_nxos, port, peer, sizeof(peer)))
+        fprintf(out->to, "  description %s\n", peer);
     if (!out->sw->bridged) fputs("  no switchport\n", out->to); /* first: it takes back what stood before */
     if (as->rate_bps >= NXOS_RATE_LEAST && as->peer != FABRIC_NONE)
         fprintf(out->to, "  speed %llu\n", (unsigned long long)(as->rate_bps / 1000000));

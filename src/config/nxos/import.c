@@ -27,8 +27,9 @@ struct nxos_port { /* of an interface, or of a port-channel */
     bool watch, down, routed;
     struct nxos_policy *qos, *out, *in;
     uint32_t qos_line, out_line, in_line;
-    const char *fec; /* NULL: not said */
-    uint32_t fec_line;
+    const char *fec;       /* NULL: not said */
+    const char *described; /* NULL: not, or in several words */
+    uint32_t fec_line, described_line;
 };
 
 struct ports {
@@ -124,6 +125,9 @@ static void read_interface_line(struct nxos *nxos, struct line *line, struct nxo
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_line = n;
+    } else if (line_take(line, "description *", NULL)) {
+        port->described = line->word[1];
+        port->described_line = n;
     } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
         port->routed = line->words == 2;
     } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
@@ -290,6 +294,7 @@ static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdo
                as->mtu ? as->mtu : 1500);
     if (as->rate_mbps) config_say(set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
     if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
+    if (as->described) config_described(set, NXOS_AT(nxos, as->described_line), nxos->device, port, as->described);
     if (as->down) config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
     say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
     for (unsigned q = 0; q < NXOS_PRIOS; q++) {
