@@ -78,7 +78,7 @@ static void more_help(FILE *out)
           "  rocelab config pod.yaml --nos eos --device leaf0\n"
           "  rocelab config pod.yaml --cabling csv > cables.csv\n"
           "  rocelab config pod.yaml --svg > pod.svg\n"
-          "\nWhat a system cannot say of the fabric is a warning, and a comment at the head of its configurations.\n"
+          "\nWhat is not written of the fabric is a warning, and a comment at the head of its configurations.\n"
           "Exit status: 0 written (with --strict: and nothing left out), 1 with --strict: something is, 2 wrong use,\n"
           "unreadable input, or a device that the system cannot have; then nothing is written.\n",
           out);

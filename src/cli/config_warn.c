@@ -26,7 +26,7 @@ static unsigned warn_loss(const struct fabric *fabric, const struct config_file 
     if (!devices) return 0;
     fabric_port_name(fabric, first, port);
     if (!quiet)
-        cli_error("warning: not in %s: %s (%u device%s, the first port is %s): %s", format->name,
+        cli_error("warning: not written for %s: %s (%u device%s, the first port is %s): %s", format->name,
                   config_unsupported_what(loss), devices, devices == 1 ? "" : "s", port,
                   config_unsupported_instead(loss));
     return 1;

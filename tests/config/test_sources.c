@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nothing is written that docs/config-sources.md has no form of, and nothing stands there that is never written: each
+ * line of random fabrics is held against the forms of its system.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/random_fabric.h"
+#include "config/testing.h"
+#include "load/load.h"
+
+#define FORMS 80
+#define FORM_BYTES 200
+
+struct forms {
+    char form[FORMS][FORM_BYTES];
+    unsigned used[FORMS];
+    unsigned count;
+};
+
+/* The forms below the heading: what stands in backquotes at the start of a row that names a document. */
+static void read_forms(const char *heading, struct forms *ret)
+{
+    FILE *from = fopen(getenv("SOURCES"), "r");
+    char line[1024], source[32];
+    bool here = false;
+
+    assert_non_null(from);
+    memset(ret, 0, sizeof(*ret));
+    while (fgets(line, sizeof(line), from)) {
+        if (strncmp(line, "## ", 3) == 0) here = strncmp(line + 3, heading, strcspn(line + 3, "\n")) == 0;
+        if (!here || strncmp(line, "| `", 3) != 0) continue;
+        assert_true(ret->count < FORMS);
+        assert_int_equal(sscanf(line, "| `%199[^`]` | %31[^ ,:|\n]", ret->form[ret->count], source), 2);
+        assert_true(strchr("NEC", source[0]) && source[1] == '-'); /* a key of the table of documents */
+        ret->count++;
+    }
+    fclose(from);
+    assert_true(ret->count > 20);
+}
+
+static bool word_fits(const char *form, size_t form_length, size_t line_length, const char *line)
+{
+    if (form[0] == '<') return line_length > 0;
+    return form_length == line_length && strncmp(form, line, line_length) == 0;
+}
+
+static bool fits(const char *form, const char *line)
+{
+    for (;;) {
+        size_t f = strcspn(form, " "), l = strcspn(line, " ");
+        if (strcmp(form, "<words>") == 0) return *line != 0;
+        if (!word_fits(form, f, l, line)) return false;
+        if (!form[f] || !line[l]) return !form[f] && !line[l];
+        form += f + 1;
+        line += l + 1;
+    }
+}
+
+static void hold(struct forms *forms, const char *system, char *text)
+{
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        unsigned f = 0;
+        line += strspn(line, " ");
+        if (!*line || *line == '!') continue;
+        while (f < forms->count && !fits(forms->form[f], line))
+            f++;
+        if (f == forms->count) fail_msg("%s: no document is named for '%s'", system, line);
+        forms->used[f]++;
+    }
+}
+
+static void hold_fabric(struct forms *forms, const struct config_format *format, const struct fabric *fabric)
+{
+    for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
+        char *text = NULL;
+        size_t size = 0;
+        struct config_emit emit = {.fabric = fabric, .node = n, .to = open_memstream(&text, &size)};
+        assert_non_null(emit.to);
+        assert_int_equal(format->emit(&emit), 0);
+        fclose(emit.to);
+        hold(forms, format->name, text);
+        free(text);
+    }
+}
+
+static void hold_system(const char *heading, const struct config_format *format)
+{
+    struct forms forms;
+    uint64_t count = trips();
+
+    read_forms(heading, &forms);
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = NULL;
+        char *text = random_fabric(seed, &random_all);
+        assert_int_equal(fabric_load("random", text, &fabric, &errors), 0);
+        hold_fabric(&forms, format, fabric);
+        fabric_free(fabric);
+        free(text);
+    }
+    for (unsigned f = 0; f < forms.count; f++)
+        if (!forms.used[f]) fail_msg("%s: nothing writes '%s'", heading, forms.form[f]);
+}
+
+static void test_nxos(void **state)
+{
+    (void)state;
+    hold_system("NX-OS", &config_nxos);
+}
+static void test_eos(void **state)
+{
+    (void)state;
+    hold_system("EOS", &config_eos);
+}
+static void test_nvue(void **state)
+{
+    (void)state;
+    hold_system("NVUE", &config_nvue_set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nxos),
+        cmocka_unit_test(test_eos),
+        cmocka_unit_test(test_nvue),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
