@@ -29,6 +29,30 @@ def run(folder, script, *arguments):
     return log.read_text().splitlines()
 
 
+def check_install(folder, script):
+    """The unit that install writes starts the copy that it makes, when the adapters are there."""
+    for tool in ("install", "systemctl"):
+        (folder / "bin" / tool).write_text(f'#!/bin/sh\necho "{tool} $*" >>"$LOG"\n')
+        (folder / "bin" / tool).chmod(0o755)
+    text = script.read_text()
+    script.write_text(text.replace("/etc/systemd/system/", f"{folder}/"))
+    called = run(folder, script, "install")
+    assert called[0] == f"install -m 0755 {script} /usr/local/sbin/rocelab-host", called
+    assert called[1:] == ["systemctl daemon-reload", "systemctl enable --now rocelab-host.service"], called
+    unit = (folder / "rocelab-host.service").read_text()
+    devices = "sys-subsystem-net-devices-eth0.device sys-subsystem-net-devices-eth1.device"
+    for line in (f"BindsTo= {devices}", f"After= {devices}", f"WantedBy=multi-user.target {devices}",
+                 "ExecStart=/usr/local/sbin/rocelab-host set"):
+        assert line in unit.splitlines(), (line, unit)
+    if shutil.which("systemd-analyze"):
+        sound = unit.replace("/usr/local/sbin/rocelab-host", "/bin/true")
+        (folder / "rocelab-host.service").write_text(sound)
+        checked = subprocess.run(["systemd-analyze", "verify", str(folder / "rocelab-host.service")], capture_output=True,
+                                 text=True, check=False)
+        assert "rocelab-host.service:" not in checked.stderr, checked.stderr
+    script.write_text(text)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -75,6 +99,7 @@ def main():
         shutil.move(folder / "away", folder / "sys")
         for tool in ("mlnx_qos", "cma_roce_tos", "mlxconfig"):
             (folder / tool).rename(folder / "bin" / tool)
+        check_install(folder, script)
         shown = run(folder, script, "verify")
         assert shown and not any(" set" in line or "--" in line for line in shown), shown
         environment = subprocess.run(["sh", "-c", 'eval "$(sh "$0" nccl)"; env', str(script)], capture_output=True,

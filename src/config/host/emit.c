@@ -4,7 +4,8 @@
  *
  * For each adapter: trust, DSCP map, PFC and ETS by mlnx_qos where it is installed and by iproute2's dcb where not; the
  * traffic class of RDMA by cma_roce_tos and sysfs; DCQCN by sysfs; what firmware keeps by mlxconfig (it holds after a
- * reset).  NCCL's variables are printed: `eval "$(sh h0.sh nccl)"`.
+ * reset).  NCCL's variables are printed: `eval "$(sh h0.sh nccl)"`.  All of the rest is gone after a reboot:
+ * `sh h0.sh install` has systemd set it again (install.c).
  *
  * What MLNX_OFED has and the kernel's own driver has not is set where it is there; where not, a line on standard error
  * says what is missing and the script goes on.
@@ -297,7 +298,9 @@ int host_emit(const struct config_emit *emit)
 
     fprintf(to, "#!/bin/sh\n");
     config_head(emit, &config_host);
-    config_comment(emit, &config_host, "without an argument it sets, verify prints what is set, nccl prints variables");
+    config_comment(emit, &config_host,
+                   "without an argument it sets, verify prints what is set, nccl prints variables, install makes it "
+                   "hold after a boot");
     fprintf(to, "host=%s\ncase \"${1-set}\" in\nset)\n    set -e\n", node->name);
     for (uint32_t p = 0; p < node->ports; p++) {
         fill_port(emit, node->first_port + p, &port);
@@ -313,6 +316,8 @@ int host_emit(const struct config_emit *emit)
         fill_port(emit, node->first_port, &port);
         emit_nccl(&port);
     }
-    fputs("EOT\n    ;;\nesac\n", to);
+    fputs("EOT\n    ;;\n", to);
+    host_emit_install(emit);
+    fputs("esac\n", to);
     return ferror(to) ? -EIO : 0;
 }

@@ -22,6 +22,7 @@ extern const struct host_param host_params[]; /* ends with a NULL key */
 
 int host_import(struct config_set *set, const struct config_text *text);
 int host_emit(const struct config_emit *emit);
+void host_emit_install(const struct config_emit *emit); /* install.c: the part that makes it hold after a reboot */
 
 /* State of an import: the port that lines without a name are about. */
 struct host {
@@ -30,7 +31,7 @@ struct host {
     uint32_t device;
     uint32_t port; /* CONFIG_NONE: none named yet */
     uint32_t line;
-    uint8_t branch;       /* of a script: 1 where mlnx_qos is, 2 where it is not */
+    uint8_t branch;       /* of a script: 1 where mlnx_qos is, 2 where it is not, 3 what installs it */
     bool in_pfc, in_dscp; /* within mlnx_qos's output */
     int tc;               /* of its last `tc:` line, -1: none */
     struct host_nic {

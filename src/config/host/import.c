@@ -124,13 +124,17 @@ static bool shell_word(const char *line)
  * were changed to. */
 static bool otherwise(struct host *in, const char *line)
 {
-    if (strncmp(line, "if command -v mlnx_qos", 22) == 0)
+    if (strcmp(line, "install)") == 0)
+        in->branch = 3;
+    else if (in->branch == 3)
+        in->branch = strcmp(line, ";;") == 0 ? 0 : 3;
+    else if (strncmp(line, "if command -v mlnx_qos", 22) == 0)
         in->branch = 1;
     else if (in->branch && strcmp(line, "else") == 0)
         in->branch = 2;
     else if (strcmp(line, "fi") == 0)
         in->branch = 0;
-    return in->branch == 2;
+    return in->branch >= 2;
 }
 
 static void read_line(struct host *in, char *line)
