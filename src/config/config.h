@@ -114,7 +114,7 @@ struct config_text { /* what import() gets */
     struct fabric_errors *errors; /* of this text: what stops the import */
 };
 
-#define CONFIG_PEER (2 * FABRIC_NAME + 2) /* bytes of a device and its port, `leaf0:swp3` */
+#define CONFIG_PEER (2 * FABRIC_NAME + 32) /* bytes of a device, its port and a length, `leaf0:swp3,30m` */
 
 struct config_emit {
     const struct fabric *fabric;
@@ -187,7 +187,8 @@ void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t 
 /* The port's other end, by name: a link once all texts are read, if that device is of a configuration too. */
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name);
-/* The same from a description of the form `leaf0:swp3`; anything else says nothing. */
+/* The same from a description of the form `leaf0:swp3` or `leaf0:swp3,30m`, which also says the cable's length;
+ * anything else says nothing. */
 void config_described(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text);
 void config_class_name(struct config_set *set, unsigned tc, const char *name);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
@@ -220,7 +221,7 @@ bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /*
 
 const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port);
 /* The name the fabric gives the port, or the system's. */
-/* The other end of the port, as `leaf0:swp3`; false: there is none that a configuration could name. */
+/* The other end of the port and the cable's length, where it is known, as `leaf0:swp3,30m`; false: there is none that a configuration could name. */
 bool config_peer_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
                        size_t size);
 void config_port_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,

@@ -40,7 +40,10 @@ bool config_peer_label(const struct config_emit *emit, const struct config_forma
     if (node < fabric->hosts) format = &config_host;
     if (emit->mixed && own != FABRIC_NOS_UNSAID) format = config_format_find(fabric_nos_names[own]);
     config_port_label(emit, format, peer, label, sizeof(label));
-    snprintf(buf, size, "%s:%s", fabric->node[node].name, label);
+    int length = snprintf(buf, size, "%s:%s", fabric->node[node].name, label);
+    if (fabric->port[port].cable_known && length > 0 && (size_t)length < size)
+        snprintf(buf + length, size - (size_t)length, ",%llum",
+                 (unsigned long long)config_metres(fabric->port[port].cable_mm));
     return true;
 }
 

@@ -72,7 +72,7 @@ class Config(Case):
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--quiet").stderr, "")
         self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--strict", status=1)
         device = json.loads(self.run_here("config", "pod.yaml", "--nos", "nxos", "--json").stdout)["devices"][0]
-        self.assertIn({"what": "lengths of cables", "instead": "they are not written", "ports": 4}, device["not_written"])
+        self.assertIn({"what": "times of the watchdog", "instead": "the switch's own", "ports": 4}, device["not_written"])
         # SONiC says all of it
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "sonic", "--device", "leaf0", "--strict").stderr, "")
 
@@ -258,7 +258,7 @@ class Config(Case):
         self.file("lab.clab.yml", b"topology:\n  nodes: {leaf0: {kind: ceos}, spine0: {kind: ceos}}\n"
                                   b"  links:\n    - endpoints: [leaf0:eth3, spine0:eth1]\n")
         result = self.run_here("import", "eos/leaf0.cfg", "eos/spine0.cfg", "--links", "lab.clab.yml")
-        self.assertIn('{a: "leaf0:2", b: "spine0:0", rate: 400G}', result.stdout)
+        self.assertIn('{a: "leaf0:2", b: "spine0:0", rate: 400G, cable: ', result.stdout)
 
     def test_too_large(self):
         self.file("big.cfg", b"interface Ethernet1/1\n" * 800000)

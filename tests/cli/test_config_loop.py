@@ -55,7 +55,7 @@ BREAKS = (
     ("nvue", "leaf0", r"profile: roce0", "profile: roce7", None, "MAP007"),
     ("nvue-set", "leaf0", r"polling-interval 100", "polling-interval 300", "watchdog.poll", None),
     ("nvue-set", "leaf0", r"switch-priority 6$", "switch-priority 5", "dscp-map.48", None),
-    ("host", "h0", r"--trust dscp", "--trust pcp", "trust", None),
+    ("host", "h0", r"set,26,3", "set,26,4", "dscp-map.26", None),
     ("host", "h0", r"--pfc 0,0,0,1,0,0,0,0", "--pfc 0,0,0,0,0,0,0,0", "pfc", None),
     ("host", "h0", r"DCBX_WILLING_P1=0", "DCBX_WILLING_P1=1", None, "HOST005"),
 )
@@ -81,7 +81,7 @@ class Loop(Case):
     def written(self, nos):
         """The fabric, its configurations in a folder of the system's name, the files' paths."""
         self.file("pod.yaml", FABRIC.replace("MODEL", SYSTEMS[nos]).encode())
-        self.run_here("config", "pod.yaml", "--nos", nos, "--out", nos)
+        self.run_here("config", "pod.yaml", "--nos", nos, "--out", nos, "--comments")
         return sorted(f"{nos}/{path.name}" for path in (pathlib.Path(self.folder) / nos).iterdir())
 
     def findings(self, *paths):
