@@ -172,21 +172,69 @@ static void test_hostile(void **state)
     free(deep);
 }
 
+static char *written(const struct config_format *format, const struct fabric *fabric)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct config_emit emit = {.fabric = fabric, .node = fabric->hosts, .to = open_memstream(&text, &size)};
+
+    assert_non_null(emit.to);
+    assert_int_equal(format->emit(&emit), 0);
+    fclose(emit.to);
+    return text;
+}
+
 /* What is written of the first switch. */
 static char *first_switch(const char *fabric_text)
 {
     struct fabric_errors errors = {0};
     struct fabric *fabric = NULL;
-    char *text = NULL;
-    size_t size = 0;
 
     assert_int_equal(fabric_load("x", fabric_text, &fabric, &errors), 0);
-    struct config_emit emit = {.fabric = fabric, .node = fabric->hosts, .to = open_memstream(&text, &size)};
-    assert_non_null(emit.to);
-    assert_int_equal(config_nvue_set.emit(&emit), 0);
-    fclose(emit.to);
+    char *text = written(&config_nvue_set, fabric);
     fabric_free(fabric);
     return text;
+}
+
+/* A fabric that is what the system's own profile makes is written with it, and comes back the same. */
+static void test_roce_written(void **state)
+{
+    static const char text[] = "nv set system hostname leaf01\n"
+                               "nv set qos roce mode lossless\n"
+                               "nv set qos roce cable-length 30\n"
+                               "nv set interface swp1-2 link speed 400G\n"
+                               "nv set interface swp1-2 qos pfc-watchdog\n";
+    struct imported got, again, other;
+
+    (void)state;
+    import_text(&got, NULL, "x.txt", text);
+    char *commands = written(&config_nvue_set, got.fabric), *yaml = written(&config_nvue, got.fabric);
+    assert_non_null(strstr(commands, "nv set qos roce mode lossless\nnv set qos roce cable-length 30\n"
+                                     "nv set qos traffic-pool roce-lossless memory-percent 50\n"));
+    assert_non_null(strstr(commands, "nv set interface swp2 qos pfc-watchdog state enable\n"));
+    assert_null(strstr(commands, "mapping"));
+    assert_null(strstr(commands, "profile"));
+    import_text(&again, NULL, "x.txt", commands);
+    assert_string_equal(again.yaml, got.yaml);
+    import_release(&again);
+    import_text(&again, NULL, "x.yaml", yaml);
+    assert_string_equal(again.yaml, got.yaml);
+    /* one port that marks otherwise, and all is written out */
+    char *differs = edited(text, "swp1-2 link",
+                           "swp1-2 qos congestion-control profile c\n"
+                           "nv set qos congestion-control c traffic-class 3 ecn enable\n"
+                           "nv set interface swp1-2 link");
+    import_text(&other, NULL, "x.txt", differs);
+    char *long_form = written(&config_nvue_set, other.fabric);
+    assert_null(strstr(long_form, "qos roce mode"));
+    assert_non_null(strstr(long_form, "nv set qos mapping roce0 trust l3\n"));
+    import_release(&other);
+    import_release(&again);
+    import_release(&got);
+    free(long_form);
+    free(differs);
+    free(commands);
+    free(yaml);
 }
 
 /* Memory for the lossless pool, and queues by a profile that a switch has. */
@@ -208,7 +256,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_round_trip_commands),
         cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
         cmocka_unit_test(test_defects),       cmocka_unit_test(test_pools_and_queues),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_roce_written),  cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

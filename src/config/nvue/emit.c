@@ -2,9 +2,9 @@
 /*
  * A switch as NVUE: the same facts as YAML (`nv config patch`) or as commands.
  *
- * Everything is written out in profiles of our own, and `qos roce` is not used: its defaults (100 m of cable, marking
- * from 150000 to 1500000 bytes) would hold wherever a fabric says otherwise by saying nothing.  Ports that are alike in
- * what a kind of profile is about share one.
+ * Where every port is what `qos roce` makes of it, that is written, with the cables' length.  Else everything is written
+ * out in profiles of our own: the defaults of `qos roce` (marking from 150000 to 1500000 bytes, DSCP / 8) would hold
+ * wherever a fabric says otherwise.  Ports that are alike in what a kind of profile is about share one.
  *
  * A switch priority is the fabric's traffic class, NVUE's traffic class its queue.  A pause threshold that follows the
  * free buffer is the system's own way and is not written: then the cable's length is, from which headroom is computed;
@@ -28,6 +28,7 @@ struct printer {
     const struct fabric_node *node;
     const struct fabric_switch *sw;
     bool commands;
+    bool roce;        /* `qos roce` says all of it */
     char before[512]; /* the path above, in YAML */
     struct arena arena;
     struct config_alike kind[KINDS];
@@ -139,6 +140,40 @@ static bool same_pfc(const struct fabric *fabric, uint32_t a, uint32_t b)
                   g->xon_offset_bytes == h->xon_offset_bytes);
 }
 
+static bool roce_curve(const struct sw_ecn *ecn)
+{
+    return ecn->on && ecn->min_bytes == NVUE_ROCE_MIN && ecn->max_bytes == NVUE_ROCE_MAX &&
+           ecn->probability_ppm == 1000000;
+}
+
+/* What the lossless mode of `qos roce` is documented to make of a port. */
+static bool roce_port(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_settings *settings = settings_at(fabric, port);
+    const struct fabric_queue *queue = settings->queue;
+
+    if (settings->trust != SW_TRUST_DSCP || config_queues(fabric, settings) != (1u << 0 | 1u << 3 | 1u << 6))
+        return false;
+    for (unsigned d = 0; d < 64; d++)
+        if (settings->dscp_to_tc[d] != d / 8) return false;
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (settings->tc_to_queue[tc] != (tc == 3 || tc == 6 ? tc : 0)) return false;
+    if (queue[0].strict || queue[3].strict || !queue[6].strict || queue[0].share_ppm != queue[3].share_ppm)
+        return false;
+    if (!roce_curve(&queue[0].ecn) || !roce_curve(&queue[3].ecn) || queue[6].ecn.on) return false;
+    return settings->pfc_rx == 1u << 3 && settings->pfc_tx == 1u << 3 && !fixed(settings);
+}
+
+static bool roce_switch(const struct printer *to)
+{
+    uint32_t first = to->node->first_port;
+
+    for (uint32_t p = first; p < first + to->node->ports; p++)
+        if (!roce_port(to->emit->fabric, p) || metres_of(to->emit->fabric, p) != metres_of(to->emit->fabric, first))
+            return false;
+    return true;
+}
+
 static void emit_mapping(struct printer *to, uint32_t i, uint32_t port)
 {
     const struct fabric_settings *settings = config_settings(to->emit, port);
@@ -243,8 +278,23 @@ static void emit_pools(struct printer *to)
     if (!lossless) return;
     if (lossless > 100 - NVUE_POOL_LEAST) lossless = 100 - NVUE_POOL_LEAST;
     comment(to, "HR003: memory for what is not to be lost");
-    fact(to, "qos traffic-pool default-lossless memory-percent", "%u", lossless);
+    fact(to,
+         to->roce ? "qos traffic-pool roce-lossless memory-percent"
+                  : "qos traffic-pool default-lossless memory-percent",
+         "%u", lossless);
     fact(to, "qos traffic-pool default-lossy memory-percent", "%u", 100 - lossless);
+}
+
+static void emit_port_profiles(struct printer *to, uint32_t p, const char *name, const struct fabric_settings *settings)
+{
+    char path[160];
+
+    fact(to, words(path, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
+    fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
+    if (marks(settings))
+        fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
+    if (settings->pfc_rx | settings->pfc_tx)
+        fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
 }
 
 static void emit_interface(struct printer *to, uint32_t p)
@@ -266,11 +316,7 @@ static void emit_interface(struct printer *to, uint32_t p)
              (unsigned long long)(as->rate_bps / NVUE_RATE_STEP));
     if (fecs[settings->fec]) fact(to, words(path, "interface %s link fec", name), "%s", fecs[settings->fec]);
     if (!as->up) fact(to, words(path, "interface %s link state down", name), NULL);
-    fact(to, words(path, "interface %s qos mapping profile", name), "roce%u", to->kind[MAPPING].of[p]);
-    fact(to, words(path, "interface %s qos egress-scheduler profile", name), "roce%u", to->kind[SCHEDULER].of[p]);
-    if (marks(settings))
-        fact(to, words(path, "interface %s qos congestion-control profile", name), "roce%u", to->kind[MARKING].of[p]);
-    if (paused) fact(to, words(path, "interface %s qos pfc profile", name), "roce%u", to->kind[PFC].of[p]);
+    if (!to->roce) emit_port_profiles(to, p, name, settings);
     if (paused && to->sw->watchdog.on && (settings->watched & paused))
         fact(to, words(path, "interface %s qos pfc-watchdog state", name), "enable");
     fact(to, words(path, "interface %s type", name), "swp");
@@ -312,7 +358,13 @@ static void emit_switch(struct printer *to)
     config_head(to->emit, &config_nvue);
     if (!to->commands) fputs("- set:\n", to->emit->to);
     fact(to, "system hostname", "%s", to->node->name);
-    for (unsigned k = 0; k < KINDS; k++) {
+    if (to->roce) {
+        comment(to, "MAP001, MAP005, ECN001, PFC001, HR002: all of them by the system's own profile");
+        fact(to, "qos roce mode", "lossless");
+        fact(to, "qos roce cable-length", "%llu",
+             (unsigned long long)metres_of(to->emit->fabric, to->node->first_port));
+    }
+    for (unsigned k = 0; k < KINDS && !to->roce; k++) {
         comment(to, each[k].why);
         for (uint32_t i = 0; i < to->kind[k].kinds; i++)
             each[k].emit(to, i, to->kind[k].port[i]);
@@ -342,6 +394,7 @@ static int emit_all(const struct config_emit *emit, bool commands)
     arena_init(&to.arena, (size_t)1 << 24);
     for (unsigned k = 0; k < KINDS && result == 0; k++)
         result = config_alike(emit, &to.arena, same[k], &to.kind[k]);
+    to.roce = result == 0 && roce_switch(&to);
     if (result == 0) emit_switch(&to);
     arena_release(&to.arena);
     return result == 0 && ferror(emit->to) ? -EIO : result;

@@ -18,6 +18,8 @@
 #define NVUE_POLL_MIN_MS 100u
 #define NVUE_POLL_MAX_MS 5000u
 #define NVUE_ROBUSTNESS_MAX 1000u
+#define NVUE_ROCE_MIN 150000u /* bytes: marking of `qos roce` */
+#define NVUE_ROCE_MAX 1500000u
 #define NVUE_POOL_LEAST 10u /* percent of the memory, of either pool */
 #define NVUE_RATE_STEP 1000000000u
 
