@@ -7,7 +7,7 @@ import re
 import unittest
 import xml.etree.ElementTree as xml
 
-from support import Case, rocelab
+from support import SOURCE, Case, rocelab
 
 FABRIC = b"""rocelab: 1
 fabric: pod
@@ -57,6 +57,13 @@ class Config(Case):
         kept = "".join(line + "\n" for line in asked.splitlines() if not line.lstrip().startswith("//"))
         self.assertEqual(kept, self.run_here(*arguments).stdout)
         self.assertEqual(kept, self.run_here(*arguments, "--comments", "--no-comments").stdout)
+
+    def test_sonic_ports_without_a_cable_have_a_speed(self):
+        fabric = str(SOURCE / "examples" / "links.yaml")
+        devices = json.loads(self.run_here("config", fabric, "--nos", "sonic", "--json").stdout)["devices"]
+        ports = [port for device in devices for port in json.loads(device["text"])["PORT"].values()]
+        self.assertTrue(any(port["admin_status"] == "down" for port in ports))
+        self.assertTrue(all(int(port["speed"]) > 0 for port in ports))
 
     def test_several_devices_need_a_place(self):
         result = self.run_here("config", "pod.yaml", "--nos", "eos", status=2)

@@ -26,6 +26,7 @@
 
 #include "base/arena.h"
 #include "config/sonic/sonic.h"
+#include "fabric/qos/models.h"
 
 struct kinds { /* distinct pieces of settings, by content */
     const uint8_t *bytes;
@@ -283,6 +284,19 @@ static void emit_metadata(struct plan *plan)
     table_end(plan);
 }
 
+/* SONiC wants a speed of every port: one without a cable has the chip's own, or else that of the fastest. */
+static uint64_t speed_of(const struct plan *plan, const struct fabric_port *port)
+{
+    const struct switch_model *model = switch_model_find(plan->sw->model);
+    uint64_t most = 0;
+
+    if (port->peer != FABRIC_NONE) return port->rate_bps;
+    if (model && model->rate_gbps) return model->rate_gbps * UINT64_C(1000000000);
+    for (uint32_t p = plan->node->first_port; p < plan->node->first_port + plan->node->ports; p++)
+        if (plan->emit->fabric->port[p].rate_bps > most) most = plan->emit->fabric->port[p].rate_bps;
+    return most > SONIC_RATE_STEP ? most : SONIC_RATE_STEP;
+}
+
 static void emit_ports(struct plan *plan)
 {
     static const char *const fecs[] = {NULL, "none", "fc", "rs"};
@@ -297,8 +311,7 @@ static void emit_ports(struct plan *plan)
 
         port_label(plan, p, name);
         row(plan, "%s", name);
-        if (port->peer != FABRIC_NONE)
-            field(plan, "speed", "%llu", (unsigned long long)(port->rate_bps / SONIC_RATE_STEP));
+        field(plan, "speed", "%llu", (unsigned long long)(speed_of(plan, port) / SONIC_RATE_STEP));
         field(plan, "mtu", "%u", mtu < SONIC_MTU_MIN ? SONIC_MTU_MIN : mtu > SONIC_MTU_MAX ? SONIC_MTU_MAX : mtu);
         if (fecs[settings->fec]) field(plan, "fec", "%s", fecs[settings->fec]);
         if (settings->pfc_rx == 0xff && settings->pfc_tx != 0xff) field(plan, "pfc_asym", "on");
