@@ -220,10 +220,11 @@ bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /*
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */
 
 const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port);
-/* The name the fabric gives the port, or the system's. */
-/* The other end of the port and the cable's length, where it is known, as `leaf0:swp3,30m`; false: there is none that a configuration could name. */
+/* The other end of the port and the cable's length, where it is known, as `leaf0:swp3,30m`; false: there is none that
+ * a configuration could name. */
 bool config_peer_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
                        size_t size);
+/* The name the fabric gives the port, or the system's. */
 void config_port_label(const struct config_emit *emit, const struct config_format *format, uint32_t port, char *buf,
                        size_t size);
 /* The class whose priority is this traffic class, NULL: none. */

@@ -159,8 +159,7 @@ static void judge_link(struct judge *judge)
          mtu < can->mtu_least || mtu > can->mtu_most || (mtu >= can->mtu_hole[0] && mtu < can->mtu_hole[1]));
     if (port->peer == FABRIC_NONE) return;
     lose(judge, CONFIG_UNSUPPORTED_RATE, port->rate_bps % can->rate_step_bps != 0);
-    lose(judge, CONFIG_UNSUPPORTED_CABLE, port->cable_known && !can->cable);
-    lose(judge, CONFIG_UNSUPPORTED_CABLE_ROUNDED, can->cable && port->cable_mm % 1000 != 0);
+    lose(judge, CONFIG_UNSUPPORTED_CABLE_ROUNDED, port->cable_mm % 1000 != 0);
 }
 
 static bool sayable(ps_t time, uint64_t step_ms, const uint32_t range_ms[2])

@@ -32,8 +32,7 @@ struct config_can { /* what the system has words for */
     bool reserved, limit, pool, buffer;
     bool watched; /* single priorities */
     bool times, restore, action, shutdown;
-    bool strict_below; /* a strict queue below one that shares */
-    bool cable;
+    bool strict_below;                                /* a strict queue below one that shares */
     uint32_t mtu_least, mtu_most;                     /* frames of the fabric ... */
     uint32_t mtu_hole[2];                             /* ... but not from this one to below that one */
     uint32_t step_ms;                                 /* of detect and restore; 0: a poll */

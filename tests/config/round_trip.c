@@ -208,7 +208,7 @@ static void compare_cable(const struct trip *trip, const struct fabric *a, const
     } else if (!y->cable_known && !(from->pfc_rx | from->pfc_tx)) {
         return;
     }
-    differ(trip, OF(CABLE) | OF(CABLE_ROUNDED) | OF_PFC, "cable", 0, was, is);
+    differ(trip, OF(CABLE_ROUNDED) | OF_PFC, "cable", 0, was, is);
 }
 
 static uint64_t named_losses(const struct config_format *format, const struct fabric *fabric, uint32_t node)

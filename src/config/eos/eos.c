@@ -38,7 +38,6 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
 }
 
 static const struct config_can can = {
-    .cable = true,
     .queue_map = true,
     .port_lossless = true,
     .pfc_none = true,

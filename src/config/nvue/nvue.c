@@ -49,7 +49,6 @@ static const struct config_can can = {
     .xoff = true,
     .times = true,
     .strict_below = true,
-    .cable = true,
     .mtu_least = NVUE_MTU_MIN + NVUE_MTU_OVER,
     .mtu_most = NVUE_MTU_MAX + NVUE_MTU_OVER,
     .poll_ms = {NVUE_POLL_MIN_MS, NVUE_POLL_MAX_MS},

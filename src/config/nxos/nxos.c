@@ -33,7 +33,6 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
 }
 
 static const struct config_can can = {
-    .cable = true,
     .port_maps = true,
     .pfc_none = true,
     .pfc_auto = true,

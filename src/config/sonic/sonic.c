@@ -85,7 +85,6 @@ static const struct config_can can = {
     .restore = true,
     .action = true,
     .strict_below = true,
-    .cable = true,
     .mtu_least = SONIC_MTU_MIN + SONIC_MTU_OVER,
     .mtu_most = SONIC_MTU_MAX + SONIC_MTU_OVER,
     .step_ms = 1,
