@@ -2,9 +2,9 @@
 /*
  * A switch as NVUE: the same facts as YAML (`nv config patch`) or as commands.
  *
- * Where every port is what `qos roce` makes of it, that is written, with the cables' length.  Else everything is written
- * out in profiles of our own: the defaults of `qos roce` (marking from 150000 to 1500000 bytes, DSCP / 8) would hold
- * wherever a fabric says otherwise.  Ports that are alike in what a kind of profile is about share one.
+ * Where every port is what `qos roce` makes of it, that is written, with the cables' length.  Else everything is
+ * written out in profiles of our own: the defaults of `qos roce` (marking from 150000 to 1500000 bytes, DSCP / 8)
+ * would hold wherever a fabric says otherwise.  Ports that are alike in what a kind of profile is about share one.
  *
  * A switch priority is the fabric's traffic class, NVUE's traffic class its queue.  A pause threshold that follows the
  * free buffer is the system's own way and is not written: then the cable's length is, from which headroom is computed;
