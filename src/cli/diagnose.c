@@ -14,6 +14,7 @@
 #include "cli/diagnose_baseline.h"
 #include "cli/diagnose_live.h"
 #include "cli/diagnose_page.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 #include "evidence/read/reader.h"
 #include "report/diagnosis/diagnosis.h"
@@ -294,6 +295,18 @@ static int run(struct settings *settings, char **input, int inputs, FILE *out)
     return status;
 }
 
+/* Whether --write-baseline leaves what is read as it is; an old baseline may be written over. */
+static bool spares_inputs(const struct settings *settings, char **input, int inputs)
+{
+    for (int i = -1; i < inputs; i++) {
+        struct cli_outputs outputs = {.count = 0};
+        cli_outputs_read(&outputs, i < 0 ? "the fabric" : "the input", i < 0 ? settings->fabric : input[i]);
+        cli_outputs_write(&outputs, "--write-baseline", settings->write_baseline);
+        if (outputs.clash) return false;
+    }
+    return true;
+}
+
 int verb_diagnose(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.explain = DIAGNOSE_RULES};
@@ -319,6 +332,7 @@ int verb_diagnose(int argc, char **argv, FILE *out)
         cli_error("diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
         return CLI_WRONG;
     }
+    if (!spares_inputs(&settings, argv + first, argc - first)) return CLI_WRONG;
     if (!cli_html_begin(&settings.html, argc, argv)) return CLI_WRONG;
     status = run(&settings, argv + first, argc - first, out);
     cli_html_release(&settings.html);

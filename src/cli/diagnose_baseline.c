@@ -168,7 +168,8 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
     }
     if (out) {
         uint32_t jobs = write_all(out, diagnose);
-        good = fclose(out) == 0;
+        good = !ferror(out);
+        good = fclose(out) == 0 && good;
         if (good && !jobs) {
             cli_error("--write-baseline '%s': not written, because the input says of no job what it took", path);
             unlink(beside);

@@ -59,6 +59,11 @@ class Baseline(Case):
         self.wrong(rocelab("diagnose", self.runs["C10-half-rate"], "--fabric", CASES / "C10-half-rate.yaml", "--baseline", self.base),
                    "another fabric file")
 
+    def test_what_is_read_is_spared(self):
+        copy = self.file("run.json", self.runs["H02-training"].read_bytes())
+        self.wrong(rocelab("diagnose", copy, "--write-baseline", copy.parent / "." / "run.json"), "twice")
+        self.assertEqual(copy.read_bytes(), self.runs["H02-training"].read_bytes())
+
     def test_not_written_where_something_was_found(self):
         file = self.at / "bad.json"
         done = rocelab("diagnose", self.runs["C10-half-rate"], "--write-baseline", file)
