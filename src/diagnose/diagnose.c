@@ -166,10 +166,17 @@ void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, co
         finding->evidence[finding->evidences++] = *row;
 }
 
+/* A count of one look is of all the time since boot, also where others were looked at twice. */
+static bool is_since_boot(const struct evidence_value *value)
+{
+    return value && value->looks < 2 && evidence_counters[value->counter].kind == EVIDENCE_COUNT;
+}
+
 void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
                     const char *name, const char *unit, double number, double threshold,
                     const struct evidence_value *from)
 {
+    if (finding && !diagnose->evidence->exact && is_since_boot(from)) finding->confidence = DIAGNOSE_WEAK;
     finding_row(diagnose, finding,
                 &(struct diagnose_evidence){
                     .object = object,

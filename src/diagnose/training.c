@@ -202,7 +202,7 @@ static const char *conclusion(const struct diagnose_training *of)
         return "it is degraded because of the network";
     if (of->network == DIAGNOSE_YES) return "it may be degraded because of the network: not all conditions are known";
     if (of->base_is_ideal)
-        return "nothing was found in the network; whether that is more than it should be a baseline says";
+        return "nothing was found in the network; a baseline would say whether that is more than it should be";
     return "communication is slow, and no counter of the network that was read says why: the hosts, the links between "
            "GPUs, or counters that are missing";
 }

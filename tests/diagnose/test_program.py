@@ -55,6 +55,44 @@ class Program(Case):
         self.assertIn("le?[31maf", said.stdout)
         self.assertNotIn("\033", said.stdout + said.stderr)
 
+    def test_a_text_without_its_device(self):
+        """One file of a switch says of no port whose it is."""
+        text = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n---------  ------  ------  ------  ------  ------  ------  ------  ------\n" \
+               b"Ethernet0       0       0       0      12       3       0       0       0\n"
+        for name in ("show_pfc_counters.txt", "counters_db.json"):
+            content = text if name.endswith("txt") else b'{"COUNTERS_PORT_NAME_MAP": {"value": {}}, "COUNTERS:oid:0x1": {"value": {}}}'
+            run = rocelab("diagnose", self.file(name, content))
+            self.assertEqual(2, run.returncode)
+            self.assertRegex(run.stderr, rf"/{name}:\d: which device this is of is not said: put the file into a folder")
+
+    def looks(self, folder, *looks):
+        """Errors that leaf0 and leaf1 count at each time; None: it was not looked at."""
+        for time, errors in enumerate(looks):
+            for device, count in zip(("leaf0", "leaf1"), errors):
+                if count is None:
+                    continue
+                (self.folder / folder / str(time) / device).mkdir(parents=True)
+                (self.folder / folder / str(time) / device / "ethtool_-S_swp1.txt").write_text(
+                    f"NIC statistics:\n     rx_crc_errors_phy: {count}\n     rx_fec_uncorrectable_blocks_phy: {count}\n     rx_packets_phy: {count * 3}\n")
+        return self.folder / folder
+
+    def test_a_device_that_was_looked_at_once(self):
+        """What it counted since boot is not strong because others were looked at twice."""
+        found = {finding["culprit"]: finding["confidence"] for finding in
+                 json.loads(rocelab("diagnose", "--json", self.looks("once", (5000, 6000), (90000, None))).stdout)["findings"]}
+        self.assertEqual({"leaf0:swp1": "strong", "leaf1:swp1": "weak"}, found)
+
+    def test_a_walk_says_what_it_did_not_see(self):
+        folder = self.looks("walk", (1, 1), (1, None))
+        said = rocelab("diagnose", "--walk", folder)
+        self.assertIn("note: leaf1 was not looked at the last time", said.stdout)
+        self.assertIn("leaf1 was not looked at", json.loads(rocelab("diagnose", "--walk", "--json", folder).stdout)["remarks"][0]["text"])
+
+    def test_a_time_that_is_none(self):
+        folder = self.looks("times", (1, 1), (1, 1))
+        (folder / "1").rename(folder / "1e300")
+        self.assertIn("2 times in ", rocelab("diagnose", folder).stdout)
+
     def test_very_many_findings(self):
         """Every cable is bad and every NIC sends again: the answer stays short, and says what it leaves out."""
         for time in (0, 10):

@@ -170,12 +170,24 @@ bool line_has(const char *line, const char *text)
 
 #define NAME 128
 
+/* Whether it is known of which device the text is; where it is not that is said, once. */
+static bool has_device(struct reading *in)
+{
+    if (in->device != EVIDENCE_NONE) return true;
+    if (!in->said)
+        evidence_remark(in->evidence, in->source.file, in->source.line ? in->source.line : 1,
+                        "which device this is of is not said: put the file into a folder of the device's name, "
+                        "DIR/DEVICE/FILE, and give DIR");
+    in->said = true;
+    return false;
+}
+
 uint32_t reading_port(struct reading *in, const struct field *name)
 {
     struct field at = *name;
     char full[NAME];
 
-    if (in->device == EVIDENCE_NONE) return EVIDENCE_NONE;
+    if (!has_device(in)) return EVIDENCE_NONE;
     for (size_t i = at.length; i--;) { /* a system port of a chassis: "leaf0|asic0|Ethernet4" */
         if (at.at[i] != '|') continue;
         at.at += i + 1;
@@ -274,7 +286,7 @@ bool reading_named(struct reading *in, const struct counter_name *list, uint32_t
 
 void reading_system(struct reading *in, const char *system, enum fabric_role role)
 {
-    if (in->device == EVIDENCE_NONE) return;
+    if (!has_device(in)) return;
     struct evidence_object *device = &in->evidence->object[in->device];
     bool known = device->role != FABRIC_ROLES && device->role != FABRIC_ROLE_HOST;
     if (known && role == FABRIC_ROLE_HOST) return; /* tools of Linux on a switch */

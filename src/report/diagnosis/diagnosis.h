@@ -20,6 +20,9 @@ struct diagnose_report {
 
 /* `quiet`: the findings alone, a line each. */
 void diagnose_text(FILE *out, const struct diagnose_report *report, const struct text_style *style, bool quiet);
+/* Notes on what was not understood and what lacks: the text above has them too. */
+void diagnose_text_remarks(FILE *out, const struct evidence *evidence, const struct text_style *style);
+void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence);
 /* The members of the document; whoever calls opens and closes it. */
 void diagnose_json(struct jout *jout, const struct diagnose_report *report);
 /* --explain and --list.  `only`: one rule; DIAGNOSE_RULES: all. */

@@ -136,14 +136,8 @@ static void json_devices(struct jout *jout, const struct evidence *evidence)
     jout_close(jout);
 }
 
-static void json_remarks(struct jout *jout, const struct diagnose *diagnose)
+void diagnose_json_remarks(struct jout *jout, const struct evidence *evidence)
 {
-    const struct evidence *evidence = diagnose->evidence;
-
-    jout_open(jout, "missing", '[');
-    for (uint32_t i = 0; i < diagnose->missings; i++)
-        jout_text(jout, NULL, diagnose->missing[i]);
-    jout_close(jout);
     jout_open(jout, "remarks", '[');
     for (uint32_t i = 0; i < evidence->remarks; i++) {
         const struct evidence_remark *remark = &evidence->remark[i];
@@ -154,6 +148,16 @@ static void json_remarks(struct jout *jout, const struct diagnose *diagnose)
     }
     jout_close(jout);
     jout_u64(jout, "remarks_left_out", evidence->remarks_left_out);
+}
+
+static void json_missing(struct jout *jout, const struct diagnose *diagnose)
+{
+    jout_open(jout, "missing", '[');
+    for (uint32_t i = 0; i < diagnose->missings; i++)
+        jout_text(jout, NULL, diagnose->missing[i]);
+    jout_close(jout);
+    diagnose_json_remarks(jout, diagnose->evidence);
+    jout_bool(jout, "whole", !diagnose->full && !diagnose->evidence->full);
 }
 
 static void json_seen(struct jout *jout, const struct evidence *evidence)
@@ -196,7 +200,7 @@ void diagnose_json(struct jout *jout, const struct diagnose_report *report)
     for (uint32_t i = 0; i < diagnose->trainings; i++)
         json_training(jout, evidence, &diagnose->training[i]);
     jout_close(jout);
-    json_remarks(jout, diagnose);
+    json_missing(jout, diagnose);
     json_seen(jout, evidence);
     json_devices(jout, evidence);
 }

@@ -16,6 +16,7 @@
 #define ROWS_SHOWN 8
 #define REMARKS_SHOWN 20
 #define INDENT 4
+#define SECONDS_MOST 1e10 /* longer is a folder whose name is no time */
 #define LINE 2048
 #define NUMBER 48
 
@@ -164,14 +165,11 @@ static void training(const struct page *page)
         say(page, 0, "The network is not it: a job is slow, and no counter of the network says why.");
 }
 
-static void missing(const struct page *page)
+/* What was not understood, and what lacks. */
+static void remarks(const struct page *page, const struct evidence *evidence)
 {
-    const struct diagnose *diagnose = page->diagnose;
-    const struct evidence *evidence = diagnose->evidence;
     uint32_t left_out = evidence->remarks_left_out;
 
-    for (uint32_t i = 0; i < diagnose->missings; i++)
-        say(page, 0, "missing: %s", diagnose->missing[i]);
     for (uint32_t i = 0; i < evidence->remarks; i++) {
         const struct evidence_remark *remark = &evidence->remark[i];
         if (i >= REMARKS_SHOWN) {
@@ -185,7 +183,22 @@ static void missing(const struct page *page)
         else
             say(page, 0, "note: %s:%u: %s", evidence->file[remark->file], remark->line, remark->text);
     }
-    if (left_out) say(page, 0, "note: and %u more like these; --json has them", left_out);
+    if (left_out)
+        say(page, 0, "note: and %u more like these%s", left_out, evidence->remarks_left_out ? "" : "; --json has them");
+}
+
+void diagnose_text_remarks(FILE *out, const struct evidence *evidence, const struct text_style *style)
+{
+    remarks(&(struct page){out, style, NULL}, evidence);
+}
+
+static void missing(const struct page *page)
+{
+    const struct diagnose *diagnose = page->diagnose;
+
+    for (uint32_t i = 0; i < diagnose->missings; i++)
+        say(page, 0, "missing: %s", diagnose->missing[i]);
+    remarks(page, diagnose->evidence);
 }
 
 struct diagnose_seen diagnose_seen(const struct evidence *evidence)
@@ -208,11 +221,12 @@ static void looked_at(const struct page *page)
     const struct evidence *evidence = page->diagnose->evidence;
     struct diagnose_seen seen = diagnose_seen(evidence);
     char time[TEXT_COUNT], jobs[32] = "";
+    double span_ns = seen.seconds < SECONDS_MOST ? seen.seconds * 1e9 : SECONDS_MOST * 1e9;
 
     if (seen.jobs) snprintf(jobs, sizeof jobs, ", %u job%s", seen.jobs, text_plural(seen.jobs));
     if (evidence->looks > 1 && seen.seconds > 0)
         say(page, 0, "Looked at %u device%s with %u port%s%s, %u times in %s.", seen.devices, text_plural(seen.devices),
-            seen.ports, text_plural(seen.ports), jobs, evidence->looks, text_ns((uint64_t)(seen.seconds * 1e9), time));
+            seen.ports, text_plural(seen.ports), jobs, evidence->looks, text_ns((uint64_t)span_ns, time));
     else
         say(page, 0, "Looked at %u device%s with %u port%s%s, once: counters are since they were cleared.",
             seen.devices, text_plural(seen.devices), seen.ports, text_plural(seen.ports), jobs);

@@ -122,6 +122,7 @@ void walk_text(FILE *out, const struct walk *walk, const struct text_style *styl
     if (!walk->links)
         fputs("Which ports are cabled to each other is not known: give --fabric FILE, or dumps of LLDP\n", out);
     if (walk->full) fputs("Memory ran out: the walk is not whole\n", out);
+    diagnose_text_remarks(out, walk->evidence, style);
 }
 
 /* --- JSON --- */
@@ -163,7 +164,7 @@ void walk_json(struct jout *jout, const struct walk *walk)
 
     jout_u64(jout, "version", 1);
     jout_text(jout, "kind", "walk");
-    jout_bool(jout, "whole", !walk->full);
+    jout_bool(jout, "whole", !walk->full && !walk->evidence->full);
     jout_u64(jout, "problems", walk->problems);
     jout_open(jout, "links", '[');
     for (uint32_t i = 0; i < walk->links; i++) {
@@ -180,4 +181,5 @@ void walk_json(struct jout *jout, const struct walk *walk)
         from += link->problems;
     }
     jout_close(jout);
+    diagnose_json_remarks(jout, walk->evidence);
 }
