@@ -247,6 +247,7 @@ static void incast_found(struct diagnose *diagnose, uint32_t node)
     finding_counter(diagnose, finding, evidence_find(evidence, queue.port, queue.priority, EVIDENCE_QUEUE_PEAK), 0);
     graph_victims(diagnose, finding, node);
     senders(diagnose, finding, evidence->object[queue.port].peer);
+    finding_weak_unless(finding, evidence->object[evidence->object[queue.port].parent].looked_at);
 }
 
 static int by_value(const void *a, const void *b)
@@ -341,6 +342,27 @@ static void full_ports(struct diagnose *diagnose)
     }
 }
 
+/* Whoever paused a port and was not read may be the cause of everything: the port that stood still most is named. */
+static void unread_pausers(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const struct graph_node *most = NULL;
+    char words[WORDS];
+
+    for (uint32_t i = 0; i < diagnose->graph->nodes; i++) {
+        const struct graph_node *node = &diagnose->graph->node[i];
+        uint32_t peer = evidence->object[node->port].peer;
+        bool read = peer != EVIDENCE_NONE && evidence->object[evidence->object[peer].parent].looked_at;
+        if (!node->host && !read && node->paused >= diagnose->limits.paused_share &&
+            (!most || node->paused > most->paused))
+            most = node;
+    }
+    if (!most) return;
+    struct share share = share_paused(diagnose, most->port, most->priority);
+    missing_add(diagnose, "counters of what is behind %s: it paused that port %s", name_of(diagnose, most->port),
+                how_long(&share, share.value, words));
+}
+
 void rule_D04(struct diagnose *diagnose)
 {
     const struct diagnose_graph *graph = diagnose->graph;
@@ -351,4 +373,5 @@ void rule_D04(struct diagnose *diagnose)
             incast_found(diagnose, graph->root[i]);
     }
     full_ports(diagnose);
+    unread_pausers(diagnose);
 }

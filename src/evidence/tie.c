@@ -132,8 +132,9 @@ static void tie_by_fabric(struct evidence *evidence, const struct fabric *fabric
             uint32_t p = node->first_port + i, port = port_of(evidence, fabric, device, p);
             if (port == EVIDENCE_NONE) break;
             object[p] = port + 1;
+            const char *canonical = keep(evidence, fabric_port_name(fabric, p, name));
             evidence->object[port].fabric = p;
-            evidence->object[port].name = keep(evidence, fabric_port_name(fabric, p, name));
+            if (canonical) evidence->object[port].name = canonical;
         }
     }
     for (uint32_t p = 0; object && p < fabric->ports; p++)
@@ -174,8 +175,9 @@ static void say_what_changed(struct evidence *evidence)
 
     for (uint32_t i = 0; resets && i < evidence->values; i++) {
         const struct evidence_value *value = &evidence->value[i];
-        if (value->reset && evidence->object[value->object].same_as == EVIDENCE_NONE)
-            resets[evidence_device_of(evidence, value->object)]++;
+        uint32_t device = evidence_device_of(evidence, value->object); /* a job has none */
+        if (value->reset && device < evidence->objects && evidence->object[value->object].same_as == EVIDENCE_NONE)
+            resets[device]++;
     }
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {

@@ -82,6 +82,17 @@ class Program(Case):
                  json.loads(rocelab("diagnose", "--json", self.looks("once", (5000, 6000), (90000, None))).stdout)["findings"]}
         self.assertEqual({"leaf0:swp1": "strong", "leaf1:swp1": "weak"}, found)
 
+    def test_who_paused_was_not_read(self):
+        """A host that stood still, and nothing of its switch: no cause, but what would have been needed."""
+        for time in (0, 10):
+            folder = self.folder / "alone" / str(time) / "h0"
+            folder.mkdir(parents=True)
+            (folder / "ethtool_-S_eth0.txt").write_text(
+                f"NIC statistics:\n     rx_prio3_pause: {time * 50}\n     rx_prio3_pause_duration: {time * 400000}\n     tx_packets_phy: {time * 1000}\n")
+        said = rocelab("diagnose", self.folder / "alone")
+        self.assertEqual(0, said.returncode)
+        self.assertIn("missing: counters of what is behind h0:eth0: it paused that port for 40% of the time", said.stdout)
+
     def test_a_walk_says_what_it_did_not_see(self):
         folder = self.looks("walk", (1, 1), (1, None))
         said = rocelab("diagnose", "--walk", folder)
