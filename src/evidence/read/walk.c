@@ -153,19 +153,21 @@ out:
     return done;
 }
 
-/* All files of a device's folder. */
+/* All files of a device's folder.  Links to folders are not followed: a few that lead back to theirs have no end. */
 static void read_device(struct evidence *evidence, const char *device, const char *path, double at_s, const char *from,
                         unsigned depth)
 {
     struct entries list;
+    struct stat info;
     char at[PATH];
 
     if (!entries_of(path, &list)) return;
     for (size_t i = 0; i < list.count && !evidence->full; i++) {
         if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
-        if (!is_folder(at)) {
+        if (lstat(at, &info) || !S_ISDIR(info.st_mode)) {
             if (!read_one(evidence, device, at, at_s, from))
-                evidence_remark(evidence, evidence_file(evidence, at), 0, "%s", strerror(errno));
+                evidence_remark(evidence, evidence_file(evidence, at), 0, "%s",
+                                errno == EINVAL ? "not a file" : strerror(errno));
         } else if (depth < DEPTH) {
             read_device(evidence, device, at, at_s, from, depth + 1);
         }
