@@ -160,6 +160,12 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
+/* Whether a kind has one more reader, which was listed with the one before: both directions of a counter. */
+static bool listed(size_t index)
+{
+    return index && !strcmp(kind_name(NULL, index), kind_name(NULL, index - 1));
+}
+
 static void list_json(FILE *out, uint32_t only)
 {
     static struct jout jout;
@@ -170,6 +176,7 @@ static void list_json(FILE *out, uint32_t only)
     diagnose_json_rules(&jout, only);
     jout_open(&jout, "kinds", '[');
     for (size_t i = 0; only == DIAGNOSE_RULES && (kind = reader_kind(i, &what)); i++) {
+        if (listed(i)) continue;
         jout_open_line(&jout, NULL, '{');
         jout_text(&jout, "kind", kind);
         jout_text(&jout, "what", what);
@@ -187,7 +194,7 @@ static void list_text(FILE *out)
     diagnose_text_rules(out);
     fputs("\nKinds of input (--from):\n", out);
     for (size_t i = 0; (kind = reader_kind(i, &what)); i++)
-        fprintf(out, "%-20s  %s\n", kind, what);
+        if (!listed(i)) fprintf(out, "%-21s  %s\n", kind, what);
 }
 
 static bool read_inputs(const struct settings *settings, struct evidence *evidence, char **input, int inputs)
