@@ -193,35 +193,47 @@ static uint32_t who_sprays(const struct evidence *evidence, uint64_t *naks)
     return culprit;
 }
 
-static bool all_switches_read(const struct evidence *evidence)
+/* Switches of which something was read; `all`: whether that is every one that is known. */
+static uint32_t switches_read(const struct evidence *evidence, bool *all)
 {
+    uint32_t count = 0;
+
+    *all = true;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     {
-        if (!evidence_is_host(evidence, device) && !evidence->object[device].looked_at) return false;
+        if (evidence_is_host(evidence, device)) continue;
+        if (evidence->object[device].looked_at)
+            count++;
+        else
+            *all = false;
     }
-    return true;
+    return count;
 }
 
 void rule_D12(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint64_t total[EVIDENCE_COUNTERS], naks;
+    bool all;
+    uint32_t switches = switches_read(evidence, &all);
 
     evidence_totals(evidence, total);
     uint64_t resent = total[EVIDENCE_RETRANSMITTED] ? total[EVIDENCE_RETRANSMITTED] : total[EVIDENCE_SEQUENCE_NAKS];
     uint64_t packets = total[EVIDENCE_TX_DATA_PACKETS];
     if (!total[EVIDENCE_SEQUENCE_NAKS] || something_was_lost(total)) return;
     if (packets && (double)resent < diagnose->limits.resent_share * (double)packets) return;
+    if (!switches || !all)
+        missing_add(diagnose, "drops of the switches that were not read: packets sent again may have been lost there");
     uint32_t culprit = who_sprays(evidence, &naks);
-    if (culprit == EVIDENCE_NONE) return;
+    if (culprit == EVIDENCE_NONE || !switches) return; /* NICs alone cannot tell order from loss */
     double spread = evidence->object[culprit].scope == EVIDENCE_DEVICE ? spread_over(evidence, culprit) : 0;
     bool even = spread > 0 && spread < diagnose->limits.spray_even;
     struct diagnose_finding *finding =
         finding_new(diagnose, DIAGNOSE_D12, culprit, EVIDENCE_NO_PRIORITY,
-                    "NICs were told of gaps %" PRIu64 " times and sent %" PRIu64 " packets again, and nobody dropped "
-                    "one: packets came out of order%s%s",
-                    total[EVIDENCE_SEQUENCE_NAKS], resent, even ? "; evenly over its links sends " : "",
-                    even ? name_of(diagnose, culprit) : "");
+                    "NICs were told of gaps %" PRIu64 " times and sent %" PRIu64 " packets again, and nobody%s "
+                    "dropped one: packets came out of order%s%s",
+                    total[EVIDENCE_SEQUENCE_NAKS], resent, all ? "" : " that was read",
+                    even ? "; evenly over its links sends " : "", even ? name_of(diagnose, culprit) : "");
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     if (spread > 0)
         finding_number(diagnose, finding, culprit, EVIDENCE_NO_PRIORITY, "links_max_over_mean", "", spread,
@@ -230,9 +242,7 @@ void rule_D12(struct diagnose *diagnose)
     {
         if (device != culprit && naks_behind(evidence, device)) finding_also(diagnose, finding, device);
     }
-    finding_weak_unless(finding, even && all_switches_read(evidence));
-    if (!all_switches_read(evidence))
-        missing_add(diagnose, "drops of the switches that were not read: packets sent again may have been lost there");
+    finding_weak_unless(finding, even && all);
 }
 
 /* --- D15: traffic in the wrong class --- */

@@ -14,6 +14,8 @@ class Program(Case):
     def test_every_rule_is_listed_and_explained(self):
         document = json.loads(rocelab("diagnose", "--list", "--json").stdout)
         self.assertEqual([rule["rule"] for rule in document["rules"]], [rule[0] for rule in RULES])
+        kinds = [kind["kind"] for kind in document["kinds"]]
+        self.assertEqual(sorted(set(kinds)), sorted(kinds))
         text = rocelab("diagnose", "--list").stdout
         for rule, _, owner, runbook, cause in RULES:
             self.assertRegex(text, rf"(?m)^{rule} +\w+ +{re.escape(cause)}$")
@@ -92,6 +94,22 @@ class Program(Case):
         said = rocelab("diagnose", self.folder / "alone")
         self.assertEqual(0, said.returncode)
         self.assertIn("missing: counters of what is behind h0:eth0: it paused that port for 40% of the time", said.stdout)
+
+    def test_nics_alone(self):
+        """Packets that were sent again, and no switch: whether they were lost is not known."""
+        metrics = b'node_infiniband_packet_sequence_errors_total{device="mlx5_0",port="1"} 120\nnode_infiniband_local_ack_timeout_errors_total{device="mlx5_0",port="1"} 7\n'
+        answer = json.loads(rocelab("diagnose", "--json", self.file("h0.prom", metrics)).stdout)
+        self.assertEqual([], [finding["rule"] for finding in answer["findings"] if finding["rule"] == "D12"])
+        self.assertIn("drops of the switches that were not read: packets sent again may have been lost there", answer["missing"])
+
+    def test_links_without_end(self):
+        """Twelve links to their own folder, each of which has all twelve."""
+        folder = self.looks("links", (1, 1))
+        for number in range(12):
+            (folder / "0" / "leaf0" / f"link{number}").symlink_to(".")
+        said = rocelab("diagnose", folder)
+        self.assertIn(said.returncode, (0, 1))
+        self.assertIn("/leaf0/link0: not a file; and 11 more alike", said.stdout.replace("\n  ", " "))
 
     def test_a_walk_says_what_it_did_not_see(self):
         folder = self.looks("walk", (1, 1), (1, None))
