@@ -68,6 +68,13 @@ class Gpu(unittest.TestCase):
             self.assertEqual(hosts, [seen.host[f"nccl-tests/rank {r}"] for r in range(2)], name)
             self.assertEqual(2, seen.get("nccl-tests", "ranks"))
 
+    def test_nccl_tests_with_a_row_that_is_too_short(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "cut.txt"
+            path.write_text("#  count time busbw algbw type redop root size\n 1 2 3\n 256 5.0 7.0 3 float sum -1 1024\n")
+            seen = Evidence(path)
+            self.assertEqual((5000, 7e9), (seen.get("nccl-tests", "job_time"), seen.get("nccl-tests", "busbw")))
+
     def test_nccl_log(self):
         seen = Evidence(GPU / "nccl.log")
         self.assertEqual((1, 1), (seen.get("gpu0:mlx5_1", "retry_exceeded"), seen.get("gpu0:mlx5_0", "link_down_events")))

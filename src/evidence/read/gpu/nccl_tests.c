@@ -93,7 +93,8 @@ static bool tests_line(struct reading *in, const char *line)
     }
     if (line_begins(line, "#")) return tests_devices(in, line);
     size_t count = field_split(line, field, COLUMNS);
-    if (!state->time || !state->busbw || count <= state->busbw || count <= state->time) return false;
+    if (!state->time || !state->busbw) return false;
+    if (count <= state->size || count <= state->busbw || count <= state->time) return false;
     if (!field_number(&field[state->size], &size) || size < state->largest) return false;
     if (!field_real(&field[state->busbw], &busbw)) return false;
     field_real(&field[state->time], &time);
