@@ -206,8 +206,13 @@ static bool read_inputs(const struct settings *settings, struct evidence *eviden
             if (!diagnose_live(evidence, settings->interval ? settings->interval : INTERVAL_USUAL)) return false;
             continue;
         }
-        if (evidence_read(evidence, input[i], settings->from, why, sizeof why)) continue;
-        cli_error("%s: %s", input[i], why);
+        if (!evidence_read(evidence, input[i], settings->from, why, sizeof why))
+            cli_error("%s: %s", input[i], why);
+        else if (evidence->broken) /* the half of a document would acquit whoever stands in the other */
+            cli_error("%s:%u: broken JSON: %s; is the document whole?", input[i], evidence->broken_line,
+                      evidence->broken);
+        else
+            continue;
         return false;
     }
     const struct evidence_remark *first = evidence->remarks ? &evidence->remark[0] : NULL;

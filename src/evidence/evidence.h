@@ -126,11 +126,13 @@ struct evidence {
     uint32_t neighbours;
     struct evidence_remark *remark;
     uint32_t remarks, remarks_left_out;
-    const struct fabric *fabric;    /* NULL: none was given */
-    double first_s, last_s;         /* of all looks */
-    uint32_t looks;                 /* times at which somebody looked: 1: since boot */
-    bool exact;                     /* a simulation's own document: pause[] has the causes */
-    bool tied;                      /* ports are tied to each other: by the fabric, the document or neighbours */
+    const struct fabric *fabric; /* NULL: none was given */
+    double first_s, last_s;      /* of all looks */
+    uint32_t looks;              /* times at which somebody looked: 1: since boot */
+    bool exact;                  /* a simulation's own document: pause[] has the causes */
+    bool tied;                   /* ports are tied to each other: by the fabric, the document or neighbours */
+    const char *broken;          /* what is wrong with a simulation's own document; NULL: it is whole */
+    uint32_t broken_line;
     bool full;                      /* too much to keep: later values are missing, and a remark says so */
     struct evidence_tables *tables; /* private */
 };

@@ -159,6 +159,12 @@ class Program(Case):
         self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no counter")
         self.assertEqual(rocelab("diagnose", "--fabric", self.folder / "no.yaml", self.folder).returncode, 2)
 
+    def test_half_a_document(self):
+        fabric = SOURCE / "examples/cases/C03-incast.yaml"
+        document = rocelab("sim", "--json", fabric).stdout.encode()
+        half = self.file("half.json", document[: len(document) // 2])
+        self.wrong(rocelab("diagnose", half), "is the document whole?")
+
     def test_a_page_that_cannot_be(self):
         words = self.file("words.txt", b"words\n")
         self.wrong(rocelab("diagnose", words, "--html", words), "twice")

@@ -359,9 +359,12 @@ static void read_document(struct reading *in, const char *text, size_t bytes)
         while (document_member(&document, &token) && !in->evidence->full)
             if (token == JSON_BEGIN) read_list(&document);
     document_limits(&document);
-    if (json->why)
+    if (json->why) {
         evidence_remark(in->evidence, in->source.file, json->line,
                         "broken JSON: %s: what stands behind it was not read", json->why);
+        in->evidence->broken = json->why;
+        in->evidence->broken_line = json->line;
+    }
     free(document.thresholds.at);
     free(document.uses.at);
     free(document.buffers.at);
