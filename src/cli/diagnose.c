@@ -137,8 +137,9 @@ static void more_help(FILE *out)
     const struct text_style style = cli_style();
 
     text_wrap(out, &style, 0, 0,
-              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics, a folder of "
-              "dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at several; or 'live': the "
+              "INPUT is a document of 'sim --json' or 'up --json', a file of Prometheus' metrics ('-': through a "
+              "pipe), a folder of dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at "
+              "several; or 'live': the "
               "programs that run under 'rocelab run' on this machine (a file of that name is './live').");
     fputs(
         "\nExamples:\n"

@@ -159,6 +159,14 @@ class Program(Case):
         self.wrong(rocelab("diagnose", self.file("words.txt", b"words\n")), "no counter")
         self.assertEqual(rocelab("diagnose", "--fabric", self.folder / "no.yaml", self.folder).returncode, 2)
 
+    def test_a_pipe(self):
+        document = rocelab("sim", "--json", SOURCE / "examples/cases/C12-ber.yaml").stdout
+        said = rocelab("diagnose", "-", stdin=document.encode())
+        self.assertEqual(1, said.returncode, said.stderr)
+        self.assertIn("D13: bad cable or optic", said.stdout)
+        self.assertIn("standard input:", said.stdout)
+        self.wrong(rocelab("diagnose", "-", stdin=b""), "no counter")
+
     def test_half_a_document(self):
         fabric = SOURCE / "examples/cases/C03-incast.yaml"
         document = rocelab("sim", "--json", fabric).stdout.encode()

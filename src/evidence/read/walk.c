@@ -219,9 +219,50 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
     return true;
 }
 
+/* What comes through a pipe: `curl … | rocelab diagnose -`.  It ends or is too much. */
+static bool read_stream(struct evidence *evidence, int fd, const char *name, const char *from, char *why, size_t size)
+{
+    size_t used = 0, room = 0;
+    ssize_t got = 1;
+    char *bytes = NULL;
+
+    while (used <= READER_JSON) {
+        if (used == room) {
+            char *grown = realloc(bytes, room = room ? 2 * room : 1u << 16);
+            if (!grown) break;
+            bytes = grown;
+        }
+        got = read(fd, bytes + used, room - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        used += (size_t)got;
+    }
+    if (got < 0)
+        snprintf(why, size, "%s", strerror(errno));
+    else if (got > 0)
+        snprintf(why, size, "more than %u MB through a pipe; write it to a file first", READER_JSON >> 20);
+    else
+        evidence_read_text(evidence, NULL, name, 0, from, bytes, used);
+    free(bytes);
+    return got == 0;
+}
+
+static bool is_stream(const char *path)
+{
+    struct stat info;
+    return !strcmp(path, "-") || (!stat(path, &info) && S_ISFIFO(info.st_mode));
+}
+
 bool evidence_read(struct evidence *evidence, const char *path, const char *from, char *why, size_t size)
 {
     if (is_folder(path)) return read_folder(evidence, path, from, why, size);
+    if (is_stream(path)) {
+        int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+        bool done = fd >= 0 && read_stream(evidence, fd, strcmp(path, "-") ? path : "standard input", from, why, size);
+        if (fd < 0) snprintf(why, size, "%s", strerror(errno));
+        if (fd >= 0) close(fd);
+        return done;
+    }
     if (read_one(evidence, NULL, path, 0, from)) return true;
     snprintf(why, size, "%s", errno == EINVAL ? "not a file" : strerror(errno));
     return false;
