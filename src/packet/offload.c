@@ -14,6 +14,8 @@
 #define TCP_FIN_PSH 0x09u
 #define TCP_CWR 0x80u
 #define TAGS_MAX 2u
+#define TCP_CHECKSUM_AT 16u
+#define UDP_CHECKSUM_AT 6u
 
 static uint32_t sum_of(const uint8_t *data, uint32_t bytes, uint32_t sum)
 {
@@ -32,7 +34,8 @@ bool offload_checksum(uint8_t *frame, uint32_t bytes, uint32_t start, uint32_t o
 {
     if (start > bytes || bytes - start < 2 || offset > bytes - start - 2) return false;
     uint16_t checksum = (uint16_t)~folded(sum_of(frame + start, bytes - start, 0));
-    store_be16(frame + start + offset, checksum ? checksum : 0xffff); /* of UDP, 0 says that there is none */
+    if (!checksum && offset == UDP_CHECKSUM_AT) checksum = 0xffff; /* 0 would say that there is none (RFC 768) */
+    store_be16(frame + start + offset, checksum);
     return true;
 }
 
@@ -97,7 +100,7 @@ uint32_t offload_segment(const struct offload_row *row, uint32_t index, uint8_t 
     memcpy(out, row->frame, row->payload_at);
     memcpy(out + row->payload_at, row->frame + from, payload);
     uint8_t *ip = out + row->ip_at, *transport = out + row->transport_at;
-    uint32_t length = bytes - row->transport_at, at = row->tcp ? 16 : 6;
+    uint32_t length = bytes - row->transport_at, at = row->tcp ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT;
     finish_ip(ip, header, bytes - row->ip_at, index);
     if (row->tcp) {
         store_be32(transport + 4, load_be32(transport + 4) + index * row->segment);

@@ -144,6 +144,17 @@ static void test_checksum_left_out(void **state)
     store_be16(frame + 50, (uint16_t)sum(ip + 12, 8, 6 + length));
     assert_true(offload_checksum(frame, bytes, 34, 16));
     assert_int_equal(sum(frame + 34, length, sum(ip + 12, 8, 6 + length)), 0xffff);
+    /* A payload that makes the checksum 0: TCP's stays 0, in the place of UDP's it becomes 0xffff. */
+    uint16_t checksum = load_be16(frame + 50);
+    store_be16(frame + 60, (uint16_t)sum(frame + 60, 2, checksum));
+    store_be16(frame + 50, (uint16_t)sum(ip + 12, 8, 6 + length));
+    assert_true(offload_checksum(frame, bytes, 34, 16));
+    assert_int_equal(load_be16(frame + 50), 0);
+    store_be16(frame + 40, 0);
+    store_be16(frame + 50, 0);
+    store_be16(frame + 40, (uint16_t)(0xffff - sum(frame + 34, length, 0)));
+    assert_true(offload_checksum(frame, bytes, 34, 6));
+    assert_int_equal(load_be16(frame + 40), 0xffff);
     memcpy(copy, frame, sizeof copy);
     assert_false(offload_checksum(frame, bytes, 34, length - 1));
     assert_false(offload_checksum(frame, bytes, bytes - 1, 0));
