@@ -345,6 +345,15 @@ def rule_links(root):
             yield f"docs/README.md: does not list {page.name}"
 
 
+def rule_map(root):
+    """Every room of src/ is in the map that newcomers read."""
+    page = root / "CONTRIBUTING.md"
+    there = page.read_text(encoding="utf-8") if page.exists() else ""
+    for folder in sorted({path.relative_to(root).parts[1] for path in c_files(root, "src") if room(root, path)}):
+        if there and f"`src/{folder}/`" not in there:
+            yield f"CONTRIBUTING.md: the map does not have src/{folder}"
+
+
 def rule_format(root):
     """clang-format has nothing to change."""
     sources = [str(path) for path in c_files(root)]

@@ -59,6 +59,7 @@ BROKEN = {
         {"README.md": "[a](docs/none.md)\n"},
         {"docs/README.md": "nothing\n", "docs/a.md": "a\n"},
     ],
+    "map": [{"CONTRIBUTING.md": "no map\n", "src/base/a.c": SPDX + "int x;\n"}],
     "format": [{"src/base/a.c": SPDX + "int   x ;\n"}],
     "shell": [
         {"tool": "#!/bin/bash\n# SPDX-License-Identifier: Apache-2.0\n"},
