@@ -9,7 +9,7 @@ Random fabrics, and what `rocelab diagnose` says of their runs.
 --healthy N  fabrics without a fault in which `rocelab check` finds no error: no critical finding
 --two N      two faults at different places at once, each of which slows the job alone: both have to be named in 80 %
 
-A culprit is right where the finding names the port or the port at the other end of its cable; of a host its NIC.  A fault
+An answer is right where rule and culprit are: the port, or the port at the other end of its cable; of a host its NIC.  A fault
 is known to this test alone: diagnose does not read `faults` of the document.  What is not right is listed.  --all lists every
 fabric.  Exit status 1: a share was not reached."""
 import argparse
@@ -262,7 +262,8 @@ def with_faults(runner, seed, count):
     ends = peers(document)
     causes = [found for found in answer["findings"] if found["consequence_of"] is None]
     looked = causes[:1] if count == 1 else causes
-    right = all(any(same(found["culprit"], culprit, ends) for found in looked for culprit in fault.culprits) for fault in faults)
+    right = all(any(found["rule"] in fault.rules and same(found["culprit"], culprit, ends) for found in looked for culprit in fault.culprits)
+                for fault in faults)
     what = " and ".join(f"{fault.name} at {', '.join(sorted(fault.culprits))}" for fault in faults)
     line = (f"seed {seed}: {what} ({fabric.job}, {fabric.congestion}, {fabric.leaves}x{fabric.hosts}+{fabric.spines}, "
             f"{'never ended' if time is None else f'{time / base:.2f} times'}): {listed(answer)}")
@@ -297,7 +298,7 @@ def gather(pool, what, count, seed):
 
 
 def main():
-    usage = argparse.ArgumentParser(usage=__doc__)
+    usage = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     usage.add_argument("rocelab")
     for kind in ("one", "healthy", "two"):
         usage.add_argument(f"--{kind}", type=int, default=0)
