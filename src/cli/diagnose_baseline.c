@@ -97,7 +97,7 @@ const struct diagnose_baseline *diagnose_baseline_read(struct arena *arena, cons
 
     if (!baseline || !cli_read_file(path, FILE_MOST, &text, &length)) return NULL;
     *baseline = (struct diagnose_baseline){0};
-    root = json_parse(arena, text, length, &why, &line);
+    root = json_parse(arena, text, length, 1, &why, &line);
     kind = json_string(json_get(root, "kind"));
     if (!root)
         wrong(path, line, why);

@@ -57,12 +57,17 @@ static bool word(struct json_in *in, const char *word, enum json_type type)
     return true;
 }
 
+static bool is_part_of_number(char c)
+{
+    return c && strchr("+-.eE0123456789", c);
+}
+
 static bool number(struct json_in *in)
 {
     const char *at = in->at;
 
     if (*at != '-' && (*at < '0' || *at > '9')) return false;
-    while (at < in->end && strchr("+-.eE0123456789", *at) && *at)
+    while (at < in->end && is_part_of_number(*at))
         at++;
     in->text = in->at;
     in->length = (size_t)(at - in->at);
@@ -248,12 +253,14 @@ bool json_text_real(const char *text, size_t length, double *value)
 {
     char buf[64], *end;
 
-    if (!length || length >= sizeof buf || !strchr("+-.0123456789", text[0])) return false;
+    if (!length || length >= sizeof buf) return false;
+    for (size_t i = 0; i < length; i++) /* strtod() knows more: "inf", "nan", "0x1p3" */
+        if (!is_part_of_number(text[i])) return false;
     memcpy(buf, text, length);
     buf[length] = 0;
     errno = 0;
     double number = strtod(buf, &end);
-    if (*end || errno == ERANGE) return false;
+    if (end != buf + length || errno == ERANGE) return false;
     *value = number;
     return true;
 }

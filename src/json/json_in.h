@@ -46,6 +46,7 @@ bool json_key_is(const struct json_in *in, const char *key);
 size_t json_unescape(const char *text, size_t length, char *buf, size_t size);
 /* Digits, also with thousands commas, also of a string.  False: no such number, or above 2^64 - 1. */
 bool json_text_u64(const char *text, size_t length, uint64_t *value);
+/* A decimal number, perhaps with a sign, a fraction, an exponent.  False: it is none, or too large or small. */
 bool json_text_real(const char *text, size_t length, double *value);
 
 /* A value of a tree. */
@@ -57,8 +58,9 @@ struct json {
     const char *text; /* of a number or string, without escapes, terminated */
     const struct json *child, *next;
 };
-/* NULL: `why` and `line` say what is wrong; memory is the arena's. */
-const struct json *json_parse(struct arena *arena, const char *text, size_t bytes, const char **why, uint32_t *line);
+/* The text begins with line `first` of its file.  NULL: `why` and `line` say what is wrong; memory is the arena's. */
+const struct json *json_parse(struct arena *arena, const char *text, size_t bytes, uint32_t first, const char **why,
+                              uint32_t *line);
 /* The member of an object; NULL: there is none, or it is no object (or NULL). */
 const struct json *json_get(const struct json *object, const char *name);
 /* By names separated by '/'. */

@@ -25,13 +25,15 @@ static struct json *node_of(struct arena *arena, const struct json_in *in)
     return node;
 }
 
-const struct json *json_parse(struct arena *arena, const char *text, size_t bytes, const char **why, uint32_t *line)
+const struct json *json_parse(struct arena *arena, const char *text, size_t bytes, uint32_t first, const char **why,
+                              uint32_t *line)
 {
     struct json *open[JSON_DEPTH + 1], *last[JSON_DEPTH + 1] = {0}, *root = NULL;
     struct json_in in;
     enum json_token token;
 
     json_in_init(&in, text, bytes);
+    in.line = first;
     while ((token = json_next(&in)) == JSON_VALUE || token == JSON_BEGIN || token == JSON_CLOSE) {
         if (token == JSON_CLOSE) continue;
         uint32_t at = token == JSON_BEGIN ? in.depth - 1 : in.depth;

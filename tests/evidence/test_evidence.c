@@ -284,6 +284,28 @@ static void folders_are_read_by_time(void **state)
     folder_removed(root);
 }
 
+/* Folders of other names stand among the times in the alphabet, and do not change their order. */
+static void other_folders_do_not_mix_up_times(void **state)
+{
+    struct evidence *evidence = *state;
+    char root[] = "/tmp/evidence-XXXXXX", path[64], text[128], why[200];
+
+    assert_non_null(mkdtemp(root));
+    for (int i = 0; i < 24; i++) {
+        snprintf(path, sizeof path, "%d/leaf0/a.txt", 5 * i);
+        snprintf(text, sizeof text, PAUSES("%d"), 1000 + i);
+        write_file(root, path, text);
+        snprintf(path, sizeof path, "%dz/leaf0/a.txt", 4 * i + 2);
+        write_file(root, path, "not of a time\n");
+    }
+    assert_true(evidence_read(evidence, root, NULL, why, sizeof why));
+    const struct evidence_value *value = got(evidence, port_of(evidence, "leaf0", "Ethernet0"));
+    assert_int_equal(value->looks, 24);
+    assert_int_equal(value->grown, 23);
+    assert_false(value->reset);
+    folder_removed(root);
+}
+
 static void times_of_day_and_a_single_look(void **state)
 {
     struct evidence *evidence = *state;
@@ -342,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_cables_it_is_said, begin, end),
         cmocka_unit_test(names_of_files_hint_at_interfaces),
         cmocka_unit_test_setup_teardown(folders_are_read_by_time, begin, end),
+        cmocka_unit_test_setup_teardown(other_folders_do_not_mix_up_times, begin, end),
         cmocka_unit_test_setup_teardown(times_of_day_and_a_single_look, begin, end),
         cmocka_unit_test_setup_teardown(a_copy_of_sysfs_is_read, begin, end),
     };

@@ -200,9 +200,8 @@ static const struct json *parse_lines(struct arena *arena, const char *text, siz
         size_t length = (size_t)((stop ? stop : end) - text);
         const char *why;
         uint32_t line;
-        struct json *one = (struct json *)(uintptr_t)json_parse(arena, text, length, &why, &line);
+        struct json *one = (struct json *)(uintptr_t)json_parse(arena, text, length, number, &why, &line);
         if (one) { /* a line that was cut off when it was copied is passed over */
-            one->line = number;
             if (last)
                 last->next = one;
             else
@@ -227,7 +226,7 @@ static bool read_json(struct reading *in, const char *from, const char *text, si
         return true;
     }
     arena_init(&arena, (size_t)8 * READER_JSON);
-    const struct json *root = json_parse(&arena, text, bytes, &why, &line);
+    const struct json *root = json_parse(&arena, text, bytes, 1, &why, &line);
     if (!root) {
         arena_release(&arena);
         root = parse_lines(&arena, text, bytes);

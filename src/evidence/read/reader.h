@@ -38,10 +38,10 @@ struct field {
 struct text_reader {
     const char *kind; /* as --from has it: "sonic-pfc" */
     const char *what; /* "SONiC: show pfc counters" */
-    /* Whether the line is the head of its layout.  Quick: asked of every line that the current reader did not take. */
+    /* Whether the line is the head of its layout.  Quick: asked of every line before anybody reads it. */
     bool (*head)(const char *line);
-    /* A line after the head (and the head itself, once, right after it was seen).  False: not of this layout; the
-     * others are asked, and this one stays the current one until another head comes. */
+    /* The head itself, then every line until another head comes.  Whether it was one of this layout: that is for a
+     * reader's own parts, who asked for it passes over what nobody takes. */
     bool (*line)(struct reading *in, const char *line);
     /* At the end of the layout or file; may be NULL. */
     void (*end)(struct reading *in);

@@ -65,7 +65,8 @@ static int by_time(const void *a, const void *b)
 {
     const struct entry *one = a, *two = b;
 
-    if (one->is_time && two->is_time && one->at_s != two->at_s) return one->at_s < two->at_s ? -1 : 1;
+    if (one->is_time != two->is_time) return one->is_time ? -1 : 1;
+    if (one->is_time && one->at_s != two->at_s) return one->at_s < two->at_s ? -1 : 1;
     return strcmp(one->name, two->name);
 }
 

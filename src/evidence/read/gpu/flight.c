@@ -86,7 +86,8 @@ static void read_status(struct reading *in, const struct json *root, uint64_t ra
 {
     const struct json *status = json_get(root, "pg_status"), *config = json_get(root, "pg_config");
 
-    for (const struct json *group = status ? status->child : NULL; group; group = group->next) {
+    if (!status || status->type != JSON_OBJECT) return; /* members have names, elements have none */
+    for (const struct json *group = status->child; group; group = group->next) {
         const char *name = json_get(config, group->name) ? group->name : NULL;
         uint64_t last = member_u64(group, "last_enqueued_collective");
         if (!name && status->count == 1 && config && config->count == 1) name = config->child->name;

@@ -167,10 +167,8 @@ const struct json *objects_next(struct objects *objects)
         objects->at = object_end(objects, begin);
         if (objects->at - begin > OBJECT_MOST) continue;
         arena_release(&objects->arena);
-        const struct json *root = json_parse(&objects->arena, begin, (size_t)(objects->at - begin), &why, &line);
-        if (!root || root->type != JSON_OBJECT) continue;
-        ((struct json *)(uintptr_t)root)->line = first;
-        return root;
+        const struct json *root = json_parse(&objects->arena, begin, (size_t)(objects->at - begin), first, &why, &line);
+        if (root && root->type == JSON_OBJECT) return root;
     }
 }
 

@@ -92,7 +92,7 @@ static bool box_row(struct reading *in, const struct queuing *state, const struc
         struct field label = cell[i++];
         for (sum = 0; i < cells && field_number(&cell[i], &number); i++)
             if (__builtin_add_overflow(sum, number, &sum)) return false;
-        if (!label.length || (i > 1 && !field_number(&cell[i - 1], &number))) continue;
+        if (!label.length || !field_number(&cell[i - 1], &number)) continue;
         for (const struct counter_name *known = labels; known->pattern; known++)
             if (field_is(&label, known->pattern))
                 evidence_set(in->evidence, state->port, (unsigned)state->group, known->counter, sum, &in->source);

@@ -143,11 +143,12 @@ static bool broadcom_line(struct reading *in, const char *line)
 
     if (!split_register(line, &name, &port, &value)) return false;
     if (!field_is_port(&port)) return true;
+    uint32_t of = reading_port(in, &port);
     if (!in->said)
         evidence_remark(in->evidence, in->source.file, in->source.line,
                         "ports have the chip's names (xe0): give them to the fabric file's ports to have them tied");
     in->said = true;
-    reading_named(in, registers, reading_port(in, &port), EVIDENCE_NO_PRIORITY, &name, &value);
+    reading_named(in, registers, of, EVIDENCE_NO_PRIORITY, &name, &value);
     return true;
 }
 const struct text_reader reader_broadcom = {"broadcom", "Broadcom's shell: show c", broadcom_head, broadcom_line, NULL};
