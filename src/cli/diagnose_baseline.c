@@ -20,6 +20,7 @@
 
 #define FILE_MOST (16u << 20)
 #define JOBS_MOST 65536
+#define NUMBER_MOST 1e18 /* ns, or bytes a second: more is no measurement */
 
 /* --- reading --- */
 
@@ -29,12 +30,12 @@ static bool wrong(const char *path, uint32_t line, const char *what)
     return false;
 }
 
-static bool real_of(const struct json *object, const char *name, double least, double *number)
+static bool real_of(const struct json *object, const char *name, double most, double *number)
 {
     const struct json *value = json_get(object, name);
 
     if (!value || value->type == JSON_NULL) return true;
-    return json_real(value, number) && *number >= least;
+    return json_real(value, number) && *number >= 0 && *number <= most;
 }
 
 static bool read_job(const struct json *from, const char *path, struct diagnose_baseline_job *job)
@@ -45,9 +46,11 @@ static bool read_job(const struct json *from, const char *path, struct diagnose_
     if (!job->job) return wrong(path, from->line, "a job without its name");
     if (ranks && ranks->type != JSON_NULL && !json_u64(ranks, &job->ranks))
         return wrong(path, ranks->line, "'ranks' is no number");
-    if (!real_of(from, "step_ns", 0, &job->step_ns) || !real_of(from, "exposed_share", 0, &job->exposed) ||
-        !real_of(from, "busbw_bytes_per_s", 0, &job->busbw))
-        return wrong(path, from->line, "times, shares and bandwidths are numbers that are not below 0");
+    if (!real_of(from, "exposed_share", 1, &job->exposed))
+        return wrong(path, from->line, "'exposed_share' is a share of a step: a number from 0 to 1");
+    if (!real_of(from, "step_ns", NUMBER_MOST, &job->step_ns) ||
+        !real_of(from, "busbw_bytes_per_s", NUMBER_MOST, &job->busbw))
+        return wrong(path, from->line, "'step_ns' and 'busbw_bytes_per_s' are numbers from 0 to 1e18");
     return true;
 }
 
@@ -119,7 +122,7 @@ static uint32_t write_jobs(struct jout *jout, const struct evidence *evidence)
     jout_open(jout, "jobs", '[');
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, id)
     {
-        if (!baseline_of(evidence, id, &job)) continue;
+        if (!baseline_of(evidence, id, &job) || job.step_ns > NUMBER_MOST || job.busbw > NUMBER_MOST) continue;
         jout_open_line(jout, NULL, '{');
         jout_text(jout, "job", job.job);
         jout_u64(jout, "ranks", job.ranks);
@@ -164,7 +167,7 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
     }
     if (beside) {
         snprintf(beside, length, "%s.new", path);
-        out = fopen(beside, "w");
+        out = fopen(beside, "wx"); /* of whoever writes there now, or of a link, nothing is written over */
     }
     if (out) {
         uint32_t jobs = write_all(out, diagnose);
@@ -179,7 +182,12 @@ bool diagnose_baseline_write(const struct diagnose *diagnose, const char *path)
         good = good && rename(beside, path) == 0;
         if (!good) unlink(beside);
     }
-    if (!good) cli_error("--write-baseline '%s': %s", path, strerror(errno));
+    if (!good && !out && errno == EEXIST)
+        cli_error("--write-baseline '%s': %s is there already: another rocelab writes it, or was ended while it did; "
+                  "delete it",
+                  path, beside);
+    else if (!good)
+        cli_error("--write-baseline '%s': %s", path, strerror(errno));
     free(beside);
     return good;
 }

@@ -7,6 +7,7 @@
  * is held against its computing alone, as if all communication were hidden.  A collective without steps is
  * communication alone, and is held against the baseline's bus bandwidth.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -207,21 +208,27 @@ static const char *conclusion(const struct diagnose_training *of)
            "GPUs, or counters that are missing";
 }
 
+/* Adds to a text; what does not fit is left out. */
+__attribute__((format(printf, 3, 4))) static void text_add(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
 /* The conditions' numbers, as far as they are known. */
 static void numbers_text(const struct diagnose_training *of, char *text, size_t size)
 {
-    size_t used = 0;
-
     text[0] = '\0';
     if (of->slow != DIAGNOSE_YES) return;
     if (of->exposed != DIAGNOSE_UNKNOWN)
-        used += (size_t)snprintf(text, size, ", %.0f%% of what was added waits for communication",
-                                 of->added_exposed_share * 100);
-    if (of->skew_share > 0)
-        used += (size_t)snprintf(text + used, size - used, ", the last rank's lateness explains %.0f%%",
-                                 of->skew_share * 100);
+        text_add(text, size, ", %.0f%% of what was added waits for communication", of->added_exposed_share * 100);
+    if (of->skew_share > 0) text_add(text, size, ", the last rank's lateness explains %.0f%%", of->skew_share * 100);
     if (of->gpus > 0 && !of->base_is_ideal)
-        snprintf(text + used, size - used, ", %.2f GPU-hours are lost an hour", of->gpu_hours_per_hour);
+        text_add(text, size, ", %.2f GPU-hours are lost an hour", of->gpu_hours_per_hour);
 }
 
 static void say(struct diagnose *diagnose, struct diagnose_training *of)

@@ -75,11 +75,30 @@ class Baseline(Case):
         for text, why in (('{"kind": "sim"}', "not a baseline"), ('{"kind": "baseline"', ":1: "),
                           ('{"kind": "baseline", "jobs": [{"ranks": 8}]}', "without its name"),
                           ('{"kind": "baseline",\n "jobs": [{"job": "x", "step_ns": -1}]}', ":2: "),
+                          ('{"kind": "baseline", "jobs": [{"job": "train", "step_ns": 1, "exposed_share": 1e290}]}', "from 0 to 1"),
+                          ('{"kind": "baseline", "jobs": [{"job": "train", "step_ns": 1e290}]}', "1e18"),
                           ('{"kind": "baseline", "fabric_digest": "12", "jobs": []}', "16 hex digits")):
             file = self.at / "wrong.json"
             file.write_text(text)
             self.wrong(rocelab("diagnose", self.runs["H02-training"], "--baseline", file), why)
         self.wrong(rocelab("diagnose", self.runs["H02-training"], "--write-baseline", self.at / "no" / "b.json"), "No such file")
+
+    def test_the_file_beside_is_not_written_over(self):
+        aim, other = self.at / "beside.json", self.at / "other"
+        other.write_text("kept")
+        (self.at / "beside.json.new").symlink_to(other)
+        done = rocelab("diagnose", self.runs["H02-training"], "--write-baseline", aim)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is there already", done.stderr)
+        self.assertEqual((other.read_text(), aim.exists()), ("kept", False))
+        (self.at / "beside.json.new").unlink()
+
+    def test_numbers_without_measure(self):
+        """What nobody can have measured is not written down."""
+        aim = self.at / "huge-baseline.json"
+        file = self.file("huge.prom", b'rocelab_job_bus_bytes_per_second{job_name="x"} 1e300\n')
+        self.wrong(rocelab("diagnose", file, "--quiet", "--write-baseline", aim), "of no job")
+        self.assertFalse(aim.exists())
 
 
 if __name__ == "__main__":
