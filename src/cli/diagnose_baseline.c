@@ -40,12 +40,14 @@ static bool real_of(const struct json *object, const char *name, double most, do
 
 static bool read_job(const struct json *from, const char *path, struct diagnose_baseline_job *job)
 {
-    const struct json *ranks = json_get(from, "ranks");
+    const struct json *ranks = json_get(from, "ranks"), *message = json_get(from, "message_bytes");
 
     *job = (struct diagnose_baseline_job){.job = json_string(json_get(from, "job")), .exposed = -1};
     if (!job->job) return wrong(path, from->line, "a job without its name");
     if (ranks && ranks->type != JSON_NULL && !json_u64(ranks, &job->ranks))
         return wrong(path, ranks->line, "'ranks' is no number");
+    if (message && message->type != JSON_NULL && !json_u64(message, &job->message_bytes))
+        return wrong(path, message->line, "'message_bytes' is no number");
     if (!real_of(from, "exposed_share", 1, &job->exposed))
         return wrong(path, from->line, "'exposed_share' is a share of a step: a number from 0 to 1");
     if (!real_of(from, "step_ns", NUMBER_MOST, &job->step_ns) ||
@@ -129,6 +131,7 @@ static uint32_t write_jobs(struct jout *jout, const struct evidence *evidence)
         if (job.step_ns > 0) jout_u64(jout, "step_ns", (uint64_t)job.step_ns);
         if (job.exposed >= 0) jout_real(jout, "exposed_share", job.exposed);
         if (job.busbw > 0) jout_u64(jout, "busbw_bytes_per_s", (uint64_t)job.busbw);
+        if (job.message_bytes) jout_u64(jout, "message_bytes", job.message_bytes);
         jout_close(jout);
         count++;
     }

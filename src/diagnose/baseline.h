@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What good runs took, kept to hold others against: step time, share of it that waits for communication, bus bandwidth,
- * by job and number of ranks, with the digest of the fabric file that they were measured on.
+ * by job, number of ranks and size of the message, with the digest of the fabric file that they were measured on.
  */
 #ifndef ROCELAB_DIAGNOSE_BASELINE_H
 #define ROCELAB_DIAGNOSE_BASELINE_H
@@ -10,17 +10,18 @@
 
 struct diagnose_baseline_job {
     const char *job;
-    uint64_t ranks; /* 0: not known */
-    double step_ns; /* 0: it has no steps */
-    double exposed; /* share of a step, below 0: not known */
-    double busbw;   /* bytes a second; 0: not known */
+    uint64_t ranks;         /* 0: not known */
+    double step_ns;         /* 0: it has no steps */
+    double exposed;         /* share of a step, below 0: not known */
+    double busbw;           /* bytes a second; 0: not known */
+    uint64_t message_bytes; /* that the bus bandwidth is of; 0: not known */
 };
 struct diagnose_baseline {
     uint64_t digest; /* of the fabric file; 0: there was none */
     const struct diagnose_baseline_job *job;
     uint32_t jobs;
 };
-/* The job of this name and so many ranks; NULL: there is none. */
+/* The job of this name, so many ranks and messages of this size; NULL: there is none. */
 const struct diagnose_baseline_job *baseline_find(const struct diagnose_baseline *baseline,
                                                   const struct evidence *evidence, uint32_t job);
 /* What a baseline keeps of a job; false: nothing. */

@@ -7,6 +7,7 @@
  * is held against its computing alone, as if all communication were hidden.  A collective without steps is
  * communication alone, and is held against the baseline's bus bandwidth.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,17 @@ static double job_number(const struct evidence *evidence, uint32_t job, enum evi
 
 /* --- the baseline --- */
 
+static uint64_t message_of(const struct evidence *evidence, uint32_t job)
+{
+    return evidence_get(evidence, job, EVIDENCE_NO_PRIORITY, EVIDENCE_MESSAGE_BYTES);
+}
+
+/* Of what is not known nothing is held against it. */
+static bool alike(uint64_t one, uint64_t other)
+{
+    return !one || !other || one == other;
+}
+
 bool baseline_of(const struct evidence *evidence, uint32_t job, struct diagnose_baseline_job *ret)
 {
     double step = job_number(evidence, job, EVIDENCE_STEP_NS);
@@ -41,6 +53,7 @@ bool baseline_of(const struct evidence *evidence, uint32_t job, struct diagnose_
         .step_ns = step,
         .exposed = step > 0 && exposed ? exposed->real / step : -1,
         .busbw = job_number(evidence, job, EVIDENCE_BUSBW),
+        .message_bytes = message_of(evidence, job),
     };
     return ret->step_ns > 0 || ret->busbw > 0;
 }
@@ -52,7 +65,9 @@ const struct diagnose_baseline_job *baseline_find(const struct diagnose_baseline
 
     for (uint32_t i = 0; baseline && i < baseline->jobs; i++) {
         const struct diagnose_baseline_job *one = &baseline->job[i];
-        if (!strcmp(one->job, evidence->object[job].name) && (!ranks || !one->ranks || ranks == one->ranks)) return one;
+        if (!strcmp(one->job, evidence->object[job].name) && alike(ranks, one->ranks) &&
+            alike(message_of(evidence, job), one->message_bytes))
+            return one;
     }
     return NULL;
 }
@@ -77,6 +92,13 @@ static bool compare(struct diagnose *diagnose, const struct diagnose_baseline_jo
         of->base_is_ideal = !base || base->step_ns <= 0;
         of->base_ns = of->base_is_ideal ? alone : base->step_ns;
     } else if (base && base->busbw > 0 && busbw > 0) {
+        if (base->message_bytes != message_of(evidence, of->job)) {
+            missing_add(diagnose,
+                        "of which message size the bus bandwidth of %s is, in %s: small messages reach less than "
+                        "large ones, so the two are not compared; --write-baseline writes the size",
+                        evidence->object[of->job].name, base->message_bytes ? "the input" : "the baseline");
+            return false;
+        }
         of->step_ns = job_number(evidence, of->job, EVIDENCE_JOB_NS);
         of->base_ns = of->step_ns * busbw / base->busbw; /* the time that the baseline's bandwidth gives */
     } else {
@@ -253,6 +275,19 @@ static bool not_the_network(const struct diagnose_training *of)
     return of->not_straggler == DIAGNOSE_NO || (of->slow == DIAGNOSE_YES && of->exposed == DIAGNOSE_NO);
 }
 
+static void no_baseline(struct diagnose *diagnose, uint32_t job)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    struct diagnose_baseline_job of;
+
+    if (!baseline_of(evidence, job, &of)) return;
+    if (of.message_bytes)
+        missing_add(diagnose, "a baseline of %s on %" PRIu64 " GPUs with messages of %" PRIu64 " bytes", of.job,
+                    of.ranks, of.message_bytes);
+    else
+        missing_add(diagnose, "a baseline of %s on %" PRIu64 " GPUs", of.job, of.ranks);
+}
+
 void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline)
 {
     const struct evidence *evidence = diagnose->evidence;
@@ -268,6 +303,7 @@ void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *b
     {
         const struct diagnose_baseline_job *base = baseline_find(baseline, evidence, job);
         struct diagnose_training of = {.job = job, .finding = EVIDENCE_NONE};
+        if (baseline && !base) no_baseline(diagnose, job);
         if (!compare(diagnose, base, &of)) continue;
         of.gpus = job_number(evidence, job, EVIDENCE_RANKS);
         slow(diagnose, &of);
@@ -275,7 +311,6 @@ void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *b
         skew(diagnose, &of);
         network(diagnose, &of);
         say(diagnose, &of);
-        if (baseline && !base) missing_add(diagnose, "a baseline of %s with so many ranks", evidence->object[job].name);
         diagnose->acquitted |= not_the_network(&of);
         diagnose->training[diagnose->trainings++] = of;
     }

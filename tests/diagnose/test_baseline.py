@@ -93,6 +93,33 @@ class Baseline(Case):
         self.assertEqual((other.read_text(), aim.exists()), ("kept", False))
         (self.at / "beside.json.new").unlink()
 
+    def test_bus_bandwidth_by_message_size(self):
+        """Bus bandwidth of a small message is not held against that of a large one."""
+        def result(size, busbw):
+            return self.file(f"{size}.txt", b"# nccl-tests version 2.17.6\n# size count type redop root time algbw busbw #wrong\n"
+                                            b"#  Rank  0 Group  0 Pid 1 on h0 device 0 [0000:0f:00] GPU\n 1024 256 float sum -1 5.0 1.0 1.0 0\n"
+                                            b" %d 256 float sum -1 900.0 40.0 %.1f 0\n" % (size, busbw))
+
+        def judged(file, base):
+            done = rocelab("diagnose", "--json", file, "--baseline", base)
+            document = json.loads(done.stdout)
+            return [one["slow"] for one in document["training"]], " ".join(document["missing"])
+
+        base = self.at / "sizes.json"
+        done = rocelab("diagnose", result(1 << 30, 48.0), "--write-baseline", base)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(base.read_text())["jobs"][0]["message_bytes"], 1 << 30)
+        self.assertEqual(judged(result(1 << 30, 40.0), base)[0], ["yes"])
+        slow, missing = judged(result(1 << 20, 40.0), base)
+        self.assertEqual(slow, [])
+        self.assertIn("on 1 GPUs with messages of 1048576 bytes", missing)
+        old = json.loads(base.read_text())
+        del old["jobs"][0]["message_bytes"]
+        base.write_text(json.dumps(old))
+        slow, missing = judged(result(1 << 30, 40.0), base)
+        self.assertEqual(slow, [])
+        self.assertIn("in the baseline", missing)
+
     def test_numbers_without_measure(self):
         """What nobody can have measured is not written down."""
         aim = self.at / "huge-baseline.json"

@@ -38,8 +38,9 @@ static void ranks(struct work *work, enum evidence_counter counter, uint64_t usu
 
 static const struct diagnose_training *verdict(struct work *work, double base_ns, double exposed)
 {
-    const struct diagnose_baseline_job job[] = {
-        {"other", 8, 1, 0, 0}, {"train", 4, 1, 0, 0}, {"train", 8, base_ns, exposed, 0}};
+    const struct diagnose_baseline_job job[] = {{.job = "other", .ranks = 8, .step_ns = 1},
+                                                {.job = "train", .ranks = 4, .step_ns = 1},
+                                                {.job = "train", .ranks = 8, .step_ns = base_ns, .exposed = exposed}};
     const struct diagnose_baseline baseline = {.job = job, .jobs = 3};
 
     evidence_finish(&work->bed.evidence, NULL);

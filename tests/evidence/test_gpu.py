@@ -65,6 +65,7 @@ class Gpu(unittest.TestCase):
             seen = Evidence(GPU / name)
             self.assertEqual(time * 1000, seen.get("nccl-tests", "job_time"), name)
             self.assertAlmostEqual(busbw * 1e9, seen.get("nccl-tests", "busbw"), delta=1000)
+            self.assertGreater(seen.get("nccl-tests", "message_size"), 0)
             self.assertEqual(hosts, [seen.host[f"nccl-tests/rank {r}"] for r in range(2)], name)
             self.assertEqual(2, seen.get("nccl-tests", "ranks"))
 

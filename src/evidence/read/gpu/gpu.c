@@ -109,7 +109,9 @@ void collectives_finish(struct collectives *collectives)
         set_mean(in, rank, EVIDENCE_RANK_WAIT_PEER_NS, sum->peer_ns, sum->waited);
         set_mean(in, rank, EVIDENCE_RANK_WAIT_NET_NS, sum->network_ns, sum->waited);
         set_mean(in, job, EVIDENCE_JOB_NS, sum->largest_ns, sum->largest_count);
-        if (sum->largest_bus > 0) set_mean(in, job, EVIDENCE_BUSBW, sum->largest_bus, sum->largest_count);
+        if (!(sum->largest_bus > 0)) continue;
+        set_mean(in, job, EVIDENCE_BUSBW, sum->largest_bus, sum->largest_count);
+        gpu_set(in, job, EVIDENCE_MESSAGE_BYTES, sum->largest);
     }
     free(collectives->sum);
     *collectives = (struct collectives){.in = in};

@@ -20,12 +20,13 @@ static void tests_rank(struct reading *in, uint64_t number, const struct field *
         gpu_set(in, job, EVIDENCE_RANKS, number + 1);
 }
 
-static void tests_result(struct reading *in, double time_us, double busbw_gbs)
+static void tests_result(struct reading *in, uint64_t size, double time_us, double busbw_gbs)
 {
     uint32_t job = tests_job(in);
 
     if (time_us > 0) gpu_set_real(in, job, EVIDENCE_JOB_NS, time_us * 1e3);
     if (busbw_gbs > 0) gpu_set_real(in, job, EVIDENCE_BUSBW, busbw_gbs * 1e9);
+    if (busbw_gbs > 0) gpu_set(in, job, EVIDENCE_MESSAGE_BYTES, size);
 }
 
 /* --- text --- */
@@ -99,7 +100,7 @@ static bool tests_line(struct reading *in, const char *line)
     if (!field_real(&field[state->busbw], &busbw)) return false;
     field_real(&field[state->time], &time);
     state->largest = size;
-    tests_result(in, time, busbw);
+    tests_result(in, size, time, busbw);
     return true;
 }
 
@@ -134,7 +135,7 @@ static void read_tests_json(struct reading *in, const struct json *root)
         if (size < largest || !(member_real(run, "bus_bw") > 0)) continue;
         largest = size;
         in->source.line = result->line;
-        tests_result(in, member_real(run, "time"), member_real(run, "bus_bw"));
+        tests_result(in, size, member_real(run, "time"), member_real(run, "bus_bw"));
     }
 }
 

@@ -69,10 +69,12 @@ static bool perftest_line(struct reading *in, const char *line)
     if (!state->known || count <= state->at || state->at >= COLUMNS || !field_number(&field[0], &bytes)) return false;
     if (bytes < state->largest || !field_real(&field[state->at], &value) || !(value > 0)) return false;
     state->largest = bytes;
+    uint32_t job = perftest_job(in);
     if (state->scale > 0)
-        gpu_set_real(in, perftest_job(in), EVIDENCE_BUSBW, value * state->scale);
+        gpu_set_real(in, job, EVIDENCE_BUSBW, value * state->scale);
     else
-        gpu_set_real(in, perftest_job(in), EVIDENCE_JOB_NS, value * 1e3);
+        gpu_set_real(in, job, EVIDENCE_JOB_NS, value * 1e3);
+    gpu_set(in, job, EVIDENCE_MESSAGE_BYTES, bytes);
     return true;
 }
 

@@ -23,7 +23,8 @@ static void job_level(struct document *document, uint32_t job, enum evidence_cou
 struct job_sum {
     uint32_t job;
     uint64_t runs, ended, time_ns, unfinished_ns;
-    double busbw;
+    uint64_t largest, of_largest; /* bytes; runs of so many that ended */
+    double busbw;                 /* of these */
 };
 
 static void job_close(struct document *document, const struct job_sum *sum)
@@ -34,9 +35,10 @@ static void job_close(struct document *document, const struct job_sum *sum)
         job_level(document, sum->job, EVIDENCE_JOB_NS, sum->time_ns / sum->ended);
     else if (sum->unfinished_ns)
         job_level(document, sum->job, EVIDENCE_JOB_NS, sum->unfinished_ns);
-    if (sum->ended && sum->busbw > 0)
-        evidence_set_real(document->evidence, sum->job, EVIDENCE_NO_PRIORITY, EVIDENCE_BUSBW,
-                          sum->busbw * 1e9 / (double)sum->ended, &document->in->source);
+    if (!(sum->busbw > 0)) return;
+    evidence_set_real(document->evidence, sum->job, EVIDENCE_NO_PRIORITY, EVIDENCE_BUSBW,
+                      sum->busbw * 1e9 / (double)sum->of_largest, &document->in->source);
+    if (sum->largest) job_level(document, sum->job, EVIDENCE_MESSAGE_BYTES, sum->largest);
 }
 
 /* Behind "from": the adapters; each is a rank's where there are as many as ranks. */
@@ -62,7 +64,7 @@ static void name_ranks(struct document *document, uint32_t job, const struct doc
 }
 
 struct job_read {
-    uint64_t ranks, start_ps, time_ns, ideal_ns;
+    uint64_t ranks, bytes, start_ps, time_ns, ideal_ns;
     double busbw;
     bool started, timed, failed, ideal;
     struct document_list from, to;
@@ -83,12 +85,22 @@ static void job_members(struct document *document, struct job_read *read)
         }
         if (token != JSON_VALUE) continue;
         document_u64(document, "ranks", &read->ranks);
+        document_u64(document, "bytes", &read->bytes);
         if (document_u64(document, "start_ps", &read->start_ps)) read->started = true;
         if (document_ps(document, "time_ps", &read->time_ns)) read->timed = true;
         if (document_ps(document, "ideal_ps", &read->ideal_ns)) read->ideal = true;
         if (json_key_is(json, "failed_ps")) read->failed = json->type == JSON_NUMBER;
         document_real(document, "busbw_GBps", &read->busbw);
     }
+}
+
+static void add_bandwidth(struct job_sum *sum, const struct job_read *read)
+{
+    if (read->bytes < sum->largest) return;
+    if (read->bytes > sum->largest) sum->of_largest = 0, sum->busbw = 0;
+    sum->largest = read->bytes;
+    sum->of_largest++;
+    sum->busbw += read->busbw;
 }
 
 static void read_job(struct document *document, struct job_sum *sum)
@@ -106,7 +118,7 @@ static void read_job(struct document *document, struct job_sum *sum)
         if (read.timed && !read.failed) {
             sum->ended++;
             sum->time_ns += read.time_ns;
-            sum->busbw += read.busbw;
+            add_bandwidth(sum, &read);
         } else if (read.started && document->end_ps > read.start_ps) {
             sum->unfinished_ns = (document->end_ps - read.start_ps) / 1000;
         }
