@@ -10,6 +10,7 @@
 
 #define MEMORY (512u << 20)
 #define TEXT 400
+#define ROWS_COMPARED 16  /* so far back a row that is there already is looked for */
 #define FINDINGS_MOST 256 /* of a rule: thousands of them have one cause that no rule knows, and nobody reads them */
 
 const struct diagnose_rule diagnose_rules[DIAGNOSE_RULES] = {
@@ -162,8 +163,12 @@ void finding_also(struct diagnose *diagnose, struct diagnose_finding *finding, u
 
 void finding_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct diagnose_evidence *row)
 {
-    if (finding && MORE(diagnose, finding->evidence, finding->evidences))
-        finding->evidence[finding->evidences++] = *row;
+    if (!finding) return;
+    for (uint32_t i = finding->evidences, back = 0; i > 0 && back < ROWS_COMPARED; back++) {
+        const struct diagnose_evidence *one = &finding->evidence[--i];
+        if (one->object == row->object && one->priority == row->priority && !strcmp(one->counter, row->counter)) return;
+    }
+    if (MORE(diagnose, finding->evidence, finding->evidences)) finding->evidence[finding->evidences++] = *row;
 }
 
 /* A count of one look is of all the time since boot, also where others were looked at twice. */

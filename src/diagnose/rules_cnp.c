@@ -114,6 +114,18 @@ static void cnp_victims(struct diagnose *diagnose, struct diagnose_finding *find
     }
 }
 
+static void list_drops(struct diagnose *diagnose, struct diagnose_finding *finding, const struct cnps *cnps,
+                       uint32_t port)
+{
+    static const enum evidence_counter drops[] = {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS};
+
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        for (size_t i = 0; !cnps->lossless[p] && i < sizeof drops / sizeof drops[0]; i++) {
+            const struct evidence_value *value = evidence_find(diagnose->evidence, port, p, drops[i]);
+            if (value && value->grown) finding_counter(diagnose, finding, value, 0);
+        }
+}
+
 /* The device that drops most of them; false: none does. */
 static bool lost_at(struct diagnose *diagnose, const struct cnps *cnps)
 {
@@ -143,9 +155,7 @@ static bool lost_at(struct diagnose *diagnose, const struct cnps *cnps)
     EVIDENCE_EACH_PORT(evidence, worst, port)
     {
         if (!cnp_drops(evidence, cnps, port)) continue;
-        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-            if (!cnps->lossless[p] && evidence_get(evidence, port, p, EVIDENCE_QUEUE_DROPS))
-                finding_counter(diagnose, finding, evidence_find(evidence, port, p, EVIDENCE_QUEUE_DROPS), 0);
+        list_drops(diagnose, finding, cnps, port);
         cnp_victims(diagnose, finding, port);
     }
     return true;

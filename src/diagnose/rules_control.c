@@ -4,6 +4,8 @@
 
 #include "diagnose/nics_int.h"
 
+#define NAKS_LISTED 4 /* NICs behind a switch that sprays */
+
 /* --- D09: pauses before marks --- */
 
 struct marking {
@@ -173,6 +175,21 @@ static uint64_t naks_behind(const struct evidence *evidence, uint32_t device)
     return naks;
 }
 
+/* NAKs of the first NICs behind a switch: the other ends of its cables. */
+static void add_naks(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t device)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t listed = 0;
+
+    if (evidence->object[device].scope != EVIDENCE_DEVICE) return;
+    EVIDENCE_EACH_PORT(evidence, device, port)
+    {
+        uint32_t peer = evidence->object[port].peer;
+        if (peer != EVIDENCE_NONE && port_get(evidence, peer, EVIDENCE_SEQUENCE_NAKS) && listed++ < NAKS_LISTED)
+            finding_counter(diagnose, finding, port_find(evidence, peer, EVIDENCE_SEQUENCE_NAKS), 0);
+    }
+}
+
 /* The switch whose NICs are told of gaps most often; without cables the NIC itself. */
 static uint32_t who_sprays(const struct evidence *evidence, uint64_t *naks)
 {
@@ -234,6 +251,7 @@ void rule_D12(struct diagnose *diagnose)
                     "dropped one: packets came out of order%s%s",
                     total[EVIDENCE_SEQUENCE_NAKS], resent, all ? "" : " that was read",
                     even ? "; evenly over its links sends " : "", even ? name_of(diagnose, culprit) : "");
+    add_naks(diagnose, finding, culprit);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     if (spread > 0)
         finding_number(diagnose, finding, culprit, EVIDENCE_NO_PRIORITY, "links_max_over_mean", "", spread,

@@ -10,6 +10,8 @@
 
 #include "diagnose/nics_int.h"
 
+#define COMMON_LISTED 4 /* NICs of those that have a hop in common */
+
 struct lost {
     uint64_t timeouts; /* of all NICs */
     bool nics_read;
@@ -205,13 +207,49 @@ static uint32_t common_peer(const struct evidence *evidence)
     return peer;
 }
 
+/* What the port carried, whichever counter says it, or else the other end of its cable. */
+static const struct evidence_value *traffic_at(const struct evidence *evidence, uint32_t port)
+{
+    static const enum evidence_counter carried[] = {EVIDENCE_PORT_RX_PACKETS, EVIDENCE_PORT_TX_PACKETS,
+                                                    EVIDENCE_PORT_RX_BYTES,   EVIDENCE_PORT_TX_BYTES,
+                                                    EVIDENCE_TX_BYTES,        EVIDENCE_RX_BYTES};
+    uint32_t end[2] = {port, evidence->object[port].peer};
+    const struct evidence_value *value;
+
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++)
+        for (size_t i = 0; i < sizeof carried / sizeof carried[0]; i++) {
+            if ((value = port_find(evidence, end[e], carried[i]))) return value;
+            for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+                if ((value = evidence_find(evidence, end[e], p, carried[i]))) return value;
+        }
+    return NULL;
+}
+
+/* Timers of the NICs behind the hop, or what the host's cable carried. */
+static void add_common(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t culprit)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t listed = 0;
+
+    if (evidence->object[culprit].scope == EVIDENCE_PORT)
+        finding_counter(diagnose, finding, traffic_at(evidence, culprit), 0);
+    EACH_PORT(evidence, device, nic)
+    {
+        uint32_t peer = evidence->object[nic].peer;
+        bool behind = nic == culprit || (peer != EVIDENCE_NONE && evidence->object[peer].parent == culprit);
+        if (!behind || !nic_timeouts(evidence, nic) || listed++ >= COMMON_LISTED) continue;
+        finding_counter(diagnose, finding, port_find(evidence, nic, EVIDENCE_ACK_TIMEOUTS), 0);
+        finding_counter(diagnose, finding, port_find(evidence, nic, EVIDENCE_RETRY_EXCEEDED), 0);
+    }
+}
+
 static void in_common(struct diagnose *diagnose, struct lost *lost)
 {
     const struct evidence *evidence = diagnose->evidence;
     uint32_t nics, first = EVIDENCE_NONE, hop = common_hop(evidence, &nics, &first), peer = common_peer(evidence);
     uint32_t culprit = nics == 1 ? first : hop;
 
-    if (nics > 1 && peer != EVIDENCE_NONE && evidence->object[evidence->object[peer].parent].looked_at) culprit = peer;
+    if (nics > 1 && peer != EVIDENCE_NONE && traffic_at(evidence, peer)) culprit = peer;
     if (culprit == EVIDENCE_NONE) {
         missing_add(diagnose,
                     "timers of %u NICs ran out and no hop that was looked at says why: counters of the "
@@ -224,6 +262,7 @@ static void in_common(struct diagnose *diagnose, struct lost *lost)
                     "timers of %u NIC%s ran out %" PRIu64
                     " times and no hop that was looked at drops; what they have in common is %s",
                     nics, nics == 1 ? "" : "s", lost->timeouts, name_of(diagnose, culprit));
+    add_common(diagnose, finding, culprit);
     finding_resenders(diagnose, finding, EVIDENCE_NONE);
     finding_weak_unless(finding, false);
     if (finding) finding->severity = DIAGNOSE_WARNING;

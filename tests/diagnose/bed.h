@@ -96,10 +96,29 @@ static inline void since_boot(struct bed *bed, uint32_t object, unsigned priorit
     evidence_set(&bed->evidence, object, priority, counter, value, &only);
 }
 
+/* A counter of the culprit, of the other end of its cable or of one of its cables, of its device, or of a rank. */
+static inline bool is_near(const struct evidence *evidence, uint32_t object, uint32_t culprit)
+{
+    const struct evidence_object *of = &evidence->object[object];
+    uint32_t peer = of->peer;
+
+    return object == culprit || of->parent == culprit || peer == culprit || of->scope == EVIDENCE_RANK ||
+           evidence->object[culprit].parent == object ||
+           (peer != EVIDENCE_NONE && evidence->object[peer].parent == culprit);
+}
+
+/* Whatever a test is about: nobody is named without a counter of it or at the other end of its cable. */
 static inline void bed_run(struct bed *bed)
 {
     evidence_finish(&bed->evidence, NULL);
     diagnose_run(&bed->diagnose, &bed->evidence, NULL);
+    for (uint32_t i = 0; i < bed->diagnose.findings; i++) {
+        const struct diagnose_finding *finding = &bed->diagnose.finding[i];
+        bool near = finding->rule == DIAGNOSE_D20;
+        for (uint32_t e = 0; e < finding->evidences; e++)
+            near |= is_near(&bed->evidence, finding->evidence[e].object, finding->culprit);
+        if (!near) fail_msg("%s: no counter of the culprit", finding->what);
+    }
 }
 
 static inline uint32_t bed_count(const struct bed *bed, enum diagnose_rule_id rule)

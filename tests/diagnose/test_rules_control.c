@@ -115,18 +115,23 @@ static void cnps(struct bed *bed, uint64_t sent, uint64_t handled)
 
 static void test_cnps_lost(void **state)
 {
+    static const enum evidence_counter drops[] = {EVIDENCE_QUEUE_DROPS, EVIDENCE_GROUP_DROPS};
     struct bed bed;
     (void)state;
 
-    bed_open(&bed);
-    cnps(&bed, 1000, 800);
-    grew(&bed, bed.leaf[1][0], CNP, EVIDENCE_QUEUE_DROPS, 200);
-    bed_run(&bed);
-    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D11);
-    assert_culprit(&bed, finding, bed.leaf[1][0]);
-    assert_int_equal(finding->victims, 1);
-    assert_true(is_victim(finding, bed.host[2]));
-    bed_close(&bed);
+    for (size_t i = 0; i < 2; i++) {
+        bed_open(&bed);
+        cnps(&bed, 1000, 800);
+        grew(&bed, bed.leaf[1][0], CNP, drops[i], 200);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D11);
+        assert_culprit(&bed, finding, bed.leaf[1][0]);
+        assert_int_equal(finding->evidences, 2);
+        assert_string_equal(finding->evidence[1].counter, evidence_counters[drops[i]].name);
+        assert_int_equal(finding->victims, 1);
+        assert_true(is_victim(finding, bed.host[2]));
+        bed_close(&bed);
+    }
 }
 
 static void test_cnps_lost_somewhere(void **state)
@@ -221,6 +226,23 @@ static void test_sprayed(void **state)
     assert_int_equal(finding->confidence, DIAGNOSE_STRONG);
     assert_int_equal(finding->victims, HOSTS);
     assert_int_equal(finding->alsos, 1);
+    bed_close(&bed);
+}
+
+/* No bytes of its links: the NAKs of the NICs behind it are its evidence, though another NIC sends more again. */
+static void test_sprayed_has_a_counter(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    grew(&bed, bed.leaf[1][2], NONE, EVIDENCE_PORT_DROPS, 0); /* it was read */
+    for (unsigned h = 1; h < HOSTS; h++) {
+        grew(&bed, bed.host[h], NONE, EVIDENCE_SEQUENCE_NAKS, 10);
+        grew(&bed, bed.host[h], NONE, EVIDENCE_RETRANSMITTED, h == 1 ? 1000 : 100);
+    }
+    bed_run(&bed);
+    assert_string_equal(bed.evidence.object[bed_found(&bed, DIAGNOSE_D12)->culprit].name, "leaf1");
     bed_close(&bed);
 }
 
@@ -333,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_cnps_late),
         cmocka_unit_test(test_cnps_ignored),
         cmocka_unit_test(test_sprayed),
+        cmocka_unit_test(test_sprayed_has_a_counter),
         cmocka_unit_test(test_lost_not_sprayed),
         cmocka_unit_test(test_wrong_class),
         cmocka_unit_test(test_right_class),

@@ -224,6 +224,30 @@ static void test_in_common(void **state)
     bed_close(&bed);
 }
 
+/* A NIC elsewhere sends again more often; all whose timers ran out talk to one host, of which little was read. */
+static void test_in_common_has_a_counter(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    waits(&bed, 2);
+    waits(&bed, 3);
+    resends(&bed, 0);
+    bed_run(&bed);
+    assert_string_equal(bed.evidence.object[bed_found(&bed, DIAGNOSE_D14)->culprit].name, "leaf1");
+    bed_close(&bed);
+    bed_open(&bed);
+    waits(&bed, 2);
+    waits(&bed, 3);
+    grew(&bed, bed.host[1], 3, EVIDENCE_TX_BYTES, 10);
+    for (unsigned h = 2; h < HOSTS; h++)
+        evidence_add_flow(&bed.evidence, &(struct evidence_flow){.from = bed.host[h], .to = bed.host[1]});
+    bed_run(&bed);
+    assert_culprit(&bed, bed_found(&bed, DIAGNOSE_D14), bed.host[1]);
+    bed_close(&bed);
+}
+
 /* Timers that long queues explain. */
 static void test_timers_of_congestion(void **state)
 {
@@ -296,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_no_route),
         cmocka_unit_test(test_vanished),
         cmocka_unit_test(test_in_common),
+        cmocka_unit_test(test_in_common_has_a_counter),
         cmocka_unit_test(test_timers_explained),
         cmocka_unit_test(test_timers_of_congestion),
         cmocka_unit_test(test_mtu),
