@@ -133,6 +133,23 @@ bool link_is_down(const struct evidence *evidence, uint32_t port)
     return up && !up->last;
 }
 
+bool link_was_lost(const struct evidence *evidence, uint32_t port)
+{
+    static const enum evidence_counter used[] = {
+        EVIDENCE_LINK_DOWN,   EVIDENCE_PORT_TX_BYTES, EVIDENCE_PORT_TX_PACKETS, EVIDENCE_PORT_RX_BYTES,
+        EVIDENCE_ROUTE_DROPS, EVIDENCE_PORT_DROPS,    EVIDENCE_PORT_TX_DROPS};
+    uint32_t end[2] = {port, evidence->object[port].peer};
+
+    if (!link_is_down(evidence, port)) return false;
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+        for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
+            if (port_get(evidence, end[e], used[i])) return true;
+        if (port_sum(evidence, end[e], EVIDENCE_TX_BYTES) || port_sum(evidence, end[e], EVIDENCE_QUEUE_DROPS))
+            return true;
+    }
+    return false;
+}
+
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port)
 {
     uint32_t peer = diagnose->evidence->object[port].peer;

@@ -47,6 +47,9 @@ static inline bool port_speaks(const struct evidence *evidence, uint32_t port)
 }
 /* Said to be down at this end or at the other. */
 bool link_is_down(const struct evidence *evidence, uint32_t port);
+/* It is down and was used: something went over it, it went down while watched, or packets for it were dropped.  A port
+ * that nobody uses is down too. */
+bool link_was_lost(const struct evidence *evidence, uint32_t port);
 /* A finding of this rule about the port or the other end of its cable. */
 bool rule_found(const struct diagnose *diagnose, enum diagnose_rule_id rule, uint32_t port);
 /* The lossless priorities; where nobody says which they are, the one in which NICs that send RDMA send most. */

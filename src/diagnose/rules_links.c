@@ -114,7 +114,13 @@ struct uneven {
     struct siblings siblings;
     struct hashing ideal;
     double ratio, limit; /* above the limit it is no chance */
+    double flows;        /* that were hashed onto them; below 1: not known */
 };
+
+static bool is_chance(const struct uneven *uneven)
+{
+    return uneven->flows < 1 || uneven->ratio <= uneven->limit;
+}
 
 static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool down, struct uneven *ret)
 {
@@ -126,7 +132,8 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
     if (ret->ratio <= 1 / diagnose->limits.full_ratio || !congested(diagnose, siblings->busiest) ||
         too_slow(diagnose, siblings->busiest))
         return false;
-    ret->ideal = hashing_most(hashing_flows(diagnose, device), siblings->count);
+    ret->flows = hashing_flows(diagnose, device);
+    ret->ideal = hashing_most(ret->flows, siblings->count);
     ret->limit = ret->ideal.expected * diagnose->limits.uneven_ratio;
     if (ret->limit < ret->ideal.rare) ret->limit = ret->ideal.rare;
     return true;
@@ -135,14 +142,20 @@ static bool is_uneven(const struct diagnose *diagnose, uint32_t device, bool dow
 static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, const uint32_t *other, uint32_t others)
 {
     const struct siblings *siblings = &worst->siblings;
-    bool chance = worst->ratio <= worst->limit;
-    struct diagnose_finding *finding = finding_new(
-        diagnose, DIAGNOSE_D05, siblings->busiest, EVIDENCE_NO_PRIORITY,
-        "%s carried %.3g times the mean of %u links; an ideal hash gives %.3g%s", name_of(diagnose, siblings->busiest),
-        worst->ratio, siblings->count, worst->ideal.expected, chance ? ": this is chance, not a fault" : "");
+    char ideal[96] = "how many flows there are is not known: this may be chance";
+    if (worst->flows >= 1)
+        snprintf(ideal, sizeof ideal, "an ideal hash gives %.3g%s", worst->ideal.expected,
+                 is_chance(worst) ? ": this is chance, not a fault" : "");
+    else
+        missing_add(diagnose, "transfers, or bytes of the NICs below %s: whether its uneven links are chance",
+                    name_of(diagnose, siblings->device));
+    struct diagnose_finding *finding =
+        finding_new(diagnose, DIAGNOSE_D05, siblings->busiest, EVIDENCE_NO_PRIORITY,
+                    "%s carried %.3g times the mean of %u links; %s", name_of(diagnose, siblings->busiest),
+                    worst->ratio, siblings->count, ideal);
 
     if (!finding) return;
-    if (chance) finding->severity = DIAGNOSE_INFO;
+    if (is_chance(worst)) finding->severity = DIAGNOSE_INFO;
     trust(diagnose, finding);
     struct share busy = share_busy(diagnose, siblings->busiest);
     finding_number(diagnose, finding, siblings->busiest, EVIDENCE_NO_PRIORITY, "most_to_mean", "", worst->ratio,
@@ -166,7 +179,7 @@ static void uneven_links(struct diagnose *diagnose, bool chance)
     {
         for (int down = 0; down < 2; down++) {
             if (!is_uneven(diagnose, device, down, &one)) continue;
-            if ((one.ratio <= one.limit) != chance) continue;
+            if (is_chance(&one) != chance) continue;
             if (one.ratio > worst.ratio) {
                 if (worst.ratio > 0) also[alsos++] = worst.siblings.busiest;
                 worst = one;
@@ -246,6 +259,29 @@ void rule_D05(struct diagnose *diagnose)
 
 /* --- D07: not enough --- */
 
+/* The ends of a cable that say that it is down, or went down. */
+static void list_down(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t end[2] = {port, evidence->object[port].peer};
+
+    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
+        const struct evidence_value *up = port_find(evidence, end[e], EVIDENCE_LINK_UP);
+        const struct evidence_value *went = port_find(evidence, end[e], EVIDENCE_LINK_DOWN);
+        if (up && !up->last) finding_counter(diagnose, finding, up, 1);
+        if (went && went->grown) finding_counter(diagnose, finding, went, 0);
+    }
+}
+
+/* The first link that is down and was used; where the others are congested, any that is down. */
+static uint32_t lost_link(const struct diagnose *diagnose, const struct siblings *siblings)
+{
+    for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
+         port = siblings_next(diagnose, siblings, port))
+        if (link_was_lost(diagnose->evidence, port)) return port;
+    return congested(diagnose, siblings->busiest) ? siblings->a_down : EVIDENCE_NONE;
+}
+
 static void missing_found(struct diagnose *diagnose, const struct siblings *siblings, uint32_t culprit)
 {
     uint32_t full = siblings->busiest;
@@ -262,8 +298,7 @@ static void missing_found(struct diagnose *diagnose, const struct siblings *sibl
                               siblings->count, siblings->down ? "down to" : "up from",
                               name_of(diagnose, siblings->device), 100 * siblings->mean);
     trust(diagnose, finding);
-    finding_counter(diagnose, finding,
-                    evidence_find(diagnose->evidence, culprit, EVIDENCE_NO_PRIORITY, EVIDENCE_LINK_UP), 1);
+    if (siblings->downs) list_down(diagnose, finding, culprit);
     finding_number(diagnose, finding, full, EVIDENCE_NO_PRIORITY, "busy_share", "share", siblings->most,
                    diagnose->limits.busy_share, share_busy(diagnose, full).from);
     for (uint32_t port = siblings_next(diagnose, siblings, EVIDENCE_NONE); port != EVIDENCE_NONE;
@@ -283,8 +318,10 @@ void rule_D07(struct diagnose *diagnose)
             siblings_measure(diagnose, device, down, &siblings);
             if (!siblings.count || siblings.busiest == EVIDENCE_NONE) continue;
             bool even = siblings.mean >= diagnose->limits.full_ratio * siblings.most;
-            if (siblings.downs && !down)
-                missing_found(diagnose, &siblings, siblings.a_down);
+            uint32_t lost = siblings.downs && !down && siblings.downs < siblings.count ? lost_link(diagnose, &siblings)
+                                                                                       : EVIDENCE_NONE;
+            if (lost != EVIDENCE_NONE)
+                missing_found(diagnose, &siblings, lost);
             else if (!siblings.downs && even && graph_is_root(diagnose, siblings.busiest) &&
                      !too_slow(diagnose, siblings.busiest))
                 missing_found(diagnose, &siblings, siblings.busiest);

@@ -28,25 +28,6 @@ static uint64_t route_drops(const struct evidence *evidence, uint32_t port)
     return drops + (peer == EVIDENCE_NONE ? 0 : port_get(evidence, peer, EVIDENCE_ROUTE_DROPS));
 }
 
-/* A link that is down and was used: something went over it, it went down while watched, or packets for it were dropped.
- * A port that nobody uses is down too. */
-static bool was_lost(const struct evidence *evidence, uint32_t port)
-{
-    static const enum evidence_counter used[] = {
-        EVIDENCE_LINK_DOWN,   EVIDENCE_PORT_TX_BYTES, EVIDENCE_PORT_TX_PACKETS, EVIDENCE_PORT_RX_BYTES,
-        EVIDENCE_ROUTE_DROPS, EVIDENCE_PORT_DROPS,    EVIDENCE_PORT_TX_DROPS};
-    uint32_t end[2] = {port, evidence->object[port].peer};
-
-    if (!link_is_down(evidence, port)) return false;
-    for (size_t e = 0; e < 2 && end[e] != EVIDENCE_NONE; e++) {
-        for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
-            if (port_get(evidence, end[e], used[i])) return true;
-        if (port_sum(evidence, end[e], EVIDENCE_TX_BYTES) || port_sum(evidence, end[e], EVIDENCE_QUEUE_DROPS))
-            return true;
-    }
-    return false;
-}
-
 static void add_ends(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t port)
 {
     static const enum evidence_counter listed[] = {EVIDENCE_LINK_UP, EVIDENCE_LINK_DOWN, EVIDENCE_ROUTE_DROPS,
@@ -103,7 +84,7 @@ static void no_route(struct diagnose *diagnose, struct lost *lost, uint32_t devi
     EVIDENCE_EACH_PORT(evidence, device, port)
     {
         uint64_t here = port_get(evidence, port, EVIDENCE_ROUTE_DROPS);
-        if (was_lost(evidence, port)) return; /* said already: the routes are gone with the link */
+        if (link_was_lost(evidence, port)) return; /* said already: the routes are gone with the link */
         if (!here || rule_found(diagnose, DIAGNOSE_D19, port)) continue;
         drops += here;
         ports++;
@@ -314,7 +295,7 @@ void rule_D14(struct diagnose *diagnose)
     if (!lost.timeouts && (lost.nics_read || !total[EVIDENCE_ROUTE_DROPS])) return;
     EACH_PORT(evidence, device, port)
     {
-        if (port_speaks(evidence, port) && was_lost(evidence, port)) link_lost(diagnose, &lost, port);
+        if (port_speaks(evidence, port) && link_was_lost(evidence, port)) link_lost(diagnose, &lost, port);
     }
     if (total[EVIDENCE_ROUTE_DROPS]) {
         EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device) no_route(diagnose, &lost, device);

@@ -341,6 +341,24 @@ static void test_very_uneven(void **state)
     bed_close(&bed);
 }
 
+/* Nobody said how many flows there are: it may be chance. */
+static void test_uneven_by_unknown_flows(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    bed_open(&bed);
+    busy(&bed, bed.leaf[0][2], 990);
+    busy(&bed, bed.leaf[0][3], 300);
+    paused(&bed, bed.host[0], 100);
+    queue(&bed, bed.leaf[0][2], 600000);
+    bed_run(&bed);
+    assert_int_equal(bed_found(&bed, DIAGNOSE_D05)->severity, DIAGNOSE_INFO);
+    assert_non_null(strstr(bed_found(&bed, DIAGNOSE_D05)->what, "may be chance"));
+    assert_true(bed.diagnose.missings > 0);
+    bed_close(&bed);
+}
+
 /* Both full, and pauses begin there: oversubscribed.  Full alone is no finding. */
 static void test_not_enough(void **state)
 {
@@ -359,6 +377,41 @@ static void test_not_enough(void **state)
         assert_int_equal(bed.diagnose.findings, pauses);
         bed_close(&bed);
     }
+}
+
+static bool has_row(const struct diagnose_finding *finding, uint32_t object, const char *counter)
+{
+    for (uint32_t i = 0; i < finding->evidences; i++)
+        if (finding->evidence[i].object == object && !strcmp(finding->evidence[i].counter, counter)) return true;
+    return false;
+}
+
+/* A link of two that went down is lost capacity, by whichever end says so; one that nobody ever used is not, and a
+ * switch whose links are all down has none left that could be full. */
+static void test_link_lost(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned went_down = 0; went_down < 2; went_down++) {
+        bed_open(&bed);
+        busy(&bed, bed.leaf[0][3], 300);
+        is(&bed, bed.spine[0][0], NONE, EVIDENCE_LINK_UP, 0);
+        if (went_down) grew(&bed, bed.spine[0][0], NONE, EVIDENCE_LINK_DOWN, 1);
+        bed_run(&bed);
+        assert_int_equal(bed_count(&bed, DIAGNOSE_D07), went_down);
+        if (went_down) assert_true(has_row(bed_found(&bed, DIAGNOSE_D07), bed.spine[0][0], "link_up"));
+        bed_close(&bed);
+    }
+    bed_open(&bed);
+    for (unsigned s = 0; s < SPINES; s++) {
+        busy(&bed, bed.leaf[0][2 + s], 300);
+        is(&bed, bed.leaf[0][2 + s], NONE, EVIDENCE_LINK_UP, 0);
+        grew(&bed, bed.leaf[0][2 + s], NONE, EVIDENCE_LINK_DOWN, 1);
+    }
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D07), 0);
+    bed_close(&bed);
 }
 
 static void test_hashing(void **state)
@@ -406,7 +459,9 @@ int main(void)
         cmocka_unit_test(test_degraded),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_very_uneven),
+        cmocka_unit_test(test_uneven_by_unknown_flows),
         cmocka_unit_test(test_not_enough),
+        cmocka_unit_test(test_link_lost),
         cmocka_unit_test(test_hashing),
         cmocka_unit_test(test_alone),
     };
