@@ -206,7 +206,6 @@ class Robust(unittest.TestCase):
         self.assertEqual(a.ask("wait"), "success")
         self.good_write(a, b, 9)
 
-    @unittest.skipIf("ROCELAB_NO_FORK" in os.environ, "ThreadSanitizer ends a program that makes threads after a fork")
     def test_fork(self):
         a, b = self.connected()
         self.good_write(a, b, 1)
