@@ -87,6 +87,19 @@ struct config_neighbour { /* what one device says of the other end of its port; 
     struct origin at;
 };
 
+struct config_address { /* of a port, in a subnet for two */
+    uint32_t device, port;
+    uint8_t bytes[16]; /* IPv4: the last four */
+    uint8_t prefix;    /* of 128 bits */
+    struct origin at;
+};
+
+struct config_description { /* of a port, in the words of whoever wrote it */
+    uint32_t device, port;
+    const char *text;
+    struct origin at;
+};
+
 struct config_set { /* what the texts read so far have said; everything is in the arena */
     struct arena arena;
     const char **path; /* of each text */
@@ -98,6 +111,10 @@ struct config_set { /* what the texts read so far have said; everything is in th
     uint32_t links, links_room;
     struct config_neighbour *neighbour;
     uint32_t neighbours, neighbours_room;
+    struct config_address *address;
+    uint32_t addresses, addresses_room;
+    struct config_description *description;
+    uint32_t descriptions, descriptions_room;
     struct config_note *note;
     uint32_t notes, notes_room;
     uint8_t classes;           /* bit p: a class of priority p was spoken of */
@@ -187,9 +204,12 @@ void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t 
 /* The port's other end, by name: a link once all texts are read, if that device is of a configuration too. */
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name);
-/* The same from a description of the form `leaf0:swp3` or `leaf0:swp3,30m`, which also says the cable's length;
- * anything else says nothing. */
+/* The whole description of a port (ends.c): `leaf0:swp3` is such a neighbour, `leaf0:swp3,30m` also says the cable's
+ * length; of any other the other end is taken where it names a device and one of its ports. */
 void config_described(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text);
+/* An address of a port with its prefix, `10.0.0.1/31` or `2001:db8::1/127` (ends.c): two ports in a subnet for two are
+ * the ends of a link.  Anything else says nothing. */
+void config_address(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text);
 void config_class_name(struct config_set *set, unsigned tc, const char *name);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,

@@ -4,14 +4,13 @@
  * question: ports whose other end nobody knows.  The rules of src/check leave such ports out when they compare two
  * ends; what is wrong at this end alone is found here.
  *
- * Also here: neighbours that devices name become links once all texts are read, and a watchdog that nothing turns on is
- * said at the line that makes it needed.
+ * Also here: a watchdog that nothing turns on is said at the line that makes it needed.
  */
 #include <string.h>
 
 #include "base/units.h"
 #include "config/config.h"
-#include "config/links.h"
+#include "config/ends.h"
 
 #define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
 #define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
@@ -137,30 +136,11 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     }
 }
 
-/* Links from what devices say of their neighbours.  Of a neighbour without a configuration nothing is known but its
- * name, and a rule that held it to a default would be wrong about it: its port stays without a peer. */
-static void join_neighbours(struct config_set *set)
-{
-    for (uint32_t n = 0; n < set->neighbours; n++) {
-        const struct config_neighbour *as = &set->neighbour[n];
-        uint32_t other = config_device_find(set, as->name);
-        if (other == CONFIG_NONE || !set->device[other].nos) continue;
-        uint32_t port = links_port_known(set, other, as->port_name);
-        if (port == CONFIG_NONE) {
-            config_note(set, as->at, NULL, as->device, as->port, "%.60s has no port %.60s to be a neighbour", as->name,
-                        as->port_name);
-            continue;
-        }
-        links_join(set, as->at, as->device, as->port, other, port);
-    }
-    set->neighbours = 0;
-}
-
 void config_judge(struct config_set *set)
 {
     bool hosts = false;
 
-    join_neighbours(set);
+    ends_join(set);
     for (uint32_t d = 0; d < set->devices; d++)
         hosts = hosts || set->device[d].host;
     for (uint32_t d = 0; d < set->devices; d++)

@@ -14,13 +14,16 @@
 uint32_t links_port_known(const struct config_set *set, uint32_t device, const char *name)
 {
     static const char *const forms[] = {"Ethernet", "Ethernet1/", "swp", NULL};
+    static const char *const short_forms[] = {"ethernet", "eth", "et", "e", NULL};
     uint32_t found = config_port_find(set, device, name);
+    size_t letters = strcspn(name, "0123456789");
     char number[32], other[64];
+    bool ethernet = false;
 
-    if (found != CONFIG_NONE || strncasecmp(name, "eth", 3) != 0 || name[3] < '0' || name[3] > '9' ||
-        strlen(name) >= sizeof(number))
-        return found;
-    snprintf(number, sizeof(number), "%s", name + 3);
+    for (int f = 0; short_forms[f]; f++)
+        ethernet |= strlen(short_forms[f]) == letters && strncasecmp(name, short_forms[f], letters) == 0;
+    if (found != CONFIG_NONE || !ethernet || !name[letters] || strlen(name) >= sizeof(number)) return found;
+    snprintf(number, sizeof(number), "%s", name + letters);
     for (char *c = number; *c; c++)
         if (*c == '_' || *c == '-') *c = '/';
     for (int f = 0; forms[f]; f++) {

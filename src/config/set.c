@@ -401,22 +401,6 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name)
     set->class_name[tc] = fit;
 }
 
-void config_described(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *text)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/:";
-    const char *colon = strchr(text, ':'), *comma = text + strcspn(text, ",");
-    char name[FABRIC_NAME], there[FABRIC_NAME];
-    uint64_t length;
-
-    if (!colon || colon == text || colon + 1 >= comma || text[strspn(text, letters)] != *comma) return;
-    if ((size_t)(colon - text) >= sizeof(name) || (size_t)(comma - colon) > sizeof(there)) return;
-    if (*comma && (unit_parse(UNIT_LENGTH, comma + 1, &length, NULL) != 0 || length == 0)) return;
-    snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
-    snprintf(there, sizeof(there), "%.*s", (int)(comma - colon - 1), colon + 1);
-    config_neighbour(set, at, device, port, name, there);
-    if (*comma) config_say(set, at, device, port, "cable", "%s", comma + 1);
-}
-
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name)
 {

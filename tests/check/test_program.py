@@ -105,9 +105,14 @@ class Program(unittest.TestCase):
                 self.assertIn(suppression["kind"], ("inSource", "external"))
         return document["runs"][0]
 
+    def rules(self):
+        """The ids of all rules, and of those that only a configuration can violate."""
+        lines = self.check("--list", status=0).stdout.splitlines()
+        return [line.split()[0] for line in lines], [line.split()[0] for line in lines if line.endswith("(configurations only)")]
+
     def test_sarif(self):
         run = self.sarif(self.path("bad.yaml", BAD))
-        self.assertEqual(len(run["tool"]["driver"]["rules"]), 60)
+        self.assertEqual([rule["id"] for rule in run["tool"]["driver"]["rules"]], self.rules()[0])
         self.assertEqual([result["level"] for result in run["results"]], ["error", "warning"])
         self.assertEqual(run["results"][0]["locations"][0]["physicalLocation"]["region"], {"startLine": 6, "startColumn": 28})
         odd = self.sarif(self.path("a fabric: 100%.yaml", BAD))["results"][0]["locations"][0]["physicalLocation"]
@@ -128,8 +133,9 @@ class Program(unittest.TestCase):
         self.assertEqual((root.tag, [suite.tag for suite in root]), ("testsuites", ["testsuite", "testsuite"]))
         suite, good = root
         self.assertTrue(suite.get("name").endswith("a & b.yaml"))
-        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("60", "2", "9"))
-        self.assertEqual((good.get("tests"), good.get("failures"), good.get("skipped")), ("60", "0", "9"))
+        count, configs = (str(len(ids)) for ids in self.rules())
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), (count, "2", configs))
+        self.assertEqual((good.get("tests"), good.get("failures"), good.get("skipped")), (count, "0", configs))
         failed = [case.get("name") for case in suite if case.find("failure") is not None]
         self.assertEqual(failed, ["PFC001", "PFC006"])
         for one in root:
@@ -179,7 +185,7 @@ class Program(unittest.TestCase):
         self.assertEqual(page, self.check("--list", "--markdown", status=0).stdout)
         listed = re.findall(r"(?m)^([A-Z]+\d{3}) ", self.check("--list", status=0).stdout)
         self.assertEqual(listed, re.findall(r"(?m)^## ([A-Z]+\d{3}):", page))
-        self.assertEqual(len(listed), 60)
+        self.assertGreater(len(listed), 50)
 
     def test_examples_pass(self):
         """All but those that show a defect; warnings are those named here, and no others."""

@@ -104,6 +104,114 @@ static void test_lldp(void **state)
     config_set_release(&set);
 }
 
+#define NXOS_PORT(name, lines) "interface Ethernet1/" name "\n  no switchport\n  no shutdown\n" lines
+#define NXOS_BEGIN "version 10.3(3)\nfeature bgp\n"
+
+/* Two ports of different devices in a subnet for two are cabled to each other; IPv4 and IPv6, of any system. */
+static void test_addresses(void **state)
+{
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "leaf1.cfg",
+              NXOS_BEGIN "hostname leaf1\n" NXOS_PORT("1", "  ip address 10.0.0.0/31\n")
+                  NXOS_PORT("2", "  ipv6 address 2001:db8::4/127\n  ip address 192.0.2.1/24\n")
+                      NXOS_PORT("3", "  ip address 10.0.1.1/30\n") NXOS_PORT("4", "  ip address 10.0.0.4/31\n"));
+    read_text(&set, "spine1.cfg",
+              "! device: spine1 (DCS-7060X6-64PE, EOS-4.32.0F)\nhostname spine1\nqos profile R\n   qos trust dscp\n"
+              "interface Ethernet5/1\n   service-profile R\n   no switchport\n   ip address 10.0.0.1/31\n"
+              "interface Ethernet6/1\n   no switchport\n   ipv6 address 2001:db8::5/127\n"
+              "interface Ethernet8/1\n   no switchport\n   ip address 192.0.2.2/24\n");
+    read_text(&set, "spine2.json",
+              "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"spine2\"}},\n"
+              " \"PORT\": {\"Ethernet0\": {\"lanes\": \"1\", \"speed\": \"100000\", \"admin_status\": \"up\"}},\n"
+              " \"INTERFACE\": {\"Ethernet0\": {}, \"Ethernet0|10.0.1.2/30\": {}}}\n");
+    read_text(
+        &set, "spine3.yaml",
+        "- set:\n    system:\n      hostname: spine3\n    interface:\n      swp1:\n        ip:\n          address:\n"
+        "            10.0.0.5/31: {}\n        type: swp\n");
+    struct fabric *fabric = finish(&set);
+    joined(fabric, "leaf1:0", "spine1:0");
+    joined(fabric, "leaf1:1", "spine1:1");
+    joined(fabric, "leaf1:2", "spine2:0");
+    joined(fabric, "leaf1:3", "spine3:0");
+    assert_int_equal(set.links, 4); /* a /24 joins nobody */
+    for (uint32_t n = 0; n < set.notes; n++)
+        assert_false(set.note[n].rule && strcmp(set.note[n].rule, "TOP007") == 0);
+    fabric_free(fabric);
+    config_set_release(&set);
+}
+
+static unsigned disagreeing(const struct config_set *set, uint32_t source, uint32_t line)
+{
+    unsigned found = 0;
+
+    for (uint32_t n = 0; n < set->notes; n++)
+        found += set->note[n].rule && strcmp(set->note[n].rule, "TOP007") == 0 && set->note[n].at.source == source &&
+                 set->note[n].at.line == line;
+    return found;
+}
+
+/* Three ports in one /31, one address twice, and a subnet against a description: told, and no link of it. */
+static void test_ends_that_disagree(void **state)
+{
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "leaf1.cfg",
+              NXOS_BEGIN "hostname leaf1\n" NXOS_PORT("1", "  ip address 10.0.0.0/31\n")
+                  NXOS_PORT("2", "  ip address 10.0.0.2/31\n")
+                      NXOS_PORT("3", "  description spine1:Ethernet1/3\n  ip address 10.0.0.4/31\n")
+                          NXOS_PORT("4", "  ip address 10.0.0.6/31\n"));
+    read_text(&set, "spine1.cfg",
+              NXOS_BEGIN "hostname spine1\n" NXOS_PORT("1", "  ip address 10.0.0.1/31\n")
+                  NXOS_PORT("2", "  ip address 10.0.0.2/31\n") NXOS_PORT("3", "")
+                      NXOS_PORT("4", "  ip address 10.0.0.7/31\n"));
+    read_text(&set, "spine2.cfg",
+              NXOS_BEGIN "hostname spine2\n" NXOS_PORT("1", "  ip address 10.0.0.1/31\n") NXOS_PORT("2", "")
+                  NXOS_PORT("3", "  ip address 10.0.0.5/31\n")
+                      NXOS_PORT("4", "  ip address 10.0.0.7/31\n  shutdown\n"));
+    struct fabric *fabric = finish(&set);
+    assert_int_equal(disagreeing(&set, 2, 7), 1);  /* the third port of 10.0.0.0/31 */
+    assert_int_equal(disagreeing(&set, 1, 11), 1); /* 10.0.0.2 twice */
+    assert_int_equal(disagreeing(&set, 0, 16), 1); /* described as spine1's, in a subnet with spine2's */
+    joined(fabric, "leaf1:2", "spine1:2");
+    joined(fabric, "leaf1:3", "spine1:3"); /* the other one is shut */
+    assert_int_equal(set.links, 2);
+    fabric_free(fabric);
+    config_set_release(&set);
+}
+
+/* As people write: the name of a device that was read, and one of its ports. */
+static void test_descriptions(void **state)
+{
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "dc1-leaf1.cfg",
+              NXOS_BEGIN "hostname dc1-leaf1\n" NXOS_PORT("1", "  description to SPINE1 Eth1/1\n")
+                  NXOS_PORT("2", "  description P2P_spine1_Ethernet1/2\n")
+                      NXOS_PORT("3", "  description spine10 Ethernet1/1\n")
+                          NXOS_PORT("4", "  description Ethernet1/4 of spine1, 400G\n")
+                              NXOS_PORT("5", "  description spine1 uplink\n")
+                                  NXOS_PORT("6", "  description spine1 Ethernet1/1 or spine2 Ethernet1/1\n"));
+    read_text(&set, "spine1.cfg",
+              NXOS_BEGIN "hostname spine1\n" NXOS_PORT("1", "  description <dc1-leaf1-Eth1/1>\n") NXOS_PORT("2", "")
+                  NXOS_PORT("4", "") NXOS_PORT("5", ""));
+    read_text(&set, "leaf1.cfg", NXOS_BEGIN "hostname leaf1\n" NXOS_PORT("1", ""));
+    read_text(&set, "spine2.cfg", NXOS_BEGIN "hostname spine2\n" NXOS_PORT("1", ""));
+    struct fabric *fabric = finish(&set);
+    joined(fabric, "dc1-leaf1:0", "spine1:0");
+    joined(fabric, "dc1-leaf1:1", "spine1:1");
+    joined(fabric, "dc1-leaf1:3", "spine1:2");
+    assert_int_equal(set.links, 3);
+    fabric_free(fabric);
+    config_set_release(&set);
+}
+
 static void test_not_links(void **state)
 {
     (void)state;
@@ -204,8 +312,10 @@ static void test_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clab), cmocka_unit_test(test_lldp),  cmocka_unit_test(test_not_links),
-        cmocka_unit_test(test_plan), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_clab),         cmocka_unit_test(test_lldp),
+        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_ends_that_disagree),
+        cmocka_unit_test(test_descriptions), cmocka_unit_test(test_not_links),
+        cmocka_unit_test(test_plan),         cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

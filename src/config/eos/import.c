@@ -28,8 +28,9 @@ struct eos_port {
     uint32_t channel; /* that it is a member of; 0: of none */
     bool routed, down;
     const char *fec;
-    const char *described; /* NULL: not, or in several words */
-    uint32_t described_line;
+    const char *described;  /* NULL: not */
+    const char *address[2]; /* IPv4 and IPv6, NULL: none */
+    uint32_t described_line, address_line[2];
     struct eos_qos qos;
     bool own, profiled; /* QoS lines of its own; a profile */
 };
@@ -179,14 +180,19 @@ static void read_interface_line(struct eos_port *port, struct line *line)
         line->known = true;
         port->mtu = (uint32_t)match.number[0];
         port->mtu_line = n;
-    } else if (line_take(line, "no switchport", NULL) || line_take(line, "ip address ...", NULL) ||
-               line_take(line, "ipv6 address ...", NULL) || line_take(line, "ipv6 enable", NULL)) {
+    } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
+        port->routed = true;
+        bool six = line->word[0][2] == 'v';
+        if (strcmp(line->word[line->words - 1], "secondary") == 0) return;
+        port->address[six] = match.word[0];
+        port->address_line[six] = n;
+    } else if (line_take(line, "no switchport", NULL) || line_take(line, "ipv6 enable", NULL)) {
         port->routed = true;
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_line = n;
-    } else if (line_take(line, "description *", NULL)) {
-        port->described = line->word[1];
+    } else if (line_take(line, "description ...", NULL) && line->words > 1) {
+        port->described = line->text + strcspn(line->text, " \t") + 1;
         port->described_line = n;
     } else if (line_take(line, "speed ...", NULL)) {
         read_speed(port, line);
@@ -373,6 +379,8 @@ static void say_port(struct eos *eos, const struct eos_port *as)
 
     if (port == CONFIG_NONE) return;
     if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
+    for (int i = 0; i < 2; i++)
+        if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
     config_say(set, EOS_AT(eos, as->mtu_line ? as->mtu_line : as->line), device, port, "mtu", "%u",
                mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
     if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);

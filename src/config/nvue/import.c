@@ -432,6 +432,8 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
         config_described(in->set, at_line(in, fact->line), in->device, p, fact->word[3]);
         return true;
     }
+    if (strncmp(section, "ip", 2) == 0 && strcmp(key, "address") == 0 && fact->words == 5)
+        config_address(in->set, at_line(in, fact->line), in->device, p, fact->word[4]);
     if (strcmp(section, "qos") != 0) return section[0] == 0 || strcmp(section, "type") == 0;
     if (strcmp(key, "pfc-watchdog") == 0) {
         port->watchdog = fact->words < 5 || on_word(fact->word[fact->words - 1]);

@@ -27,9 +27,10 @@ struct nxos_port { /* of an interface, or of a port-channel */
     bool watch, down, routed;
     struct nxos_policy *qos, *out, *in;
     uint32_t qos_line, out_line, in_line;
-    const char *fec;       /* NULL: not said */
-    const char *described; /* NULL: not, or in several words */
-    uint32_t fec_line, described_line;
+    const char *fec;        /* NULL: not said */
+    const char *described;  /* NULL: not */
+    const char *address[2]; /* IPv4 and IPv6, NULL: none */
+    uint32_t fec_line, described_line, address_line[2];
 };
 
 struct ports {
@@ -125,9 +126,14 @@ static void read_interface_line(struct nxos *nxos, struct line *line, struct nxo
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_line = n;
-    } else if (line_take(line, "description *", NULL)) {
-        port->described = line->word[1];
+    } else if (line_take(line, "description ...", NULL) && line->words > 1) {
+        port->described = line->text + strcspn(line->text, " \t") + 1;
         port->described_line = n;
+    } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
+        bool six = line->word[0][2] == 'v';
+        if (strcmp(line->word[line->words - 1], "secondary") == 0) return;
+        port->address[six] = match.word[0];
+        port->address_line[six] = n;
     } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
         port->routed = line->words == 2;
     } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
@@ -295,6 +301,8 @@ static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdo
     if (as->rate_mbps) config_say(set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
     if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
     if (as->described) config_described(set, NXOS_AT(nxos, as->described_line), nxos->device, port, as->described);
+    for (int i = 0; i < 2; i++)
+        if (as->address[i]) config_address(set, NXOS_AT(nxos, as->address_line[i]), nxos->device, port, as->address[i]);
     if (as->down) config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
     say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
     for (unsigned q = 0; q < NXOS_PRIOS; q++) {

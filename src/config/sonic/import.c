@@ -31,7 +31,7 @@ static const char *const known_tables[] = {
     "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", "SCHEDULER", "QUEUE",
     "WRED_PROFILE", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "PFC_WD", "DEVICE_METADATA",
     "LOSSLESS_TRAFFIC_PATTERN", "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "TC_TO_DSCP_MAP", "DEVICE_NEIGHBOR",
-    "DEVICE_NEIGHBOR_METADATA",
+    "DEVICE_NEIGHBOR_METADATA", "INTERFACE",
     /* lists of the profiles that are read above */
     "BUFFER_PORT_INGRESS_PROFILE_LIST", "BUFFER_PORT_EGRESS_PROFILE_LIST", "VERSIONS", NULL};
 
@@ -318,6 +318,24 @@ static void read_neighbours(struct sonic *in)
     }
 }
 
+/* What else leads to the other end of a port: `INTERFACE|Ethernet0|10.0.0.0/31`, and its description. */
+static void read_ends(struct sonic *in)
+{
+    char name[FABRIC_NAME];
+
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        const char *bar = strchr(row->key, '|'), *described = NULL;
+        struct origin at = CONFIG_AT(in->text, row->line);
+        if (strcmp(row->table, "PORT") == 0) described = sonic_field(row, "description", &at.line);
+        if (described)
+            config_described(in->set, at, in->device, config_port_find(in->set, in->device, row->key), described);
+        if (strcmp(row->table, "INTERFACE") != 0 || !bar || (size_t)(bar - row->key) >= sizeof(name)) continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(bar - row->key), row->key);
+        config_address(in->set, at, in->device, config_port_find(in->set, in->device, name), bar + 1);
+    }
+}
+
 /* Fields that are not read, of the tables that are. */
 static void note_fields(struct sonic *in)
 {
@@ -379,6 +397,7 @@ static int import_rows(struct sonic *in)
     sonic_say_buffer(in);
     sonic_say_watchdog(in);
     read_neighbours(in);
+    read_ends(in);
     say_model(in);
     note_tables(in);
     note_twice(in);
