@@ -3,8 +3,9 @@
  * The reader under the NX-OS and EOS importers: lines, words, blocks, ranges.
  *
  * A running configuration shows its blocks by indentation, and that alone decides here: the commands of hundreds of
- * features need not be known to find the end of one.  Scripts made for pasting have no indentation; the command line
- * itself decides there, by trying a command in the mode it is in first, and the grammar's belongs() does the same.
+ * features need not be known to find the end of one.  Scripts made for pasting have no indentation, or too little; the
+ * command line itself decides there, by trying a command in the mode it is in first, and the grammar's belongs() does
+ * the same.
  *
  * Nothing is recursive and every line costs a bounded amount, so depth and size of a file only cost its own length.
  * The text of a banner is passed over: it may look like anything.  Comments are lines that begin with ! or #, and what
@@ -140,6 +141,30 @@ static bool opens(const struct lines_grammar *grammar, const struct line *line)
     return false;
 }
 
+bool line_command(const struct line *line, const char *const *list)
+{
+    bool undone = strcmp(line->word[0], "no") == 0 || strcmp(line->word[0], "default") == 0;
+    const char *word = line->word[undone && line->words > 1 ? 1 : 0];
+
+    while (*list && strcmp(*list, word) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* Is `line`, which is not indented below the block, of it all the same?  `io_exits`: modes that were left before it. */
+static bool stays(const struct lines *lines, const struct lines_grammar *grammar, uint32_t block,
+                  const struct line *line, bool flat, uint32_t *io_exits)
+{
+    const struct line *top = &lines->line[block];
+
+    if (!opens(grammar, top)) return false;
+    bool indented = lines->line[block + 1].indent > top->indent;
+    bool of = grammar->belongs && !indented && grammar->belongs(top, line, flat);
+    if (*io_exits == 0) return of;
+    --*io_exits;
+    return false;
+}
+
 /* Blocks by indentation; `block` is the stack of those that are open. */
 static void find_blocks(struct lines *lines, const struct lines_grammar *grammar, bool flat)
 {
@@ -147,10 +172,10 @@ static void find_blocks(struct lines *lines, const struct lines_grammar *grammar
 
     for (uint32_t i = 0; i < lines->count; i++) {
         struct line *line = &lines->line[i];
+        uint32_t exits = line->exits;
         while (deep) {
-            const struct line *top = &lines->line[block[deep - 1]];
-            if (line->indent > top->indent) break;
-            if (flat && grammar->belongs && opens(grammar, top) && grammar->belongs(top, line)) break;
+            if (line->indent > lines->line[block[deep - 1]].indent) break;
+            if (stays(lines, grammar, block[deep - 1], line, flat, &exits)) break;
             lines->line[block[--deep]].end = i;
         }
         line->parent = deep ? block[deep - 1] : LINES_NONE;
@@ -235,7 +260,7 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
 {
     struct lines lines = {0};
     struct banners banners = {0};
-    uint32_t number = 0, total = 1;
+    uint32_t number = 0, total = 1, exits = 0;
 
     for (size_t i = 0; i < length; i++)
         total += text[i] == '\n';
@@ -263,9 +288,12 @@ int lines_read(const char *text, size_t length, const struct lines_grammar *gram
         line->number = number;
         if (!split(arena, line, start, bytes)) return -ENOMEM;
         if (line->words == 0 || is_prompt(line)) {
+            exits += line->words && strcmp(line->word[0], "exit") == 0;
             *line = (struct line){0};
             continue;
         }
+        line->exits = (uint16_t)(exits < LINES_DEEP ? exits : LINES_DEEP);
+        exits = 0;
         lines.count++;
         CHECK(lines.count <= total && line->words > 0 && line->number == number);
     }

@@ -25,7 +25,8 @@ struct line {
     uint32_t end;      /* the first line after its block */
     uint16_t words;
     uint16_t indent;
-    bool known; /* an importer has dealt with it */
+    uint16_t exits; /* `exit`s between it and the line before */
+    bool known;     /* an importer has dealt with it */
 };
 
 struct lines {
@@ -33,12 +34,13 @@ struct lines {
     uint32_t count;
 };
 
-/* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar, ended by NULL:
- * where a file has no indentation at all, as scripts that are pasted into a terminal, what `belongs` says follows such
- * a command is taken for its block.  0; -EINVAL with an error; -ENOMEM. */
+/* Cuts `text` up.  `opens` names the commands (first words) that open a block in the system's grammar, ended by NULL.
+ * A block whose first line is indented is found by indentation.  For any other, as in scripts that are pasted into a
+ * terminal, `belongs` says whether a line is of the block, as the command line would take it; `flat`: no interface of
+ * the file has indented lines.  0; -EINVAL with an error; -ENOMEM. */
 struct lines_grammar {
     const char *const *opens;
-    bool (*belongs)(const struct line *block, const struct line *line); /* NULL: indentation alone */
+    bool (*belongs)(const struct line *block, const struct line *line, bool flat); /* NULL: indentation alone */
 };
 int lines_read(const char *text, size_t length, const struct lines_grammar *grammar, struct arena *arena,
                struct lines *ret, struct fabric_errors *errors);
@@ -54,6 +56,8 @@ struct line_match {
 bool line_is(const struct line *line, const char *pattern, struct line_match *ret);
 /* Marks the line known where it is. */
 bool line_take(struct line *line, const char *pattern, struct line_match *ret);
+/* Is the first word, or the one after `no` or `default`, one of `list` (ended by NULL)? */
+bool line_command(const struct line *line, const char *const *list);
 /* Decimal, all of `text`. */
 bool line_number(const char *text, uint64_t *ret);
 /* `0.20` with at most nine digits after the point, times 10^9. */

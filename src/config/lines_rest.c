@@ -11,12 +11,15 @@
 #include <ctype.h>
 #include <string.h>
 
+#define UNKNOWN_LEAST 4u /* lines: of fewer nothing follows */
+
 bool lines_about_roce(const char *text)
 {
-    static const char *const words[] = {"qos",      "pfc",           "flow-control", "flowcontrol",  "ecn",
-                                        "dscp",     "queu",          "pause",        "dcbx",         "watch-dog",
-                                        "watchdog", "no-drop",       "lossless",     "wred",         "roce",
-                                        "mmu",      "random-detect", "headroom",     "traffic-class"};
+    static const char *const words[] = {
+        "qos",    "pfc",  "flow-control",  "flowcontrol", "ecn",           "dscp",       "queu",
+        "pause",  "dcbx", "watch-dog",     "watchdog",    "no-drop",       "lossless",   "wred",
+        "roce",   "mmu",  "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
+        "no-loss"};
 
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
         if (strcasestr(text, words[w])) return true;
@@ -66,12 +69,44 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
     }
 }
 
+/* What a system has for its own chips is its own, however little of it is understood. */
+static bool of_platform(const struct lines *lines, const struct line *line)
+{
+    static const char *const words[] = {"platform", "hardware", "logging", NULL};
+
+    while (line->parent != LINES_NONE)
+        line = &lines->line[line->parent];
+    return line_command(line, words);
+}
+
+bool lines_too_little(const struct config_text *text, const struct lines *lines, const char *system)
+{
+    uint32_t about = 0, unknown = 0;
+    const struct line *first = NULL;
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        const struct line *line = &lines->line[i];
+        if (!lines_about_roce(line->text) || strcmp(line->word[0], "description") == 0 || of_platform(lines, line))
+            continue;
+        about++;
+        if (line->known) continue;
+        if (!unknown++) first = line;
+    }
+    if (unknown < UNKNOWN_LEAST || unknown * 2 <= about) return false;
+    fabric_errors_add(text->errors, (struct fabric_at){first->number, 1},
+                      "%u of the %u lines with a word of RoCE are no %s, of them the first '%.60s'; name the right "
+                      "system with --from",
+                      unknown, about, system, first->text);
+    return true;
+}
+
 /* The value of `hostname`, NULL: none. */
 static const char *hostname(struct lines *lines, uint32_t *ret_number)
 {
     for (uint32_t i = 0; i < lines->count; i++) {
         struct line *line = &lines->line[i];
-        if (line->indent != 0 || !line_take(line, "hostname *", NULL)) continue;
+        if (line->indent != 0 || !(line_take(line, "hostname *", NULL) || line_take(line, "switchname *", NULL)))
+            continue;
         *ret_number = line->number;
         return line->word[1];
     }
@@ -91,8 +126,7 @@ int lines_begin(struct config_set *set, const struct config_text *text, const st
     return 0;
 }
 
-/* Counts how many of `word` (ended by NULL) begin a line of the text: at most one a word. */
-static unsigned begin_with(const char *text, size_t length, const char *const *word)
+unsigned lines_begin_with(const char *text, size_t length, const char *const *word)
 {
     unsigned count = 0;
 
@@ -115,7 +149,7 @@ static unsigned begin_with(const char *text, size_t length, const char *const *w
 
 int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others)
 {
-    unsigned points = begin_with(text, length, own), against = begin_with(text, length, others);
+    unsigned points = lines_begin_with(text, length, own), against = lines_begin_with(text, length, others);
 
     if (points == 0 || against >= points) return 0;
     return points == 1 ? 40 : points == 2 ? 60 : 90;

@@ -19,11 +19,17 @@ void lines_foreign(struct config_set *set, const struct config_text *text, struc
  * first word is in `aside` (ended by NULL) are known to have no say in a fabric. */
 void lines_rest(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device,
                 const char *const *aside);
+/* True, and an error: most lines with a word of RoCE's were understood by nobody, so that the text is not of `system`
+ * whatever it was called.  Without the error a file of another system would be found to have no faults.  After the
+ * importer has dealt with all it knows. */
+bool lines_too_little(const struct config_text *text, const struct lines *lines, const char *system);
 /* Reads the lines and makes the device that `hostname`, or else the caller or the file, names.  As lines_read(). */
 int lines_begin(struct config_set *set, const struct config_text *text, const struct lines_grammar *grammar,
                 const char *nos, struct lines *ret_lines, uint32_t *ret_device);
 /* Words of this configuration that are plainly of RoCE. */
 bool lines_about_roce(const char *text);
+/* How many of `word` (ended by NULL) begin a line of the text, whatever stands before them in the line's indentation. */
+unsigned lines_begin_with(const char *text, size_t length, const char *const *word);
 /* A guess's answer for such a text: how many of `own` (ended by NULL) begin a line of it, against `others`. */
 int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others);
 

@@ -159,6 +159,27 @@ static void test_wrong_lines(void **state)
     wrong_lines(&config_eos, "x.cfg", good, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+/* The same without any indentation, and with it everywhere but in the queue, as people write it down. */
+static void test_flat(void **state)
+{
+    char *flat = flattened(good), *queue = edited(good, "      no priority\n", "   no priority\n");
+    char *rest = edited(queue, "      bandwidth percent 80\n", "   bandwidth percent 80\n");
+    struct imported one, two;
+
+    (void)state;
+    import_text(&one, &config_eos, "x.cfg", good);
+    import_text(&two, &config_eos, "x.cfg", flat);
+    assert_string_equal(one.yaml, two.yaml);
+    import_release(&two);
+    import_text(&two, &config_eos, "x.cfg", rest);
+    assert_string_equal(one.yaml, two.yaml);
+    import_release(&two);
+    import_release(&one);
+    free(flat);
+    free(queue);
+    free(rest);
+}
+
 static void test_watchdog(void **state)
 {
     char *none = edited(good, "priority-flow-control pause watchdog default timeout 0.20\n", "");
@@ -214,7 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_profile), cmocka_unit_test(test_wrong_lines),
-        cmocka_unit_test(test_watchdog),   cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_watchdog),   cmocka_unit_test(test_flat),    cmocka_unit_test(test_origins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,66 @@ static void test_pasted(void **state)
     import_release(&got);
 }
 
+/* The same without any indentation, and with the `exit`s that leave a mode. */
+static void test_flat(void **state)
+{
+    char *flat = flattened(good), *left = edited(flat, "system qos\n", "exit\nexit\nsystem qos\n");
+    char *early = edited(flat, "bandwidth remaining percent 60\n", "exit\nbandwidth remaining percent 60\n");
+    struct imported one, two;
+
+    (void)state;
+    import_text(&one, &config_nxos, "tor1.cfg", good);
+    import_text(&two, &config_nxos, "tor1.cfg", flat);
+    assert_string_equal(one.yaml, two.yaml);
+    import_release(&two);
+    import_text(&two, &config_nxos, "tor1.cfg", left);
+    assert_string_equal(one.yaml, two.yaml);
+    import_release(&two);
+    import_text(&two, &config_nxos, "tor1.cfg", early); /* no longer of the class */
+    assert_int_equal(settings_at(&one, "tor1", 0)->queue[3].share_ppm, 600000);
+    assert_int_not_equal(settings_at(&two, "tor1", 0)->queue[3].share_ppm, 600000);
+    import_release(&two);
+    import_release(&one);
+    free(flat);
+    free(left);
+    free(early);
+}
+
+/* A file of another system must not be found to be without faults. */
+static void test_other_systems(void **state)
+{
+    static const char os10[] = "! Version 10.5.4.1\nhostname s\nclass-map type network-qos R\n match qos-group 3\n"
+                               "system qos\n trust-map dot1p default\ninterface ethernet1/1/1\n no shutdown\n";
+    static const char junos[] = "class-of-service {\n    classifiers {\n        dscp d {\n        }\n    }\n"
+                                "    congestion-notification-profile c {\n        pfc-watchdog;\n        input {\n"
+                                "            dscp {\n                code-point 011010 {\n                    pfc;\n"
+                                "                }\n            }\n        }\n    }\n}\n";
+    static const char few[] = "hostname a\nlogging level ipqosmgr 7\nqos odd\nqos odder\nqos oddest\n";
+    struct imported got;
+
+    (void)state;
+    refused(&config_nxos, os10, strlen(os10), "Dell OS10");
+    assert_ptr_equal(config_format_guess(os10, strlen(os10)), &config_nxos); /* so that it is refused by its name */
+    refused(&config_nxos, junos, strlen(junos), "6 of the 6 lines with a word of RoCE are no NX-OS");
+    import_text(&got, &config_nxos, "a.cfg", few);
+    assert_int_equal(notes_of(&got, NULL, 3), 1);
+    import_release(&got);
+}
+
+static void test_guessed(void **state)
+{
+    static const char *const texts[] = {
+        "hostname a\nfeature bgp\nfeature lldp\ninterface Ethernet1/1\n  no switchport\n",
+        "version 10.3(4a) Bios:version 05.47\nhostname a\nvrf context management\n",
+        "interface Ethernet1/1\n  mtu 9216\ninterface port-channel10\n  mtu 9216\n",
+        "interface breakout module 1 port 1-8 map 100g-4x\ninterface Ethernet1/1/1\n  mtu 9216\n",
+    };
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+        if (config_format_guess(texts[t], strlen(texts[t])) != &config_nxos) fail_msg("not guessed: %s", texts[t]);
+}
+
 /* PFC that nobody forces is negotiated, where something lossless comes in. */
 static void test_auto_and_channels(void **state)
 {
@@ -274,10 +334,12 @@ static void test_strict_on_top(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_wrong_lines),       cmocka_unit_test(test_pasted),
-        cmocka_unit_test(test_auto_and_channels), cmocka_unit_test(test_left_over),
-        cmocka_unit_test(test_hostile),           cmocka_unit_test(test_strict_on_top),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_wrong_lines),   cmocka_unit_test(test_pasted),
+        cmocka_unit_test(test_flat),          cmocka_unit_test(test_other_systems),
+        cmocka_unit_test(test_guessed),       cmocka_unit_test(test_auto_and_channels),
+        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_strict_on_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,22 @@ char *edited(const char *text, const char *from, const char *to)
     return changed;
 }
 
+char *flattened(const char *text)
+{
+    char *flat = malloc(strlen(text) + 1), *to = flat;
+    bool begins = true;
+
+    assert_non_null(flat);
+    for (; *text; text++) {
+        if (!(begins && *text == ' ')) {
+            begins = *text == '\n';
+            *to++ = *text;
+        }
+    }
+    *to = 0;
+    return flat;
+}
+
 void wrong_lines(const struct config_format *format, const char *path, const char *good, const struct wrong_line *cases,
                  size_t count)
 {

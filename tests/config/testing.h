@@ -29,6 +29,8 @@ unsigned notes_of(const struct imported *got, const char *rule, uint32_t line);
 const struct fabric_settings *settings_at(const struct imported *got, const char *device, unsigned port);
 /* The text with the first `from` replaced; the caller frees it. */
 char *edited(const char *text, const char *from, const char *to);
+/* The text without the white space that its lines begin with; the caller frees it. */
+char *flattened(const char *text);
 struct wrong_line { /* an edit of a good text, and what is noted of which line then */
     const char *from, *to, *rule;
     uint32_t line;

@@ -12,6 +12,7 @@
  * in EOS and a switch's in a fabric: the switch's own are taken, and a port that differs is a note.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #include "config/eos/eos_int.h"
@@ -547,10 +548,50 @@ static void judge(struct eos *eos)
     }
 }
 
+/* Lines of a mode that are not indented below it: scripts, and what people write down. */
+static bool belongs(const struct line *block, const struct line *line, bool flat)
+{
+    static const char *const queue[] = {"priority", "bandwidth", "random-detect", "shape", NULL};
+    static const char *const match[] = {"match", NULL}, *const class_of[] = {"class", NULL};
+    static const char *const class[] = {"set", "police", NULL};
+    static const char *const port[] = {"uc-tx-queue",
+                                       "tx-queue",
+                                       "mc-tx-queue",
+                                       "priority-flow-control",
+                                       "service-profile",
+                                       "service-policy",
+                                       "shape",
+                                       "dcbx",
+                                       "mtu",
+                                       "speed",
+                                       "switchport",
+                                       "error-correction",
+                                       "flowcontrol",
+                                       "shutdown",
+                                       "channel-group",
+                                       "description",
+                                       "load-interval",
+                                       NULL};
+    const char *mode = block->word[0];
+    bool trust = line_is(line, "qos trust *", NULL) || line_is(line, "no qos trust", NULL);
+    bool global = line_is(line, "priority-flow-control pause watchdog * * ...", NULL) && line->words > 3 &&
+                  strcmp(line->word[3], "port") != 0;
+
+    if (strstr(mode, "tx-queue")) return line_command(line, queue);
+    if (strcmp(mode, "class-map") == 0) return line_command(line, match);
+    if (strcmp(mode, "policy-map") == 0) return line_command(line, class_of);
+    if (strcmp(mode, "class") == 0) return line_command(line, class);
+    bool of = (trust || line_command(line, port)) && !global;
+    if (strcmp(mode, "qos") == 0) return line_is(block, "qos profile *", NULL) && of;
+    of |= line_is(line, "ip address ...", NULL) || line_is(line, "ipv6 address ...", NULL);
+    return strcmp(mode, "interface") == 0 && flat && of;
+}
+
 int eos_import(struct config_set *set, const struct config_text *text)
 {
-    static const char *const opens[] = {"interface", NULL};
-    static const struct lines_grammar grammar = {opens, NULL};
+    static const char *const opens[] = {"interface", "qos",        "uc-tx-queue", "tx-queue", "mc-tx-queue",
+                                        "class-map", "policy-map", "class",       NULL};
+    static const struct lines_grammar grammar = {opens, belongs};
     struct eos eos = {.set = set, .text = text};
     struct ports ports = {.eos = &eos};
     int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
@@ -592,5 +633,5 @@ int eos_import(struct config_set *set, const struct config_text *text)
         if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) say_port(&eos, &ports.port[p]);
     judge(&eos);
     lines_rest(set, text, &eos.lines, eos.device, aside);
-    return 0;
+    return lines_too_little(text, &eos.lines, "EOS") ? -EINVAL : 0;
 }

@@ -9,6 +9,7 @@
  *
  * Its timers are not in the lines known here: the poll time is the system's 100 ms.  Sizes in kbytes are of 1000.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "config/lines_rest.h"
@@ -316,27 +317,51 @@ static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdo
     say_pfc(nxos, port, as, qos, watchdog);
 }
 
-static bool belongs(const struct line *block, const struct line *line)
+/* Commands of an interface that other modes have too, by their second word. */
+static bool of_interface(const struct line *line)
 {
-    static const char *const interface[] = {"priority-flow-control",
-                                            "mtu",
-                                            "service-policy",
-                                            "speed",
-                                            "shutdown",
-                                            "no",
-                                            "switchport",
-                                            "flowcontrol",
-                                            "ip",
-                                            "fec",
-                                            "description",
-                                            "channel-group",
-                                            NULL};
-    const char *const *word = interface;
+    static const char *const words[] = {"priority-flow-control",
+                                        "mtu",
+                                        "service-policy",
+                                        "speed",
+                                        "shutdown",
+                                        "switchport",
+                                        "flowcontrol",
+                                        "fec",
+                                        "description",
+                                        "channel-group",
+                                        "duplex",
+                                        "negotiate",
+                                        "load-interval",
+                                        "ip",
+                                        "ipv6",
+                                        "vrf",
+                                        "lldp",
+                                        "medium",
+                                        NULL};
+    static const char *const global[] = {"load-sharing", "route",       "prefix-list", "access-list", "domain-lookup",
+                                         "domain-name",  "name-server", "as-path",     "context",     "community-list"};
 
-    if (strcmp(block->word[0], "interface") != 0) return false;
-    while (*word && strcmp(*word, line->word[0]) != 0)
-        word++;
-    return *word != NULL;
+    for (size_t g = 0; g < sizeof(global) / sizeof(global[0]) && line->words > 1; g++)
+        if (strcmp(line->word[1], global[g]) == 0) return false;
+    return line_command(line, words);
+}
+
+static bool belongs(const struct line *block, const struct line *line, bool flat)
+{
+    static const char *const class[] = {"set",      "mtu",           "pause",       "bandwidth",
+                                        "priority", "random-detect", "queue-limit", "congestion-control",
+                                        "shape",    "police",        NULL};
+    static const char *const match[] = {"match", "description", NULL}, *const class_of[] = {"class", "description",
+                                                                                            NULL};
+    static const char *const service[] = {"service-policy", NULL};
+    const char *mode = block->word[0];
+
+    if (strcmp(mode, "interface") == 0) return flat && of_interface(line);
+    if (strcmp(mode, "class") == 0) return line_command(line, class);
+    if (strcmp(mode, "class-map") == 0) return line_command(line, match);
+    if (strcmp(mode, "policy-map") == 0) return line_command(line, class_of);
+    return block->words > 1 && strcmp(block->word[1], "qos") == 0 && line_command(line, service);
 }
 
 static const struct lines_foreign foreign[] = {
@@ -422,12 +447,18 @@ static bool read_globals(struct nxos *nxos, struct ports *ports)
 
 int nxos_import(struct config_set *set, const struct config_text *text)
 {
-    static const char *const opens[] = {"interface", NULL};
+    static const char *const opens[] = {"interface", "policy-map", "class-map", "class", "system", NULL};
     static const struct lines_grammar grammar = {opens, belongs};
     struct nxos nxos = {.set = set, .text = text};
     struct ports ports = {.nxos = &nxos};
-    int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
 
+    if (nxos_is_os10(text->text, text->length)) {
+        fabric_errors_add(text->errors, (struct fabric_at){0, 0},
+                          "this is a configuration of Dell OS10, which is not read: it looks like NX-OS, and its maps "
+                          "and classes are others");
+        return -EINVAL;
+    }
+    int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
     if (result != 0) return result;
     ports.port = ARENA_NEW(&set->arena, struct nxos_port, PORTS_MAX);
     ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX + 1);
@@ -445,5 +476,5 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     }
     nxos_unused(&nxos);
     lines_rest(set, text, &nxos.lines, nxos.device, aside);
-    return 0;
+    return lines_too_little(text, &nxos.lines, "NX-OS") ? -EINVAL : 0;
 }

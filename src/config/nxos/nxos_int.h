@@ -78,6 +78,7 @@ void nxos_unused(struct nxos *nxos);
 /* `qos-group` of a built-in class of network-qos or queuing: c-8q-nq3, c-out-8q-q3, c-in-q-default; -1: not one. */
 int nxos_builtin(const char *name, enum nxos_type type);
 
+bool nxos_is_os10(const char *text, size_t length);
 int nxos_import(struct config_set *set, const struct config_text *text);
 int nxos_emit(const struct config_emit *emit);
 
