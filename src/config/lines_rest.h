@@ -28,7 +28,7 @@ int lines_begin(struct config_set *set, const struct config_text *text, const st
                 const char *nos, struct lines *ret_lines, uint32_t *ret_device);
 /* Words of this configuration that are plainly of RoCE. */
 bool lines_about_roce(const char *text);
-/* How many of `word` (ended by NULL) begin a line of the text, whatever stands before them in the line's indentation. */
+/* How many of `word` (ended by NULL) begin a line of the text, wherever it is indented. */
 unsigned lines_begin_with(const char *text, size_t length, const char *const *word);
 /* A guess's answer for such a text: how many of `own` (ended by NULL) begin a line of it, against `others`. */
 int lines_guess(const char *text, size_t length, const char *const *own, const char *const *others);

@@ -159,6 +159,19 @@ static void test_wrong_lines(void **state)
     wrong_lines(&config_eos, "x.cfg", good, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+static void test_guessed(void **state)
+{
+    static const char *const texts[] = {
+        "! Command: show running-config\n! device: leaf1 (DCS-7060X6-64PE, EOS-4.33.1F)\n!\nhostname leaf1\n",
+        "! device: a (vEOS-lab, EOS-4.30.0F)\ninterface Ethernet1/1\n   mtu 9214\n",
+        "vrf instance MGMT\ninterface Port-Channel5\n   mtu 9214\n",
+    };
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+        if (config_format_guess(texts[t], strlen(texts[t])) != &config_eos) fail_msg("not guessed: %s", texts[t]);
+}
+
 /* The same without any indentation, and with it everywhere but in the queue, as people write it down. */
 static void test_flat(void **state)
 {
@@ -235,7 +248,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_profile), cmocka_unit_test(test_wrong_lines),
-        cmocka_unit_test(test_watchdog),   cmocka_unit_test(test_flat),    cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_watchdog),   cmocka_unit_test(test_flat),    cmocka_unit_test(test_guessed),
+        cmocka_unit_test(test_origins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,26 @@
  * EOS among the formats: how it is recognised and what its ports are called.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "config/eos/eos_int.h"
 #include "config/lines_rest.h"
 #include "config/unsupported.h"
+
+#define HEAD_BYTES 4096u
+
+/* Every running configuration of EOS begins with its device, in brackets the model and the version. */
+static bool has_head(const char *text, size_t length)
+{
+    static const char *const heads[] = {"! device: ", "! boot system flash:/EOS", "!RANCID-CONTENT-TYPE: arista", NULL};
+    const char *device = memmem(text, length < HEAD_BYTES ? length : HEAD_BYTES, heads[0], strlen(heads[0]));
+
+    if (device) {
+        size_t line = strcspn(device, "\n");
+        return memmem(device, line, "EOS-", 4) || memmem(device, line, "(DCS-", 5);
+    }
+    return lines_begin_with(text, length < HEAD_BYTES ? length : HEAD_BYTES, heads + 1) > 0;
+}
 
 static int guess(const char *text, size_t length)
 {
@@ -25,11 +41,18 @@ static int guess(const char *text, size_t length)
                                       "interface Management1",
                                       "transceiver qsfp",
                                       "service routing protocols model",
+                                      "vrf instance ",
+                                      "interface Port-Channel",
+                                      "daemon TerminAttr",
+                                      "management api http-commands",
+                                      "ip load-sharing trident ",
+                                      "hardware counter feature ",
+                                      "error-correction encoding ",
                                       NULL};
     static const char *const others[] = {
         "policy-map type network-qos", "class type queuing", "system qos", "set qos-group", "{", NULL};
 
-    return lines_guess(text, length, own, others);
+    return has_head(text, length) ? 95 : lines_guess(text, length, own, others);
 }
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
