@@ -14,14 +14,6 @@
 #define BYTES_MAX ((int64_t)1 << 45)
 #define POOL_LEAST 65536 /* less than this is no pool for frames to share */
 
-static struct origin at_name(struct sonic *in, const struct sonic_row *row, const char *name)
-{
-    uint32_t line = row->line;
-
-    sonic_field(row, name, &line);
-    return CONFIG_AT(in->text, line);
-}
-
 /* The ingress pool that lossless groups use: of those with headroom of their own the first, else the first with
  * "lossless" in its name, else the first. */
 static const struct sonic_row *ingress_pool(const struct sonic *in)
@@ -85,25 +77,25 @@ static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct
     sonic_read(in, profile, "xoff", 0, UINT32_MAX, &xoff);
     in->port[p].lossless |= 1u << tc;
     in->port[p].set_aside |= 1u << tc;
-    config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "lossless", "true");
-    config_say_class(in->set, at_name(in, profile, "xoff"), in->device, p, tc, "headroom", "%lldB", (long long)xoff);
+    config_say_class(in->set, sonic_at(in, profile, "xoff"), in->device, p, tc, "lossless", "true");
+    config_say_class(in->set, sonic_at(in, profile, "xoff"), in->device, p, tc, "headroom", "%lldB", (long long)xoff);
     int64_t reserved = pool ? size : size > xoff ? size - xoff : 0;
-    config_say_class(in->set, at_name(in, profile, "size"), in->device, p, tc, "reserved", "%lldB",
+    config_say_class(in->set, sonic_at(in, profile, "size"), in->device, p, tc, "reserved", "%lldB",
                      (long long)reserved);
     if (!pool && size < xon + xoff)
-        config_note(in->set, at_name(in, profile, "size"), "HR005", in->device, CONFIG_NONE,
+        config_note(in->set, sonic_at(in, profile, "size"), "HR005", in->device, CONFIG_NONE,
                     "BUFFER_PROFILE %.60s: size %lld is less than xon %lld and xoff %lld together", profile->key,
                     (long long)size, (long long)xon, (long long)xoff);
     /* Without an offset frames flow again at xon: for a threshold that moves, the distance is at least the reserve. */
     if (sonic_field(profile, "xon_offset", NULL) && sonic_read(in, profile, "xon_offset", 0, UINT32_MAX, &offset))
-        config_say_class(in->set, at_name(in, profile, "xon_offset"), in->device, p, tc, "xon", "%lldB",
+        config_say_class(in->set, sonic_at(in, profile, "xon_offset"), in->device, p, tc, "xon", "%lldB",
                          (long long)offset);
     if (sonic_field(profile, "static_th", NULL)) {
         if (sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th))
-            config_say_class(in->set, at_name(in, profile, "static_th"), in->device, p, tc, "xoff", "%lldB",
+            config_say_class(in->set, sonic_at(in, profile, "static_th"), in->device, p, tc, "xoff", "%lldB",
                              (long long)th);
     } else if (sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) {
-        say_alpha(in, at_name(in, profile, "dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
     }
     say_named_cable(in, profile, p);
 }
@@ -114,7 +106,7 @@ static void say_lossy(struct sonic *in, uint32_t p, unsigned tc, const struct so
 
     sonic_read(in, profile, "size", 0, UINT32_MAX, &size);
     config_say_class(in->set, CONFIG_AT(in->text, profile->line), in->device, p, tc, "lossless", "false");
-    config_say_class(in->set, at_name(in, profile, "size"), in->device, p, tc, "reserved", "%lldB", (long long)size);
+    config_say_class(in->set, sonic_at(in, profile, "size"), in->device, p, tc, "reserved", "%lldB", (long long)size);
 }
 
 /* Left to the switch: it computes headroom by its own model, rocelab by its formula. */
@@ -126,7 +118,7 @@ static void say_dynamic(struct sonic *in, uint32_t p, unsigned tc, struct origin
     in->port[p].lossless |= 1u << tc;
     config_say_class(in->set, at, in->device, p, tc, "lossless", "true");
     if (usual && sonic_read(in, usual, "default_dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th))
-        say_alpha(in, at_name(in, usual, "default_dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_at(in, usual, "default_dynamic_th"), p, tc, th);
 }
 
 void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
@@ -181,15 +173,15 @@ void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned q
         if (!sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th)) return;
         if (pool && sonic_field(pool, "size", NULL)) sonic_read(in, pool, "size", 0, BYTES_MAX, &size);
         if (th < size)
-            config_say_class(in->set, at_name(in, profile, "static_th"), in->device, p, tc, "limit", "%lldB",
+            config_say_class(in->set, sonic_at(in, profile, "static_th"), in->device, p, tc, "limit", "%lldB",
                              (long long)th);
         return;
     }
     if (!sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) return;
     if (!lossless)
-        say_alpha(in, at_name(in, profile, "dynamic_th"), p, tc, th);
+        say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
     else if (th <= 0)
-        config_note(in->set, at_name(in, profile, "dynamic_th"), "BUF002", in->device, CONFIG_NONE,
+        config_note(in->set, sonic_at(in, profile, "dynamic_th"), "BUF002", in->device, CONFIG_NONE,
                     "BUFFER_PROFILE %.60s limits a lossless queue to 2^%lld of what is free: it drops before PFC holds",
                     profile->key, (long long)th);
 }
@@ -225,18 +217,18 @@ void sonic_say_buffer(struct sonic *in)
     if (!pool || !sonic_field(pool, "size", NULL) || !sonic_read(in, pool, "size", 0, BYTES_MAX, &size)) return;
     int64_t xoff = pool_xoff(in);
     if (size < POOL_LEAST) {
-        config_note(in->set, at_name(in, pool, "size"), "BUF001", in->device, CONFIG_NONE,
+        config_note(in->set, sonic_at(in, pool, "size"), "BUF001", in->device, CONFIG_NONE,
                     "BUFFER_POOL %.60s has %lld bytes for sharing", pool->key, (long long)size);
         return;
     }
     if (xoff > 0)
-        config_say(in->set, at_name(in, pool, "xoff"), in->device, CONFIG_NONE, "headroom-pool", "%lldB",
+        config_say(in->set, sonic_at(in, pool, "xoff"), in->device, CONFIG_NONE, "headroom-pool", "%lldB",
                    (long long)xoff);
     if (!sum_aside(in, &aside)) return;
     uint64_t buffer = (uint64_t)size + (uint64_t)xoff + aside;
-    config_say(in->set, at_name(in, pool, "size"), in->device, CONFIG_NONE, "buffer", "%s",
+    config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "buffer", "%s",
                unit_format(UNIT_SIZE, buffer, buf));
     /* A switch counts its cells in 31 bits: a deep buffer has cells of its own. */
     if (buffer >= (uint64_t)1 << 30)
-        config_say(in->set, at_name(in, pool, "size"), in->device, CONFIG_NONE, "cell", "256B");
+        config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "cell", "256B");
 }

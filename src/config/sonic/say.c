@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each port of a SONiC switch says: its link, its maps, its priorities, its queues; and the watchdog.
- *
- * The watchdog is a port's in SONiC and a switch's in a fabric: the first port that has one speaks for the switch,
- * ports that pause without one, or with another, are notes.
+ * What each port of a SONiC switch says: its link, its maps, its priorities, its queues.
  */
 #include <string.h>
 
@@ -18,7 +15,7 @@ struct maps { /* of one port */
     const struct sonic_row *dscp;
 };
 
-static struct origin at_field(struct sonic *in, const struct sonic_row *row, const char *name)
+struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char *name)
 {
     uint32_t line = row ? row->line : 1;
 
@@ -36,7 +33,7 @@ static void say_link(struct sonic *in, uint32_t p)
 
     if (row && sonic_read(in, row, "speed", 1, 10000000, &got)) {
         port->rate_mbps = (uint64_t)got;
-        config_say(in->set, at_field(in, row, "speed"), in->device, p, "rate", "%s",
+        config_say(in->set, sonic_at(in, row, "speed"), in->device, p, "rate", "%s",
                    unit_format(UNIT_RATE, port->rate_mbps * 1000000, buf));
     }
     if (row) {
@@ -44,15 +41,15 @@ static void say_link(struct sonic *in, uint32_t p)
         if (sonic_field(row, "mtu", NULL) && !sonic_read(in, row, "mtu", SONIC_MTU_MIN, 65535 - SONIC_MTU_OVER, &got))
             got = SONIC_MTU_DEFAULT;
         uint64_t frame = (uint64_t)got + SONIC_MTU_OVER;
-        config_say(in->set, at_field(in, row, "mtu"), in->device, p, "mtu", "%llu",
+        config_say(in->set, sonic_at(in, row, "mtu"), in->device, p, "mtu", "%llu",
                    (unsigned long long)(frame < 576 ? 576 : frame));
     }
     text = sonic_field(row, "fec", NULL);
     if (text && (!strcmp(text, "none") || !strcmp(text, "fc") || !strcmp(text, "rs")))
-        config_say(in->set, at_field(in, row, "fec"), in->device, p, "fec", "%s", text);
+        config_say(in->set, sonic_at(in, row, "fec"), in->device, p, "fec", "%s", text);
     text = sonic_field(row, "admin_status", NULL);
     if (text && strcmp(text, "down") == 0)
-        config_say(in->set, at_field(in, row, "admin_status"), in->device, p, "up", "false");
+        config_say(in->set, sonic_at(in, row, "admin_status"), in->device, p, "up", "false");
     if (port->cable) {
         uint64_t mm = 0;
         struct origin at = CONFIG_AT(in->text, port->cable->key_at.line);
@@ -81,7 +78,7 @@ static void read_map_row(struct sonic *in, const struct sonic_row *row, uint8_t 
 }
 
 /* `3,4` as bits. */
-static unsigned read_bits_field(struct sonic *in, const struct sonic_row *row, const char *name)
+unsigned sonic_bits(struct sonic *in, const struct sonic_row *row, const char *name)
 {
     uint32_t line = 0;
     const char *text = sonic_field(row, name, &line);
@@ -124,37 +121,37 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
     for (unsigned f = 0; f < (maps->pcp ? 8u : 64u); f++) {
         char key[4];
         snprintf(key, sizeof(key), "%u", f);
-        struct origin entry = trusted ? at_field(in, trusted, key) : at;
+        struct origin entry = trusted ? sonic_at(in, trusted, key) : at;
         config_say_map(in->set, entry, in->device, p, maps->pcp ? "pcp-map" : "dscp-map", f, maps->field[f]);
         maps->classes |= 1u << maps->field[f];
     }
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         char key[4];
         snprintf(key, sizeof(key), "%u", tc);
-        config_say_map(in->set, queue ? at_field(in, queue, key) : at, in->device, p, "queue-map", tc, maps->queue[tc]);
-        config_say_map(in->set, group ? at_field(in, group, key) : at, in->device, p, "group-map", tc, maps->group[tc]);
+        config_say_map(in->set, queue ? sonic_at(in, queue, key) : at, in->device, p, "queue-map", tc, maps->queue[tc]);
+        config_say_map(in->set, group ? sonic_at(in, group, key) : at, in->device, p, "group-map", tc, maps->group[tc]);
     }
 }
 
 static void say_pfc(struct sonic *in, uint32_t p, const struct maps *maps)
 {
     struct sonic_port *port = &in->port[p];
-    struct origin at = at_field(in, port->qos ? port->qos : port->port_row, "pfc_enable");
+    struct origin at = sonic_at(in, port->qos ? port->qos : port->port_row, "pfc_enable");
     const char *asym = sonic_field(port->port_row, "pfc_asym", NULL);
     const struct sonic_row *pfc_map = map_of(in, port, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
     uint8_t to_queue[FABRIC_PRIOS];
 
-    port->pfc = read_bits_field(in, port->qos, "pfc_enable");
+    port->pfc = sonic_bits(in, port->qos, "pfc_enable");
     if (asym && strcmp(asym, "on") == 0) {
-        config_say_bits(in->set, at_field(in, port->port_row, "pfc_asym"), in->device, p, "pfc.rx", 0xff);
+        config_say_bits(in->set, sonic_at(in, port->port_row, "pfc_asym"), in->device, p, "pfc.rx", 0xff);
         config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
     } else {
         config_say_bits(in->set, at, in->device, p, "pfc.rx", port->pfc);
         config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
     }
     if (sonic_field(port->qos, "pfcwd_sw_enable", NULL)) {
-        unsigned watched = read_bits_field(in, port->qos, "pfcwd_sw_enable");
-        config_say_bits(in->set, at_field(in, port->qos, "pfcwd_sw_enable"), in->device, p, "watched", watched);
+        unsigned watched = sonic_bits(in, port->qos, "pfcwd_sw_enable");
+        config_say_bits(in->set, sonic_at(in, port->qos, "pfcwd_sw_enable"), in->device, p, "watched", watched);
     }
     if (!pfc_map) return;
     memcpy(to_queue, maps->queue, sizeof(to_queue));
@@ -201,11 +198,11 @@ static void say_ecn(struct sonic *in, uint32_t p, unsigned tc, const struct soni
         config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
         return;
     }
-    config_say_class(in->set, at_field(in, wred, "green_min_threshold"), in->device, p, tc, "ecn.min", "%lldB",
+    config_say_class(in->set, sonic_at(in, wred, "green_min_threshold"), in->device, p, tc, "ecn.min", "%lldB",
                      (long long)min);
-    config_say_class(in->set, at_field(in, wred, "green_max_threshold"), in->device, p, tc, "ecn.max", "%lldB",
+    config_say_class(in->set, sonic_at(in, wred, "green_max_threshold"), in->device, p, tc, "ecn.max", "%lldB",
                      (long long)max);
-    config_say_class(in->set, at_field(in, wred, "green_drop_probability"), in->device, p, tc, "ecn.probability",
+    config_say_class(in->set, sonic_at(in, wred, "green_drop_probability"), in->device, p, tc, "ecn.probability",
                      "%lld%%", (long long)probability);
 }
 
@@ -224,7 +221,7 @@ static void read_turns(struct sonic *in, const struct sonic_port *port, const st
         const struct sonic_row *scheduler = sonic_follow(in, port->queue[q], "scheduler", "SCHEDULER");
         const char *type = sonic_field(scheduler, "type", NULL);
         if (!scheduler) continue;
-        turns->at[q] = at_field(in, scheduler, "type");
+        turns->at[q] = sonic_at(in, scheduler, "type");
         if (type && strcmp(type, "STRICT") == 0) {
             turns->strict |= 1u << q;
             continue;
@@ -258,7 +255,7 @@ static void note_roce_dscp(struct sonic *in, uint32_t p, const struct maps *maps
     unsigned tc = maps->field[26];
 
     if (maps->pcp || !maps->dscp || !port->lossless || (port->lossless >> tc & 1)) return;
-    config_note(in->set, at_field(in, maps->dscp, "26"), "MAP001", in->device, CONFIG_NONE,
+    config_note(in->set, sonic_at(in, maps->dscp, "26"), "MAP001", in->device, CONFIG_NONE,
                 "DSCP_TO_TC_MAP %.60s puts DSCP 26, which RoCE adapters send by custom, into class %u, which is lossy",
                 maps->dscp->key, tc);
 }
@@ -274,7 +271,7 @@ static void note_rewrite(struct sonic *in, const struct sonic_port *port)
     const struct sonic_row *by = sonic_field(port->qos, "tc_to_dscp_map", NULL) ? port->qos : in->global;
 
     if (map)
-        config_note(in->set, at_field(in, by, "tc_to_dscp_map"), "MAP004", in->device, CONFIG_NONE,
+        config_note(in->set, sonic_at(in, by, "tc_to_dscp_map"), "MAP004", in->device, CONFIG_NONE,
                     "packets leave with the DSCP of TC_TO_DSCP_MAP %.60s, not with their own", map->key);
 }
 
@@ -360,99 +357,4 @@ void sonic_say_ports(struct sonic *in)
         if (in->port[p].met) say_port(in, p);
     note_idle_headroom(in);
     note_missing_maps(in);
-}
-
-/* --- watchdog --- */
-
-static int64_t watchdog_time(struct sonic *in, const struct sonic_row *row, const char *name, int64_t low, int64_t high,
-                             int64_t usual)
-{
-    uint32_t line = 0;
-    const char *text = sonic_field(row, name, &line);
-    int64_t got = usual;
-
-    if (!text) return usual;
-    if (!sonic_number(text, 1, 10000000, &got) || got < low || got > high)
-        config_note(in->set, CONFIG_AT(in->text, line), "WD002", in->device, CONFIG_NONE,
-                    "PFC_WD %.60s: %s '%.20s' is not of %lld to %lld ms", row->key, name, text, (long long)low,
-                    (long long)high);
-    return got;
-}
-
-/* The rule looks at what a watchdog does; this is for a file in which none is on yet. */
-static void note_watched(struct sonic *in)
-{
-    for (uint32_t p = 0; p < in->ports; p++) {
-        const struct sonic_row *row = in->port[p].qos;
-        const char *watched = sonic_field(row, "pfcwd_sw_enable", NULL);
-        if (!watched || read_bits_field(in, row, "pfcwd_sw_enable") == in->port[p].pfc) continue;
-        config_note(in->set, at_field(in, row, "pfcwd_sw_enable"), "WD004", in->device, p,
-                    "PFC is on for priority %.20s, and the watchdog is to look at %.20s",
-                    sonic_field(row, "pfc_enable", NULL) ? sonic_field(row, "pfc_enable", NULL) : "none",
-                    watched[0] ? watched : "none");
-    }
-}
-
-static void say_times(struct sonic *in, struct origin at, const char *action, int64_t detect, int64_t restore,
-                      int64_t poll)
-{
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.action", "%s", action);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.detect", "%lldms", (long long)detect);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.restore", "%lldms", (long long)restore);
-    config_say(in->set, at, in->device, CONFIG_NONE, "watchdog.poll", "%lldms", (long long)poll);
-}
-
-static void compare_watchdogs(struct sonic *in, const struct sonic_row *first)
-{
-    static const char *const names[] = {"action", "detection_time", "restoration_time"};
-
-    for (uint32_t p = 0; p < in->ports; p++) {
-        const struct sonic_row *row = in->port[p].watchdog;
-        if (!row && in->port[p].pfc)
-            config_note(in->set, CONFIG_AT(in->text, in->port[p].qos ? in->port[p].qos->line : 1), "WD001", in->device,
-                        p, "pauses and has no watchdog");
-        for (int i = 0; row && row != first && i < 3; i++) {
-            const char *a = sonic_field(first, names[i], NULL), *b = sonic_field(row, names[i], NULL);
-            if (strcmp(a ? a : "", b ? b : "") != 0)
-                config_note(in->set, at_field(in, row, names[i]), "WD003", in->device, p,
-                            "%s is '%.20s' here and '%.20s' on %.60s", names[i], b ? b : "not said", a ? a : "not said",
-                            first->key);
-        }
-    }
-}
-
-void sonic_say_watchdog(struct sonic *in)
-{
-    const struct sonic_row *first = NULL, *metadata = sonic_row_find(&in->rows, "DEVICE_METADATA", "localhost");
-    const char *always = sonic_field(metadata, "default_pfcwd_status", NULL);
-    bool pauses = false;
-
-    for (uint32_t p = 0; p < in->ports; p++) {
-        pauses = pauses || in->port[p].pfc;
-        if (in->port[p].watchdog && (!first || (in->port[p].pfc && first->order > in->port[p].watchdog->order)))
-            first = in->port[p].watchdog;
-    }
-    if (!first) {
-        /* Started by itself: 200 ms for each 32 ports. */
-        int64_t usual = 200 * (int64_t)((in->ports + 31) / 32);
-        if (always && strcmp(always, "enable") == 0)
-            say_times(in, at_field(in, metadata, "default_pfcwd_status"), "drop", usual, usual,
-                      usual > SONIC_POLL_MAX_MS ? SONIC_POLL_MAX_MS : usual);
-        else if (pauses)
-            config_say(in->set, always ? at_field(in, metadata, "default_pfcwd_status") : CONFIG_AT(in->text, 0),
-                       in->device, CONFIG_NONE, "watchdog", "false");
-        if (!always || strcmp(always, "enable") != 0) note_watched(in);
-        return;
-    }
-    const char *action = sonic_field(first, "action", NULL);
-    int64_t detect = watchdog_time(in, first, "detection_time", SONIC_DETECT_MIN_MS, SONIC_DETECT_MAX_MS, 200);
-    int64_t restore =
-        watchdog_time(in, first, "restoration_time", SONIC_RESTORE_MIN_MS, SONIC_RESTORE_MAX_MS, 2 * detect);
-    int64_t poll = watchdog_time(in, in->watchdog, "POLL_INTERVAL", SONIC_POLL_MIN_MS, SONIC_POLL_MAX_MS, 200);
-    if (action && strcmp(action, "alert") == 0)
-        config_assume(in->set, at_field(in, first, "action"), in->device, CONFIG_NONE,
-                      "the watchdog only alerts; taken as forward");
-    say_times(in, CONFIG_AT(in->text, first->line), !action || strcmp(action, "drop") == 0 ? "drop" : "forward", detect,
-              restore, poll);
-    compare_watchdogs(in, first);
 }
