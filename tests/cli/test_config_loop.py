@@ -44,7 +44,7 @@ BREAKS = (
     ("sonic", "spine0", r'"pfc_enable": "3"', '"pfc_enable": ""', "pfc", "PFC001"),
     ("sonic", "spine0", r'"mtu": "9198"', '"mtu": "8000"', "mtu", "MTU001"),
     ("sonic", "leaf0", r'"green_min_threshold": "400000"', '"green_min_threshold": "300000"', "classes.rdma.ecn.min", None),
-    ("sonic", "leaf0", r'"green_max_threshold": "1600000"', '"green_max_threshold": "1600"', None, 'ECN002 "ROCE_0": {'),
+    ("sonic", "leaf0", r'"green_max_threshold": "1600000"', '"green_max_threshold": "1600"', None, "ECN002"),
     ("sonic", "leaf0", r'"26": "3"', '"26": "1"', "dscp-map.26", None),
     ("sonic", "leaf0", r'"xoff": "[0-9]+"', '"xoff": "20000"', "classes.rdma.headroom", "HR001"),
     ("sonic", "leaf0", r'"detection_time": "400"', '"detection_time": "9000"', None, "WD002"),

@@ -163,17 +163,20 @@ static void lay_qos(struct sonic *in, struct sonic_port *port, const struct soni
     (void)in;
     (void)rest;
     port->qos = row;
+    port->used = true;
 }
 static void lay_watchdog(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)
 {
     (void)in;
     (void)rest;
     port->watchdog = row;
+    port->used = true;
 }
 #define LAY(name, member)                                                                                              \
     static void name(struct sonic *in, struct sonic_port *port, const struct sonic_row *row, const char *rest)         \
     {                                                                                                                  \
         unsigned bits = range_bits(in, row, rest);                                                                     \
+        port->used = true;                                                                                             \
         for (unsigned b = 0; b < FABRIC_PRIOS; b++)                                                                    \
             if (bits >> b & 1) port->member[b] = row;                                                                  \
     }
@@ -211,6 +214,50 @@ static void lay_rows(struct sonic *in)
     }
     for (uint32_t r = 0; r < in->rows.count; r++)
         if (strcmp(in->rows.row[r].table, "CABLE_LENGTH") == 0) lay_cables(in, &in->rows.row[r]);
+}
+
+/* A port of this switch that another table's key names, alone or as one of its parts. */
+static void use_named(struct sonic *in, const char *key)
+{
+    char name[FABRIC_NAME];
+
+    for (size_t at = 0, part; key[at]; at += part + (key[at + part] == '|')) {
+        part = strcspn(key + at, "|");
+        if (part == 0 || part >= sizeof(name)) continue;
+        memcpy(name, key + at, part);
+        name[part] = 0;
+        uint32_t p = config_port_find(in->set, in->device, name);
+        if (p < in->ports) in->port[p].used = true;
+    }
+}
+
+/* Ports that are shut.  orchagent takes a port without `admin_status` for one that is shut; what generates
+ * configurations leaves it out of ports in use too, so only one of which nothing else speaks is taken as shut. */
+static void lay_states(struct sonic *in)
+{
+    static const char *const users[] = {"INTERFACE",    "PORTCHANNEL_MEMBER", "VLAN_MEMBER",     "VLAN_SUB_INTERFACE",
+                                        "BGP_NEIGHBOR", "MIRROR_SESSION",     "DEVICE_NEIGHBOR", NULL};
+    uint32_t silent = 0, first = 0;
+
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        for (int t = 0; users[t]; t++) {
+            if (strcmp(row->table, users[t]) != 0) continue;
+            const char *own = sonic_field(row, "local_port", NULL);
+            use_named(in, own ? own : row->key);
+        }
+    }
+    for (uint32_t p = 0; p < in->ports; p++) {
+        struct sonic_port *port = &in->port[p];
+        const char *state = sonic_field(port->port_row, "admin_status", NULL);
+        port->down = state ? strcmp(state, "down") == 0 : in->whole && port->port_row && !port->used;
+        if (!port->down || state) continue;
+        if (!silent++) first = port->port_row->line;
+    }
+    if (silent)
+        config_assume(in->set, CONFIG_AT(in->text, first), in->device, CONFIG_NONE,
+                      "%u port%s without `admin_status`, of which nothing else speaks: taken as down", silent,
+                      silent == 1 ? "" : "s");
 }
 
 /* --- the device --- */
@@ -393,6 +440,7 @@ static int import_rows(struct sonic *in)
     in->has_qos = sonic_has_table(&in->rows, "PORT_QOS_MAP");
     in->whole = sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
     lay_rows(in);
+    lay_states(in);
     sonic_say_ports(in);
     sonic_say_buffer(in);
     sonic_say_watchdog(in);

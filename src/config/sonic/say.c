@@ -10,9 +10,10 @@
 
 struct maps { /* of one port */
     uint8_t field[64], queue[FABRIC_PRIOS], group[FABRIC_PRIOS];
-    unsigned classes; /* bits */
+    unsigned classes; /* bits: those that anything speaks of */
+    unsigned fed;     /* bits: those that a DSCP or PCP leads to */
     bool pcp;
-    const struct sonic_row *dscp;
+    const struct sonic_row *dscp, *to_queue, *to_group;
 };
 
 struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char *name)
@@ -21,6 +22,15 @@ struct origin sonic_at(struct sonic *in, const struct sonic_row *row, const char
 
     sonic_field(row, name, &line);
     return CONFIG_AT(in->text, line);
+}
+
+/* Of an entry of a map, or of the map. */
+static struct origin at_entry(struct sonic *in, const struct sonic_row *map, unsigned entry)
+{
+    char key[4];
+
+    snprintf(key, sizeof(key), "%u", entry & 63);
+    return sonic_at(in, map, key);
 }
 
 static void say_link(struct sonic *in, uint32_t p)
@@ -47,9 +57,7 @@ static void say_link(struct sonic *in, uint32_t p)
     text = sonic_field(row, "fec", NULL);
     if (text && (!strcmp(text, "none") || !strcmp(text, "fc") || !strcmp(text, "rs")))
         config_say(in->set, sonic_at(in, row, "fec"), in->device, p, "fec", "%s", text);
-    text = sonic_field(row, "admin_status", NULL);
-    if (text && strcmp(text, "down") == 0)
-        config_say(in->set, sonic_at(in, row, "admin_status"), in->device, p, "up", "false");
+    if (port->down) config_say(in->set, sonic_at(in, row, "admin_status"), in->device, p, "up", "false");
     if (port->cable) {
         uint64_t mm = 0;
         struct origin at = CONFIG_AT(in->text, port->cable->key_at.line);
@@ -118,18 +126,17 @@ static void say_maps(struct sonic *in, uint32_t p, struct maps *maps)
     if (queue) read_map_row(in, queue, maps->queue, FABRIC_PRIOS, FABRIC_PRIOS);
     if (group) read_map_row(in, group, maps->group, FABRIC_PRIOS, FABRIC_PRIOS);
     config_say(in->set, at, in->device, p, "trust", maps->pcp ? "pcp" : "dscp");
+    maps->to_queue = queue;
+    maps->to_group = group;
     for (unsigned f = 0; f < (maps->pcp ? 8u : 64u); f++) {
-        char key[4];
-        snprintf(key, sizeof(key), "%u", f);
-        struct origin entry = trusted ? sonic_at(in, trusted, key) : at;
+        struct origin entry = trusted ? at_entry(in, trusted, f) : at;
         config_say_map(in->set, entry, in->device, p, maps->pcp ? "pcp-map" : "dscp-map", f, maps->field[f]);
-        maps->classes |= 1u << maps->field[f];
+        maps->fed |= 1u << maps->field[f];
     }
+    maps->classes |= maps->fed;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        char key[4];
-        snprintf(key, sizeof(key), "%u", tc);
-        config_say_map(in->set, queue ? sonic_at(in, queue, key) : at, in->device, p, "queue-map", tc, maps->queue[tc]);
-        config_say_map(in->set, group ? sonic_at(in, group, key) : at, in->device, p, "group-map", tc, maps->group[tc]);
+        config_say_map(in->set, queue ? at_entry(in, queue, tc) : at, in->device, p, "queue-map", tc, maps->queue[tc]);
+        config_say_map(in->set, group ? at_entry(in, group, tc) : at, in->device, p, "group-map", tc, maps->group[tc]);
     }
 }
 
@@ -156,54 +163,99 @@ static void say_pfc(struct sonic *in, uint32_t p, const struct maps *maps)
     if (!pfc_map) return;
     memcpy(to_queue, maps->queue, sizeof(to_queue));
     read_map_row(in, pfc_map, to_queue, FABRIC_PRIOS, FABRIC_PRIOS);
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        if ((port->pfc >> tc & 1) && to_queue[tc] != maps->queue[tc])
-            config_note(in->set, CONFIG_AT(in->text, pfc_map->line), "PFC007", in->device, CONFIG_NONE,
-                        "a pause of priority %u stops queue %u, and traffic class %u is in queue %u", tc, to_queue[tc],
-                        tc, maps->queue[tc]);
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+        if (!(port->pfc >> tc & 1) || to_queue[tc] == maps->queue[tc]) continue;
+        /* of the two maps the one that is not straight is the odd one */
+        const struct sonic_row *odd = to_queue[tc] == tc && maps->to_queue ? maps->to_queue : pfc_map;
+        config_note(in->set, at_entry(in, odd, tc), "PFC007", in->device, CONFIG_NONE,
+                    "a pause of priority %u stops queue %u, and traffic class %u is in queue %u", tc, to_queue[tc], tc,
+                    maps->queue[tc]);
+    }
 }
 
 /* --- queues --- */
 
+/* All packets are green until something colours them: a curve of another colour shows only then. */
+static void note_colours(struct sonic *in, const struct sonic_row *wred)
+{
+    static const char *const fields[] = {"min_threshold", "max_threshold", "drop_probability"};
+    static const char *const colours[] = {"yellow", "red"};
+
+    for (int c = 0; c < 2; c++) {
+        for (int f = 0; f < 3; f++) {
+            char name[40], green[40];
+            snprintf(name, sizeof(name), "%s_%s", colours[c], fields[f]);
+            snprintf(green, sizeof(green), "green_%s", fields[f]);
+            const char *there = sonic_field(wred, name, NULL), *here = sonic_field(wred, green, NULL);
+            if (!there || !here || strcmp(there, here) == 0) continue;
+            config_note(in->set, sonic_at(in, wred, name), "ECN004", in->device, CONFIG_NONE,
+                        "WRED_PROFILE %.60s: %s is %.20s, for green packets %.20s", wred->key, name, there, here);
+        }
+    }
+}
+
+struct marking { /* a WRED profile's curve for green packets */
+    int64_t min, max, probability;
+};
+
+/* Does the profile mark by a curve?  If not, `ret_field` is what it lacks. */
+static bool read_curve(struct sonic *in, const struct sonic_row *wred, bool lossless, struct marking *ret,
+                       const char **ret_field)
+{
+    const char *ecn = sonic_field(wred, "ecn", NULL), *green = sonic_field(wred, "wred_green_enable", NULL);
+    bool on = green && strcmp(green, "true") == 0;
+
+    *ret = (struct marking){0, 0, 100};
+    *ret_field = "ecn";
+    if (!ecn || (strcmp(ecn, "ecn_all") != 0 && !strstr(ecn, "green"))) {
+        if (on && lossless) /* once for all classes and ports */
+            config_note(in->set, sonic_at(in, wred, "ecn"), "ECN006", in->device, CONFIG_NONE,
+                        "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless classes are in its "
+                        "queues",
+                        wred->key, ecn ? ecn : "ecn_none");
+        return false;
+    }
+    *ret_field = "wred_green_enable";
+    if (!on) {
+        config_note(in->set, sonic_at(in, wred, "wred_green_enable"), "ECN002", in->device, CONFIG_NONE,
+                    "WRED_PROFILE %.60s is not enabled for green (wred_green_enable): it marks nothing", wred->key);
+        return false;
+    }
+    bool good = sonic_read(in, wred, "green_min_threshold", 0, UINT32_MAX, &ret->min) &&
+                sonic_read(in, wred, "green_max_threshold", 0, UINT32_MAX, &ret->max);
+    bool chance = !sonic_field(wred, "green_drop_probability", NULL) ||
+                  sonic_read(in, wred, "green_drop_probability", 0, 100, &ret->probability);
+    if (good && ret->max > 0 && ret->min <= ret->max && chance && ret->probability > 0) return true;
+    /* of two thresholds that do not fit the one that is not as for yellow packets */
+    const char *yellow = sonic_field(wred, "yellow_min_threshold", NULL);
+    const char *least = sonic_field(wred, "green_min_threshold", NULL);
+    bool odd_max = !least || (yellow && strcmp(yellow, least) == 0);
+    *ret_field = !chance || ret->probability == 0 ? "green_drop_probability"
+                 : odd_max                        ? "green_max_threshold"
+                                                  : "green_min_threshold";
+    config_note(in->set, sonic_at(in, wred, *ret_field), "ECN002", in->device, CONFIG_NONE,
+                "WRED_PROFILE %.60s: green thresholds %lld to %lld at %lld %% are no marking curve", wred->key,
+                (long long)ret->min, (long long)ret->max, (long long)ret->probability);
+    return false;
+}
+
 static void say_ecn(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *queue)
 {
     const struct sonic_row *wred = sonic_follow(in, queue, "wred_profile", "WRED_PROFILE");
-    struct origin at = CONFIG_AT(in->text, wred ? wred->line : queue->line);
-    const char *ecn = sonic_field(wred, "ecn", NULL), *green = sonic_field(wred, "wred_green_enable", NULL);
-    bool on = green && strcmp(green, "true") == 0;
-    bool marks = ecn && (strcmp(ecn, "ecn_all") == 0 || strstr(ecn, "green"));
-    bool lossless = in->port[p].lossless >> tc & 1;
-    int64_t min = 0, max = 0, probability = 100;
+    const char *field = "wred_profile";
+    struct marking curve;
 
-    if (!wred || (!marks && !on)) {
-        config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
+    if (!wred || !read_curve(in, wred, in->port[p].lossless >> tc & 1, &curve, &field)) {
+        config_say_class(in->set, sonic_at(in, wred ? wred : queue, field), in->device, p, tc, "ecn", "false");
         return;
     }
-    if (!marks && lossless) /* once for all classes and ports */
-        config_note(in->set, at, "ECN006", in->device, CONFIG_NONE,
-                    "WRED_PROFILE %.60s drops and does not mark (ecn is %.20s), and lossless classes are in its queues",
-                    wred->key, ecn ? ecn : "ecn_none");
-    bool good = sonic_read(in, wred, "green_min_threshold", 0, UINT32_MAX, &min) &&
-                sonic_read(in, wred, "green_max_threshold", 0, UINT32_MAX, &max);
-    bool chance = !sonic_field(wred, "green_drop_probability", NULL) ||
-                  sonic_read(in, wred, "green_drop_probability", 0, 100, &probability);
-    if (marks && !on)
-        config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
-                    "WRED_PROFILE %.60s is not enabled for green (wred_green_enable): it marks nothing", wred->key);
-    if (marks && on && (!good || max == 0 || min > max || !chance || probability == 0))
-        config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
-                    "WRED_PROFILE %.60s: green thresholds %lld to %lld at %lld %% are no marking curve", wred->key,
-                    (long long)min, (long long)max, (long long)probability);
-    if (!marks || !on || !good || max == 0 || min > max || !chance || probability == 0) {
-        config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
-        return;
-    }
+    note_colours(in, wred);
     config_say_class(in->set, sonic_at(in, wred, "green_min_threshold"), in->device, p, tc, "ecn.min", "%lldB",
-                     (long long)min);
+                     (long long)curve.min);
     config_say_class(in->set, sonic_at(in, wred, "green_max_threshold"), in->device, p, tc, "ecn.max", "%lldB",
-                     (long long)max);
+                     (long long)curve.max);
     config_say_class(in->set, sonic_at(in, wred, "green_drop_probability"), in->device, p, tc, "ecn.probability",
-                     "%lld%%", (long long)probability);
+                     "%lld%%", (long long)curve.probability);
 }
 
 struct turns { /* schedulers of a port's queues */
@@ -254,7 +306,18 @@ static void note_roce_dscp(struct sonic *in, uint32_t p, const struct maps *maps
     const struct sonic_port *port = &in->port[p];
     unsigned tc = maps->field[26];
 
-    if (maps->pcp || !maps->dscp || !port->lossless || (port->lossless >> tc & 1)) return;
+    if (maps->pcp || !maps->dscp || port->down || !port->lossless || (port->lossless >> tc & 1)) return;
+    /* Some fleets send RDMA as DSCP 3 and 4, and then mean what they map. */
+    unsigned others = 0, near = 0;
+    for (unsigned d = 0; d < 64; d++)
+        if (port->lossless >> maps->field[d] & 1) *(d / 8 == 3 ? &near : &others) += 1;
+    if (others && !near) {
+        config_assume(in->set, sonic_at(in, maps->dscp, "26"), in->device, CONFIG_NONE,
+                      "DSCP_TO_TC_MAP %.60s: RDMA is taken to be sent with the DSCPs of its lossless classes, and not "
+                      "with 26, which adapters send by custom",
+                      maps->dscp->key);
+        return;
+    }
     config_note(in->set, sonic_at(in, maps->dscp, "26"), "MAP001", in->device, CONFIG_NONE,
                 "DSCP_TO_TC_MAP %.60s puts DSCP 26, which RoCE adapters send by custom, into class %u, which is lossy",
                 maps->dscp->key, tc);
@@ -273,6 +336,39 @@ static void note_rewrite(struct sonic *in, const struct sonic_port *port)
     if (map)
         config_note(in->set, sonic_at(in, by, "tc_to_dscp_map"), "MAP004", in->device, CONFIG_NONE,
                     "packets leave with the DSCP of TC_TO_DSCP_MAP %.60s, not with their own", map->key);
+}
+
+/* Where a class's queue has no row: the map that leads there, if it is not straight; else a row of the port that marks
+ * for nobody; else its first row. */
+static struct origin at_no_queue(struct sonic *in, uint32_t p, unsigned tc, const struct maps *maps)
+{
+    const struct sonic_port *port = &in->port[p];
+    const struct sonic_row *first = NULL, *marking = NULL;
+
+    if (maps->to_queue && maps->queue[tc] != tc) return at_entry(in, maps->to_queue, tc);
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (!port->queue[q]) continue;
+        if (!first) first = port->queue[q];
+        if (!marking && sonic_field(port->queue[q], "wred_profile", NULL)) marking = port->queue[q];
+    }
+    if (!marking) marking = first ? first : port->qos;
+    return CONFIG_AT(in->text, marking ? marking->line : port_line(port));
+}
+
+/* Pauses of a class whose group is lossy: that is where they are wrong, not where they are turned on. */
+static void say_lossy_pauses(struct sonic *in, uint32_t p, const struct maps *maps)
+{
+    const struct sonic_port *port = &in->port[p];
+    unsigned bits = port->pfc & ~port->lossless;
+
+    if (!bits || sonic_field(port->port_row, "pfc_asym", NULL)) return;
+    unsigned tc = (unsigned)__builtin_ctz(bits), group = maps->group[tc];
+    struct origin at =
+        maps->to_group && group != tc ? at_entry(in, maps->to_group, tc) : sonic_at(in, port->pg[group], "profile");
+    if (!port->pg[group] && !(maps->to_group && group != tc)) return;
+    config_say_bits(in->set, at, in->device, p, "pfc.rx", port->pfc);
+    config_say_bits(in->set, at, in->device, p, "pfc.tx", port->pfc);
+    config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
 }
 
 static void say_port(struct sonic *in, uint32_t p)
@@ -303,35 +399,40 @@ static void say_port(struct sonic *in, uint32_t p)
         say_turn(in, p, tc, maps.queue[tc], &turns, &shared);
         if (queue)
             say_ecn(in, p, tc, queue);
-        else if ((port->lossless >> tc & 1) && (in->whole || in->has_qos)) /* said of no port in particular */
-            config_say_class(in->set, in->set->device[in->device].at, in->device, p, tc, "ecn", "false");
+        else if ((port->lossless >> tc & 1) && (in->whole || in->has_qos))
+            config_say_class(in->set, at_no_queue(in, p, tc, &maps), in->device, p, tc, "ecn", "false");
     }
+    say_lossy_pauses(in, p, &maps);
     note_roce_dscp(in, p, &maps);
     note_rewrite(in, port);
 }
 
-/* Headroom that no pause protects: told once, for a table has a row for every port. */
-static void note_idle_headroom(struct sonic *in)
+/* Headroom that no pause protects.  Where most ports that keep it pause, the port that does not is the odd one: told at
+ * its row; else once, for a table has a row for every port. */
+static void note_idle_headroom(struct sonic *in, unsigned tc)
 {
-    uint32_t count = 0, first = 0;
-    unsigned bits = 0;
+    uint32_t count = 0, first = 0, pausing = 0;
 
-    if (!in->whole && !in->has_qos) return; /* a file of buffers alone */
     for (uint32_t p = 0; p < in->ports; p++) {
-        unsigned idle = in->port[p].set_aside & ~in->port[p].pfc;
-        if (!idle) continue;
-        if (!count++) first = p;
-        bits |= idle;
+        const struct sonic_port *port = &in->port[p];
+        if (port->down || !(port->set_aside >> tc & 1)) continue;
+        pausing += port->pfc >> tc & 1;
+        if ((port->pfc >> tc & 1) == 0 && !count++) first = p;
     }
-    if (!count) return;
-    unsigned priority = (unsigned)__builtin_ctz(bits), group = 0;
-    while (group < FABRIC_PRIOS - 1 && !in->port[first].pg[group])
-        group++;
-    const struct sonic_row *row =
-        in->port[first].pg[priority] ? in->port[first].pg[priority] : in->port[first].pg[group];
-    config_note(in->set, CONFIG_AT(in->text, row ? row->line : 1), "HR007", in->device, first,
-                "keeps headroom for priority %u and does not pause it (pfc_enable of PORT_QOS_MAP)%s", priority,
-                count > 1 ? ", as other ports" : "");
+    for (uint32_t p = first; count && p < in->ports; p++) {
+        const struct sonic_port *port = &in->port[p];
+        const struct sonic_row *row = port->pg[tc], *qos = port->qos ? port->qos : port->port_row;
+        if (port->down || !(port->set_aside >> tc & 1) || (port->pfc >> tc & 1)) continue;
+        if (pausing > count)
+            config_note(in->set, sonic_at(in, qos, "pfc_enable"), "HR007", in->device, p,
+                        "keeps headroom for priority %u and does not pause it (pfc_enable), as %u other ports do", tc,
+                        pausing);
+        else
+            config_note(in->set, CONFIG_AT(in->text, row ? row->line : 1), "HR007", in->device, p,
+                        "keeps headroom for priority %u and does not pause it (pfc_enable of PORT_QOS_MAP)%s", tc,
+                        count > 1 ? ", as other ports" : "");
+        if (pausing <= count) return;
+    }
 }
 
 /* Without these maps a packet's queue and group are the chip's choice. */
@@ -355,6 +456,7 @@ void sonic_say_ports(struct sonic *in)
 {
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].met) say_port(in, p);
-    note_idle_headroom(in);
+    for (unsigned tc = 0; tc < FABRIC_PRIOS && (in->whole || in->has_qos); tc++) /* not a file of buffers alone */
+        note_idle_headroom(in, tc);
     note_missing_maps(in);
 }

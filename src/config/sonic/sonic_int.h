@@ -9,6 +9,8 @@
 
 struct sonic_port { /* the rows that speak of it; NULL: none does */
     bool met;
+    bool used; /* something besides its PORT row speaks of it: an address, a map, a neighbour */
+    bool down; /* shut: what is wrong with it is of no matter */
     const struct sonic_row *port_row, *qos, *watchdog;
     const struct sonic_row *queue[FABRIC_PRIOS], *pg[FABRIC_PRIOS], *buffer_queue[FABRIC_PRIOS];
     const struct tree *cable;

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes written into a good config_db.json: told at the line that is wrong, and nothing beside them."""
+import json
+import unittest
+
+from mistakes import Mistakes
+
+PORTS = [f"Ethernet{4 * i}" for i in range(8)]
+UPLINKS = PORTS[6:]
+ONE = UPLINKS[0]
+
+
+def leaf():
+    cable = {port: "40m" if port in UPLINKS else "5m" for port in PORTS}
+    to_class = {str(dscp): "0" for dscp in range(64)} | {"24": "3", "26": "3", "48": "6"}
+    each = {str(i): str(i) for i in range(8)}
+    curve = {f"{colour}_{what}": value for colour in ("green", "yellow", "red")
+             for what, value in (("min_threshold", "250000"), ("max_threshold", "1000000"), ("drop_probability", "5"))}
+    lossless = {"pool": "ingress_lossless_pool", "size": "1248", "xon": "18432", "dynamic_th": "1", "xon_offset": "20000"}
+    maps = {"dscp_to_tc_map": "M", "tc_to_queue_map": "M", "tc_to_pg_map": "M", "pfc_to_queue_map": "M",
+            "pfc_enable": "3", "pfcwd_sw_enable": "3"}
+    queues = {"0": {"scheduler": "best"}, "3": {"scheduler": "rdma", "wred_profile": "MARK"}, "6": {"scheduler": "first"}}
+    groups = {"0": "ingress_lossy_profile", "3": "pg_lossless_100000_{}_profile"}
+    leaving = {"0": "egress_lossy_profile", "3": "egress_lossless_profile", "6": "egress_lossy_profile"}
+    return json.loads(json.dumps({
+        "DEVICE_METADATA": {"localhost": {"hostname": "leaf1", "hwsku": "unit"}},
+        "PORT": {port: {"admin_status": "up", "mtu": "9100", "speed": "100000", "fec": "rs"} for port in PORTS},
+        "CABLE_LENGTH": {"ALL": cable},
+        "DSCP_TO_TC_MAP": {"M": to_class},
+        "TC_TO_QUEUE_MAP": {"M": each},
+        "TC_TO_PRIORITY_GROUP_MAP": {"M": dict.fromkeys(each, "0") | {"3": "3", "4": "4"}},
+        "MAP_PFC_PRIORITY_TO_QUEUE": {"M": each},
+        "PORT_QOS_MAP": {port: maps for port in PORTS},
+        "SCHEDULER": {"best": {"type": "DWRR", "weight": "40"}, "rdma": {"type": "DWRR", "weight": "60"},
+                      "first": {"type": "STRICT"}},
+        "WRED_PROFILE": {"MARK": {"ecn": "ecn_all", "wred_green_enable": "true", "wred_yellow_enable": "true",
+                                  "wred_red_enable": "true"} | curve},
+        "QUEUE": {f"{port}|{queue}": row for port in PORTS for queue, row in queues.items()},
+        "BUFFER_POOL": {"ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "26284032", "xoff": "6291456"},
+                        "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "32575488"},
+                        "egress_lossy_pool": {"type": "egress", "mode": "dynamic", "size": "26284032"}},
+        "BUFFER_PROFILE": {"ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "static_th": "32575488"},
+                           "pg_lossless_100000_5m_profile": lossless | {"xoff": "92160"},
+                           "pg_lossless_100000_40m_profile": lossless | {"xoff": "177632"},
+                           "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "32575488"},
+                           "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "1518", "dynamic_th": "3"}},
+        "BUFFER_PG": {f"{port}|{group}": {"profile": name.format(cable[port])}
+                      for port in PORTS for group, name in groups.items()},
+        "BUFFER_QUEUE": {f"{port}|{queue}": {"profile": name} for port in PORTS for queue, name in leaving.items()},
+        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "200"}} |
+                  {port: {"action": "drop", "detection_time": "200", "restoration_time": "400"} for port in PORTS},
+    }))
+
+
+def written(tables):
+    """The text, and the line of each table, row and field."""
+    lines, at, out = {}, [0], []
+
+    def put(text):
+        out.append(text)
+        at[0] += 1
+
+    put("{")
+    for i, (table, rows) in enumerate(tables.items()):
+        put(f"  {json.dumps(table)}: {{")
+        lines[table,] = at[0]
+        for j, (key, fields) in enumerate(rows.items()):
+            put(f"    {json.dumps(key)}: {{")
+            lines[table, key] = at[0]
+            for k, (name, value) in enumerate(fields.items()):
+                put(f"      {json.dumps(name)}: {json.dumps(value)}{',' if k + 1 < len(fields) else ''}")
+                lines[table, key, name] = at[0]
+            put("    }" + ("," if j + 1 < len(rows) else ""))
+        put("  }" + ("," if i + 1 < len(tables) else ""))
+    put("}")
+    return "\n".join(out) + "\n", lines
+
+
+class Sonic(Mistakes):
+    def mistake(self, change, *wanted, beside=()):
+        """`wanted`: (rule, table, key, field), as deep as the line is."""
+        before, after = leaf(), leaf()
+        change(after)
+        text, lines = written(after)
+        answer = self.checked(leaf1=text)
+        at = [(rule, "leaf1", lines[tuple(path)]) for rule, *path in wanted]
+        # lines moved with the mistake: what was said of the good text counts by its rule and message
+        good = {(item["rule"], item["message"]) for item in self.checked(leaf1=written(before)[0])["findings"]}
+        answer["findings"] = [item for item in answer["findings"] if (item["rule"], item["message"]) not in good]
+        self.told({"findings": []}, answer, at, beside)
+        return answer
+
+    def test_good(self):
+        self.assertEqual([item for item in self.checked(leaf1=written(leaf())[0])["findings"]
+                          if item["severity"] == "error"], [])
+
+    def test_ports_that_are_shut(self):
+        def unsaid(tables):
+            for port in PORTS:
+                del tables["PORT"][port]["admin_status"]
+        def unused(tables):
+            unsaid(tables)
+            for table in ("PORT_QOS_MAP", "PFC_WD"):
+                del tables[table][PORTS[2]]
+            for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
+                for queue in "036":
+                    tables[table].pop(f"{PORTS[2]}|{queue}", None)
+            tables["PORT"][PORTS[2]]["mtu"] = "1500"
+        self.mistake(unsaid)
+        answer = self.mistake(unused, beside=("MAP002",))
+        self.assertTrue(any("taken as down" in item["message"] for item in answer["assumed"]), answer["assumed"])
+
+    def test_watchdog(self):
+        def each(name, value, ports=PORTS):
+            def change(tables):
+                for port in ports:
+                    if value:
+                        tables["PFC_WD"][port][name] = value
+                    else:
+                        del tables["PFC_WD"][port][name]
+            return change
+        self.mistake(each("restoration_time", None), ("WD003", "PFC_WD", PORTS[0]))
+        self.mistake(each("restoration_time", None, [ONE]), ("WD003", "PFC_WD", ONE))
+        self.mistake(each("detection_time", None, [ONE]), ("WD001", "PFC_WD", ONE))
+        self.mistake(each("detection_time", "800"), ("WD003", "PFC_WD", PORTS[0], "restoration_time"))
+        self.mistake(each("detection_time", "800", [ONE]), ("WD003", "PFC_WD", ONE, "detection_time"))
+        self.mistake(each("detection_time", "800", PORTS[:1]), ("WD003", "PFC_WD", PORTS[0], "detection_time"))
+        self.mistake(each("detection_time", "50", [ONE]), ("WD002", "PFC_WD", ONE, "detection_time"))
+        self.mistake(each("restoration_time", "90000"), ("WD002", "PFC_WD", PORTS[0], "restoration_time"))
+        self.mistake(each("action", "alert"), ("WD005", "PFC_WD", PORTS[0], "action"))
+        self.mistake(lambda tables: tables["PFC_WD"]["GLOBAL"].update(POLL_INTERVAL="400"),
+                     ("WD002", "PFC_WD", "GLOBAL", "POLL_INTERVAL"))
+        self.mistake(lambda tables: tables["PFC_WD"].pop(ONE), ("WD001", "PORT_QOS_MAP", ONE))
+
+    def test_maps(self):
+        def to(table, entry, value):
+            return lambda tables: tables[table]["M"].update({entry: value})
+        def own(tables):
+            tables["DSCP_TO_TC_MAP"]["OTHER"] = tables["DSCP_TO_TC_MAP"]["M"] | {"26": "0"}
+            tables["PORT_QOS_MAP"][ONE]["dscp_to_tc_map"] = "OTHER"
+        self.mistake(to("DSCP_TO_TC_MAP", "26", "4"), ("MAP001", "DSCP_TO_TC_MAP", "M", "26"), beside=("ECN001", "PFC003"))
+        self.mistake(own, ("MAP001", "DSCP_TO_TC_MAP", "OTHER", "26"))
+        self.mistake(to("TC_TO_PRIORITY_GROUP_MAP", "3", "0"), ("HR007", "TC_TO_PRIORITY_GROUP_MAP", "M", "3"))
+        self.mistake(to("TC_TO_QUEUE_MAP", "3", "1"), ("PFC007", "TC_TO_QUEUE_MAP", "M", "3"),
+                     ("ECN001", "TC_TO_QUEUE_MAP", "M", "3"), beside=("MAP001",))
+        self.mistake(to("MAP_PFC_PRIORITY_TO_QUEUE", "3", "4"), ("PFC007", "MAP_PFC_PRIORITY_TO_QUEUE", "M", "3"))
+        self.mistake(to("DSCP_TO_TC_MAP", "48", "0"), ("MAP006", "DSCP_TO_TC_MAP", "M", "48"),
+                     beside=("MAP005", "MAP008"))
+
+    def test_pfc(self):
+        def enabled(value):
+            def change(tables):
+                if value is None:
+                    del tables["PORT_QOS_MAP"][ONE]["pfc_enable"]
+                else:
+                    tables["PORT_QOS_MAP"][ONE]["pfc_enable"] = value
+            return change
+        beside = ("PFC001", "PFC002", "PFC008", "WD004")
+        self.mistake(enabled("4"), ("HR007", "PORT_QOS_MAP", ONE, "pfc_enable"), beside=beside + ("ECN001", "PFC003"))
+        self.mistake(enabled(""), ("HR007", "PORT_QOS_MAP", ONE, "pfc_enable"), beside=beside)
+        self.mistake(enabled(None), ("HR007", "PORT_QOS_MAP", ONE), beside=beside)
+        self.mistake(lambda tables: tables["PORT_QOS_MAP"].pop(ONE), ("HR007", "PORT", ONE), ("MAP002", "PORT", ONE),
+                     beside=beside)
+
+    def test_marking(self):
+        def wred(**fields):
+            return lambda tables: tables["WRED_PROFILE"]["MARK"].update(fields)
+        def unmarked(tables):
+            del tables["QUEUE"][f"{ONE}|3"]["wred_profile"]
+        def elsewhere(tables):
+            tables["QUEUE"][f"{ONE}|4"] = tables["QUEUE"].pop(f"{ONE}|3")
+        self.mistake(wred(ecn="ecn_none"), ("ECN006", "WRED_PROFILE", "MARK", "ecn"),
+                     ("ECN001", "WRED_PROFILE", "MARK", "ecn"))
+        self.mistake(wred(green_min_threshold="2000000"), ("ECN002", "WRED_PROFILE", "MARK", "green_min_threshold"),
+                     beside=("ECN001", "ECN004"))
+        self.mistake(wred(yellow_min_threshold="900000"), ("ECN004", "WRED_PROFILE", "MARK", "yellow_min_threshold"))
+        self.mistake(unmarked, ("ECN001", "QUEUE", f"{ONE}|3"))
+        self.mistake(elsewhere, ("ECN001", "QUEUE", f"{ONE}|4"))
+        self.mistake(lambda tables: tables["QUEUE"].pop(f"{ONE}|3"), ("ECN001", "QUEUE", f"{ONE}|0"))
+
+    def test_groups(self):
+        def lossy(tables):
+            tables["BUFFER_PG"][f"{ONE}|3"]["profile"] = "ingress_lossy_profile"
+        self.mistake(lossy, ("HR007", "BUFFER_PG", f"{ONE}|3", "profile"), beside=("HR004",))
+
+
+if __name__ == "__main__":
+    unittest.main()
