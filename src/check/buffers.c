@@ -15,7 +15,7 @@
 /* Cabled ports of switches with a lossless group g of a class: calls for each. */
 #define EACH_GROUP(fabric, p, g)                                                                                       \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
-        for (unsigned g = 0; g < FABRIC_PRIOS && (fabric)->port[p].peer != FABRIC_NONE; g++)                           \
+        for (unsigned g = 0; g < FABRIC_PRIOS && port_used(check, p); g++)                                             \
             if (settings_of(fabric, p)->pg[g].lossless)
 
 /* The priority whose group this is. */
@@ -53,7 +53,7 @@ RULE_FUNCTION(hr_formula)
         check_find(check, CHECK_ERROR, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "headroom", path),
                    "%s: headroom of '%s' is %s; %s at %s with frames of %u B and cells of %u B need %s",
-                   fabric_port_name(fabric, p, name), class_name(fabric, priority_of(settings, g)),
+                   port_label(fabric, p, name), class_name(fabric, priority_of(settings, g)),
                    unit_format_short(UNIT_SIZE, has, 4, have),
                    unit_format_short(UNIT_LENGTH, fabric->port[p].cable_mm, 4, cable),
                    unit_format_short(UNIT_RATE, fabric->port[p].rate_bps, 4, rate), settings->mtu_bytes,
@@ -68,16 +68,16 @@ RULE_FUNCTION(hr_cable)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer;
-        if (q == FABRIC_NONE || !settings_of(fabric, p)->lossless) continue;
+        if (!port_used(check, p) || !settings_of(fabric, p)->lossless) continue;
         if (cable_outgrown(fabric, p))
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, "headroom-cable",
-                       "%s: the cable is %s long, its headroom was chosen for %s", fabric_port_name(fabric, p, name),
+                       "%s: the cable is %s long, its headroom was chosen for %s", port_label(fabric, p, name),
                        unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has),
                        unit_format(UNIT_LENGTH, settings_of(fabric, p)->headroom_cable_mm, chosen));
-        if (fabric->port[p].cable_known || !port_known(fabric, p) || (is_switch_port(fabric, q) && q < p)) continue;
+        if (fabric->port[p].cable_known || !port_known(check, p) || (is_switch_port(fabric, q) && q < p)) continue;
         check_find(check, CHECK_INFO, fabric->port[p].node, p, "cable",
-                   "nothing says how long the cable of %s and %s is; %s is assumed", fabric_port_name(fabric, p, name),
-                   fabric_port_name(fabric, q, other), unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has));
+                   "nothing says how long the cable of %s and %s is; %s is assumed", port_label(fabric, p, name),
+                   port_label(fabric, q, other), unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has));
     }
 }
 
@@ -113,7 +113,7 @@ RULE_FUNCTION(hr_sum)
         uint64_t largest = 0;
 
         for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
-            for (int g = 0; g < FABRIC_PRIOS && fabric->port[p].peer != FABRIC_NONE; g++)
+            for (int g = 0; g < FABRIC_PRIOS && port_used(check, p); g++)
                 if (settings_of(fabric, p)->pg[g].headroom_bytes > largest)
                     largest = settings_of(fabric, p)->pg[g].headroom_bytes;
         if (sw->headroom_pool_bytes) {
@@ -130,15 +130,16 @@ RULE_FUNCTION(hr_sum)
 }
 
 /* The port of this switch before p, with headroom that is given, that p should have more than. */
-static uint32_t outdone_by(const struct fabric *fabric, const struct fabric_node *node, uint32_t p, unsigned g)
+static uint32_t outdone_by(const struct check *check, const struct fabric_node *node, uint32_t p, unsigned g)
 {
+    const struct fabric *fabric = check->fabric;
     const struct fabric_pg *pg = &settings_of(fabric, p)->pg[g];
     const struct fabric_port *as = &fabric->port[p];
 
     for (uint32_t q = node->first_port; q < node->first_port + node->ports; q++) {
         const struct fabric_pg *other = &settings_of(fabric, q)->pg[g];
         const struct fabric_port *at = &fabric->port[q];
-        if (q == p || at->peer == FABRIC_NONE || !other->lossless || !other->headroom_given) continue;
+        if (q == p || !port_used(check, q) || !other->lossless || !other->headroom_given) continue;
         bool needs_more = as->rate_bps >= at->rate_bps && as->cable_mm >= at->cable_mm &&
                           headroom_need(fabric, p) > headroom_need(fabric, q) + headroom_need(fabric, q) / 8;
         if (needs_more && pg->headroom_bytes <= other->headroom_bytes) return q;
@@ -156,13 +157,12 @@ RULE_FUNCTION(hr_monotone)
         const struct fabric_settings *settings = settings_of(fabric, p);
         const struct fabric_node *node = &fabric->node[fabric->port[p].node];
         if (!settings->pg[g].headroom_given || settings->pg[g].headroom_bytes < headroom_need(fabric, p)) continue;
-        uint32_t q = outdone_by(fabric, node, p, g);
+        uint32_t q = outdone_by(check, node, p, g);
         if (q == FABRIC_NONE) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "headroom", path),
-                   "%s has headroom of %s, %s with less rate or cable has %s", fabric_port_name(fabric, p, name),
-                   unit_format_short(UNIT_SIZE, settings->pg[g].headroom_bytes, 4, a),
-                   fabric_port_name(fabric, q, other),
+                   "%s has headroom of %s, %s with less rate or cable has %s", port_label(fabric, p, name),
+                   unit_format_short(UNIT_SIZE, settings->pg[g].headroom_bytes, 4, a), port_label(fabric, q, other),
                    unit_format_short(UNIT_SIZE, settings_of(fabric, q)->pg[g].headroom_bytes, 4, b));
     }
 }
@@ -186,12 +186,12 @@ RULE_FUNCTION(hr_hysteresis)
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pause-quanta",
                        "%s pauses for %u quanta, which are over before the next pause comes behind a frame of %u B: %u "
                        "at least",
-                       fabric_port_name(fabric, p, name), settings->pause_quanta, settings->mtu_bytes,
+                       port_label(fabric, p, name), settings->pause_quanta, settings->mtu_bytes,
                        quanta_least(settings->mtu_bytes));
         if (settings->pg[g].xon_offset_bytes >= settings->mtu_bytes) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "xon", path),
-                   "%s resumes %s below its threshold, less than a frame of %u B", fabric_port_name(fabric, p, name),
+                   "%s resumes %s below its threshold, less than a frame of %u B", port_label(fabric, p, name),
                    unit_format(UNIT_SIZE, settings->pg[g].xon_offset_bytes, a), settings->mtu_bytes);
     }
 }
@@ -203,17 +203,16 @@ RULE_FUNCTION(hr_groups)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (fabric->port[p].peer == FABRIC_NONE) continue;
+        if (!port_used(check, p)) continue;
         for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
             const struct fabric_pg *pg = &settings->pg[settings->tc_to_pg[tc]];
             if (settings->pfc_tx >> tc & 1 && !pg->lossless)
                 check_find(check, CHECK_ERROR, fabric->port[p].node, p, "pfc",
-                           "%s sends pauses for priority %u, whose buffer is lossy", fabric_port_name(fabric, p, name),
-                           tc);
+                           "%s sends pauses for priority %u, whose buffer is lossy", port_label(fabric, p, name), tc);
             if (pg->headroom_given && !pg->lossless && settings->tc_to_pg[tc] == tc)
                 check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "headroom", path),
-                           "%s: '%s' is lossy and has headroom or xoff, which nobody uses",
-                           fabric_port_name(fabric, p, name), class_name(fabric, tc));
+                           "%s: '%s' is lossy and has headroom or xoff, which nobody uses", port_label(fabric, p, name),
+                           class_name(fabric, tc));
         }
     }
 }
@@ -228,7 +227,7 @@ RULE_FUNCTION(hr_nic_cable)
         uint64_t assumed = nic->cable_mm ? nic->cable_mm : 7000;
         if (node_unknown(fabric, fabric->endpoint[e].host) || fabric->port[e].cable_mm <= assumed) continue;
         check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "cable-length",
-                   "%s has a cable of %s; the adapter %s %s", fabric_port_name(fabric, e, name),
+                   "%s has a cable of %s; the adapter %s %s", port_label(fabric, e, name),
                    unit_format(UNIT_LENGTH, fabric->port[e].cable_mm, has), nic->cable_mm ? "was told" : "assumes",
                    unit_format(UNIT_LENGTH, assumed, told));
     }
@@ -241,9 +240,9 @@ RULE_FUNCTION(hr_mtu)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (fabric->port[p].peer == FABRIC_NONE || !settings->lossless || !frame_outgrown(settings)) continue;
+        if (!port_used(check, p) || !settings->lossless || !frame_outgrown(settings)) continue;
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, "headroom-mtu",
-                   "%s takes frames of %u B; its headroom was chosen for %u B", fabric_port_name(fabric, p, name),
+                   "%s takes frames of %u B; its headroom was chosen for %u B", port_label(fabric, p, name),
                    settings->mtu_bytes, settings->headroom_frame_bytes);
     }
 }
@@ -258,7 +257,7 @@ static void buf_reserved(struct check *check, uint32_t p, unsigned g)
     if (settings->pg[g].reserved_bytes <= shared_bytes(switch_of(fabric, p))) return;
     check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                class_path(fabric, priority_of(settings, g), "reserved", path),
-               "%s keeps %s for '%s' alone, all ports share %s", fabric_port_name(fabric, p, name),
+               "%s keeps %s for '%s' alone, all ports share %s", port_label(fabric, p, name),
                unit_format_short(UNIT_SIZE, settings->pg[g].reserved_bytes, 4, a),
                class_name(fabric, priority_of(settings, g)),
                unit_format_short(UNIT_SIZE, shared_bytes(switch_of(fabric, p)), 4, b));
@@ -281,7 +280,7 @@ RULE_FUNCTION(buf_starved)
         check_find(check, CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), settings->pg[g].dynamic ? "alpha" : "xoff", path),
                    "%s: with %u ports congested '%s' may hold %s a port, not more than two frames of %u B",
-                   fabric_port_name(fabric, p, name), fan_in, class_name(fabric, priority_of(settings, g)),
+                   port_label(fabric, p, name), fan_in, class_name(fabric, priority_of(settings, g)),
                    unit_format_short(UNIT_SIZE, threshold, 4, a), settings->mtu_bytes);
     }
 }
@@ -293,12 +292,12 @@ RULE_FUNCTION(buf_egress)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        for (unsigned tc = 0; tc < FABRIC_PRIOS && fabric->port[p].peer != FABRIC_NONE; tc++) {
+        for (unsigned tc = 0; tc < FABRIC_PRIOS && port_used(check, p); tc++) {
             const struct fabric_queue *queue = &settings->queue[settings->tc_to_queue[tc]];
             if (!(settings->lossless >> tc & 1) || queue->limit_bytes >= switch_of(fabric, p)->buffer_bytes) continue;
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "limit", path),
                        "%s drops '%s' beyond %s in its queue, after ingress admitted it as lossless",
-                       fabric_port_name(fabric, p, name), class_name(fabric, tc),
+                       port_label(fabric, p, name), class_name(fabric, tc),
                        unit_format_short(UNIT_SIZE, queue->limit_bytes, 4, a));
         }
     }

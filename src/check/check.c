@@ -88,24 +88,30 @@ static struct check_finding *placed_enough(struct check *check)
     return first->rule == check->rule ? &check->finding[check->findings - 1] : NULL;
 }
 
-void check_find(struct check *check, enum check_severity severity, uint32_t node, uint32_t port, const char *path,
-                const char *format, ...)
+/* What cannot be judged, or is on a port that nothing uses, is not found: a rule may have looked at the node alone. */
+static bool left_out(const struct check *check, uint32_t node, uint32_t port)
+{
+    if (!check->out || node == FABRIC_NONE) return false;
+    return check->out[check->fabric->ports + node] || (port != FABRIC_NONE && check->out[port]);
+}
+
+__attribute__((format(printf, 7, 0))) static void find(struct check *check, enum check_severity severity, uint32_t node,
+                                                       uint32_t port, bool own, const char *path, const char *format,
+                                                       va_list args)
 {
     char text[MESSAGE_BYTES], name[FABRIC_NAME];
     struct fabric_at at = {0, 0};
     struct check_finding *finding = placed_enough(check);
-    va_list args;
 
     CHECK(check->rule < check_rule_count && severity <= CHECK_ERROR);
     CHECK(node == FABRIC_NONE || node < check->fabric->nodes);
     CHECK(port == FABRIC_NONE || (port < check->fabric->ports && check->fabric->port[port].node == node));
+    if (left_out(check, node, port)) return;
     if (finding) {
         finding->also++;
         return;
     }
-    va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     if (check->places) at = fabric_where(check->places, node, port, path);
     finding = finding_new(check);
     if (!finding) return;
@@ -116,10 +122,95 @@ void check_find(struct check *check, enum check_severity severity, uint32_t node
         .column = at.column,
         .device = node == FABRIC_NONE ? NULL : check->fabric->node[node].name,
         .port = port == FABRIC_NONE ? NULL : keep(check, fabric_port_name(check->fabric, port, name)),
+        .node = node,
+        .number = port == FABRIC_NONE ? FABRIC_NONE : check->fabric->port[port].index,
         .path = keep(check, path),
         .message = keep(check, text),
+        .own = own,
         .apart = check->apart,
     };
+}
+
+void check_find(struct check *check, enum check_severity severity, uint32_t node, uint32_t port, const char *path,
+                const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    find(check, severity, node, port, false, path, format, args);
+    va_end(args);
+}
+
+void check_find_own(struct check *check, enum check_severity severity, uint32_t port, const char *path,
+                    const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    find(check, severity, check->fabric->port[port].node, port, true, path, format, args);
+    va_end(args);
+}
+
+/* FABRIC_NONE: there is no such port. */
+static uint32_t port_of(const struct check *check, uint32_t node, uint32_t number)
+{
+    const struct fabric_node *as = node == FABRIC_NONE ? NULL : &check->fabric->node[node];
+
+    return as && number < as->ports ? as->first_port + number : FABRIC_NONE;
+}
+
+void check_unjudge(struct check *check, const char *rule, const char *device, uint32_t number)
+{
+    uint32_t node = fabric_find_node(check->fabric, device), port = port_of(check, node, number);
+
+    if (node == FABRIC_NONE || (number != FABRIC_NONE && port == FABRIC_NONE)) return;
+    if (check->unjudgeds == check->unjudged_room) {
+        uint32_t room = check->unjudged_room ? check->unjudged_room * 2 : 64;
+        struct check_unjudged *more = ARENA_NEW(&check->arena, struct check_unjudged, room);
+        if (!more) {
+            check->no_memory = true;
+            return;
+        }
+        if (check->unjudgeds) memcpy(more, check->unjudged, check->unjudgeds * sizeof(*more));
+        check->unjudged = more;
+        check->unjudged_room = room;
+    }
+    check->unjudged[check->unjudgeds++] = (struct check_unjudged){keep(check, rule), node, port};
+}
+
+void check_set_idle(struct check *check, const char *device, uint32_t number)
+{
+    uint32_t port = port_of(check, fabric_find_node(check->fabric, device), number);
+
+    if (port == FABRIC_NONE) return;
+    if (!check->idle) check->idle = ARENA_NEW(&check->arena, bool, check->fabric->ports);
+    if (check->idle)
+        check->idle[port] = true;
+    else
+        check->no_memory = true;
+}
+
+/* What has neither a finding nor a vote in this rule. */
+static void leave_out(struct check *check, bool *out, uint32_t rule)
+{
+    const struct fabric *fabric = check->fabric;
+
+    memset(out, 0, (fabric->ports + fabric->nodes) * sizeof(*out));
+    if (check->idle) memcpy(out, check->idle, fabric->ports * sizeof(*out));
+    for (uint32_t u = 0; u < check->unjudgeds; u++) {
+        const struct check_unjudged *as = &check->unjudged[u];
+        const struct fabric_node *node = &fabric->node[as->node];
+        if (strncmp(check_rules[rule].id, as->rule, strlen(as->rule)) != 0) continue;
+        if (as->port != FABRIC_NONE) {
+            out[as->port] = true;
+            continue;
+        }
+        if (out[fabric->ports + as->node]) continue;
+        out[fabric->ports + as->node] = true;
+        for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+            out[p] = true;
+    }
+    check->out = out;
 }
 
 static bool is_known(const struct check *check, const struct check_finding *finding)
@@ -147,11 +238,12 @@ static void leave_out_known(struct check *check, struct check_finding *finding)
 }
 
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
-                const char *device, const char *port, const char *message)
+                const char *device, const char *port, uint32_t number, const char *message)
 {
     uint32_t index = check_rule_find(rule);
 
     if (index == FABRIC_NONE) return false;
+    uint32_t node = device ? fabric_find_node(check->fabric, device) : FABRIC_NONE;
     struct check_finding *finding = finding_new(check);
     if (!finding) return true;
     *finding = (struct check_finding){
@@ -160,6 +252,8 @@ bool check_note(struct check *check, const char *rule, const char *file, uint32_
         .file = keep(check, file),
         .line = line,
         .column = column,
+        .node = node,
+        .number = number,
         .device = keep(check, device),
         .port = keep(check, port),
         .message = keep(check, message),
@@ -188,9 +282,32 @@ static void apply_ignores(struct check *check)
         leave_out_known(check, &check->finding[f]);
 }
 
+/* Importers' notes of what cannot be judged, or of a port that nothing uses. */
+static void drop_notes(struct check *check, uint32_t rule)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++) {
+        const struct check_finding *as = &check->finding[f];
+        if (as->noted && as->rule == rule && left_out(check, as->node, port_of(check, as->node, as->number))) continue;
+        check->finding[kept++] = *as;
+    }
+    check->findings = kept;
+}
+
 int check_run(struct check *check)
 {
+    bool *out = NULL;
+
+    if (check->unjudgeds || check->idle) {
+        out = ARENA_NEW(&check->arena, bool, check->fabric->ports + check->fabric->nodes);
+        if (!out) return -ENOMEM;
+    }
     for (uint32_t r = 0; r < check_rule_count; r++) {
+        if (out) {
+            leave_out(check, out, r);
+            drop_notes(check, r);
+        }
         if (check_rules[r].needs_config) continue;
         if (check->options.only && strcmp(check->options.only, check_rules[r].id) != 0) continue;
         CHECK(check_rules[r].run != NULL);

@@ -43,11 +43,13 @@ struct check_finding {
     const char *file; /* NULL: the fabric file */
     uint32_t line, column;
     const char *device, *port; /* NULL: of none; port as in `leaf0:3` */
+    uint32_t node, number;     /* FABRIC_NONE: of none; the port's number within the node */
     const char *path;          /* of what is wrong, as in fabric_where(); NULL: of an importer's note */
     const char *message;
     const char *ignored; /* the reason why it does not count; NULL: it does */
     bool known;          /* ignored because it is in the baseline */
     bool noted;          /* by an importer */
+    bool own;            /* the place is the port's own: where it says nothing of it, the port itself */
     bool apart;          /* about a thing of its own: told, whatever else is at the place */
     uint32_t also;       /* findings alike at the same place that are not listed */
 };
@@ -60,6 +62,11 @@ struct check_options {
     size_t knowns;
 };
 
+struct check_unjudged { /* a rule, by its id or the letters that several begin with, that finds nothing there */
+    const char *rule;
+    uint32_t node, port; /* port FABRIC_NONE: on all of the node */
+};
+
 struct check {
     const struct fabric *fabric;
     const struct fabric_places *places; /* NULL: nowhere */
@@ -67,6 +74,10 @@ struct check {
     struct arena arena;
     struct check_finding *finding; /* in order of place, after check_run() */
     uint32_t findings, room;
+    struct check_unjudged *unjudged;
+    uint32_t unjudgeds, unjudged_room;
+    const bool *out;        /* [ports + nodes] without a finding or a vote in the rule that runs; NULL: none */
+    bool *idle;             /* [ports] that nothing uses, besides those that are not cabled or down; NULL: none */
     uint32_t rule;          /* that runs */
     uint64_t states;        /* of routing that the deadlock proof has covered */
     uint64_t searched;      /* of them, those in which waits had to be followed */
@@ -80,9 +91,14 @@ void check_init(struct check *check, const struct fabric *fabric, const struct f
 void check_release(struct check *check);
 /* Runs every rule that a fabric can violate, applies the file's own ignores.  0 or -ENOMEM. */
 int check_run(struct check *check);
-/* A note of an importer; before check_run() or after.  False: there is no such rule. */
+/* A note of an importer, before check_run().  `number` is the port's within the device,
+ * FABRIC_NONE: of none.  False: there is no such rule. */
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
-                const char *device, const char *port, const char *message);
+                const char *device, const char *port, uint32_t number, const char *message);
+/* Of what was imported, before check_run(): what cannot be judged, ports by their number within the node (FABRIC_NONE:
+ * all), and ports that nothing uses.  No finding rests on either, at neither end of a link. */
+void check_unjudge(struct check *check, const char *rule, const char *device, uint32_t number);
+void check_set_idle(struct check *check, const char *device, uint32_t number);
 /* Findings in order of file and place, those alike folded into one. */
 void check_sort(struct check *check);
 /* Of findings that count. */

@@ -23,12 +23,29 @@ bool nic_known(const struct fabric *fabric, uint32_t nic)
     return false;
 }
 
-bool port_known(const struct fabric *fabric, uint32_t port)
+bool port_used(const struct check *check, uint32_t port)
 {
-    const struct fabric_port *as = &fabric->port[port];
+    const struct fabric_port *as = &check->fabric->port[port];
 
-    if (as->peer == FABRIC_NONE || !as->up || !fabric->port[as->peer].up) return false;
-    return !node_unknown(fabric, as->node) && !node_unknown(fabric, fabric->port[as->peer].node);
+    return as->peer != FABRIC_NONE && as->up && check->fabric->port[as->peer].up && !(check->out && check->out[port]);
+}
+
+bool port_known(const struct check *check, uint32_t port)
+{
+    const struct fabric *fabric = check->fabric;
+
+    if (!port_used(check, port) || !port_used(check, fabric->port[port].peer)) return false;
+    return !node_unknown(fabric, fabric->port[port].node) &&
+           !node_unknown(fabric, fabric->port[fabric->port[port].peer].node);
+}
+
+const char *port_label(const struct fabric *fabric, uint32_t port, char buf[FABRIC_NAME])
+{
+    const char *const *names = fabric->operations.port_name;
+
+    if (!names || !names[port]) return fabric_port_name(fabric, port, buf);
+    snprintf(buf, FABRIC_NAME, "%.40s %.50s", node_name(fabric, port), names[port]);
+    return buf;
 }
 
 bool peer_is_switch(const struct fabric *fabric, uint32_t port)

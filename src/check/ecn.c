@@ -17,7 +17,7 @@
 /* Cabled ports of switches with a queue for a lossless class. */
 #define EACH_QUEUE(fabric, p, tc)                                                                                      \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
-        for (unsigned tc = 0; tc < FABRIC_PRIOS && (fabric)->port[p].peer != FABRIC_NONE; tc++)                        \
+        for (unsigned tc = 0; tc < FABRIC_PRIOS && port_used(check, p); tc++)                                          \
             if (settings_of(fabric, p)->lossless >> tc & 1)
 
 static const struct sw_ecn *ecn_of(const struct fabric *fabric, uint32_t port, unsigned tc)
@@ -36,8 +36,8 @@ RULE_FUNCTION(ecn_on)
     {
         if (ecn_of(fabric, p, tc)->on) continue;
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn", path),
-                   "%s does not mark '%s': senders learn of this queue by pauses only",
-                   fabric_port_name(fabric, p, name), class_name(fabric, tc));
+                   "%s does not mark '%s': senders learn of this queue by pauses only", port_label(fabric, p, name),
+                   class_name(fabric, tc));
     }
 }
 
@@ -54,12 +54,11 @@ RULE_FUNCTION(ecn_curve)
         if (ecn->min_bytes >= ecn->max_bytes && !step)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.min", path),
                        "%s marks '%s' from %s to %s with %s at most: not a curve, and not a step either",
-                       fabric_port_name(fabric, p, name), class_name(fabric, tc),
-                       unit_format(UNIT_SIZE, ecn->min_bytes, a), unit_format(UNIT_SIZE, ecn->max_bytes, b),
-                       unit_format(UNIT_SHARE, ecn->probability_ppm, c));
+                       port_label(fabric, p, name), class_name(fabric, tc), unit_format(UNIT_SIZE, ecn->min_bytes, a),
+                       unit_format(UNIT_SIZE, ecn->max_bytes, b), unit_format(UNIT_SHARE, ecn->probability_ppm, c));
         else if (ecn->probability_ppm < PROBABILITY_LEAST_PPM)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "ecn.probability", path),
-                       "%s marks '%s' with a probability of %s at most", fabric_port_name(fabric, p, name),
+                       "%s marks '%s' with a probability of %s at most", port_label(fabric, p, name),
                        class_name(fabric, tc), unit_format(UNIT_SHARE, ecn->probability_ppm, a));
     }
 }
@@ -85,7 +84,7 @@ RULE_FUNCTION(ecn_before_pfc)
         check_find(check, before || many ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, tc, "ecn.max", path),
                    "%s: with %u port%s congested '%s' pauses at %s a port, before %s at %s%s",
-                   fabric_port_name(fabric, p, name), fan_in, fan_in == 1 ? "" : "s", class_name(fabric, tc),
+                   port_label(fabric, p, name), fan_in, fan_in == 1 ? "" : "s", class_name(fabric, tc),
                    unit_format_short(UNIT_SIZE, threshold, 4, a), before ? "marking begins" : "all is marked",
                    unit_format_short(UNIT_SIZE, before ? ecn->min_bytes : ecn->max_bytes, 4, b), many ? together : "");
     }
@@ -115,16 +114,16 @@ static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct ki
         k++;
     if (k < *kinds && !same_curve(ecn, ecn_of(fabric, kind[k].port, tc)))
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn", path),
-                   "%s marks '%s' otherwise than %s, of the same role and rate", fabric_port_name(fabric, p, name),
-                   class_name(fabric, tc), fabric_port_name(fabric, kind[k].port, other));
+                   "%s marks '%s' otherwise than %s, of the same role and rate", port_label(fabric, p, name),
+                   class_name(fabric, tc), port_label(fabric, kind[k].port, other));
     if (k < *kinds || k == KINDS) return;
     for (uint32_t j = 0; j < *kinds; j++) {
         const struct sw_ecn *at = ecn_of(fabric, kind[j].port, tc);
         bool faster = fabric->port[p].rate_bps > kind[j].rate_bps;
         if (faster ? ecn->max_bytes >= at->max_bytes : ecn->max_bytes <= at->max_bytes) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn.max", path),
-                   "%s marks '%s' at a %s threshold than %s, which is %s", fabric_port_name(fabric, p, name),
-                   class_name(fabric, tc), faster ? "lower" : "higher", fabric_port_name(fabric, kind[j].port, other),
+                   "%s marks '%s' at a %s threshold than %s, which is %s", port_label(fabric, p, name),
+                   class_name(fabric, tc), faster ? "lower" : "higher", port_label(fabric, kind[j].port, other),
                    faster ? "slower" : "faster");
     }
     kind[(*kinds)++] = (struct kind){p, fabric->port[p].rate_bps};
@@ -156,7 +155,7 @@ RULE_FUNCTION(ecn_bdp)
         uint64_t product = (uint64_t)((u128)as->rate_bps * round / PS_S / 8);
         if (!ecn->on || ecn->min_bytes >= product) continue;
         check_find(check, CHECK_INFO, as->node, p, class_path(fabric, tc, "ecn.min", path),
-                   "%s marks '%s' from %s, less than the %s that one hop holds", fabric_port_name(fabric, p, name),
+                   "%s marks '%s' from %s, less than the %s that one hop holds", port_label(fabric, p, name),
                    class_name(fabric, tc), unit_format_short(UNIT_SIZE, ecn->min_bytes, 4, a),
                    unit_format_short(UNIT_SIZE, product, 4, b));
     }

@@ -55,7 +55,7 @@ static void headroom_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     struct headroom_sonic spectrum;
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
 
-    fprintf(to, "  %s: %s, %s, frames of %u B, cells of %u B\n", fabric_port_name(fabric, p, name),
+    fprintf(to, "  %s: %s, %s, frames of %u B, cells of %u B\n", port_label(fabric, p, name),
             unit_format(UNIT_RATE, port->rate_bps, a), unit_format(UNIT_LENGTH, port->cable_mm, b), settings->mtu_bytes,
             sw->cell_bytes);
     if (headroom_spectrum(sw->model, port->rate_bps, port->cable_mm, settings->mtu_bytes, sw->cell_bytes, &spectrum))
@@ -103,11 +103,10 @@ static void threshold_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT];
 
     if (pg->dynamic)
-        fprintf(to, "  %s: T_%u = %u/%u * %s / (1 + %u * %u/%u) = %s\n", fabric_port_name(fabric, p, name), n,
-                pg->alpha_num, pg->alpha_den, size(shared_bytes(sw), a), n, pg->alpha_num, pg->alpha_den,
-                size(threshold, b));
+        fprintf(to, "  %s: T_%u = %u/%u * %s / (1 + %u * %u/%u) = %s\n", port_label(fabric, p, name), n, pg->alpha_num,
+                pg->alpha_den, size(shared_bytes(sw), a), n, pg->alpha_num, pg->alpha_den, size(threshold, b));
     else
-        fprintf(to, "  %s: T = %s, fixed\n", fabric_port_name(fabric, p, name), size(threshold, b));
+        fprintf(to, "  %s: T = %s, fixed\n", port_label(fabric, p, name), size(threshold, b));
     if (!ecn->on) return;
     fprintf(to, "    one ingress: %s + reserve %s against Kmax %s; %u ports into one queue: %u * T = %s\n",
             size(threshold, a), size(pg->reserved_bytes, b), size(ecn->max_bytes, c), n, n, size(threshold * n, d));
@@ -128,7 +127,7 @@ static void curve_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     uint64_t product = (uint64_t)((u128)port->rate_bps * round / PS_S / 8);
     char name[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT], e[UNIT_TEXT];
 
-    fprintf(to, "  %s (%s): ", fabric_port_name(fabric, p, name), unit_format(UNIT_RATE, port->rate_bps, a));
+    fprintf(to, "  %s (%s): ", port_label(fabric, p, name), unit_format(UNIT_RATE, port->rate_bps, a));
     if (ecn->on)
         fprintf(to, "Kmin %s, Kmax %s, P %s; one hop holds rate * 2 (cable + switch) = %s\n", size(ecn->min_bytes, b),
                 size(ecn->max_bytes, c), unit_format(UNIT_SHARE, ecn->probability_ppm, d), size(product, e));
@@ -142,10 +141,10 @@ static void resume_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     const struct fabric_pg *pg = &settings->pg[settings->tc_to_pg[__builtin_ctz(settings->lossless)]];
     char name[FABRIC_NAME], a[UNIT_TEXT];
 
-    fprintf(
-        to, "  %s: resumes %s below its threshold, frames of %u B; pauses of %u quanta, 2 * (%u + %u) * 8 / 512 = %u\n",
-        fabric_port_name(fabric, p, name), size(pg->xon_offset_bytes, a), settings->mtu_bytes, settings->pause_quanta,
-        settings->mtu_bytes, HEADROOM_PFC_BYTES, 2 * (settings->mtu_bytes + HEADROOM_PFC_BYTES) * 8 / 512);
+    fprintf(to,
+            "  %s: resumes %s below its threshold, frames of %u B; pauses of %u quanta, 2 * (%u + %u) * 8 / 512 = %u\n",
+            port_label(fabric, p, name), size(pg->xon_offset_bytes, a), settings->mtu_bytes, settings->pause_quanta,
+            settings->mtu_bytes, HEADROOM_PFC_BYTES, 2 * (settings->mtu_bytes + HEADROOM_PFC_BYTES) * 8 / 512);
 }
 
 static void frame_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
@@ -153,8 +152,8 @@ static void frame_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     uint32_t q = fabric->port[p].peer;
     char name[FABRIC_NAME], other[FABRIC_NAME];
 
-    fabric_port_name(fabric, p, name);
-    fabric_port_name(fabric, q, other);
+    port_label(fabric, p, name);
+    port_label(fabric, q, other);
     if (is_switch_port(fabric, q))
         fprintf(to, "  %s: frames of %u B, its peer %s %u B\n", name, settings_of(fabric, p)->mtu_bytes, other,
                 settings_of(fabric, q)->mtu_bytes);
@@ -169,7 +168,7 @@ static void share_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     const struct fabric_settings *settings = settings_of(fabric, p);
     char name[FABRIC_NAME], a[UNIT_TEXT];
 
-    fprintf(to, "  %s:", fabric_port_name(fabric, p, name));
+    fprintf(to, "  %s:", port_label(fabric, p, name));
     for (uint32_t c = 0; c < fabric->class_count; c++) {
         const struct fabric_queue *queue = &settings->queue[settings->tc_to_queue[fabric->classes[c].priority]];
         fprintf(to, "%s %s %s", c ? "," : "", fabric->classes[c].name,
@@ -196,7 +195,7 @@ static void dscp_numbers(const struct fabric *fabric, uint32_t p, FILE *to)
     const struct fabric_settings *settings = settings_of(fabric, p);
     char name[FABRIC_NAME];
 
-    fprintf(to, "  %s:", fabric_port_name(fabric, p, name));
+    fprintf(to, "  %s:", port_label(fabric, p, name));
     for (uint32_t c = 0; c < fabric->class_count; c++) {
         const struct fabric_class *as = &fabric->classes[c];
         uint8_t tc = settings->dscp_to_tc[as->dscp];

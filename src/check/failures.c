@@ -20,8 +20,8 @@ static void cycle_text(const struct fabric *fabric, const struct deadlock_cycle 
 
     buf[0] = 0;
     for (uint32_t i = 0; i < cycle->hops && i < DEADLOCK_CYCLE_MAX && used + FABRIC_NAME + 40 < size; i++)
-        used += (size_t)snprintf(buf + used, size - used, "%s > ", fabric_port_name(fabric, cycle->hop[i], name));
-    snprintf(buf + used, size - used, "%s", fabric_port_name(fabric, cycle->hop[0], name));
+        used += (size_t)snprintf(buf + used, size - used, "%s > ", port_label(fabric, cycle->hop[i], name));
+    snprintf(buf + used, size - used, "%s", port_label(fabric, cycle->hop[0], name));
 }
 
 static const char *failure_text(const struct fabric *fabric, const struct deadlock_failure *failed, char buf[240])
@@ -31,8 +31,8 @@ static const char *failure_text(const struct fabric *fabric, const struct deadlo
     if (failed->port == FABRIC_NONE)
         snprintf(buf, 240, "%s", fabric->node[failed->node].name);
     else
-        snprintf(buf, 240, "the link of %s and %s", fabric_port_name(fabric, failed->port, name),
-                 fabric_port_name(fabric, fabric->port[failed->port].peer, other));
+        snprintf(buf, 240, "the link of %s and %s", port_label(fabric, failed->port, name),
+                 port_label(fabric, fabric->port[failed->port].peer, other));
     return buf;
 }
 

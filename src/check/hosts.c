@@ -23,7 +23,7 @@ static const struct fabric_class *data_class(const struct fabric *fabric)
 
 #define EACH_ENDPOINT(fabric, e)                                                                                       \
     for (uint32_t e = 0; e < (fabric)->endpoints; e++)                                                                 \
-        if (port_known(fabric, e))
+        if (port_known(check, e))
 /* The same for what an adapter has by itself, whatever it is cabled to. */
 #define EACH_ADAPTER(fabric, e)                                                                                        \
     for (uint32_t e = 0; e < (fabric)->endpoints; e++)                                                                 \
@@ -39,8 +39,8 @@ static void adapter_map(struct check *check, uint32_t e, const struct fabric_cla
     if (tc == as->priority || (as->lossless && settings->lossless >> tc & 1)) return;
     snprintf(path, sizeof(path), "dscp-map.%u", dscp);
     check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
-               "%s puts DSCP %u of '%s' into priority %u, not %u", fabric_port_name(check->fabric, e, name), dscp,
-               as->name, tc, as->priority);
+               "%s puts DSCP %u of '%s' into priority %u, not %u", port_label(check->fabric, e, name), dscp, as->name,
+               tc, as->priority);
 }
 
 RULE_FUNCTION(host_qos)
@@ -56,8 +56,8 @@ RULE_FUNCTION(host_qos)
         uint8_t on = settings->pfc_rx | settings->pfc_tx, theirs = peer->pfc_rx | peer->pfc_tx;
         uint32_t host = fabric->endpoint[e].host;
 
-        fabric_port_name(fabric, e, name);
-        fabric_port_name(fabric, fabric->port[e].peer, other);
+        port_label(fabric, e, name);
+        port_label(fabric, fabric->port[e].peer, other);
         if (settings->trust != peer->trust)
             check_find(check, CHECK_ERROR, host, e, "trust", "%s trusts %s, the switch at %s %s", name,
                        settings->trust == SW_TRUST_DSCP ? "DSCP" : "PCP", other,
@@ -91,8 +91,8 @@ static void tc_of(struct check *check, uint32_t e, const struct fabric_param *pa
     snprintf(path, sizeof(path), "nccl.%.40s", param->name);
     check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
                "%s: %s is %s (DSCP %lu); class '%s' has DSCP %u, which is %u, or %u with ECT(0)",
-               fabric_port_name(check->fabric, e, name), param->name, param->value, good ? tc >> 2 : 0, as->name,
-               as->dscp, as->dscp << 2, as->dscp << 2 | 2);
+               port_label(check->fabric, e, name), param->name, param->value, good ? tc >> 2 : 0, as->name, as->dscp,
+               as->dscp << 2, as->dscp << 2 | 2);
 }
 
 RULE_FUNCTION(host_nccl_tc)
@@ -108,7 +108,7 @@ RULE_FUNCTION(host_nccl_tc)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (!nccl_of(nic, names[0]))
             check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "nccl.NCCL_IB_TC",
-                       "%s: NCCL_IB_TC is not set: NCCL sends with DSCP 0, not %u", fabric_port_name(fabric, e, name),
+                       "%s: NCCL_IB_TC is not set: NCCL sends with DSCP 0, not %u", port_label(fabric, e, name),
                        as->dscp);
         for (int i = 0; i < 3; i++) {
             const struct fabric_param *param = nccl_of(nic, names[i]);
@@ -131,12 +131,12 @@ RULE_FUNCTION(host_gid)
         uint32_t host = fabric->endpoint[e].host;
         if (gid && strcmp(gid->value, "-1") != 0 && (!number(gid->value, &value) || value % 2 == 0))
             check_find(check, CHECK_WARNING, host, e, "nccl.NCCL_IB_GID_INDEX",
-                       "%s: GID index %s is one of RoCEv1 where GIDs come in pairs", fabric_port_name(fabric, e, name),
+                       "%s: GID index %s is one of RoCEv1 where GIDs come in pairs", port_label(fabric, e, name),
                        gid->value);
         if (version && strcmp(version->value, "2") != 0)
             check_find(check, CHECK_WARNING, host, e, "nccl.NCCL_IB_ROCE_VERSION_NUM",
                        "%s: NCCL looks for GIDs of RoCE version %s, the fabric is of version 2",
-                       fabric_port_name(fabric, e, name), version->value);
+                       port_label(fabric, e, name), version->value);
     }
 }
 
@@ -151,9 +151,8 @@ static void other_than_said(struct check *check)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (uses_dcqcn(nic) || (nic->dcqcn_rp != 1 && nic->dcqcn_np != 1)) continue;
         check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "congestion",
-                   "%s has congestion control '%s', and DCQCN's %s point is said to be on",
-                   fabric_port_name(fabric, e, name), nic->congestion,
-                   nic->dcqcn_rp == 1 ? "reaction" : "notification");
+                   "%s has congestion control '%s', and DCQCN's %s point is said to be on", port_label(fabric, e, name),
+                   nic->congestion, nic->dcqcn_rp == 1 ? "reaction" : "notification");
     }
 }
 
@@ -178,7 +177,7 @@ static void same_algorithm(struct check *check)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (uses_dcqcn(nic) == (with >= without)) continue;
         check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "congestion",
-                   "%s has congestion control '%s', most adapters have %sDCQCN", fabric_port_name(fabric, e, name),
+                   "%s has congestion control '%s', most adapters have %sDCQCN", port_label(fabric, e, name),
                    nic->congestion, with >= without ? "" : "another than ");
     }
 }
@@ -208,7 +207,7 @@ RULE_FUNCTION(host_dcqcn)
         if (!rp)
             check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "dcqcn.rp",
                        "%s: DCQCN's reaction point is %s, the fabric's are %s: CNPs are %s",
-                       fabric_port_name(fabric, e, name),
+                       port_label(fabric, e, name),
                        nic->dcqcn_rp == FABRIC_UNSAID ? "not stated"
                        : usual                        ? "off"
                                                       : "on",
@@ -216,7 +215,7 @@ RULE_FUNCTION(host_dcqcn)
         if (!np)
             check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "dcqcn.np",
                        "%s: DCQCN's notification point is %s, the fabric's are %s: CNPs are %s",
-                       fabric_port_name(fabric, e, name),
+                       port_label(fabric, e, name),
                        nic->dcqcn_np == FABRIC_UNSAID ? "not stated"
                        : usual                        ? "off"
                                                       : "on",
@@ -244,7 +243,7 @@ static void other_dialects(struct check *check)
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (nic->dcbx_mode == FABRIC_UNSAID || nic->dcbx_mode == usual) continue;
         check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "dcbx.mode",
-                   "%s has DCBX '%s', most adapters '%s'", fabric_port_name(fabric, e, name),
+                   "%s has DCBX '%s', most adapters '%s'", port_label(fabric, e, name),
                    fabric_dcbx_names[nic->dcbx_mode], fabric_dcbx_names[usual]);
     }
 }
@@ -263,19 +262,20 @@ RULE_FUNCTION(host_willing)
                    nic->dcbx_willing == FABRIC_UNSAID
                        ? "%s: nothing says that DCBX is not willing, which is the default"
                        : "%s takes its PFC settings from whatever the peer announces",
-                   fabric_port_name(fabric, e, name));
+                   port_label(fabric, e, name));
     }
     other_dialects(check);
 }
 
 /* Links of a switch towards hosts and towards switches above it. */
-static void links_of(const struct fabric *fabric, uint32_t node, uint32_t *ret_down, uint32_t *ret_up)
+static void links_of(const struct check *check, uint32_t node, uint32_t *ret_down, uint32_t *ret_up)
 {
+    const struct fabric *fabric = check->fabric;
     const struct fabric_node *as = &fabric->node[node];
 
     *ret_down = *ret_up = 0;
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
-        if (!port_known(fabric, p)) continue;
+        if (!port_known(check, p)) continue;
         if (peer_is_switch(fabric, p))
             ++*ret_up;
         else
@@ -320,7 +320,7 @@ RULE_FUNCTION(host_entropy)
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_switch *sw = &fabric->sw[s];
         uint32_t down, up;
-        links_of(fabric, fabric->hosts + s, &down, &up);
+        links_of(check, fabric->hosts + s, &down, &up);
         if (!down || up < 2 || sw->balance.kind != SW_ECMP) continue;
         /* A hash that does not see queue pairs is TOP004's. */
         if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP)) || down * qps >= 2 * up) continue;
@@ -340,9 +340,9 @@ RULE_FUNCTION(mtu_ends)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer, mtu = settings_of(fabric, p)->mtu_bytes;
-        if (!port_known(fabric, p)) continue;
-        fabric_port_name(fabric, p, name);
-        fabric_port_name(fabric, q, other);
+        if (!port_known(check, p)) continue;
+        port_label(fabric, p, name);
+        port_label(fabric, q, other);
         if (!is_switch_port(fabric, q)) {
             uint32_t payload = fabric->nic[fabric->endpoint[q].nic].mtu_bytes, need = payload + ROCE_OVERHEAD_BYTES;
             if (payload > ROCE_MTU_MAX)

@@ -16,7 +16,7 @@
 /* Switch ports that carry traffic. */
 #define EACH_PORT(fabric, p)                                                                                           \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
-        if ((fabric)->port[p].peer != FABRIC_NONE)
+        if (port_used(check, p))
 
 /* The traffic class that a class's packets get here. */
 static uint8_t lands_in(const struct fabric_settings *settings, const struct fabric_class *as, unsigned dscp)
@@ -32,7 +32,7 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
     char name[FABRIC_NAME], path[32];
 
     CHECK(dscp < 64 && tc < FABRIC_PRIOS && queue < FABRIC_PRIOS && settings->tc_to_pg[tc] < FABRIC_PRIOS);
-    fabric_port_name(fabric, p, name);
+    port_label(fabric, p, name);
     snprintf(path, sizeof(path), settings->trust == SW_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
              settings->trust == SW_TRUST_DSCP ? dscp : as->priority);
     if (tc != as->priority) {
@@ -98,8 +98,9 @@ static uint64_t looked_after(const struct fabric *fabric)
 }
 
 /* What most switch ports map it to. */
-static uint8_t usual_tc(const struct fabric *fabric, unsigned dscp)
+static uint8_t usual_tc(const struct check *check, unsigned dscp)
 {
+    const struct fabric *fabric = check->fabric;
     uint32_t votes[FABRIC_PRIOS] = {0};
     uint8_t best = 0;
 
@@ -120,7 +121,7 @@ RULE_FUNCTION(map_content)
     char name[FABRIC_NAME], path[32];
 
     for (unsigned d = 0; d < 64; d++) {
-        uint8_t usual = skip >> d & 1 ? 0 : usual_tc(fabric, d);
+        uint8_t usual = skip >> d & 1 ? 0 : usual_tc(check, d);
         if (skip >> d & 1) continue;
         EACH_PORT(fabric, p)
         {
@@ -130,8 +131,8 @@ RULE_FUNCTION(map_content)
             if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
             snprintf(path, sizeof(path), "dscp-map.%u", d);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s puts DSCP %u into traffic class %u, most others into %u", fabric_port_name(fabric, p, name),
-                       d, tc, usual);
+                       "%s puts DSCP %u into traffic class %u, most others into %u", port_label(fabric, p, name), d, tc,
+                       usual);
         }
     }
 }
@@ -148,15 +149,15 @@ RULE_FUNCTION(map_trust)
         uint32_t q = fabric->port[p].peer;
         if (settings->trust == SW_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged) {
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, "trust",
-                       "%s trusts PCP on a routed hop, where there is no tag", fabric_port_name(fabric, p, name));
+                       "%s trusts PCP on a routed hop, where there is no tag", port_label(fabric, p, name));
             continue;
         }
         if (!peer_is_switch(fabric, p) || q < p || settings->trust == settings_of(fabric, q)->trust) continue;
         bool first = settings->trust == SW_TRUST_PCP;
         uint32_t at = first ? p : q, far = first ? q : p;
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "trust", "%s trusts %s, its peer %s %s",
-                   fabric_port_name(fabric, at, name), words[settings_of(fabric, at)->trust],
-                   fabric_port_name(fabric, far, other), words[settings_of(fabric, far)->trust]);
+                   port_label(fabric, at, name), words[settings_of(fabric, at)->trust], port_label(fabric, far, other),
+                   words[settings_of(fabric, far)->trust]);
     }
 }
 
@@ -208,7 +209,7 @@ RULE_FUNCTION(map_cnp_queue)
                 wrong = NULL;
         if (wrong)
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "", path), "%s: '%s' %s",
-                       fabric_port_name(fabric, p, name), fabric->classes[cnp].name, wrong);
+                       port_label(fabric, p, name), fabric->classes[cnp].name, wrong);
     }
 }
 
@@ -237,9 +238,8 @@ RULE_FUNCTION(map_cnp_dscp)
             const struct fabric_settings *settings = settings_of(fabric, p);
             if (settings->trust != SW_TRUST_DSCP || settings->dscp_to_tc[dscp] == as->priority) continue;
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not %u",
-                       fabric_port_name(fabric, p, name), dscp, settings->dscp_to_tc[dscp],
-                       class_name(fabric, settings->dscp_to_tc[dscp]), as->priority);
+                       "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not %u", port_label(fabric, p, name),
+                       dscp, settings->dscp_to_tc[dscp], class_name(fabric, settings->dscp_to_tc[dscp]), as->priority);
         }
     }
 }
@@ -275,7 +275,7 @@ RULE_FUNCTION(map_strict)
             if (cnp == FABRIC_NONE && settings->dscp_to_tc[CNP_DSCP_USUAL] == tc) continue; /* adapters are not known */
             if (served_after(settings, tc)) continue;
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
-                       "%s serves '%s' before RDMA, without a bound", fabric_port_name(fabric, p, name),
+                       "%s serves '%s' before RDMA, without a bound", port_label(fabric, p, name),
                        fabric->classes[c].name);
         }
     }
@@ -310,11 +310,10 @@ RULE_FUNCTION(sch_shares)
         /* More than all is what the loader adds for classes without a share. */
         if (sum < 999990)
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
-                       "%s: the shares add up to %s", fabric_port_name(fabric, p, name),
-                       unit_format(UNIT_SHARE, sum, a));
+                       "%s: the shares add up to %s", port_label(fabric, p, name), unit_format(UNIT_SHARE, sum, a));
         else if (!strict && lossless < least && agreed)
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
-                       "%s: lossless classes have %s of the line, %s was agreed", fabric_port_name(fabric, p, name),
+                       "%s: lossless classes have %s of the line, %s was agreed", port_label(fabric, p, name),
                        unit_format(UNIT_SHARE, lossless, a), unit_format(UNIT_SHARE, least, b));
     }
 }

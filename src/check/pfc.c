@@ -20,15 +20,15 @@ RULE_FUNCTION(pfc_ends)
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer;
-        if (q < p || !port_known(fabric, p)) continue;
+        if (q < p || !port_known(check, p)) continue;
         uint8_t a = both_ways(settings_of(fabric, p)), b = both_ways(settings_of(fabric, q));
         if (a == b) continue;
         if (!is_switch_port(fabric, p) && b == wanted) continue;
         bool first = b == wanted;
         uint32_t at = first ? p : q, far = first ? q : p;
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc",
-                   "%s has PFC for priority %s, its peer %s for %s", fabric_port_name(fabric, at, name),
-                   priorities_text(first ? a : b, here), fabric_port_name(fabric, far, other),
+                   "%s has PFC for priority %s, its peer %s for %s", port_label(fabric, at, name),
+                   priorities_text(first ? a : b, here), port_label(fabric, far, other),
                    priorities_text(first ? b : a, there));
     }
 }
@@ -47,13 +47,13 @@ RULE_FUNCTION(pfc_every_hop)
     }
     for (uint32_t p = 0; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer;
-        if (q < p || !port_known(fabric, p)) continue;
+        if (q < p || !port_known(check, p)) continue;
         uint8_t on = both_ways(settings_of(fabric, p)) | both_ways(settings_of(fabric, q));
         if (on & wanted) continue;
         uint32_t at = is_switch_port(fabric, p) ? p : q, far = at == p ? q : p;
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "pfc",
-                   "neither end of the link of %s and %s has PFC for a lossless class",
-                   fabric_port_name(fabric, at, name), fabric_port_name(fabric, far, other));
+                   "neither end of the link of %s and %s has PFC for a lossless class", port_label(fabric, at, name),
+                   port_label(fabric, far, other));
     }
 }
 
@@ -69,11 +69,11 @@ RULE_FUNCTION(pfc_count)
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         uint8_t bits = settings_of(fabric, p)->lossless | both_ways(settings_of(fabric, p));
         int count = __builtin_popcount(bits);
-        if (fabric->port[p].peer == FABRIC_NONE || count < 2) continue;
+        if (!port_used(check, p) || count < 2) continue;
         check_find(check, count > 2 ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
                    class_path(fabric, 31u - (unsigned)__builtin_clz(bits), "lossless", path),
-                   "%s has %d lossless priorities (%s): each takes headroom of its own",
-                   fabric_port_name(fabric, p, name), count, priorities_text(bits, text));
+                   "%s has %d lossless priorities (%s): each takes headroom of its own", port_label(fabric, p, name),
+                   count, priorities_text(bits, text));
     }
 }
 
@@ -100,7 +100,7 @@ RULE_FUNCTION(pfc_lossy_dscps)
     }
     for (uint32_t p = 0; p < fabric->ports; p++) { /* adapters have such a map too */
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (fabric->port[p].peer == FABRIC_NONE || settings->trust != SW_TRUST_DSCP) continue;
+        if (!port_used(check, p) || settings->trust != SW_TRUST_DSCP) continue;
         if (node_unknown(fabric, fabric->port[p].node)) continue;
         for (unsigned i = 0; i < sizeof(control) / sizeof(control[0]); i++) {
             uint8_t dscp = control[i].dscp, tc = settings->dscp_to_tc[dscp];
@@ -108,7 +108,7 @@ RULE_FUNCTION(pfc_lossy_dscps)
             if (!is_switch_port(fabric, p) && of_a_class(fabric, dscp)) continue; /* HOST001 */
             snprintf(path, sizeof(path), "dscp-map.%u", dscp);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s puts DSCP %u (%s) into the lossless class '%s'", fabric_port_name(fabric, p, name), dscp,
+                       "%s puts DSCP %u (%s) into the lossless class '%s'", port_label(fabric, p, name), dscp,
                        control[i].what, class_name(fabric, tc));
         }
     }
@@ -121,10 +121,10 @@ RULE_FUNCTION(pfc_and_pause)
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (!settings->pause_all || !both_ways(settings) || fabric->port[p].peer == FABRIC_NONE) continue;
+        if (!settings->pause_all || !both_ways(settings) || !port_used(check, p)) continue;
         check_find(check, CHECK_ERROR, fabric->port[p].node, p, "pause",
-                   "%s has 802.3x pause, and PFC for priority %s: they exclude each other",
-                   fabric_port_name(fabric, p, name), priorities_text(both_ways(settings), text));
+                   "%s has 802.3x pause, and PFC for priority %s: they exclude each other", port_label(fabric, p, name),
+                   priorities_text(both_ways(settings), text));
     }
 }
 
@@ -135,9 +135,9 @@ RULE_FUNCTION(pfc_forced)
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (!settings->pfc_auto || !both_ways(settings) || fabric->port[p].peer == FABRIC_NONE) continue;
+        if (!settings->pfc_auto || !both_ways(settings) || !port_used(check, p)) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pfc-mode",
-                   "%s negotiates PFC: it is on only if DCBX agrees with the peer", fabric_port_name(fabric, p, name));
+                   "%s negotiates PFC: it is on only if DCBX agrees with the peer", port_label(fabric, p, name));
     }
 }
 
@@ -155,7 +155,7 @@ static void priority_of_class(struct check *check, uint32_t p, const struct fabr
     snprintf(path, sizeof(path), "%s-map.%u", dscp ? "dscp" : "pcp", value);
     check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
                "%s pauses priority %u for %s %u of class '%s', which peers send as priority %u",
-               fabric_port_name(fabric, p, name), tc, dscp ? "DSCP" : "PCP", value, as->name, as->priority);
+               port_label(fabric, p, name), tc, dscp ? "DSCP" : "PCP", value, as->name, as->priority);
 }
 
 RULE_FUNCTION(pfc_priority)
@@ -164,7 +164,7 @@ RULE_FUNCTION(pfc_priority)
     uint8_t wanted = lossless_anywhere(fabric);
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
-        if (fabric->port[p].peer == FABRIC_NONE || node_unknown(fabric, fabric->port[p].node)) continue;
+        if (!port_used(check, p) || node_unknown(fabric, fabric->port[p].node)) continue;
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             const struct fabric_class *as = &fabric->classes[c];
             if (!(wanted >> as->priority & 1)) continue;
@@ -188,7 +188,7 @@ RULE_FUNCTION(pfc_unused)
         /* Ports that only lie between numbers in use are not meant. */
         if (!fabric_says(check->places, fabric->port[p].node, p, "pfc")) continue;
         check_find(check, CHECK_INFO, fabric->port[p].node, p, "pfc", "%s is not cabled and has PFC on for priority %s",
-                   fabric_port_name(fabric, p, name), priorities_text(on, text));
+                   port_label(fabric, p, name), priorities_text(on, text));
     }
 }
 
@@ -199,9 +199,9 @@ RULE_FUNCTION(pfc_one_way)
 
     for (uint32_t p = 0; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (settings->pfc_rx == settings->pfc_tx || fabric->port[p].peer == FABRIC_NONE) continue;
+        if (settings->pfc_rx == settings->pfc_tx || !port_used(check, p)) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, "pfc",
-                   "%s obeys pauses of priority %s and sends them for %s", fabric_port_name(fabric, p, name),
+                   "%s obeys pauses of priority %s and sends them for %s", port_label(fabric, p, name),
                    priorities_text(settings->pfc_rx, rx), priorities_text(settings->pfc_tx, tx));
     }
 }

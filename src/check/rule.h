@@ -21,6 +21,10 @@
 __attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum check_severity severity, uint32_t node,
                                                       uint32_t port, const char *path, const char *format, ...);
 
+/* The same at the port's own line: where the port itself says nothing of it, that is the port's first line. */
+__attribute__((format(printf, 5, 6))) void check_find_own(struct check *check, enum check_severity severity,
+                                                          uint32_t port, const char *path, const char *format, ...);
+
 #define RULE_FUNCTION(name) void rule_##name(struct check *check)
 #define RULE(id, severity, function, title, why, mend) RULE_FUNCTION(function);
 #define NOTE(id, severity, title, why, mend)
@@ -46,8 +50,13 @@ static inline const char *node_name(const struct fabric *fabric, uint32_t port)
 {
     return fabric->node[fabric->port[port].node].name;
 }
-/* Cabled, up, and its peer is a node that the file knows of. */
-bool port_known(const struct fabric *fabric, uint32_t port);
+/* Cabled, up, used by something, and the rule that runs can be judged there: only such a port has findings, or a vote
+ * in what is usual. */
+bool port_used(const struct check *check, uint32_t port);
+/* So are both ends of its link, and the file knows of both nodes. */
+bool port_known(const struct check *check, uint32_t port);
+/* The port as people call it: `leaf1 Ethernet1/31` where its system's name is known, else `leaf1:30`. */
+const char *port_label(const struct fabric *fabric, uint32_t port, char buf[FABRIC_NAME]);
 bool node_unknown(const struct fabric *fabric, uint32_t node);
 /* An adapter of a host that the file knows of. */
 bool nic_known(const struct fabric *fabric, uint32_t nic);

@@ -80,23 +80,24 @@ static void group_alike(struct check *check, uint32_t s, const struct sw_group *
         const struct fabric_port *x = &fabric->port[first], *y = &fabric->port[p];
         if (x->rate_bps != y->rate_bps && !fabric->sw[s].weighted)
             check_find(check, CHECK_WARNING, fabric->hosts + s, p, "rate", "%s (%s) and %s (%s) share traffic evenly",
-                       fabric_port_name(fabric, p, name), unit_format(UNIT_RATE, y->rate_bps, a),
-                       fabric_port_name(fabric, first, other), unit_format(UNIT_RATE, x->rate_bps, b));
+                       port_label(fabric, p, name), unit_format(UNIT_RATE, y->rate_bps, a),
+                       port_label(fabric, first, other), unit_format(UNIT_RATE, x->rate_bps, b));
         else if (x->cable_mm > 4 * y->cable_mm || y->cable_mm > 4 * x->cable_mm)
             check_find(check, CHECK_WARNING, fabric->hosts + s, p, "cable", "%s (%s) and %s (%s) share traffic evenly",
-                       fabric_port_name(fabric, p, name), unit_format(UNIT_LENGTH, y->cable_mm, a),
-                       fabric_port_name(fabric, first, other), unit_format(UNIT_LENGTH, x->cable_mm, b));
+                       port_label(fabric, p, name), unit_format(UNIT_LENGTH, y->cable_mm, a),
+                       port_label(fabric, first, other), unit_format(UNIT_LENGTH, x->cable_mm, b));
     }
 }
 
 /* What a switch has towards hosts or lower tiers, and what it has upwards.  A leaf's other links are all upwards. */
-static void rates_of(const struct fabric *fabric, uint32_t n, uint64_t *ret_down, uint64_t *ret_up)
+static void rates_of(const struct check *check, uint32_t n, uint64_t *ret_down, uint64_t *ret_up)
 {
+    const struct fabric *fabric = check->fabric;
     const struct fabric_node *node = &fabric->node[n];
 
     *ret_down = *ret_up = 0;
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-        if (!port_known(fabric, p)) continue;
+        if (!port_known(check, p)) continue;
         uint8_t role = fabric->node[fabric->port[fabric->port[p].peer].node].role;
         if (!peer_is_switch(fabric, p) || (node->role == FABRIC_ROLE_SPINE && role == FABRIC_ROLE_LEAF))
             *ret_down += fabric->port[p].rate_bps;
@@ -115,7 +116,7 @@ RULE_FUNCTION(top_members)
         uint64_t down, up;
         for (uint32_t g = 0; g < fabric->route[s].groups; g++)
             group_alike(check, s, &fabric->route[s].group[g]);
-        rates_of(fabric, fabric->hosts + s, &down, &up);
+        rates_of(check, fabric->hosts + s, &down, &up);
         if (!down || !up || down <= up || fabric->operations.oversubscribed) continue;
         check_find(check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "topology",
                    "%s has %s to %s and %s up: oversubscribed, and the file does not say so", node->name,
@@ -133,7 +134,7 @@ static void rail_ends(struct check *check, uint32_t p)
 
     if (fec == theirs || !fec || !theirs) return;
     check_find(check, CHECK_WARNING, fabric->port[p].node, p, "fec", "%s has FEC '%s', its peer %s '%s'",
-               fabric_port_name(fabric, p, name), fabric_fec_names[fec], fabric_port_name(fabric, q, other),
+               port_label(fabric, p, name), fabric_fec_names[fec], port_label(fabric, q, other),
                fabric_fec_names[theirs]);
 }
 
@@ -143,15 +144,15 @@ RULE_FUNCTION(top_rails)
     char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
 
     for (uint32_t p = 0; p < fabric->ports; p++)
-        if (port_known(fabric, p) && fabric->port[p].peer > p) rail_ends(check, p);
+        if (port_known(check, p) && fabric->port[p].peer > p) rail_ends(check, p);
     for (uint32_t h = 0; h < fabric->hosts; h++) {
         uint32_t first = fabric->first_endpoint[h];
         uint32_t rails = first + fabric->node[h].gpu_ports;
         for (uint32_t e = first + 1; e < rails && !node_unknown(fabric, h); e++) {
             const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
             const struct fabric_nic *one = &fabric->nic[fabric->endpoint[first].nic];
-            fabric_port_name(fabric, e, name);
-            fabric_port_name(fabric, first, other);
+            port_label(fabric, e, name);
+            port_label(fabric, first, other);
             if (fabric->port[e].rate_bps != fabric->port[first].rate_bps)
                 check_find(check, CHECK_WARNING, h, e, "rate", "%s has %s, %s of the same host %s", name,
                            unit_format(UNIT_RATE, fabric->port[e].rate_bps, a), other,
@@ -167,8 +168,7 @@ RULE_FUNCTION(top_rails)
         if (nic->mtu_bytes == one->mtu_bytes || e != fabric->first_endpoint[fabric->endpoint[e].host]) continue;
         if (node_unknown(fabric, fabric->endpoint[e].host) || node_unknown(fabric, fabric->endpoint[0].host)) continue;
         check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "mtu", "%s has an MTU of %u, %s one of %u",
-                   fabric_port_name(fabric, e, name), nic->mtu_bytes, fabric_port_name(fabric, 0, other),
-                   one->mtu_bytes);
+                   port_label(fabric, e, name), nic->mtu_bytes, port_label(fabric, 0, other), one->mtu_bytes);
     }
 }
 

@@ -18,12 +18,13 @@ static uint8_t pfc_bits(const struct fabric_settings *settings)
 }
 
 /* Switches with a port on which the watchdog has something to do. */
-static bool has_pfc(const struct fabric *fabric, uint32_t s)
+static bool has_pfc(const struct check *check, uint32_t s)
 {
+    const struct fabric *fabric = check->fabric;
     const struct fabric_node *node = &fabric->node[fabric->hosts + s];
 
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
-        if (fabric->port[p].peer != FABRIC_NONE && pfc_bits(settings_of(fabric, p))) return true;
+        if (port_used(check, p) && pfc_bits(settings_of(fabric, p))) return true;
     return false;
 }
 
@@ -34,7 +35,7 @@ RULE_FUNCTION(wd_on)
 
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_node *node = &fabric->node[fabric->hosts + s];
-        if (!has_pfc(fabric, s)) continue;
+        if (!has_pfc(check, s)) continue;
         if (!fabric->sw[s].watchdog.on) {
             check_find(check, CHECK_ERROR, fabric->hosts + s, FABRIC_NONE, "watchdog",
                        "%s has PFC and no watchdog: one adapter that pauses without end stops the fabric", node->name);
@@ -42,9 +43,9 @@ RULE_FUNCTION(wd_on)
         }
         for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
             const struct fabric_settings *settings = settings_of(fabric, p);
-            if (fabric->port[p].peer == FABRIC_NONE || !pfc_bits(settings) || settings->watched) continue;
+            if (!port_used(check, p) || !pfc_bits(settings) || settings->watched) continue;
             check_find(check, CHECK_ERROR, fabric->hosts + s, p, "watched", "%s has PFC and is not watched",
-                       fabric_port_name(fabric, p, name));
+                       port_label(fabric, p, name));
         }
     }
 }
@@ -122,10 +123,10 @@ RULE_FUNCTION(wd_set)
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        if (fabric->port[p].peer == FABRIC_NONE || !switch_of(fabric, p)->watchdog.on) continue;
+        if (!port_used(check, p) || !switch_of(fabric, p)->watchdog.on) continue;
         if (settings->watched == pfc_bits(settings) || (!settings->watched && pfc_bits(settings))) continue;
         check_find(check, CHECK_INFO, fabric->port[p].node, p, "watched",
-                   "%s has PFC for priority %s and the watchdog looks at %s", fabric_port_name(fabric, p, name),
+                   "%s has PFC for priority %s and the watchdog looks at %s", port_label(fabric, p, name),
                    priorities_text(pfc_bits(settings), a), priorities_text(settings->watched, b));
     }
 }

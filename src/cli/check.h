@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "cli/source.h"
 #include "config/config.h"
+#include "report/json_out.h"
 
 struct check_input { /* a fabric file, or all configurations together */
     struct cli_source source;
@@ -35,6 +36,13 @@ void check_print_text(const struct check_input *input, bool quiet, FILE *out);
 void check_print_json(const struct check_input *input, uint32_t count, FILE *out);
 void check_print_sarif(const struct check_input *input, uint32_t count, FILE *out);
 void check_print_junit(const struct check_input *input, uint32_t count, FILE *out);
+/* `locations` of SARIF: a place in a file. */
+void check_sarif_locations(struct jout *jout, const char *path, uint32_t line, uint32_t column);
+/* What could not be judged (check_unjudged.c). */
+void check_unjudged_text(const struct check_input *input, FILE *out);
+void check_unjudged_json(struct jout *jout, const struct check_input *input);
+void check_unjudged_sarif(struct jout *jout, const struct check_input *input); /* notifications */
+bool check_unjudged_rule(const struct check_input *input, uint32_t rule);
 void check_print_rules(bool markdown, FILE *out);
 
 /* Lines `FINGERPRINT RULE DEVICE PORT`, of which the first counts.  False after a message. */

@@ -34,7 +34,7 @@ bool check_is_fabric(const char *path)
 static struct origin said_at(const struct check_input *input, const struct check_finding *finding)
 {
     const struct fabric *fabric = input->check.fabric;
-    const char *colon = finding->port ? strrchr(finding->port, ':') : NULL;
+    const struct config_set *set = &input->source.set;
     char path[128];
 
     if (!finding->device || !finding->path) return (struct origin){0, 0};
@@ -45,8 +45,8 @@ static struct origin said_at(const struct check_input *input, const struct check
         if (finding->path[8 + length] && finding->path[8 + length] != '.') continue;
         snprintf(path, sizeof path, "classes.%u%s", fabric->classes[c].priority, finding->path + 8 + length);
     }
-    return config_where(&input->source.set, finding->device,
-                        colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : CONFIG_NONE, path);
+    return finding->own ? config_where_own(set, finding->device, finding->number, path)
+                        : config_where(set, finding->device, finding->number, path);
 }
 
 /* Of a device that only a link speaks of, where it is cabled is known and nothing else. */
@@ -77,21 +77,45 @@ static void add_note(struct check *check, const struct config_set *set, const st
     }
     snprintf(text, sizeof text, "%s%s%s%s%s", note->port && note->device ? note->device : "", note->port ? " " : "",
              note->port ? note->port : "", note->port ? ": " : "", note->message);
-    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, text);
+    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, text);
 }
 
-/* Places of the imported file become the configurations', and importers' notes findings. */
-static void go_back(struct check_input *input)
+/* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */
+static void bring_in(struct check *check, const struct config_set *set)
+{
+    for (uint32_t u = 0; u < set->unjudgeds; u++)
+        check_unjudge(check, set->unjudged[u].rule, set->device[set->unjudged[u].device].name, set->unjudged[u].port);
+    for (uint32_t d = 0; d < set->devices; d++)
+        for (uint32_t p = 0; p < set->device[d].ports; p++)
+            if (set->device[d].port[p].idle) check_set_idle(check, set->device[d].name, p);
+    for (uint32_t n = 0; n < set->notes; n++)
+        if (set->note[n].rule) add_note(check, set, &set->note[n]);
+}
+
+/* The port as its system calls it. */
+static const char *port_name(const struct config_set *set, const struct check_finding *finding)
+{
+    uint32_t device = finding->device ? config_device_find(set, finding->device) : CONFIG_NONE;
+
+    if (device == CONFIG_NONE || finding->number >= set->device[device].ports) return finding->port;
+    const char *name = set->device[device].port[finding->number].name;
+    return name[0] ? name : finding->port;
+}
+
+/* Places of the imported file become the configurations', and ports are called by their names there. */
+static void go_back(struct check_input *input, bool every)
 {
     struct check *check = &input->check;
     const struct config_set *set = &input->source.set;
 
     uint32_t kept = 0;
     for (uint32_t f = 0; f < check->findings; f++)
-        if (!is_about_nothing(set, &check->finding[f])) check->finding[kept++] = check->finding[f];
+        if (check->finding[f].noted || !is_about_nothing(set, &check->finding[f]))
+            check->finding[kept++] = check->finding[f];
     check->findings = kept;
     for (uint32_t f = 0; f < check->findings; f++) {
         struct check_finding *finding = &check->finding[f];
+        if (finding->noted) continue;
         struct fabric_at at = {finding->line, finding->column};
         struct cli_place place = cli_source_place(&input->source, at);
         struct origin own = said_at(input, finding);
@@ -99,11 +123,9 @@ static void go_back(struct check_input *input)
         finding->file = place.path;
         finding->line = place.line;
         finding->column = place.column ? place.column : 1;
+        finding->port = port_name(set, finding);
     }
-    for (uint32_t n = 0; n < set->notes; n++) {
-        const struct config_note *note = &set->note[n];
-        if (note->rule) add_note(check, set, note);
-    }
+    check->options.every = every;
     check_sort(check);
 }
 
@@ -111,11 +133,15 @@ bool check_input_open(struct check_input *input, const struct cli_inputs *from, 
 {
     if (!cli_source_load(&input->source, from)) return false;
     check_init(&input->check, input->source.fabric, input->source.places, options);
+    if (input->source.imported) {
+        bring_in(&input->check, &input->source.set);
+        input->check.options.every = true; /* what is alike is known once places are the configurations' */
+    }
     if (check_run(&input->check) < 0) {
         cli_error("check: not enough memory");
         return false;
     }
-    if (input->source.imported) go_back(input);
+    if (input->source.imported) go_back(input, options->every);
     return true;
 }
 

@@ -52,6 +52,7 @@ void check_print_text(const struct check_input *input, bool quiet, FILE *out)
     }
     print_not_understood(input, quiet, out);
     if (quiet) return;
+    check_unjudged_text(input, out);
     uint32_t errors = check_count(check, CHECK_ERROR), warnings = check_count(check, CHECK_WARNING);
     uint32_t infos = check_count(check, CHECK_INFO);
     fprintf(out, "%s: %u error%s, %u warning%s, %u info%s", input->source.path, errors, text_plural(errors), warnings,
@@ -116,6 +117,10 @@ void check_print_json(const struct check_input *input, uint32_t count, FILE *out
             lines_json(&jout, &input[i], assumed == 1);
         jout_close(&jout);
     }
+    jout_open(&jout, "unjudged", '[');
+    for (uint32_t i = 0; i < count; i++)
+        check_unjudged_json(&jout, &input[i]);
+    jout_close(&jout);
     jout_open_line(&jout, "deadlocks", '{');
     jout_u64(&jout, "states", states);
     jout_u64(&jout, "searched", searched);
@@ -144,29 +149,35 @@ static const char *sarif_uri(const char *path, char *buf, size_t size)
     return buf;
 }
 
+void check_sarif_locations(struct jout *jout, const char *path, uint32_t line, uint32_t column)
+{
+    char uri[4096];
+
+    jout_open(jout, "locations", '[');
+    jout_open(jout, NULL, '{');
+    jout_open(jout, "physicalLocation", '{');
+    jout_open_line(jout, "artifactLocation", '{');
+    jout_text(jout, "uri", sarif_uri(path, uri, sizeof uri));
+    jout_close(jout);
+    jout_open_line(jout, "region", '{');
+    jout_u64(jout, "startLine", line ? line : 1);
+    jout_u64(jout, "startColumn", column ? column : 1);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+    jout_close(jout);
+}
+
 static void sarif_result(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
 {
     static const char *const levels[] = {"note", "warning", "error"};
-    char uri[4096];
 
     jout_open(jout, NULL, '{');
     jout_text(jout, "ruleId", check_rules[finding->rule].id);
     jout_u64(jout, "ruleIndex", finding->rule);
     jout_text(jout, "level", levels[finding->severity]);
     sarif_text(jout, "message", finding->message);
-    jout_open(jout, "locations", '[');
-    jout_open(jout, NULL, '{');
-    jout_open(jout, "physicalLocation", '{');
-    jout_open_line(jout, "artifactLocation", '{');
-    jout_text(jout, "uri", sarif_uri(check_file(input, finding), uri, sizeof uri));
-    jout_close(jout);
-    jout_open_line(jout, "region", '{');
-    jout_u64(jout, "startLine", finding->line ? finding->line : 1);
-    jout_u64(jout, "startColumn", finding->column ? finding->column : 1);
-    jout_close(jout);
-    jout_close(jout);
-    jout_close(jout);
-    jout_close(jout);
+    check_sarif_locations(jout, check_file(input, finding), finding->line, finding->column);
     if (finding->ignored) {
         jout_open(jout, "suppressions", '[');
         jout_open_line(jout, NULL, '{');
@@ -204,6 +215,15 @@ void check_print_sarif(const struct check_input *input, uint32_t count, FILE *ou
     jout_close(&jout);
     jout_close(&jout);
     jout_close(&jout);
+    jout_open(&jout, "invocations", '[');
+    jout_open(&jout, NULL, '{');
+    jout_bool(&jout, "executionSuccessful", true);
+    jout_open(&jout, "toolExecutionNotifications", '[');
+    for (uint32_t i = 0; i < count; i++)
+        check_unjudged_sarif(&jout, &input[i]);
+    jout_close(&jout);
+    jout_close(&jout);
+    jout_close(&jout);
     jout_open(&jout, "results", '[');
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t f = 0; f < input[i].check.findings; f++)
@@ -232,12 +252,23 @@ static void xml(FILE *out, const char *text)
     }
 }
 
+/* Why the rule says nothing; NULL: it was judged. */
+static const char *junit_skip(const struct check_input *input, uint32_t rule)
+{
+    if (check_rules[rule].needs_config && !check_set(input)) return "needs a configuration";
+    if (!check_unjudged_rule(input, rule)) return NULL;
+    for (uint32_t f = 0; f < input->check.findings; f++) {
+        const struct check_finding *finding = &input->check.finding[f];
+        if (finding->rule == rule && !finding->ignored && finding->severity != CHECK_INFO) return NULL;
+    }
+    return "cannot be judged everywhere: what it rests on was not read";
+}
+
 /* One test case a rule; every finding that counts is a failure of it. */
 static void junit_rule(const struct check_input *input, uint32_t rule, FILE *out)
 {
     fprintf(out, "    <testcase classname=\"rocelab.check\" name=\"%s\">\n", check_rules[rule].id);
-    if (check_rules[rule].needs_config && !check_set(input))
-        fputs("      <skipped message=\"needs a configuration\"/>\n", out);
+    if (junit_skip(input, rule)) fprintf(out, "      <skipped message=\"%s\"/>\n", junit_skip(input, rule));
     for (uint32_t f = 0; f < input->check.findings; f++) {
         const struct check_finding *finding = &input->check.finding[f];
         if (finding->rule != rule || finding->ignored || finding->severity == CHECK_INFO) continue;
@@ -263,7 +294,7 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
             failures++;
         }
         for (uint32_t r = 0; r < check_rule_count; r++)
-            skipped += check_rules[r].needs_config && !check_set(&input[i]);
+            skipped += junit_skip(&input[i], r) != NULL;
         fputs("  <testsuite name=\"", out);
         xml(out, input[i].source.path);
         fprintf(out, "\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n", check_rule_count, failures, skipped);

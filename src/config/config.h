@@ -21,6 +21,8 @@
  *    Rules that compare two ends leave it out.
  *  - What a fabric file cannot hold and a rule needs is a note with the rule's id.  What was not understood is a note
  *    with rule NULL; nothing is dropped without either.  What was taken where a text says too little is assumed.
+ *  - A port that is down says `up: false`; it keeps what else it says, and has neither a vote nor findings.
+ *  - A rule that rests on what a text does not have, or on what was not read of it, is config_unjudged().
  *  - What can be judged by what was said, whatever the system, is judged once for all of them (judge.c).
  */
 #ifndef ROCELAB_CONFIG_CONFIG_H
@@ -43,7 +45,15 @@ struct config_note {
     bool assumed;     /* nothing is wrong with the line: it says too little, and this is what was taken */
     struct origin at;
     const char *device, *port; /* NULL: of none; the port by the system's name */
+    uint32_t number;           /* of the port; CONFIG_NONE: of none */
     const char *message;
+};
+
+struct config_unjudged {   /* a rule that rests on what was not read: it finds nothing there, and that is told */
+    const char *rule;      /* its id, or the letters that several begin with: "MAP" */
+    uint32_t device, port; /* CONFIG_NONE for the port: all of the device */
+    struct origin at;
+    const char *message; /* because ... */
 };
 
 struct config_said {
@@ -59,7 +69,9 @@ struct config_names { /* an index of a list's names, so that a long list costs n
 struct config_port {
     const char *name; /* the system's: Ethernet12, swp3s0, mlx5_0 */
     uint32_t link;    /* its link's number + 1; 0: none */
-    struct origin at;
+    const char *lag;  /* the bundle that it is a member of; NULL: none */
+    bool idle;        /* nothing in the text uses it */
+    struct origin at, lag_at;
     struct config_said *said;
     uint32_t count, room;
 };
@@ -68,6 +80,9 @@ struct config_device {
     const char *name;
     const char *nos; /* of enum-like words: nxos eos sonic nvue host; NULL: not known (a node of a link) */
     bool host;
+    uint32_t paths;   /* equal ones that routing uses at most; 0: not said */
+    uint32_t routers; /* neighbours that routing has by the text */
+    struct origin paths_at;
     bool unclear; /* packets are classified by more than their DSCP or CoS: which get a class is not known */
     struct origin at;
     struct config_port all; /* what holds for the device */
@@ -117,6 +132,8 @@ struct config_set { /* what the texts read so far have said; everything is in th
     uint32_t descriptions, descriptions_room;
     struct config_note *note;
     uint32_t notes, notes_room;
+    struct config_unjudged *unjudged;
+    uint32_t unjudgeds, unjudged_room;
     uint8_t classes;           /* bit p: a class of priority p was spoken of */
     const char *class_name[8]; /* as the first configuration that has names calls it; NULL */
     bool no_memory;
@@ -217,11 +234,26 @@ __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, s
 /* The same for what was taken where nothing is said. */
 __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set, struct origin at, uint32_t device,
                                                          uint32_t port, const char *format, ...);
+/* The rule cannot be judged for this port (CONFIG_NONE: the device), because ...: a table or block that it rests on is
+ * not in the text, was not understood, or has keys that were not read.  `rule` is an id, or the letters that several
+ * begin with.  check then drops what the rule finds there, at either end of a link, gives the port no vote in it, and
+ * lists the cause. */
+__attribute__((format(printf, 6, 7))) void config_unjudged(struct config_set *set, struct origin at, const char *rule,
+                                                           uint32_t device, uint32_t port, const char *format, ...);
+/* Nothing in the text uses the port: no address, description, neighbour, bundle or line of QoS.  It has no vote in any
+ * rule and nothing is found on it.  (A port that is administratively down says `up: false`, with the same effect.) */
+void config_idle(struct config_set *set, uint32_t device, uint32_t port);
+/* The port is a member of this bundle (Port-Channel10, bond3, ae0). */
+void config_lag(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name);
+/* Routing uses at most so many equal paths, by this line or by the system's default, and has so many neighbours. */
+void config_paths(struct config_set *set, struct origin at, uint32_t device, uint32_t paths, uint32_t routers);
 /* Where it was said; line 0: nowhere. */
 struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
 /* Where a path, or what is below it, or else what is around it, was said for this port of a device, or for the device:
  * its own line also where config_write() wrote it once for all ports.  Line 0: nowhere. */
 struct origin config_where(const struct config_set *set, const char *device, uint32_t port, const char *path);
+/* The same of the port alone: where it says nothing of it, its own first line. */
+struct origin config_where_own(const struct config_set *set, const char *device, uint32_t port, const char *path);
 
 /* --- between set.c, judge.c and write.c --- */
 void config_judge(struct config_set *set); /* after all texts: links of neighbours, notes that hold for any system */

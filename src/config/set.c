@@ -309,6 +309,16 @@ struct origin config_where(const struct config_set *set, const char *device, uin
     return (struct origin){CONFIG_NONE, 0};
 }
 
+struct origin config_where_own(const struct config_set *set, const char *device, uint32_t port, const char *path)
+{
+    uint32_t d = config_device_find(set, device);
+    const struct config_port *of = d == CONFIG_NONE ? NULL : layer(set, d, port);
+    const struct config_said *said = of ? at_or_below(of, path, strlen(path)) : NULL;
+
+    if (said && said->at.line) return said->at;
+    return of && of->at.line ? of->at : config_where(set, device, port, path);
+}
+
 __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,
                                                       uint32_t port, const char *path, const char *format, va_list args)
 {
@@ -433,6 +443,7 @@ note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, c
         .at = at,
         .device = name,
         .port = of ? of->name : NULL,
+        .number = of ? port : CONFIG_NONE,
         .message = kept(set, message),
     };
     return &list[set->notes - 1];
@@ -457,4 +468,53 @@ void config_assume(struct config_set *set, struct origin at, uint32_t device, ui
     struct config_note *as = note(set, at, device, port, format, args);
     va_end(args);
     if (as) as->assumed = true;
+}
+
+void config_unjudged(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
+                     const char *format, ...)
+{
+    char message[VALUE_BYTES];
+    va_list args;
+
+    if (!layer(set, device, port) || set->unjudgeds >= NOTES_MAX) return;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    struct config_unjudged *list =
+        grown(set, set->unjudged, set->unjudgeds, &set->unjudged_room, sizeof(*set->unjudged));
+    if (!list) return;
+    set->unjudged = list;
+    const struct config_unjudged *last = set->unjudgeds ? &list[set->unjudgeds - 1] : NULL;
+    bool again = last && strcmp(last->message, message) == 0; /* of many ports the same is said */
+    list[set->unjudgeds++] = (struct config_unjudged){
+        .rule = kept(set, rule),
+        .device = device,
+        .port = port,
+        .at = at,
+        .message = again ? last->message : kept(set, message),
+    };
+}
+
+void config_idle(struct config_set *set, uint32_t device, uint32_t port)
+{
+    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+
+    if (of) of->idle = true;
+}
+
+void config_lag(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name)
+{
+    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+
+    if (!of || !name[0]) return;
+    of->lag = kept(set, name);
+    of->lag_at = at;
+}
+
+void config_paths(struct config_set *set, struct origin at, uint32_t device, uint32_t paths, uint32_t routers)
+{
+    if (device >= set->devices) return;
+    set->device[device].paths = paths;
+    set->device[device].routers = routers;
+    set->device[device].paths_at = at;
 }

@@ -353,14 +353,70 @@ static void test_notes_become_findings(void **state)
     assert_true(base_check(&checked, 0, why, sizeof(why)));
     for (uint32_t r = 0; r < check_rule_count; r++) {
         if (!check_rules[r].needs_config) continue;
-        assert_true(check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", "x"));
+        assert_true(
+            check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", 0, "x"));
         notes++;
     }
     assert_true(notes >= 9);
-    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, "x"));
+    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, "x"));
     check_sort(&checked.check);
     assert_int_equal(checked.check.findings, notes);
     assert_string_equal(checked.check.finding[0].file, "leaf0.cfg");
+    base_release(&checked);
+}
+
+/* Findings of the fabric, once more, with what cannot be judged or is not used. */
+static uint32_t found_without(const struct checked *checked, const char *rule, const char *device, uint32_t number)
+{
+    struct check_options options = {.every = true};
+    struct check check;
+
+    check_init(&check, checked->fabric, checked->places, &options);
+    if (rule)
+        check_unjudge(&check, rule, device, number);
+    else if (device)
+        check_set_idle(&check, device, number);
+    assert_true(check_note(&check, "MAP007", "leaf0.cfg", 3, 1, "leaf0", "x", 1, "x"));
+    assert_int_equal(check_run(&check), 0);
+    uint32_t found = check.findings;
+    check_release(&check);
+    return found;
+}
+
+static void test_what_was_not_read_is_not_judged(void **state)
+{
+    struct checked checked;
+    char why[300];
+
+    (void)state;
+    snprintf(checked.text, sizeof(checked.text), "%s", base_fabric);
+    base_edit(checked.text, NULL, "devices:\n  leaf0: {ports: {0: {pfc-mode: auto}, 1: {pfc-mode: auto}}}\n");
+    assert_true(base_check(&checked, 0, why, sizeof(why)));
+    assert_int_equal(found_without(&checked, NULL, NULL, 0), 3);
+    assert_int_equal(found_without(&checked, "PFC006", "leaf0", 0), 2);
+    assert_int_equal(found_without(&checked, "PFC006", "leaf0", FABRIC_NONE), 1);
+    assert_int_equal(found_without(&checked, "PFC", "leaf0", FABRIC_NONE), 1);
+    assert_int_equal(found_without(&checked, "PFC006", "leaf1", FABRIC_NONE), 3);
+    assert_int_equal(found_without(&checked, "PFC005", "leaf0", FABRIC_NONE), 3);
+    assert_int_equal(found_without(&checked, "MAP", "leaf0", 1), 2); /* the importer's note goes too */
+    assert_int_equal(found_without(&checked, "MAP", "leaf0", 0), 3);
+    assert_int_equal(found_without(&checked, NULL, "leaf0", 1), 1);
+    assert_int_equal(found_without(&checked, "PFC006", "no such", FABRIC_NONE), 3);
+    assert_int_equal(found_without(&checked, "PFC006", "leaf0", 4000), 3);
+    base_release(&checked);
+}
+
+static void test_a_port_that_is_down_has_no_findings(void **state)
+{
+    struct checked checked;
+    char why[300];
+
+    (void)state;
+    snprintf(checked.text, sizeof(checked.text), "%s", base_fabric);
+    base_edit(checked.text, NULL,
+              "devices:\n  leaf0: {ports: {0: {pfc-mode: auto, trust: pcp, mtu: 1500, up: false}}}\n");
+    assert_true(base_check(&checked, 0, why, sizeof(why)));
+    assert_int_equal(checked.check.findings, 0);
     base_release(&checked);
 }
 
@@ -414,6 +470,8 @@ int main(void)
         cmocka_unit_test(test_each_rule_is_caught_alone),
         cmocka_unit_test(test_every_rule_has_a_case),
         cmocka_unit_test(test_notes_become_findings),
+        cmocka_unit_test(test_what_was_not_read_is_not_judged),
+        cmocka_unit_test(test_a_port_that_is_down_has_no_findings),
         cmocka_unit_test(test_what_is_ignored_does_not_count),
         cmocka_unit_test(test_fingerprints_survive_moved_lines),
     };
