@@ -181,7 +181,56 @@ class Sonic(Mistakes):
     def test_groups(self):
         def lossy(tables):
             tables["BUFFER_PG"][f"{ONE}|3"]["profile"] = "ingress_lossy_profile"
+        def slower(tables):
+            tables["BUFFER_PROFILE"]["pg_lossless_40000_40m_profile"] = tables["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]
+            tables["BUFFER_PG"][f"{ONE}|3"]["profile"] = "pg_lossless_40000_40m_profile"
+        def shorter(tables):
+            tables["BUFFER_PG"][f"{ONE}|3"]["profile"] = "pg_lossless_100000_5m_profile"
+        def limited(ports):
+            def change(tables):
+                for port in ports:
+                    tables["BUFFER_QUEUE"][f"{port}|3"]["profile"] = "egress_lossy_profile"
+            return change
+        def moved(tables):
+            tables["BUFFER_PG"][f"{ONE}|4"] = tables["BUFFER_PG"].pop(f"{ONE}|3")
         self.mistake(lossy, ("HR007", "BUFFER_PG", f"{ONE}|3", "profile"), beside=("HR004",))
+        self.mistake(slower, ("HR001", "BUFFER_PG", f"{ONE}|3", "profile"), beside=("HR004",))
+        self.mistake(shorter, ("HR002", "BUFFER_PG", f"{ONE}|3", "profile"), beside=("HR001", "HR004"))
+        self.mistake(limited([ONE]), ("BUF002", "BUFFER_QUEUE", f"{ONE}|3", "profile"))
+        self.mistake(limited(PORTS), ("BUF002", "BUFFER_QUEUE", f"{PORTS[0]}|3", "profile"))
+        self.mistake(moved, ("HR007", "BUFFER_PG", f"{ONE}|4"), beside=("HR004", "ECN001", "PFC003"))
+
+    def test_pool(self):
+        """Headroom beside the pool, and within it where both together are more than all that leaves."""
+        def within(tables):
+            tables["BUFFER_POOL"]["ingress_lossless_pool"].update(size="32575488", xoff="6291456")
+        def large(tables):
+            tables["DEVICE_METADATA"]["localhost"]["hwsku"] = "ACS-MSN2700"
+            tables["BUFFER_POOL"]["ingress_lossless_pool"]["size"] = "90000000"
+        self.mistake(within)
+        self.mistake(large, ("HR003", "BUFFER_POOL", "ingress_lossless_pool", "size"), beside=("ECN003", "BUF001"))
+
+    def test_chassis(self):
+        """Rows of queues keyed by host and chip are read; those of other cards are left out, and none is judged by them."""
+        def keyed(tables):
+            for table in ("QUEUE", "BUFFER_QUEUE"):
+                rows = tables[table]
+                tables[table] = {f"leaf1|asic0|{key}": row for key, row in rows.items()}
+                tables[table] |= {f"leaf2|asic0|{key}": {} for key in rows}
+        def unmarked(tables):
+            keyed(tables)
+            del tables["QUEUE"][f"leaf1|asic0|{ONE}|3"]["wred_profile"]
+        answer = self.mistake(keyed)
+        self.assertEqual([item["message"] for item in answer["not_understood"]],
+                         ["48 rows of other cards of a chassis are not read"])
+        self.mistake(unmarked, ("ECN001", "QUEUE", f"leaf1|asic0|{ONE}|3"))
+
+    def test_maps_left_out(self):
+        def without(name):
+            return lambda tables: tables["PORT_QOS_MAP"][ONE].pop(name)
+        self.mistake(without("tc_to_pg_map"), ("MAP001", "PORT_QOS_MAP", ONE))
+        self.mistake(without("tc_to_queue_map"), ("MAP001", "PORT_QOS_MAP", ONE))
+        self.mistake(without("dscp_to_tc_map"), ("MAP001", "PORT_QOS_MAP", ONE), beside=("MAP002", "PFC008", "MAP006"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "config/sonic/sonic.h"
 #include "config/sonic/sonic_int.h"
+#include "fabric/qos/models.h"
 
 #define BYTES_MAX ((int64_t)1 << 45)
 #define POOL_LEAST 65536 /* less than this is no pool for frames to share */
@@ -51,23 +52,30 @@ static void say_alpha(struct sonic *in, struct origin at, uint32_t p, unsigned t
         config_say_class(in->set, at, in->device, p, tc, "alpha", "1/%u", 1u << -th);
 }
 
-/* pg_lossless_100000_40m_profile, as SONiC itself names them: made for a cable of 40 m. */
-static void say_named_cable(struct sonic *in, const struct sonic_row *profile, uint32_t p)
+/* pg_lossless_100000_40m_profile, as SONiC itself names them: made for 100G and a cable of 40 m. */
+static void say_named(struct sonic *in, const struct sonic_row *profile, uint32_t p, struct origin at)
 {
-    const char *at = strncmp(profile->key, "pg_lossless_", 12) == 0 ? strchr(profile->key + 12, '_') : NULL;
-    char text[UNIT_TEXT];
+    const char *speed = strncmp(profile->key, "pg_lossless_", 12) == 0 ? profile->key + 12 : NULL;
+    const char *cable = speed ? strchr(speed, '_') : NULL;
+    char text[UNIT_TEXT], has[UNIT_TEXT];
     uint64_t mm;
+    int64_t mbps;
 
-    if (!at) return;
-    size_t length = strcspn(at + 1, "_");
-    if (length == 0 || length >= sizeof(text)) return;
-    memcpy(text, at + 1, length);
-    text[length] = 0;
+    if (!cable) return;
+    size_t length = strcspn(cable + 1, "_");
+    if (length == 0 || length >= sizeof(text) || (size_t)(cable - speed) >= sizeof(text)) return;
+    snprintf(text, sizeof(text), "%.*s", (int)(cable - speed), speed);
+    if (sonic_number(text, 1, 10000000, &mbps) && (uint64_t)mbps < in->port[p].rate_mbps && !in->port[p].down)
+        config_note(in->set, at, "HR001", in->device, p,
+                    "runs at %s, and the headroom of BUFFER_PROFILE %.60s was chosen for %s",
+                    unit_format(UNIT_RATE, in->port[p].rate_mbps * 1000000, has), profile->key,
+                    unit_format(UNIT_RATE, (uint64_t)mbps * 1000000, text));
+    snprintf(text, sizeof(text), "%.*s", (int)length, cable + 1);
     if (unit_parse(UNIT_LENGTH, text, &mm, NULL) == 0 && mm > 0 && mm < UINT32_MAX)
-        config_say(in->set, CONFIG_AT(in->text, profile->line), in->device, p, "headroom-cable", "%s", text);
+        config_say(in->set, at, in->device, p, "headroom-cable", "%s", text);
 }
 
-static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile)
+static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile, struct origin at)
 {
     int64_t size = 0, xon = 0, xoff = 0, offset = 0, th = 0;
     bool pool = pool_xoff(in) > 0;
@@ -97,7 +105,7 @@ static void say_lossless(struct sonic *in, uint32_t p, unsigned tc, const struct
     } else if (sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) {
         say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
     }
-    say_named_cable(in, profile, p);
+    say_named(in, profile, p, at);
 }
 
 static void say_lossy(struct sonic *in, uint32_t p, unsigned tc, const struct sonic_row *profile)
@@ -153,11 +161,53 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
     sonic_follow(in, profile, "pool", "BUFFER_POOL");
     const char *type = sonic_field(profile, "headroom_type", NULL);
     if (sonic_field(profile, "xoff", NULL))
-        say_lossless(in, p, tc, profile);
+        say_lossless(in, p, tc, profile, sonic_at(in, row, "profile"));
     else if (type && strcmp(type, "dynamic") == 0)
         say_dynamic(in, p, tc, CONFIG_AT(in->text, profile->line));
     else
         say_lossy(in, p, tc, profile);
+}
+
+/* Is it, or its pool, called lossy? */
+static bool lossy_name(const struct sonic_row *profile)
+{
+    const char *pool = sonic_field(profile, "pool", NULL);
+
+    return strcasestr(profile->key, "lossy") || (pool && strcasestr(pool, "lossy"));
+}
+
+/* The profile that most queues of lossless classes have. */
+static const struct sonic_row *usual_leaving(const struct sonic *in)
+{
+    const struct sonic_row *held = NULL;
+    uint32_t votes = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        for (unsigned q = 0; q < FABRIC_PRIOS && !in->port[p].down; q++) {
+            const struct sonic_row *row = in->port[p].leaving[q];
+            if (!row) continue;
+            if (!votes) held = row;
+            votes = held == row ? votes + 1 : votes - 1;
+        }
+    }
+    return held;
+}
+
+/* What ingress let in as lossless is dropped where it leaves: told once where it is so on most ports. */
+void sonic_note_leaving(struct sonic *in)
+{
+    const struct sonic_row *usual = usual_leaving(in);
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        for (unsigned q = 0; q < FABRIC_PRIOS && !in->port[p].down; q++) {
+            const struct sonic_row *profile = in->port[p].leaving[q];
+            if (!profile || !lossy_name(profile)) continue;
+            config_note(in->set, sonic_at(in, in->port[p].buffer_queue[q], "profile"), "BUF002", in->device, p,
+                        "BUFFER_PROFILE %.60s of lossy traffic limits the lossless queue %u%s", profile->key, q,
+                        profile == usual ? ", as on most ports" : "");
+            if (profile == usual) return;
+        }
+    }
 }
 
 void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue)
@@ -169,6 +219,7 @@ void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned q
     int64_t th = 0, size = BYTES_MAX;
 
     if (!profile) return;
+    if (lossless) in->port[p].leaving[queue] = profile;
     if (sonic_field(profile, "static_th", NULL)) {
         if (!sonic_read(in, profile, "static_th", 0, BYTES_MAX, &th)) return;
         if (pool && sonic_field(pool, "size", NULL)) sonic_read(in, pool, "size", 0, BYTES_MAX, &size);
@@ -180,7 +231,7 @@ void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned q
     if (!sonic_read(in, profile, "dynamic_th", SONIC_TH_MIN, SONIC_TH_MAX, &th)) return;
     if (!lossless)
         say_alpha(in, sonic_at(in, profile, "dynamic_th"), p, tc, th);
-    else if (th <= 0)
+    else if (th <= 0 && !lossy_name(profile))
         config_note(in->set, sonic_at(in, profile, "dynamic_th"), "BUF002", in->device, CONFIG_NONE,
                     "BUFFER_PROFILE %.60s limits a lossless queue to 2^%lld of what is free: it drops before PFC holds",
                     profile->key, (long long)th);
@@ -207,7 +258,33 @@ static bool sum_aside(struct sonic *in, uint64_t *ret)
     return true;
 }
 
-void sonic_say_buffer(struct sonic *in)
+/* The largest pool of those that leave: what a switch has at most for all of them. */
+static int64_t egress_most(const struct sonic *in)
+{
+    int64_t most = 0, size = 0;
+
+    for (uint32_t r = 0; r < in->rows.count; r++) {
+        const struct sonic_row *row = &in->rows.row[r];
+        const char *type = sonic_field(row, "type", NULL);
+        if (strcmp(row->table, "BUFFER_POOL") != 0 || !type || strcmp(type, "egress") != 0) continue;
+        if (sonic_number(sonic_field(row, "size", NULL), 0, BYTES_MAX, &size) && size > most) most = size;
+    }
+    return most;
+}
+
+/* A pool that the chip has no room for; told, and then the chip's own buffer holds. */
+static bool too_large(struct sonic *in, const struct sonic_row *pool, const struct switch_model *model, uint64_t bytes)
+{
+    char has[UNIT_TEXT], wants[UNIT_TEXT];
+
+    if (!model || model->buffer_assumed || bytes <= model->buffer_bytes + model->buffer_bytes / 50) return false;
+    config_note(in->set, sonic_at(in, pool, "size"), "HR003", in->device, CONFIG_NONE,
+                "BUFFER_POOL %.60s takes %s, and %s has a buffer of %s", pool->key,
+                unit_format(UNIT_SIZE, bytes, wants), model->name, unit_format(UNIT_SIZE, model->buffer_bytes, has));
+    return true;
+}
+
+void sonic_say_buffer(struct sonic *in, const struct switch_model *model)
 {
     const struct sonic_row *pool = ingress_pool(in);
     uint64_t aside = 0;
@@ -215,17 +292,22 @@ void sonic_say_buffer(struct sonic *in)
     char buf[UNIT_TEXT];
 
     if (!pool || !sonic_field(pool, "size", NULL) || !sonic_read(in, pool, "size", 0, BYTES_MAX, &size)) return;
-    int64_t xoff = pool_xoff(in);
+    int64_t xoff = pool_xoff(in), all = egress_most(in);
     if (size < POOL_LEAST) {
         config_note(in->set, sonic_at(in, pool, "size"), "BUF001", in->device, CONFIG_NONE,
                     "BUFFER_POOL %.60s has %lld bytes for sharing", pool->key, (long long)size);
         return;
     }
+    /* Some tables count the headroom within the pool: where it would not fit beside it. */
+    bool within = xoff < size && size + xoff > all && size <= all;
+    if (model && !model->buffer_assumed && !within)
+        within = xoff < size && (uint64_t)(size + xoff) > model->buffer_bytes && (uint64_t)size <= model->buffer_bytes;
+    uint64_t taken = (uint64_t)size + (within ? 0 : (uint64_t)xoff);
     if (xoff > 0)
         config_say(in->set, sonic_at(in, pool, "xoff"), in->device, CONFIG_NONE, "headroom-pool", "%lldB",
                    (long long)xoff);
-    if (!sum_aside(in, &aside)) return;
-    uint64_t buffer = (uint64_t)size + (uint64_t)xoff + aside;
+    if (too_large(in, pool, model, taken) || !sum_aside(in, &aside)) return;
+    uint64_t buffer = taken + aside;
     config_say(in->set, sonic_at(in, pool, "size"), in->device, CONFIG_NONE, "buffer", "%s",
                unit_format(UNIT_SIZE, buffer, buf));
     /* A switch counts its cells in 31 bits: a deep buffer has cells of its own. */

@@ -101,28 +101,42 @@ struct sonic_port *sonic_port_get(struct sonic *in, const char *name, uint32_t l
     return &in->port[p];
 }
 
+/* A chassis keys rows of queues by `host|asic0|Ethernet0|3`, for the ports of all its cards: the port and what is
+ * behind it, where the card is this one; else NULL. */
+static const char *own_key(struct sonic *in, const struct sonic_row *row)
+{
+    const char *asic = strchr(row->key, '|'), *port = asic ? strchr(asic + 1, '|') : NULL;
+    const struct sonic_row *metadata = sonic_row_find(&in->rows, "DEVICE_METADATA", "localhost");
+    const char *host = sonic_field(metadata, "hostname", NULL), *chip = sonic_field(metadata, "asic_name", NULL);
+
+    if (!port || !strchr(port + 1, '|')) return row->key;
+    size_t host_length = (size_t)(asic - row->key), chip_length = (size_t)(port - asic - 1);
+    if (host && (strlen(host) != host_length || strncmp(row->key, host, host_length) != 0)) return NULL;
+    if (chip && (strlen(chip) != chip_length || strncasecmp(asic + 1, chip, chip_length) != 0)) return NULL;
+    return port + 1;
+}
+
 /* Calls `each` for every port of a key: `Ethernet0`, `Ethernet0,Ethernet4`, each with what is behind the bar. */
 static void each_port(struct sonic *in, const struct sonic_row *row,
                       void (*each)(struct sonic *, struct sonic_port *, const struct sonic_row *, const char *rest))
 {
-    const char *bar = strchr(row->key, '|');
-    size_t length = bar ? (size_t)(bar - row->key) : strlen(row->key);
-    const char *rest = bar ? bar + 1 : "";
+    const char *key = own_key(in, row);
 
-    if (strchr(rest, '|')) { /* `host|asic0|Ethernet0|3`: of a chassis, whose line cards share their queues */
-        config_note(in->set, CONFIG_AT(in->text, row->line), NULL, in->device, CONFIG_NONE,
-                    "%s %.60s: keys of a chassis are not read", row->table, row->key);
+    if (!key) {
+        if (!in->foreign++) in->foreign_line = row->line;
         return;
     }
+    const char *bar = strchr(key, '|');
+    size_t length = bar ? (size_t)(bar - key) : strlen(key);
     for (size_t at = 0; at < length;) {
-        size_t part = strcspn(row->key + at, ",|");
+        size_t part = strcspn(key + at, ",|");
         char name[FABRIC_NAME];
         if (at + part > length) part = length - at;
         if (part > 0 && part < sizeof(name)) {
-            memcpy(name, row->key + at, part);
+            memcpy(name, key + at, part);
             name[part] = 0;
             struct sonic_port *port = sonic_port_get(in, name, row->line);
-            if (port) each(in, port, row, rest);
+            if (port) each(in, port, row, bar ? bar + 1 : "");
         }
         at += part + 1;
     }
@@ -214,6 +228,10 @@ static void lay_rows(struct sonic *in)
     }
     for (uint32_t r = 0; r < in->rows.count; r++)
         if (strcmp(in->rows.row[r].table, "CABLE_LENGTH") == 0) lay_cables(in, &in->rows.row[r]);
+    if (in->foreign)
+        config_note(in->set, CONFIG_AT(in->text, in->foreign_line), NULL, in->device, CONFIG_NONE,
+                    "%u row%s of other cards of a chassis %s not read", in->foreign, in->foreign == 1 ? "" : "s",
+                    in->foreign == 1 ? "is" : "are");
 }
 
 /* A port of this switch that another table's key names, alone or as one of its parts. */
@@ -262,7 +280,8 @@ static void lay_states(struct sonic *in)
 
 /* --- the device --- */
 
-static void say_model(struct sonic *in)
+/* NULL: not known. */
+static const struct switch_model *say_model(struct sonic *in)
 {
     const struct sonic_row *row = sonic_row_find(&in->rows, "DEVICE_METADATA", "localhost");
     uint32_t line = 0;
@@ -275,10 +294,11 @@ static void say_model(struct sonic *in)
         bool here = (sku && strcasestr(sku, known->sku)) || (platform && strcasestr(platform, known->sku));
         const struct switch_model *model = here ? switch_model_find(known->model) : NULL;
         if (!model) continue;
-        if (in->ports <= model->ports_most && rates <= (uint64_t)model->ports * model->rate_gbps * 1000)
-            config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
-        return;
+        if (in->ports > model->ports_most || rates > (uint64_t)model->ports * model->rate_gbps * 1000) return NULL;
+        config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
+        return model;
     }
+    return NULL;
 }
 
 static bool table_known(const struct tree *table)
@@ -442,7 +462,8 @@ static int import_rows(struct sonic *in)
     lay_rows(in);
     lay_states(in);
     sonic_say_ports(in);
-    sonic_say_buffer(in);
+    sonic_say_buffer(in, say_model(in));
+    sonic_note_leaving(in);
     sonic_say_watchdog(in);
     read_neighbours(in);
     read_ends(in);

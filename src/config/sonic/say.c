@@ -435,20 +435,29 @@ static void note_idle_headroom(struct sonic *in, unsigned tc)
     }
 }
 
-/* Without these maps a packet's queue and group are the chip's choice. */
-static void note_missing_maps(struct sonic *in)
+/* A port that names no map where most ports that pause name one: its packets go where the chip puts them. */
+static void note_missing_map(struct sonic *in, const char *name)
 {
-    static const char *const names[] = {"tc_to_queue_map", "tc_to_pg_map"};
+    uint32_t with = 0, without = 0;
 
-    for (int i = 0; i < 2; i++) {
-        for (uint32_t p = 0; p < in->ports && !sonic_field(in->global, names[i], NULL); p++) {
-            const struct sonic_row *row = in->port[p].qos;
-            if (!row || !in->port[p].pfc || sonic_field(row, names[i], NULL)) continue;
-            config_assume(in->set, CONFIG_AT(in->text, row->line), in->device, CONFIG_NONE,
-                          "no %s: traffic class 3 is taken to be in %s 3, and so on", names[i],
-                          i ? "priority group" : "queue");
-            break;
+    for (uint32_t p = 0; p < in->ports; p++) {
+        const struct sonic_port *port = &in->port[p];
+        if (port->down || !port->qos || !port->pfc) continue;
+        *(sonic_field(port->qos, name, NULL) ? &with : &without) += 1;
+    }
+    if (!without || sonic_field(in->global, name, NULL)) return;
+    for (uint32_t p = 0; p < in->ports; p++) {
+        const struct sonic_port *port = &in->port[p];
+        if (port->down || !port->qos || !port->pfc || sonic_field(port->qos, name, NULL)) continue;
+        if (with > without) {
+            config_note(in->set, CONFIG_AT(in->text, port->qos->line), "MAP001", in->device, p,
+                        "names no %s, and %u other ports do", name, with);
+            continue;
         }
+        config_assume(in->set, CONFIG_AT(in->text, port->qos->line), in->device, CONFIG_NONE,
+                      "no %s: traffic class 3 is taken to be in %s 3, and so on", name,
+                      strcmp(name, "tc_to_pg_map") == 0 ? "priority group" : "queue");
+        return;
     }
 }
 
@@ -458,5 +467,6 @@ void sonic_say_ports(struct sonic *in)
         if (in->port[p].met) say_port(in, p);
     for (unsigned tc = 0; tc < FABRIC_PRIOS && (in->whole || in->has_qos); tc++) /* not a file of buffers alone */
         note_idle_headroom(in, tc);
-    note_missing_maps(in);
+    note_missing_map(in, "tc_to_queue_map");
+    note_missing_map(in, "tc_to_pg_map");
 }

@@ -7,12 +7,15 @@
 
 #include "config/sonic/rows.h"
 
+struct switch_model;
+
 struct sonic_port { /* the rows that speak of it; NULL: none does */
     bool met;
     bool used; /* something besides its PORT row speaks of it: an address, a map, a neighbour */
     bool down; /* shut: what is wrong with it is of no matter */
     const struct sonic_row *port_row, *qos, *watchdog;
     const struct sonic_row *queue[FABRIC_PRIOS], *pg[FABRIC_PRIOS], *buffer_queue[FABRIC_PRIOS];
+    const struct sonic_row *leaving[FABRIC_PRIOS]; /* profiles of the queues of lossless classes */
     const struct tree *cable;
     uint64_t rate_mbps;
     unsigned pfc; /* bits: priorities that pause */
@@ -31,8 +34,9 @@ struct sonic {
     bool whole;              /* a switch's whole configuration, not one table of it: what is missing is off */
     struct sonic_port *port; /* by the device's number */
     uint32_t ports, room;
-    uint64_t aside_bytes; /* what the groups' profiles set aside */
-    bool aside_known;     /* no group was left to the dynamic model */
+    uint64_t aside_bytes;           /* what the groups' profiles set aside */
+    bool aside_known;               /* no group was left to the dynamic model */
+    uint32_t foreign, foreign_line; /* rows of other cards of a chassis, and the first of them */
 };
 
 /* import.c */
@@ -52,6 +56,7 @@ void sonic_say_watchdog(struct sonic *in);
 /* buffer.c */
 void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group);
 void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue);
-void sonic_say_buffer(struct sonic *in);
+void sonic_note_leaving(struct sonic *in);
+void sonic_say_buffer(struct sonic *in, const struct switch_model *model); /* NULL: not known */
 
 #endif
