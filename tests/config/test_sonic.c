@@ -184,7 +184,8 @@ static void test_flat(void **state)
 static void test_defects(void **state)
 {
     static const char text[] =
-        "{\"PORT_QOS_MAP\": {\"Ethernet0\": {\"pfc_enable\": \"3\"}, \"Ethernet4\": {\"pfc_enable\": \"9\"}},\n"
+        "{\"SCHEDULER\": {\"s\": {}},"
+        "\"PORT_QOS_MAP\": {\"Ethernet0\": {\"pfc_enable\": \"3\"}, \"Ethernet4\": {\"pfc_enable\": \"9\"}},\n"
         "\"WRED_PROFILE\": {\"drops\": {\"wred_green_enable\": \"true\", \"green_min_threshold\": \"10\",\n"
         "  \"green_max_threshold\": \"20\"}, \"off\": {\"ecn\": \"ecn_all\", \"green_min_threshold\": \"10\",\n"
         "  \"green_max_threshold\": \"20\"}, \"turned\": {\"ecn\": \"ecn_all\", \"wred_green_enable\": \"true\",\n"

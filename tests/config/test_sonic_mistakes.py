@@ -225,6 +225,42 @@ class Sonic(Mistakes):
                          ["48 rows of other cards of a chassis are not read"])
         self.mistake(unmarked, ("ECN001", "QUEUE", f"leaf1|asic0|{ONE}|3"))
 
+    def part(self, *tables):
+        return {table: leaf()[table] for table in tables}
+
+    def test_fragments(self):
+        """Nothing is found out of tables that are not there, and what rests on them is listed."""
+        maps = ("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP", "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE", "PORT_QOS_MAP",
+                "SCHEDULER", "WRED_PROFILE", "QUEUE")
+        for tables, unjudged in ((maps, "WD"), (("BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE"), "PFC"),
+                                 (("PORT_QOS_MAP",), "MAP"), (("PORT_QOS_MAP",), "MAP007"), (("WRED_PROFILE", "QUEUE"), "MAP007")):
+            with self.subTest(tables):
+                answer = self.checked(leaf1=written(self.part(*tables))[0])
+                self.assertEqual(answer["findings"], [])
+                self.assertIn(unjudged, [item["rule"] for item in answer["unjudged"]])
+        wrong = self.part(*maps)
+        wrong["TC_TO_QUEUE_MAP"]["M"]["3"] = "1"
+        text, lines = written(wrong)
+        self.assertIn(("PFC007", "leaf1", lines["TC_TO_QUEUE_MAP", "M", "3"]), self.said(self.checked(leaf1=text)))
+
+    def test_patch(self):
+        """`config apply-patch`: rows and fields of one row; what it takes away is told, and the rest is not judged."""
+        curve = leaf()["WRED_PROFILE"]["MARK"]
+        def patched(marking):
+            return [{"op": "replace", "path": f"/QUEUE/{ONE}|3/scheduler", "value": "rdma"},
+                    {"op": "replace", "path": f"/QUEUE/{ONE}|3/wred_profile", "value": "MARK"},
+                    {"op": "add", "path": "/WRED_PROFILE/MARK", "value": marking},
+                    {"op": "add", "path": f"/PORT_QOS_MAP/{ONE}", "value": leaf()["PORT_QOS_MAP"][ONE]},
+                    {"op": "add", "path": f"/PFC_WD/{ONE}", "value": {"detection_time": "200", "action": "drop"}},
+                    {"op": "remove", "path": f"/BUFFER_PG/{ONE}|4"}]
+        def shown(marking):
+            return "[\n" + ",\n".join(json.dumps(each) for each in patched(marking)) + "\n]\n"
+        answer = self.checked(leaf1=shown(curve))
+        self.assertEqual(self.said(answer), {("WD003", "leaf1", 6)})
+        self.assertEqual([item["line"] for item in answer["not_understood"]], [7])
+        wrong = self.checked(leaf1=shown(curve | {"green_min_threshold": "9000000"}))
+        self.assertEqual(self.said(wrong) - self.said(answer), {("ECN002", "leaf1", 4)})
+
     def test_maps_left_out(self):
         def without(name):
             return lambda tables: tables["PORT_QOS_MAP"][ONE].pop(name)

@@ -70,7 +70,9 @@ const struct sonic_row *sonic_follow(struct sonic *in, const struct sonic_row *r
     if (!text || !text[0]) return NULL;
     const char *wanted = sonic_reference(in->arena, text);
     const struct sonic_row *got = sonic_row_find(&in->rows, table, wanted);
-    if (!got && strcmp(wanted, "NULL") != 0)
+    if (!got && strcmp(wanted, "NULL") != 0 && sonic_partial(in, table))
+        sonic_dangling(in, table);
+    else if (!got && strcmp(wanted, "NULL") != 0)
         config_note(in->set, CONFIG_AT(in->text, line), "MAP007", in->device, CONFIG_NONE,
                     "%s %s refers to %s '%.60s', which is not defined", row->table, row->key, table, wanted);
     return got;
@@ -458,14 +460,20 @@ static int import_rows(struct sonic *in)
     in->device = config_device(in->set, CONFIG_AT(in->text, line), name, "sonic", false);
     in->has_buffers = sonic_has_table(&in->rows, "BUFFER_PG");
     in->has_qos = sonic_has_table(&in->rows, "PORT_QOS_MAP");
-    in->whole = sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
+    in->whole = !in->rows.patch && sonic_has_table(&in->rows, "PORT") && sonic_has_table(&in->rows, "DEVICE_METADATA");
     lay_rows(in);
     lay_states(in);
     sonic_say_ports(in);
     sonic_say_buffer(in, say_model(in));
     sonic_note_leaving(in);
     sonic_say_watchdog(in);
+    sonic_unjudge_partial(in);
     read_neighbours(in);
+    if (in->rows.removed)
+        config_note(in->set, CONFIG_AT(in->text, in->rows.removed_line), NULL, in->device, CONFIG_NONE,
+                    "%u operation%s of the patch that take%s something away %s not read", in->rows.removed,
+                    in->rows.removed == 1 ? "" : "s", in->rows.removed == 1 ? "s" : "",
+                    in->rows.removed == 1 ? "is" : "are");
     read_ends(in);
     say_model(in);
     note_tables(in);

@@ -3,8 +3,8 @@
  * The layouts of config_db.json brought into one: rows of (table, key, fields).
  *
  * Met in the wild: nested {"TABLE": {"key": {…}}}; flat {"TABLE|key": {…}}, as redis dumps have it; either of them
- * inside one more map (samples of several databases in a file); a list of such maps.  JSON is read as the YAML that it
- * is, which keeps lines.  Lines that begin with // are comments of ours and are blanked first.
+ * inside one more map (samples of several databases in a file); a list of such maps; a patch (patch.c).  JSON is read
+ * as the YAML that it is, which keeps lines.  Lines that begin with // are comments of ours and are blanked first.
  */
 #include "config/sonic/rows.h"
 
@@ -23,7 +23,12 @@ static bool table_name(const char *name, size_t length)
     return true;
 }
 
-static int add_row(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields)
+bool sonic_table_name(const char *name)
+{
+    return table_name(name, strlen(name));
+}
+
+int sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields)
 {
     if (rows->count == rows->room) {
         uint32_t room = rows->room ? rows->room * 2 : 256;
@@ -34,12 +39,12 @@ static int add_row(struct sonic_rows *rows, const char *table, const char *key, 
         rows->room = room;
     }
     uint32_t of = rows->tables ? rows->tables - 1 : 0;
-    rows->row[rows->count] = (struct sonic_row){table, key, fields, fields->key_at.line, rows->count, of};
+    rows->row[rows->count] = (struct sonic_row){table, key, fields, fields->key_at.line, rows->count, of, NULL};
     rows->count++;
     return 0;
 }
 
-static int add_table(struct sonic_rows *rows, const struct tree *table, uint32_t map)
+int sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map)
 {
     if (rows->tables == rows->tables_room) {
         uint32_t room = rows->tables_room ? rows->tables_room * 2 : 64;
@@ -80,14 +85,14 @@ static int add_map(struct sonic_rows *rows, const struct tree *map, int depth)
             const char *table = arena_strndup(rows->arena, item->key, (size_t)(bar - item->key));
             if (!table) return -ENOMEM;
             bool met = rows->count && strcmp(rows->row[rows->count - 1].table, table) == 0;
-            if (!met) result = add_table(rows, item, number);
-            if (result == 0) result = add_row(rows, table, bar + 1, item);
+            if (!met) result = sonic_rows_table(rows, item, number);
+            if (result == 0) result = sonic_rows_add(rows, table, bar + 1, item);
         } else if (depth < WRAPPED_MOST && wraps(item)) {
             result = add_map(rows, item, depth + 1);
         } else if (item->type == TREE_MAP) {
-            result = add_table(rows, item, number);
+            result = sonic_rows_table(rows, item, number);
             for (const struct tree *row = item->first; row && result == 0; row = row->next)
-                if (row->type == TREE_MAP) result = add_row(rows, item->key, row->key, row);
+                if (row->type == TREE_MAP) result = sonic_rows_add(rows, item->key, row->key, row);
         }
     }
     return result;
@@ -156,7 +161,9 @@ int sonic_rows_read(const struct config_text *text, struct arena *arena, struct 
     blank_comments(copy);
     int result = tree_parse_foreign(copy, text->length, arena, &root, text->errors);
     if (result < 0) return result;
-    if (root->type == TREE_MAP) {
+    if (root->type == TREE_LIST && root->first && sonic_is_patch(root->first)) {
+        result = sonic_rows_patch(&rows, root);
+    } else if (root->type == TREE_MAP) {
         result = add_map(&rows, root, 0);
     } else if (root->type == TREE_LIST) {
         for (const struct tree *item = root->first; item && result == 0; item = item->next)

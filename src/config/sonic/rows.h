@@ -12,8 +12,9 @@ struct sonic_row {
     const char *table, *key;
     const struct tree *fields; /* a map */
     uint32_t line;
-    uint32_t order; /* in the file */
-    uint32_t of;    /* its table, into sonic_rows' list */
+    uint32_t order;    /* in the file */
+    uint32_t of;       /* its table, into sonic_rows' list */
+    struct tree *made; /* its fields, where they were put together from a patch's; else NULL */
 };
 
 struct sonic_table {
@@ -29,7 +30,9 @@ struct sonic_rows {
     struct arena *arena;
     struct sonic_table *table; /* of those met, in order: one entry a table */
     uint32_t tables, tables_room;
-    uint32_t maps; /* that hold tables */
+    uint32_t maps;                  /* that hold tables */
+    bool patch;                     /* operations on rows, not the rows of a switch */
+    uint32_t removed, removed_line; /* operations that take something away, and the first */
 };
 
 /* 0, -EINVAL with errors, -ENOMEM. */
@@ -41,5 +44,12 @@ bool sonic_has_table(const struct sonic_rows *rows, const char *table);
 const char *sonic_field(const struct sonic_row *row, const char *name, uint32_t *ret_line);
 /* `[TABLE|name]` (databases to 3_0_1) or `name`, as the name. */
 const char *sonic_reference(struct arena *arena, const char *text);
+
+/* Between rows.c and patch.c: 0 or -ENOMEM. */
+bool sonic_table_name(const char *name);
+int sonic_rows_add(struct sonic_rows *rows, const char *table, const char *key, const struct tree *fields);
+int sonic_rows_table(struct sonic_rows *rows, const struct tree *table, uint32_t map);
+bool sonic_is_patch(const struct tree *item);
+int sonic_rows_patch(struct sonic_rows *rows, const struct tree *list);
 
 #endif

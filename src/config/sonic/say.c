@@ -461,12 +461,23 @@ static void note_missing_map(struct sonic *in, const char *name)
     }
 }
 
+/* Profiles that no queue of this text names are for queues that it does not have. */
+static void judge_loose_curves(struct sonic *in)
+{
+    struct marking curve;
+    const char *field;
+
+    for (uint32_t r = 0; r < in->rows.count && sonic_partial(in, "QUEUE"); r++)
+        if (strcmp(in->rows.row[r].table, "WRED_PROFILE") == 0) read_curve(in, &in->rows.row[r], false, &curve, &field);
+}
+
 void sonic_say_ports(struct sonic *in)
 {
     for (uint32_t p = 0; p < in->ports; p++)
         if (in->port[p].met) say_port(in, p);
     for (unsigned tc = 0; tc < FABRIC_PRIOS && (in->whole || in->has_qos); tc++) /* not a file of buffers alone */
         note_idle_headroom(in, tc);
+    judge_loose_curves(in);
     note_missing_map(in, "tc_to_queue_map");
     note_missing_map(in, "tc_to_pg_map");
 }

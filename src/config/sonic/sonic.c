@@ -34,8 +34,8 @@ const struct sonic_sku sonic_skus[] = {
 
 int sonic_guess(const char *text, size_t length)
 {
-    static const char *const tables[] = {"\"PORT_QOS_MAP", "\"DSCP_TO_TC_MAP", "\"BUFFER_PG",       "\"BUFFER_POOL",
-                                         "\"WRED_PROFILE", "\"CABLE_LENGTH",   "\"DEVICE_METADATA", "\"PFC_WD"};
+    static const char *const tables[] = {"PORT_QOS_MAP", "DSCP_TO_TC_MAP", "BUFFER_PG",       "BUFFER_POOL",
+                                         "WRED_PROFILE", "CABLE_LENGTH",   "DEVICE_METADATA", "PFC_WD"};
     int found = 0;
 
     for (size_t at = 0; at < length; at++) {

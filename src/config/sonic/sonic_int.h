@@ -37,6 +37,7 @@ struct sonic {
     uint64_t aside_bytes;           /* what the groups' profiles set aside */
     bool aside_known;               /* no group was left to the dynamic model */
     uint32_t foreign, foreign_line; /* rows of other cards of a chassis, and the first of them */
+    unsigned dangling;              /* bits of partial.c: tables of which a row is referred to and not here */
 };
 
 /* import.c */
@@ -58,5 +59,11 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group);
 void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue);
 void sonic_note_leaving(struct sonic *in);
 void sonic_say_buffer(struct sonic *in, const struct switch_model *model); /* NULL: not known */
+
+/* partial.c */
+bool sonic_partial(const struct sonic *in,
+                   const char *table);                    /* rows of it may be elsewhere: it is a part of a switch */
+void sonic_dangling(struct sonic *in, const char *table); /* something refers to a row of it that is not here */
+void sonic_unjudge_partial(struct sonic *in);
 
 #endif

@@ -130,7 +130,7 @@ static void compare_watchdogs(struct sonic *in, const struct sonic_row *usual)
     for (uint32_t p = 0; p < in->ports; p++) {
         const struct sonic_row *row = in->port[p].watchdog;
         if (in->port[p].down) continue;
-        if (!row && in->port[p].pfc)
+        if (!row && in->port[p].pfc && !sonic_partial(in, "PFC_WD"))
             config_note(in->set, CONFIG_AT(in->text, in->port[p].qos ? in->port[p].qos->line : 1), "WD001", in->device,
                         p, "pauses and has no watchdog");
         if (row && !same_row(row, usual)) note_unlike(in, p, usual);
@@ -164,7 +164,7 @@ static void say_none(struct sonic *in)
                   usual > SONIC_POLL_MAX_MS ? SONIC_POLL_MAX_MS : usual);
         return;
     }
-    if (pauses)
+    if (pauses && !sonic_partial(in, "PFC_WD"))
         config_say(in->set, always ? sonic_at(in, metadata, "default_pfcwd_status") : CONFIG_AT(in->text, 0),
                    in->device, CONFIG_NONE, "watchdog", "false");
     note_watched(in);
