@@ -63,6 +63,16 @@ const struct json *json_parse(struct arena *arena, const char *text, size_t byte
                               uint32_t *line);
 /* The member of an object; NULL: there is none, or it is no object (or NULL). */
 const struct json *json_get(const struct json *object, const char *name);
+/* Members by name, for an object that is asked more than a few times: json_get() looks at them one by one. */
+struct json_index {
+    const struct json **member; /* in order of their names */
+    uint32_t count;
+};
+/* Of no object (or NULL), or without memory: it has none. */
+void json_index_init(struct json_index *index, const struct json *object);
+void json_index_release(struct json_index *index);
+/* Where the member stands (of two of one name the first); count: there is none. */
+uint32_t json_index_find(const struct json_index *index, const char *name);
 /* By names separated by '/'. */
 const struct json *json_path(const struct json *object, const char *path);
 /* Of a number or a string; false: it is none (or NULL). */

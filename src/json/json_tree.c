@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON in: a tree on an arena, made of json_in.c's tokens. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "json/json_in.h"
@@ -68,6 +69,57 @@ const struct json *json_get(const struct json *object, const char *name)
     for (const struct json *member = object->child; member; member = member->next)
         if (!strcmp(member->name, name)) return member;
     return NULL;
+}
+
+/* Nodes of an arena have no order of their own: of two members of one name the one with the lower place is first. */
+struct placed {
+    const struct json *member;
+    uint32_t place;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct placed *one = a, *two = b;
+    int order = strcmp(one->member->name, two->member->name);
+
+    return order ? order : one->place < two->place ? -1 : 1;
+}
+
+void json_index_init(struct json_index *index, const struct json *object)
+{
+    uint32_t count = object && object->type == JSON_OBJECT ? object->count : 0, i = 0;
+    struct placed *list = count ? calloc(count, sizeof list[0]) : NULL;
+
+    *index = (struct json_index){list ? calloc(count, sizeof index->member[0]) : NULL, 0};
+    if (index->member) {
+        for (const struct json *member = object->child; member; member = member->next, i++)
+            list[i] = (struct placed){member, i};
+        qsort(list, count, sizeof list[0], by_name);
+        for (i = 0; i < count; i++)
+            index->member[i] = list[i].member;
+        index->count = count;
+    }
+    free(list);
+}
+
+void json_index_release(struct json_index *index)
+{
+    free(index->member);
+    *index = (struct json_index){0};
+}
+
+uint32_t json_index_find(const struct json_index *index, const char *name)
+{
+    uint32_t low = 0, high = index->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(index->member[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < index->count && !strcmp(index->member[low]->name, name) ? low : index->count;
 }
 
 const struct json *json_path(const struct json *object, const char *path)

@@ -16,12 +16,15 @@ SANITIZED = b"__asan_init" in pathlib.Path(ROCELAB).read_bytes()  # whose memory
 BYTES = (1 << 28 if SANITIZED else 1 << 30) if SOAK else 1 << 20
 PORTS = 1000000 if SOAK else 5000
 LIMIT = 2 << 30
+CPU_SECONDS = 3600 if SOAK else 60 if SANITIZED else 15
 ESCAPE = b"\x1b[2J\x1b]0;title\x07\x9b31m"
 PFC = b"  Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    PFC6    PFC7\n-----------  ------  ------  ------  ------  ------  ------  ------  ------\n"
 
 
 def bounded():
-    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 
 class Hostile(unittest.TestCase):
@@ -33,9 +36,8 @@ class Hostile(unittest.TestCase):
             with path.open("wb") as out:
                 for piece in pieces:
                     out.write(piece)
-            limit = None if SANITIZED else bounded
             run = subprocess.run([ROCELAB, "diagnose", *options, folder if "/" in name else str(path)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, preexec_fn=limit, timeout=3000 if SOAK else 300, check=False)
+                                 stderr=subprocess.PIPE, preexec_fn=bounded, timeout=3000 if SOAK else 300, check=False)
         self.assertIn(run.returncode, (0, 1, 2), run.stderr[-500:])
         for output in (run.stdout, run.stderr):
             bad = [byte for byte in output if (byte < 32 and byte != 10) or byte == 127]
@@ -88,6 +90,27 @@ class Hostile(unittest.TestCase):
         waits = json.dumps([[10**25] * 50] * 50)
         self.diagnose(b'{"kind":"sim","virtual_ps":18446744073709551615,"training":[{"job":"j","rank_waits_ps":' + waits.encode() + b',"ranks_listed":[4294967295,99999999999]}]}',
                       name="run.json")
+
+    def test_no_square(self):
+        """Each has many of two things, and one of them for each of the others would take minutes of a processor."""
+        sim = b'{"kind":"sim","virtual_ps":1000000,'
+        self.diagnose(sim, b'"thresholds":[[', b'{"priority":3},' * 40000, b'{}]],"ports":[', b'{"port":"a:0","thresholds":0},' * 40000, b"{}]}", name="run.json")
+        self.diagnose(sim, b'"nodes":[{"node":"b",', b'"buffer_bytes":1,' * 300000, b'"x":1}],"ports":[', b'{"port":"a:0","thresholds":0},{"port":"b:0","thresholds":0},' * 100000, b"{}]}",
+                      name="run.json")
+        groups = b",".join(b'"g%d":{}' % i for i in range(100000))
+        entry = b'{"collective_seq_id":1,"process_group":["z"]},'
+        self.diagnose(b'{"pg_status":{},"pg_config":{', groups, b'},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
+        self.diagnose(b'{"pg_status":{},"pg_config":{"z":{"ranks":"', b"1," * 100000, b'"}},"entries":[', entry * 100000, b"{}]}", name="trace_rank_1.json")
+        self.diagnose(b'{"pg_config":{', groups, b'},"pg_status":{', groups.replace(b'"g', b'"h'), b"}}", name="trace_rank_1.json")
+        ports = b",".join(b"Ethernet%d" % (i % 1000) for i in range(100000))
+        members = b",".join(b'"m%d":1' % i for i in range(100000))
+        profile, entry = b'"BUFFER_PROFILE":{"p":{%s"xoff":"1"}}', b'"BUFFER_PG":{"' + ports + b'|0-7":{%s"profile":"p"}}'
+        for text in ((profile % (members + b","), entry % b""), (profile % b"", entry % (members + b",")), (members, profile % b"", entry % b"")):
+            self.diagnose(b"{" + b",".join(text) + b"}", name="0/s0/config_db.json")
+        for piece in (b"[", b"[0", b"[0]a"):
+            self.diagnose((b"h0:1:2 [0] NCCL INFO NET/IB : Using " + piece * (900000 // len(piece)) + b"\n") * 6, name="0/h0/nccl.log")
+        communicators = (b"#0-0 (%x) MISMATCH\n  65000 ranks have launched up to operation 5\n" % (i % 7 + 1) for i in range(20000))
+        self.diagnose(b"Job summary\n  0  1  4  8  65000  32  RUNNING  MISMATCH\n", *communicators, name="0/h0/ras.txt")
 
 
 if __name__ == "__main__":

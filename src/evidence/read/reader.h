@@ -25,6 +25,7 @@ struct reading {
     struct evidence_source source; /* of the line that is read */
     uint32_t device;               /* the folder's; EVIDENCE_NONE: none (a Prometheus file) */
     bool said;                     /* by a reader that has one thing to say of a file */
+    uint32_t unlisted;             /* ranks gone over without a line of their own: bounded */
     char hint[64]; /* interface that the file's name ends with ("eth0"), or the last command in it; or "" */
     _Alignas(16) unsigned char state[READER_STATE]; /* zero when a reader's head is seen */
 };

@@ -105,11 +105,13 @@ static bool uses(struct reading *in, uint32_t host, const char *text)
     const char *at = strstr(text, "NET/IB : Using ");
 
     if (!at || host == EVIDENCE_NONE) return at != NULL;
-    for (at = strchr(at, '['); at; at = strchr(at + 1, '[')) {
-        const char *name = strchr(at, ']');
-        if (!name || !strchr("0123456789", at[1])) continue;
-        size_t length = strcspn(++name, ":/ ;");
-        if (length && length < 64) evidence_port(in->evidence, host, name, length);
+    while ((at = strchr(at, '['))) {
+        if (*++at < '0' || *at > '9') continue;
+        if (!(at = strchr(at, ']'))) break;
+        struct field name = {++at, 0};
+        while (name.length < 64 && *at && !strchr(":/ ;", *at))
+            name.length++, at++;
+        if (name.length && name.length < 64) evidence_port(in->evidence, host, name.at, name.length);
     }
     return true;
 }

@@ -8,7 +8,7 @@
 
 #include "evidence/read/gpu/gpu.h"
 
-#define RANKS_MOST 65536
+#define UNLISTED 262144 /* ranks of a file that no line names: a line would else stand for any number of them */
 #define GROUPS 16
 
 struct ras_state {
@@ -31,12 +31,15 @@ static void ras_close(struct reading *in)
 {
     struct ras_state *state = (struct ras_state *)in->state;
 
-    for (uint32_t r = 0; state->open && state->most && r < state->of && r < RANKS_MOST; r++) {
-        uint32_t rank = evidence_rank(in->evidence, state->job, r);
+    for (uint32_t r = 0; state->open && state->most && r < state->of; r++) {
+        uint32_t rank = in->unlisted++ < UNLISTED ? evidence_rank(in->evidence, state->job, r) : EVIDENCE_NONE;
         if (rank == EVIDENCE_NONE) break;
         if (!evidence_find(in->evidence, rank, EVIDENCE_NO_PRIORITY, EVIDENCE_RANK_LAST_OP))
             gpu_set(in, rank, EVIDENCE_RANK_LAST_OP, state->most_ops);
     }
+    if (in->unlisted == UNLISTED + 1 && in->unlisted++) /* once a file */
+        evidence_remark(in->evidence, in->source.file, in->source.line,
+                        "more than %u ranks that are not listed: the rest of them was left out", UNLISTED);
     state->open = false;
     state->most = 0;
 }

@@ -14,7 +14,7 @@ struct document_list {
     uint32_t count;
 };
 struct document_threshold {
-    uint32_t set;
+    uint32_t set, place; /* place: in the list, of which the last of a set and priority holds */
     uint64_t priority, ecn_min, ecn_max, pause, headroom;
     double alpha; /* of what is free of the buffer; 0: pause has bytes, or it does not pause */
 };

@@ -239,8 +239,7 @@ void document_nics(struct document *document)
 
 static void read_threshold(struct document *document, uint32_t set)
 {
-    struct document_threshold *one = document_more(&document->thresholds, sizeof *one);
-    struct document_threshold read = {.set = set, .priority = EVIDENCE_PRIORITIES};
+    struct document_threshold read = {.set = set, .priority = EVIDENCE_PRIORITIES}, *one;
 
     while (document_value(document)) {
         document_u64(document, "priority", &read.priority);
@@ -250,7 +249,9 @@ static void read_threshold(struct document *document, uint32_t set)
         document_u64(document, "headroom_bytes", &read.headroom);
         document_real(document, "pause_alpha", &read.alpha);
     }
-    if (one) *one = read;
+    if (read.priority >= EVIDENCE_PRIORITIES) return;
+    read.place = document->thresholds.count;
+    if ((one = document_more(&document->thresholds, sizeof *one))) *one = read;
 }
 
 /* A list of lists. */
@@ -269,13 +270,19 @@ void document_thresholds(struct document *document)
     }
 }
 
+static int by_device(const void *a, const void *b)
+{
+    const struct document_buffer *one = a, *two = b;
+    return one->device < two->device ? -1 : one->device > two->device;
+}
+
 static uint64_t buffer_of(const struct document *document, uint32_t device)
 {
-    const struct document_buffer *buffer = document->buffers.at;
+    struct document_buffer wanted = {.device = device}, *found = NULL;
 
-    for (uint32_t i = 0; i < document->buffers.count; i++)
-        if (buffer[i].device == device) return buffer[i].bytes;
-    return 0;
+    if (document->buffers.count)
+        found = bsearch(&wanted, document->buffers.at, document->buffers.count, sizeof wanted, by_device);
+    return found ? found->bytes : 0;
 }
 
 /* A group alone in a buffer B that may have alpha times what is free pauses at B alpha / (1 + alpha). */
@@ -301,7 +308,25 @@ static void put_threshold(struct document *document, uint32_t port, const struct
 static int by_set(const void *a, const void *b)
 {
     const struct document_threshold *one = a, *two = b;
-    return one->set < two->set ? -1 : one->set > two->set;
+
+    if (one->set != two->set) return one->set < two->set ? -1 : 1;
+    if (one->priority != two->priority) return one->priority < two->priority ? -1 : 1;
+    return one->place < two->place ? -1 : 1;
+}
+
+/* In order, one for each set and priority: so that a port has no more of them than there are priorities. */
+static void sort_thresholds(struct document_list *thresholds)
+{
+    struct document_threshold *list = thresholds->at;
+    uint32_t kept = 0;
+
+    if (!thresholds->count) return;
+    qsort(list, thresholds->count, sizeof list[0], by_set);
+    for (uint32_t i = 0; i < thresholds->count; i++) {
+        bool same = kept && list[kept - 1].set == list[i].set && list[kept - 1].priority == list[i].priority;
+        list[same ? kept - 1 : kept++] = list[i];
+    }
+    thresholds->count = kept;
 }
 
 /* The first threshold of a set. */
@@ -325,7 +350,7 @@ static void limits_of_port(struct document *document, const struct document_use 
 
     for (uint32_t t = first_of(list, document->thresholds.count, use->set);
          t < document->thresholds.count && list[t].set == use->set; t++)
-        if (list[t].priority < EVIDENCE_PRIORITIES) put_threshold(document, use->port, &list[t], buffer);
+        put_threshold(document, use->port, &list[t], buffer);
 }
 
 void document_limits(struct document *document)
@@ -334,8 +359,9 @@ void document_limits(struct document *document)
     uint32_t device = EVIDENCE_NONE;
     uint64_t buffer = 0;
 
-    if (document->thresholds.count)
-        qsort(document->thresholds.at, document->thresholds.count, sizeof(struct document_threshold), by_set);
+    sort_thresholds(&document->thresholds);
+    if (document->buffers.count)
+        qsort(document->buffers.at, document->buffers.count, sizeof(struct document_buffer), by_device);
     for (uint32_t i = 0; i < document->uses.count; i++) {
         uint32_t owner = document->evidence->object[use[i].port].parent;
         if (owner != device) buffer = buffer_of(document, device = owner); /* ports of a switch stand together */

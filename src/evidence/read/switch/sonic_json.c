@@ -3,11 +3,10 @@
  * JSON of SONiC's commands: show interfaces counters -j, show queue counters --json; and CONFIG_DB, for what ports are
  * told: headroom and ECN thresholds of their groups and queues, priorities with PFC.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "evidence/read/reader.h"
-
-#define PROFILES 1024 /* a table with more is not searched for each port */
 
 /* --- commands --- */
 
@@ -107,26 +106,50 @@ static bool config_is(const struct json *root)
                                          (json_get(root, "DEVICE_METADATA") && json_get(root, "PORT")));
 }
 
+/* What a profile says that many ports may have; NULL: it does not. */
+struct profile {
+    const struct json *headroom;        /* of a buffer's */
+    const struct json *ecn, *min, *max; /* of WRED's */
+};
+struct profiles {
+    struct json_index names;
+    struct profile *profile; /* of each of them */
+};
+
+static void profiles_init(struct profiles *profiles, const struct json *table)
+{
+    json_index_init(&profiles->names, table);
+    profiles->profile = calloc(profiles->names.count + 1u, sizeof profiles->profile[0]);
+    for (uint32_t i = 0; profiles->profile && i < profiles->names.count; i++) {
+        const struct json *one = profiles->names.member[i];
+        profiles->profile[i] =
+            (struct profile){json_get(one, "xoff"), json_get(one, "ecn"), json_get(one, "green_min_threshold"),
+                             json_get(one, "green_max_threshold")};
+    }
+}
+
+static void profiles_release(struct profiles *profiles)
+{
+    json_index_release(&profiles->names);
+    free(profiles->profile);
+}
+
 /* A profile by what an entry says: "AZURE_LOSSLESS" or, of older releases, "[WRED_PROFILE|AZURE_LOSSLESS]". */
-static const struct json *profile(const struct json *root, const char *table, const char *said)
+static const struct profile *profile_of(const struct profiles *profiles, const char *said)
 {
     char name[128];
     const char *begin = said ? strrchr(said, '|') : NULL;
     size_t length;
 
-    if (!said || !json_get(root, table) || json_get(root, table)->count > PROFILES) return NULL;
+    if (!said || !profiles->profile) return NULL;
     begin = begin ? begin + 1 : said;
     length = strcspn(begin, "]");
     if (length >= sizeof name) return NULL;
     memcpy(name, begin, length);
     name[length] = 0;
-    return json_get(json_get(root, table), name);
+    uint32_t at = json_index_find(&profiles->names, name);
+    return at < profiles->names.count ? &profiles->profile[at] : NULL;
 }
-
-struct setting {
-    const struct json *root;
-    const char *table; /* BUFFER_PG, QUEUE */
-};
 
 static void set_number(struct reading *in, uint32_t port, unsigned priority, enum evidence_counter counter,
                        const struct json *value)
@@ -136,48 +159,54 @@ static void set_number(struct reading *in, uint32_t port, unsigned priority, enu
     if (json_u64(value, &number)) evidence_set(in->evidence, port, priority, counter, number, &in->source);
 }
 
-static void one_setting(struct reading *in, const struct setting *from, const struct json *entry, uint32_t port,
-                        unsigned priority)
+static void set_headroom(struct reading *in, const struct profile *set, uint32_t port, unsigned priority)
 {
-    const struct json *set;
-
-    in->source.line = entry->line;
-    if (!strcmp(from->table, "BUFFER_PG")) {
-        set = profile(from->root, "BUFFER_PROFILE", json_string(json_get(entry, "profile")));
-        set_number(in, port, priority, EVIDENCE_HEADROOM_LIMIT, json_get(set, "xoff"));
-        if (json_get(set, "xoff")) evidence_set(in->evidence, port, priority, EVIDENCE_LOSSLESS, 1, &in->source);
-    } else {
-        set = profile(from->root, "WRED_PROFILE", json_string(json_get(entry, "wred_profile")));
-        const char *ecn = json_string(json_get(set, "ecn"));
-        if (!set || !ecn) return;
-        if (!strcmp(ecn, "ecn_none")) {
-            evidence_set(in->evidence, port, priority, EVIDENCE_ECN_MIN, 0, &in->source);
-            evidence_set(in->evidence, port, priority, EVIDENCE_ECN_MAX, 0, &in->source);
-            return;
-        }
-        set_number(in, port, priority, EVIDENCE_ECN_MIN, json_get(set, "green_min_threshold"));
-        set_number(in, port, priority, EVIDENCE_ECN_MAX, json_get(set, "green_max_threshold"));
-    }
+    set_number(in, port, priority, EVIDENCE_HEADROOM_LIMIT, set->headroom);
+    if (set->headroom) evidence_set(in->evidence, port, priority, EVIDENCE_LOSSLESS, 1, &in->source);
 }
 
-/* "Ethernet0,Ethernet4|3-4": ports, then priorities. */
-static void settings_of(struct reading *in, const struct setting *from)
+static void set_marking(struct reading *in, const struct profile *set, uint32_t port, unsigned priority)
 {
-    const struct json *table = json_get(from->root, from->table);
+    const char *ecn = json_string(set->ecn);
 
+    if (!ecn) return;
+    if (!strcmp(ecn, "ecn_none")) {
+        evidence_set(in->evidence, port, priority, EVIDENCE_ECN_MIN, 0, &in->source);
+        evidence_set(in->evidence, port, priority, EVIDENCE_ECN_MAX, 0, &in->source);
+        return;
+    }
+    set_number(in, port, priority, EVIDENCE_ECN_MIN, set->min);
+    set_number(in, port, priority, EVIDENCE_ECN_MAX, set->max);
+}
+
+struct setting {
+    const char *table, *profiles, *key; /* the key of an entry that names its profile */
+    void (*set)(struct reading *in, const struct profile *set, uint32_t port, unsigned priority);
+};
+
+/* "Ethernet0,Ethernet4|3-4": ports, then priorities. */
+static void settings_of(struct reading *in, const struct json *root, const struct setting *from)
+{
+    const struct json *table = json_get(root, from->table);
+    struct profiles profiles;
+
+    profiles_init(&profiles, json_get(root, from->profiles));
     for (const struct json *entry = table ? table->child : NULL; entry; entry = entry->next) {
         const char *bar = entry->name ? strrchr(entry->name, '|') : NULL;
+        const struct profile *set = profile_of(&profiles, json_string(json_get(entry, from->key)));
         if (!bar || bar[1] < '0' || bar[1] > '7') continue;
+        in->source.line = entry->line;
         unsigned first = (unsigned)(bar[1] - '0'), last = first;
         if (bar[2] == '-' && bar[3] >= '0' && bar[3] <= '7') last = (unsigned)(bar[3] - '0');
         for (const char *at = entry->name; at < bar; at++) {
             struct field name = {at, strcspn(at, ",|")};
             at += name.length;
             uint32_t port = field_is_port(&name) ? reading_port(in, &name) : EVIDENCE_NONE;
-            for (unsigned p = first; p <= last && port != EVIDENCE_NONE; p++)
-                one_setting(in, from, entry, port, p);
+            for (unsigned p = first; set && p <= last && port != EVIDENCE_NONE; p++)
+                from->set(in, set, port, p);
         }
     }
+    profiles_release(&profiles);
 }
 
 static void config_read(struct reading *in, const struct json *root)
@@ -185,8 +214,8 @@ static void config_read(struct reading *in, const struct json *root)
     const struct json *maps = json_get(root, "PORT_QOS_MAP"), *ports = json_get(root, "PORT");
 
     reading_system(in, "sonic", FABRIC_ROLE_SWITCH);
-    settings_of(in, &(struct setting){root, "BUFFER_PG"});
-    settings_of(in, &(struct setting){root, "QUEUE"});
+    settings_of(in, root, &(struct setting){"BUFFER_PG", "BUFFER_PROFILE", "profile", set_headroom});
+    settings_of(in, root, &(struct setting){"QUEUE", "WRED_PROFILE", "wred_profile", set_marking});
     for (const struct json *entry = maps ? maps->child : NULL; entry; entry = entry->next) {
         struct field name = field_of(entry->name);
         const char *on = json_string(json_get(entry, "pfc_enable"));
