@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/hash.h"
 #include "evidence/evidence_int.h"
 
 #define MEMORY (1536u << 20) /* bytes for all of it: a million ports fit, and a hostile file ends in a remark */
+#define RESERVE (1u << 20)   /* of the arena, for remarks on what did not fit */
 #define REMARKS 200          /* more are counted */
 
 const struct evidence_counter_info evidence_counters[EVIDENCE_COUNTERS] = {
@@ -29,6 +29,14 @@ void evidence_init(struct evidence *evidence)
     arena_init(&evidence->arena, MEMORY);
     evidence->tables = ARENA_NEW(&evidence->arena, struct evidence_tables, 1);
     CHECK(evidence->tables);
+    hash_secret_init(&evidence->tables->secret);
+    evidence_bound(evidence, MEMORY);
+}
+
+void evidence_bound(struct evidence *evidence, size_t bytes)
+{
+    evidence->memory = bytes;
+    evidence->arena.limit_bytes = bytes;
 }
 
 void evidence_release(struct evidence *evidence)
@@ -51,6 +59,26 @@ void evidence_release(struct evidence *evidence)
     *evidence = (struct evidence){0};
 }
 
+static void too_much(struct evidence *evidence)
+{
+    if (evidence->full) return;
+    evidence->full = true;
+    evidence->arena.limit_bytes += RESERVE;
+    evidence_remark(evidence, EVIDENCE_NONE, 0, "there is too much to keep in memory: the rest was not read");
+}
+
+/* Takes bytes from what arrays, tables and the arena have together.  False: there are not so many. */
+static bool hold(struct evidence *evidence, size_t bytes)
+{
+    struct evidence_tables *tables = evidence->tables;
+    size_t held = tables->held + evidence->arena.used_bytes;
+
+    if (held > evidence->memory || bytes > evidence->memory - held) return false;
+    tables->held += bytes;
+    evidence->arena.limit_bytes = evidence->memory - tables->held;
+    return true;
+}
+
 /* Room for one more of `count` elements; false: there is none, and that was said. */
 static bool room(struct evidence *evidence, void *array, uint32_t count, size_t size)
 {
@@ -59,10 +87,9 @@ static bool room(struct evidence *evidence, void *array, uint32_t count, size_t 
     if (evidence->full) return false;
     if (count & (count - 1) || (count && count < 16)) return true; /* grown at 0, 16, 32, 64, ... */
     size_t more = count ? 2 * (size_t)count : 16;
-    void *grown = more * size <= MEMORY ? realloc(*at, more * size) : NULL;
+    void *grown = hold(evidence, (more - count) * size) ? realloc(*at, more * size) : NULL;
     if (!grown) {
-        evidence->full = true;
-        evidence_remark(evidence, EVIDENCE_NONE, 0, "there is too much to keep in memory: the rest was not read");
+        too_much(evidence);
         return false;
     }
     *at = grown;
@@ -74,10 +101,7 @@ static char *kept(struct evidence *evidence, const char *text, size_t length)
 {
     char *copy = arena_strndup(&evidence->arena, text, length);
 
-    if (!copy && !evidence->full) {
-        evidence->full = true;
-        evidence_remark(evidence, EVIDENCE_NONE, 0, "there is too much to keep in memory: the rest was not read");
-    }
+    if (!copy) too_much(evidence);
     return copy;
 }
 
@@ -92,14 +116,18 @@ static void table_put(struct evidence_table *table, uint32_t hash, uint32_t inde
     table->used++;
 }
 
-/* Room for one more, before it is three quarters full. */
-static bool table_grow(struct evidence_table *table)
+/* Room for one more, before it is three quarters full.  False: there is none, and that was said. */
+static bool table_grow(struct evidence *evidence, struct evidence_table *table)
 {
     uint32_t slots = table->slots ? 2 * table->slots : 1024;
+    struct evidence_table grown = {NULL, slots, 0};
 
     if (table->used < table->slots / 4 * 3) return true;
-    struct evidence_table grown = {calloc(slots, sizeof grown.slot[0]), slots, 0};
-    if (!grown.slot) return false;
+    if (hold(evidence, (slots - table->slots) * sizeof grown.slot[0])) grown.slot = calloc(slots, sizeof grown.slot[0]);
+    if (!grown.slot) {
+        too_much(evidence);
+        return false;
+    }
     for (uint32_t i = 0; i < table->slots; i++)
         if (table->slot[i].index) table_put(&grown, table->slot[i].hash, table->slot[i].index - 1);
     free(table->slot);
@@ -113,11 +141,10 @@ static bool table_grow(struct evidence_table *table)
          at = (at + 1) & ((table)->slots - 1))                                                                         \
         if ((table)->slot[at].hash == (uint32_t)(key))
 
-static uint64_t name_hash(unsigned scope, uint32_t parent, const char *name, size_t length)
+static uint64_t name_hash(const struct evidence *evidence, unsigned scope, uint32_t parent, const char *name,
+                          size_t length)
 {
-    uint32_t of[2] = {scope, parent};
-
-    return hash_bytes(hash_bytes(HASH_BEGIN, of, sizeof of), name, length);
+    return hash_secret(&evidence->tables->secret, (uint64_t)scope << 32 | parent, name, length);
 }
 
 /* The table of names holds indices into names[], which are objects or aliases of them. */
@@ -126,7 +153,7 @@ static uint32_t name_find(const struct evidence *evidence, unsigned scope, uint3
 {
     const struct evidence_tables *tables = evidence->tables;
     const struct evidence_table *table = &tables->objects;
-    uint64_t hash = name_hash(scope, parent, name, length);
+    uint64_t hash = name_hash(evidence, scope, parent, name, length);
 
     TABLE_EACH(table, hash, at)
     {
@@ -142,9 +169,9 @@ bool evidence_name_add(struct evidence *evidence, unsigned scope, uint32_t paren
 {
     struct evidence_tables *tables = evidence->tables;
     struct evidence_table *table = &tables->objects;
-    uint64_t hash = name_hash(scope, parent, text, strlen(text));
+    uint64_t hash = name_hash(evidence, scope, parent, text, strlen(text));
 
-    if (!ROOM(evidence, tables->name, tables->names) || !table_grow(table)) return false;
+    if (!ROOM(evidence, tables->name, tables->names) || !table_grow(evidence, table)) return false;
     tables->name[tables->names] = (struct evidence_name){hash, text, object, parent, (uint8_t)scope};
     table_put(table, (uint32_t)hash, tables->names++);
     return true;
@@ -255,9 +282,9 @@ void evidence_alias(struct evidence *evidence, uint32_t port, const char *name, 
         evidence_name_add(evidence, EVIDENCE_PORT, device, text, port);
 }
 
-static uint64_t value_key(uint32_t object, unsigned priority, unsigned counter)
+static uint64_t value_key(const struct evidence *evidence, uint32_t object, unsigned priority, unsigned counter)
 {
-    uint64_t key = (uint64_t)object << 16 | priority << 8 | counter;
+    uint64_t key = ((uint64_t)object << 16 | priority << 8 | counter) ^ evidence->tables->secret.word[0];
 
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u; /* mixes low bits, which choose the slot, with all others */
     return key ^ key >> 32;
@@ -267,7 +294,7 @@ static struct evidence_value *value_find(const struct evidence *evidence, uint32
                                          unsigned counter)
 {
     const struct evidence_table *table = &evidence->tables->values;
-    uint64_t key = value_key(object, priority, counter);
+    uint64_t key = value_key(evidence, object, priority, counter);
 
     TABLE_EACH(table, key, at)
     {
@@ -281,8 +308,8 @@ static struct evidence_value *value_new(struct evidence *evidence, uint32_t obje
 {
     struct evidence_table *table = &evidence->tables->values;
 
-    if (!ROOM(evidence, evidence->value, evidence->values) || !table_grow(table)) return NULL;
-    table_put(table, (uint32_t)value_key(object, priority, counter), evidence->values);
+    if (!ROOM(evidence, evidence->value, evidence->values) || !table_grow(evidence, table)) return NULL;
+    table_put(table, (uint32_t)value_key(evidence, object, priority, counter), evidence->values);
     struct evidence_value *value = &evidence->value[evidence->values++];
     *value = (struct evidence_value){.object = object, .priority = (uint8_t)priority, .counter = (uint8_t)counter};
     return value;

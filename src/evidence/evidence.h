@@ -133,12 +133,16 @@ struct evidence {
     bool tied;                   /* ports are tied to each other: by the fabric, the document or neighbours */
     const char *broken;          /* what is wrong with a simulation's own document; NULL: it is whole */
     uint32_t broken_line;
+    size_t memory;                  /* bytes: evidence_bound() */
     bool full;                      /* too much to keep: later values are missing, and a remark says so */
     struct evidence_tables *tables; /* private */
 };
 
 void evidence_init(struct evidence *evidence);
 void evidence_release(struct evidence *evidence);
+/* Bytes for all of it together, before anything is in it: 1.5 GB where nobody says it.  What does not fit is not read,
+ * `full` is set, and a remark says so. */
+void evidence_bound(struct evidence *evidence, size_t bytes);
 
 /* Filling: each finds or makes; EVIDENCE_NONE where there is no room.  Names are copied. */
 uint32_t evidence_file(struct evidence *evidence, const char *name);

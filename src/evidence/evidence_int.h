@@ -5,6 +5,7 @@
 #ifndef ROCELAB_EVIDENCE_EVIDENCE_INT_H
 #define ROCELAB_EVIDENCE_EVIDENCE_INT_H
 
+#include "base/hash_secret.h"
 #include "evidence/evidence.h"
 
 struct evidence_slot {
@@ -23,6 +24,8 @@ struct evidence_name {
 };
 struct evidence_tables {
     struct evidence_table objects, values;
+    struct hash_secret secret;  /* of both: where things stand in them is never printed */
+    size_t held;                /* bytes of these tables and of all arrays of the evidence */
     struct evidence_name *name; /* of objects, and aliases */
     uint32_t names;
 };

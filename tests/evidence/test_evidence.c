@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
+#include "evidence/evidence_int.h"
 #include "evidence/read/reader.h"
 
 static int begin(void **state)
@@ -230,6 +232,105 @@ static void names_of_files_hint_at_interfaces(void **state)
                      15);
 }
 
+/* --- hostile names, and more than fits --- */
+
+#define STAGES 11 /* 2^11 names */
+
+/* Two words of three letters that FNV's low 16 bits do not tell apart, behind what led to *state. */
+static void fooled(uint64_t *state, char word[2][4])
+{
+    static uint16_t seen[65536]; /* which word led there, plus one */
+
+    memset(seen, 0, sizeof seen);
+    for (uint16_t i = 0; i < 26 * 26 * 26; i++) {
+        char now[4] = {(char)('a' + i / 676), (char)('a' + i / 26 % 26), (char)('a' + i % 26), 0};
+        uint64_t led = hash_bytes(*state, now, 3) & 0xffff;
+        if (!seen[led]) {
+            seen[led] = (uint16_t)(i + 1);
+            continue;
+        }
+        uint16_t other = (uint16_t)(seen[led] - 1);
+        memcpy(word[0], now, 4);
+        memcpy(word[1],
+               (char[4]){(char)('a' + other / 676), (char)('a' + other / 26 % 26), (char)('a' + other % 26), 0}, 4);
+        *state = led;
+        return;
+    }
+    fail();
+}
+
+static uint32_t longest_run(const struct evidence_table *table)
+{
+    uint32_t longest = 0, run = 0;
+
+    for (uint32_t i = 0; i < 2 * table->slots; i++) {
+        run = table->slot[i & (table->slots - 1)].index ? run + 1 : 0;
+        if (run > longest) longest = run;
+    }
+    return longest;
+}
+
+/* Names chosen to fall together under a hash that everybody knows. */
+static void names_cannot_be_chosen_to_collide(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t of[2] = {EVIDENCE_DEVICE, EVIDENCE_NONE};
+    uint64_t hash = hash_bytes(HASH_BEGIN, of, sizeof of);
+    char word[STAGES][2][4], name[3 * STAGES + 1];
+
+    for (unsigned s = 0; s < STAGES; s++)
+        fooled(&hash, word[s]);
+    for (unsigned i = 0; i < 1u << STAGES; i++) {
+        for (unsigned s = 0; s < STAGES; s++)
+            memcpy(name + 3 * s, word[s][i >> s & 1], 4);
+        assert_int_equal(evidence_device(evidence, name, 3 * STAGES), i);
+    }
+    assert_in_range(longest_run(&evidence->tables->objects), 1, (1u << STAGES) / 4);
+    assert_int_equal(evidence_device(evidence, name, 3 * STAGES), (1u << STAGES) - 1);
+}
+
+/* Objects, names, values and their tables have one bound together; at the end of it somebody says so. */
+static void what_does_not_fit_is_said(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t port = 0, ports = 0;
+    char name[32];
+
+    evidence_bound(evidence, 1u << 20);
+    for (uint32_t i = 0; i < 100000 && !evidence->full; i++) {
+        snprintf(name, sizeof name, "Ethernet%u", i);
+        port = port_of(evidence, "leaf0", name);
+        if (port == EVIDENCE_NONE) break;
+        ports++;
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+            evidence_set(evidence, port, p, EVIDENCE_TX_BYTES, i, &(struct evidence_source){0});
+    }
+    assert_true(evidence->full);
+    assert_in_range(ports, 400, 2000);
+    assert_true(evidence->tables->held + evidence->arena.used_bytes <= (2u << 20));
+    assert_true(remarked(evidence, "too much to keep in memory"));
+    assert_int_equal(evidence->remarks, 1);
+    assert_int_equal(port_of(evidence, "leaf0", "one more"), EVIDENCE_NONE);
+    evidence_finish(evidence, NULL);
+}
+
+/* A table that cannot grow is as full as an array. */
+static void a_table_that_cannot_grow_is_said(void **state)
+{
+    struct evidence *evidence = *state;
+    char name[32];
+
+    for (uint32_t i = 0; i < 767; i++) { /* one fewer than three quarters of 1024 */
+        snprintf(name, sizeof name, "%u", i);
+        assert_int_equal(evidence_device(evidence, name, strlen(name)), i);
+    }
+    evidence_bound(evidence, evidence->tables->held + evidence->arena.used_bytes + 1000);
+    assert_int_equal(evidence_device(evidence, "a", 1), 767);
+    assert_int_equal(evidence_device(evidence, "b", 1), EVIDENCE_NONE);
+    assert_true(evidence->full);
+    assert_true(remarked(evidence, "too much to keep in memory"));
+}
+
 /* --- folders --- */
 
 static void write_file(const char *root, const char *path, const char *text)
@@ -363,6 +464,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(remarks_are_counted, begin, end),
         cmocka_unit_test_setup_teardown(without_cables_it_is_said, begin, end),
         cmocka_unit_test(names_of_files_hint_at_interfaces),
+        cmocka_unit_test_setup_teardown(names_cannot_be_chosen_to_collide, begin, end),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_said, begin, end),
+        cmocka_unit_test_setup_teardown(a_table_that_cannot_grow_is_said, begin, end),
         cmocka_unit_test_setup_teardown(folders_are_read_by_time, begin, end),
         cmocka_unit_test_setup_teardown(other_folders_do_not_mix_up_times, begin, end),
         cmocka_unit_test_setup_teardown(times_of_day_and_a_single_look, begin, end),
