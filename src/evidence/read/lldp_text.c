@@ -70,28 +70,53 @@ static bool nxos_head(const char *line)
     return line_words(line, "Device ID Local Intf");
 }
 
+#define WORDS 12 /* names and capabilities may have blanks: "Access Point  Eth1/5  120  BR T  wlan0" */
+
+/* The local port: a port with a time behind it; `words`: the row has none. */
+static size_t nxos_local(const struct field *word, size_t words)
+{
+    uint64_t hold_s;
+    size_t i = 0;
+
+    while (i + 1 < words && !(field_is_port(&word[i]) && field_number(&word[i + 1], &hold_s)))
+        i++;
+    return i + 1 < words ? i : words;
+}
+
+/* What stands from one word to another, both included. */
+static struct field between(const struct field *first, const struct field *last)
+{
+    return (struct field){first->at, (size_t)(last->at + last->length - first->at)};
+}
+
+/* Behind the time and the capabilities, which may be none or several: "BR", "B T". */
+static struct field nxos_port_id(const struct field *word, size_t words, size_t at)
+{
+    while (at + 1 < words && strspn(word[at].at, "RBTCWPSO") >= word[at].length)
+        at++;
+    return between(&word[at], &word[words - 1]);
+}
+
 static bool nxos_line(struct reading *in, const char *line)
 {
-    struct field word[6], device = {(const char *)in->state, 0};
+    struct field word[WORDS], device;
     char *long_name = (char *)in->state;
-    size_t words = field_split(line, word, 6), local = 1;
+    size_t words = field_split(line, word, WORDS), local;
 
     if (nxos_head(line)) {
         reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
         return true;
     }
-    if (words == 1 && word[0].length < NAME && !isspace((unsigned char)*line)) {
-        memcpy(long_name, word[0].at, word[0].length);
-        long_name[word[0].length] = 0;
-        return true;
+    if (!words || words > WORDS) return false;
+    local = nxos_local(word, words);
+    device = local ? between(&word[0], &word[local - 1]) : field_of(long_name);
+    if (local == words && !isspace((unsigned char)*line) && device.length < NAME) {
+        memcpy(long_name, device.at, device.length);
+        long_name[device.length] = 0;
     }
-    device.length = strlen(long_name);
-    if (isspace((unsigned char)*line) && device.length)
-        local = 0;
-    else if (words)
-        device = word[0];
-    if (words < local + 3 || words > local + 4 || !field_is_port(&word[local])) return false;
-    reading_neighbour(in, reading_port(in, &word[local]), &device, &word[words - 1], &word[words - 1]);
+    if (words < local + 3) return false;
+    struct field id = nxos_port_id(word, words, local + 2);
+    reading_neighbour(in, reading_port(in, &word[local]), &device, &id, &id);
     long_name[0] = 0;
     return true;
 }

@@ -199,6 +199,8 @@ static const struct counter_name names[] = {
     {"txppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
     {"rx-ppp", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, false},
     {"tx-ppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
+    {"rx-pause-count", EVIDENCE_RX_PAUSE_FRAMES, 0, false},
+    {"tx-pause-count", EVIDENCE_TX_PAUSE_FRAMES, 0, false},
     {"pfc-rx-ppp", EVIDENCE_PORT_RX_PAUSE_FRAMES, 0, false},
     {"pfc-tx-ppp", EVIDENCE_PORT_TX_PAUSE_FRAMES, 0, false},
     {"peak", EVIDENCE_QUEUE_PEAK, 0, false},
@@ -225,15 +227,27 @@ static const struct counter_name names[] = {
     {"outDiscards", EVIDENCE_PORT_TX_DROPS, 0, false},
     {NULL, 0, 0, false},
 };
-/* What a row of a queue's statistics is of: "q-stat-type" with or without "q-stat-units". */
+/* What a row of statistics is of: "eq-stat-type" with or without "eq-stat-units". */
 static const struct counter_name rows[] = {
     {"Tx Pkts", EVIDENCE_TX_PACKETS, 0, false},
     {"Tx Byts", EVIDENCE_TX_BYTES, 0, false},
     {"Tx Bytes", EVIDENCE_TX_BYTES, 0, false},
     {"Dropped Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
     {"WRED/AFD & Tail Drop Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"WD & Tail Drop Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"Tail Drop Pkts", EVIDENCE_QUEUE_DROPS, 0, false},
     {"ECN Marked Pkts", EVIDENCE_MARKED, 0, false},
+    {"ECN Pkts", EVIDENCE_MARKED, 0, false},
     {"Q Depth Byts", EVIDENCE_QUEUE_BYTES, 0, false},
+    {"Current Q Depth Byts", EVIDENCE_QUEUE_BYTES, 0, false},
+    {"Peak Q Depth Byts", EVIDENCE_QUEUE_PEAK, 0, false},
+    {"Ingress MMU Drop Pkts", EVIDENCE_PORT_RX_DROPS, 0, false},
+    {"Egress MMU Drop Pkts", EVIDENCE_PORT_TX_DROPS, 0, false},
+    {"uc-tx-pkts", EVIDENCE_TX_PACKETS, 0, false},
+    {"uc-drop-pkts", EVIDENCE_QUEUE_DROPS, 0, false},
+    {"uc-ecn-mark-pkts", EVIDENCE_MARKED, 0, false},
+    {"pfc-tx-pkts", EVIDENCE_TX_PAUSE_FRAMES, 0, false},
+    {"pfc-rx-pkts", EVIDENCE_RX_PAUSE_FRAMES, 0, false},
     {"Shutdown", EVIDENCE_WATCHDOG_DETECTED, 0, false},
     {"Restored", EVIDENCE_WATCHDOG_RESTORED, 0, false},
     {"Aggregate pkts dropped", EVIDENCE_WATCHDOG_DROPS, 0, false},
@@ -241,25 +255,73 @@ static const struct counter_name rows[] = {
 };
 /* clang-format on */
 
-/* The numbers of such a row are of kinds of traffic: their sum counts. */
-static void queue_row(struct reading *in, const struct json *row, const struct json_walk_at *at)
+static void set_row(struct reading *in, const struct json *row, const struct json_walk_at *at, const char *label,
+                    uint64_t number)
 {
-    const char *type = json_string(json_get(row, "q-stat-type")), *units = json_string(json_get(row, "q-stat-units"));
+    in->source.line = row->line;
+    for (const struct counter_name *known = rows; at->port != EVIDENCE_NONE && known->pattern; known++) {
+        if (strcmp(label, known->pattern)) continue;
+        bool of_port = evidence_counters[known->counter].scope == EVIDENCE_PORT;
+        if (of_port || at->priority < EVIDENCE_PRIORITIES)
+            evidence_set(in->evidence, at->port, of_port ? EVIDENCE_NO_PRIORITY : at->priority, known->counter, number,
+                         &in->source);
+    }
+}
+
+/* {"eq-stat-type": "Tx", "eq-stat-units": "Pkts", "eq-uc-stat-value": "5", "eq-mc-stat-value": "6"}: numbers are of
+ * kinds of traffic, and their sum counts.  "eq-" is of a queue, "q-" of its watchdog, "ip-" and "ep-" of the port. */
+static bool statistics_row(struct reading *in, const struct json *row, const struct json_walk_at *at)
+{
+    const char *type = NULL, *units = NULL;
     uint64_t sum = 0, number;
     bool any = false;
     char label[96];
 
-    if (!type || at->port == EVIDENCE_NONE || at->priority >= EVIDENCE_PRIORITIES) return;
-    snprintf(label, sizeof label, "%s%s%s", type, units ? " " : "", units ? units : "");
     for (const struct json *one = row->child; one; one = one->next) {
-        if (!one->name || !strncmp(one->name, "q-stat", 6) || !json_u64(one, &number)) continue;
-        if (__builtin_add_overflow(sum, number, &sum)) return;
-        any = true;
+        const char *key = one->name ? strstr(one->name, "-stat-") : NULL;
+        if (!one->name) continue;
+        if (key && !strcmp(key, "-stat-type")) {
+            type = json_string(one);
+        } else if (key && !strcmp(key, "-stat-units")) {
+            units = json_string(one);
+        } else if (json_u64(one, &number)) {
+            if (__builtin_add_overflow(sum, number, &sum)) return true;
+            any = true;
+        }
     }
+    if (!type) return false;
+    snprintf(label, sizeof label, "%s%s%s", type, units ? " " : "", units ? units : "");
+    if (any) set_row(in, row, at, label, sum);
+    return true;
+}
+
+/* {"counter_name_str": "uc-ecn-mark-pkts", "qos_group_0": "0", …, "qos_group_7": "5"} */
+static bool tabular_row(struct reading *in, const struct json *row, const struct json_walk_at *at)
+{
+    const char *counter = json_string(json_get(row, "counter_name_str"));
+    uint64_t number;
+
+    if (!counter) return false;
+    for (const struct json *one = row->child; one; one = one->next) {
+        struct field key = field_of(one->name);
+        int group = field_suffix(&key, "qos_group_");
+        if (group < 0 || group >= EVIDENCE_PRIORITIES || !json_u64(one, &number)) continue;
+        set_row(in, one, &(struct json_walk_at){at->port, (unsigned)group}, counter, number);
+    }
+    return true;
+}
+
+/* {"cos": "3", "tx-pause-state": "Inactive", "tx-pause-count": "7", …}: the counts have names of their own. */
+static void pause_state(struct reading *in, const struct json *row, const struct json_walk_at *at)
+{
+    const char *tx = json_string(json_get(row, "tx-pause-state")), *rx = json_string(json_get(row, "rx-pause-state"));
+
+    if (at->port == EVIDENCE_NONE || at->priority >= EVIDENCE_PRIORITIES) return;
     in->source.line = row->line;
-    for (const struct counter_name *known = rows; any && known->pattern; known++)
-        if (!strcmp(label, known->pattern))
-            evidence_set(in->evidence, at->port, at->priority, known->counter, sum, &in->source);
+    if (tx)
+        evidence_set(in->evidence, at->port, at->priority, EVIDENCE_TX_PAUSED_NOW, !strcmp(tx, "Active"), &in->source);
+    if (rx)
+        evidence_set(in->evidence, at->port, at->priority, EVIDENCE_RX_PAUSED_NOW, !strcmp(rx, "Active"), &in->source);
 }
 
 static void neighbour(struct reading *in, const struct json *row)
@@ -317,9 +379,8 @@ static bool json_object(struct reading *in, const struct json *object, const str
         neighbour(in, object);
         return true;
     }
-    if (!json_get(object, "q-stat-type")) return false;
-    queue_row(in, object, at);
-    return true;
+    pause_state(in, object, at);
+    return statistics_row(in, object, at) || tabular_row(in, object, at);
 }
 
 static bool json_is(const struct json *root)

@@ -195,12 +195,13 @@ static void old_counters(struct reading *in, const struct queuing *state, const 
     if (line_begins(line, "drop-type:"))
         evidence_set(in->evidence, state->port, (unsigned)state->group, EVIDENCE_LOSSLESS, line_has(line, "no-drop"),
                      &in->source);
-    if (line_begins(line, "Per-priority-pause status")) {
+    if (!line_begins(line, "Per-priority-pause status")) return;
+    if (line_has(line, "Rx ("))
         evidence_set(in->evidence, state->port, (unsigned)state->group, EVIDENCE_RX_PAUSED_NOW,
                      line_has(line, "Rx (Active)"), &in->source);
+    if (line_has(line, "Tx (")) /* a narrow terminal has it on the next line */
         evidence_set(in->evidence, state->port, (unsigned)state->group, EVIDENCE_TX_PAUSED_NOW,
                      line_has(line, "Tx (Active)"), &in->source);
-    }
 }
 
 static bool old_line(struct reading *in, const char *line)
@@ -212,6 +213,8 @@ static bool old_line(struct reading *in, const char *line)
     if (old_head(line)) {
         reading_system(in, "nxos", FABRIC_ROLE_SWITCH);
         *state = (struct queuing){port_after(in, line, ""), -1, false, {0}};
+    } else if (line_has(line, " queuing information:")) { /* of a channel: its members have theirs */
+        *state = (struct queuing){EVIDENCE_NONE, -1, false, {0}};
     } else if (line_begins(line, "Total Multicast crossbar")) {
         state->group = -1;
     } else if (field_split(line, word, 3) == 2 && field_is(&word[0], "qos-group") && field_number(&word[1], &group)) {
