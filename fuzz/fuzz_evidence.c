@@ -2,8 +2,9 @@
 /*
  * Readers of evidence and the rules of diagnosis: any text, taken for any layout, becomes evidence that can be judged.
  *
- * The first byte chooses the reader: below 128 the text's own content does.  The second says whether the text is of a
- * device, and whether it is read twice, as two looks of which the second lacks its last bytes.
+ * The first byte chooses the reader: below 128 the text's own content does; FUZZ_KIND chooses one for all inputs
+ * (kind.h).  The second says whether the text is of a device, and whether it is read twice, as two looks of which the
+ * second lacks its last bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +12,33 @@
 #include "base/check.h"
 #include "diagnose/diagnose.h"
 #include "evidence/read/reader.h"
+#include "kind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static long only = -1; /* the one reader, if there is one */
+
+static const char *name_of(size_t number)
+{
+    return reader_kind(number, NULL);
+}
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+    (void)count, (void)arguments;
+    only = fuzz_kind(name_of);
+    return 0;
+}
+
 static const char *kind_of(uint8_t choice)
 {
-    const char *what;
     size_t kinds = 0;
 
+    if (only >= 0) return name_of((size_t)only);
     if (choice < 128) return NULL;
-    while (reader_kind(kinds, &what))
+    while (name_of(kinds))
         kinds++;
-    return reader_kind((choice - 128u) % kinds, &what);
+    return name_of((choice - 128u) % kinds);
 }
 
 static void hold(const struct evidence *evidence)
