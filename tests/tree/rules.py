@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "workload": {"node", "nic", "jobs", "fabric", "packet", "base"},
     "check": {"fabric", "base"},
     "config": {"fabric", "base"},
-    **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "nvue", "nxos", "sonic")},
+    **{f"config/{system}": {"config/*.h", "fabric", "base"} for system in ("eos", "foreign", "host", "junos", "nvue", "nxos", "sonic")},
     "json": {"base"},
     "evidence": {"config", "json", "fabric", "base"},
     "evidence/read": {"evidence/*.h", "json", "fabric", "base"},
