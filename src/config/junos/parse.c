@@ -146,6 +146,7 @@ static void read_statement(struct reader *in)
     while (in->at < in->end && !in->tree->no_memory && !in->tree->full) {
         char c = *in->at;
         if (c == ';' || c == '}') {
+            if (c == '}' && as.node != block) odd(in, as.line, "a statement without its semicolon");
             mark(&as);
             in->at += c == ';';
             return;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Junos class of service and interfaces as they are read.  Private to src/config/junos.
+ */
+#ifndef ROCELAB_CONFIG_JUNOS_JUNOS_INT_H
+#define ROCELAB_CONFIG_JUNOS_JUNOS_INT_H
+
+#include "config/config.h"
+#include "config/junos/tree.h"
+
+#define JUNOS_PRIOS 8u
+#define JUNOS_MTU_LEAST 256u
+#define JUNOS_MTU_MOST 9216u
+#define JUNOS_MTU_DEFAULT 1514u
+#define JUNOS_INET_OVER 18u /* of a frame over the packet that `family inet mtu` counts */
+#define JUNOS_CABLE_DEFAULT_M 100u
+/* The watchdog: a poll, the polls until a queue is stalled, the time until it is served again. */
+#define JUNOS_POLL_DEFAULT_MS 100u
+#define JUNOS_POLL_LEAST_MS 100u
+#define JUNOS_POLL_MOST_MS 1000u
+#define JUNOS_POLLS_DEFAULT 2u
+#define JUNOS_POLLS_LEAST 2u
+#define JUNOS_POLLS_MOST 10u
+#define JUNOS_RECOVERY_DEFAULT_MS 200u
+#define JUNOS_RECOVERY_LEAST_MS 200u
+#define JUNOS_RECOVERY_MOST_MS 10000u
+#define JUNOS_ALPHA_ONE 7u /* the dynamic-threshold that is an alpha of 1; each more is twice as much */
+#define JUNOS_ALPHA_MOST 10u
+#define JUNOS_RATE_STEP 1000000000u
+/* Fill levels are per cent of what a queue may hold, which no configuration says: so many bytes are taken. */
+#define JUNOS_QUEUE_BYTES 10000000u
+/* What of the shared buffer written configurations give to lossless traffic. */
+#define JUNOS_LOSSLESS_PERCENT 66u
+
+#define JUNOS_CLASSES 32u
+#define JUNOS_NAMED 256u /* of profiles, schedulers, classifiers, each */
+#define JUNOS_POINTS 32u
+
+struct junos_class { /* a forwarding class */
+    const char *name;
+    uint32_t line, queue_line, priority_line;
+    int queue;    /* 8 and above carry no unicast */
+    int priority; /* in pauses; -1: not said */
+    bool no_loss, configured, used;
+    int tc; /* -1: none yet */
+};
+
+struct junos_classifier {
+    const char *name;
+    bool ieee, used;
+    uint32_t line;
+    int8_t class[64]; /* into classes; -1: what nothing names, best effort */
+    uint32_t at[64];
+};
+
+struct junos_profile { /* of drops */
+    const char *name;
+    uint32_t line, fill_line, fills, chances;
+    uint32_t fill[JUNOS_POINTS], chance[JUNOS_POINTS];
+    bool used;
+};
+
+struct junos_scheduler {
+    const char *name;
+    uint32_t line, rate_line, strict_line, ecn_line, drop_line;
+    uint32_t percent; /* 0: not said */
+    bool strict, ecn, used;
+    const struct junos_profile *drop;
+};
+
+struct junos_map { /* a scheduler map */
+    const char *name;
+    uint32_t line;
+    bool used;
+    const struct junos_scheduler *scheduler[JUNOS_CLASSES];
+    uint32_t at[JUNOS_CLASSES];
+};
+
+struct junos_pauses { /* a congestion notification profile */
+    const char *name;
+    uint32_t line, input_line, output_line, cable_line, mru_line, watch_line;
+    bool used, watch, output;
+    uint64_t dscps; /* that are paused for */
+    uint8_t prios;
+    uint32_t dscp_line[64], prio_line[8];
+    uint32_t cable_m, mru;
+    uint8_t queues[JUNOS_PRIOS]; /* that stand still when this priority is paused: bits */
+    uint32_t queue_line[JUNOS_PRIOS];
+    uint32_t poll_ms, polls, recovery_ms, poll_line, polls_line, recovery_line, action_line;
+    bool forward;
+};
+
+struct junos_binding { /* what `class-of-service interfaces` says of a port; a name of a thing and its line */
+    const char *pauses, *map, *dscp, *ieee, *rewrite, *fixed;
+    uint32_t pauses_line, map_line, dscp_line, ieee_line, rewrite_line, fixed_line, line;
+};
+
+struct junos_port {
+    const char *name, *lag, *fec, *described;
+    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, fec_line, down_line, described_line, pause_line, lag_line;
+    uint32_t inet_mtu, inet_line;
+    uint32_t channels; /* it is broken out into so many */
+    bool down, routed, in_use, bridged;
+    bool unwritten; /* class of service speaks of it, and `interfaces` does not */
+    uint32_t id;    /* in the set */
+    struct junos_binding cos;
+};
+
+struct junos {
+    struct config_set *set;
+    const struct config_text *text;
+    struct arena *arena;
+    struct junos_tree tree;
+    uint32_t device;
+    struct junos_class class[JUNOS_CLASSES];
+    uint32_t classes;
+    struct junos_classifier *classifier;
+    struct junos_profile *profile;
+    struct junos_scheduler *scheduler;
+    struct junos_map *map;
+    struct junos_pauses *pauses;
+    uint32_t classifiers, profiles, schedulers, maps, pauseses;
+    struct junos_port *port;
+    uint32_t ports;
+    uint32_t alpha_line;
+    int alpha; /* dynamic-threshold of the lossless partition that comes in; -1: not said */
+};
+
+#define JUNOS_AT(in, line_) CONFIG_AT((in)->text, (line_))
+/* class-of-service, but for its interfaces (cos.c, schedule.c); `cos` NULL: there is none. */
+void junos_cos(struct junos *in, struct junos_node *cos);
+void junos_schedules(struct junos *in, struct junos_node *cos);
+void junos_buffers(struct junos *in, struct junos_node *cos);
+/* The class of this name; -1: none, with a note where a line refers to it. */
+int junos_class_find(struct junos *in, const char *name, uint32_t line);
+/* A number of the word from low to high; else a note and false. */
+bool junos_number(struct junos *in, const struct junos_node *node, uint32_t low, uint32_t high, uint32_t *ret);
+/* A code point by bits, by name or by alias; `bits` 6 or 3.  False and a note: it is none. */
+bool junos_code_point(struct junos *in, const struct junos_node *node, unsigned bits, unsigned *ret);
+/* interfaces, chassis, and what class of service says of ports (ports.c, bind.c). */
+void junos_ports(struct junos *in, struct junos_node *cos);
+struct junos_node *junos_cos_interfaces(struct junos *in, struct junos_node *cos); /* NULL: it speaks of none */
+void junos_bind(struct junos *in, struct junos_node *cos);
+void junos_traffic_classes(struct junos *in); /* gives every class its number in the fabric */
+void junos_chip(struct junos *in);            /* chip.c */
+void junos_say(struct junos *in);             /* say.c */
+void junos_judge(struct junos *in);           /* judge.c: what is wrong whichever port has it */
+void junos_routes(struct junos *in);          /* routes.c: whether equal paths are used, and by what */
+void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with */
+
+int junos_import(struct config_set *set, const struct config_text *text);
+int junos_emit_braces(const struct config_emit *emit);
+int junos_emit_commands(const struct config_emit *emit);
+
+#endif

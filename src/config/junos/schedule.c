@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Junos class of service: drop profiles, schedulers and their maps, partitions of the shared buffer.
+ */
+#include <string.h>
+
+#include "config/junos/junos_int.h"
+#include "config/lines.h"
+
+static void add_point(struct junos *in, struct junos_profile *as, struct junos_node *fill, struct junos_node *chance)
+{
+    if (fill && as->fills < JUNOS_POINTS && junos_number(in, fill, 0, 100, &as->fill[as->fills])) {
+        if (!as->fill_line) as->fill_line = fill->line;
+        as->fills++;
+        fill->known = true;
+    }
+    if (chance && as->chances < JUNOS_POINTS && junos_number(in, chance, 0, 100, &as->chance[as->chances])) {
+        as->chances++;
+        chance->known = true;
+    }
+}
+
+static void judge_profile(struct junos *in, const struct junos_profile *as)
+{
+    const char *wrong = NULL;
+
+    if (as->fills < 2 || as->fills != as->chances) wrong = "two fill levels and two probabilities are due";
+    for (uint32_t i = 1; i < as->fills && !wrong; i++)
+        if (as->fill[i] <= as->fill[i - 1]) wrong = "the fill levels do not rise";
+    for (uint32_t i = 1; i < as->chances && !wrong; i++)
+        if (as->chance[i] < as->chance[i - 1]) wrong = "the probabilities fall";
+    if (!wrong && as->chances && as->chance[as->chances - 1] == 0) wrong = "it never marks";
+    if (wrong)
+        config_note(in->set, JUNOS_AT(in, as->fill_line ? as->fill_line : as->line), "ECN002", in->device, CONFIG_NONE,
+                    "drop-profile %.60s: %s", as->name, wrong);
+}
+
+/* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` twice. */
+static void read_profile(struct junos *in, struct junos_node *node)
+{
+    if (in->profiles == JUNOS_NAMED) return;
+    struct junos_profile *as = &in->profile[in->profiles++];
+    struct junos_node *curve = junos_get(&in->tree, node, "interpolate");
+    struct junos_node *fills = junos_get(&in->tree, curve ? curve : node, "fill-level");
+    struct junos_node *chances = curve ? junos_get(&in->tree, curve, "drop-probability") : NULL;
+
+    *as = (struct junos_profile){.name = node->word, .line = node->line};
+    junos_known(node);
+    for (struct junos_node *at = fills ? fills->first : NULL; at; at = at->next)
+        add_point(in, as, at, curve ? NULL : junos_below(at, "drop-probability"));
+    for (struct junos_node *at = chances ? chances->first : NULL; at; at = at->next)
+        add_point(in, as, NULL, at);
+    judge_profile(in, as);
+}
+
+static const struct junos_profile *find_profile(struct junos *in, const struct junos_node *name)
+{
+    for (uint32_t p = 0; p < in->profiles; p++) {
+        if (strcmp(in->profile[p].name, name->word) != 0) continue;
+        in->profile[p].used = true;
+        return &in->profile[p];
+    }
+    config_note(in->set, JUNOS_AT(in, name->line), "MAP007", in->device, CONFIG_NONE,
+                "drop-profile %.60s is not defined", name->word);
+    return NULL;
+}
+
+static void read_rate(struct junos *in, struct junos_scheduler *as, struct junos_node *rate)
+{
+    struct junos_node *percent = junos_get(&in->tree, rate, "percent");
+
+    as->rate_line = rate->line;
+    if (percent && percent->last) {
+        junos_known(percent->last);
+        junos_number(in, percent->last, 1, 100, &as->percent);
+        as->rate_line = percent->last->line;
+        return;
+    }
+    struct junos_node *value = rate->last;
+    if (!value) return;
+    junos_known_all(value);
+    if (strcmp(value->word, "remainder") != 0)
+        config_note(in->set, JUNOS_AT(in, value->line), NULL, in->device, CONFIG_NONE,
+                    "scheduler %.60s: transmit-rate %.20s is no part of the line: its share is not known", as->name,
+                    value->word);
+}
+
+static void read_scheduler(struct junos *in, struct junos_node *node)
+{
+    if (in->schedulers == JUNOS_NAMED) return;
+    struct junos_scheduler *as = &in->scheduler[in->schedulers++];
+    struct junos_node *rate = junos_get(&in->tree, node, "transmit-rate");
+    struct junos_node *priority = junos_value(&in->tree, node, "priority");
+    struct junos_node *ecn = junos_get(&in->tree, node, "explicit-congestion-notification");
+    struct junos_node *drops = junos_get(&in->tree, node, "drop-profile-map");
+
+    *as = (struct junos_scheduler){.name = node->word, .line = node->line};
+    junos_known(node);
+    if (rate) read_rate(in, as, rate);
+    if (priority) {
+        as->strict = strcmp(priority->word, "strict-high") == 0 || strcmp(priority->word, "strict") == 0;
+        as->strict_line = priority->line;
+    }
+    as->ecn = ecn != NULL;
+    as->ecn_line = ecn ? ecn->line : 0;
+    struct junos_node *drop = drops ? junos_below(drops, "drop-profile") : NULL;
+    if (!drop) return;
+    junos_known_all(drops);
+    as->drop_line = drop->line;
+    as->drop = find_profile(in, drop);
+}
+
+static const struct junos_scheduler *find_scheduler(struct junos *in, const struct junos_node *name)
+{
+    for (uint32_t s = 0; s < in->schedulers; s++) {
+        if (strcmp(in->scheduler[s].name, name->word) != 0) continue;
+        in->scheduler[s].used = true;
+        return &in->scheduler[s];
+    }
+    config_note(in->set, JUNOS_AT(in, name->line), "MAP007", in->device, CONFIG_NONE, "scheduler %.60s is not defined",
+                name->word);
+    return NULL;
+}
+
+static void read_map(struct junos *in, struct junos_node *node)
+{
+    if (in->maps == JUNOS_NAMED) return;
+    struct junos_map *as = &in->map[in->maps++];
+    struct junos_node *classes = junos_get(&in->tree, node, "forwarding-class");
+
+    *as = (struct junos_map){.name = node->word, .line = node->line};
+    junos_known(node);
+    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
+        int class = junos_class_find(in, at->word, at->line);
+        struct junos_node *name = junos_value(&in->tree, at, "scheduler");
+        at->known = true;
+        if (!name || class < 0) continue;
+        in->class[class].used = true;
+        as->scheduler[class] = find_scheduler(in, name);
+        as->at[class] = name->line;
+    }
+}
+
+void junos_schedules(struct junos *in, struct junos_node *cos)
+{
+    struct junos_node *profiles = junos_get(&in->tree, cos, "drop-profiles");
+    struct junos_node *schedulers = junos_get(&in->tree, cos, "schedulers");
+    struct junos_node *maps = junos_get(&in->tree, cos, "scheduler-maps");
+
+    for (struct junos_node *at = profiles ? profiles->first : NULL; at; at = at->next)
+        read_profile(in, at);
+    for (struct junos_node *at = schedulers ? schedulers->first : NULL; at; at = at->next)
+        read_scheduler(in, at);
+    for (struct junos_node *at = maps ? maps->first : NULL; at; at = at->next)
+        read_map(in, at);
+}
+
+static uint32_t percent_of(struct junos *in, struct junos_node *way, const char *part, bool *ret_said)
+{
+    struct junos_node *partition = junos_get(&in->tree, way, "buffer-partition");
+    struct junos_node *node = partition ? junos_get(&in->tree, partition, part) : NULL;
+    struct junos_node *value = node ? junos_value(&in->tree, node, "percent") : NULL;
+    uint32_t percent = 0;
+
+    *ret_said = value && junos_number(in, value, 0, 100, &percent);
+    return percent;
+}
+
+/* The partitions of one way through the switch.  Those that come in are all of it, by the vendor's page; of those that
+ * go out the vendor's own configurations leave a part to nobody. */
+static void judge_partitions(struct junos *in, struct junos_node *way, const char *const parts[3], bool whole)
+{
+    uint32_t sum = 0;
+    bool all = true, said;
+
+    for (unsigned i = 0; i < 3; i++) {
+        sum += percent_of(in, way, parts[i], &said);
+        all = all && said;
+    }
+    if (sum > 100 || (whole && all && sum < 100))
+        config_note(in->set, JUNOS_AT(in, way->line), "SYN001", in->device, CONFIG_NONE,
+                    "shared-buffer %s: the partitions add up to %u %%, and 100 %% is what there is", way->word, sum);
+}
+
+void junos_buffers(struct junos *in, struct junos_node *cos)
+{
+    static const char *const ingress[3] = {"lossless", "lossless-headroom", "lossy"};
+    static const char *const egress[3] = {"lossless", "lossy", "multicast"};
+    struct junos_node *shared = junos_get(&in->tree, cos, "shared-buffer");
+    struct junos_node *ways[2] = {shared ? junos_get(&in->tree, shared, "ingress") : NULL,
+                                  shared ? junos_get(&in->tree, shared, "egress") : NULL};
+    uint32_t alpha;
+
+    in->alpha = -1;
+    if (ways[0]) judge_partitions(in, ways[0], ingress, true);
+    if (ways[1]) judge_partitions(in, ways[1], egress, false);
+    struct junos_node *threshold =
+        ways[0] ? junos_value(&in->tree, ways[0], "buffer-partition lossless dynamic-threshold") : NULL;
+    if (threshold && junos_number(in, threshold, 0, JUNOS_ALPHA_MOST, &alpha)) {
+        in->alpha = (int)alpha;
+        in->alpha_line = threshold->line;
+    }
+}
