@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Junos interfaces: frames, rates, breakouts, descriptions, members of aggregates.
+ *
+ * A port that is broken out (`number-of-sub-ports`) is none of its own: its channels are ports, with the speed that
+ * stands at it.  A port without address, VLAN, description and size of frames is there because somebody wrote its unit
+ * down; nothing is on it, and it is taken as down.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/junos/junos_int.h"
+#include "config/lines.h"
+
+#define PORTS_MAX 4096u
+
+static bool is_port(const char *name)
+{
+    static const char *const kinds[] = {"et-", "xe-", "ge-", "mge-"};
+
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t length = strlen(kinds[i]);
+        if (strncmp(name, kinds[i], length) == 0)
+            return name[length] >= '0' && name[length] <= '9' && !junos_has_wildcard(name) && !strchr(name, '.');
+    }
+    return false;
+}
+
+/* `400g`, `100G`. */
+static uint32_t gbps_of(const char *text)
+{
+    uint32_t rate = 0;
+
+    for (; *text >= '0' && *text <= '9' && rate < 10000; text++)
+        rate = rate * 10 + (uint32_t)(*text - '0');
+    return (*text == 'g' || *text == 'G') && !text[1] && rate <= 1600 ? rate : 0;
+}
+
+static void read_speed(struct junos *in, struct junos_port *as, struct junos_node *speed)
+{
+    if (!speed) return;
+    uint32_t gbps = gbps_of(speed->word);
+    if (!gbps && strcmp(speed->word, "auto") != 0)
+        config_note(in->set, JUNOS_AT(in, speed->line), NULL, in->device, CONFIG_NONE, "speed %.20s is not understood",
+                    speed->word);
+    if (!gbps) return;
+    as->rate_gbps = gbps;
+    as->rate_line = speed->line;
+}
+
+static void read_ether_options(struct junos *in, struct junos_port *as, struct junos_node *options)
+{
+    struct junos_node *lag = junos_get(&in->tree, options, "802.3ad"), *fec = junos_value(&in->tree, options, "fec");
+    struct junos_node *pause = junos_get(&in->tree, options, "flow-control");
+
+    if (lag && lag->first) {
+        junos_known_all(lag);
+        as->lag = lag->first->word;
+        as->lag_line = lag->first->line;
+    }
+    if (pause) as->pause_line = pause->line;
+    read_speed(in, as, junos_value(&in->tree, options, "speed"));
+    if (!fec) return;
+    as->fec_line = fec->line;
+    as->fec = strcmp(fec->word, "none") == 0                                        ? "none"
+              : strcmp(fec->word, "fec74") == 0                                     ? "fc"
+              : strcmp(fec->word, "fec91") == 0 || strcmp(fec->word, "fec119") == 0 ? "rs"
+                                                                                    : NULL;
+    if (!as->fec) fec->known = false;
+}
+
+static void read_unit(struct junos *in, struct junos_port *as, struct junos_node *unit)
+{
+    struct junos_node *family = junos_get(&in->tree, unit, "family");
+
+    unit->known = true;
+    for (struct junos_node *at = family ? family->first : NULL; at; at = at->next) {
+        struct junos_node *mtu = junos_value(&in->tree, at, "mtu"), *address = junos_get(&in->tree, at, "address");
+        bool inet = strcmp(at->word, "inet") == 0 || strcmp(at->word, "inet6") == 0;
+        at->known = true;
+        as->routed = as->routed || inet;
+        as->bridged = as->bridged || strcmp(at->word, "ethernet-switching") == 0;
+        as->in_use = as->in_use || (inet ? address != NULL : at->first != NULL);
+        for (struct junos_node *one = address ? address->first : NULL; one; one = one->next)
+            junos_known_all(one);
+        uint32_t bytes;
+        if (!inet || !mtu || !junos_number(in, mtu, 68, 65535, &bytes)) continue;
+        if (as->inet_mtu && as->inet_mtu <= bytes) continue;
+        as->inet_mtu = bytes;
+        as->inet_line = mtu->line;
+    }
+}
+
+static void read_interface(struct junos *in, struct junos_port *as, struct junos_node *node)
+{
+    struct junos_node *mtu = junos_value(&in->tree, node, "mtu"), *units = junos_get(&in->tree, node, "unit");
+    struct junos_node *down = junos_get(&in->tree, node, "disable");
+    struct junos_node *text = junos_value(&in->tree, node, "description");
+    struct junos_node *channels = junos_value(&in->tree, node, "number-of-sub-ports");
+    static const char *const options[] = {"gigether-options", "ether-options"};
+
+    *as = (struct junos_port){.name = node->word, .line = node->line};
+    junos_known(node);
+    if (mtu && junos_number(in, mtu, JUNOS_MTU_LEAST, 16000, &as->mtu)) as->mtu_line = mtu->line;
+    as->down = down != NULL;
+    as->down_line = down ? down->line : 0;
+    if (text) {
+        as->described = text->word;
+        as->described_line = text->line;
+    }
+    if (channels) junos_number(in, channels, 1, 8, &as->channels);
+    read_speed(in, as, junos_value(&in->tree, node, "speed"));
+    for (unsigned i = 0; i < 2; i++) {
+        struct junos_node *of = junos_get(&in->tree, node, options[i]);
+        if (of) read_ether_options(in, as, of);
+    }
+    for (struct junos_node *at = units ? units->first : NULL; at; at = at->next)
+        read_unit(in, as, at);
+    as->in_use = as->in_use || as->described || as->mtu || as->lag;
+}
+
+/* The port that a channel is of: et-0/0/5 for et-0/0/5:0; NULL: it is none, or that is not written. */
+static const struct junos_port *cage_of(const struct junos *in, const struct junos_port *channel)
+{
+    const char *colon = strchr(channel->name, ':');
+
+    for (uint32_t p = 0; colon && p < in->ports; p++)
+        if (strncmp(in->port[p].name, channel->name, (size_t)(colon - channel->name)) == 0 &&
+            in->port[p].name[colon - channel->name] == 0)
+            return &in->port[p];
+    return NULL;
+}
+
+struct cage { /* chassis fpc F pic P port N */
+    unsigned fpc, pic, port;
+    uint32_t gbps, line;
+};
+
+static void apply_cage(struct junos *in, const struct cage *cage)
+{
+    for (uint32_t p = 0; p < in->ports; p++) {
+        unsigned fpc, pic, port;
+        int length = 0;
+        const char *dash = strchr(in->port[p].name, '-');
+        if (!dash || sscanf(dash, "-%4u/%4u/%4u%n", &fpc, &pic, &port, &length) < 3) continue;
+        if (fpc != cage->fpc || pic != cage->pic || port != cage->port || in->port[p].rate_gbps) continue;
+        in->port[p].rate_gbps = cage->gbps;
+        in->port[p].rate_line = cage->line;
+    }
+}
+
+static void read_cage(struct junos *in, struct cage *cage, struct junos_node *node)
+{
+    struct junos_node *speed = junos_value(&in->tree, node, "speed");
+    struct junos_node *channel = junos_value(&in->tree, node, "channel-speed");
+
+    junos_known(node);
+    junos_value(&in->tree, node, "number-of-sub-ports");
+    if (!speed) speed = channel;
+    if (!speed) return;
+    cage->gbps = gbps_of(speed->word);
+    cage->line = speed->line;
+    if (cage->gbps) apply_cage(in, cage);
+}
+
+static void read_chassis(struct junos *in)
+{
+    struct junos_node *fpcs = junos_get(&in->tree, &in->tree.root, "chassis fpc");
+
+    for (struct junos_node *fpc = fpcs ? fpcs->first : NULL; fpc; fpc = fpc->next) {
+        struct junos_node *pics = junos_get(&in->tree, fpc, "pic");
+        for (struct junos_node *pic = pics ? pics->first : NULL; pic; pic = pic->next) {
+            struct junos_node *ports = junos_get(&in->tree, pic, "port");
+            uint64_t f, i, n;
+            if (!line_number(fpc->word, &f) || !line_number(pic->word, &i) || f > 9999 || i > 9999) continue;
+            for (struct junos_node *port = ports ? ports->first : NULL; port; port = port->next) {
+                struct cage cage = {.fpc = (unsigned)f, .pic = (unsigned)i};
+                if (!line_number(port->word, &n) || n > 9999) continue;
+                cage.port = (unsigned)n;
+                read_cage(in, &cage, port);
+            }
+        }
+    }
+}
+
+static bool is_read(const char *name)
+{
+    return is_port(name) || (strncmp(name, "ae", 2) == 0 && name[2] >= '0' && name[2] <= '9');
+}
+
+/* Ports that class of service speaks of and nothing else; where there are none at all, what stands for them (`et-*`). */
+static void add_unwritten(struct junos *in, struct junos_node *entries, uint32_t room)
+{
+    uint32_t written = in->ports;
+
+    for (int pass = 0; pass < 2 && entries; pass++) {
+        for (struct junos_node *at = entries->first; at && in->ports < room; at = at->next) {
+            bool there = false;
+            for (uint32_t p = 0; p < written && !there; p++)
+                there = strcmp(in->port[p].name, at->word) == 0;
+            if (there || (pass == 0 ? !is_port(at->word) : in->ports > 0 || !junos_has_wildcard(at->word))) continue;
+            in->port[in->ports++] =
+                (struct junos_port){.name = at->word, .line = at->line, .in_use = true, .unwritten = true};
+        }
+    }
+}
+
+static uint32_t children(const struct junos_node *of)
+{
+    uint32_t count = 0;
+
+    for (const struct junos_node *at = of ? of->first : NULL; at; at = at->next)
+        count++;
+    return count;
+}
+
+void junos_ports(struct junos *in, struct junos_node *cos)
+{
+    struct junos_node *interfaces = junos_get(&in->tree, &in->tree.root, "interfaces");
+    struct junos_node *entries = junos_cos_interfaces(in, cos);
+    uint32_t room = children(interfaces) + children(entries);
+
+    if (room > PORTS_MAX) {
+        config_note(in->set, JUNOS_AT(in, 1), NULL, in->device, CONFIG_NONE,
+                    "more than %u interfaces: the rest is left out", PORTS_MAX);
+        room = PORTS_MAX;
+    }
+    in->port = ARENA_NEW(in->arena, struct junos_port, room + 1);
+    if (!in->port) {
+        in->set->no_memory = true;
+        return;
+    }
+    for (struct junos_node *at = interfaces ? interfaces->first : NULL; at && in->ports < room; at = at->next)
+        if (is_read(at->word) && entries != interfaces) read_interface(in, &in->port[in->ports++], at);
+    add_unwritten(in, entries, room);
+    read_chassis(in);
+    for (uint32_t p = 0; p < in->ports; p++) {
+        struct junos_port *as = &in->port[p];
+        const struct junos_port *cage = cage_of(in, as);
+        if (!cage || as->rate_gbps || !cage->rate_gbps) continue;
+        as->rate_gbps = cage->rate_gbps;
+        as->rate_line = cage->rate_line;
+    }
+}
