@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is wrong in a Junos class of service by itself: its parts must agree, and only the whole makes traffic lossless.
+ * The classifier puts a DSCP into a class without loss; the congestion notification profile pauses for that DSCP, with
+ * the priority of the class; the same priority, when the peer pauses, stops the queue of the class.
+ */
+#include <string.h>
+
+#include "config/junos/junos_int.h"
+
+/* DSCPs that RoCE is usually sent with: of two places that disagree, the other one is told. */
+static bool usual(unsigned dscp)
+{
+    return dscp == 24 || dscp == 26;
+}
+
+static int class_of(const struct junos *in, const struct junos_classifier *as, unsigned dscp)
+{
+    int class = as->class[dscp];
+
+    return class >= 0 && in->class[class].no_loss ? class : -1;
+}
+
+/* A DSCP of a class without loss that the profile does not pause for; -1: there is none. */
+static int left_out(const struct junos *in, const struct junos_classifier *as, const struct junos_pauses *pauses)
+{
+    for (unsigned d = 0; d < 64; d++)
+        if (class_of(in, as, d) >= 0 && !(pauses->dscps >> d & 1)) return (int)d;
+    return -1;
+}
+
+static void judge_points(struct junos *in, const struct junos_classifier *as, const struct junos_pauses *pauses)
+{
+    int other = left_out(in, as, pauses);
+    bool told = false;
+
+    for (unsigned d = 0; d < 64; d++) {
+        if (!(pauses->dscps >> d & 1) || class_of(in, as, d) >= 0) continue;
+        bool there = other >= 0 && usual(d) && !usual((unsigned)other); /* the classifier is the odd one */
+        uint32_t line = there ? as->at[other] : pauses->dscp_line[d];
+        const char *class = as->class[d] < 0 ? "best-effort" : in->class[as->class[d]].name;
+        config_note(in->set, JUNOS_AT(in, line), "MAP001", in->device, CONFIG_NONE,
+                    "congestion-notification-profile %.60s pauses for DSCP %u, which classifier %.60s puts into %.60s, "
+                    "a class with loss",
+                    pauses->name, d, as->name, class);
+        told = true;
+    }
+    if (told || other < 0 || !pauses->dscps) return;
+    config_note(in->set, JUNOS_AT(in, pauses->input_line ? pauses->input_line : pauses->line), "PFC002", in->device,
+                CONFIG_NONE,
+                "classifier %.60s puts DSCP %d into %.60s, which is without loss, and congestion-notification-profile "
+                "%.60s does not pause for it",
+                as->name, other, in->class[as->class[other]].name, pauses->name);
+}
+
+/* A class of this profile: its priority stops its queue. */
+static void judge_output(struct junos *in, const struct junos_class *class, const struct junos_pauses *pauses)
+{
+    unsigned p = (unsigned)class->tc, q = (unsigned)class->queue, stopping = JUNOS_PRIOS;
+
+    if (!pauses->output || (pauses->queues[p] >> q & 1)) return;
+    for (unsigned other = 0; other < JUNOS_PRIOS; other++)
+        if (pauses->queues[other] >> q & 1) stopping = other;
+    if (pauses->queues[p]) {
+        unsigned stopped = (unsigned)__builtin_ctz(pauses->queues[p]);
+        config_note(in->set, JUNOS_AT(in, pauses->queue_line[p]), "PFC007", in->device, CONFIG_NONE,
+                    "a pause of priority %u stops queue %u, and forward class %.60s of that priority is in queue %u", p,
+                    stopped, class->name, q);
+    } else if (stopping < JUNOS_PRIOS) {
+        config_note(in->set, JUNOS_AT(in, pauses->queue_line[stopping]), "PFC007", in->device, CONFIG_NONE,
+                    "queue %u is stopped by pauses of priority %u, and forwarding class %.60s has pfc-priority %u", q,
+                    stopping, class->name, p);
+    }
+}
+
+static bool feeds(const struct junos_classifier *as, const struct junos_pauses *pauses, int class)
+{
+    for (unsigned d = 0; d < 64; d++)
+        if (as->class[d] == class && (pauses->dscps >> d & 1)) return true;
+    return false;
+}
+
+static void judge_pair(struct junos *in, const struct junos_classifier *as, const struct junos_pauses *pauses)
+{
+    judge_points(in, as, pauses);
+    for (uint32_t c = 0; c < in->classes; c++) {
+        const struct junos_class *class = &in->class[c];
+        if (class->tc < 0 || !class->no_loss || !feeds(as, pauses, (int)c)) continue;
+        judge_output(in, class, pauses);
+        if (class->priority < 0)
+            config_note(in->set, JUNOS_AT(in, class->line), "PFC007", in->device, CONFIG_NONE,
+                        "forwarding class %.60s has no pfc-priority: with which priority it pauses for a DSCP is not "
+                        "said",
+                        class->name);
+    }
+}
+
+/* Each classifier and profile that meet on a port, once. */
+static void judge_pauses(struct junos *in)
+{
+    for (uint32_t n = 0; n < in->pauseses; n++) {
+        for (uint32_t m = 0; m < in->classifiers; m++) {
+            bool meet = false;
+            for (uint32_t p = 0; p < in->ports && !meet && in->pauses[n].used && in->classifier[m].used; p++) {
+                const struct junos_binding *cos = &in->port[p].cos;
+                meet = cos->pauses && cos->dscp && !in->classifier[m].ieee &&
+                       strcmp(cos->pauses, in->pauses[n].name) == 0 && strcmp(cos->dscp, in->classifier[m].name) == 0;
+            }
+            if (meet) judge_pair(in, &in->classifier[m], &in->pauses[n]);
+        }
+    }
+}
+
+static void judge_drops(struct junos *in)
+{
+    for (uint32_t m = 0; m < in->maps; m++) {
+        for (uint32_t c = 0; c < in->classes; c++) {
+            const struct junos_scheduler *as = in->map[m].scheduler[c];
+            if (!in->map[m].used || !as || !in->class[c].no_loss) continue;
+            if (as->drop && !as->ecn)
+                config_note(in->set, JUNOS_AT(in, as->drop_line), "ECN006", in->device, CONFIG_NONE,
+                            "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name,
+                            as->drop->name, in->class[c].name);
+            if (as->ecn && !as->drop && !as->drop_line)
+                config_note(in->set, JUNOS_AT(in, as->ecn_line), "ECN002", in->device, CONFIG_NONE,
+                            "scheduler %.60s marks by no drop profile: when it marks is not said", as->name);
+        }
+    }
+}
+
+static void unused(struct junos *in, uint32_t line, const char *what, const char *name)
+{
+    config_note(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
+                "%s %.60s is defined and applied nowhere", what, name);
+}
+
+static void judge_unused(struct junos *in)
+{
+    for (uint32_t n = 0; n < in->pauseses; n++)
+        if (!in->pauses[n].used) unused(in, in->pauses[n].line, "congestion-notification-profile", in->pauses[n].name);
+    for (uint32_t n = 0; n < in->maps; n++)
+        if (!in->map[n].used) unused(in, in->map[n].line, "scheduler-map", in->map[n].name);
+    for (uint32_t n = 0; n < in->classifiers; n++)
+        if (!in->classifier[n].used) unused(in, in->classifier[n].line, "classifier", in->classifier[n].name);
+    for (uint32_t n = 0; n < in->profiles; n++)
+        if (!in->profile[n].used) unused(in, in->profile[n].line, "drop-profile", in->profile[n].name);
+}
+
+/* A rule that writes one DSCP over all of a class that RDMA or its CNPs are in. */
+static void judge_rewrite(struct junos *in, struct junos_node *rule, const struct junos_classifier *as)
+{
+    struct junos_node *classes = junos_get(&in->tree, rule, "forwarding-class");
+
+    for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
+        int class = junos_class_find(in, at->word, at->line);
+        struct junos_node *point = junos_below(at, "code-point");
+        unsigned to;
+        junos_known_all(at);
+        if (class < 0 || !point || !junos_code_point(in, point, 6, &to)) continue;
+        bool cnp = as->class[48] == class;
+        for (unsigned d = 0; d < 64; d++) {
+            if (as->class[d] != class || d == to || !(in->class[class].no_loss || (cnp && d == 48))) continue;
+            config_note(in->set, JUNOS_AT(in, point->line), "MAP004", in->device, CONFIG_NONE,
+                        "rewrite-rule %.60s: packets of %.60s leave with DSCP %u, and came with %u", rule->word,
+                        at->word, to, d);
+            break;
+        }
+    }
+}
+
+static void judge_rewrites(struct junos *in)
+{
+    struct junos_node *rules = junos_get(&in->tree, &in->tree.root, "class-of-service rewrite-rules dscp");
+
+    for (struct junos_node *rule = rules ? rules->first : NULL; rule; rule = rule->next) {
+        const struct junos_classifier *with = NULL;
+        rule->known = true;
+        for (uint32_t p = 0; p < in->ports && !with; p++) {
+            const struct junos_binding *cos = &in->port[p].cos;
+            for (uint32_t n = 0; n < in->classifiers && cos->rewrite && cos->dscp; n++)
+                if (strcmp(cos->rewrite, rule->word) == 0 && !in->classifier[n].ieee &&
+                    strcmp(cos->dscp, in->classifier[n].name) == 0)
+                    with = &in->classifier[n];
+        }
+        if (with) judge_rewrite(in, rule, with);
+    }
+}
+
+void junos_judge(struct junos *in)
+{
+    judge_pauses(in);
+    judge_drops(in);
+    judge_unused(in);
+    judge_rewrites(in);
+}

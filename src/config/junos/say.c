@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a Junos configuration means, said by the paths of the fabric file: per port its maps, pauses, queues and frames;
+ * of the device the watchdog and the thresholds that follow the free buffer.
+ *
+ * A port without a classifier has the system's own: DSCP 48 and 56 are network control, all others best effort.  A port
+ * without a scheduler map marks nothing.  Marking in per cent of a queue becomes bytes of a queue of JUNOS_QUEUE_BYTES:
+ * the curve keeps its form, its height is not known.
+ */
+#include <string.h>
+
+#include "config/junos/junos_int.h"
+
+struct port { /* that is said, and the things that it names */
+    struct junos *in;
+    const struct junos_port *as;
+    uint32_t id;
+    const struct junos_classifier *classifier;
+    const struct junos_pauses *pauses;
+    const struct junos_map *map;
+    int8_t class[64]; /* of DSCPs, or of the eight priorities */
+    uint32_t at[64];
+    bool ieee;
+};
+
+static uint32_t or_line(uint32_t line, uint32_t other)
+{
+    return line ? line : other;
+}
+
+static void undefined(struct junos *in, uint32_t line, const char *what, const char *name)
+{
+    config_note(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE, "%s %.60s is not defined", what, name);
+}
+
+static const struct junos_classifier *find_classifier(struct junos *in, const char *name, bool ieee, uint32_t line)
+{
+    for (uint32_t n = 0; n < in->classifiers; n++) {
+        if (in->classifier[n].ieee != ieee || strcmp(in->classifier[n].name, name) != 0) continue;
+        in->classifier[n].used = true;
+        return &in->classifier[n];
+    }
+    if (strcmp(name, "default") != 0) undefined(in, line, "classifier", name);
+    return NULL;
+}
+
+static void find_things(struct port *port)
+{
+    struct junos *in = port->in;
+    const struct junos_binding *cos = &port->as->cos;
+
+    port->ieee = !cos->dscp && cos->ieee;
+    if (cos->dscp) port->classifier = find_classifier(in, cos->dscp, false, cos->dscp_line);
+    if (port->ieee) port->classifier = find_classifier(in, cos->ieee, true, cos->ieee_line);
+    for (uint32_t n = 0; n < in->pauseses && cos->pauses; n++) {
+        if (strcmp(in->pauses[n].name, cos->pauses) != 0) continue;
+        in->pauses[n].used = true;
+        port->pauses = &in->pauses[n];
+    }
+    for (uint32_t n = 0; n < in->maps && cos->map; n++) {
+        if (strcmp(in->map[n].name, cos->map) != 0) continue;
+        in->map[n].used = true;
+        port->map = &in->map[n];
+    }
+    if (cos->pauses && !port->pauses) undefined(in, cos->pauses_line, "congestion-notification-profile", cos->pauses);
+    if (cos->map && !port->map) undefined(in, cos->map_line, "scheduler-map", cos->map);
+}
+
+/* The class of each value of the field that is trusted. */
+static void classify(struct port *port)
+{
+    struct junos *in = port->in;
+    const struct junos_binding *cos = &port->as->cos;
+    int best = junos_class_find(in, "best-effort", 0), control = junos_class_find(in, "network-control", 0);
+    int fixed = cos->fixed ? junos_class_find(in, cos->fixed, cos->fixed_line) : -1;
+    uint32_t here = or_line(port->ieee ? cos->ieee_line : cos->dscp_line, or_line(cos->line, port->as->line));
+
+    for (unsigned v = 0; v < 64; v++) {
+        int class = port->classifier ? port->classifier->class[v] : (v == 48 || v == 56) && !cos->dscp ? control : -1;
+        if (fixed >= 0 && !port->classifier) class = fixed;
+        port->class[v] = (int8_t)(class < 0 || in->class[class].tc < 0 ? best : class);
+        port->at[v] = port->classifier && port->classifier->at[v] ? port->classifier->at[v]
+                      : port->classifier                          ? port->classifier->line
+                                                                  : here;
+    }
+}
+
+static unsigned tc_of(const struct junos *in, int class)
+{
+    return class >= 0 && in->class[class].tc >= 0 ? (unsigned)in->class[class].tc : 0;
+}
+
+static void say_maps(struct port *port)
+{
+    struct junos *in = port->in;
+    const struct junos_binding *cos = &port->as->cos;
+    uint32_t here = or_line(port->ieee ? cos->ieee_line : cos->dscp_line, or_line(cos->line, port->as->line));
+    unsigned queue[JUNOS_PRIOS], rest = 0;
+    uint32_t line[JUNOS_PRIOS] = {0};
+
+    for (uint32_t c = 0; c < in->classes; c++) /* a number that no class has goes where nothing waits for a pause */
+        if (in->class[c].tc >= 0 && !in->class[c].no_loss) rest = (unsigned)in->class[c].queue;
+    for (unsigned tc = 0; tc < JUNOS_PRIOS; tc++)
+        queue[tc] = rest;
+    config_say(in->set, JUNOS_AT(in, here), in->device, port->id, "trust", port->ieee ? "pcp" : "dscp");
+    for (unsigned v = 0; v < (port->ieee ? 8u : 64u); v++)
+        config_say_map(in->set, JUNOS_AT(in, port->at[v]), in->device, port->id, port->ieee ? "pcp-map" : "dscp-map", v,
+                       tc_of(in, port->class[v]));
+    for (uint32_t c = 0; c < in->classes; c++) {
+        if (in->class[c].tc < 0) continue;
+        queue[in->class[c].tc] = (unsigned)in->class[c].queue;
+        line[in->class[c].tc] = or_line(in->class[c].queue_line, in->class[c].line);
+    }
+    for (unsigned tc = 0; tc < JUNOS_PRIOS; tc++)
+        config_say_map(in->set, JUNOS_AT(in, or_line(line[tc], here)), in->device, port->id, "queue-map", tc,
+                       queue[tc]);
+}
+
+/* --- pauses --- */
+
+static bool lossless(const struct junos *in, unsigned tc)
+{
+    for (uint32_t c = 0; c < in->classes; c++)
+        if (in->class[c].tc == (int)tc && in->class[c].no_loss) return true;
+    return false;
+}
+
+/* Priorities of pauses that are sent, and the line that asks for them. */
+static unsigned sent(const struct port *port, uint32_t *ret_line)
+{
+    const struct junos *in = port->in;
+    const struct junos_pauses *as = port->pauses;
+    unsigned bits = 0;
+
+    for (unsigned d = 0; d < 64 && !port->ieee; d++) {
+        if (!(as->dscps >> d & 1) || !in->class[port->class[d]].no_loss) continue;
+        bits |= 1u << tc_of(in, port->class[d]);
+        *ret_line = as->dscp_line[d];
+    }
+    for (unsigned p = 0; p < JUNOS_PRIOS; p++) {
+        if (!(as->prios >> p & 1)) continue;
+        bits |= 1u << p;
+        *ret_line = as->prio_line[p];
+    }
+    return bits;
+}
+
+/* Those that are obeyed.  Without `output` queues 3 and 4 obey the priorities 3 and 4. */
+static unsigned obeyed(const struct port *port, unsigned tx, uint32_t *ret_line)
+{
+    const struct junos *in = port->in;
+    const struct junos_pauses *as = port->pauses;
+    unsigned bits = 0;
+
+    for (uint32_t c = 0; c < in->classes && !as->output; c++)
+        if (in->class[c].tc == in->class[c].queue && (in->class[c].queue == 3 || in->class[c].queue == 4) &&
+            (tx >> in->class[c].queue & 1))
+            bits |= 1u << in->class[c].queue;
+    for (unsigned p = 0; p < JUNOS_PRIOS && as->output; p++) {
+        if (!as->queues[p]) continue;
+        *ret_line = as->queue_line[p];
+        /* one that stops another queue than its class's is told as that (judge.c), and not a second time */
+        bits |= 1u << p;
+    }
+    return bits;
+}
+
+static unsigned say_pauses(struct port *port)
+{
+    struct junos *in = port->in;
+    uint32_t none = or_line(port->as->cos.line, port->as->line), tx_line, rx_line;
+    unsigned tx = 0, rx = 0;
+
+    tx_line = rx_line = port->pauses ? port->pauses->line : none;
+    if (port->pauses) {
+        tx = sent(port, &tx_line);
+        rx = obeyed(port, tx, &rx_line);
+        bool told = false; /* of another priority or queue than the class's: judge.c says so */
+        for (unsigned p = 0; p < JUNOS_PRIOS; p++)
+            told = told || ((rx >> p & 1) && !lossless(in, p));
+        if (told && tx) rx = tx;
+        if (!tx && port->pauses->dscps) tx = rx;
+    }
+    config_say_bits(in->set, JUNOS_AT(in, rx_line), in->device, port->id, "pfc.rx", rx);
+    config_say_bits(in->set, JUNOS_AT(in, tx_line), in->device, port->id, "pfc.tx", tx);
+    if (!(tx | rx)) return 0;
+    config_say(in->set, JUNOS_AT(in, or_line(port->pauses->cable_line, or_line(port->pauses->input_line, tx_line))),
+               in->device, port->id, "headroom-cable", "%um",
+               port->pauses->cable_m ? port->pauses->cable_m : JUNOS_CABLE_DEFAULT_M);
+    if (port->pauses->mru)
+        config_say(in->set, JUNOS_AT(in, port->pauses->mru_line), in->device, port->id, "headroom-mtu", "%u",
+                   port->pauses->mru);
+    return tx | rx;
+}
+
+/* --- queues --- */
+
+static void say_marking(struct port *port, unsigned tc, const struct junos_scheduler *as, uint32_t none)
+{
+    struct junos *in = port->in;
+    const struct junos_profile *drop = as ? as->drop : NULL;
+    uint32_t min = 0, max = 100, chance = 100, line;
+
+    if (!as || !as->ecn) {
+        config_say_class(in->set, JUNOS_AT(in, as ? as->line : none), in->device, port->id, tc, "ecn", "false");
+        return;
+    }
+    line = or_line(drop ? drop->fill_line : 0, as->ecn_line);
+    if (drop && drop->fills > 1 && drop->fill[drop->fills - 1] > drop->fill[0]) {
+        min = drop->fill[0];
+        max = drop->fill[drop->fills - 1];
+    }
+    if (drop && drop->chances && drop->chance[drop->chances - 1]) chance = drop->chance[drop->chances - 1];
+    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.probability", "%u%%", chance);
+    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.min", "%uB",
+                     JUNOS_QUEUE_BYTES / 100 * min);
+    config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.max", "%uB",
+                     JUNOS_QUEUE_BYTES / 100 * max);
+    config_assume(in->set, JUNOS_AT(in, line), in->device, CONFIG_NONE,
+                  "fill levels are per cent of what a queue may hold, which is not said; %u MB are taken",
+                  JUNOS_QUEUE_BYTES / 1000000);
+}
+
+static void say_queues(struct port *port)
+{
+    struct junos *in = port->in;
+    uint32_t none = port->map ? port->map->line : or_line(port->as->cos.line, port->as->line), sum = 0;
+    unsigned said = 0;
+
+    for (uint32_t c = 0; c < in->classes && port->map; c++) {
+        const struct junos_scheduler *as = port->map->scheduler[c];
+        if (!as || as->strict || in->class[c].tc < 0 || (said >> in->class[c].queue & 1)) continue;
+        said |= 1u << in->class[c].queue;
+        sum += as->percent;
+    }
+    if (sum > 100)
+        config_note(in->set, JUNOS_AT(in, port->map->line), "SCH001", in->device, CONFIG_NONE,
+                    "scheduler-map %.60s: the transmit rates of its queues add up to %u %%", port->map->name, sum);
+    said = 0;
+    for (uint32_t c = 0; c < in->classes; c++) {
+        const struct junos_class *class = &in->class[c];
+        const struct junos_scheduler *as = port->map ? port->map->scheduler[c] : NULL;
+        if (class->tc < 0) continue;
+        unsigned tc = (unsigned)class->tc;
+        if (as) {
+            config_say_class(in->set, JUNOS_AT(in, or_line(as->strict_line, as->line)), in->device, port->id, tc,
+                             "strict", as->strict ? "true" : "false");
+            if (!as->strict && as->percent && sum <= 100 && !(said >> class->queue & 1))
+                config_say_class(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, tc, "share", "%u%%",
+                                 as->percent);
+            said |= 1u << class->queue;
+        }
+        if (as || class->no_loss) say_marking(port, tc, as, none);
+    }
+}
+
+/* --- the rest of a port, and the device --- */
+
+static void say_frames(struct port *port)
+{
+    struct junos *in = port->in;
+    const struct junos_port *as = port->as;
+    uint32_t mtu = as->mtu ? as->mtu : JUNOS_MTU_DEFAULT, line = or_line(as->mtu_line, as->line);
+
+    if (as->inet_mtu && as->inet_mtu + JUNOS_INET_OVER < mtu && as->inet_mtu + JUNOS_INET_OVER < 4178) {
+        mtu = as->inet_mtu + JUNOS_INET_OVER; /* packets of RDMA are stopped by the smaller of the two */
+        line = as->inet_line;
+    }
+    if (as->unwritten) return;
+    config_say(in->set, JUNOS_AT(in, line), in->device, port->id, "mtu", "%u", mtu);
+    if (as->rate_gbps)
+        config_say(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, "rate", "%uG", as->rate_gbps);
+    if (as->fec) config_say(in->set, JUNOS_AT(in, as->fec_line), in->device, port->id, "fec", "%s", as->fec);
+    if (as->down || !as->in_use)
+        config_say(in->set, JUNOS_AT(in, or_line(as->down_line, as->line)), in->device, port->id, "up", "false");
+    if (as->described) config_described(in->set, JUNOS_AT(in, as->described_line), in->device, port->id, as->described);
+}
+
+static void say_port(struct junos *in, struct junos_port *as)
+{
+    struct port port = {.in = in, .as = as, .id = config_port(in->set, JUNOS_AT(in, as->line), in->device, as->name)};
+
+    if (port.id == CONFIG_NONE) return;
+    as->id = port.id;
+    find_things(&port);
+    classify(&port);
+    say_frames(&port);
+    say_maps(&port);
+    unsigned paused = say_pauses(&port);
+    say_queues(&port);
+    if (paused && !port.pauses->watch)
+        config_say(in->set, JUNOS_AT(in, port.pauses->line), in->device, port.id, "watched", "false");
+    if (as->pause_line && paused)
+        config_note(in->set, JUNOS_AT(in, as->pause_line), "PFC005", in->device, port.id,
+                    "flow-control and a congestion-notification-profile exclude each other");
+    else if (as->pause_line)
+        config_say(in->set, JUNOS_AT(in, as->pause_line), in->device, port.id, "pause", "802.3x");
+}
+
+static void say_watchdog(struct junos *in)
+{
+    const struct junos_pauses *first = NULL, *without = NULL;
+
+    for (uint32_t n = 0; n < in->pauseses; n++) {
+        const struct junos_pauses *as = &in->pauses[n];
+        if (!as->used) continue;
+        if (!as->watch && !without) without = as;
+        if (!as->watch) continue;
+        if (!first) first = as;
+        if (as->poll_ms * as->polls != first->poll_ms * first->polls || as->recovery_ms != first->recovery_ms)
+            config_note(in->set, JUNOS_AT(in, as->watch_line), "WD003", in->device, CONFIG_NONE,
+                        "%.60s detects in %u ms and restores in %u ms, %.60s in %u ms and %u ms", as->name,
+                        as->poll_ms * as->polls, as->recovery_ms, first->name, first->poll_ms * first->polls,
+                        first->recovery_ms);
+    }
+    if (!first) {
+        if (without) config_say(in->set, JUNOS_AT(in, without->line), in->device, CONFIG_NONE, "watchdog", "false");
+        return;
+    }
+    uint32_t line = first->watch_line;
+    config_say(in->set, JUNOS_AT(in, or_line(first->poll_line, line)), in->device, CONFIG_NONE, "watchdog.poll", "%ums",
+               first->poll_ms);
+    config_say(in->set, JUNOS_AT(in, or_line(first->polls_line, line)), in->device, CONFIG_NONE, "watchdog.detect",
+               "%llums", (unsigned long long)first->poll_ms * first->polls);
+    config_say(in->set, JUNOS_AT(in, or_line(first->recovery_line, line)), in->device, CONFIG_NONE, "watchdog.restore",
+               "%ums", first->recovery_ms);
+    config_say(in->set, JUNOS_AT(in, or_line(first->action_line, line)), in->device, CONFIG_NONE, "watchdog.action",
+               first->forward ? "forward" : "drop");
+}
+
+static void say_lossless(struct junos *in)
+{
+    for (uint32_t c = 0; c < in->classes; c++) {
+        const struct junos_class *class = &in->class[c];
+        if (class->tc < 0 || !class->no_loss) continue;
+        config_say_class(in->set, JUNOS_AT(in, class->line), in->device, CONFIG_NONE, (unsigned)class->tc, "lossless",
+                         "true");
+        if (in->alpha < 0) continue;
+        bool whole = in->alpha >= (int)JUNOS_ALPHA_ONE;
+        unsigned power = 1u << (whole ? in->alpha - (int)JUNOS_ALPHA_ONE : (int)JUNOS_ALPHA_ONE - in->alpha);
+        config_say_class(in->set, JUNOS_AT(in, in->alpha_line), in->device, CONFIG_NONE, (unsigned)class->tc, "alpha",
+                         whole ? "%u" : "1/%u", power);
+    }
+}
+
+/* Ports that are written down and that nothing is on: told once. */
+static void say_idle(struct junos *in)
+{
+    const struct junos_port *first = NULL;
+    uint32_t count = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        const struct junos_port *as = &in->port[p];
+        if (as->in_use || as->down || as->channels || strncmp(as->name, "ae", 2) == 0) continue;
+        if (!first) first = as;
+        count++;
+    }
+    if (first)
+        config_assume(in->set, JUNOS_AT(in, first->line), in->device, CONFIG_NONE,
+                      "%.40s%s no address, VLAN, description or size of frames: taken as not in use", first->name,
+                      count > 1 ? " and others have" : " has");
+}
+
+void junos_say(struct junos *in)
+{
+    say_lossless(in);
+    say_idle(in);
+    for (uint32_t p = 0; p < in->ports; p++)
+        if (!in->port[p].channels && strncmp(in->port[p].name, "ae", 2) != 0) say_port(in, &in->port[p]);
+    say_watchdog(in);
+}
