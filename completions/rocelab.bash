@@ -48,7 +48,7 @@ _rocelab()
         return
         ;;
     --from)
-        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue host clab lldp hpcc htsim' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue junos host clab lldp hpcc htsim' -- "$cur")
         return
         ;;
     --nos)

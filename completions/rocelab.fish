@@ -80,7 +80,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from sweep" -r -l html -d 'write 
 complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the table as CSV'
 
 complete -c rocelab -n "__fish_seen_subcommand_from import" -F
-complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'nxos eos sonic nvue host clab lldp hpcc htsim' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'nxos eos sonic nvue junos host clab lldp hpcc htsim' -d 'what the files are'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -r -l links -d 'what is cabled to what'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l congestion -a 'dcqcn hpcc' -d 'congestion control of an hpcc run'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a switch\'s buffer, as in 32MB'
@@ -129,7 +129,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l sort -a 'pau
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l list -d 'every metric that is exported'
 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -F
-complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue host' -d 'the system'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue junos host' -d 'the system'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l device -d 'one device only'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -r -l out -d 'a file for each device in this folder'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l comments -d 'comments for SONiC too'
@@ -139,7 +139,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -l bom -d 'the bill 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l svg -d 'a picture of the fabric'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
-complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue host' -d 'what the running files are'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue junos host' -d 'what the running files are'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what is cabled to what'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -F
@@ -162,5 +162,5 @@ complete -c rocelab -n "__fish_seen_subcommand_from check" -l sarif -d 'write SA
 complete -c rocelab -n "__fish_seen_subcommand_from check" -l junit -d 'write JUnit XML'
 complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l baseline -d 'findings that do not count'
 complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l write-baseline -d 'list the findings there'
-complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l from -a 'nxos eos sonic nvue host clab lldp' -d 'what the files are'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l from -a 'nxos eos sonic nvue junos host clab lldp' -d 'what the files are'
 complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l links -d 'what is cabled to what'

@@ -78,7 +78,7 @@ static bool set_option(void *into, int id, const char *argument)
                          : settings->config               ? FROM_CONFIG
                                                           : FROM_NONE;
         if (settings->from != FROM_NONE) return true;
-        cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab, lldp, hpcc or htsim", argument);
+        cli_error("--from '%s': nxos, eos, sonic, nvue, junos, host, clab, lldp, hpcc or htsim", argument);
         return false;
     case IMPORT_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);

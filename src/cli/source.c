@@ -116,7 +116,7 @@ const struct config_format *cli_from(const char *argument)
 {
     const struct config_format *format = config_format_find(argument);
 
-    if (format == NULL) cli_error("--from '%s': nxos, eos, sonic, nvue, host, clab or lldp", argument);
+    if (format == NULL) cli_error("--from '%s': nxos, eos, sonic, nvue, junos, host, clab or lldp", argument);
     return format;
 }
 

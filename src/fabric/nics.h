@@ -62,8 +62,15 @@ struct fabric_nic fabric_nic_default(void); /* nic.c: as where a file says nothi
 
 /* Operations: what the fabric is made of and who answers for it (operations.c). */
 #define FABRIC_UNSAID UINT8_MAX
-enum fabric_nos { FABRIC_NOS_UNSAID, FABRIC_NOS_NXOS, FABRIC_NOS_EOS, FABRIC_NOS_SONIC, FABRIC_NOS_NVUE };
-#define FABRIC_NOSES (FABRIC_NOS_NVUE + 1)
+enum fabric_nos {
+    FABRIC_NOS_UNSAID,
+    FABRIC_NOS_NXOS,
+    FABRIC_NOS_EOS,
+    FABRIC_NOS_SONIC,
+    FABRIC_NOS_NVUE,
+    FABRIC_NOS_JUNOS
+};
+#define FABRIC_NOSES (FABRIC_NOS_JUNOS + 1)
 extern const char *const fabric_nos_names[FABRIC_NOSES + 1];
 enum fabric_fec { FABRIC_FEC_UNSAID, FABRIC_FEC_NONE, FABRIC_FEC_FC, FABRIC_FEC_RS };
 extern const char *const fabric_fec_names[FABRIC_FEC_RS + 2];

@@ -12,7 +12,7 @@
 #include "fabric/qos/settings.h"
 #include "fabric/topology/topology.h"
 
-const char *const fabric_nos_names[FABRIC_NOSES + 1] = {"unsaid", "nxos", "eos", "sonic", "nvue", NULL};
+const char *const fabric_nos_names[FABRIC_NOSES + 1] = {"unsaid", "nxos", "eos", "sonic", "nvue", "junos", NULL};
 const char *const fabric_fec_names[FABRIC_FEC_RS + 2] = {"unsaid", "none", "fc", "rs", NULL};
 const char *const fabric_dcbx_names[] = {"ieee", "cee", "off", NULL};
 const char *const fabric_part_names[FABRIC_PARTS + 1] = {

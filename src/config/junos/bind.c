@@ -2,7 +2,7 @@
 /*
  * What `class-of-service interfaces` binds to ports, and the number that each forwarding class has in the fabric.
  *
- * A port's own entry goes before one with a wildcard (`et-*`), that before the entry of the aggregate it is a member of.
+ * A port's own entry goes before one with a wildcard (`et-*`), that before the entry of its aggregate.
  *
  * A fabric's class is known by its priority.  A class without loss has the priority of its pauses; all others are free
  * to have any, for Junos knows queues only: that of the queue, else that of the upper bits of its lowest DSCP, else one

@@ -35,6 +35,7 @@
 #define JUNOS_CLASSES 32u
 #define JUNOS_NAMED 256u /* of profiles, schedulers, classifiers, each */
 #define JUNOS_POINTS 32u
+#define JUNOS_ADDRESSES 4u /* of a port; further ones name no link */
 
 struct junos_class { /* a forwarding class */
     const char *name;
@@ -102,7 +103,9 @@ struct junos_port {
     uint32_t channels; /* it is broken out into so many */
     bool down, routed, in_use, bridged;
     bool unwritten; /* class of service speaks of it, and `interfaces` does not */
-    uint32_t id;    /* in the set */
+    const struct junos_node *address[JUNOS_ADDRESSES];
+    uint32_t addresses;
+    uint32_t id; /* in the set */
     struct junos_binding cos;
 };
 
@@ -122,6 +125,7 @@ struct junos {
     uint32_t classifiers, profiles, schedulers, maps, pauseses;
     struct junos_port *port;
     uint32_t ports;
+    bool unsized; /* marks by per cent of a queue, and that is told */
     uint32_t alpha_line;
     int alpha; /* dynamic-threshold of the lossless partition that comes in; -1: not said */
 };

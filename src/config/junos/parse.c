@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text of a Junos configuration into the tree of words: braces, or commands (`set`, `delete`, `deactivate`, `edit` ...).
+ * Text of a Junos configuration into the tree of words: braces, or commands (`set`, `delete`, `deactivate`, `edit`).
  *
  * Reading goes on after what is odd (a brace too many, a statement without its semicolon), with a note: a cut-off file
  * is still most of a configuration.

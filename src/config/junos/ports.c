@@ -83,6 +83,9 @@ static void read_unit(struct junos *in, struct junos_port *as, struct junos_node
         as->in_use = as->in_use || (inet ? address != NULL : at->first != NULL);
         for (struct junos_node *one = address ? address->first : NULL; one; one = one->next)
             junos_known_all(one);
+        for (struct junos_node *one = inet && address ? address->first : NULL; one && as->addresses < JUNOS_ADDRESSES;
+             one = one->next)
+            as->address[as->addresses++] = one;
         uint32_t bytes;
         if (!inet || !mtu || !junos_number(in, mtu, 68, 65535, &bytes)) continue;
         if (as->inet_mtu && as->inet_mtu <= bytes) continue;
@@ -188,7 +191,7 @@ static bool is_read(const char *name)
     return is_port(name) || (strncmp(name, "ae", 2) == 0 && name[2] >= '0' && name[2] <= '9');
 }
 
-/* Ports that class of service speaks of and nothing else; where there are none at all, what stands for them (`et-*`). */
+/* Ports that class of service speaks of and nothing else; where there are none, what stands for them (`et-*`). */
 static void add_unwritten(struct junos *in, struct junos_node *entries, uint32_t room)
 {
     uint32_t written = in->ports;

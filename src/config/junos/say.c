@@ -197,6 +197,7 @@ static unsigned say_pauses(struct port *port)
 
 static void say_marking(struct port *port, unsigned tc, const struct junos_scheduler *as, uint32_t none)
 {
+    static const char *const rules[] = {"ECN003", "ECN005"}; /* rest on bytes; curves are compared all the same */
     struct junos *in = port->in;
     const struct junos_profile *drop = as ? as->drop : NULL;
     uint32_t min = 0, max = 100, chance = 100, line;
@@ -216,9 +217,12 @@ static void say_marking(struct port *port, unsigned tc, const struct junos_sched
                      JUNOS_QUEUE_BYTES / 100 * min);
     config_say_class(in->set, JUNOS_AT(in, line), in->device, port->id, tc, "ecn.max", "%uB",
                      JUNOS_QUEUE_BYTES / 100 * max);
-    config_assume(in->set, JUNOS_AT(in, line), in->device, CONFIG_NONE,
-                  "fill levels are per cent of what a queue may hold, which is not said; %u MB are taken",
-                  JUNOS_QUEUE_BYTES / 1000000);
+    if (in->unsized) return;
+    in->unsized = true;
+    for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        config_unjudged(in->set, JUNOS_AT(in, line), rules[i], in->device, CONFIG_NONE,
+                        "fill levels are per cent of what a queue may hold, which is not said; %u MB are taken",
+                        JUNOS_QUEUE_BYTES / 1000000);
 }
 
 static void say_queues(struct port *port)
@@ -271,8 +275,11 @@ static void say_frames(struct port *port)
     if (as->rate_gbps)
         config_say(in->set, JUNOS_AT(in, as->rate_line), in->device, port->id, "rate", "%uG", as->rate_gbps);
     if (as->fec) config_say(in->set, JUNOS_AT(in, as->fec_line), in->device, port->id, "fec", "%s", as->fec);
-    if (as->down || !as->in_use)
-        config_say(in->set, JUNOS_AT(in, or_line(as->down_line, as->line)), in->device, port->id, "up", "false");
+    if (as->down) config_say(in->set, JUNOS_AT(in, as->down_line), in->device, port->id, "up", "false");
+    if (!as->down && !as->in_use) config_idle(in->set, in->device, port->id);
+    if (as->lag) config_lag(in->set, JUNOS_AT(in, as->lag_line), in->device, port->id, as->lag);
+    for (uint32_t i = 0; i < as->addresses; i++)
+        config_address(in->set, JUNOS_AT(in, as->address[i]->line), in->device, port->id, as->address[i]->word);
     if (as->described) config_described(in->set, JUNOS_AT(in, as->described_line), in->device, port->id, as->described);
 }
 
@@ -343,28 +350,9 @@ static void say_lossless(struct junos *in)
     }
 }
 
-/* Ports that are written down and that nothing is on: told once. */
-static void say_idle(struct junos *in)
-{
-    const struct junos_port *first = NULL;
-    uint32_t count = 0;
-
-    for (uint32_t p = 0; p < in->ports; p++) {
-        const struct junos_port *as = &in->port[p];
-        if (as->in_use || as->down || as->channels || strncmp(as->name, "ae", 2) == 0) continue;
-        if (!first) first = as;
-        count++;
-    }
-    if (first)
-        config_assume(in->set, JUNOS_AT(in, first->line), in->device, CONFIG_NONE,
-                      "%.40s%s no address, VLAN, description or size of frames: taken as not in use", first->name,
-                      count > 1 ? " and others have" : " has");
-}
-
 void junos_say(struct junos *in)
 {
     say_lossless(in);
-    say_idle(in);
     for (uint32_t p = 0; p < in->ports; p++)
         if (!in->port[p].channels && strncmp(in->port[p].name, "ae", 2) != 0) say_port(in, &in->port[p]);
     say_watchdog(in);

@@ -35,7 +35,7 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
                     "drop-profile %.60s: %s", as->name, wrong);
 }
 
-/* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` twice. */
+/* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` each. */
 static void read_profile(struct junos *in, struct junos_node *node)
 {
     if (in->profiles == JUNOS_NAMED) return;

@@ -2,7 +2,7 @@
 /*
  * A Junos configuration as a tree of words.
  *
- * `dscp mydscp { forwarding-class CNP { ... } }` and `set ... dscp mydscp forwarding-class CNP ...` are the same path of
+ * `dscp mine { forwarding-class CNP { ... } }` and `set ... dscp mine forwarding-class CNP ...` are the same path of
  * words, so both forms become one tree: every word is a node, a list's words are children of the word before it.  A
  * setting's value is the last child of its name: what is said later replaces what was said before.
  */

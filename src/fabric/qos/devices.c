@@ -92,7 +92,7 @@ static void read_watchdog(struct loader *loader, const struct tree *value, void 
 
 static const char *const raise_words[] = {"never", "bounce", NULL};
 static const char *const forwarding_words[] = {"routed", "bridged", NULL};
-static const char *const nos_words[] = {"unsaid", "nxos", "eos", "sonic", "nvue", NULL};
+static const char *const nos_words[] = {"unsaid", "nxos", "eos", "sonic", "nvue", "junos", NULL};
 static const char *const mark_words[] = {"enqueue", "dequeue", NULL};
 #define SW(name, kind, member, min, max) F_VALUE(name, kind, struct switch_raw, member, min, max)
 const struct field switch_fields[] = {

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Junos among the formats: how its two forms are recognized, what its ports are called, and reading as a whole.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/junos/junos_int.h"
+#include "config/unsupported.h"
+
+/* Does any line begin with these words?  Space before them does not count. */
+static unsigned lines_with(const char *text, const char *const *words)
+{
+    unsigned found = 0;
+
+    for (; *words; words++) {
+        size_t length = strlen(*words);
+        for (const char *at = text; (at = strstr(at, *words)); at += length) {
+            const char *before = at;
+            while (before > text && (before[-1] == ' ' || before[-1] == '\t'))
+                before--;
+            if (before > text && before[-1] != '\n') continue;
+            found++;
+            break;
+        }
+    }
+    return found;
+}
+
+static int guess(const char *text, size_t length)
+{
+    static const char *const commands[] = {"set class-of-service ", "set interfaces et-", "set interfaces xe-",
+                                           "set system host-name ", "set chassis ",       "set forwarding-options ",
+                                           "set routing-options ",  "set protocols ",     "set policy-options ",
+                                           "set groups ",           "set version ",       NULL};
+    static const char *const blocks[] = {"class-of-service {",
+                                         "host-name ",
+                                         "forwarding-classes {",
+                                         "scheduler-maps {",
+                                         "interfaces {",
+                                         "et-0/",
+                                         "congestion-notification-profile ",
+                                         "drop-profiles {",
+                                         "classifiers {",
+                                         "system {",
+                                         "chassis {",
+                                         "protocols {",
+                                         "schedulers {",
+                                         "shared-buffer {",
+                                         "routing-options {",
+                                         "policy-options {",
+                                         "[edit",
+                                         NULL};
+    unsigned found;
+
+    if (junos_is_commands(text, length)) {
+        found = lines_with(text, commands);
+        return found > 1 ? 90 : found ? 70 : 0;
+    }
+    if (!strchr(text, '{') || !strchr(text, ';')) return 0;
+    found = lines_with(text, blocks);
+    return found > 1 ? 90 : found ? 60 : 0;
+}
+
+static void read_all(struct junos *in)
+{
+    struct junos_node *cos = junos_get(&in->tree, &in->tree.root, "class-of-service");
+
+    junos_cos(in, cos);
+    junos_ports(in, cos);
+    if (in->set->no_memory) return;
+    junos_bind(in, cos);
+    junos_traffic_classes(in);
+    junos_chip(in);
+    junos_say(in);
+    junos_judge(in);
+    junos_routes(in);
+    junos_rest(in);
+}
+
+static int import(struct junos *in)
+{
+    int result = junos_tree_read(&in->tree);
+
+    if (result < 0) return result;
+    struct junos_node *name = junos_value(&in->tree, &in->tree.root, "system host-name");
+    if (in->text->device) name = NULL;
+    in->device = config_device(in->set, JUNOS_AT(in, name ? name->line : 1),
+                               name ? name->word : config_device_name(in->set, in->text), "junos", false);
+    junos_tree_expand(&in->tree, in->device);
+    in->classifier = ARENA_NEW(in->arena, struct junos_classifier, JUNOS_NAMED);
+    in->profile = ARENA_NEW(in->arena, struct junos_profile, JUNOS_NAMED);
+    in->scheduler = ARENA_NEW(in->arena, struct junos_scheduler, JUNOS_NAMED);
+    in->map = ARENA_NEW(in->arena, struct junos_map, JUNOS_NAMED);
+    in->pauses = ARENA_NEW(in->arena, struct junos_pauses, JUNOS_NAMED);
+    if (!in->classifier || !in->profile || !in->scheduler || !in->map || !in->pauses || in->tree.no_memory)
+        return -ENOMEM;
+    read_all(in);
+    return in->set->no_memory ? -ENOMEM : 0;
+}
+
+int junos_import(struct config_set *set, const struct config_text *text)
+{
+    struct arena arena;
+    struct junos in = {.set = set, .text = text, .arena = &arena};
+
+    arena_init(&arena, (size_t)2 << 30);
+    in.tree = (struct junos_tree){.set = set, .text = text, .arena = &arena};
+    int result = import(&in);
+    if (result == -ENOMEM) fabric_errors_add(text->errors, (struct fabric_at){0, 0}, "memory for this file ran out");
+    arena_release(&arena);
+    return result;
+}
+
+static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
+{
+    snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
+}
+
+const struct config_format config_junos = {
+    .name = "junos",
+    .suffix = "conf",
+    .comment = "##",
+    .guess = guess,
+    .import = junos_import,
+    .port_name = port_name,
+};
