@@ -60,7 +60,8 @@ bool line_decimal(const char *text, uint64_t *ret_nano)
     return true;
 }
 
-bool line_is(const struct line *line, const char *pattern, struct line_match *ret)
+/* Words of the line that the pattern took, from its beginning; -1: it is not so. */
+static int matched(const struct line *line, const char *pattern, struct line_match *ret)
 {
     struct line_match none;
     uint32_t words = 0, w = 0, numbers = 0;
@@ -69,19 +70,24 @@ bool line_is(const struct line *line, const char *pattern, struct line_match *re
     for (;; w++) {
         pattern += strspn(pattern, " ");
         size_t length = strcspn(pattern, " ");
-        if (length == 0) return w == line->words;
-        if (length == 3 && memcmp(pattern, "...", 3) == 0) return true;
-        if (w >= line->words) return false;
+        if (length == 0) return (int)w;
+        if (length == 3 && memcmp(pattern, "...", 3) == 0) return line->words;
+        if (w >= line->words) return -1;
         const char *word = line->word[w];
         if (length == 1 && *pattern == '*') {
             if (words < LINES_CAPTURES) ret->word[words++] = word;
         } else if (length == 1 && *pattern == '#') {
-            if (numbers >= LINES_CAPTURES || !line_number(word, &ret->number[numbers++])) return false;
+            if (numbers >= LINES_CAPTURES || !line_number(word, &ret->number[numbers++])) return -1;
         } else if (strncmp(word, pattern, length) != 0 || word[length] != 0) {
-            return false;
+            return -1;
         }
         pattern += length;
     }
+}
+
+bool line_is(const struct line *line, const char *pattern, struct line_match *ret)
+{
+    return matched(line, pattern, ret) == line->words;
 }
 
 bool line_take(struct line *line, const char *pattern, struct line_match *ret)
@@ -90,6 +96,16 @@ bool line_take(struct line *line, const char *pattern, struct line_match *ret)
 
     if (is) line->known = true;
     return is;
+}
+
+bool line_take_part(struct line *line, const char *pattern, struct line_match *ret)
+{
+    int words = matched(line, pattern, ret);
+
+    if (words <= 0) return false;
+    line->known = true;
+    line->taken = (uint16_t)(words < line->words ? words : 0);
+    return true;
 }
 
 /* The text of a line without a comment and the space around it. */

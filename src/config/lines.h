@@ -26,6 +26,7 @@ struct line {
     uint16_t words;
     uint16_t indent;
     uint16_t exits; /* `exit`s between it and the line before */
+    uint16_t taken; /* words that were understood, where more follow; 0: all, or none */
     bool known;     /* an importer has dealt with it */
 };
 
@@ -56,6 +57,8 @@ struct line_match {
 bool line_is(const struct line *line, const char *pattern, struct line_match *ret);
 /* Marks the line known where it is. */
 bool line_take(struct line *line, const char *pattern, struct line_match *ret);
+/* The same where words that nobody knows may follow: the line counts, and lines_rest() lists what was left of it. */
+bool line_take_part(struct line *line, const char *pattern, struct line_match *ret);
 /* Is the first word, or the one after `no` or `default`, one of `list` (ended by NULL)? */
 bool line_command(const struct line *line, const char *const *list);
 /* Decimal, all of `text`. */

@@ -16,10 +16,10 @@
 bool lines_about_roce(const char *text)
 {
     static const char *const words[] = {
-        "qos",    "pfc",  "flow-control",  "flowcontrol", "ecn",           "dscp",       "queu",
-        "pause",  "dcbx", "watch-dog",     "watchdog",    "no-drop",       "lossless",   "wred",
-        "roce",   "mmu",  "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
-        "no-loss"};
+        "qos",     "pfc",         "flow-control",  "flowcontrol", "ecn",           "dscp",       "queu",
+        "pause",   "dcbx",        "watch-dog",     "watchdog",    "no-drop",       "lossless",   "wred",
+        "roce",    "mmu",         "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
+        "no-loss", "load-sharing"};
 
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
         if (strcasestr(text, words[w])) return true;
@@ -58,6 +58,9 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
         const struct line *line = &lines->line[i];
         bool about = lines_about_roce(line->text), free_text = strcmp(line->word[0], "description") == 0;
 
+        if (line->known && line->taken)
+            config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "'%.40s' at the end of: %.80s",
+                        line->word[line->taken], line->text);
         if (line->known) continue;
         if (free_text || (is_aside(line, aside) && !about)) {
             if (line->end > inside && !free_text) inside = line->end;

@@ -175,16 +175,18 @@ static void judge_watchdog(struct judge *judge)
     const struct fabric_watchdog *watchdog = &judge->sw->watchdog;
 
     if (!watchdog->on || !(judge->settings->pfc_rx | judge->settings->pfc_tx)) return;
-    lose(judge, CONFIG_UNSUPPORTED_TIMES, !can->times);
-    lose(judge, CONFIG_UNSUPPORTED_RESTORE, can->times && !can->restore);
+    lose(judge, CONFIG_UNSUPPORTED_RESTORE, !can->restore);
     lose(judge, CONFIG_UNSUPPORTED_ACTION,
          can->action ? watchdog->shutdown && !can->shutdown : !watchdog->drop || watchdog->shutdown);
-    if (!can->times) return;
     uint64_t step_ms = can->step_ms;
     if (!step_ms) step_ms = watchdog->poll_ps < PS_MS ? 1 : watchdog->poll_ps / PS_MS;
     lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED,
          !sayable(watchdog->poll_ps, 1, can->poll_ms) || !sayable(watchdog->detect_ps, step_ms, can->detect_ms));
+    lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED,
+         can->detect_polls && watchdog->detect_ps > watchdog->poll_ps * can->detect_polls);
     if (!can->restore) return;
+    lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED,
+         can->restore_polls && watchdog->restore_ps > watchdog->poll_ps * can->restore_polls);
     lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, !sayable(watchdog->restore_ps, step_ms, can->restore_ms));
     ps_t least = watchdog->detect_ps < watchdog->restore_ps ? watchdog->detect_ps : watchdog->restore_ps;
     lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, watchdog->poll_ps * can->polls_least > least);

@@ -31,13 +31,14 @@ struct config_can { /* what the system has words for */
     bool class_xoff;  /* of each class its own */
     bool reserved, limit, pool, buffer;
     bool watched; /* single priorities */
-    bool times, restore, action, shutdown;
+    bool restore, action, shutdown;
     bool strict_below;                                /* a strict queue below one that shares */
     uint32_t mtu_least, mtu_most;                     /* frames of the fabric ... */
     uint32_t mtu_hole[2];                             /* ... but not from this one to below that one */
     uint32_t step_ms;                                 /* of detect and restore; 0: a poll */
     uint32_t poll_ms[2], detect_ms[2], restore_ms[2]; /* least and most */
     uint32_t polls_least;                             /* in either of the two times */
+    uint32_t detect_polls, restore_polls;             /* the most of them; 0: any number */
     uint64_t rate_step_bps;
 };
 

@@ -54,7 +54,7 @@ __attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct 
 
 static bool plain(const char *text)
 {
-    if (text[0] == '[') return text[strspn(text, "[]0123456789, ")] == 0;
+    if (text[0] == '[') return text[strspn(text, "[]0123456789abcdefghijklmnopqrstuvwxyz, ")] == 0;
     if (!text[0] || strchr("-.", text[0])) return false;
     for (const char *c = text; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_./%", *c)))

@@ -79,7 +79,7 @@ class Config(Case):
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--quiet").stderr, "")
         self.run_here("config", "pod.yaml", "--nos", "nxos", "--device", "leaf0", "--strict", status=1)
         device = json.loads(self.run_here("config", "pod.yaml", "--nos", "nxos", "--json").stdout)["devices"][0]
-        self.assertIn({"what": "times of the watchdog", "instead": "the switch's own", "ports": 4}, device["not_written"])
+        self.assertIn({"what": "reserved", "instead": "the switch's own", "ports": 4}, device["not_written"])
         # SONiC says all of it
         self.assertEqual(self.run_here("config", "pod.yaml", "--nos", "sonic", "--device", "leaf0", "--strict").stderr, "")
 

@@ -292,7 +292,8 @@ static void draw_watchdog(struct draw *draw)
 {
     static const char *const actions[] = {"drop", "forward", "shutdown"};
     unsigned step = draw->limits->time_step_ms ? draw->limits->time_step_ms : 1;
-    unsigned detect = (200 / step + below(draw, 3000 / step)) * step;
+    unsigned most = draw->limits->detect_most_ms ? draw->limits->detect_most_ms : 3200;
+    unsigned detect = (200 / step + below(draw, (most - 200) / step)) * step;
 
     if (!draw->limits->watchdog || chance(draw, 30)) {
         fputs(", watchdog: false", draw->to);

@@ -48,6 +48,7 @@ struct random_limits { /* what the system can express; zero: it cannot */
     uint32_t ecn_step_bytes; /* thresholds are multiples */
     uint32_t lossless_most;  /* classes */
     uint32_t time_step_ms;   /* of the watchdog */
+    uint32_t detect_most_ms; /* 0: 3200 */
 };
 
 extern const struct random_limits random_all; /* everything, whether a system can say it or not */

@@ -175,7 +175,7 @@ static void compare_nic(const struct trip *trip, const struct fabric *a, const s
 static void compare_switch(struct trip *trip, const struct random_limits *limits, const struct fabric_switch *a,
                            const struct fabric_switch *b, bool pauses)
 {
-    uint64_t times = OF(TIMES) | OF(TIMES_ROUNDED);
+    uint64_t times = OF(TIMES_ROUNDED);
 
     /* what the model has is told by a comment */
     if (limits->buffer && (trip->comments || trip->format->can->buffer))

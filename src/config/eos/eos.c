@@ -65,7 +65,6 @@ static const struct config_can can = {
     .port_lossless = true,
     .pfc_none = true,
     .pause_all = true,
-    .times = true,
     .restore = true,
     .action = true,
     .shutdown = true,

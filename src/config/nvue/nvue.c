@@ -47,7 +47,6 @@ static const struct config_can can = {
     .port_lossless = true,
     .pfc_one_way = true,
     .xoff = true,
-    .times = true,
     .strict_below = true,
     .mtu_least = NVUE_MTU_MIN + NVUE_MTU_OVER,
     .mtu_most = NVUE_MTU_MAX + NVUE_MTU_OVER,

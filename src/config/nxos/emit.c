@@ -8,7 +8,8 @@
  *
  * What NX-OS cannot say is left out, and named at the head (nxos.c has the table): traffic class, queue and group have
  * one number; network-qos is of the whole switch; a pause threshold is a number of bytes (dynamic thresholds and their
- * headroom are the platform's); PFC pauses all lossless priorities of a port or none; the watchdog is on or off.
+ * headroom are the platform's); PFC pauses all lossless priorities of a port or none; times of the watchdog are
+ * multiples of its interval.
  * Interfaces are routed unless the fabric says that the switch bridges: layer 2 ports have no MTU of their own.
  */
 #include <errno.h>
@@ -285,12 +286,54 @@ static int survey(struct nxos_out *out)
     return result == 0 ? config_alike(out->emit, &out->arena, same_ingress, &out->ingress) : result;
 }
 
+static unsigned of_polls(ps_t time, uint64_t poll_ms, unsigned most)
+{
+    uint64_t polls = (time + poll_ms * PS_MS / 2) / (poll_ms * PS_MS);
+    return polls < 1 ? 1 : polls > most ? most : (unsigned)polls;
+}
+
+/* The times are multiples of the interval.  A queue that is never restored is what a multiplier of 0 would say. */
+static void emit_watchdog(const struct nxos_out *out)
+{
+    const struct fabric_watchdog *watchdog = &out->sw->watchdog;
+    uint64_t poll = (watchdog->poll_ps + PS_MS / 2) / PS_MS;
+
+    config_comment(out->emit, &config_nxos,
+                   watchdog->on ? "WD001, WD002, WD003: the watchdog needs this line and one on each interface"
+                                : "the fabric has no watchdog, which WD001 wants");
+    fprintf(out->to, "priority-flow-control watch-dog-interval %s\n", watchdog->on ? "on" : "off");
+    if (!watchdog->on) return;
+    poll = poll < NXOS_POLL_LEAST_MS ? NXOS_POLL_LEAST_MS : poll > NXOS_POLL_MOST_MS ? NXOS_POLL_MOST_MS : poll;
+    fprintf(out->to, "priority-flow-control watch-dog interval %llu\n", (unsigned long long)poll);
+    fprintf(out->to, "priority-flow-control watch-dog shutdown-multiplier %u\n",
+            of_polls(watchdog->detect_ps, poll, NXOS_SHUTDOWNS_MOST));
+    fprintf(out->to, "priority-flow-control auto-restore multiplier %u\n",
+            of_polls(watchdog->restore_ps, poll, NXOS_RESTORES_MOST));
+}
+
+/* The seed is of 32 bits there, and 0 is not taken. */
+static void emit_hash(const struct nxos_out *out)
+{
+    uint32_t seed = (uint32_t)(out->sw->hash_seed ^ out->sw->hash_seed >> 32);
+
+    config_comment(out->emit, &config_nxos,
+                   "TOP004: the UDP source port tells flows apart; every switch hashes otherwise");
+    fprintf(out->to, "ip load-sharing address %s%s universal-id %u\n",
+            out->sw->hash_fields & SW_HASH_SRC ? "source-destination" : "destination",
+            out->sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP) ? " port source-destination"
+            : out->sw->hash_fields & SW_HASH_SRC                ? ""
+                                                                : " port destination",
+            seed ? seed : 1);
+}
+
 static void emit_switch(const struct nxos_out *out)
 {
-    bool watchdog = out->sw->watchdog.on;
 
     config_head(out->emit, &config_nxos);
     fprintf(out->to, "hostname %s\n", out->node->name);
+    config_comment(out->emit, &config_nxos, "LLDP tells the cabling, and by DCBX hosts what the switch has set");
+    fputs("feature lldp\nlldp tlv-select dcbxp egress-queuing\n", out->to);
+    emit_hash(out);
     for (uint32_t v = 0; v < out->qos.kinds; v++)
         emit_qos(out, v);
     emit_network(out);
@@ -301,10 +344,7 @@ static void emit_switch(const struct nxos_out *out)
     config_comment(out->emit, &config_nxos, "MAP007: defined and applied");
     fputs("system qos\n  service-policy type network-qos ROCELAB-NETWORK\n", out->to);
     fputs("  service-policy type queuing output ROCELAB-OUT\n", out->to);
-    config_comment(out->emit, &config_nxos,
-                   watchdog ? "WD001: the watchdog needs this line and one on each interface"
-                            : "the fabric has no watchdog, which WD001 wants");
-    fprintf(out->to, "priority-flow-control watch-dog-interval %s\n", watchdog ? "on" : "off");
+    emit_watchdog(out);
     config_comment(out->emit, &config_nxos, "PFC002, PFC006: forced on unless the fabric says auto; MTU001");
     for (uint32_t p = 0; p < out->node->ports; p++)
         emit_port(out, out->node->first_port + p);

@@ -6,8 +6,7 @@
  * qos-group 0 without a policy of type qos, priority-flow-control `auto`.  `auto` counts as PFC only where the port
  * classifies something as lossless; elsewhere nothing would be paused.  A member of a port-channel has what the
  * port-channel says unless it says otherwise itself.  The watchdog needs its global line and that of the interface.
- *
- * Its timers are not in the lines known here: the poll time is the system's 100 ms.  Sizes in kbytes are of 1000.
+ * Sizes in kbytes are of 1000.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,22 +16,6 @@
 
 #define PORTS_MAX 4096u
 #define CHANNELS 4096u
-
-enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
-
-struct nxos_port { /* of an interface, or of a port-channel */
-    const char *name;
-    uint32_t line, channel;
-    enum pfc_mode pfc;
-    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
-    bool watch, down, routed;
-    struct nxos_policy *qos, *out, *in;
-    uint32_t qos_line, out_line, in_line;
-    const char *fec;        /* NULL: not said */
-    const char *described;  /* NULL: not */
-    const char *address[2]; /* IPv4 and IPv6, NULL: none */
-    uint32_t fec_line, described_line, address_line[2];
-};
 
 struct ports {
     struct nxos *nxos;
@@ -75,72 +58,113 @@ static bool read_service(struct nxos *nxos, struct line *line, struct nxos_polic
     struct line_match match;
     uint32_t n = line->number;
 
-    if (line_take(line, "service-policy type qos input *", &match) || line_take(line, "service-policy input *", &match))
+    if (line->words > 1 && strcmp(line->word[line->words - 1], "no-stats") == 0) line->words--; /* counters: no say */
+    if (line_take_part(line, "service-policy type qos input *", &match) ||
+        line_take_part(line, "service-policy input *", &match))
         *qos = nxos_policy(nxos, NXOS_QOS, match.word[0], n, CONFIG_NONE);
-    else if (line_take(line, "service-policy type queuing output *", &match))
+    else if (line_take_part(line, "service-policy type queuing output *", &match))
         *out = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
-    else if (line_take(line, "service-policy type queuing input *", &match))
+    else if (line_take_part(line, "service-policy type queuing input *", &match))
         *in = nxos_policy(nxos, NXOS_QUEUING, match.word[0], n, CONFIG_NONE);
-    else if (network && line_take(line, "service-policy type network-qos *", &match))
+    else if (network && line_take_part(line, "service-policy type network-qos *", &match))
         *network = nxos_policy(nxos, NXOS_NETWORK, match.word[0], n, CONFIG_NONE);
     else
         return false;
     return true;
 }
 
-static void read_interface_line(struct nxos *nxos, struct line *line, struct nxos_port *port)
+/* PFC and its watchdog. */
+static bool read_pauses(struct nxos *nxos, struct line *line, struct nxos_port *port)
 {
-    struct nxos_policy *qos = port->qos, *out = port->out, *in = port->in;
-    struct line_match match;
     uint32_t n = line->number;
 
-    if (line_take(line, "priority-flow-control mode on", NULL) ||
-        line_take(line, "priority-flow-control mode on send-tlv", NULL)) {
+    if (line_take(line, "priority-flow-control mode on send-tlv", NULL) ||
+        line_take_part(line, "priority-flow-control mode on", NULL)) {
         port->pfc = PFC_ON;
         port->pfc_line = n;
-    } else if (line_take(line, "priority-flow-control mode off", NULL) ||
-               line_take(line, "no priority-flow-control mode ...", NULL)) {
+    } else if (line_take_part(line, "priority-flow-control mode off", NULL)) {
         port->pfc = PFC_OFF;
         port->pfc_line = n;
-    } else if (line_take(line, "priority-flow-control mode auto ...", NULL)) {
+    } else if (line_take(line, "no priority-flow-control mode ...", NULL)) {
+        port->pfc = PFC_UNSAID;
+        port->pfc_line = n;
+    } else if (line_take_part(line, "priority-flow-control mode auto", NULL)) {
         port->pfc = PFC_AUTO;
         port->pfc_line = n;
-    } else if (line_take(line, "priority-flow-control watch-dog-interval on", NULL)) {
+    } else if (line_take(line, "priority-flow-control watch-dog-interval on disable-action", NULL)) {
         port->watch = true;
         port->watch_line = n;
-    } else if (line_take(line, "priority-flow-control watch-dog-interval off", NULL) ||
+        config_note(nxos->set, NXOS_AT(nxos, n), "WD005", nxos->device, CONFIG_NONE,
+                    "the watchdog looks at %.40s and does nothing", port->name);
+    } else if (line_take(line, "priority-flow-control watch-dog-interval on interface-multiplier #", NULL) ||
+               line_take_part(line, "priority-flow-control watch-dog-interval on", NULL)) {
+        port->watch = true;
+        port->watch_line = n;
+    } else if (line_take_part(line, "priority-flow-control watch-dog-interval off", NULL) ||
                line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
         port->watch = false;
         port->watch_line = n;
-    } else if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= 9216) {
-        line->known = true;
+    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
+        port->pause_line = n;
+    } else {
+        return line_take(line, "flowcontrol * off", NULL);
+    }
+    return true;
+}
+
+/* The link, and what it is cabled to. */
+static bool read_link(struct line *line, struct nxos_port *port)
+{
+    struct line_match match;
+    uint32_t n = line->number;
+
+    if (line_is(line, "mtu # ...", &match) && match.number[0] >= NXOS_MTU_LEAST && match.number[0] <= NXOS_MTU_MOST) {
+        line_take_part(line, "mtu #", NULL);
         port->mtu = (uint32_t)match.number[0];
         port->mtu_line = n;
-    } else if (line_is(line, "speed #", &match) && match.number[0] >= 100 && match.number[0] <= 1600000) {
-        line->known = true;
+    } else if (line_is(line, "speed # ...", &match) && match.number[0] >= 100 && match.number[0] <= 1600000) {
+        line_take_part(line, "speed #", NULL);
         port->rate_mbps = (uint32_t)match.number[0];
         port->rate_line = n;
     } else if (line_take(line, "fec rs-fec ...", NULL) || line_take(line, "fec fc-fec ...", NULL) ||
+               line_take(line, "fec rs-cons16 ...", NULL) || line_take(line, "fec rs-ieee ...", NULL) ||
                line_take(line, "fec off", NULL)) {
         port->fec = line->word[1][0] == 'r' ? "rs" : line->word[1][0] == 'f' ? "fc" : "none";
         port->fec_line = n;
-    } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
-        port->down = line->words == 1;
-        port->down_line = n;
+    } else if (line_take(line, "fec auto", NULL) || line_take(line, "speed auto ...", NULL)) {
+        return true;
     } else if (line_take(line, "description ...", NULL) && line->words > 1) {
         port->described = line->text + strcspn(line->text, " \t") + 1;
         port->described_line = n;
     } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
         bool six = line->word[0][2] == 'v';
-        if (strcmp(line->word[line->words - 1], "secondary") == 0) return;
+        if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
         port->address[six] = match.word[0];
         port->address_line[six] = n;
-    } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
-        port->routed = line->words == 2;
-    } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
-        port->pause_line = n;
     } else if (line_take(line, "channel-group # ...", &match)) {
         port->channel = match.number[0] && match.number[0] < CHANNELS ? (uint32_t)match.number[0] : 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void read_interface_line(struct nxos *nxos, struct line *line, struct nxos_port *port)
+{
+    struct nxos_policy *qos = port->qos, *out = port->out, *in = port->in;
+    uint32_t n = line->number;
+
+    if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
+        port->down = line->words == 1;
+        port->down_line = n;
+    } else if (line_take(line, "no switchport", NULL) || line_take(line, "switchport", NULL)) {
+        port->routed = line->words == 2;
+        port->layer_said = true;
+    } else if (line_is(line, "switchport * ...", NULL)) {
+        port->layer_said = true;
+        port->used = true;
+    } else if (read_pauses(nxos, line, port) || read_link(line, port)) {
+        port->used = true;
     } else if (read_service(nxos, line, &qos, &out, &in, NULL)) {
         if (qos != port->qos) port->qos_line = n;
         if (out != port->out) port->out_line = n;
@@ -148,6 +172,9 @@ static void read_interface_line(struct nxos *nxos, struct line *line, struct nxo
         port->qos = qos;
         port->out = out;
         port->in = in;
+        port->used = true;
+    } else if (line_is(line, "ip * ...", NULL) || line_is(line, "ipv6 * ...", NULL)) {
+        port->used = true;
     }
 }
 
@@ -197,124 +224,6 @@ static void join_channel(struct ports *ports, struct nxos_port *port)
         if (!port->watch_line) port->watch = channel->watch, port->watch_line = channel->watch_line;
         port->routed |= channel->routed;
     }
-}
-
-static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy *qos, uint32_t line)
-{
-    struct config_set *set = nxos->set;
-    bool pcp = qos && qos->by_cos && !qos->by_dscp;
-
-    config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
-    for (unsigned d = 0; d < 64; d++)
-        config_say_map(set, NXOS_AT(nxos, qos && qos->dscp_line[d] ? qos->dscp_line[d] : line), nxos->device, port,
-                       "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
-    for (unsigned p = 0; pcp && p < 8; p++)
-        config_say_map(set, NXOS_AT(nxos, qos->cos_line[p] ? qos->cos_line[p] : line), nxos->device, port, "pcp-map", p,
-                       qos->cos_to_tc[p]);
-}
-
-/* Classes that the policy leads to; without one, all that there are. */
-static uint8_t carried_by(const struct nxos_policy *qos)
-{
-    uint8_t carried = 0;
-
-    for (unsigned d = 0; qos && d < 64; d++)
-        carried |= (uint8_t)(1u << qos->dscp_to_tc[d]);
-    for (unsigned p = 0; qos && p < 8; p++)
-        carried |= (uint8_t)(1u << qos->cos_to_tc[p]);
-    return qos ? carried : 0xff;
-}
-
-static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless,
-                      bool carries)
-{
-    struct config_set *set = nxos->set;
-    struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
-    uint32_t device = nxos->device;
-
-    if (queue->strict && carries) /* a queue of nothing makes no class */
-        config_say_class(set, sched, device, port, q, "strict", "true");
-    else if (queue->share_ppm)
-        config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
-    if (!queue->detect) return;
-    if (queue->ecn) {
-        config_say_class(set, at, device, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
-        config_say_class(set, at, device, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
-        config_say_class(set, at, device, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
-    } else if (lossless && !queue->noted) {
-        queue->noted = true;
-        config_note(set, at, "ECN006", device, CONFIG_NONE,
-                    "random-detect without ecn drops packets of the lossless qos-group %u", q);
-    }
-}
-
-static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_policy *in)
-{
-    for (unsigned q = 0; in && q < NXOS_PRIOS; q++) {
-        const struct nxos_queue *queue = &in->queue[q];
-        struct origin at = NXOS_AT(nxos, queue->pause_line);
-        if (queue->buffer_bytes == NXOS_UNSAID) continue;
-        config_say_class(nxos->set, at, nxos->device, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
-        config_say_class(nxos->set, at, nxos->device, port, q, "reserved", "0B"); /* the threshold is of all of it */
-        config_say_class(nxos->set, at, nxos->device, port, q, "xon", "%lluB",
-                         (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
-        config_say_class(nxos->set, at, nxos->device, port, q, "headroom", "%lluB",
-                         (unsigned long long)(queue->buffer_bytes - queue->pause_bytes));
-    }
-}
-
-static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos,
-                    bool watchdog)
-{
-    uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = qos ? carried_by(qos) : 0;
-    struct origin at = NXOS_AT(nxos, as->pfc_line ? as->pfc_line : as->line);
-
-    bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
-    bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
-    config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
-    if (as->pfc == PFC_ON && !on && !as->down)
-        config_note(nxos->set, at, "PFC002", nxos->device, port,
-                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
-    if (on && as->routed && qos && qos->by_cos && !qos->by_dscp && !as->down)
-        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
-                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
-    if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
-    if (on && watchdog && !as->watch)
-        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
-                   "false");
-    if (as->pause_line && on)
-        config_note(nxos->set, NXOS_AT(nxos, as->pause_line), "PFC005", nxos->device, port,
-                    "flowcontrol and priority-flow-control exclude each other");
-    else if (as->pause_line)
-        config_say(nxos->set, NXOS_AT(nxos, as->pause_line), nxos->device, port, "pause", "802.3x");
-}
-
-static void say_port(struct nxos *nxos, const struct nxos_port *as, bool watchdog)
-{
-    struct config_set *set = nxos->set;
-    uint32_t port = config_port(set, NXOS_AT(nxos, as->line), nxos->device, as->name);
-    struct nxos_policy *out = as->out ? as->out : nxos->queuing_out;
-    struct nxos_policy *qos = as->qos ? as->qos : nxos->qos, *network = nxos->network;
-
-    if (port == CONFIG_NONE) return;
-    config_say(set, NXOS_AT(nxos, as->mtu_line ? as->mtu_line : as->line), nxos->device, port, "mtu", "%u",
-               as->mtu ? as->mtu : 1500);
-    if (as->rate_mbps) config_say(set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
-    if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
-    if (as->described) config_described(set, NXOS_AT(nxos, as->described_line), nxos->device, port, as->described);
-    for (int i = 0; i < 2; i++)
-        if (as->address[i]) config_address(set, NXOS_AT(nxos, as->address_line[i]), nxos->device, port, as->address[i]);
-    if (as->down) config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
-    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
-    for (unsigned q = 0; q < NXOS_PRIOS; q++) {
-        bool lossless = network && network->lossless >> q & 1;
-        if (lossless)
-            config_say_class(set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless", "true");
-        bool carries = (carried_by(qos) | (network ? network->named : 0) | 1u) >> q & 1;
-        if (out) say_queue(nxos, port, q, &out->queue[q], lossless, carries);
-    }
-    say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
-    say_pfc(nxos, port, as, qos, watchdog);
 }
 
 /* Commands of an interface that other modes have too, by their second word. */
@@ -415,34 +324,20 @@ static const char *const aside[] = {"version",       "feature",
                                     "name",          "NOTICE",
                                     "control-plane", NULL};
 
-static bool read_globals(struct nxos *nxos, struct ports *ports)
+static void read_globals(struct nxos *nxos, struct ports *ports)
 {
-    bool watchdog = false;
-    uint32_t watch_line = 0;
-
     for (uint32_t i = 0; i < nxos->lines.count; i++) {
         struct line *line = &nxos->lines.line[i];
         if (line->parent != LINES_NONE) continue;
-        if (line_take(line, "priority-flow-control watch-dog-interval on", NULL)) {
-            watchdog = true;
-            watch_line = line->number;
-        } else if (line_take(line, "priority-flow-control watch-dog-interval off", NULL) ||
-                   line_take(line, "no priority-flow-control watch-dog-interval ...", NULL)) {
-            watchdog = false;
-            watch_line = line->number;
-        } else if (line_take(line, "system qos", NULL)) {
+        if (line_take(line, "system qos", NULL)) {
             for (uint32_t s = i + 1; s < line->end; s++)
                 read_service(nxos, &nxos->lines.line[s], &nxos->qos, &nxos->queuing_out, &nxos->queuing_in,
                              &nxos->network);
-        } else if (strcmp(line->word[0], "interface") == 0) {
+        } else if (line_is(line, "interface * ...", NULL) && strcmp(line->word[1], "breakout") != 0) {
             read_interface(ports, i);
         }
     }
-    if (watchdog)
-        config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog.poll", "100ms");
-    else
-        config_say(nxos->set, NXOS_AT(nxos, watch_line), nxos->device, CONFIG_NONE, "watchdog", "false");
-    return watchdog;
+    nxos->network_mtu |= nxos->network && nxos->network->own_classes;
 }
 
 int nxos_import(struct config_set *set, const struct config_text *text)
@@ -468,12 +363,15 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     }
     lines_foreign(set, text, &nxos.lines, nxos.device, foreign);
     nxos_policies(&nxos);
-    bool watchdog = read_globals(&nxos, &ports);
+    nxos_system(&nxos);
+    read_globals(&nxos, &ports);
+    nxos_say_watchdog(&nxos);
     for (uint32_t p = 0; p < ports.count; p++) {
         if (strncmp(ports.port[p].name, "Ethernet", 8) != 0) continue;
         if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
-        say_port(&nxos, &ports.port[p], watchdog);
+        nxos_say_port(&nxos, &ports.port[p]);
     }
+    nxos_judge_mtu(&nxos);
     nxos_unused(&nxos);
     lines_rest(set, text, &nxos.lines, nxos.device, aside);
     return lines_too_little(text, &nxos.lines, "NX-OS") ? -EINVAL : 0;

@@ -12,8 +12,14 @@
 #define NXOS_KBYTE 1000u
 #define NXOS_MTU_LEAST 576u
 #define NXOS_MTU_MOST 9216u
+#define NXOS_ROCE_FRAME 4178u      /* a RoCEv2 packet with 4096 bytes, with its headers */
 #define NXOS_RATE_LEAST 100000000u /* bits a second that `speed` has a number for */
 #define NXOS_UNSAID UINT64_MAX
+/* Of the watchdog: the interval, and how many of them until a queue is stuck and until it is let go. */
+#define NXOS_POLL_LEAST_MS 100u
+#define NXOS_POLL_MOST_MS 1000u
+#define NXOS_SHUTDOWNS_MOST 10u
+#define NXOS_RESTORES_MOST 100u
 
 enum nxos_type { NXOS_QOS, NXOS_NETWORK, NXOS_QUEUING, NXOS_OTHER };
 
@@ -37,6 +43,7 @@ struct nxos_queue {
     uint32_t probability_ppm, ecn_line;
     uint64_t buffer_bytes, pause_bytes, resume_bytes; /* NXOS_UNSAID */
     uint32_t pause_line;
+    uint32_t line; /* of its class; 0: the policy has none */
 };
 
 struct nxos_policy {
@@ -50,11 +57,47 @@ struct nxos_policy {
     uint32_t dscp_line[64], cos_line[8];
     /* network-qos */
     uint8_t lossless, pfc; /* qos-groups; priorities that are paused */
+    uint8_t fcoe;          /* qos-groups, by the name of their class */
     uint8_t named;         /* qos-groups that network-qos speaks of */
     uint32_t lossless_line[NXOS_PRIOS];
+    uint32_t mtu[NXOS_PRIOS], mtu_line[NXOS_PRIOS]; /* 0: not said */
+    bool own_classes;                               /* of the user: small platforms have them, and no built-in ones */
     /* queuing */
     struct nxos_queue queue[NXOS_PRIOS];
     struct nxos_policy *next;
+};
+
+enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
+
+struct nxos_port { /* of an interface, or of a port-channel */
+    const char *name;
+    uint32_t line, channel;
+    enum pfc_mode pfc;
+    uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
+    bool watch, down, routed, used; /* used: anything but what it is when it comes up */
+    bool layer_said;
+    struct nxos_policy *qos, *out, *in;
+    uint32_t qos_line, out_line, in_line;
+    const char *fec;        /* NULL: not said */
+    const char *described;  /* NULL: not */
+    const char *address[2]; /* IPv4 and IPv6, NULL: none */
+    uint32_t fec_line, described_line, address_line[2];
+};
+
+struct nxos_time {
+    uint32_t value, line; /* line 0: not said */
+};
+
+struct nxos_watchdog {
+    bool on;
+    uint32_t line;
+    struct nxos_time poll_ms, shutdowns, restores, fixed;
+};
+
+struct nxos_breakout {
+    uint64_t module, ports[4]; /* bits */
+    uint32_t lanes, rate_mbps, line;
+    struct nxos_breakout *next;
 };
 
 struct nxos {
@@ -65,7 +108,15 @@ struct nxos {
     struct nxos_class *classes;
     struct nxos_policy *policies;
     struct nxos_policy *network, *queuing_out, *queuing_in, *qos; /* of system qos; NULL: the default */
-    uint32_t noted; /* the line of the last reference that led nowhere: ranges of interfaces say it once */
+    struct nxos_watchdog watchdog;
+    struct nxos_breakout *breakouts;
+    uint32_t down_line; /* ports that are bridged are down unless they say otherwise; 0: up */
+    bool routed;        /* ports are, unless they say otherwise */
+    bool network_mtu;   /* frames of bridged ports are as large as network-qos says */
+    bool whole;         /* a switch's configuration, not a part of one */
+    bool pauses;        /* a port that is up */
+    uint32_t mtu_most;  /* of such ports */
+    uint32_t noted;     /* the line of the last reference that led nowhere: ranges of interfaces say it once */
 };
 
 #define NXOS_AT(nxos, line_) CONFIG_AT((nxos)->text, (line_))
@@ -78,6 +129,13 @@ void nxos_unused(struct nxos *nxos);
 /* `qos-group` of a built-in class of network-qos or queuing: c-8q-nq3, c-out-8q-q3, c-in-q-default; -1: not one. */
 int nxos_builtin(const char *name, enum nxos_type type);
 
+/* Reads what is of the whole switch; before interfaces. */
+void nxos_system(struct nxos *nxos);
+void nxos_say_watchdog(struct nxos *nxos);
+/* How the cage of a port is broken out, and the port's lane in it (0: the name is the cage's own); NULL: it is not. */
+const struct nxos_breakout *nxos_breakout(const struct nxos *nxos, const char *name, uint32_t *ret_lane);
+void nxos_judge_mtu(struct nxos *nxos); /* after all ports */
+void nxos_say_port(struct nxos *nxos, const struct nxos_port *port);
 bool nxos_is_os10(const char *text, size_t length);
 int nxos_import(struct config_set *set, const struct config_text *text);
 int nxos_emit(const struct config_emit *emit);

@@ -71,8 +71,12 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
             nxos->set->device[nxos->device].unclear = true;
         return;
     }
-    for (uint32_t w = first; w < line->words; w++)
-        if (!(dscp ? lines_dscps(line->word[w], &bits) : lines_bits(line->word[w], 8, &bits))) return;
+    for (uint32_t w = first; w < line->words; w++) {
+        if (dscp ? lines_dscps(line->word[w], &bits) : lines_bits(line->word[w], 8, &bits)) continue;
+        if (w == first) return;
+        line->taken = (uint16_t)w; /* what could be read of the list counts */
+        break;
+    }
     line->known = true;
     if (dscp || precedence) {
         for (unsigned d = 0; d < 64; d++)
@@ -150,8 +154,8 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
             line_take(set, "set precedence *", &match))
             config_note(nxos->set, NXOS_AT(nxos, set->number), "MAP004", nxos->device, CONFIG_NONE,
                         "packets of class %.60s leave with another DSCP than they came with", name);
-        if (!line_is(set, "set qos-group #", &match) || match.number[0] >= NXOS_PRIOS) continue;
-        set->known = true;
+        if (!line_is(set, "set qos-group # ...", &match) || match.number[0] >= NXOS_PRIOS) continue;
+        line_take_part(set, "set qos-group #", NULL);
         uint8_t group = (uint8_t)match.number[0];
         for (unsigned d = 0; d < 64; d++) {
             if (rest ? policy->dscp_line[d] : !(class && class->dscps >> d & 1)) continue;
@@ -199,20 +203,27 @@ static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, st
     struct line_match match;
 
     line->known = true;
+    if (group > 0 && strcasestr(line->word[line->words - 1], "fcoe")) policy->fcoe |= (uint8_t)(1u << group);
+    policy->own_classes |= nxos_builtin(line->word[line->words - 1], NXOS_NETWORK) < 0;
     if (group > 0) policy->named |= (uint8_t)(1u << group);
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
         struct line *inner = &nxos->lines.line[i];
         bool pause = false;
         unsigned priority = 0;
 
-        if (line_is(inner, "pause pfc-cos #", &match) || line_is(inner, "pause no-drop pfc-cos #", &match)) {
+        if (line_take_part(inner, "pause pfc-cos #", &match) ||
+            line_take_part(inner, "pause no-drop pfc-cos #", &match)) {
             pause = inner->known = match.number[0] < NXOS_PRIOS;
             priority = (unsigned)match.number[0] & 7u;
-        } else if (line_take(inner, "pause no-drop", NULL)) {
+        } else if (line_take_part(inner, "pause no-drop", NULL)) {
             pause = true;
             priority = group > 0 ? (unsigned)group : 0;
-        } else if (line_take(inner, "mtu #", NULL) || line_take(inner, "no pause", NULL) ||
-                   line_take(inner, "congestion-control tail-drop", NULL) ||
+        } else if (line_take_part(inner, "mtu #", &match)) {
+            policy->mtu[group > 0 ? group : 0] =
+                match.number[0] > NXOS_MTU_MOST ? NXOS_MTU_MOST : (uint32_t)match.number[0];
+            policy->mtu_line[group > 0 ? group : 0] = inner->number;
+            continue;
+        } else if (line_take(inner, "no pause", NULL) || line_take(inner, "congestion-control tail-drop", NULL) ||
                    line_take(inner, "no congestion-control random-detect", NULL)) {
             continue;
         }
@@ -245,7 +256,7 @@ static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue 
     uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
     bool ecn = false, good = true;
 
-    if (line_is(line, "random-detect ecn ...", NULL)) return;
+    if (line_is(line, "random-detect ecn ...", NULL) && line->words > 2) return;
     line->known = true;
     for (uint32_t w = 1; w < line->words; w++) {
         const char *word = line->word[w];
@@ -263,8 +274,10 @@ static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue 
             *(strcmp(word, "minimum-threshold") == 0 ? &min : &max) = bytes;
             good &= bytes != 0;
             w += 2;
-        } else {
+        } else if (strcmp(word, "burst-optimized") == 0 || strcmp(word, "mesh-optimized") == 0) {
             good = false;
+        } else if (!line->taken) {
+            line->taken = (uint16_t)w; /* an option that is not known; the curve stands */
         }
     }
     queue->detect = true;
@@ -292,18 +305,19 @@ static void read_queuing_line(struct nxos *nxos, struct line *line, struct nxos_
 {
     struct line_match match;
 
-    bool remaining = line_is(line, "bandwidth remaining percent #", &match);
-    if ((remaining || line_is(line, "bandwidth percent #", &match)) && match.number[0] <= 100) {
-        line->known = true;
+    bool remaining = line_take_part(line, "bandwidth remaining percent #", &match);
+    if (remaining || line_take_part(line, "bandwidth percent #", &match)) {
+        line->known = match.number[0] <= 100;
+        if (!line->known) return;
         queue->share_ppm = (uint32_t)match.number[0] * 10000;
         queue->remaining = remaining;
         queue->share_line = line->number;
-    } else if (line_take(line, "priority level #", NULL) || line_take(line, "priority", NULL)) {
+    } else if (line_take_part(line, "priority level #", NULL) || line_take_part(line, "priority", NULL)) {
         queue->strict = true;
         queue->share_line = line->number;
     } else if (line_is(line, "random-detect ...", NULL)) {
         read_detect(nxos, line, queue);
-    } else if (line_take(line, "pause buffer-size # pause-threshold # resume-threshold #", &match)) {
+    } else if (line_take_part(line, "pause buffer-size # pause-threshold # resume-threshold #", &match)) {
         if (match.number[0] < match.number[1] || match.number[1] < match.number[2] || match.number[0] > UINT32_MAX) {
             config_note(nxos->set, NXOS_AT(nxos, line->number), "HR006", nxos->device, CONFIG_NONE,
                         "buffer-size, pause-threshold and resume-threshold have to go down in this order");
@@ -321,6 +335,7 @@ static void read_queuing_class(struct nxos *nxos, struct nxos_policy *policy, st
     int group = group_of(nxos, policy, line);
 
     line->known = true;
+    if (group >= 0) policy->queue[group].line = line->number;
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; group >= 0 && i < line->end; i++)
         read_queuing_line(nxos, &nxos->lines.line[i], &policy->queue[group]);
 }

@@ -81,7 +81,6 @@ static const struct config_can can = {
     .pool = true,
     .buffer = true,
     .watched = true,
-    .times = true,
     .restore = true,
     .action = true,
     .strict_below = true,

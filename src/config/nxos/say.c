@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an interface of NX-OS means in a fabric: its own lines met with `system qos`.
+ */
+#include "config/nxos/nxos_int.h"
+
+static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy *qos, uint32_t line)
+{
+    struct config_set *set = nxos->set;
+    bool pcp = qos && qos->by_cos && !qos->by_dscp;
+
+    config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
+    for (unsigned d = 0; d < 64; d++)
+        config_say_map(set, NXOS_AT(nxos, qos && qos->dscp_line[d] ? qos->dscp_line[d] : line), nxos->device, port,
+                       "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
+    for (unsigned p = 0; pcp && p < 8; p++)
+        config_say_map(set, NXOS_AT(nxos, qos->cos_line[p] ? qos->cos_line[p] : line), nxos->device, port, "pcp-map", p,
+                       qos->cos_to_tc[p]);
+}
+
+/* Classes that the policy leads to; without one, all that there are. */
+static uint8_t carried_by(const struct nxos_policy *qos)
+{
+    uint8_t carried = 0;
+
+    for (unsigned d = 0; qos && d < 64; d++)
+        carried |= (uint8_t)(1u << qos->dscp_to_tc[d]);
+    for (unsigned p = 0; qos && p < 8; p++)
+        carried |= (uint8_t)(1u << qos->cos_to_tc[p]);
+    return qos ? carried : 0xff;
+}
+
+/* `line`: where marking would be said. */
+static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless,
+                      bool carries, uint32_t line)
+{
+    struct config_set *set = nxos->set;
+    struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
+    uint32_t device = nxos->device;
+
+    if (queue->strict && carries) /* a queue of nothing makes no class */
+        config_say_class(set, sched, device, port, q, "strict", "true");
+    else if (queue->share_ppm)
+        config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
+    if (!queue->detect) {
+        if (lossless) config_say_class(set, NXOS_AT(nxos, line), device, port, q, "ecn", "false");
+        return;
+    }
+    if (queue->ecn) {
+        config_say_class(set, at, device, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        config_say_class(set, at, device, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        config_say_class(set, at, device, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+    } else if (lossless && !queue->noted) {
+        queue->noted = true;
+        config_note(set, at, "ECN006", device, CONFIG_NONE,
+                    "random-detect without ecn drops packets of the lossless qos-group %u", q);
+    }
+}
+
+static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_policy *in)
+{
+    for (unsigned q = 0; in && q < NXOS_PRIOS; q++) {
+        const struct nxos_queue *queue = &in->queue[q];
+        struct origin at = NXOS_AT(nxos, queue->pause_line);
+        if (queue->buffer_bytes == NXOS_UNSAID) continue;
+        config_say_class(nxos->set, at, nxos->device, port, q, "xoff", "%lluB", (unsigned long long)queue->pause_bytes);
+        config_say_class(nxos->set, at, nxos->device, port, q, "reserved", "0B"); /* the threshold is of all of it */
+        config_say_class(nxos->set, at, nxos->device, port, q, "xon", "%lluB",
+                         (unsigned long long)(queue->pause_bytes - queue->resume_bytes));
+        config_say_class(nxos->set, at, nxos->device, port, q, "headroom", "%lluB",
+                         (unsigned long long)(queue->buffer_bytes - queue->pause_bytes));
+    }
+}
+
+static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos)
+{
+    uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = qos ? carried_by(qos) : 0;
+    struct origin at = NXOS_AT(nxos, as->pfc_line ? as->pfc_line : as->line);
+
+    bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
+    bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
+    config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
+    nxos->pauses |= on && !as->down;
+    if (on && !as->down && as->mtu > nxos->mtu_most) nxos->mtu_most = as->mtu;
+    if (as->pfc == PFC_ON && !on && !as->down)
+        config_note(nxos->set, at, "PFC002", nxos->device, port,
+                    "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
+    if (on && as->routed && qos && qos->by_cos && !qos->by_dscp && !as->down)
+        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
+                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
+    if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
+    if (on && nxos->watchdog.on && !as->watch)
+        config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
+                   "false");
+    if (as->pause_line && on)
+        config_note(nxos->set, NXOS_AT(nxos, as->pause_line), "PFC005", nxos->device, port,
+                    "flowcontrol and priority-flow-control exclude each other");
+    else if (as->pause_line)
+        config_say(nxos->set, NXOS_AT(nxos, as->pause_line), nxos->device, port, "pause", "802.3x");
+}
+
+/* Frames: of the port, of network-qos where the platform has it so, or 1500. */
+static void say_mtu(struct nxos *nxos, uint32_t port, const struct nxos_port *as, bool routed)
+{
+    const struct nxos_policy *network = nxos->network;
+    uint32_t mtu = as->mtu ? as->mtu : 1500, line = as->mtu_line ? as->mtu_line : as->line;
+
+    for (unsigned q = 0; network && nxos->network_mtu && !routed && !as->mtu && q < NXOS_PRIOS; q++) {
+        /* that of what is lossless counts, else of everything else */
+        bool of_rdma = network->lossless >> q & 1, rest = q == 0 && !network->lossless;
+        if (!(of_rdma || rest) || !network->mtu[q]) continue;
+        mtu = network->mtu[q];
+        line = network->mtu_line[q];
+    }
+    config_say(nxos->set, NXOS_AT(nxos, line), nxos->device, port, "mtu", "%u", mtu);
+}
+
+static void say_rate(struct nxos *nxos, uint32_t port, const struct nxos_port *as)
+{
+    uint32_t lane;
+    const struct nxos_breakout *breakout = nxos_breakout(nxos, as->name, &lane);
+
+    if (as->rate_mbps)
+        config_say(nxos->set, NXOS_AT(nxos, as->rate_line), nxos->device, port, "rate", "%uM", as->rate_mbps);
+    else if (breakout && lane)
+        config_say(nxos->set, NXOS_AT(nxos, breakout->line), nxos->device, port, "rate", "%uM", breakout->rate_mbps);
+    if (breakout && (lane == 0 || lane > breakout->lanes))
+        config_note(nxos->set, NXOS_AT(nxos, as->line), NULL, nxos->device, port,
+                    "there is no such port: its cage is broken out into %u, /1 to /%u", breakout->lanes,
+                    breakout->lanes);
+}
+
+static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port *as, const struct nxos_policy *qos)
+{
+    struct nxos_policy *out = as->out ? as->out : nxos->queuing_out, *network = nxos->network;
+
+    for (unsigned q = 0; q < NXOS_PRIOS; q++) {
+        bool lossless = network && network->lossless >> q & 1;
+        bool carries = (carried_by(qos) | (network ? network->named : 0) | 1u) >> q & 1;
+        if (lossless)
+            config_say_class(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless",
+                             "true");
+        if (out)
+            say_queue(nxos, port, q, &out->queue[q], lossless, carries,
+                      out->queue[q].line ? out->queue[q].line : out->line);
+    }
+}
+
+void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
+{
+    struct config_set *set = nxos->set;
+    uint32_t port = config_port(set, NXOS_AT(nxos, as->line), nxos->device, as->name);
+    struct nxos_policy *qos = as->qos ? as->qos : nxos->qos;
+    bool routed = as->layer_said ? as->routed : nxos->routed || as->routed;
+
+    if (port == CONFIG_NONE) return;
+    say_mtu(nxos, port, as, routed);
+    say_rate(nxos, port, as);
+    if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
+    if (as->described) config_described(set, NXOS_AT(nxos, as->described_line), nxos->device, port, as->described);
+    for (int i = 0; i < 2; i++)
+        if (as->address[i]) config_address(set, NXOS_AT(nxos, as->address_line[i]), nxos->device, port, as->address[i]);
+    if (as->down)
+        config_say(set, NXOS_AT(nxos, as->down_line), nxos->device, port, "up", "false");
+    else if (nxos->down_line && !as->down_line && !routed)
+        config_say(set, NXOS_AT(nxos, nxos->down_line), nxos->device, port, "up", "false");
+    say_maps(nxos, port, qos, as->qos_line ? as->qos_line : as->line);
+    say_queues(nxos, port, as, qos);
+    say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
+    say_pfc(nxos, port, as, qos);
+}
+
+/* A class that pauses and does not take the frames that come in: what is longer is dropped in it.  FCoE's is as large
+ * as its own frames. */
+void nxos_judge_mtu(struct nxos *nxos)
+{
+    const struct nxos_policy *network = nxos->network;
+
+    for (unsigned q = 0; network && nxos->pauses && q < NXOS_PRIOS; q++) {
+        bool wanted = nxos->network_mtu || nxos->mtu_most >= NXOS_ROCE_FRAME;
+        if (!(network->lossless >> q & 1) || network->fcoe >> q & 1 || !wanted) continue;
+        if (!network->mtu[q] || network->mtu[q] >= NXOS_ROCE_FRAME) continue;
+        config_note(nxos->set, NXOS_AT(nxos, network->mtu_line[q]), "MTU001", nxos->device, CONFIG_NONE,
+                    "the lossless qos-group %u takes frames of %u B in policy-map %.60s; a RoCE packet with 4096 bytes "
+                    "needs %u",
+                    q, network->mtu[q], network->name, NXOS_ROCE_FRAME);
+    }
+}

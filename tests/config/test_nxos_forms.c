@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NX-OS, what stands outside of the chain of policies: times of the watchdog, ports that are down or broken out, the
+ * hash, frames by network-qos, options that nobody knows.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/testing.h"
+
+static const char base[] = "version 10.4(3)\n"                             /* 1 */
+                           "hostname tor1\n"                               /* 2 */
+                           "priority-flow-control watch-dog-interval on\n" /* 3 */
+                           "class-map type qos match-any R\n"              /* 4 */
+                           "  match dscp 26\n"                             /* 5 */
+                           "policy-map type qos IN\n"                      /* 6 */
+                           "  class R\n"                                   /* 7 */
+                           "    set qos-group 3\n"                         /* 8 */
+                           "policy-map type network-qos NET\n"             /* 9 */
+                           "  class type network-qos c-8q-nq3\n"           /* 10 */
+                           "    pause pfc-cos 3\n"                         /* 11 */
+                           "    mtu 9216\n"                                /* 12 */
+                           "policy-map type queuing OUT\n"                 /* 13 */
+                           "  class type queuing c-out-8q-q3\n"            /* 14 */
+                           "    bandwidth remaining percent 60\n"          /* 15 */
+                           "    random-detect minimum-threshold 150 kbytes maximum-threshold 3000 kbytes "
+                           "drop-probability 7 weight 0 ecn\n"            /* 16 */
+                           "policy-map type queuing BARE\n"               /* 17 */
+                           "  class type queuing c-out-8q-q3\n"           /* 18 */
+                           "    bandwidth remaining percent 60\n"         /* 19 */
+                           "system qos\n"                                 /* 20 */
+                           "  service-policy type network-qos NET\n"      /* 21 */
+                           "  service-policy type queuing output OUT\n"   /* 22 */
+                           "interface Ethernet1/1\n"                      /* 23 */
+                           "  switchport mode trunk\n"                    /* 24 */
+                           "  priority-flow-control mode on\n"            /* 25 */
+                           "  mtu 9216\n"                                 /* 26 */
+                           "  service-policy type qos input IN\n"         /* 27 */
+                           "  no shutdown\n"                              /* 28 */
+                           "interface Ethernet1/2\n"                      /* 29 */
+                           "  priority-flow-control mode on\n"            /* 30 */
+                           "  mtu 9216\n"                                 /* 31 */
+                           "  service-policy type qos input IN\n"         /* 32 */
+                           "  service-policy type queuing output BARE\n"; /* 33 */
+
+/* The base with `from` replaced, imported; the caller releases. */
+static void import_edited(struct imported *got, const char *from, const char *to)
+{
+    char *text = edited(base, from, to);
+
+    import_text(got, &config_nxos, "tor1.cfg", text);
+    free(text);
+}
+
+static const struct fabric_port *port_of(const struct imported *got, const char *name)
+{
+    uint32_t port = config_port_find(&got->set, 0, name), node = fabric_find_node(got->fabric, "tor1");
+
+    assert_int_not_equal(port, CONFIG_NONE);
+    return &got->fabric->port[got->fabric->node[node].first_port + port];
+}
+
+static void test_watchdog_times(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "tor1.cfg", base); /* what the system has unless told */
+    assert_int_equal(got.fabric->sw[0].watchdog.poll_ps, 100 * PS_MS);
+    assert_int_equal(got.fabric->sw[0].watchdog.detect_ps, 100 * PS_MS);
+    assert_int_equal(got.fabric->sw[0].watchdog.restore_ps, 1000 * PS_MS);
+    import_release(&got);
+    import_edited(
+        &got, "class-map",
+        "priority-flow-control watch-dog interval 200\npriority-flow-control watch-dog shutdown-multiplier 3\n"
+        "priority-flow-control auto-restore multiplier 5\n"
+        "priority-flow-control fixed-restore multiplier 2\nclass-map");
+    assert_int_equal(got.fabric->sw[0].watchdog.poll_ps, 200 * PS_MS);
+    assert_int_equal(got.fabric->sw[0].watchdog.detect_ps, 600 * PS_MS);
+    assert_int_equal(got.fabric->sw[0].watchdog.restore_ps, 1400 * PS_MS);
+    assert_int_equal(notes_of(&got, NULL, 4) + notes_of(&got, NULL, 5) + notes_of(&got, NULL, 6), 0);
+    assert_int_equal(config_where(&got.set, "tor1", CONFIG_NONE, "watchdog.detect").line, 5);
+    import_release(&got);
+    import_edited(&got, "class-map", "priority-flow-control auto-restore multiplier 0\nclass-map");
+    assert_int_equal(notes_of(&got, "WD003", 4), 1);
+    import_release(&got);
+    import_edited(&got, "class-map", "priority-flow-control watch-dog interval 5000\nclass-map");
+    assert_int_equal(notes_of(&got, "WD002", 4), 1);
+    import_release(&got);
+    import_edited(&got, "\n  mtu 9216\n", "\n  priority-flow-control watch-dog-interval on disable-action\n");
+    assert_int_equal(notes_of(&got, "WD005", 26), 1);
+    import_release(&got);
+}
+
+static void test_ports_down(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_edited(&got, "class-map", "system default switchport shutdown\nclass-map");
+    assert_true(port_of(&got, "Ethernet1/1")->up);
+    assert_false(port_of(&got, "Ethernet1/2")->up);
+    import_release(&got);
+    import_edited(&got, "class-map",
+                  "system default switchport shutdown\nno system default switchport shutdown\nclass-map");
+    assert_true(port_of(&got, "Ethernet1/2")->up);
+    import_release(&got);
+    import_edited(&got, "interface Ethernet1/2\n",
+                  "system default switchport shutdown\ninterface Ethernet1/2\n  no switchport\n");
+    assert_true(port_of(&got, "Ethernet1/2")->up); /* of switched ports */
+    import_release(&got);
+}
+
+static void test_breakouts(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_edited(
+        &got, "interface Ethernet1/2\n",
+        "interface breakout module 1 port 2,5-6 map 100g-4x\ninterface Ethernet1/2/1\ninterface Ethernet1/2/4\n"
+        "interface Ethernet1/6/5\ninterface Ethernet1/5\n  mtu 9216\ninterface Ethernet1/2/2\n  speed 50000\n"
+        "interface Ethernet1/3\n  speed 400000\n");
+    assert_int_equal(port_of(&got, "Ethernet1/2/1")->rate_bps, 100000000000);
+    assert_int_equal(port_of(&got, "Ethernet1/2/4")->rate_bps, 100000000000);
+    assert_int_equal(port_of(&got, "Ethernet1/2/2")->rate_bps, 50000000000);
+    assert_int_equal(port_of(&got, "Ethernet1/3")->rate_bps, 400000000000);
+    assert_int_equal(notes_of(&got, NULL, 29), 0);
+    assert_int_equal(notes_of(&got, NULL, 32), 1); /* there are four lanes */
+    assert_int_equal(notes_of(&got, NULL, 33), 1); /* the cage itself is no port */
+    import_release(&got);
+    import_edited(&got, "interface Ethernet1/2\n",
+                  "interface breakout module 1 port 2-1 map 100g-4x\ninterface Ethernet1/2\n");
+    assert_int_equal(notes_of(&got, NULL, 29), 1);
+    import_release(&got);
+}
+
+static void test_hash(void **state)
+{
+    static const struct {
+        const char *line;
+        unsigned fields;
+    } cases[] = {
+        {"ip load-sharing address source-destination port source-destination universal-id 7 rotate 32\n",
+         SW_HASH_SRC | SW_HASH_DST | SW_HASH_SPORT},
+        {"ip load-sharing address source-destination\n", SW_HASH_SRC | SW_HASH_DST},
+        {"ip load-sharing address source-destination gre-outer rotate 43 universal-id 1\n", SW_HASH_SRC | SW_HASH_DST},
+        {"ip load-sharing address destination port destination\n", SW_HASH_DST},
+    };
+    struct imported got;
+    char to[160];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        snprintf(to, sizeof(to), "%sclass-map", cases[c].line);
+        import_edited(&got, "class-map", to);
+        assert_int_equal(got.fabric->sw[0].hash_fields, cases[c].fields);
+        assert_int_equal(config_where(&got.set, "tor1", CONFIG_NONE, "ecmp.hash").line, 4);
+        import_release(&got);
+    }
+}
+
+/* Small platforms have no MTU of bridged ports: network-qos says how large their frames are. */
+static void test_network_mtu(void **state)
+{
+    char *small = edited(base, "version 10.4(3)", "version 6.0(2)U6(10)");
+    char *no_mtu = edited(small, "  mtu 9216\n  service-policy type qos input IN\n  no shutdown\n", "");
+    char *short_class = edited(no_mtu, "    mtu 9216\n", "    mtu 2240\n");
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "tor1.cfg", no_mtu);
+    assert_int_equal(settings_at(&got, "tor1", 0)->mtu_bytes, 9216);
+    assert_int_equal(notes_of(&got, "MTU001", 0), 0);
+    import_release(&got);
+    import_text(&got, &config_nxos, "tor1.cfg", short_class);
+    assert_int_equal(settings_at(&got, "tor1", 0)->mtu_bytes, 2240);
+    assert_true(notes_of(&got, "MTU001", 12) > 0);
+    import_release(&got);
+    import_edited(&got, "    mtu 9216\n", "    mtu 2240\n"); /* of any platform, where the ports take more */
+    assert_int_equal(notes_of(&got, "MTU001", 12), 1);
+    import_release(&got);
+    free(small);
+    free(no_mtu);
+    free(short_class);
+}
+
+/* What is understood of a line counts; the rest of it is listed. */
+static void test_unknown_options(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        uint32_t line;
+    } cases[] = {
+        {"  match dscp 26\n", "  match dscp 26 fast\n", 5},
+        {"    set qos-group 3\n", "    set qos-group 3 odd\n", 8},
+        {"    pause pfc-cos 3\n", "    pause pfc-cos 3 receive\n", 11},
+        {"    bandwidth remaining percent 60\n", "    bandwidth remaining percent 60 odd\n", 15},
+        {"weight 0 ecn\n", "weight 0 odd ecn\n", 16},
+        {"  priority-flow-control mode on\n", "  priority-flow-control mode on odd\n", 25},
+        {"\n  mtu 9216\n", "\n  mtu 9216 odd\n", 26},
+        {"  service-policy type qos input IN\n", "  service-policy type qos input IN odd\n", 27},
+        {"watch-dog-interval on\n", "watch-dog-interval on odd\n", 3},
+    };
+    struct imported good, got;
+
+    (void)state;
+    import_text(&good, &config_nxos, "tor1.cfg", base);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        import_edited(&got, cases[c].from, cases[c].to);
+        if (strcmp(good.yaml, got.yaml) != 0) fail_msg("%s: lost", cases[c].to);
+        if (notes_of(&got, NULL, cases[c].line) != 1) fail_msg("%s: not listed", cases[c].to);
+        assert_int_equal(notes_of(&got, "ECN007", 0), 0);
+        import_release(&got);
+    }
+    import_edited(&got, "  service-policy type qos input IN\n", "  service-policy type qos input IN no-stats\n");
+    assert_int_equal(notes_of(&got, NULL, 27), 0);
+    import_release(&got);
+    import_release(&good);
+}
+
+/* A port with a policy of its own that does not mark: that is wrong in the policy's class, not where PFC is. */
+static void test_own_queuing(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "tor1.cfg", base);
+    assert_true(settings_at(&got, "tor1", 0)->queue[3].ecn.on);
+    assert_false(settings_at(&got, "tor1", 1)->queue[3].ecn.on);
+    assert_int_equal(config_where(&got.set, "tor1", 1, "classes.3.ecn").line, 18);
+    import_release(&got);
+    import_edited(&got, "policy-map type queuing BARE\n  class type queuing c-out-8q-q3\n",
+                  "policy-map type queuing BARE\n  class type queuing c-out-8q-q4\n");
+    assert_int_equal(config_where(&got.set, "tor1", 1, "classes.3.ecn").line, 17); /* it has no such class */
+    import_release(&got);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_watchdog_times), cmocka_unit_test(test_ports_down),
+        cmocka_unit_test(test_breakouts),      cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_network_mtu),    cmocka_unit_test(test_unknown_options),
+        cmocka_unit_test(test_own_queuing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
