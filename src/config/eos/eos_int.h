@@ -14,6 +14,7 @@
 #define EOS_MTU_MOST 9214u   /* what EOS calls the jumbo frame ... */
 #define EOS_FRAME_MOST 9216u /* ... that other systems call this */
 
+#define EOS_NS_PER_MS 1000000u
 #define EOS_RATE_STEP 1000000000u
 /* Times of the watchdog that the command line takes. */
 #define EOS_TIMER_LEAST_MS 10u
@@ -76,10 +77,29 @@ struct eos {
     uint8_t dscp_to_tc[64], cos_to_tc[8], tc_to_queue[EOS_PRIOS];
     uint32_t dscp_line[64], cos_line[8], queue_line[EOS_PRIOS];
     struct eos_watchdog watchdog;
-    uint32_t off_line; /* of `priority-flow-control all off`; 0: not said */
+    bool all;                          /* `show running-config all`: what is there by default too */
+    bool routed, down;                 /* ports are, unless they say otherwise */
+    uint32_t down_line, mtu, mtu_line; /* of `interface defaults`; 0: not said */
+    uint32_t off_line;                 /* of `priority-flow-control all off`; 0: not said */
     struct eos_class *classes;
     struct eos_policy *policies;
     struct eos_profile *profiles;
+};
+
+struct eos_port {
+    const char *name;
+    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
+    uint32_t channel; /* that it is a member of; 0: of none */
+    bool routed, down;
+    const char *fec;
+    const char *described;  /* NULL: not */
+    const char *address[2]; /* IPv4 and IPv6, NULL: none */
+    uint32_t described_line, address_line[2];
+    struct eos_qos qos;
+    bool own, profiled; /* QoS lines of its own; a profile */
+    bool layer_said;    /* switched or routed */
+    bool down_said, used;
+    uint32_t profile_line; /* of the profile that it has; 0: none */
 };
 
 #define EOS_AT(eos, line_) CONFIG_AT((eos)->text, (line_))
@@ -97,6 +117,8 @@ const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_
 void eos_judge(struct eos *eos, const struct eos_qos *qos);
 bool eos_watchdog_on(const struct eos *eos, const struct eos_qos *qos);
 
+void eos_say_port(struct eos *eos, const struct eos_port *as);
+void eos_say_watchdog(struct eos *eos, const struct eos_port *port, uint32_t ports);
 int eos_import(struct config_set *set, const struct config_text *text);
 int eos_emit(const struct config_emit *emit);
 

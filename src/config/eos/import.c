@@ -21,20 +21,7 @@
 
 #define PORTS_MAX 4096u
 #define REFERENCES_MAX 256u
-#define NS_PER_MS 1000000u
-
-struct eos_port {
-    const char *name;
-    uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
-    uint32_t channel; /* that it is a member of; 0: of none */
-    bool routed, down;
-    const char *fec;
-    const char *described;  /* NULL: not */
-    const char *address[2]; /* IPv4 and IPv6, NULL: none */
-    uint32_t described_line, address_line[2];
-    struct eos_qos qos;
-    bool own, profiled; /* QoS lines of its own; a profile */
-};
+#define HEAD_BYTES 4096
 
 struct ports {
     struct eos *eos;
@@ -130,19 +117,25 @@ static void read_watchdog(struct eos *eos, struct line *line)
     struct line_match match;
     uint64_t ns = 0;
 
-    if (line_take(line, "priority-flow-control pause watchdog action *", &match) ||
-        line_take(line, "priority-flow-control pause watchdog override action *", &match)) {
+    if (line_take_part(line, "priority-flow-control pause watchdog action *", &match) ||
+        line_take_part(line, "priority-flow-control pause watchdog override action *", &match)) {
         watchdog->action = strcmp(match.word[0], "drop") == 0      ? "drop"
                            : strcmp(match.word[0], "no-drop") == 0 ? "forward"
                                                                    : "shutdown";
         watchdog->action_line = line->number;
         return;
     }
-    if (!line_is(line, "priority-flow-control pause watchdog default * *", &match) || !line_decimal(match.word[1], &ns))
+    if (!line_is(line, "priority-flow-control pause watchdog default * * ...", &match)) return;
+    if (strcmp(match.word[1], "auto") == 0) {
+        line->known = true; /* as if it were not said */
         return;
+    }
+    if (!line_decimal(match.word[1], &ns)) return;
     bool poll = strcmp(match.word[0], "polling-interval") == 0;
-    uint64_t least = poll ? 5u * NS_PER_MS : 10u * NS_PER_MS, most = (poll ? 30000ull : 60000ull) * NS_PER_MS;
-    line->known = true;
+    uint64_t least = poll ? 5u * EOS_NS_PER_MS : 10u * EOS_NS_PER_MS,
+             most = (poll ? 30000ull : 60000ull) * EOS_NS_PER_MS;
+    line_take_part(line, "priority-flow-control pause watchdog default * *", &match);
+    if (line->words == 7 && strcmp(line->word[6], "forced") == 0) line->taken = 0;
     if (ns != 0 && (ns < least || ns > most))
         config_note(eos->set, EOS_AT(eos, line->number), "WD002", eos->device, CONFIG_NONE,
                     "%.20s %.20s is out of range: %s", match.word[0], match.word[1],
@@ -177,20 +170,24 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     struct line_match match;
     uint32_t n = line->number;
 
-    if (line_is(line, "mtu #", &match) && match.number[0] >= 576 && match.number[0] <= EOS_FRAME_MOST) {
-        line->known = true;
+    if (line_is(line, "mtu # ...", &match) && match.number[0] >= EOS_MTU_LEAST && match.number[0] <= EOS_FRAME_MOST) {
+        line_take_part(line, "mtu #", NULL);
         port->mtu = (uint32_t)match.number[0];
         port->mtu_line = n;
     } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
-        port->routed = true;
+        port->routed = port->layer_said = true;
         bool six = line->word[0][2] == 'v';
         if (strcmp(line->word[line->words - 1], "secondary") == 0) return;
         port->address[six] = match.word[0];
         port->address_line[six] = n;
     } else if (line_take(line, "no switchport", NULL) || line_take(line, "ipv6 enable", NULL)) {
-        port->routed = true;
+        port->routed = port->layer_said = true;
+    } else if (line_take(line, "switchport", NULL) || line_is(line, "switchport mode * ...", NULL) ||
+               line_is(line, "switchport access vlan * ...", NULL)) {
+        port->layer_said = true;
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
+        port->down_said = true;
         port->down_line = n;
     } else if (line_take(line, "description ...", NULL) && line->words > 1) {
         port->described = line->text + strcspn(line->text, " \t") + 1;
@@ -199,7 +196,11 @@ static void read_interface_line(struct eos_port *port, struct line *line)
         read_speed(port, line);
     } else if (line_take(line, "flowcontrol receive on", NULL) || line_take(line, "flowcontrol send on", NULL)) {
         port->pause_line = n;
-    } else if (line_take(line, "error-correction encoding *", &match)) {
+    } else if (line_take(line, "no flowcontrol ...", NULL) || line_take(line, "default error-correction ...", NULL) ||
+               line_take(line, "no error-correction reed-solomon bypass", NULL) ||
+               line_take(line, "flowcontrol * off", NULL)) {
+        return; /* as it is by default */
+    } else if (line_take_part(line, "error-correction encoding *", &match)) {
         port->fec = strcmp(match.word[0], "reed-solomon") == 0 ? "rs" : "fc";
         port->fec_line = n;
     } else if (line_take(line, "no error-correction ...", NULL)) {
@@ -210,6 +211,25 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     }
 }
 
+/* interface defaults / mtu 9000 / ethernet / shutdown */
+static void read_defaults(struct eos *eos, uint32_t index)
+{
+    struct line_match match;
+
+    for (uint32_t i = index + 1; i < eos->lines.line[index].end; i++) {
+        struct line *line = &eos->lines.line[i];
+        if (line_take(line, "mtu #", &match) && match.number[0] >= EOS_MTU_LEAST && match.number[0] <= EOS_FRAME_MOST) {
+            eos->mtu = (uint32_t)match.number[0];
+            eos->mtu_line = line->number;
+        } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
+            eos->down = line->words == 1;
+            eos->down_line = line->number;
+        } else {
+            line_take(line, "ethernet", NULL);
+        }
+    }
+}
+
 static void read_interface(struct ports *ports, uint32_t index)
 {
     struct eos *eos = ports->eos;
@@ -217,6 +237,7 @@ static void read_interface(struct ports *ports, uint32_t index)
     const char *name = lines_interface_name(&eos->set->arena, line, "Port-Channel");
 
     line->known = true;
+    if (line_is(line, "interface defaults", NULL)) read_defaults(eos, index);
     if (!name) {
         for (uint32_t i = index + 1; i < line->end; i++)
             if (!lines_about_roce(eos->lines.line[i].text)) eos->lines.line[i].known = true;
@@ -241,97 +262,6 @@ static void read_interface(struct ports *ports, uint32_t index)
     }
 }
 
-/* Queues from the highest that shares downwards share; others are strict. */
-static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
-{
-    struct config_set *set = eos->set;
-    uint32_t device = eos->device, sum = 0;
-    int sharing = -1;
-    uint8_t said = 0; /* queues: of several classes in one the first speaks for it */
-
-    for (int q = 0; q < EOS_PRIOS; q++) {
-        if (!qos->queue[q].round_robin) continue;
-        sharing = q;
-    }
-    for (int q = 0; q <= sharing; q++)
-        sum += qos->queue[q].strict ? 0 : qos->queue[q].share_ppm;
-    if (sum > 1000000)
-        config_note(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
-                    sum / 10000);
-    for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
-        const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
-        bool share = (int)eos->tc_to_queue[tc] <= sharing && !queue->strict;
-        struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
-        if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
-        said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
-        if (!share)
-            config_say_class(set, at, device, port, tc, "strict", "true");
-        else if (queue->share_ppm && sum <= 1000000)
-            config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
-        if (!queue->ecn) continue;
-        at = EOS_AT(eos, queue->ecn_line);
-        config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
-        config_say_class(set, at, device, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
-        config_say_class(set, at, device, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
-    }
-}
-
-struct classified { /* the maps of one port, with the lines they come from */
-    bool cos;       /* trusted */
-    uint8_t dscp_to_tc[64], cos_to_tc[8];
-    uint32_t dscp_line[64], cos_line[8];
-};
-
-static void classify(struct eos *eos, const struct eos_port *as, const struct eos_qos *qos, struct classified *ret)
-{
-    const struct eos_policy *policy = qos->policy;
-    bool none = qos->trust == EOS_TRUST_NONE;
-    uint8_t usual = as->routed ? eos->dscp_to_tc[qos->usual_dscp] : eos->cos_to_tc[qos->usual_cos];
-    bool by_dscp = false;
-
-    ret->cos = qos->trust == EOS_TRUST_COS || (qos->trust == EOS_TRUST_UNSAID && !as->routed);
-    for (unsigned d = 0; d < 64; d++) {
-        bool taken = policy && policy->dscp_line[d];
-        ret->dscp_to_tc[d] = taken ? policy->dscp_to_tc[d] : none ? usual : eos->dscp_to_tc[d];
-        ret->dscp_line[d] = taken ? policy->dscp_line[d] : none ? qos->trust_line : eos->dscp_line[d];
-        if (!ret->dscp_line[d]) ret->dscp_line[d] = as->line;
-        by_dscp |= taken;
-    }
-    for (unsigned c = 0; c < 8; c++) {
-        bool taken = policy && policy->cos_line[c];
-        ret->cos_to_tc[c] = taken ? policy->cos_to_tc[c] : eos->cos_to_tc[c];
-        ret->cos_line[c] = taken ? policy->cos_line[c] : eos->cos_line[c] ? eos->cos_line[c] : as->line;
-    }
-    if (!by_dscp || !ret->cos) return;
-    ret->cos = false; /* the policy looks at the DSCP first; for what it leaves over there is one map only */
-    config_assume(eos->set, EOS_AT(eos, policy->line), eos->device, CONFIG_NONE,
-                  "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
-}
-
-static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *as, const struct eos_qos *qos)
-{
-    struct config_set *set = eos->set;
-    struct classified map;
-    uint8_t used = qos->no_drop;
-
-    classify(eos, as, qos, &map);
-    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : as->line), eos->device, port, "trust", "%s",
-               map.cos ? "pcp" : "dscp");
-    for (unsigned d = 0; d < 64; d++) {
-        config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
-        used |= (uint8_t)(1u << map.dscp_to_tc[d]);
-    }
-    for (unsigned c = 0; c < 8; c++) {
-        if (!map.cos && !eos->cos_line[c]) continue;
-        config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
-        used |= (uint8_t)(1u << map.cos_to_tc[c]);
-    }
-    for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
-        config_say_map(set, EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc] : as->line), eos->device, port,
-                       "queue-map", tc, eos->tc_to_queue[tc]);
-    return used;
-}
-
 /* The interface's own lines over its profile's. */
 static void read_qos(struct eos *eos, struct eos_port *port)
 {
@@ -342,70 +272,12 @@ static void read_qos(struct eos *eos, struct eos_port *port)
         if (!line_take(&eos->lines.line[i], "service-profile *", &match)) continue;
         const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
         if (profile) port->qos = profile->qos;
+        if (profile) port->profile_line = profile->line;
         port->profiled = true;
     }
     for (uint32_t i = port->block + 1; i < block->end; i++)
         if (eos->lines.line[i].parent == port->block && eos_qos_line(eos, &port->qos, &eos->lines.line[i]))
             port->own = true;
-}
-
-/* Timers of a port: possible, and those of the switch. */
-static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *qos)
-{
-    const struct eos_watchdog *usual = &eos->watchdog;
-    uint64_t timeout = qos->timeout_ns ? qos->timeout_ns : usual->timeout_ns;
-    uint64_t recovery = qos->recovery_ns ? qos->recovery_ns : usual->recovery_ns;
-    uint64_t shorter = recovery && recovery < timeout ? recovery : timeout;
-    struct origin at = EOS_AT(eos, qos->timer_line);
-
-    if (!qos->timer_line || !eos_watchdog_on(eos, qos)) return;
-    if (qos->poll_ns && timeout && qos->poll_ns > shorter / 2)
-        config_note(eos->set, at, "WD002", eos->device, port,
-                    "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
-                    (unsigned long long)(qos->poll_ns / NS_PER_MS), (unsigned long long)(shorter / NS_PER_MS));
-    if (usual->timeout_ns && (timeout != usual->timeout_ns || recovery != usual->recovery_ns))
-        config_note(eos->set, at, "WD003", eos->device, port,
-                    "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
-                    (unsigned long long)(timeout / NS_PER_MS), (unsigned long long)(recovery / NS_PER_MS),
-                    (unsigned long long)(usual->timeout_ns / NS_PER_MS),
-                    (unsigned long long)(usual->recovery_ns / NS_PER_MS));
-}
-
-static void say_port(struct eos *eos, const struct eos_port *as)
-{
-    struct config_set *set = eos->set;
-    uint32_t device = eos->device, port = config_port(set, EOS_AT(eos, as->line), device, as->name);
-    uint32_t mtu = as->mtu ? as->mtu : as->routed ? 1500 : EOS_MTU_MOST;
-    const struct eos_qos *qos = &as->qos;
-
-    if (port == CONFIG_NONE) return;
-    if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
-    for (int i = 0; i < 2; i++)
-        if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
-    config_say(set, EOS_AT(eos, as->mtu_line ? as->mtu_line : as->line), device, port, "mtu", "%u",
-               mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
-    if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);
-    if (as->fec) config_say(set, EOS_AT(eos, as->fec_line), device, port, "fec", "%s", as->fec);
-    if (as->down) config_say(set, EOS_AT(eos, as->down_line), device, port, "up", "false");
-    uint8_t used = say_maps(eos, port, as, qos);
-    say_queues(eos, port, qos, used, as->line);
-    for (unsigned p = 0; p < EOS_PRIOS; p++)
-        if (qos->no_drop >> p & 1)
-            config_say_class(set, EOS_AT(eos, qos->no_drop_line[p]), device, port, p, "lossless", "true");
-    bool on = qos->pfc && qos->no_drop && !eos->off_line;
-    uint32_t pfc_line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : as->line;
-    config_say_bits(set, EOS_AT(eos, pfc_line), device, port, "pfc", on ? qos->no_drop : 0);
-    if (eos->off_line && qos->pfc && qos->no_drop)
-        config_note(set, EOS_AT(eos, eos->off_line), "PFC002", device, CONFIG_NONE,
-                    "PFC is off on all ports, also on those that turn it on");
-    if (on) judge_timers(eos, port, qos);
-    if (on && !eos_watchdog_on(eos, qos))
-        config_say(set, EOS_AT(eos, qos->watch_line ? qos->watch_line : as->line), device, port, "watched", "false");
-    if (as->pause_line && on)
-        config_note(set, EOS_AT(eos, as->pause_line), "PFC005", device, port,
-                    "flowcontrol and priority-flow-control exclude each other");
-    else if (as->pause_line)
-        config_say(set, EOS_AT(eos, as->pause_line), device, port, "pause", "802.3x");
 }
 
 /* A member without QoS lines of its own has those of its port-channel. */
@@ -417,7 +289,10 @@ static void join_channel(struct ports *ports, struct eos_port *port)
     for (uint32_t p = 0; p < ports->count; p++) {
         const struct eos_port *channel = &ports->port[p];
         if (strcmp(channel->name, name) != 0) continue;
-        if (!port->own && !port->profiled) port->qos = channel->qos;
+        if (!port->own && !port->profiled) {
+            port->qos = channel->qos;
+            port->profile_line = channel->profile_line;
+        }
         port->routed |= channel->routed;
         if (!port->mtu) port->mtu = channel->mtu, port->mtu_line = channel->mtu_line;
         return;
@@ -455,38 +330,23 @@ static const char *const aside[] = {
     "system",        "hardware",      "banner",     "alias",       "event-handler", "vxlan",
     "l2-protocol",   "bfd",           "name",       NULL};
 
-static void say_watchdog(struct eos *eos, const struct ports *ports)
+/* ip load-sharing trident fields ip source-ip source-port destination-ip destination-port ingress-interface */
+static void read_hash(struct eos *eos, struct line *line)
 {
-    const struct eos_watchdog *watchdog = &eos->watchdog;
-    struct config_set *set = eos->set;
-    uint64_t timeout = watchdog->timeout_ns, recovery = watchdog->recovery_ns, poll = watchdog->poll_ns;
-    uint32_t line = watchdog->timeout_line;
-    bool on = timeout != 0;
+    bool source = false, target = false, sport = false;
 
-    for (uint32_t p = 0; p < ports->count && !on; p++) { /* a port alone can have it */
-        const struct eos_qos *qos = &ports->port[p].qos;
-        on = eos_watchdog_on(eos, qos);
-        if (!on) continue;
-        line = qos->watch_line;
-        if (qos->timeout_ns) timeout = qos->timeout_ns;
-        if (qos->recovery_ns) recovery = qos->recovery_ns;
-        if (qos->poll_ns) poll = qos->poll_ns;
+    line->known = true;
+    if (strcmp(line->word[4], "ip") != 0) return; /* IPv6 and others: RoCE over IPv4 is what is judged */
+    for (uint32_t w = 5; w < line->words; w++) {
+        source |= strcmp(line->word[w], "source-ip") == 0;
+        target |= strcmp(line->word[w], "destination-ip") == 0;
+        sport |= strcmp(line->word[w], "source-port") == 0;
     }
-    if (!on) {
-        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog", "false");
-        return;
-    }
-    config_say(set, EOS_AT(eos, watchdog->action_line ? watchdog->action_line : line), eos->device, CONFIG_NONE,
-               "watchdog.action", "%s", watchdog->action ? watchdog->action : "shutdown");
-    if (timeout)
-        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog.detect", "%lluns",
-                   (unsigned long long)timeout);
-    if (recovery)
-        config_say(set, EOS_AT(eos, watchdog->recovery_line ? watchdog->recovery_line : line), eos->device, CONFIG_NONE,
-                   "watchdog.restore", "%lluns", (unsigned long long)recovery);
-    if (poll)
-        config_say(set, EOS_AT(eos, watchdog->poll_line ? watchdog->poll_line : line), eos->device, CONFIG_NONE,
-                   "watchdog.poll", "%lluns", (unsigned long long)poll);
+    line->known = source || target || sport; /* a hash of none of them is no hash that is known */
+    if (!line->known) return;
+    config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "ecmp.hash", "[%s%s%s]",
+               source ? "src" : "", target ? (source ? ", dst" : "dst") : "",
+               sport ? (source || target ? ", sport" : "sport") : "");
 }
 
 static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
@@ -500,8 +360,16 @@ static void read_global(struct eos *eos, struct ports *ports, uint32_t i)
         read_watchdog(eos, line);
     } else if (line_take(line, "priority-flow-control all off", NULL)) {
         eos->off_line = line->number;
-    } else if (line_take(line, "hardware counter feature ecn out", NULL)) {
+    } else if (line_take_part(line, "hardware counter feature ecn out", NULL) || line_take(line, "no dcbx ...", NULL) ||
+               line_take(line, "dcbx ...", NULL)) {
         return;
+    } else if (line_is(line, "ip load-sharing * fields * ...", NULL)) {
+        read_hash(eos, line);
+    } else if (line_take(line, "ip load-sharing * #", &match)) {
+        config_say(eos->set, EOS_AT(eos, line->number), eos->device, CONFIG_NONE, "ecmp.seed", "%llu",
+                   (unsigned long long)match.number[0]);
+    } else if (line_take(line, "switchport default mode *", &match)) {
+        eos->routed = strcmp(match.word[0], "routed") == 0;
     } else if (line_take(line, "qos rewrite dscp", NULL)) {
         config_note(eos->set, EOS_AT(eos, line->number), "MAP004", eos->device, CONFIG_NONE,
                     "packets leave with the DSCP of their traffic class, not with their own");
@@ -610,6 +478,8 @@ int eos_import(struct config_set *set, const struct config_text *text)
         eos.cos_to_tc[i] = (uint8_t)(i == 0 ? 1 : i == 1 ? 0 : i);
     }
     find_chip(&eos);
+    const char *all = strstr(text->text, "show running-config all");
+    eos.all = all && all - text->text < HEAD_BYTES;
     lines_foreign(set, text, &eos.lines, eos.device, foreign);
     eos_policies(&eos);
     eos_profiles(&eos);
@@ -621,16 +491,21 @@ int eos_import(struct config_set *set, const struct config_text *text)
             port->qos = port[-1].qos;
             port->own = port[-1].own;
             port->profiled = port[-1].profiled;
+            port->profile_line = port[-1].profile_line;
             continue;
         }
         read_qos(&eos, port);
         if (port->own) eos_judge(&eos, &port->qos);
     }
+    for (uint32_t p = 0; p < ports.count; p++) {
+        struct eos_port *port = &ports.port[p];
+        if (!port->layer_said) port->routed |= eos.routed;
+        if (!port->down_said) port->down = eos.down;
+        if (port->channel) join_channel(&ports, port);
+    }
+    eos_say_watchdog(&eos, ports.port, ports.count);
     for (uint32_t p = 0; p < ports.count; p++)
-        if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
-    say_watchdog(&eos, &ports);
-    for (uint32_t p = 0; p < ports.count; p++)
-        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) say_port(&eos, &ports.port[p]);
+        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &ports.port[p]);
     judge(&eos);
     lines_rest(set, text, &eos.lines, eos.device, aside);
     return lines_too_little(text, &eos.lines, "EOS") ? -EINVAL : 0;

@@ -45,8 +45,8 @@ static void read_ecn(struct eos *eos, struct line *line, struct eos_queue *queue
             *(strcmp(word, "minimum-threshold") == 0 ? &min : &max) = bytes;
             good &= bytes != 0 || number == 0;
             w += 2;
-        } else {
-            good = false;
+        } else if (!line->taken) {
+            line->taken = (uint16_t)w; /* an option that is not known; the curve stands */
         }
     }
     queue->ecn = true;
@@ -94,20 +94,27 @@ static void read_queue_line(struct eos *eos, struct line *line, struct eos_queue
         queue->round_robin = true;
         queue->strict = false;
         queue->sched_line = line->number;
-    } else if (line_take(line, "priority strict", NULL)) {
+    } else if (line_take_part(line, "priority strict", NULL)) {
         queue->strict = true;
         queue->round_robin = false;
         queue->sched_line = line->number;
-    } else if (line_is(line, "bandwidth percent #", &match) && match.number[0] <= 100) {
-        line->known = true;
+    } else if (line_is(line, "bandwidth percent # ...", &match) && match.number[0] <= 100) {
+        line_take_part(line, "bandwidth percent #", NULL);
         queue->share_ppm = (uint32_t)match.number[0] * 10000;
         if (!queue->sched_line) queue->sched_line = line->number;
     } else if (line_take(line, "bandwidth guaranteed ...", NULL)) {
         queue->guaranteed = true;
+    } else if (line_take(line, "no bandwidth guaranteed ...", NULL)) {
+        queue->guaranteed = false;
+    } else if (line_take(line, "no bandwidth percent ...", NULL) || line_take(line, "no shape rate ...", NULL) ||
+               line_take(line, "no random-detect drop ...", NULL) ||
+               line_take(line, "no random-detect ecn count", NULL)) {
+        return; /* as it is by default */
     } else if (line_take(line, "random-detect ecn count", NULL)) {
         queue->counted = true;
     } else if (line_take(line, "no random-detect ecn ...", NULL)) {
         queue->ecn = false;
+        queue->ecn_line = line->number;
     } else if (line_is(line, "random-detect ecn minimum-threshold ...", NULL)) {
         read_ecn(eos, line, queue);
     } else if (line_is(line, "random-detect ecn delay ...", NULL)) {
@@ -158,7 +165,7 @@ static bool read_classify(struct eos *eos, struct eos_qos *qos, struct line *lin
 {
     struct line_match match;
 
-    if (line_take(line, "qos trust dscp", NULL) || line_take(line, "qos trust cos", NULL)) {
+    if (line_take_part(line, "qos trust dscp", NULL) || line_take_part(line, "qos trust cos", NULL)) {
         qos->trust = line->word[2][0] == 'd' ? EOS_TRUST_DSCP : EOS_TRUST_COS;
         qos->trust_line = line->number;
     } else if (line_take(line, "no qos trust", NULL)) {
@@ -174,7 +181,9 @@ static bool read_classify(struct eos *eos, struct eos_qos *qos, struct line *lin
                line_take(line, "service-policy input *", &match)) {
         qos->policy = eos_policy(eos, match.word[0], line->number);
     } else {
-        return line_take(line, "dcbx mode *", NULL); /* what it announces; it takes nothing from its peer */
+        /* what it announces; it takes nothing from its peer */
+        return line_take(line, "dcbx ...", NULL) || line_take(line, "no dcbx ...", NULL) ||
+               line_take(line, "no shape rate ...", NULL);
     }
     return true;
 }
@@ -185,23 +194,29 @@ bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
     uint32_t n = line->number;
 
     if (read_classify(eos, qos, line)) return true;
-    if (line_take(line, "priority-flow-control on", NULL)) {
+    if (line_take_part(line, "priority-flow-control on", NULL)) {
         qos->pfc = true;
         qos->pfc_line = n;
     } else if (line_take(line, "no priority-flow-control", NULL) ||
                line_take(line, "priority-flow-control off", NULL)) {
         qos->pfc = false;
         qos->pfc_line = n;
-    } else if (line_is(line, "priority-flow-control priority # no-drop", &match) && match.number[0] < EOS_PRIOS) {
-        line->known = true;
+    } else if (line_is(line, "priority-flow-control priority # no-drop ...", &match) && match.number[0] < EOS_PRIOS) {
+        line_take_part(line, "priority-flow-control priority # no-drop", NULL);
         qos->no_drop |= (uint8_t)(1u << match.number[0]);
         qos->no_drop_line[match.number[0]] = n;
-    } else if (line_is(line, "priority-flow-control priority # drop", &match) && match.number[0] < EOS_PRIOS) {
+    } else if ((line_is(line, "priority-flow-control priority # drop ...", &match) ||
+                line_is(line, "no priority-flow-control priority # ...", &match)) &&
+               match.number[0] < EOS_PRIOS) {
         line->known = true;
         qos->no_drop &= (uint8_t) ~(1u << match.number[0]);
+        if (qos->no_drop_line[match.number[0]]) qos->pfc_line = n; /* it takes back what a profile says */
     } else if (line_take(line, "priority-flow-control pause watchdog", NULL)) {
-        qos->watch_on = true;
+        if (!eos->all) qos->watch_on = true; /* there by default, and without a time it does nothing */
+        qos->watch_off = false;
         qos->watch_line = n;
+    } else if (line_take(line, "no priority-flow-control pause watchdog port ...", NULL)) {
+        return true; /* no time and no action of its own */
     } else if (line_take(line, "no priority-flow-control pause watchdog ...", NULL)) {
         qos->watch_off = true;
         qos->watch_line = n;

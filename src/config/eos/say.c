@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an interface of EOS means in a fabric: its own lines over its profile's, met with the maps of the switch.
+ */
+#include "config/eos/eos_int.h"
+
+/* Queues from the highest that shares downwards share; others are strict. */
+static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
+{
+    struct config_set *set = eos->set;
+    uint32_t device = eos->device, sum = 0;
+    int sharing = -1;
+    uint8_t said = 0; /* queues: of several classes in one the first speaks for it */
+
+    for (int q = 0; q < EOS_PRIOS; q++) {
+        if (!qos->queue[q].round_robin) continue;
+        sharing = q;
+    }
+    for (int q = 0; q <= sharing; q++)
+        sum += qos->queue[q].strict ? 0 : qos->queue[q].share_ppm;
+    if (sum > 1000000)
+        config_note(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
+                    sum / 10000);
+    for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
+        const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
+        bool share = (int)eos->tc_to_queue[tc] <= sharing && !queue->strict;
+        struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
+        if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
+        said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
+        if (!share)
+            config_say_class(set, at, device, port, tc, "strict", "true");
+        else if (queue->share_ppm && sum <= 1000000)
+            config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
+        if (!queue->ecn) continue;
+        at = EOS_AT(eos, queue->ecn_line);
+        config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
+        config_say_class(set, at, device, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
+        config_say_class(set, at, device, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
+    }
+}
+
+struct classified { /* the maps of one port, with the lines they come from */
+    bool cos;       /* trusted */
+    uint8_t dscp_to_tc[64], cos_to_tc[8];
+    uint32_t dscp_line[64], cos_line[8];
+};
+
+static void classify(struct eos *eos, const struct eos_port *as, const struct eos_qos *qos, struct classified *ret)
+{
+    const struct eos_policy *policy = qos->policy;
+    bool none = qos->trust == EOS_TRUST_NONE;
+    uint8_t usual = as->routed ? eos->dscp_to_tc[qos->usual_dscp] : eos->cos_to_tc[qos->usual_cos];
+    bool by_dscp = false;
+
+    ret->cos = qos->trust == EOS_TRUST_COS || (qos->trust == EOS_TRUST_UNSAID && !as->routed);
+    for (unsigned d = 0; d < 64; d++) {
+        bool taken = policy && policy->dscp_line[d];
+        ret->dscp_to_tc[d] = taken ? policy->dscp_to_tc[d] : none ? usual : eos->dscp_to_tc[d];
+        ret->dscp_line[d] = taken ? policy->dscp_line[d] : none ? qos->trust_line : eos->dscp_line[d];
+        if (!ret->dscp_line[d]) ret->dscp_line[d] = as->line;
+        by_dscp |= taken;
+    }
+    for (unsigned c = 0; c < 8; c++) {
+        bool taken = policy && policy->cos_line[c];
+        ret->cos_to_tc[c] = taken ? policy->cos_to_tc[c] : eos->cos_to_tc[c];
+        ret->cos_line[c] = taken ? policy->cos_line[c] : eos->cos_line[c] ? eos->cos_line[c] : as->line;
+    }
+    if (!by_dscp || !ret->cos) return;
+    ret->cos = false; /* the policy looks at the DSCP first; for what it leaves over there is one map only */
+    config_assume(eos->set, EOS_AT(eos, policy->line), eos->device, CONFIG_NONE,
+                  "policy-map %.60s is on ports that trust CoS: what it does not match is taken by DSCP", policy->name);
+}
+
+static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *as, const struct eos_qos *qos)
+{
+    struct config_set *set = eos->set;
+    struct classified map;
+    uint8_t used = qos->no_drop;
+
+    classify(eos, as, qos, &map);
+    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : as->line), eos->device, port, "trust", "%s",
+               map.cos ? "pcp" : "dscp");
+    for (unsigned d = 0; d < 64; d++) {
+        config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
+        used |= (uint8_t)(1u << map.dscp_to_tc[d]);
+    }
+    for (unsigned c = 0; c < 8; c++) {
+        if (!map.cos && !eos->cos_line[c]) continue;
+        config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
+        used |= (uint8_t)(1u << map.cos_to_tc[c]);
+    }
+    for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
+        config_say_map(set, EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc] : as->line), eos->device, port,
+                       "queue-map", tc, eos->tc_to_queue[tc]);
+    return used;
+}
+
+/* Timers of a port: possible, and those of the switch. */
+static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *qos)
+{
+    const struct eos_watchdog *usual = &eos->watchdog;
+    uint64_t timeout = qos->timeout_ns ? qos->timeout_ns : usual->timeout_ns;
+    uint64_t recovery = qos->recovery_ns ? qos->recovery_ns : usual->recovery_ns;
+    uint64_t shorter = recovery && recovery < timeout ? recovery : timeout;
+    struct origin at = EOS_AT(eos, qos->timer_line);
+
+    if (!qos->timer_line || !eos_watchdog_on(eos, qos)) return;
+    if (qos->poll_ns && timeout && qos->poll_ns > shorter / 2)
+        config_note(eos->set, at, "WD002", eos->device, port,
+                    "looks every %llu ms, which must be at most half of the shorter of its times, %llu ms",
+                    (unsigned long long)(qos->poll_ns / EOS_NS_PER_MS), (unsigned long long)(shorter / EOS_NS_PER_MS));
+    if (usual->timeout_ns && (timeout != usual->timeout_ns || recovery != usual->recovery_ns))
+        config_note(eos->set, at, "WD003", eos->device, port,
+                    "detects in %llu ms and restores in %llu ms, the switch's other ports in %llu ms and %llu ms",
+                    (unsigned long long)(timeout / EOS_NS_PER_MS), (unsigned long long)(recovery / EOS_NS_PER_MS),
+                    (unsigned long long)(usual->timeout_ns / EOS_NS_PER_MS),
+                    (unsigned long long)(usual->recovery_ns / EOS_NS_PER_MS));
+}
+
+/* A map of DSCPs is written, and the port takes its packets by CoS because nobody told it otherwise. */
+static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *as)
+{
+    uint32_t map = 0;
+
+    for (unsigned d = 0; d < 64 && !map; d++)
+        map = eos->dscp_line[d];
+    for (unsigned c = 0; c < 8; c++)
+        if (eos->cos_line[c]) map = 0;
+    if (!map || as->routed || as->qos.trust != EOS_TRUST_UNSAID || as->qos.policy) return;
+    config_note(eos->set, EOS_AT(eos, as->profile_line ? as->profile_line : as->line), "MAP003", eos->device, port,
+                "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs in line %u is not asked",
+                map);
+}
+
+void eos_say_port(struct eos *eos, const struct eos_port *as)
+{
+    struct config_set *set = eos->set;
+    uint32_t device = eos->device, port = config_port(set, EOS_AT(eos, as->line), device, as->name);
+    const struct eos_qos *qos = &as->qos;
+    uint32_t mtu = as->mtu, mtu_line = as->mtu ? as->mtu_line : as->line;
+
+    if (port == CONFIG_NONE) return;
+    if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
+    for (int i = 0; i < 2; i++)
+        if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
+    if (!mtu && as->routed && eos->mtu) {
+        mtu = eos->mtu;
+        mtu_line = eos->mtu_line;
+    }
+    if (!mtu) mtu = as->routed ? 1500 : EOS_MTU_MOST;
+    config_say(set, EOS_AT(eos, mtu_line), device, port, "mtu", "%u", mtu == EOS_MTU_MOST ? EOS_FRAME_MOST : mtu);
+    if (as->rate_gbps) config_say(set, EOS_AT(eos, as->rate_line), device, port, "rate", "%uG", as->rate_gbps);
+    if (as->fec) config_say(set, EOS_AT(eos, as->fec_line), device, port, "fec", "%s", as->fec);
+    if (as->down)
+        config_say(set, EOS_AT(eos, as->down_line ? as->down_line : eos->down_line), device, port, "up", "false");
+    uint8_t used = say_maps(eos, port, as, qos);
+    say_queues(eos, port, qos, used, as->line);
+    for (unsigned p = 0; p < EOS_PRIOS; p++)
+        if (qos->no_drop >> p & 1)
+            config_say_class(set, EOS_AT(eos, qos->no_drop_line[p]), device, port, p, "lossless", "true");
+    bool on = qos->pfc && qos->no_drop && !eos->off_line;
+    uint32_t pfc_line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : as->line;
+    config_say_bits(set, EOS_AT(eos, pfc_line), device, port, "pfc", on ? qos->no_drop : 0);
+    if (eos->off_line && qos->pfc && qos->no_drop)
+        config_note(set, EOS_AT(eos, eos->off_line), "PFC002", device, CONFIG_NONE,
+                    "PFC is off on all ports, also on those that turn it on");
+    if (on && !as->down) {
+        judge_timers(eos, port, qos);
+        judge_trust(eos, port, as);
+    }
+    if (on && !eos_watchdog_on(eos, qos))
+        config_say(set, EOS_AT(eos, qos->watch_line ? qos->watch_line : as->line), device, port, "watched", "false");
+    if (as->pause_line && on)
+        config_note(set, EOS_AT(eos, as->pause_line), "PFC005", device, port,
+                    "flowcontrol and priority-flow-control exclude each other");
+    else if (as->pause_line)
+        config_say(set, EOS_AT(eos, as->pause_line), device, port, "pause", "802.3x");
+}
+
+void eos_say_watchdog(struct eos *eos, const struct eos_port *port, uint32_t ports)
+{
+    const struct eos_watchdog *watchdog = &eos->watchdog;
+    struct config_set *set = eos->set;
+    uint64_t timeout = watchdog->timeout_ns, recovery = watchdog->recovery_ns, poll = watchdog->poll_ns;
+    uint32_t line = watchdog->timeout_line;
+    bool on = timeout != 0;
+
+    for (uint32_t p = 0; p < ports && !on; p++) { /* a port alone can have it */
+        const struct eos_qos *qos = &port[p].qos;
+        on = eos_watchdog_on(eos, qos);
+        if (!on) continue;
+        line = qos->watch_line;
+        if (qos->timeout_ns) timeout = qos->timeout_ns;
+        if (qos->recovery_ns) recovery = qos->recovery_ns;
+        if (qos->poll_ns) poll = qos->poll_ns;
+    }
+    if (!on) {
+        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog", "false");
+        return;
+    }
+    config_say(set, EOS_AT(eos, watchdog->action_line ? watchdog->action_line : line), eos->device, CONFIG_NONE,
+               "watchdog.action", "%s", watchdog->action ? watchdog->action : "shutdown");
+    if (timeout)
+        config_say(set, EOS_AT(eos, line), eos->device, CONFIG_NONE, "watchdog.detect", "%lluns",
+                   (unsigned long long)timeout);
+    if (recovery)
+        config_say(set, EOS_AT(eos, watchdog->recovery_line ? watchdog->recovery_line : line), eos->device, CONFIG_NONE,
+                   "watchdog.restore", "%lluns", (unsigned long long)recovery);
+    if (poll)
+        config_say(set, EOS_AT(eos, watchdog->poll_line ? watchdog->poll_line : line), eos->device, CONFIG_NONE,
+                   "watchdog.poll", "%lluns", (unsigned long long)poll);
+}
