@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * EOS, what stands outside of profiles and how else they are written: defaults of interfaces, `show running-config all`,
- * the hash, trust that nobody states, options that nobody knows.
+ * EOS, what stands outside of profiles and how else they are written: defaults of interfaces, lines of `show
+ * running-config all`, the hash, trust that nobody states, options that nobody knows.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -47,7 +47,7 @@ static void test_judged(void **state)
     assert_int_equal(notes_of(&got, "MTU001", 0), 1);
     assert_int_equal(notes_of(&got, "PFC008", 16), 1);
     assert_int_equal(notes_of(&got, "PFC008", 0), 1);
-    assert_int_equal(notes_of(&got, "MAP006", 14), 1); /* DSCP 48 is in no class: where the policy is applied */
+    assert_int_equal(notes_of(&got, "MAP006", 3), 1);                    /* DSCP 48 is in no class of the policy */
     assert_int_equal(said_line(&got, "x", CONFIG_NONE, "watchdog"), 13); /* missing where PFC is turned on */
     import_release(&got);
 }
@@ -210,7 +210,7 @@ static void test_nxos_routed(void **state)
     assert_int_equal(notes_of(&got, "MAP003", 13), 1);
     assert_int_equal(notes_of(&got, "MAP003", 0), 1);
     import_release(&got);
-    import_text(&got, &config_nxos, "x", "feature lldp\ninterface Ethernet1/1\n  priority-flow-control mode on\n");
+    import_text(&got, &config_nxos, "x", "hostname x\ninterface Ethernet1/1\n  priority-flow-control mode on\n");
     assert_int_equal(notes_of(&got, "PFC002", 3), 1); /* no class pauses */
     assert_int_equal(settings_at(&got, "x", 0)->pfc_tx, 0);
     import_release(&got);

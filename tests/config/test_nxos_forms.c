@@ -244,13 +244,118 @@ static void test_own_queuing(void **state)
     import_release(&got);
 }
 
+/* The line of the cause; what follows from it is not told again. */
+static void test_places(void **state)
+{
+    static const struct {
+        const char *from, *to, *path;
+        uint32_t port, line;
+    } cases[] = {
+        {"x", "x", "dscp-map.26", 0, 8},                               /* a DSCP that a class takes */
+        {"x", "x", "dscp-map.27", 0, 5},                               /* one that is left out of it */
+        {"x", "x", "dscp-map.48", 0, 6},                               /* one that no class is near */
+        {"    pause pfc-cos 3\n", "", "pfc", 0, 10},                   /* the class that does not pause */
+        {"    pause pfc-cos 3\n", "", "classes.3.lossless", 0, 10},    /* ... */
+        {"  service-policy type network-qos NET\n", "", "pfc", 0, 20}, /* nothing is applied */
+        {"  service-policy type queuing output OUT\n", "", "classes.3.ecn", 0, 20},
+        {"weight 0 ecn", "weight 0", "classes.3.ecn", 0, 16},
+    };
+    struct imported got;
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        import_edited(&got, cases[c].from, cases[c].to);
+        uint32_t line = config_where(&got.set, "tor1", cases[c].port, cases[c].path).line;
+        if (line != cases[c].line) fail_msg("%s: line %u, not %u", cases[c].path, line, cases[c].line);
+        import_release(&got);
+    }
+    import_edited(&got, "    pause pfc-cos 3\n", "    pause pfc-cos 4\n");
+    assert_int_equal(notes_of(&got, "PFC007", 11), 1);
+    assert_true(got.set.unjudgeds > 0);
+    import_release(&got);
+    import_edited(&got, "c-8q-nq3", "c-8q-nq4"); /* a class that nothing leads to */
+    assert_int_equal(notes_of(&got, "PFC007", 10), 1);
+    import_release(&got);
+    import_edited(&got, "  class R\n", "  class r\n");
+    assert_int_equal(notes_of(&got, "MAP007", 0), 1); /* not told of R too */
+    import_release(&got);
+    char *routed = edited(base, "  switchport mode trunk\n", "  no switchport\n");
+    char *both = edited(routed, "interface Ethernet1/2\n", "interface Ethernet1/2\n  no switchport\n");
+    char *cos = edited(both, "  match dscp 26\n", "  match cos 3\n");
+    import_text(&got, &config_nxos, "tor1.cfg", cos);
+    assert_int_equal(notes_of(&got, "MAP003", 5), 1); /* on all ports: the match is wrong, not the ports */
+    import_release(&got);
+    free(routed);
+    free(both);
+    free(cos);
+}
+
+/* Of a part of a configuration nothing is found that it does not speak of. */
+static void test_part(void **state)
+{
+    static const char port[] = "interface Ethernet1/1\n  priority-flow-control mode on\n"
+                               "  service-policy type qos input IN\n  feature x\n";
+    static const char policy[] = "class-map type qos match-any R\n  match dscp 26\npolicy-map type qos IN\n  class R\n"
+                                 "    set qos-group 3\n";
+    char *named;
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "x", port);
+    assert_int_equal(notes_of(&got, "MAP007", 0) + notes_of(&got, "PFC002", 0), 0);
+    assert_true(got.set.unjudgeds > 0);
+    import_release(&got);
+    import_text(&got, &config_nxos, "x", policy);
+    assert_int_equal(notes_of(&got, "MAP007", 0), 0);
+    import_release(&got);
+    assert_true(asprintf(&named, "hostname x\n%s", port) > 0);
+    import_text(&got, &config_nxos, "x", named);
+    assert_int_equal(notes_of(&got, "MAP007", 4), 1);
+    assert_int_equal(notes_of(&got, "PFC002", 3), 1);
+    import_release(&got);
+    free(named);
+}
+
+static void test_routes(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t paths, routers, line;
+    } cases[] = {
+        {"router bgp 1\n  address-family ipv4 unicast\n    maximum-paths 16\n  neighbor 10.0.0.1\n  neighbor "
+         "10.0.0.3\n",
+         16, 2, 5},
+        {"router bgp 1\n  address-family ipv4 unicast\n  neighbor 10.0.0.1\n  neighbor 10.0.0.3\n", 1, 2, 4},
+        {"router bgp 1\n  neighbor 10.0.0.1\n", 1, 1, 3},
+        {"router bgp 1\n  maximum-paths 1\n  neighbor 10.0.0.0/24\n", 1, 2, 4},
+        {"router bgp 1\n  template peer O\n    address-family l2vpn evpn\n  neighbor 10.0.0.1\n    inherit peer O\n"
+         "  neighbor 10.0.0.3\n    address-family l2vpn evpn\n  neighbor 10.0.0.5\n    address-family ipv4 unicast\n"
+         "  vrf t\n    neighbor 10.9.0.1\n    maximum-paths 8\n",
+         1, 1, 3},
+        {"router ospf 1\nrouter bgp 1\n  neighbor 10.0.0.1\n", 0, 0, 0}, /* its paths are not BGP's */
+    };
+    struct imported got;
+    char text[1024];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        snprintf(text, sizeof(text), "hostname x\nfeature bgp\n%s", cases[c].text);
+        import_text(&got, &config_nxos, "x", text);
+        assert_int_equal(got.set.device[0].paths, cases[c].paths);
+        assert_int_equal(got.set.device[0].routers, cases[c].routers);
+        assert_int_equal(got.set.device[0].paths_at.line, cases[c].line);
+        import_release(&got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_watchdog_times), cmocka_unit_test(test_ports_down),
         cmocka_unit_test(test_breakouts),      cmocka_unit_test(test_hash),
         cmocka_unit_test(test_network_mtu),    cmocka_unit_test(test_unknown_options),
-        cmocka_unit_test(test_own_queuing),
+        cmocka_unit_test(test_own_queuing),    cmocka_unit_test(test_places),
+        cmocka_unit_test(test_part),           cmocka_unit_test(test_routes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,7 @@ struct eos {
 struct eos_port {
     const char *name;
     uint32_t line, mtu, mtu_line, rate_gbps, rate_line, down_line, pause_line, fec_line, block;
+    uint32_t channel_line;
     uint32_t channel; /* that it is a member of; 0: of none */
     bool routed, down;
     const char *fec;

@@ -185,6 +185,7 @@ static void read_interface_line(struct eos_port *port, struct line *line)
     } else if (line_take(line, "switchport", NULL) || line_is(line, "switchport mode * ...", NULL) ||
                line_is(line, "switchport access vlan * ...", NULL)) {
         port->layer_said = true;
+        port->used |= line->words > 2;
     } else if (line_take(line, "shutdown", NULL) || line_take(line, "no shutdown", NULL)) {
         port->down = line->words == 1;
         port->down_said = true;
@@ -208,6 +209,7 @@ static void read_interface_line(struct eos_port *port, struct line *line)
         port->fec_line = n;
     } else if (line_take(line, "channel-group # ...", &match)) {
         port->channel = match.number[0] <= 999999 ? (uint32_t)match.number[0] : 0;
+        port->channel_line = n;
     }
 }
 
@@ -507,6 +509,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
     for (uint32_t p = 0; p < ports.count; p++)
         if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) eos_say_port(&eos, &ports.port[p]);
     judge(&eos);
+    lines_routes(set, text, &eos.lines, eos.device);
     lines_rest(set, text, &eos.lines, eos.device, aside);
     return lines_too_little(text, &eos.lines, "EOS") ? -EINVAL : 0;
 }

@@ -2,6 +2,8 @@
 /*
  * What an interface of EOS means in a fabric: its own lines over its profile's, met with the maps of the switch.
  */
+#include <stdio.h>
+
 #include "config/eos/eos_int.h"
 
 /* Queues from the highest that shares downwards share; others are strict. */
@@ -140,6 +142,13 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     uint32_t mtu = as->mtu, mtu_line = as->mtu ? as->mtu_line : as->line;
 
     if (port == CONFIG_NONE) return;
+    if (!as->used && !as->described && !as->address[0] && !as->address[1] && !as->channel && !as->own && !as->profiled)
+        config_idle(set, device, port);
+    if (as->channel) {
+        char name[32];
+        snprintf(name, sizeof(name), "Port-Channel%u", as->channel);
+        config_lag(set, EOS_AT(eos, as->channel_line), device, port, name);
+    }
     if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
     for (int i = 0; i < 2; i++)
         if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);

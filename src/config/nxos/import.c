@@ -136,6 +136,7 @@ static bool read_link(struct line *line, struct nxos_port *port)
     } else if (line_take(line, "description ...", NULL) && line->words > 1) {
         port->described = line->text + strcspn(line->text, " \t") + 1;
         port->described_line = n;
+        port->used = true;
     } else if (line_take(line, "ip address * ...", &match) || line_take(line, "ipv6 address * ...", &match)) {
         bool six = line->word[0][2] == 'v';
         if (strcmp(line->word[line->words - 1], "secondary") == 0) return true;
@@ -143,6 +144,8 @@ static bool read_link(struct line *line, struct nxos_port *port)
         port->address_line[six] = n;
     } else if (line_take(line, "channel-group # ...", &match)) {
         port->channel = match.number[0] && match.number[0] < CHANNELS ? (uint32_t)match.number[0] : 0;
+        port->channel_line = n;
+        port->used = true;
     } else {
         return false;
     }
@@ -163,9 +166,14 @@ static void read_interface_line(struct nxos *nxos, struct line *line, struct nxo
     } else if (line_is(line, "switchport * ...", NULL)) {
         port->layer_said = true;
         port->used = true;
-    } else if (read_pauses(nxos, line, port) || read_link(line, port)) {
-        port->used = true;
+    } else if (read_pauses(nxos, line, port)) {
+        port->used |= port->pfc == PFC_ON || port->watch || port->pause_line;
+    } else if (read_link(line, port)) {
+        port->used |= port->address[0] || port->address[1];
     } else if (read_service(nxos, line, &qos, &out, &in, NULL)) {
+        bool queuing = strstr(line->text, "type queuing") != NULL;
+        if (nxos->missing && !queuing) port->qos_missing = n;
+        if (nxos->missing && queuing) port->out_missing = n;
         if (qos != port->qos) port->qos_line = n;
         if (out != port->out) port->out_line = n;
         if (in != port->in) port->in_line = n;
@@ -330,9 +338,17 @@ static void read_globals(struct nxos *nxos, struct ports *ports)
         struct line *line = &nxos->lines.line[i];
         if (line->parent != LINES_NONE) continue;
         if (line_take(line, "system qos", NULL)) {
-            for (uint32_t s = i + 1; s < line->end; s++)
-                read_service(nxos, &nxos->lines.line[s], &nxos->qos, &nxos->queuing_out, &nxos->queuing_in,
-                             &nxos->network);
+            nxos->system_line = line->number;
+            for (uint32_t s = i + 1; s < line->end; s++) {
+                struct line *service = &nxos->lines.line[s];
+                if (read_service(nxos, service, &nxos->qos, &nxos->queuing_out, &nxos->queuing_in, &nxos->network) &&
+                    nxos->missing)
+                    nxos_unknown(nxos, service->number,
+                                 strstr(service->text, "network-qos") ? NXOS_NETWORK
+                                 : strstr(service->text, "queuing")   ? NXOS_QUEUING
+                                                                      : NXOS_QOS,
+                                 CONFIG_NONE);
+            }
         } else if (line_is(line, "interface * ...", NULL) && strcmp(line->word[1], "breakout") != 0) {
             read_interface(ports, i);
         }
@@ -362,17 +378,24 @@ int nxos_import(struct config_set *set, const struct config_text *text)
         return 0;
     }
     lines_foreign(set, text, &nxos.lines, nxos.device, foreign);
-    nxos_policies(&nxos);
     nxos_system(&nxos);
+    nxos_policies(&nxos);
     read_globals(&nxos, &ports);
     nxos_say_watchdog(&nxos);
     for (uint32_t p = 0; p < ports.count; p++) {
-        if (strncmp(ports.port[p].name, "Ethernet", 8) != 0) continue;
-        if (ports.port[p].channel) join_channel(&ports, &ports.port[p]);
-        nxos_say_port(&nxos, &ports.port[p]);
+        struct nxos_port *port = &ports.port[p];
+        if (port->channel) join_channel(&ports, port);
+        port->routed = port->layer_said || port->routed ? port->routed : nxos.routed;
+        struct nxos_policy *qos = port->qos ? port->qos : nxos.qos;
+        if (qos && !port->routed && !port->down && port->used) qos->bridged = true;
     }
+    for (uint32_t p = 0; p < ports.count; p++)
+        if (strncmp(ports.port[p].name, "Ethernet", 8) == 0) nxos_say_port(&nxos, &ports.port[p]);
+    nxos_judge_groups(&nxos);
     nxos_judge_mtu(&nxos);
     nxos_unused(&nxos);
+    nxos_judge_part(&nxos);
+    lines_routes(set, text, &nxos.lines, nxos.device);
     lines_rest(set, text, &nxos.lines, nxos.device, aside);
     return lines_too_little(text, &nxos.lines, "NX-OS") ? -EINVAL : 0;
 }

@@ -31,6 +31,7 @@ struct nxos_class { /* class-map */
     uint64_t dscps;
     uint8_t cos, groups; /* matched */
     bool by_dscp, by_cos, used;
+    uint32_t match_line; /* of the last that could be read */
     struct nxos_class *next;
 };
 
@@ -55,11 +56,19 @@ struct nxos_policy {
     bool by_dscp, by_cos;
     uint8_t dscp_to_tc[64], cos_to_tc[8];
     uint32_t dscp_line[64], cos_line[8];
+    uint32_t group_line[NXOS_PRIOS]; /* what a class matches that leads to this qos-group; 0: none */
+    uint32_t rest_line;              /* of the qos-group that class-default sets; 0: none */
+    uint32_t unknown_line;           /* of a class that is not defined; 0: none */
+    uint32_t cos_only_line;          /* what a class matches that leaves DSCPs out; 0: none */
+    uint8_t rest;
+    bool bridged; /* it is on a port that is not routed */
     /* network-qos */
-    uint8_t lossless, pfc; /* qos-groups; priorities that are paused */
-    uint8_t fcoe;          /* qos-groups, by the name of their class */
-    uint8_t named;         /* qos-groups that network-qos speaks of */
-    uint32_t lossless_line[NXOS_PRIOS];
+    uint8_t lossless, pfc;      /* qos-groups; priorities that are paused */
+    uint8_t paused[NXOS_PRIOS]; /* the priority of a lossless qos-group */
+    uint8_t fcoe;               /* qos-groups, by the name of their class */
+    uint8_t named;              /* qos-groups that network-qos speaks of */
+    uint32_t lossless_line[NXOS_PRIOS], class_line[NXOS_PRIOS];
+    uint32_t elsewhere_line;                        /* of a class that pauses another priority than its own; 0: none */
     uint32_t mtu[NXOS_PRIOS], mtu_line[NXOS_PRIOS]; /* 0: not said */
     bool own_classes;                               /* of the user: small platforms have them, and no built-in ones */
     /* queuing */
@@ -71,16 +80,17 @@ enum pfc_mode { PFC_UNSAID, PFC_OFF, PFC_ON, PFC_AUTO };
 
 struct nxos_port { /* of an interface, or of a port-channel */
     const char *name;
-    uint32_t line, channel;
+    uint32_t line, channel, channel_line;
     enum pfc_mode pfc;
     uint32_t pfc_line, mtu, mtu_line, rate_mbps, rate_line, watch_line, down_line, pause_line;
     bool watch, down, routed, used; /* used: anything but what it is when it comes up */
     bool layer_said;
     struct nxos_policy *qos, *out, *in;
     uint32_t qos_line, out_line, in_line;
-    const char *fec;        /* NULL: not said */
-    const char *described;  /* NULL: not */
-    const char *address[2]; /* IPv4 and IPv6, NULL: none */
+    uint32_t qos_missing, out_missing; /* lines of policies that are not defined; 0: none */
+    const char *fec;                   /* NULL: not said */
+    const char *described;             /* NULL: not */
+    const char *address[2];            /* IPv4 and IPv6, NULL: none */
     uint32_t fec_line, described_line, address_line[2];
 };
 
@@ -110,13 +120,15 @@ struct nxos {
     struct nxos_policy *network, *queuing_out, *queuing_in, *qos; /* of system qos; NULL: the default */
     struct nxos_watchdog watchdog;
     struct nxos_breakout *breakouts;
-    uint32_t down_line; /* ports that are bridged are down unless they say otherwise; 0: up */
-    bool routed;        /* ports are, unless they say otherwise */
-    bool network_mtu;   /* frames of bridged ports are as large as network-qos says */
-    bool whole;         /* a switch's configuration, not a part of one */
-    bool pauses;        /* a port that is up */
-    uint32_t mtu_most;  /* of such ports */
-    uint32_t noted;     /* the line of the last reference that led nowhere: ranges of interfaces say it once */
+    uint32_t system_line; /* of `system qos`; 0: there is none */
+    uint32_t down_line;   /* ports that are bridged are down unless they say otherwise; 0: up */
+    bool routed;          /* ports are, unless they say otherwise */
+    bool network_mtu;     /* frames of bridged ports are as large as network-qos says */
+    bool whole;           /* a switch's configuration, not a part of one */
+    bool missing;         /* the policy that was last asked for */
+    bool pauses;          /* a port that is up */
+    uint32_t mtu_most;    /* of such ports */
+    uint32_t noted;       /* the line of the last reference that led nowhere: ranges of interfaces say it once */
 };
 
 #define NXOS_AT(nxos, line_) CONFIG_AT((nxos)->text, (line_))
@@ -134,6 +146,10 @@ void nxos_system(struct nxos *nxos);
 void nxos_say_watchdog(struct nxos *nxos);
 /* How the cage of a port is broken out, and the port's lane in it (0: the name is the cage's own); NULL: it is not. */
 const struct nxos_breakout *nxos_breakout(const struct nxos *nxos, const char *name, uint32_t *ret_lane);
+/* Rules that rest on a policy of this type, which is not in the text, are not judged. */
+void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_t port);
+void nxos_judge_groups(struct nxos *nxos); /* after all ports */
+void nxos_judge_part(struct nxos *nxos);
 void nxos_judge_mtu(struct nxos *nxos); /* after all ports */
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *port);
 bool nxos_is_os10(const char *text, size_t length);

@@ -78,6 +78,7 @@ static void read_match(struct nxos *nxos, struct nxos_class *class, struct line 
         break;
     }
     line->known = true;
+    class->match_line = line->number;
     if (dscp || precedence) {
         for (unsigned d = 0; d < 64; d++)
             if (bits >> (precedence ? d / 8 : d) & 1) class->dscps |= UINT64_C(1) << d;
@@ -145,6 +146,7 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
     line->known = true;
     if (class) class->used = true;
     if (!class && !rest) {
+        policy->unknown_line = line->number;
         config_note(nxos->set, NXOS_AT(nxos, line->number), "MAP007", nxos->device, CONFIG_NONE,
                     "policy-map %.60s uses class-map %.60s, which is not defined", policy->name, name);
     }
@@ -157,6 +159,13 @@ static void read_qos_class(struct nxos *nxos, struct nxos_policy *policy, struct
         if (!line_is(set, "set qos-group # ...", &match) || match.number[0] >= NXOS_PRIOS) continue;
         line_take_part(set, "set qos-group #", NULL);
         uint8_t group = (uint8_t)match.number[0];
+        if (rest) {
+            policy->rest = group;
+            policy->rest_line = set->number;
+        } else if (class && !policy->group_line[group]) {
+            policy->group_line[group] = class->match_line;
+        }
+        if (class && class->by_cos && !class->by_dscp) policy->cos_only_line = class->match_line;
         for (unsigned d = 0; d < 64; d++) {
             if (rest ? policy->dscp_line[d] : !(class && class->dscps >> d & 1)) continue;
             if (policy->dscp_line[d] && !rest) continue; /* the first class that matches takes it */
@@ -205,6 +214,7 @@ static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, st
     line->known = true;
     if (group > 0 && strcasestr(line->word[line->words - 1], "fcoe")) policy->fcoe |= (uint8_t)(1u << group);
     policy->own_classes |= nxos_builtin(line->word[line->words - 1], NXOS_NETWORK) < 0;
+    if (group >= 0) policy->class_line[group] = line->number;
     if (group > 0) policy->named |= (uint8_t)(1u << group);
     for (uint32_t i = (uint32_t)(line - nxos->lines.line) + 1; i < line->end; i++) {
         struct line *inner = &nxos->lines.line[i];
@@ -228,15 +238,13 @@ static void read_network_class(struct nxos *nxos, struct nxos_policy *policy, st
             continue;
         }
         if (!pause) continue;
+        if (group > 0 && (unsigned)group != priority) policy->elsewhere_line = inner->number;
         /* where the class leads nowhere, the priority is all there is to go by */
         unsigned of = group > 0 ? (unsigned)group : priority;
         policy->lossless |= (uint8_t)(1u << of);
         policy->pfc |= (uint8_t)(1u << priority);
         policy->lossless_line[of] = inner->number;
-        if (of != priority)
-            config_note(nxos->set, NXOS_AT(nxos, inner->number), "PFC007", nxos->device, CONFIG_NONE,
-                        "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused",
-                        of, priority, of);
+        policy->paused[of] = (uint8_t)priority;
     }
 }
 
@@ -434,22 +442,46 @@ void nxos_policies(struct nxos *nxos)
 
 struct nxos_policy *nxos_policy(struct nxos *nxos, enum nxos_type type, const char *name, uint32_t line, uint32_t port)
 {
-    struct nxos_policy *policy = find_policy(nxos, type, name);
+    struct nxos_policy *policy = find_policy(nxos, type, name), *any = nxos->policies;
 
+    nxos->missing = !policy && strncmp(name, "default-", 8) != 0;
     if (policy) policy->used = true;
-    if (policy || nxos->noted == line || strncmp(name, "default-", 8) == 0) return policy;
+    if (!nxos->missing || nxos->noted == line) return policy;
     nxos->noted = line;
-    config_note(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, port, "policy-map %.60s is not defined", name);
+    while (any && any->type != type)
+        any = any->next;
+    if (!any && !nxos->whole)
+        config_unjudged(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, CONFIG_NONE,
+                        "policy-map %.60s is not in the text, which is a part of a configuration", name);
+    else
+        config_note(nxos->set, NXOS_AT(nxos, line), "MAP007", nxos->device, port, "policy-map %.60s is not defined",
+                    name);
     return NULL;
+}
+
+/* Is anything applied at all?  A part of a configuration may be about something else. */
+static bool applies(const struct nxos *nxos)
+{
+    for (uint32_t i = 0; i < nxos->lines.count; i++)
+        if (strcmp(nxos->lines.line[i].word[0], "service-policy") == 0) return true;
+    return false;
 }
 
 void nxos_unused(struct nxos *nxos)
 {
-    for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
+    bool part = !nxos->whole && !applies(nxos);
+
+    if (part && nxos->policies)
+        config_unjudged(nxos->set, NXOS_AT(nxos, nxos->policies->line), "MAP007", nxos->device, CONFIG_NONE,
+                        "the text is a part of a configuration that applies no policy-map");
+    for (struct nxos_policy *policy = nxos->policies; policy && !part; policy = policy->next)
         if (!policy->used)
             config_note(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
                         "policy-map %.60s is defined and applied nowhere", policy->name);
-    for (struct nxos_class *class = nxos->classes; class; class = class->next)
+    bool unknown = false; /* a class of another name: that is told, and this would be its other half */
+    for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
+        unknown |= policy->unknown_line != 0;
+    for (struct nxos_class *class = nxos->classes; class && !unknown; class = class->next)
         if (!class->used)
             config_note(nxos->set, NXOS_AT(nxos, class->line), "MAP007", nxos->device, CONFIG_NONE,
                         "class-map %.60s is defined and in no policy-map", class->name);

@@ -2,7 +2,18 @@
 /*
  * What an interface of NX-OS means in a fabric: its own lines met with `system qos`.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "config/nxos/nxos_int.h"
+
+/* Where a DSCP that no class takes would have been taken: by the class whose number it has in its upper bits, or else
+ * in the policy as a whole. */
+static uint32_t unmatched_line(const struct nxos_policy *qos, unsigned dscp)
+{
+    if (qos->rest) return qos->rest_line;
+    return dscp >= 8 && qos->group_line[dscp / 8] ? qos->group_line[dscp / 8] : qos->line;
+}
 
 static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy *qos, uint32_t line)
 {
@@ -10,9 +21,10 @@ static void say_maps(struct nxos *nxos, uint32_t port, const struct nxos_policy 
     bool pcp = qos && qos->by_cos && !qos->by_dscp;
 
     config_say(set, NXOS_AT(nxos, line), nxos->device, port, "trust", "%s", pcp ? "pcp" : "dscp");
-    for (unsigned d = 0; d < 64; d++)
-        config_say_map(set, NXOS_AT(nxos, qos && qos->dscp_line[d] ? qos->dscp_line[d] : line), nxos->device, port,
-                       "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
+    for (unsigned d = 0; d < 64; d++) {
+        uint32_t at = !qos ? line : qos->dscp_line[d] ? qos->dscp_line[d] : unmatched_line(qos, d);
+        config_say_map(set, NXOS_AT(nxos, at), nxos->device, port, "dscp-map", d, qos && !pcp ? qos->dscp_to_tc[d] : 0);
+    }
     for (unsigned p = 0; pcp && p < 8; p++)
         config_say_map(set, NXOS_AT(nxos, qos->cos_line[p] ? qos->cos_line[p] : line), nxos->device, port, "pcp-map", p,
                        qos->cos_to_tc[p]);
@@ -50,7 +62,9 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
         config_say_class(set, at, device, port, q, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
         config_say_class(set, at, device, port, q, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
         config_say_class(set, at, device, port, q, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
-    } else if (lossless && !queue->noted) {
+    } else if (lossless) {
+        config_say_class(set, at, device, port, q, "ecn", "false");
+        if (queue->noted) return;
         queue->noted = true;
         config_note(set, at, "ECN006", device, CONFIG_NONE,
                     "random-detect without ecn drops packets of the lossless qos-group %u", q);
@@ -72,22 +86,33 @@ static void say_ingress(struct nxos *nxos, uint32_t port, const struct nxos_poli
     }
 }
 
+/* Where PFC that is on for the port would have been made to pause: the class of network-qos that has what comes in and
+ * does not pause, or else its policy.  0: there is none, or it pauses. */
+static uint32_t idle_class(const struct nxos *nxos, const struct nxos_policy *qos)
+{
+    const struct nxos_policy *network = nxos->network;
+
+    if (!network) return nxos->system_line;
+    if (network->pfc) return 0;
+    for (unsigned q = NXOS_PRIOS; q-- > 1;)
+        if (qos && carried_by(qos) >> q & 1 && network->class_line[q]) return network->class_line[q];
+    return network->line;
+}
+
 static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as, struct nxos_policy *qos)
 {
     uint8_t lossless = nxos->network ? nxos->network->lossless : 0, carried = qos ? carried_by(qos) : 0;
-    struct origin at = NXOS_AT(nxos, as->pfc_line ? as->pfc_line : as->line);
+    uint32_t line = as->pfc_line ? as->pfc_line : as->line, idle = as->pfc == PFC_ON ? idle_class(nxos, qos) : 0;
+    struct origin at = NXOS_AT(nxos, idle ? idle : line);
 
     bool automatic = as->pfc == PFC_AUTO || (as->pfc == PFC_UNSAID && (carried & lossless));
     bool on = (as->pfc == PFC_ON || automatic) && nxos->network && nxos->network->pfc;
     config_say_bits(nxos->set, at, nxos->device, port, "pfc", on ? nxos->network->pfc : 0);
     nxos->pauses |= on && !as->down;
     if (on && !as->down && as->mtu > nxos->mtu_most) nxos->mtu_most = as->mtu;
-    if (as->pfc == PFC_ON && !on && !as->down)
-        config_note(nxos->set, at, "PFC002", nxos->device, port,
+    if (as->pfc == PFC_ON && !on && !as->down && (nxos->whole || nxos->network))
+        config_note(nxos->set, at, "PFC002", nxos->device, idle ? CONFIG_NONE : port,
                     "priority-flow-control is on, and no class of network-qos pauses: nothing is protected");
-    if (on && as->routed && qos && qos->by_cos && !qos->by_dscp && !as->down)
-        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
-                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
     if (on && automatic) config_say(nxos->set, at, nxos->device, port, "pfc-mode", "auto");
     if (on && nxos->watchdog.on && !as->watch)
         config_say(nxos->set, NXOS_AT(nxos, as->watch_line ? as->watch_line : as->line), nxos->device, port, "watched",
@@ -97,6 +122,19 @@ static void say_pfc(struct nxos *nxos, uint32_t port, const struct nxos_port *as
                     "flowcontrol and priority-flow-control exclude each other");
     else if (as->pause_line)
         config_say(nxos->set, NXOS_AT(nxos, as->pause_line), nxos->device, port, "pause", "802.3x");
+}
+
+/* CoS is in the tag, and frames of a routed port have none. */
+static void judge_cos(struct nxos *nxos, uint32_t port, const struct nxos_port *as, const struct nxos_policy *qos)
+{
+    if (!qos || !qos->cos_only_line || as->down || !nxos->network || !nxos->network->pfc) return;
+    if (as->pfc == PFC_OFF) return;
+    if (qos->bridged) /* it is right elsewhere */
+        config_note(nxos->set, NXOS_AT(nxos, as->qos_line ? as->qos_line : as->line), "MAP003", nxos->device, port,
+                    "policy-map %.60s matches CoS, and frames of a routed port have no tag", qos->name);
+    else
+        config_note(nxos->set, NXOS_AT(nxos, qos->cos_only_line), "MAP003", nxos->device, CONFIG_NONE,
+                    "policy-map %.60s is on routed ports, whose frames have no tag and so no CoS", qos->name);
 }
 
 /* Frames: of the port, of network-qos where the platform has it so, or 1500. */
@@ -140,10 +178,31 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
         if (lossless)
             config_say_class(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless",
                              "true");
+        else if (network && network->class_line[q] && q)
+            config_say_class(nxos->set, NXOS_AT(nxos, network->class_line[q]), nxos->device, port, q, "lossless",
+                             "false");
+        else if (!network && nxos->system_line && q && carried_by(qos) >> q & 1 && qos)
+            config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "lossless", "false");
+        if (lossless && !out && nxos->system_line)
+            config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "ecn", "false");
         if (out)
             say_queue(nxos, port, q, &out->queue[q], lossless, carries,
                       out->queue[q].line ? out->queue[q].line : out->line);
     }
+}
+
+/* A policy that is not defined was not read: what it would have set is not known. */
+void nxos_unknown(struct nxos *nxos, uint32_t line, enum nxos_type type, uint32_t port)
+{
+    static const char *const rules[][6] = {
+        [NXOS_QOS] = {"MAP", "PFC008", "HOST001", "SIB001", NULL},
+        [NXOS_NETWORK] = {"PFC", "HR", "ECN", "BUF", "MAP", NULL},
+        [NXOS_QUEUING] = {"ECN", "SCH", "MAP005", "MAP008", "SIB001", NULL},
+    };
+
+    for (const char *const *rule = rules[type]; *rule; rule++)
+        config_unjudged(nxos->set, NXOS_AT(nxos, line), *rule, nxos->device, port,
+                        "the policy-map that is applied is not in the text");
 }
 
 void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
@@ -151,9 +210,18 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
     struct config_set *set = nxos->set;
     uint32_t port = config_port(set, NXOS_AT(nxos, as->line), nxos->device, as->name);
     struct nxos_policy *qos = as->qos ? as->qos : nxos->qos;
-    bool routed = as->layer_said ? as->routed : nxos->routed || as->routed;
+    bool routed = as->routed;
 
     if (port == CONFIG_NONE) return;
+    if (!as->used) config_idle(set, nxos->device, port);
+    if (as->channel) {
+        char name[32];
+        snprintf(name, sizeof(name), "port-channel%u", as->channel);
+        config_lag(set, NXOS_AT(nxos, as->channel_line), nxos->device, port, name);
+    }
+    if (as->qos_missing) nxos_unknown(nxos, as->qos_missing, NXOS_QOS, port);
+    if (qos && qos->unknown_line) nxos_unknown(nxos, qos->unknown_line, NXOS_QOS, port);
+    if (as->out_missing) nxos_unknown(nxos, as->out_missing, NXOS_QUEUING, port);
     say_mtu(nxos, port, as, routed);
     say_rate(nxos, port, as);
     if (as->fec) config_say(set, NXOS_AT(nxos, as->fec_line), nxos->device, port, "fec", "%s", as->fec);
@@ -168,6 +236,7 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
     say_queues(nxos, port, as, qos);
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
     say_pfc(nxos, port, as, qos);
+    if (routed) judge_cos(nxos, port, as, qos);
 }
 
 /* A class that pauses and does not take the frames that come in: what is longer is dropped in it.  FCoE's is as large
@@ -185,4 +254,57 @@ void nxos_judge_mtu(struct nxos *nxos)
                     "needs %u",
                     q, network->mtu[q], network->name, NXOS_ROCE_FRAME);
     }
+}
+
+/* A lossless qos-group and the priority that it pauses should be one number.  Which of the two is wrong is told by what
+ * the policies of type qos lead to; what else does not fit follows from it. */
+void nxos_judge_groups(struct nxos *nxos)
+{
+    static const char *const follow[] = {"PFC001", "PFC003", "PFC008", "HR", "ECN001", "WD004"};
+    const struct nxos_policy *network = nxos->network;
+    uint8_t carried = 0;
+
+    if (!network || !network->elsewhere_line) return;
+    for (const struct nxos_policy *qos = nxos->policies; qos; qos = qos->next)
+        if (qos->type == NXOS_QOS && qos->used) carried |= carried_by(qos);
+    for (unsigned q = 1; q < NXOS_PRIOS; q++) {
+        unsigned priority = network->paused[q];
+        if (!(network->lossless >> q & 1) || priority == q) continue;
+        if (!(carried >> q & 1) && carried >> priority & 1)
+            config_note(
+                nxos->set, NXOS_AT(nxos, network->class_line[q]), "PFC007", nxos->device, CONFIG_NONE,
+                "qos-group %u is lossless and nothing is put into it: what comes in goes to qos-group %u, which "
+                "is lossy",
+                q, priority);
+        else
+            config_note(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), "PFC007", nxos->device, CONFIG_NONE,
+                        "qos-group %u pauses priority %u: peers that send this class with priority %u are not paused",
+                        q, priority, q);
+    }
+    for (size_t r = 0; r < sizeof(follow) / sizeof(follow[0]); r++)
+        config_unjudged(nxos->set, NXOS_AT(nxos, network->elsewhere_line), follow[r], nxos->device, CONFIG_NONE,
+                        "a qos-group pauses another priority than its own, which a fabric file cannot hold");
+}
+
+static bool speaks_of(const struct nxos *nxos, const char *word)
+{
+    for (uint32_t i = 0; i < nxos->lines.count; i++)
+        if (strstr(nxos->lines.line[i].text, word)) return true;
+    return false;
+}
+
+/* Of a part of a configuration, without a name or a version of the switch, only what it speaks of can be judged. */
+void nxos_judge_part(struct nxos *nxos)
+{
+    static const struct {
+        const char *word, *rule, *what;
+    } parts[] = {{"watch-dog", "WD001", "a watchdog"},       {"mtu ", "MTU", "frames"},
+                 {"type network-qos", "PFC", "network-qos"}, {"type network-qos", "HR", "network-qos"},
+                 {"type queuing", "ECN", "queues"},          {"type queuing", "SCH", "queues"},
+                 {"type queuing", "MAP005", "queues"},       {"type qos", "MAP", "classification"}};
+
+    for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !nxos->whole; p++)
+        if (!speaks_of(nxos, parts[p].word))
+            config_unjudged(nxos->set, NXOS_AT(nxos, 1), parts[p].rule, nxos->device, CONFIG_NONE,
+                            "the text is a part of a configuration, without a word of %s", parts[p].what);
 }

@@ -177,10 +177,9 @@ void nxos_say_watchdog(struct nxos *nxos)
                "watchdog.poll", "%ums", poll);
     config_say(set, watchdog->shutdowns.line ? NXOS_AT(nxos, watchdog->shutdowns.line) : on, nxos->device, CONFIG_NONE,
                "watchdog.detect", "%ums", poll * shutdowns);
-    if (restores)
-        config_say(set, restore_line ? NXOS_AT(nxos, restore_line) : on, nxos->device, CONFIG_NONE, "watchdog.restore",
-                   "%ums", poll * restores);
-    else
+    config_say(set, restore_line ? NXOS_AT(nxos, restore_line) : on, nxos->device, CONFIG_NONE, "watchdog.restore",
+               "%ums", poll * (restores ? restores : RESTORES_USUAL));
+    if (!restores) /* a time that never comes cannot be said */
         config_note(set, NXOS_AT(nxos, restore_line), "WD003", nxos->device, CONFIG_NONE,
                     "the watchdog never restores a queue: its multipliers of restoring are 0");
 }
