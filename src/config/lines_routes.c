@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BGP of NX-OS and EOS, as far as it decides whether there are equal paths: how many it uses (one, unless told), and how
- * many neighbours it has that could offer some.
+ * BGP of NX-OS and EOS, as far as it decides whether there are equal paths: how many it uses (one, unless told), and
+ * how many neighbours it has that could offer some.
  *
  * Neighbours that carry EVPN only are not of the underlay, those of a VRF are not of the fabric.  Where an interior
  * protocol runs, equal paths are its business, and it uses them without being told.

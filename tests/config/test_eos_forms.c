@@ -203,6 +203,93 @@ static void test_unknown_options(void **state)
     import_release(&good);
 }
 
+/* The line of the cause: of the profile where its ports are alike, of the queue where marking is missing. */
+static void test_places(void **state)
+{
+    static const struct {
+        const char *from, *to, *path;
+        uint32_t line;
+    } cases[] = {
+        {"   priority-flow-control on\n", "", "pfc", 4},
+        {"priority 3 no-drop", "priority 4 no-drop", "classes.3.lossless", 7},
+        {"   qos trust dscp\n", "", "trust", 4},
+        {"      random-detect ecn minimum", "      !random-detect ecn minimum", "classes.3.ecn", 9},
+        {"   uc-tx-queue 3\n", "   uc-tx-queue 5\n", "classes.3.ecn", 4},
+        {"qos profile", "qos map traffic-class 3 to tx-queue 4\nqos profile", "queue-map.4", 4},
+    };
+    struct imported got;
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        import_edited(&got, cases[c].from, cases[c].to);
+        uint32_t line = config_where(&got.set, "leaf1", 0, cases[c].path).line;
+        if (line != cases[c].line) fail_msg("%s: line %u, not %u", cases[c].path, line, cases[c].line);
+        import_release(&got);
+    }
+    import_edited(&got, "   priority-flow-control on\n", "");
+    assert_int_equal(notes_of(&got, "PFC002", 6), 1);
+    import_release(&got);
+    import_edited(&got, "service-profile ROCE", "service-profile ROCEE");
+    assert_int_equal(notes_of(&got, "MAP007", 18), 1);
+    assert_true(got.set.unjudgeds > 0); /* what it would have set is not known */
+    import_release(&got);
+}
+
+/* Of a part of a configuration nothing is found that it does not speak of. */
+static void test_part(void **state)
+{
+    static const char port[] = "interface Ethernet1/1\n   service-profile ROCE\n";
+    static const char profile[] =
+        "qos profile ROCE\n   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n";
+    struct imported got;
+    char named[200];
+
+    (void)state;
+    import_text(&got, &config_eos, "x", port);
+    assert_int_equal(notes_of(&got, "MAP007", 0), 0);
+    assert_true(got.set.unjudgeds > 0);
+    import_release(&got);
+    import_text(&got, &config_eos, "x", profile);
+    assert_int_equal(notes_of(&got, "MAP007", 0), 0);
+    import_release(&got);
+    snprintf(named, sizeof(named), "hostname x\n%s", port);
+    import_text(&got, &config_eos, "x", named);
+    assert_int_equal(notes_of(&got, "MAP007", 3), 1);
+    import_release(&got);
+    snprintf(named, sizeof(named), "hostname x\n%s", profile);
+    import_text(&got, &config_eos, "x", named);
+    assert_int_equal(notes_of(&got, "MAP007", 2), 1);
+    import_release(&got);
+}
+
+static void test_routes(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t paths, routers;
+    } cases[] = {
+        {"router bgp 1\n   maximum-paths 4 ecmp 4\n   neighbor 10.0.0.1 remote-as 2\n   neighbor 10.0.0.3 remote-as "
+         "2\n",
+         4, 2},
+        {"router bgp 1\n   neighbor U peer group\n   neighbor 10.0.0.1 peer group U\n   neighbor 10.0.0.1 remote-as 2\n"
+         "   neighbor 10.0.0.3 peer group U\n   neighbor E peer group\n   neighbor 10.1.0.1 peer group E\n"
+         "   address-family evpn\n      neighbor E activate\n   address-family ipv4\n      no neighbor E activate\n",
+         1, 2},
+        {"router bgp 1\n   neighbor interface Et1-4 peer-group U remote-as 2\n", 1, 2},
+    };
+    struct imported got;
+    char text[1024];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        snprintf(text, sizeof(text), "! device: x (DCS-7060DX5-64S, EOS-4.32.1F)\nhostname x\n%s", cases[c].text);
+        import_text(&got, &config_eos, "x", text);
+        assert_int_equal(got.set.device[0].paths, cases[c].paths);
+        assert_int_equal(got.set.device[0].routers, cases[c].routers);
+        import_release(&got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +298,9 @@ int main(void)
         cmocka_unit_test(test_running_config_all),
         cmocka_unit_test(test_taken_back),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_routes),
         cmocka_unit_test(test_unknown_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,11 +55,11 @@ class Import(unittest.TestCase):
         self.assertTrue(found[0]["message"].startswith("leaf1 Ethernet1/4: "))
 
     def test_notes_alike_are_one(self):
-        self.file("leaf.cfg", LEAF.replace("    pause pfc-cos 3\n", "    mtu 9216\n"))
-        found = self.findings("leaf.cfg", "PFC002")
+        self.file("leaf.cfg", LEAF.replace("mode on\n", "mode on\n  flowcontrol receive on\n"))
+        found = self.findings("leaf.cfg", "PFC005")
         self.assertEqual([(item["port"], item["also"]) for item in found], [("Ethernet1/1", 3)])
         lines = json.loads(self.run_here("import", "--json", "leaf.cfg")[0])["lines"]
-        self.assertEqual(sum(item["rule"] == "PFC002" for item in lines), 4)  # import lists each
+        self.assertEqual(sum(item["rule"] == "PFC005" for item in lines), 4)  # import lists each
 
     def test_what_is_listed(self):
         self.file("leaf.cfg", LEAF + "qos odd\n")

@@ -77,6 +77,7 @@ struct eos {
     uint8_t dscp_to_tc[64], cos_to_tc[8], tc_to_queue[EOS_PRIOS];
     uint32_t dscp_line[64], cos_line[8], queue_line[EOS_PRIOS];
     struct eos_watchdog watchdog;
+    bool whole;                        /* a switch's configuration, not a part of one */
     bool all;                          /* `show running-config all`: what is there by default too */
     bool routed, down;                 /* ports are, unless they say otherwise */
     uint32_t down_line, mtu, mtu_line; /* of `interface defaults`; 0: not said */
@@ -101,6 +102,7 @@ struct eos_port {
     bool layer_said;    /* switched or routed */
     bool down_said, used;
     uint32_t profile_line; /* of the profile that it has; 0: none */
+    uint32_t unknown_line; /* of one that is not defined; 0: none */
 };
 
 #define EOS_AT(eos, line_) CONFIG_AT((eos)->text, (line_))

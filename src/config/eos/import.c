@@ -275,6 +275,7 @@ static void read_qos(struct eos *eos, struct eos_port *port)
         const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
         if (profile) port->qos = profile->qos;
         if (profile) port->profile_line = profile->line;
+        if (!profile) port->unknown_line = eos->lines.line[i].number;
         port->profiled = true;
     }
     for (uint32_t i = port->block + 1; i < block->end; i++)
@@ -405,8 +406,37 @@ static void judge_queue_profiles(struct eos *eos)
     }
 }
 
+static bool speaks_of(const struct eos *eos, const char *word)
+{
+    for (uint32_t i = 0; i < eos->lines.count; i++)
+        if (strstr(eos->lines.line[i].text, word)) return true;
+    return false;
+}
+
+/* Of a part of a configuration, without a name of the switch, only what it speaks of can be judged. */
+static void judge_part(struct eos *eos)
+{
+    static const struct {
+        const char *word, *rule, *what;
+    } parts[] = {{"watchdog", "WD001", "a watchdog"}, {"mtu ", "MTU", "frames"},
+                 {"tx-queue", "ECN", "queues"},       {"tx-queue", "SCH", "queues"},
+                 {"tx-queue", "MAP005", "queues"},    {"tx-queue", "MAP008", "queues"}};
+
+    for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !eos->whole; p++)
+        if (!speaks_of(eos, parts[p].word))
+            config_unjudged(eos->set, EOS_AT(eos, 1), parts[p].rule, eos->device, CONFIG_NONE,
+                            "the text is a part of a configuration, without a word of %s", parts[p].what);
+}
+
 static void judge(struct eos *eos)
 {
+    judge_part(eos);
+    if (!eos->whole && !speaks_of(eos, "interface ")) { /* nothing could apply anything */
+        if (eos->profiles || eos->policies)
+            config_unjudged(eos->set, EOS_AT(eos, 1), "MAP007", eos->device, CONFIG_NONE,
+                            "the text is a part of a configuration that has no interfaces");
+        return;
+    }
     eos_policies_unused(eos);
     judge_queue_profiles(eos);
     for (struct eos_profile *profile = eos->profiles; profile; profile = profile->next) {
@@ -482,6 +512,8 @@ int eos_import(struct config_set *set, const struct config_text *text)
     find_chip(&eos);
     const char *all = strstr(text->text, "show running-config all");
     eos.all = all && all - text->text < HEAD_BYTES;
+    for (uint32_t i = 0; i < eos.lines.count; i++)
+        eos.whole |= line_is(&eos.lines.line[i], "hostname *", NULL);
     lines_foreign(set, text, &eos.lines, eos.device, foreign);
     eos_policies(&eos);
     eos_profiles(&eos);
@@ -494,6 +526,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
             port->own = port[-1].own;
             port->profiled = port[-1].profiled;
             port->profile_line = port[-1].profile_line;
+            port->unknown_line = port[-1].unknown_line;
             continue;
         }
         read_qos(&eos, port);

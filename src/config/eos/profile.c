@@ -259,8 +259,12 @@ const struct eos_profile *eos_profile(struct eos *eos, const char *name, uint32_
         profile->used = true;
         return profile;
     }
-    config_note(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE, "qos profile %.60s is not defined",
-                name);
+    if (!eos->whole && !eos->profiles)
+        config_unjudged(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE,
+                        "qos profile %.60s is not in the text, which is a part of a configuration", name);
+    else
+        config_note(eos->set, EOS_AT(eos, line), "MAP007", eos->device, CONFIG_NONE, "qos profile %.60s is not defined",
+                    name);
     return NULL;
 }
 

@@ -33,12 +33,20 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
             config_say_class(set, at, device, port, tc, "strict", "true");
         else if (queue->share_ppm && sum <= 1000000)
             config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
+        if (!queue->ecn && qos->no_drop >> tc & 1) /* where marking would be said */
+            config_say_class(set, EOS_AT(eos, queue->line ? queue->line : line), device, port, tc, "ecn", "false");
         if (!queue->ecn) continue;
         at = EOS_AT(eos, queue->ecn_line);
         config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
         config_say_class(set, at, device, port, tc, "ecn.max", "%lluB", (unsigned long long)queue->max_bytes);
         config_say_class(set, at, device, port, tc, "ecn.probability", "%u%%", queue->probability_ppm / 10000);
     }
+}
+
+/* Where a line that is missing would stand: in the port's profile, or on the port. */
+static uint32_t of_profile(const struct eos_port *as)
+{
+    return as->profile_line ? as->profile_line : as->line;
 }
 
 struct classified { /* the maps of one port, with the lines they come from */
@@ -80,7 +88,7 @@ static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *a
     uint8_t used = qos->no_drop;
 
     classify(eos, as, qos, &map);
-    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : as->line), eos->device, port, "trust", "%s",
+    config_say(set, EOS_AT(eos, qos->trust_line ? qos->trust_line : of_profile(as)), eos->device, port, "trust", "%s",
                map.cos ? "pcp" : "dscp");
     for (unsigned d = 0; d < 64; d++) {
         config_say_map(set, EOS_AT(eos, map.dscp_line[d]), eos->device, port, "dscp-map", d, map.dscp_to_tc[d]);
@@ -91,9 +99,15 @@ static uint8_t say_maps(struct eos *eos, uint32_t port, const struct eos_port *a
         config_say_map(set, EOS_AT(eos, map.cos_line[c]), eos->device, port, "pcp-map", c, map.cos_to_tc[c]);
         used |= (uint8_t)(1u << map.cos_to_tc[c]);
     }
+    uint32_t line = 0; /* the first that speaks of queues: what is beside something else is so by it */
+    for (unsigned tc = 0; tc < EOS_PRIOS && !line; tc++)
+        line = eos->queue_line[tc];
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++)
-        config_say_map(set, EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc] : as->line), eos->device, port,
-                       "queue-map", tc, eos->tc_to_queue[tc]);
+        config_say_map(set,
+                       EOS_AT(eos, eos->queue_line[tc] ? eos->queue_line[tc]
+                                   : line              ? line
+                                                       : as->line),
+                       eos->device, port, "queue-map", tc, eos->tc_to_queue[tc]);
     return used;
 }
 
@@ -129,9 +143,44 @@ static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *a
     for (unsigned c = 0; c < 8; c++)
         if (eos->cos_line[c]) map = 0;
     if (!map || as->routed || as->qos.trust != EOS_TRUST_UNSAID || as->qos.policy) return;
-    config_note(eos->set, EOS_AT(eos, as->profile_line ? as->profile_line : as->line), "MAP003", eos->device, port,
+    config_note(eos->set, EOS_AT(eos, of_profile(as)), "MAP003", eos->device, port,
                 "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs in line %u is not asked",
                 map);
+}
+
+/* Which classes are lossless, and PFC; true: it is on. */
+static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as, uint8_t used)
+{
+    const struct eos_qos *qos = &as->qos;
+    bool on = qos->pfc && qos->no_drop && !eos->off_line;
+    uint32_t line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : of_profile(as), other = line;
+
+    for (unsigned p = 0; p < EOS_PRIOS; p++)
+        if (qos->no_drop >> p & 1) other = qos->no_drop_line[p];
+    for (unsigned p = 0; p < EOS_PRIOS; p++) {
+        bool lossless = qos->no_drop >> p & 1;
+        if (lossless || used >> p & 1)
+            config_say_class(eos->set, EOS_AT(eos, lossless ? qos->no_drop_line[p] : other), eos->device, port, p,
+                             "lossless", "%s", lossless ? "true" : "false");
+    }
+    config_say_bits(eos->set, EOS_AT(eos, line), eos->device, port, "pfc", on ? qos->no_drop : 0);
+    if (eos->off_line && qos->pfc && qos->no_drop)
+        config_note(eos->set, EOS_AT(eos, eos->off_line), "PFC002", eos->device, CONFIG_NONE,
+                    "PFC is off on all ports, also on those that turn it on");
+    else if (!on && qos->no_drop && !qos->pfc_line && !as->down)
+        config_note(eos->set, EOS_AT(eos, other), "PFC002", eos->device, CONFIG_NONE,
+                    "a priority is no-drop, and `priority-flow-control on` is missing: nothing is paused");
+    return on;
+}
+
+/* A profile that is not defined was not read: what it would have set is not known. */
+static void say_unknown(struct eos *eos, uint32_t port, uint32_t line)
+{
+    static const char *const rules[] = {"PFC", "MAP", "ECN", "WD", "HR", "SCH", "SIB001"};
+
+    for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
+        config_unjudged(eos->set, EOS_AT(eos, line), rules[r], eos->device, port,
+                        "the qos profile that is applied is not in the text");
 }
 
 void eos_say_port(struct eos *eos, const struct eos_port *as)
@@ -149,6 +198,7 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
         snprintf(name, sizeof(name), "Port-Channel%u", as->channel);
         config_lag(set, EOS_AT(eos, as->channel_line), device, port, name);
     }
+    if (as->unknown_line) say_unknown(eos, port, as->unknown_line);
     if (as->described) config_described(set, EOS_AT(eos, as->described_line), device, port, as->described);
     for (int i = 0; i < 2; i++)
         if (as->address[i]) config_address(set, EOS_AT(eos, as->address_line[i]), device, port, as->address[i]);
@@ -163,16 +213,8 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     if (as->down)
         config_say(set, EOS_AT(eos, as->down_line ? as->down_line : eos->down_line), device, port, "up", "false");
     uint8_t used = say_maps(eos, port, as, qos);
-    say_queues(eos, port, qos, used, as->line);
-    for (unsigned p = 0; p < EOS_PRIOS; p++)
-        if (qos->no_drop >> p & 1)
-            config_say_class(set, EOS_AT(eos, qos->no_drop_line[p]), device, port, p, "lossless", "true");
-    bool on = qos->pfc && qos->no_drop && !eos->off_line;
-    uint32_t pfc_line = eos->off_line ? eos->off_line : qos->pfc_line ? qos->pfc_line : as->line;
-    config_say_bits(set, EOS_AT(eos, pfc_line), device, port, "pfc", on ? qos->no_drop : 0);
-    if (eos->off_line && qos->pfc && qos->no_drop)
-        config_note(set, EOS_AT(eos, eos->off_line), "PFC002", device, CONFIG_NONE,
-                    "PFC is off on all ports, also on those that turn it on");
+    say_queues(eos, port, qos, used, of_profile(as));
+    bool on = say_pauses(eos, port, as, used);
     if (on && !as->down) {
         judge_timers(eos, port, qos);
         judge_trust(eos, port, as);
