@@ -38,7 +38,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_t thread;
     bool running;
-    int stop; /* an eventfd: the thread ends */
+    int stop; /* an eventfd: the thread ends; of the thread that runs */
     unsigned comms;
     pid_t pid;
     int api;
@@ -70,10 +70,11 @@ static void file_close(void)
     writer.out = NULL;
 }
 
-/* A program never waits here: a pipe that nobody reads is an error. */
+/* A program never waits here: a pipe that nobody reads is an error.  Nor does it write where somebody else's link in a
+ * folder of everybody's leads. */
 static void file_begin(void)
 {
-    int fd = open(writer.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    int fd = open(writer.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
 
     writer.out = fd < 0 ? NULL : fdopen(fd, "a");
     if (writer.out == NULL) {
@@ -235,19 +236,60 @@ static void tick(void)
     file_settle();
 }
 
-static void *run(void *unused)
+/* Its own eventfd, not the writer's: that may be the next thread's already. */
+static void *run(void *eventfd)
 {
-    struct pollfd stop = {.fd = writer.stop, .events = POLLIN};
+    struct pollfd stop = {.fd = (int)(intptr_t)eventfd, .events = POLLIN};
 
     while (poll(&stop, 1, TICK_MS) <= 0) {
         pthread_mutex_lock(&writer.lock);
         tick();
         pthread_mutex_unlock(&writer.lock);
     }
-    return unused;
+    return NULL;
 }
 
 /* --- its life --- */
+
+/* In threads of the program a pipe whose reader left must not be its signal: none is let in, and one that came is taken
+ * out again, unless the program had one waiting itself. */
+struct quiet {
+    sigset_t pipe, before;
+    bool waited;
+};
+
+static void pipes_quiet(struct quiet *quiet)
+{
+    sigset_t waiting;
+
+    sigemptyset(&quiet->pipe);
+    sigaddset(&quiet->pipe, SIGPIPE);
+    sigemptyset(&waiting);
+    sigpending(&waiting);
+    quiet->waited = sigismember(&waiting, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &quiet->pipe, &quiet->before);
+}
+
+static void pipes_heard(const struct quiet *quiet)
+{
+    const struct timespec now = {0};
+
+    while (!quiet->waited && sigtimedwait(&quiet->pipe, NULL, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+}
+
+static void enter(struct quiet *quiet)
+{
+    pipes_quiet(quiet);
+    pthread_mutex_lock(&writer.lock);
+}
+
+static void leave(const struct quiet *quiet)
+{
+    pthread_mutex_unlock(&writer.lock);
+    pipes_heard(quiet);
+}
 
 /* A child has no thread of ours and no communicator; its copy of the lock and of the lines is in order all the same. */
 static void fork_prepare(void)
@@ -279,24 +321,37 @@ static void thread_start(void)
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    writer.running = pthread_create(&writer.thread, &small, run, NULL) == 0;
+    /* NOLINTNEXTLINE: a number, handed over as an address */
+    writer.running = pthread_create(&writer.thread, &small, run, (void *)(intptr_t)writer.stop) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&small);
     if (!writer.running) close(writer.stop);
 }
 
-/* It may be waiting for the lock. */
-static void thread_end(void)
+/* A thread that has been told to end, and its eventfd. */
+struct ending {
+    pthread_t thread;
+    bool running;
+    int stop;
+};
+
+/* With the lock: from here on the next communicator may begin, with a thread of its own. */
+static struct ending thread_stop(void)
 {
+    struct ending ending = {.thread = writer.thread, .running = writer.running, .stop = writer.stop};
     const uint64_t now = 1;
 
-    if (!writer.running) return;
+    if (writer.running && write(writer.stop, &now, sizeof now) < 0) warn("eventfd", strerror(errno));
     writer.running = false;
-    if (write(writer.stop, &now, sizeof now) < 0) warn("eventfd", strerror(errno));
-    pthread_mutex_unlock(&writer.lock);
-    pthread_join(writer.thread, NULL);
-    pthread_mutex_lock(&writer.lock);
-    close(writer.stop);
+    return ending;
+}
+
+/* Without the lock, for which the thread may be waiting. */
+static void thread_join(const struct ending *ending)
+{
+    if (!ending->running) return;
+    pthread_join(ending->thread, NULL);
+    close(ending->stop);
 }
 
 static void begin(struct recorder_comm *comm, int api, nccl_logger log)
@@ -316,12 +371,13 @@ static void begin(struct recorder_comm *comm, int api, nccl_logger log)
 bool writer_begin(const struct recorder_about *about, int api, nccl_logger log, void **ret_context)
 {
     static bool watched;
+    struct quiet quiet;
 
-    pthread_mutex_lock(&writer.lock);
+    enter(&quiet);
     if (!watched) watched = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
     struct recorder_comm *comm = recorder_open(about, ret_context);
     if (comm) begin(comm, api, log);
-    pthread_mutex_unlock(&writer.lock);
+    leave(&quiet);
     return comm != NULL;
 }
 
@@ -337,26 +393,32 @@ static void write_rest(struct recorder_comm *comm)
 
 void writer_end(struct recorder_comm *comm)
 {
+    struct ending ending = {.running = false};
+    struct quiet quiet;
+
     if (writer.pid != getpid()) return;
-    pthread_mutex_lock(&writer.lock);
+    enter(&quiet);
     write_rest(comm);
     live_page_close(&writer.page[comm->index]);
     recorder_close(comm);
     if (--writer.comms == 0) {
-        thread_end();
         file_settle();
         file_close();
+        ending = thread_stop();
     }
-    pthread_mutex_unlock(&writer.lock);
+    leave(&quiet);
+    thread_join(&ending);
 }
 
 bool writer_leave(void)
 {
+    struct quiet quiet;
+
     if (writer.comms == 0) return true;
     if (writer.pid != getpid()) return false;
-    pthread_mutex_lock(&writer.lock);
+    enter(&quiet);
     writer.log = NULL; /* NCCL may be gone */
-    thread_end();
+    struct ending ending = thread_stop();
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
         if (recorder_comm(i)) write_rest(recorder_comm(i));
     for (unsigned i = 0; i < RECORDER_COMMS; i++)
@@ -364,6 +426,7 @@ bool writer_leave(void)
     file_settle();
     file_close();
     writer.comms = 0;
-    pthread_mutex_unlock(&writer.lock);
+    leave(&quiet);
+    thread_join(&ending);
     return false;
 }

@@ -6,7 +6,9 @@
  * nanosecond.  The order of the calls is that of NCCL 2.28's proxy: a step's states are told as they begin, some of
  * them again and again, and a step that cannot be posted is started anew.
  */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -214,6 +216,7 @@ static int fresh(void **unused)
 {
     (void)unused;
     unlink(file_path);
+    warned = 0;
     setenv("ROCELAB_NCCL_FILE", file_path, 1);
     return 0;
 }
@@ -487,6 +490,53 @@ static void test_files(void **unused)
     assert_int_equal(unlink(expected), 0);
 }
 
+/* Whoever read the pipe has left: the program gets no signal for it. */
+static void test_reader_left(void **unused)
+{
+    struct caller caller;
+    int status;
+
+    (void)unused;
+    fflush(NULL);
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    setenv("ROCELAB_NCCL_FILE", "pipe", 1);
+    pid_t child = fork();
+    if (child == 0) {
+        int reader = open("pipe", O_RDONLY | O_NONBLOCK);
+        load(&caller, 5);
+        begin(&caller, "", 0);
+        one_collective(&caller, 0);
+        close(reader);
+        unload(&caller);
+        _exit(reader >= 0 && warned == 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unlink("pipe");
+    assert_int_equal(status, 0);
+}
+
+/* The file is the user's alone, and a link is not followed: the folder may be everybody's. */
+static void test_file_of_ones_own(void **unused)
+{
+    struct caller caller;
+    struct stat about;
+
+    (void)unused;
+    load(&caller, 5);
+    begin(&caller, "", 0);
+    unload(&caller);
+    assert_int_equal(stat(file_path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    assert_int_equal(symlink(file_path, "link"), 0);
+    setenv("ROCELAB_NCCL_FILE", "link", 1);
+    load(&caller, 5);
+    begin(&caller, "", 0);
+    unload(&caller);
+    unlink("link");
+    assert_int_equal(warned, 1);
+    assert_int_equal(count_of("\"kind\":\"nccl\""), 1);
+}
+
 /* A file that is full makes room, and the next one can be read by itself. */
 static void test_full_file(void **unused)
 {
@@ -588,6 +638,71 @@ static void test_many_begin(void **unused)
     assert_int_equal(count_of("\"collectives\":1,\"bytes\":4194304,\"ops\":2,"), 8);
 }
 
+/* One communicator ends while the next one of another thread begins: nobody takes the other's file or thread away. */
+#define LIVES 40u
+static void *come_and_go(void *of)
+{
+    struct caller *caller = of;
+
+    for (unsigned i = 0; i < LIVES; i++) {
+        begin(caller, "", 0);
+        one_collective(caller, 0);
+        caller->table->finalize(caller->context);
+    }
+    return NULL;
+}
+
+static unsigned entries(const char *path)
+{
+    unsigned count = 0;
+    DIR *folder = opendir(path);
+
+    while (folder && readdir(folder))
+        count++;
+    if (folder) closedir(folder);
+    return count;
+}
+
+static void test_come_and_go(void **unused)
+{
+    struct caller caller[4];
+    pthread_t thread[4];
+    unsigned files = entries("/proc/self/fd");
+
+    (void)unused;
+    for (unsigned i = 0; i < 4; i++) {
+        load(&caller[i], 5);
+        assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &caller[i]), 0);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    assert_int_equal(count_of("\"kind\":\"total\""), 4 * LIVES);
+    assert_int_equal(count_of("\"done\":true"), 4 * LIVES);
+    for (unsigned i = 0; i < 4; i++)
+        dlclose(caller[i].library);
+    assert_int_equal(entries("/proc/self/fd"), files);
+}
+
+/* A communicator ended while something of it went on; the next one's collectives end all the same. */
+static void test_left_open(void **unused)
+{
+    struct caller caller;
+
+    (void)unused;
+    load(&caller, 5);
+    begin(&caller, "", 0);
+    void *coll = collective(&caller, "AllReduce", 7, 1);
+    void *channel = start(&caller, (struct nccl_event){.type = NCCL_KERNEL_CHANNEL, .parent = coll});
+    assert_non_null(channel);
+    caller.table->finalize(caller.context);
+    begin(&caller, "", 0);
+    one_collective(&caller, 8);
+    stop(&caller, channel);
+    unload(&caller);
+    assert_int_equal(count_of("\"done\":true"), 1);
+    assert_int_equal(count_of("\"done\":false"), 1);
+}
+
 /* More communicators than there is room for: the rest goes on without. */
 static void test_many_communicators(void **unused)
 {
@@ -618,10 +733,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_full, fresh),
         cmocka_unit_test_setup(test_while_it_runs, fresh),
         cmocka_unit_test_setup(test_files, fresh),
+        cmocka_unit_test_setup(test_reader_left, fresh),
+        cmocka_unit_test_setup(test_file_of_ones_own, fresh),
         cmocka_unit_test_setup(test_full_file, fresh),
         cmocka_unit_test_setup(test_exit, fresh),
         cmocka_unit_test_setup(test_threads, fresh),
         cmocka_unit_test_setup(test_many_begin, fresh),
+        cmocka_unit_test_setup(test_come_and_go, fresh),
+        cmocka_unit_test_setup(test_left_open, fresh),
         cmocka_unit_test_setup(test_many_communicators, fresh),
     };
     char folder[] = "/tmp/rocelab-nccl-XXXXXX";
