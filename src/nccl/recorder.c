@@ -4,7 +4,8 @@
  *
  * A place is free where its number of use is even.  Who takes it makes the number odd, who gives it back makes it even,
  * so a handle with a number of its own is never mistaken for a later one.  A collective is held by its operations and
- * kernels (`open`); who takes it out closes it with the same word, so it cannot be held and taken at once.
+ * kernels (`open`); who takes it out closes it with the same word, so it cannot be held and taken at once.  The word has
+ * the number of use in it: who held an earlier one, and was not waited for, lets nothing go of a later one.
  */
 #include "nccl/recorder.h"
 
@@ -13,7 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLOSED (1u << 31) /* of recorder_coll.open */
+/* Of recorder_coll.open: the use in the upper half, then closed or not, then how many hold it. */
+#define CLOSED (1u << 31)
+#define HOLDERS (CLOSED - 1)
 
 enum kind { KIND_COMM = 1, KIND_COLL, KIND_KERNEL, KIND_OP, KIND_STEP };
 
@@ -199,13 +202,24 @@ static void *coll_start(void *context, bool p2p, const struct nccl_event *event,
         return NULL;
     }
     memcpy(&coll->kernels, &fresh.kernels, sizeof fresh - offsetof(struct recorder_coll, kernels));
-    if (__atomic_load_n(&coll->open, __ATOMIC_SEQ_CST) & CLOSED)
-        __atomic_fetch_sub(&coll->open, CLOSED, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&coll->open, (uint64_t)(use + 1) << 32, __ATOMIC_SEQ_CST);
     __atomic_store_n(&coll->use, use + 1, __ATOMIC_SEQ_CST);
     return handle_out((struct handle){.kind = KIND_COLL,
                                       .use = use + 1,
                                       .comm = handle_parse((uintptr_t)context).comm,
                                       .index = (uint32_t)(number % RECORDER_COLLS)});
+}
+
+/* One holder more (1) or less (-1) of this use of a place.  False: it is another use, closed already, or nobody held it. */
+static bool hold_change(struct recorder_coll *coll, uint32_t use, int by)
+{
+    uint64_t open = __atomic_load_n(&coll->open, __ATOMIC_SEQ_CST);
+
+    do {
+        if (open >> 32 != use || (by > 0 && open & CLOSED) || (by < 0 && !(open & HOLDERS))) return false;
+    } while (!__atomic_compare_exchange_n(&coll->open, &open, by > 0 ? open + 1 : open - 1, true, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST));
+    return true;
 }
 
 /* NULL: it is not there any more. */
@@ -215,11 +229,7 @@ static struct recorder_coll *coll_hold(struct handle h)
 
     if (comm == NULL || h.index >= RECORDER_COLLS) return NULL;
     struct recorder_coll *coll = &comm->coll[h.index];
-    if (use_now(&coll->use) != h.use) return NULL;
-    uint32_t open = __atomic_fetch_add(&coll->open, 1, __ATOMIC_SEQ_CST);
-    if (!(open & CLOSED) && use_now(&coll->use) == h.use) return coll;
-    __atomic_fetch_sub(&coll->open, 1, __ATOMIC_SEQ_CST);
-    return NULL;
+    return hold_change(coll, h.use, 1) ? coll : NULL;
 }
 
 /* Of one that is held. */
@@ -231,20 +241,22 @@ static struct recorder_coll *coll_at(struct handle h)
     return there ? &comm->coll[h.index] : NULL;
 }
 
-static void coll_let_go(struct recorder_coll *coll, uint64_t now)
+static void coll_let_go(struct recorder_coll *coll, uint32_t use, uint64_t now)
 {
     keep(&coll->last_ns, now, true);
-    __atomic_fetch_sub(&coll->open, 1, __ATOMIC_SEQ_CST);
+    hold_change(coll, use, -1);
 }
 
 bool recorder_take(struct recorder_coll *coll, bool force, struct recorder_coll *ret)
 {
-    uint32_t nobody = 0;
+    uint32_t use = use_now(&coll->use);
+    uint64_t nobody = (uint64_t)use << 32;
 
-    if (!(use_now(&coll->use) & 1)) return false;
+    if (!(use & 1)) return false;
     if (force)
-        __atomic_store_n(&coll->open, CLOSED, __ATOMIC_SEQ_CST);
-    else if (!__atomic_compare_exchange_n(&coll->open, &nobody, CLOSED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        __atomic_fetch_or(&coll->open, CLOSED, __ATOMIC_SEQ_CST);
+    else if (!__atomic_compare_exchange_n(&coll->open, &nobody, nobody | CLOSED, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST))
         return false;
     *ret = *coll;
     give_back(&coll->use);
@@ -349,7 +361,7 @@ static void op_stop(struct handle h, uint64_t now)
         if (op->begun_ns) keep(&coll->proxy_first, op->begun_ns, false);
         if (ended_ns) keep(&coll->proxy_last, ended_ns, true);
         __atomic_fetch_add(&coll->ops, 1, __ATOMIC_RELAXED);
-        coll_let_go(coll, now);
+        coll_let_go(coll, handle_parse(op->coll).use, now);
     }
     give_back(&op->use);
 }
@@ -400,7 +412,7 @@ void recorder_stop(void *handle, uint64_t now)
         __atomic_store_n(&coll->stopped, true, __ATOMIC_RELEASE);
     } else if (coll) {
         __atomic_fetch_add(&coll->kernels, 1, __ATOMIC_RELAXED);
-        coll_let_go(coll, now);
+        coll_let_go(coll, h.use, now);
     }
 }
 
@@ -416,7 +428,8 @@ bool recorder_look(struct recorder_comm *comm, uint32_t index, uint64_t now, str
 {
     if (!(use_now(&comm->coll[index].use) & 1)) return false; /* else it stays until the caller takes it */
     copy_words(ret, &comm->coll[index], sizeof *ret);
-    for (unsigned i = 0; (ret->open & ~CLOSED) && i < RECORDER_OPS; i++) {
+    ret->open &= HOLDERS;
+    for (unsigned i = 0; ret->open && i < RECORDER_OPS; i++) {
         const struct recorder_op *op = &comm->op[i];
         struct handle h = handle_parse(__atomic_load_n(&op->coll, __ATOMIC_ACQUIRE));
         if (use_now(&op->use) & 1 && h.index == index && h.use == ret->use) waits_peek(&op->waits, now, ret->times);

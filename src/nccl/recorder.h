@@ -23,8 +23,8 @@
 #define RECORDER_WORD 24
 
 struct recorder_coll { /* a collective, or one send or receive */
+    uint64_t open;     /* operations and kernels that go on; until it is looked at, with the use that they hold */
     uint32_t use;      /* odd: it is there; another number each time */
-    uint32_t open;     /* operations and kernels that go on */
     uint32_t kernels;  /* channels whose kernel ended */
     uint32_t channels; /* how many there are; 0: not known */
     uint32_t ops;      /* that ended */
