@@ -103,7 +103,8 @@ static bool touch(const struct diagnose *diagnose, const struct diagnose_finding
            are_siblings(diagnose, cause->culprit, finding->culprit);
 }
 
-/* Before whom a finding stands: causes, then what harms, then by the order of the rules, then who harms more. */
+/* Before whom a finding stands: what harms, then by the order of the rules, then who has more victims.  Causes and
+ * consequences are told apart afterwards. */
 static int before(const void *a, const void *b)
 {
     const struct diagnose_finding *one = a, *two = b;
@@ -115,7 +116,7 @@ static int before(const void *a, const void *b)
     return one->culprit < two->culprit ? -1 : one->culprit > two->culprit;
 }
 
-/* To what explains all of it.  Two that would explain each other are both causes. */
+/* To what explains all of it.  Of two that would explain each other the first is the cause, the other follows from it. */
 static void explained_by(struct diagnose *diagnose, uint32_t finding)
 {
     uint32_t *of = &diagnose->finding[finding].consequence_of;
