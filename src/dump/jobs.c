@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/wide.h"
 #include "dump/dump_int.h"
+#include "fabric/bus_factor.h"
 #include "report/collectives.h"
 
 #define LINES_MOST 100000u /* of a job's collectives, in Inspector's files together: the first runs of it */
@@ -185,6 +186,7 @@ struct call {
     uint64_t number; /* from 1 */
     enum fabric_job_kind kind;
     uint64_t bytes;
+    uint64_t together;   /* how many ranks take part: of training, those of the group */
     ps_t start, time_ps; /* start PS_NEVER: not known */
 };
 
@@ -199,10 +201,11 @@ static void inspector_line(struct out *out, const struct moment *m, const struct
 {
     uint32_t gpu = call->job->rank[call->rank], n = call->job->ranks;
     uint64_t kBps = call->time_ps ? (uint64_t)((u128)call->bytes * 1000000000 / call->time_ps) : 0;
-    uint64_t factor = call->kind == FABRIC_JOB_ALLREDUCE ? 2 : 1;
+    uint64_t num = 1, den = 1;
     struct jout *json = &out->json;
     char id[32];
 
+    if (call->together) fabric_bus_factor(call->kind, call->together, &num, &den);
     snprintf(id, sizeof id, "0x%" PRIx64, communicator(m, call->job_number));
     jout_init(json, out->file); /* each line is a document */
     jout_open_line(json, NULL, '{');
@@ -227,7 +230,7 @@ static void inspector_line(struct out *out, const struct moment *m, const struct
     jout_u64(json, "coll_exec_time_us", call->time_ps / PS_US);
     jout_text(json, "coll_timing_source", "kernel_gpu");
     jout_fixed(json, "coll_algobw_gbs", kBps, 6);
-    jout_fixed(json, "coll_busbw_gbs", n ? kBps * factor * (n - 1) / n : 0, 6);
+    jout_fixed(json, "coll_busbw_gbs", (uint64_t)((u128)kBps * num / den), 6);
     jout_close(json);
     jout_close(json);
 }
@@ -248,6 +251,7 @@ static void step_call(const struct sim_training *training, struct call *call)
         if (training->group[g].exposed_ps > training->group[best].exposed_ps) best = g;
     call->kind = (enum fabric_job_kind)of_group[best];
     call->bytes = training->group[best].bytes;
+    call->together = training->group[best].size;
 }
 
 /* The wait of the i-th listed rank in a step, which ends when the step does. */
@@ -300,6 +304,7 @@ static void inspect_collectives(struct out *out, const struct moment *m, uint32_
                             .number = number,
                             .kind = (enum fabric_job_kind)job->kind,
                             .bytes = from->bytes,
+                            .together = job->ranks,
                             .start = from->start,
                             .time_ps = from->end - from->start};
         for (call.rank = 0; call.rank < job->ranks; call.rank++)
@@ -307,15 +312,19 @@ static void inspect_collectives(struct out *out, const struct moment *m, uint32_
     }
 }
 
-static void flight_entry(struct out *out, const struct call *call, bool over)
+/* A process group for each job, by its number. */
+static void flight_entry(struct out *out, const struct call *call, uint32_t group, bool over)
 {
     struct jout *json = &out->json;
+    char name[16];
+
+    snprintf(name, sizeof name, "%u", group);
 
     jout_open_line(json, NULL, '{');
     jout_u64(json, "record_id", call->number - 1);
-    jout_u64(json, "pg_id", 0);
+    jout_u64(json, "pg_id", group);
     jout_open(json, "process_group", '[');
-    jout_text(json, NULL, "0");
+    jout_text(json, NULL, name);
     jout_text(json, NULL, "default_pg");
     jout_close(json);
     jout_u64(json, "collective_seq_id", call->number);
@@ -337,19 +346,32 @@ static void flight_entry(struct out *out, const struct call *call, bool over)
     jout_close(json);
 }
 
-static void flight_rank(struct out *out, const struct moment *m, const struct sim_training *training, uint32_t i)
+/* Of several jobs a host may have the same rank: then the job is in the file's name. */
+static bool flight_file(struct out *out, const struct moment *m, const struct sim_training *training, uint32_t rank)
 {
+    char name[64];
+
+    if (m->result->trainings < 2) return out_begin(out, "json", "nccl trace rank %u", rank);
+    name_of(m->fabric->job[m->result->job[training->job].job].name, name);
+    return out_begin(out, "json", "nccl trace %s rank %u", name, rank);
+}
+
+static void flight_rank(struct out *out, const struct moment *m, uint32_t group, uint32_t i)
+{
+    const struct sim_training *training = &m->result->training[group];
     uint32_t rank = training->rank ? training->rank[i] : i;
     bool hangs = training->steps_ended < training->steps && training->wait_steps == training->steps_ended &&
                  m->result->state != SIM_RUNNING && m->result->state != SIM_UNTIL && m->result->state != SIM_DONE;
     struct jout *json = &out->json;
     ps_t end = m->result->job[training->job].start;
+    char name[16];
 
-    if (!out_begin(out, "json", "nccl trace rank %u", rank)) return;
+    snprintf(name, sizeof name, "%u", group);
+    if (!flight_file(out, m, training, rank)) return;
     jout_open(json, NULL, '{');
     jout_text(json, "version", "2.10");
     jout_open(json, "pg_status", '{');
-    jout_open(json, "0", '{');
+    jout_open(json, name, '{');
     jout_u64(json, "last_enqueued_collective", training->wait_steps + hangs);
     jout_u64(json, "last_started_collective", training->wait_steps + hangs);
     jout_u64(json, "last_completed_collective", training->wait_steps);
@@ -359,12 +381,12 @@ static void flight_rank(struct out *out, const struct moment *m, const struct si
     for (uint32_t s = 0; s < training->wait_steps; s++) {
         end += training->step_ps[s];
         struct call call = training_call(m, training, i, s, end);
-        flight_entry(out, &call, true);
+        flight_entry(out, &call, group, true);
     }
     if (hangs) { /* whoever arrived last, everybody waits now */
         struct call call = {.number = training->wait_steps + 1u, .start = m->at};
         step_call(training, &call);
-        flight_entry(out, &call, false);
+        flight_entry(out, &call, group, false);
     }
     jout_close(json);
     jout_close(json);
@@ -377,7 +399,7 @@ static void flight_recorder(struct out *out, const struct moment *m, uint32_t no
         const struct sim_training *training = &m->result->training[t];
         const struct fabric_job *job = &m->fabric->job[m->result->job[training->job].job];
         for (uint32_t i = 0; i < training->listed; i++)
-            if (on_host(m, job, training->rank ? training->rank[i] : i, node)) flight_rank(out, m, training, i);
+            if (on_host(m, job, training->rank ? training->rank[i] : i, node)) flight_rank(out, m, t, i);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "fabric/bus_factor.h"
 #include "workload/workload_int.h"
 
 #define PART_BYTES (1ULL << 30) /* of a transfer; a message may have 2^31 at most */
@@ -352,25 +353,7 @@ const struct workload_transfer *workload_transfer(const struct workload *workloa
 void workload_bus_factor(const struct workload *workload, uint32_t index, uint64_t *ret_num, uint64_t *ret_den)
 {
     const struct workload_instance *instance = &workload->instance[index];
-    uint64_t n = instance->ranks;
 
-    *ret_num = *ret_den = 1;
-    switch (workload->fabric->job[instance->job].kind) {
-    case FABRIC_JOB_ALLREDUCE:
-        *ret_num = 2 * (n - 1);
-        *ret_den = n;
-        break;
-    case FABRIC_JOB_GATHER: /* what goes into the root */
-        *ret_num = n - 1;
-        break;
-    case FABRIC_JOB_REDUCESCATTER:
-    case FABRIC_JOB_ALLGATHER:
-    case FABRIC_JOB_ALL_TO_ALL:
-    case FABRIC_JOB_ALLTOALL:
-        *ret_num = n - 1;
-        *ret_den = n;
-        break;
-    default:
-        break;
-    }
+    fabric_bus_factor((enum fabric_job_kind)workload->fabric->job[instance->job].kind, instance->ranks, ret_num,
+                      ret_den);
 }

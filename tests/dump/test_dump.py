@@ -142,6 +142,52 @@ class Hosts(Case):
         self.assertTrue(all(abs(recorded[key] - waits[key]) <= 1 for key in waits), (recorded, waits))
 
 
+TWO_JOBS = """
+rocelab: 1
+fabric: two
+topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 1}}
+links: {host: {rate: 100G, cable: 3m}, fabric: {rate: 100G, cable: 30m}}
+jobs:
+  - {name: sum, allreduce: ring, size: 100KB}
+  - {name: in, gather: auto, size: 100KB}
+  - {name: all, allgather: ring, size: 100KB}
+  - {name: swap, sendrecv: auto, size: 100KB}
+  - {name: a, training: {model: {layers: 1, hidden: 64, sequence: 64}, groups: {dp: 2}, compute: {forward: 5us}, steps: 3}}
+  - {name: b, training: {model: {layers: 1, hidden: 64, sequence: 64}, groups: {dp: 2}, compute: {forward: 5us}, steps: 4}}
+"""
+
+
+class TwoJobs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.file = pathlib.Path(cls.folder.name) / "two.yaml"
+        cls.file.write_text(TWO_JOBS, encoding="ascii")
+        cls.dump = Dump("eos", cls.folder.name, fabric=cls.file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_flight_recorders_of_two_jobs(self):
+        for job, group, steps in (("a", "0", 3), ("b", "1", 4)):
+            for rank in (0, 1):
+                entries = self.dump.json(f"h{rank}", f"nccl_trace_{job}_rank_{rank}.json")["entries"]
+                self.assertEqual([entry["process_group"][0] for entry in entries], [group] * steps)
+
+    def test_bus_bandwidth(self):
+        document = json.loads(rocelab("sim", "--json", self.file).stdout)
+        due = {row["collective"]: row["busbw_GBps"] for row in document["collectives"]}
+        seen = {}
+        for line in self.dump.text("h0", "nccl_inspector.json").splitlines():
+            call = json.loads(line)["coll_perf"]
+            if call["coll_msg_size_bytes"] == 100000:
+                seen[call["coll"].lower()] = call["coll_busbw_gbs"]
+        self.assertEqual(sorted(seen), sorted(due))
+        for kind, busbw in due.items():
+            self.assertAlmostEqual(seen[kind], busbw, delta=0.01 * busbw, msg=kind)
+
+
 class Options(Case):
     def test_times(self):
         dump = Dump("sonic", self.folder.name, "--dump-at", "300us,100us,300us,1s")
