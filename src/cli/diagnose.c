@@ -141,13 +141,13 @@ static void more_help(FILE *out)
               "pipe), a folder of dumps, DIR/TIME/DEVICE/*.txt: what switches and hosts print, at one time or at "
               "several; or 'live': the "
               "programs that run under 'rocelab run' on this machine (a file of that name is './live').");
-    fputs(
-        "\nExamples:\n"
-        "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
-        "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
-        "  rocelab diagnose --explain D03\n"
-        "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use or unreadable input.\n",
-        out);
+    fputs("\nExamples:\n"
+          "  rocelab sim fabric.yaml --json > run.json; rocelab diagnose run.json\n"
+          "  rocelab diagnose dumps --fabric fabric.yaml --html dumps.html\n"
+          "  rocelab diagnose --explain D03\n"
+          "\nExit status: 0 nothing found, or nothing that harms; 1 something found; 2 wrong use, unreadable\n"
+          "input, or memory ran out.\n",
+          out);
 }
 
 static const struct cli_command command = {
@@ -244,6 +244,14 @@ static int answer(struct settings *settings, const struct diagnose_report *repor
     return harm ? CLI_PROBLEMS : CLI_DONE;
 }
 
+/* Half of the evidence, or of the findings, acquits nobody. */
+static bool is_whole(bool full, const struct evidence *evidence)
+{
+    if (!full && !evidence->full) return true;
+    cli_error("diagnose: memory ran out: the answer is not whole; give fewer inputs at a time, or more memory");
+    return false;
+}
+
 /* Judges evidence that is read, and answers. */
 static int judge(struct settings *settings, struct evidence *evidence, const struct diagnose_baseline *baseline,
                  struct diagnose_report *report, FILE *out)
@@ -253,6 +261,7 @@ static int judge(struct settings *settings, struct evidence *evidence, const str
     diagnose_run(&diagnose, evidence, baseline);
     report->diagnose = &diagnose;
     int status = answer(settings, report, out);
+    if (!is_whole(diagnose.full, evidence)) status = CLI_WRONG;
     if (settings->write_baseline && status != CLI_WRONG &&
         !diagnose_baseline_write(&diagnose, settings->write_baseline) && status == CLI_DONE)
         status = CLI_WRONG;
@@ -276,7 +285,7 @@ static int walk_links(const struct settings *settings, const struct evidence *ev
     } else {
         walk_text(out, &walk, &style, settings->common.quiet);
     }
-    int status = walk.problems ? CLI_PROBLEMS : CLI_DONE;
+    int status = !is_whole(walk.full, evidence) ? CLI_WRONG : walk.problems ? CLI_PROBLEMS : CLI_DONE;
     walk_release(&walk);
     return status;
 }

@@ -58,16 +58,29 @@ uint32_t diagnose_rule_find(const char *id)
     return DIAGNOSE_RULES;
 }
 
+void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align)
+{
+    void *piece = arena_alloc(&diagnose->arena, count, size, align);
+
+    if (!piece) diagnose->full = true;
+    return piece;
+}
+
+const char *diagnose_keep(struct diagnose *diagnose, const char *text)
+{
+    const char *kept = arena_strndup(&diagnose->arena, text, strlen(text));
+
+    if (!kept) diagnose->full = true;
+    return kept;
+}
+
 bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_t size)
 {
     void **at = array, *grown;
 
     if (count & (count - 1)) return true; /* grown at 0, 1, 2, 4, ... */
-    grown = arena_alloc(&diagnose->arena, count ? 2 * (size_t)count : 1, size, 16);
-    if (!grown) {
-        diagnose->full = true;
-        return false;
-    }
+    grown = diagnose_alloc(diagnose, count ? 2 * (size_t)count : 1, size, 16);
+    if (!grown) return false;
     if (count) memcpy(grown, *at, count * size);
     *at = grown;
     return true;
@@ -93,7 +106,7 @@ struct diagnose_finding *finding_new(struct diagnose *diagnose, enum diagnose_ru
     vsnprintf(text, sizeof text, what, arguments);
     va_end(arguments);
     if (!one_more(diagnose, rule)) return NULL;
-    const char *kept = arena_strndup(&diagnose->arena, text, sizeof text);
+    const char *kept = diagnose_keep(diagnose, text);
     if (!kept || !MORE(diagnose, diagnose->finding, diagnose->findings)) return NULL;
     struct diagnose_finding *finding = &diagnose->finding[diagnose->findings++];
     *finding = (struct diagnose_finding){
@@ -121,11 +134,8 @@ static void add_once(struct diagnose *diagnose, uint32_t **list, uint32_t *count
     uint32_t objects = diagnose->evidence->objects;
 
     if (object >= objects) return;
-    if (!diagnose->mark.stamp) diagnose->mark.stamp = ARENA_NEW(&diagnose->arena, uint32_t, objects);
-    if (!diagnose->mark.stamp) {
-        diagnose->full = true;
-        return;
-    }
+    if (!diagnose->mark.stamp) diagnose->mark.stamp = DIAGNOSE_NEW(diagnose, uint32_t, objects);
+    if (!diagnose->mark.stamp) return;
     if (!*count || *list != diagnose->mark.list || *count != diagnose->mark.count) {
         diagnose->mark.now++;
         for (uint32_t i = 0; i < *count; i++)
@@ -214,7 +224,7 @@ void missing_add(struct diagnose *diagnose, const char *what, ...)
     va_end(arguments);
     for (uint32_t i = 0; i < diagnose->missings; i++)
         if (!strcmp(diagnose->missing[i], text)) return;
-    const char *kept = arena_strndup(&diagnose->arena, text, strlen(text));
+    const char *kept = diagnose_keep(diagnose, text);
     if (kept && MORE(diagnose, diagnose->missing, diagnose->missings)) diagnose->missing[diagnose->missings++] = kept;
 }
 

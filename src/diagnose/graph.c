@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
-
 #define LONG_QUEUE 0.5     /* of the longest queue: as likely a cause */
 #define SHORT_QUEUE 0.1    /* of it: too short to be one */
 #define CANDIDATES_MOST 16 /* queues of a switch that are looked at as causes */
@@ -319,13 +317,10 @@ static void find_edges(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct candidates all = {.device = EVIDENCE_NONE};
-    struct pauses pauses = {ARENA_NEW(&diagnose->arena, const struct evidence_pause *, evidence->pauses + 1u), 0};
+    struct pauses pauses = {DIAGNOSE_NEW(diagnose, const struct evidence_pause *, evidence->pauses + 1u), 0};
     uint32_t nodes = diagnose->graph->nodes;
 
-    if (!pauses.list) {
-        diagnose->full = true;
-        return;
-    }
+    if (!pauses.list) return;
     for (uint32_t i = 0; i < evidence->pauses; i++)
         pauses.list[pauses.count++] = &evidence->pause[i];
     qsort(pauses.list, pauses.count, sizeof pauses.list[0], by_paused);
@@ -367,11 +362,8 @@ static void find_roots(struct diagnose *diagnose)
 {
     struct diagnose_graph *graph = diagnose->graph;
 
-    graph->root = ARENA_NEW(&diagnose->arena, uint32_t, graph->nodes + 1u);
-    if (!graph->root) {
-        diagnose->full = true;
-        return;
-    }
+    graph->root = DIAGNOSE_NEW(diagnose, uint32_t, graph->nodes + 1u);
+    if (!graph->root) return;
     for (uint32_t i = 0; i < graph->nodes; i++)
         if (is_root(diagnose, &graph->node[i])) graph->root[graph->roots++] = i;
     sorted = graph->node;
@@ -441,14 +433,13 @@ static void priorities(struct diagnose *diagnose)
 void graph_build(struct diagnose *diagnose)
 {
     size_t slots = (size_t)diagnose->evidence->objects * EVIDENCE_PRIORITIES;
-    struct diagnose_graph *graph = ARENA_NEW(&diagnose->arena, struct diagnose_graph, 1);
+    struct diagnose_graph *graph = DIAGNOSE_NEW(diagnose, struct diagnose_graph, 1);
 
-    CHECK(graph); /* the first piece of the arena */
+    if (!graph) return;
     diagnose->graph = graph;
-    graph->of = ARENA_NEW(&diagnose->arena, uint32_t, slots + 1);
-    graph->nic_of = ARENA_NEW(&diagnose->arena, uint32_t, slots + 1);
+    graph->of = DIAGNOSE_NEW(diagnose, uint32_t, slots + 1);
+    graph->nic_of = DIAGNOSE_NEW(diagnose, uint32_t, slots + 1);
     topology_tiers(diagnose);
-    if (!graph->of || !graph->nic_of) diagnose->full = true;
     if (diagnose->full) return;
     priorities(diagnose);
     shares_prepare(diagnose);

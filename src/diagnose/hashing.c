@@ -117,15 +117,12 @@ void hashing_prepare(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct diagnose_graph *graph = diagnose->graph;
-    struct effective *leaving = ARENA_NEW(&diagnose->arena, struct effective, evidence->objects);
+    struct effective *leaving = DIAGNOSE_NEW(diagnose, struct effective, evidence->objects);
 
-    graph->flows = ARENA_NEW(&diagnose->arena, double, evidence->objects);
-    graph->uplinks = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects);
-    graph->rates = ARENA_NEW(&diagnose->arena, uint64_t, evidence->objects);
-    if (!leaving || !graph->flows || !graph->uplinks || !graph->rates) {
-        diagnose->full = true;
-        return;
-    }
+    graph->flows = DIAGNOSE_NEW(diagnose, double, evidence->objects);
+    graph->uplinks = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects);
+    graph->rates = DIAGNOSE_NEW(diagnose, uint64_t, evidence->objects);
+    if (!leaving || !graph->flows || !graph->uplinks || !graph->rates) return;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)
     EVIDENCE_EACH_PORT(evidence, device, port)
     {

@@ -130,7 +130,7 @@ static void explained_by(struct diagnose *diagnose, uint32_t finding)
 
 static void explain(struct diagnose *diagnose)
 {
-    uint32_t *mark = ARENA_NEW(&diagnose->arena, uint32_t, diagnose->evidence->objects + 1u);
+    uint32_t *mark = DIAGNOSE_NEW(diagnose, uint32_t, diagnose->evidence->objects + 1u);
 
     for (uint32_t i = 0; mark && i < diagnose->findings; i++) {
         const struct diagnose_finding *cause = &diagnose->finding[i];
@@ -152,13 +152,10 @@ static void explain(struct diagnose *diagnose)
 static void causes_first(struct diagnose *diagnose)
 {
     uint32_t count = diagnose->findings, at = 0;
-    struct diagnose_finding *sorted = ARENA_NEW(&diagnose->arena, struct diagnose_finding, count + 1u);
-    uint32_t *place = ARENA_NEW(&diagnose->arena, uint32_t, count + 1u);
+    struct diagnose_finding *sorted = DIAGNOSE_NEW(diagnose, struct diagnose_finding, count + 1u);
+    uint32_t *place = DIAGNOSE_NEW(diagnose, uint32_t, count + 1u);
 
-    if (!sorted || !place) {
-        diagnose->full = true;
-        return;
-    }
+    if (!sorted || !place) return;
     for (int consequences = 0; consequences < 2; consequences++)
         for (uint32_t i = 0; i < count; i++) {
             if ((diagnose->finding[i].consequence_of != EVIDENCE_NONE) != consequences) continue;

@@ -11,12 +11,9 @@ static bool listed(struct diagnose *diagnose)
     const struct evidence *evidence = diagnose->evidence;
 
     if (diagnose->rank_of) return true;
-    uint32_t *first = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1);
-    uint32_t *after = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1);
-    if (!first || !after) {
-        diagnose->full = true;
-        return false;
-    }
+    uint32_t *first = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 1);
+    uint32_t *after = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 1);
+    if (!first || !after) return false;
     for (uint32_t id = evidence->objects; id-- > 0;) {
         const struct evidence_object *object = &evidence->object[id];
         if (object->scope != EVIDENCE_RANK || object->parent >= evidence->objects) continue;
@@ -42,12 +39,9 @@ struct numbers ranks_of(struct diagnose *diagnose, uint32_t job, enum evidence_c
 
     RANKS_EACH(diagnose, job, rank) ranks += evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, counter) != NULL;
     if (!ranks) return numbers;
-    numbers.object = ARENA_NEW(&diagnose->arena, uint32_t, ranks);
-    numbers.value = ARENA_NEW(&diagnose->arena, double, ranks);
-    if (!numbers.object || !numbers.value) {
-        diagnose->full = true;
-        return (struct numbers){0};
-    }
+    numbers.object = DIAGNOSE_NEW(diagnose, uint32_t, ranks);
+    numbers.value = DIAGNOSE_NEW(diagnose, double, ranks);
+    if (!numbers.object || !numbers.value) return (struct numbers){0};
     RANKS_EACH(diagnose, job, rank)
     {
         const struct evidence_value *value = evidence_find(evidence, rank, EVIDENCE_NO_PRIORITY, counter);
@@ -73,9 +67,8 @@ static double median_of(double *values, uint32_t count)
 
 void numbers_settle(struct diagnose *diagnose, struct numbers *numbers)
 {
-    double *sorted = ARENA_NEW(&diagnose->arena, double, numbers->count ? numbers->count : 1);
+    double *sorted = DIAGNOSE_NEW(diagnose, double, numbers->count ? numbers->count : 1);
 
-    if (!sorted) diagnose->full = true;
     if (!numbers->count || !sorted) return;
     memcpy(sorted, numbers->value, numbers->count * sizeof sorted[0]);
     numbers->median = median_of(sorted, numbers->count);

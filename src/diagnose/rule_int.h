@@ -16,6 +16,10 @@ void graph_build(struct diagnose *diagnose);                                    
 void order_findings(struct diagnose *diagnose);                                           /* order.c */
 void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *baseline); /* training.c */
 
+/* Memory of the diagnosis, zeroed, and a copy of a text in it; NULL: it ran out, and the diagnosis says so. */
+void *diagnose_alloc(struct diagnose *diagnose, size_t count, size_t size, size_t align);
+#define DIAGNOSE_NEW(diagnose, type, count) ((type *)diagnose_alloc((diagnose), (count), sizeof(type), _Alignof(type)))
+const char *diagnose_keep(struct diagnose *diagnose, const char *text);
 /* Room for one more of `count` in an array of the diagnosis; false: memory ran out. */
 bool diagnose_more(struct diagnose *diagnose, void *array, uint32_t count, size_t size);
 #define MORE(diagnose, array, count) diagnose_more(diagnose, &(array), count, sizeof(array)[0])

@@ -201,12 +201,9 @@ static void slow_by_flows(struct diagnose *diagnose, uint32_t job)
     for (uint32_t i = 0; i < evidence->flows; i++)
         most += evidence->flow[i].job == job;
     if (most < FLOWS_LEAST) return;
-    flows.object = ARENA_NEW(&diagnose->arena, uint32_t, most);
-    flows.value = ARENA_NEW(&diagnose->arena, double, most);
-    if (!flows.object || !flows.value) {
-        diagnose->full = true;
-        return;
-    }
+    flows.object = DIAGNOSE_NEW(diagnose, uint32_t, most);
+    flows.value = DIAGNOSE_NEW(diagnose, double, most);
+    if (!flows.object || !flows.value) return;
     for (uint32_t i = 0; i < evidence->flows; i++) {
         const struct evidence_flow *flow = &evidence->flow[i];
         if (flow->job != job || !flow->ideal_ns || !flow->time_ns) continue;

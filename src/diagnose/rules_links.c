@@ -171,7 +171,7 @@ static void uneven_found(struct diagnose *diagnose, const struct uneven *worst, 
 static void uneven_links(struct diagnose *diagnose, bool chance)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint32_t *also = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1u), alsos = 0;
+    uint32_t *also = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 1u), alsos = 0;
     struct uneven worst = {.ratio = 0}, one;
 
     if (!also) return;
@@ -220,8 +220,8 @@ static double chance_of(const struct chance *chance, uint32_t least)
 static void polarised(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
-    uint32_t *also = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects + 1u), alsos = 0, empty = 0, links = 0;
-    struct chance chance = {ARENA_NEW(&diagnose->arena, double, POLARISED_MOST + 1u), 0};
+    uint32_t *also = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects + 1u), alsos = 0, empty = 0, links = 0;
+    struct chance chance = {DIAGNOSE_NEW(diagnose, double, POLARISED_MOST + 1u), 0};
 
     if (!also || !chance.of) return;
     chance.of[0] = 1;

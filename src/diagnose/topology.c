@@ -44,13 +44,10 @@ void topology_tiers(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     struct diagnose_graph *graph = diagnose->graph;
-    uint32_t *queue = ARENA_NEW(&diagnose->arena, uint32_t, evidence->objects), count = 0;
+    uint32_t *queue = DIAGNOSE_NEW(diagnose, uint32_t, evidence->objects), count = 0;
 
-    graph->tier = ARENA_NEW(&diagnose->arena, uint8_t, evidence->objects);
-    if (!queue || !graph->tier) {
-        diagnose->full = true;
-        return;
-    }
+    graph->tier = DIAGNOSE_NEW(diagnose, uint8_t, evidence->objects);
+    if (!queue || !graph->tier) return;
     for (uint32_t id = 0; id < evidence->objects; id++)
         graph->tier[id] = GRAPH_NO_TIER;
     EVIDENCE_EACH(evidence, EVIDENCE_DEVICE, device)

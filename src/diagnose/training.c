@@ -265,8 +265,8 @@ static void say(struct diagnose *diagnose, struct diagnose_training *of)
                  conclusion(of));
     else
         snprintf(text, sizeof text, "%s takes %.3f ms; %s", it, of->step_ns / 1e6, conclusion(of));
-    of->verdict = arena_strndup(&diagnose->arena, text, sizeof text);
-    if (!of->verdict) of->verdict = "", diagnose->full = true;
+    of->verdict = diagnose_keep(diagnose, text);
+    if (!of->verdict) of->verdict = "";
 }
 
 static bool not_the_network(const struct diagnose_training *of)
@@ -294,11 +294,8 @@ void training_judge(struct diagnose *diagnose, const struct diagnose_baseline *b
     uint32_t jobs = 0;
 
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job) jobs++;
-    diagnose->training = ARENA_NEW(&diagnose->arena, struct diagnose_training, jobs ? jobs : 1);
-    if (!diagnose->training) {
-        diagnose->full = true;
-        return;
-    }
+    diagnose->training = DIAGNOSE_NEW(diagnose, struct diagnose_training, jobs ? jobs : 1);
+    if (!diagnose->training) return;
     EVIDENCE_EACH(evidence, EVIDENCE_JOB, job)
     {
         const struct diagnose_baseline_job *base = baseline_find(baseline, evidence, job);

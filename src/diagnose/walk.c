@@ -56,6 +56,7 @@ __attribute__((format(printf, 4, 5))) static void problem(struct walk *walk, enu
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const char *kept = arena_strndup(&walk->arena, text, sizeof text);
+    walk->full |= !kept;
     if (!kept || !more(walk, &walk->problem, walk->problems, sizeof walk->problem[0])) return;
     walk->problem[walk->problems++] = (struct walk_problem){
         .link = walk->links - 1,

@@ -2,9 +2,11 @@
 """`rocelab diagnose` from outside: options, wrong use, what it says of its rules."""
 import json
 import re
+import resource
+import subprocess
 import unittest
 
-from support import SOURCE, Case, rocelab
+from support import PROGRAM, SOURCE, Case, rocelab
 
 RULES = re.findall(r'^RULE\((D\d\d), (\w+), (\w+), (RB\d\d), "([^"]+)"', (SOURCE / "src/diagnose/rules.def").read_text(), re.M)
 LIMITS = re.findall(r'^LIMIT\((\w+), ([0-9.]+), "([D0-9 ]*)"', (SOURCE / "src/diagnose/limits.def").read_text(), re.M)
@@ -35,6 +37,32 @@ class Program(Case):
     def test_the_page_has_every_rule(self):
         page = (SOURCE / "docs" / "diagnose.md").read_text(encoding="utf-8")
         self.assertEqual(re.findall(r"^\| (D\d\d) \| ([^|]+) \|", page, re.M), [(rule[0], rule[4]) for rule in RULES])
+
+    def test_memory_that_runs_out_acquits_nobody(self):
+        """With less and less memory: the whole answer, or exit status 2, never 'nothing found' or half of it."""
+        run = self.file("run.json", rocelab("sim", "--json", SOURCE / "examples/cases/C03-incast.yaml").stdout.encode())
+
+        def with_memory(kib, *options):
+            return subprocess.run([PROGRAM, "diagnose", run, *options], capture_output=True, text=True, check=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib << 10, kib << 10)))
+
+        enough, little = 256 << 10, 4 << 10
+        if with_memory(enough).returncode != 1:
+            self.skipTest("it takes more memory here: sanitizers do")
+        while enough - little > 32:
+            middle = (enough + little) // 2
+            if with_memory(middle).returncode == 1:
+                enough = middle
+            else:
+                little = middle
+        said = ""
+        for kib in range(enough - 1024, enough, 64):
+            for options in ((), ("--walk",)):
+                done = with_memory(kib, *options)
+                self.assertIn(done.returncode, (1, 2) if options else (2,), (kib, done.stderr))
+                self.assertNotIn("Nothing found", done.stdout)
+                said += done.stderr
+        self.assertIn("memory ran out", said)
 
     def test_text(self):
         run = self.file("run.json", rocelab("sim", "--json", SOURCE / "examples/cases/C11-down.yaml").stdout.encode())

@@ -245,9 +245,10 @@ void diagnose_text(FILE *out, const struct diagnose_report *report, const struct
         return;
     }
     findings(&page);
-    if (!report->diagnose->findings) say(&page, 0, "Nothing found.");
+    bool whole = !report->diagnose->full && !report->diagnose->evidence->full;
+    if (!report->diagnose->findings && whole) say(&page, 0, "Nothing found.");
     training(&page);
-    missing(&page);
+    if (whole) missing(&page);
     looked_at(&page);
 }
 
