@@ -23,6 +23,7 @@
 #define INTERVAL_LEAST (10 * PS_MS)
 #define INTERVAL_MOST (3600 * PS_S)
 #define LIVE "live"
+#define STRICT_HELP "exit 1 for findings that are only for information too"
 
 enum diagnose_option {
     DIAGNOSE_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -35,7 +36,8 @@ static const struct cli_option options[] = {
 #define OPTION(id, name, argument, help) {DIAGNOSE_OPTION_##id, name, argument, help},
 #include "cli/diagnose_options.def"
 #undef OPTION
-#define OPTION(id, name, argument, help) {CLI_OPTION_##id, name, argument, help},
+#define OPTION(id, name, argument, help)                                                                               \
+    {CLI_OPTION_##id, name, argument, CLI_OPTION_##id == CLI_OPTION_STRICT ? STRICT_HELP : (help)},
 #include "cli/common_options.def"
 #undef OPTION
 };
@@ -329,6 +331,13 @@ static bool spares_inputs(const struct settings *settings, char **input, int inp
     return true;
 }
 
+static bool asks_live(char **input, int inputs)
+{
+    for (int i = 0; i < inputs; i++)
+        if (!strcmp(input[i], LIVE)) return true;
+    return false;
+}
+
 int verb_diagnose(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.explain = DIAGNOSE_RULES};
@@ -352,6 +361,11 @@ int verb_diagnose(int argc, char **argv, FILE *out)
     }
     if (settings.walk && (settings.html.path || settings.baseline || settings.write_baseline)) {
         cli_error("diagnose: --walk judges no job and writes no page: leave out --html, --baseline, --write-baseline");
+        return CLI_WRONG;
+    }
+    if (settings.interval && !asks_live(argv + first, argc - first)) {
+        cli_error("diagnose: --interval is the time between two looks at live programs: give the input 'live' too, or "
+                  "leave it out");
         return CLI_WRONG;
     }
     if (!spares_inputs(&settings, argv + first, argc - first)) return CLI_WRONG;

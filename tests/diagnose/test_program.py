@@ -64,6 +64,25 @@ class Program(Case):
                 said += done.stderr
         self.assertIn("memory ran out", said)
 
+    def test_owners_are_those_of_the_runbooks(self):
+        teams = dict(re.findall(r"^RUNBOOK\((RB\d\d), (\w+),", (SOURCE / "src/diagnose/runbooks.def").read_text(), re.M))
+        self.assertEqual([(rule[0], rule[2]) for rule in RULES], [(rule[0], teams[rule[3]]) for rule in RULES])
+
+    def test_options_say_what_they_do_here(self):
+        self.assertRegex(rocelab("diagnose", "--help").stdout, r"--strict +exit 1 for findings that are only for information too")
+        run = self.file("run.json", b"{}")
+        self.wrong(rocelab("diagnose", run, "--interval", "1s"), "--interval", "live")
+
+    def test_files_outside_of_a_devices_folder_are_named(self):
+        text = b"NIC statistics:\n     rx_prio3_pause: 0\n     tx_prio3_pause: 0\n"
+        for name in ("dumps/0/h0/ethtool_-S_eth0.txt", "dumps/0/ethtool_-S_eth1.txt", "dumps/yesterday/h0/ethtool_-S_eth0.txt"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(text)
+        document = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
+        remarks = "\n".join(f"{remark['file']}: {remark['text']}" for remark in document["remarks"])
+        self.assertRegex(remarks, r"ethtool_-S_eth1.txt: not read: it is in no device's folder")
+        self.assertRegex(remarks, r"dumps: folders in it whose names are no time were not read")
+
     def test_text(self):
         run = self.file("run.json", rocelab("sim", "--json", SOURCE / "examples/cases/C11-down.yaml").stdout.encode())
         said = rocelab("diagnose", run)

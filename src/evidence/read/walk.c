@@ -185,7 +185,12 @@ static uint32_t read_look(struct evidence *evidence, const char *path, double at
 
     if (!entries_of(path, &list)) return 0;
     for (size_t i = 0; i < list.count; i++) {
-        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at || !is_folder(at)) continue;
+        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at) continue;
+        if (!is_folder(at)) {
+            evidence_remark(evidence, evidence_file(evidence, at), 0,
+                            "not read: it is in no device's folder; dumps are DIR/TIME/DEVICE/*.txt");
+            continue;
+        }
         read_device(evidence, list.entry[i].name, at, at_s, from, 0);
         devices++;
     }
@@ -197,6 +202,7 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
 {
     struct entries list;
     uint32_t times = 0, devices = 0;
+    bool unread = false;
     char at[PATH];
 
     if (!entries_of(path, &list)) {
@@ -204,13 +210,19 @@ static bool read_folder(struct evidence *evidence, const char *path, const char 
         return false;
     }
     for (size_t i = 0; i < list.count; i++) {
-        if (!list.entry[i].is_time || snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at ||
-            !is_folder(at))
+        if (snprintf(at, sizeof at, "%s/%s", path, list.entry[i].name) >= (int)sizeof at || !is_folder(at)) continue;
+        if (!list.entry[i].is_time) {
+            unread = true;
             continue;
+        }
         devices += read_look(evidence, at, list.entry[i].at_s, from);
         times++;
     }
     entries_free(&list);
+    if (times && unread)
+        evidence_remark(evidence, evidence_file(evidence, path), 0,
+                        "folders in it whose names are no time were not read: TIME is as 2026-11-15T10:00:00Z or "
+                        "seconds");
     if (!times) devices = read_look(evidence, path, 0, from);
     if (!devices) {
         snprintf(why, size,
