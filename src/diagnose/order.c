@@ -116,7 +116,7 @@ static int before(const void *a, const void *b)
     return one->culprit < two->culprit ? -1 : one->culprit > two->culprit;
 }
 
-/* To what explains all of it.  Of two that would explain each other the first is the cause, the other follows from it. */
+/* To what explains all of it.  Of two that would explain each other the first is the cause, the other follows. */
 static void explained_by(struct diagnose *diagnose, uint32_t finding)
 {
     uint32_t *of = &diagnose->finding[finding].consequence_of;

@@ -4,8 +4,8 @@
  *
  * A place is free where its number of use is even.  Who takes it makes the number odd, who gives it back makes it even,
  * so a handle with a number of its own is never mistaken for a later one.  A collective is held by its operations and
- * kernels (`open`); who takes it out closes it with the same word, so it cannot be held and taken at once.  The word has
- * the number of use in it: who held an earlier one, and was not waited for, lets nothing go of a later one.
+ * kernels (`open`); who takes it out closes it with the same word, so it cannot be held and taken at once.  The word
+ * has the number of use in it: who held an earlier one, and was not waited for, lets nothing go of a later one.
  */
 #include "nccl/recorder.h"
 
@@ -210,7 +210,7 @@ static void *coll_start(void *context, bool p2p, const struct nccl_event *event,
                                       .index = (uint32_t)(number % RECORDER_COLLS)});
 }
 
-/* One holder more (1) or less (-1) of this use of a place.  False: it is another use, closed already, or nobody held it. */
+/* One holder more (1) or less (-1) of this use of a place.  False: it is another use, closed, or nobody held it. */
 static bool hold_change(struct recorder_coll *coll, uint32_t use, int by)
 {
     uint64_t open = __atomic_load_n(&coll->open, __ATOMIC_SEQ_CST);
