@@ -187,11 +187,38 @@ static bool is_since_boot(const struct evidence_value *value)
     return value && value->looks < 2 && evidence_counters[value->counter].kind == EVIDENCE_COUNT;
 }
 
+/* States that are a fault themselves, whenever it began.  An MTU is one where the other end's, its threshold, is
+ * larger.  What a log says of failures is of the job that wrote it, and not since boot. */
+static bool is_now(const struct diagnose *diagnose, const struct evidence_value *value, double threshold)
+{
+    if (diagnose->evidence->exact || value->looks > 1 || evidence_counters[value->counter].scope >= EVIDENCE_JOB)
+        return true;
+    switch (value->counter) {
+    case EVIDENCE_PFC_ON: /* off, where it is on at other ports: most priorities have it off everywhere */
+        return value->priority == EVIDENCE_NO_PRIORITY || diagnose->pfc_on >> value->priority & 1;
+    case EVIDENCE_LINK_UP:
+    case EVIDENCE_RATE:
+    case EVIDENCE_PRE_FEC_BER:
+    case EVIDENCE_TEMPERATURE:
+    case EVIDENCE_PCI_STALLED:
+    case EVIDENCE_WATCHDOG_ON:
+    case EVIDENCE_RX_PAUSED_NOW:
+    case EVIDENCE_TX_PAUSED_NOW:
+    case EVIDENCE_RETRY_EXCEEDED:
+        return true;
+    case EVIDENCE_MTU:
+        return (double)value->last < threshold;
+    default:
+        return false;
+    }
+}
+
 void finding_number(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t object, unsigned priority,
                     const char *name, const char *unit, double number, double threshold,
                     const struct evidence_value *from)
 {
     if (finding && !diagnose->evidence->exact && is_since_boot(from)) finding->confidence = DIAGNOSE_WEAK;
+    if (finding && from) *(is_now(diagnose, from, threshold) ? &finding->now : &finding->old) = true;
     finding_row(diagnose, finding,
                 &(struct diagnose_evidence){
                     .object = object,
@@ -237,6 +264,21 @@ enum diagnose_severity diagnose_worst(const struct diagnose *diagnose)
     return worst;
 }
 
+/* Of one look no rate is known: what a counter says may be years old, and is no finding by itself. */
+static void leave_out_old(struct diagnose *diagnose)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < diagnose->findings; i++) {
+        const struct diagnose_finding *finding = &diagnose->finding[i];
+        if (finding->now || !finding->old) diagnose->finding[kept++] = *finding;
+    }
+    if (kept < diagnose->findings || (diagnose->evidence->looks < 2 && !diagnose->evidence->exact))
+        missing_add(diagnose, "a second look, ten seconds later: of one look rates are unknown, and what its counters "
+                              "say may be years old");
+    diagnose->findings = kept;
+}
+
 void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, const struct diagnose_baseline *baseline)
 {
     *diagnose = (struct diagnose){.evidence = evidence};
@@ -246,10 +288,16 @@ void diagnose_run(struct diagnose *diagnose, const struct evidence *evidence, co
 #include "diagnose/limits.def"
 #undef LIMIT
     };
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->counter == EVIDENCE_PFC_ON && value->last && value->priority < EVIDENCE_PRIORITIES)
+            diagnose->pfc_on |= (uint8_t)(1u << value->priority);
+    }
     graph_build(diagnose);
     if (diagnose->full) return; /* rules rely on the graph */
     for (uint32_t i = 0; i < DIAGNOSE_RULES; i++)
         if (i != DIAGNOSE_D20) function[i](diagnose);
+    leave_out_old(diagnose);
     order_findings(diagnose);
     training_judge(diagnose, baseline);
     rule_D20(diagnose);

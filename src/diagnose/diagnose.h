@@ -64,6 +64,7 @@ struct diagnose_finding {
     struct diagnose_evidence *evidence;
     uint32_t evidences;
     uint32_t consequence_of; /* index of the finding that explains it; EVIDENCE_NONE */
+    bool now, old;           /* private: rows that say that it is so now; rows that may be years old */
 };
 
 /* "Training degraded because of the network": the four conditions, each with its number. */
@@ -91,6 +92,7 @@ struct diagnose {
     bool acquitted;       /* a job is slow, and it is not the network */
     const char **missing; /* what would have been needed, sentences */
     uint32_t missings;
+    uint8_t pfc_on;                 /* private: priorities that PFC is on for at some port, a bit each */
     struct diagnose_graph *graph;   /* private */
     uint32_t *rank_of, *rank_after; /* private: first rank of a job, next of a rank, plus 1; 0: none */
     uint32_t found[DIAGNOSE_RULES]; /* private: findings of each rule, before some were put together */

@@ -252,8 +252,6 @@ static void what_is_missing(struct diagnose *diagnose)
                   evidence->value[i].grown;
         times |= counter == EVIDENCE_RX_PAUSE_NS || counter == EVIDENCE_TX_PAUSE_NS;
     }
-    if (evidence->looks == 1 && !evidence->exact)
-        missing_add(diagnose, "a second look some seconds later: one look says what happened since boot, not when");
     if (!nics_were_read(evidence)) missing_add(diagnose, "the NICs' side: what they sent again, timers, CNPs");
     if (frames && !times) missing_add(diagnose, "how long pauses lasted: frames only bound it");
 }

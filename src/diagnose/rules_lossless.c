@@ -251,9 +251,10 @@ static void look_at(struct diagnose *diagnose, uint32_t port, const bool lossles
 /* --- PFC that was not agreed on, without a drop that anybody counted --- */
 
 /* A counter of pause frames of a port, or of a priority of it, that says its PFC is off; *off: where. */
-static const struct evidence_value *frames_while_off(const struct evidence *evidence, uint32_t port,
+static const struct evidence_value *frames_while_off(const struct diagnose *diagnose, uint32_t port,
                                                      const struct evidence_value **off)
 {
+    const struct evidence *evidence = diagnose->evidence;
     const struct evidence_value *frames;
     bool some_on = false;
 
@@ -263,7 +264,7 @@ static const struct evidence_value *frames_while_off(const struct evidence *evid
         if (!one) continue;
         some_on |= one->last != 0;
         if (one->last) continue;
-        if (!*off) *off = one;
+        if (!*off || diagnose->pfc_on >> p & 1) *off = one; /* rather one that is on elsewhere */
         for (int tx = 0; tx < 2; tx++) {
             frames = evidence_find(evidence, port, p, tx ? EVIDENCE_TX_PAUSE_FRAMES : EVIDENCE_RX_PAUSE_FRAMES);
             if (!frames || !frames->grown) continue;
@@ -280,7 +281,7 @@ static const struct evidence_value *frames_while_off(const struct evidence *evid
 static void not_agreed(struct diagnose *diagnose, uint32_t port)
 {
     const struct evidence *evidence = diagnose->evidence;
-    const struct evidence_value *off, *frames = frames_while_off(evidence, port, &off);
+    const struct evidence_value *off, *frames = frames_while_off(diagnose, port, &off);
 
     if (!frames || rule_found(diagnose, DIAGNOSE_D08, port) || device_is_host(evidence, evidence->object[port].parent))
         return;

@@ -198,7 +198,7 @@ static void test_from_the_other_end(void **state)
     bed_close(&bed);
 }
 
-/* One look: weak, and never a storm. */
+/* One look: it may have been years ago, and nobody is blamed for it. */
 static void test_since_boot(void **state)
 {
     struct bed bed;
@@ -207,9 +207,11 @@ static void test_since_boot(void **state)
     bed_open(&bed);
     since_boot(&bed, bed.leaf[0][0], 3, EVIDENCE_RX_PAUSE_NS, SECOND * 100);
     bed_run(&bed);
-    const struct diagnose_finding *finding = bed_found(&bed, DIAGNOSE_D03);
-    assert_int_equal(finding->confidence, DIAGNOSE_WEAK);
-    assert_int_equal(bed_count(&bed, DIAGNOSE_D02), 0);
+    assert_int_equal(bed.diagnose.findings, 0);
+    bool said = false;
+    for (uint32_t i = 0; i < bed.diagnose.missings; i++)
+        said |= strstr(bed.diagnose.missing[i], "of one look rates are unknown") != NULL;
+    assert_true(said);
     bed_close(&bed);
 }
 

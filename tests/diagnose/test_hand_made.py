@@ -76,6 +76,13 @@ class HandMade(Case):
         self.assertIn("PFC is off on it", found[0]["what"])
         self.assertIn(51873, [evidence["value"] for evidence in found[0]["evidence"]])
 
+    def test_counters_of_one_look_may_be_years_old(self):
+        """Errors, flaps, drops by MTU: nobody knows when.  What is so now is found all the same."""
+        old = "NIC statistics:\n     rx_crc_errors_phy: 90\n     link_down_events_phy: 70\n     rx_oversize_pkts_phy: 60\n     rx_packets_phy: 1000\n"
+        self.assertEqual([], self.diagnose(("h0", "ethtool_-S_eth0.txt", old)))
+        answer = json.loads(rocelab("diagnose", "--json", self.folder / "dumps").stdout)
+        self.assertIn("of one look rates are unknown", " ".join(answer["missing"]))
+
     def test_status_12(self):
         found = self.diagnose(("h0", "nccl.txt", NCCL))
         self.assertEqual([(one["rule"], one["culprit"]) for one in found], [("D14", "h0:mlx5_0")])
