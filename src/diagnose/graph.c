@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/nics_int.h"
+
 #define LONG_QUEUE 0.5     /* of the longest queue: as likely a cause */
 #define SHORT_QUEUE 0.1    /* of it: too short to be one */
 #define CANDIDATES_MOST 16 /* queues of a switch that are looked at as causes */
@@ -413,11 +415,25 @@ void graph_victims(struct diagnose *diagnose, struct diagnose_finding *finding, 
     free(seen);
 }
 
-/* Which priorities are lossless: counters or the file say it, or pauses were seen. */
+/* Pauses of a system that does not say of which priority. */
+static bool ports_pause(const struct evidence *evidence)
+{
+    for (uint32_t i = 0; i < evidence->values; i++) {
+        const struct evidence_value *value = &evidence->value[i];
+        if (value->grown &&
+            (value->counter == EVIDENCE_PORT_RX_PAUSE_FRAMES || value->counter == EVIDENCE_PORT_TX_PAUSE_FRAMES))
+            return true;
+    }
+    return false;
+}
+
+/* Which priorities are lossless: counters or the file say it, or pauses were seen.  Where ports pause and nobody says
+ * which priority, it is the one that NICs send RDMA in. */
 static void priorities(struct diagnose *diagnose)
 {
     const struct evidence *evidence = diagnose->evidence;
     const struct fabric *fabric = evidence->fabric;
+    bool data[EVIDENCE_PRIORITIES];
 
     for (uint32_t i = 0; fabric && i < fabric->class_count; i++)
         if (fabric->classes[i].lossless) diagnose->graph->lossless |= (uint8_t)(1u << fabric->classes[i].priority);
@@ -428,6 +444,10 @@ static void priorities(struct diagnose *diagnose)
             value->counter == EVIDENCE_TX_PAUSE_FRAMES || value->counter == EVIDENCE_RX_PAUSE_FRAMES)
             diagnose->graph->lossless |= (uint8_t)(1u << value->priority);
     }
+    if (diagnose->graph->lossless || !ports_pause(evidence)) return;
+    data_priorities(diagnose, data);
+    for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
+        if (data[p]) diagnose->graph->lossless |= (uint8_t)(1u << p);
 }
 
 void graph_build(struct diagnose *diagnose)

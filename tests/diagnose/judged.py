@@ -2,6 +2,7 @@
 """What `rocelab diagnose` says of a labelled case (examples/cases), held against the head of its file."""
 import json
 import os
+import re
 import subprocess
 
 PROGRAM = os.environ.get("ROCELAB", "")
@@ -38,6 +39,28 @@ def peers_of(document):
 
 def device(name):
     return name.split(":")[0]
+
+
+# Port 4 of a switch, as its system calls it: what an answer without the fabric file has for names.
+OWN_NAMES = {"sonic": (r"Ethernet(\d+)", lambda number: number // 4), "nxos": (r"Ethernet1/(\d+)", lambda number: number - 1),
+             "eos": (r"Ethernet(\d+)(?:/1)?", lambda number: number - 1), "cumulus": (r"swp(\d+)", lambda number: number - 1)}
+
+
+def canonical(name, system):
+    """h0:eth1 is h0:1, leaf0:Ethernet16 is leaf0:4; a name that is not the system's own stays, and is wrong."""
+    pattern, port = OWN_NAMES[system]
+    host, switch = re.fullmatch(r"(\w+):eth(\d+)", name), re.fullmatch(rf"(\w+):{pattern}", name)
+    if host:
+        return f"{host[1]}:{host[2]}"
+    return f"{switch[1]}:{port(int(switch[2]))}" if switch else f"{name}?" if ":" in name else name
+
+
+def in_canonical_names(answer, system):
+    """The answer with the fabric file's names instead of the systems'."""
+    findings = [dict(finding, culprit=canonical(finding["culprit"], system), victims=[canonical(name, system) for name in finding["victims"]],
+                     evidence=[dict(row, object=canonical(row["object"], system)) for row in finding["evidence"]])
+                for finding in answer["findings"]]
+    return dict(answer, findings=findings)
 
 
 def without_counter(finding, peers):

@@ -49,6 +49,8 @@ class RoundTrip(unittest.TestCase):
         value = document.value[key].grown
         if counter in ("port_rx_bytes", "port_tx_bytes"):
             value -= OVERHEAD * document.get(name, counter.replace("bytes", "packets"))
+        if system == "eos" and counter == "mtu" and not name.startswith("h"):
+            value = min(value, 9214)  # EOS has no larger one
         if system == "sonic" and counter == "mtu" and not name.startswith("h"):
             value -= MTU_OVER
         if system == "sonic" and counter == "group_watermark":  # its headroom is counted apart

@@ -159,8 +159,9 @@ static bool interface_line(struct reading *in, const char *line)
     if (line_begins(line, "Description: ")) {
         struct field text = field_of(strchr(line, ':') + 2);
         reading_description(in, *port, &text);
-    } else if ((line_begins(line, "MTU ") || line_begins(line, "IP MTU ")) && field_split(line, word, 3) >= 3) {
-        reading_set(in, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU, &word[field_is(&word[0], "IP") ? 2 : 1]);
+    } else if ((line_begins(line, "MTU ") || line_begins(line, "IP MTU ") || line_begins(line, "Ethernet MTU ")) &&
+               field_split(line, word, 3) >= 3) {
+        reading_set(in, *port, EVIDENCE_NO_PRIORITY, EVIDENCE_MTU, &word[field_is(&word[0], "MTU") ? 1 : 2]);
     } else if (line_begins(line, "full-duplex, ") || line_begins(line, "Full-duplex, ")) {
         struct field rate = field_of(strchr(line, ',') + 2);
         if (field_rate(&rate, &number))
