@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,33 @@ static bool remarked(const struct evidence *evidence, const char *text)
     for (uint32_t i = 0; i < evidence->remarks; i++)
         if (strstr(evidence->remark[i].text, text)) return true;
     return false;
+}
+
+/* Priorities of PFC as NX-OS prints them: bits in hex. */
+static void maps_of_priorities(void **state)
+{
+    static const struct {
+        const char *map;
+        int bits; /* -1: it says nothing */
+    } rows[] = {{"Off", 0},        {"On (8)", 8},       {"On  (c)", 12},  {"On (88)", 0x88}, {"On (1A)", 0x1a},
+                {"On (136)", 136}, {"On (0x18)", 0x18}, {"On (999)", -1}, {"On (g)", -1},    {"On", -1}};
+    struct evidence *evidence = *state;
+    char text[1024] = "Port               Mode Oper(VL bmap)  RxPPP      TxPPP\n";
+    char port[32];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "Ethernet1/%zu        Auto %s   7  5\n", i + 1,
+                 rows[i].map);
+    take(evidence, "leaf0", "pfc.txt", text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snprintf(port, sizeof port, "Ethernet1/%zu", i + 1);
+        assert_int_equal(value_of(evidence, "leaf0", port, 0xff, EVIDENCE_PORT_TX_PAUSE_FRAMES)->last, 5);
+        for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++) {
+            const struct evidence_value *on = value_of(evidence, "leaf0", port, p, EVIDENCE_PFC_ON);
+            assert_int_equal(on != NULL, rows[i].bits >= 0);
+            if (on) assert_int_equal(on->last, rows[i].bits >> p & 1);
+        }
+    }
 }
 
 /* "pg_status" is an object by group; a list has no names. */
@@ -157,6 +185,7 @@ static void a_link_goes_down_every_second_transition(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(maps_of_priorities, begin, end),
         cmocka_unit_test_setup_teardown(a_list_of_groups_has_no_names, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_available_is_not_zero, begin, end),
         cmocka_unit_test(only_decimal_numbers_are_real),

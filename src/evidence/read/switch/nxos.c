@@ -17,8 +17,29 @@ static bool pfc_head(const char *line)
     return line_words(line, "Port Mode") && line_has(line, "RxPPP") && line_has(line, "TxPPP");
 }
 
-/* "Ethernet1/2  Auto On   (9)  4088353  1890": what stands between may be missing, the last two are the counters.
- * Bit p of the map is priority p; above 9 it is not plain whether the map is decimal. */
+/* "(8)", "(c)", "(88)": bit p is priority p, in hex; three digits can only be decimal.  False: it is no map. */
+static bool pfc_map(const struct field *word, unsigned *map)
+{
+    struct field digits = {word->at + 1, word->length - 2};
+    uint64_t number = 0;
+
+    if (word->length < 3 || word->at[0] != '(' || word->at[word->length - 1] != ')') return false;
+    if (digits.length > 2 && digits.at[0] == '0' && digits.at[1] == 'x') digits.at += 2, digits.length -= 2;
+    if (digits.length > 2) {
+        if (!field_number(&digits, &number) || number > 255) return false;
+    } else {
+        for (size_t i = 0; i < digits.length; i++) {
+            char digit = digits.at[i];
+            bool decimal = digit >= '0' && digit <= '9', letter = (digit | 32) >= 'a' && (digit | 32) <= 'f';
+            if (!decimal && !letter) return false;
+            number = number * 16 + (unsigned)(decimal ? digit - '0' : (digit | 32) - 'a' + 10);
+        }
+    }
+    *map = (unsigned)number;
+    return true;
+}
+
+/* "Ethernet1/2  Auto On   (9)  4088353  1890": what stands between may be missing, the last two are the counters. */
 static bool pfc_line(struct reading *in, const char *line)
 {
     struct field word[8];
@@ -33,12 +54,10 @@ static bool pfc_line(struct reading *in, const char *line)
     uint32_t port = reading_port(in, &word[0]);
     evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES, rx, &in->source);
     evidence_set(in->evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_TX_PAUSE_FRAMES, tx, &in->source);
-    const struct field *map = &word[words - 3];
-    bool off = field_is(map, "Off");
-    if (!off && !(map->length == 3 && map->at[0] == '(' && map->at[1] >= '0' && map->at[1] <= '9')) return true;
+    unsigned map = 0;
+    if (!field_is(&word[words - 3], "Off") && !pfc_map(&word[words - 3], &map)) return true;
     for (unsigned p = 0; p < EVIDENCE_PRIORITIES; p++)
-        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, !off && ((unsigned)(map->at[1] - '0') >> p & 1),
-                     &in->source);
+        evidence_set(in->evidence, port, p, EVIDENCE_PFC_ON, map >> p & 1, &in->source);
     return true;
 }
 const struct text_reader reader_nxos_pfc = {"nxos-pfc", "NX-OS: show interface priority-flow-control", pfc_head,
