@@ -39,6 +39,31 @@ static bool never_resumed(const struct diagnose *diagnose, uint32_t port, unsign
     return (double)time->grown / (double)events > GRAPH_QUANTA_BITS / (double)rate * 1e9;
 }
 
+const struct evidence_value *graph_frames(const struct diagnose *diagnose, uint32_t port, unsigned priority)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    uint32_t peer = evidence->object[port].peer;
+    const struct evidence_value *frames = evidence_find(evidence, port, priority, EVIDENCE_RX_PAUSE_FRAMES);
+
+    if (!frames && diagnose->graph->lossless == 1u << priority)
+        frames = evidence_find(evidence, port, EVIDENCE_NO_PRIORITY, EVIDENCE_PORT_RX_PAUSE_FRAMES);
+    if (!frames && peer != EVIDENCE_NONE) frames = evidence_find(evidence, peer, priority, EVIDENCE_TX_PAUSE_FRAMES);
+    return frames;
+}
+
+/* Of a system that does not count how often pauses began: so few frames for so much time. */
+static bool only_repeated(const struct diagnose *diagnose, uint32_t port, unsigned priority, const struct share *paused)
+{
+    const struct evidence_value *frames = graph_frames(diagnose, port, priority);
+    uint64_t rate = line_rate(diagnose, port);
+
+    if (evidence_find(diagnose->evidence, port, priority, EVIDENCE_RX_PAUSE_EVENTS)) return false;
+    if (!paused->known || paused->bound || paused->since_boot || paused->value < STUCK_SHARE) return false;
+    if (!frames || frames->looks < 2 || !frames->grown || !rate) return false;
+    return (double)paused->from->grown / (double)frames->grown >
+           GRAPH_REPEATED_SHARE * GRAPH_QUANTA_BITS / (double)rate * 1e9;
+}
+
 /* Between the last two looks: frames that ask for all of the time, and not a packet that left. */
 static bool sent_nothing(const struct diagnose *diagnose, uint32_t port, unsigned priority, const struct share *paused)
 {
@@ -58,6 +83,8 @@ static void node_paused(struct diagnose *diagnose, struct graph_node *node)
         node->stuck = GRAPH_STUCK_LATELY;
     else if (never_resumed(diagnose, node->port, node->priority, &paused))
         node->stuck = GRAPH_STUCK_ON;
+    else if (only_repeated(diagnose, node->port, node->priority, &paused))
+        node->stuck = GRAPH_STUCK_REPEATED;
     else if (paused.bound && sent_nothing(diagnose, node->port, node->priority, &paused))
         node->stuck = GRAPH_STUCK_SILENT;
 }

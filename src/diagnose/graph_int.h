@@ -13,8 +13,9 @@
 #include "diagnose/rule_int.h"
 
 /* That a queue stands still for good: all of the time between the last looks; for longer than a pause lasts that is not
- * said again; by frames alone, without having sent anything between the last looks. */
-enum graph_stuck { GRAPH_MOVES, GRAPH_STUCK_LATELY, GRAPH_STUCK_ON, GRAPH_STUCK_SILENT };
+ * said again; by so few frames for the time that hardly one took a pause back; by frames alone, without having sent
+ * anything between the last looks. */
+enum graph_stuck { GRAPH_MOVES, GRAPH_STUCK_LATELY, GRAPH_STUCK_ON, GRAPH_STUCK_REPEATED, GRAPH_STUCK_SILENT };
 
 struct graph_node {
     uint32_t port; /* the queue's; of a NIC that pauses: the NIC's */
@@ -51,9 +52,14 @@ struct diagnose_graph {
 };
 #define GRAPH_NO_TIER 0xff
 #define GRAPH_QUANTA_BITS (65535.0 * 512.0) /* what one pause frame can ask for */
+/* Of that: a pause is said again when about half of it is over, so that more a frame, over pauses and their ends
+ * together, leaves hardly room for ends: pauses last four times the most that a frame can ask for, or longer. */
+#define GRAPH_REPEATED_SHARE 0.4
 
 /* The node of a queue (or of a NIC that pauses); NULL: it has nothing to do with pauses. */
 const struct graph_node *graph_queue(const struct diagnose *diagnose, uint32_t port, unsigned priority);
+/* Pause frames that a queue received, by either end of its cable; NULL: nobody counts them. */
+const struct evidence_value *graph_frames(const struct diagnose *diagnose, uint32_t port, unsigned priority);
 bool graph_is_root(const struct diagnose *diagnose, uint32_t port);
 /* Who stands still because of a node: victims of the finding, for at least limits.paused_share. */
 void graph_victims(struct diagnose *diagnose, struct diagnose_finding *finding, uint32_t node);

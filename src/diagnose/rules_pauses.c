@@ -59,6 +59,19 @@ static void frames_row(struct diagnose *diagnose, struct diagnose_finding *findi
     if (frames && frames->grown) finding_counter(diagnose, finding, frames, 0);
 }
 
+/* One ratio of counters of two ends is weak evidence. */
+static void repeated_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct graph_node *node,
+                         const struct share *share)
+{
+    const struct evidence_value *frames = graph_frames(diagnose, node->port, node->priority);
+    double quanta_ns = GRAPH_QUANTA_BITS / (double)line_rate(diagnose, node->port) * 1e9;
+
+    finding_number(diagnose, finding, node->port, node->priority, "pause_time_a_frame", "ns",
+                   (double)share->from->grown / (double)frames->grown, GRAPH_REPEATED_SHARE * quanta_ns, share->from);
+    finding_counter(diagnose, finding, frames, 0);
+    finding_weak_unless(finding, false);
+}
+
 /* Why a queue is said to stand still for good. */
 static void stuck_row(struct diagnose *diagnose, struct diagnose_finding *finding, const struct graph_node *node)
 {
@@ -69,6 +82,8 @@ static void stuck_row(struct diagnose *diagnose, struct diagnose_finding *findin
     if (node->stuck == GRAPH_STUCK_ON && events && rate && share.from)
         finding_number(diagnose, finding, node->port, node->priority, "mean_pause", "ns",
                        (double)share.from->grown / (double)events, GRAPH_QUANTA_BITS / (double)rate * 1e9, share.from);
+    else if (node->stuck == GRAPH_STUCK_REPEATED)
+        repeated_row(diagnose, finding, node, &share);
     else if (node->stuck)
         finding_number(diagnose, finding, node->port, node->priority,
                        share.bound ? "rx_pause_share_lately_at_most" : "rx_pause_share_lately", "share", share.lately,
@@ -204,9 +219,29 @@ void rule_D02(struct diagnose *diagnose)
     nics_found(diagnose, true, storm_found);
 }
 
+/* NICs stand still for good, and switches that count no time of pauses do not say for whom. */
+static void held_by_nobody(struct diagnose *diagnose)
+{
+    const struct evidence *evidence = diagnose->evidence;
+    const struct diagnose_graph *graph = diagnose->graph;
+    uint32_t held = 0;
+
+    if (diagnose->found[DIAGNOSE_D01] || diagnose->found[DIAGNOSE_D02]) return;
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        const struct graph_node *node = &graph->node[i];
+        held += !node->host && node->stuck && device_is_host(evidence, evidence->object[node->port].parent);
+    }
+    if (held)
+        missing_add(diagnose,
+                    "a look more: %u NIC%s stood still and did not go on, and nobody says who holds them; a storm or "
+                    "a deadlock shows between two looks that are both after its beginning",
+                    held, held == 1 ? "" : "s");
+}
+
 void rule_D03(struct diagnose *diagnose)
 {
     nics_found(diagnose, false, slow_found);
+    held_by_nobody(diagnose);
 }
 
 /* --- D04: the port to a host is the root --- */

@@ -146,6 +146,46 @@ static void test_late_storm(void **state)
     bed_close(&bed);
 }
 
+/* Nobody counts how often pauses began: 4800 frames for 800 ms only said a pause again, 100000 ended it as often. */
+static void test_storm_by_few_frames(void **state)
+{
+    struct bed bed;
+    (void)state;
+
+    for (unsigned storm = 0; storm < 2; storm++) {
+        bed_open(&bed);
+        is(&bed, bed.leaf[0][0], NONE, EVIDENCE_RATE, RATE);
+        grew(&bed, bed.host[0], 3, EVIDENCE_TX_PAUSE_NS, SECOND / 10 * 8);
+        grew(&bed, bed.leaf[0][0], 3, EVIDENCE_RX_PAUSE_FRAMES, storm ? 4800 : 100000);
+        bed_run(&bed);
+        const struct diagnose_finding *finding = bed_found(&bed, storm ? DIAGNOSE_D02 : DIAGNOSE_D03);
+        assert_culprit(&bed, finding, bed.host[0]);
+        assert_int_equal(finding->confidence, storm ? DIAGNOSE_WEAK : DIAGNOSE_STRONG);
+        bed_close(&bed);
+    }
+}
+
+/* A NIC stands still for good, and its switch has frames alone: who holds it shows at a later look. */
+static void test_held_by_nobody(void **state)
+{
+    struct bed bed;
+    bool said = false;
+    (void)state;
+
+    bed_open(&bed);
+    is(&bed, bed.host[2], NONE, EVIDENCE_RATE, RATE);
+    grew(&bed, bed.host[2], 3, EVIDENCE_RX_PAUSE_NS, SECOND / 10 * 8);
+    grew(&bed, bed.host[2], 3, EVIDENCE_RX_PAUSE_EVENTS, 2);
+    grew(&bed, bed.leaf[1][2], 3, EVIDENCE_RX_PAUSE_FRAMES, 20);
+    grew(&bed, bed.leaf[1][2], NONE, EVIDENCE_PORT_TX_BYTES, 1000);
+    bed_run(&bed);
+    assert_int_equal(bed_count(&bed, DIAGNOSE_D01) + bed_count(&bed, DIAGNOSE_D02), 0);
+    for (uint32_t i = 0; i < bed.diagnose.missings; i++)
+        said |= strstr(bed.diagnose.missing[i], "1 NIC stood still and did not go on") != NULL;
+    assert_true(said);
+    bed_close(&bed);
+}
+
 /* It began between the first and the second of three looks: between the last two it never sent. */
 static void test_storm_of_three_looks(void **state)
 {
@@ -452,6 +492,8 @@ int main(void)
         cmocka_unit_test(test_incast_without_pauses),
         cmocka_unit_test(test_storm),
         cmocka_unit_test(test_late_storm),
+        cmocka_unit_test(test_storm_by_few_frames),
+        cmocka_unit_test(test_held_by_nobody),
         cmocka_unit_test(test_storm_of_three_looks),
         cmocka_unit_test(test_frames_alone),
         cmocka_unit_test(test_from_the_other_end),
