@@ -190,6 +190,8 @@ void config_set_release(struct config_set *set);
  * inside. */
 int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
                 size_t length, const char *device, struct fabric_errors *errors);
+/* One more text, for struct origin. */
+uint32_t config_source(struct config_set *set, const char *path);
 /* The fabric file and its map; both live as long as the set.  0 or -ENOMEM. */
 int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map);
 

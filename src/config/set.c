@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "config/config.h"
-#include "fabric/qos/models.h"
+#include "config/product.h"
 
 #define MEMORY_MAX ((size_t)2 << 30)
 #define PORTS_MAX 4096u /* of a device: as many as a fabric file can number */
@@ -127,23 +127,14 @@ static const char *fit_name(struct config_set *set, const char *name)
     return kept(set, n ? buf : "device");
 }
 
-/* What we write begins with `device: NAME (MODEL); written by rocelab`: no system's own lines say the chip as well. */
-static void written_model(struct config_set *set, const struct config_text *in)
+uint32_t config_source(struct config_set *set, const char *path)
 {
-    char line[256], *open, *close;
-    size_t length = strcspn(in->text, "\n");
+    const char **list = grown(set, set->path, set->sources, &set->sources_room, sizeof(*set->path));
 
-    snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), in->text);
-    char *name = strstr(line, " device: ");
-    if (!name || !strstr(line, "); written by rocelab")) return;
-    name += strlen(" device: ");
-    open = strstr(name, " (");
-    close = open ? strchr(open, ')') : NULL;
-    if (!close) return;
-    *open = *close = 0;
-    for (uint32_t d = 0; d < set->devices; d++)
-        if (strcmp(set->device[d].name, name) == 0 && switch_model_find(open + 2))
-            config_say(set, CONFIG_AT(in, 1), d, CONFIG_NONE, "model", "%s", open + 2);
+    if (!list) return 0;
+    set->path = list;
+    set->path[set->sources] = kept(set, path);
+    return set->sources++;
 }
 
 int config_read(struct config_set *set, const struct config_format *format, const char *path, const char *text,
@@ -174,13 +165,10 @@ int config_read(struct config_set *set, const struct config_format *format, cons
         fabric_errors_add(errors, nowhere, "%s can be written and not read", format->name);
         return -EINVAL;
     }
-    const char **list = grown(set, set->path, set->sources, &set->sources_room, sizeof(*set->path));
-    if (!list) return -ENOMEM;
-    set->path = list;
-    set->path[set->sources++] = kept(set, path);
-    struct config_text in = {path, text, length, set->sources - 1, device, errors};
+    struct config_text in = {path, text, length, config_source(set, path), device, errors};
+    if (set->no_memory) return -ENOMEM;
     int result = format->import(set, &in);
-    if (result == 0) written_model(set, &in);
+    if (result == 0) product_say(set, &in);
     if (result == 0 && set->no_memory) {
         fabric_errors_add(errors, nowhere, "memory for what is imported ran out");
         return -ENOMEM;

@@ -561,6 +561,47 @@ static void test_hostile_trees(void **state)
     read_hostile(&config_host, repeat("dcb app replace dev e dscp-prio", " 26:3", 50000, "\n"));
 }
 
+/* A product that a text names has a chip; a name that nobody knows has none. */
+static void test_products(void **state)
+{
+    static const struct {
+        const char *path, *text, *model;
+    } cases[] = {
+        {"leaf.cfg",
+         "! Command: show running-config\n! device: leaf (DCS-7060X6-64PE, EOS-4.32.0F)\nqos profile R\n   qos trust "
+         "dscp\ninterface Ethernet1\n   service-profile R\n",
+         "tomahawk5"},
+        {"leaf.cfg",
+         "! device: leaf (DCS-9999-64, EOS-4.32.0F)\nqos profile R\n   qos trust dscp\ninterface Ethernet1\n   "
+         "service-profile R\n",
+         NULL},
+        {"leaf.cfg",
+         "!  cisco Nexus9000 C9364D-GX2A Chassis\nversion 10.3(3)\nfeature bgp\nhostname leaf\ninterface Ethernet1/1\n "
+         " mtu 9216\n",
+         "cloudscale-gx2a"},
+        {"leaf.yaml",
+         "- header:\n    model: MSN3700C\n    nvue-api-version: nvue_v1\n- set:\n    system:\n      hostname: leaf\n   "
+         " interface:\n      swp1:\n        type: swp\n",
+         "spectrum2"},
+        {"leaf.json",
+         "{\"DEVICE_METADATA\": {\"localhost\": {\"hostname\": \"leaf\", \"hwsku\": "
+         "\"DellEMC-Z9264f-C64\"}},\n\"PORT\": {\"Ethernet0\": {\"lanes\": \"1\", \"speed\": \"100000\"}}}\n",
+         "tomahawk2"},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct imported got;
+        import_text(&got, NULL, cases[c].path, cases[c].text);
+        const char *model = config_said(&got.set, config_device_find(&got.set, "leaf"), CONFIG_NONE, "model");
+        if (cases[c].model)
+            assert_string_equal(model ? model : "none", cases[c].model);
+        else
+            assert_null(model);
+        import_release(&got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_hostile_trees),
+        cmocka_unit_test(test_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

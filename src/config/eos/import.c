@@ -31,24 +31,18 @@ struct ports {
     uint64_t work; /* of LINES_WORK */
 };
 
-/* Chips of the families that the first lines of a configuration name. */
-static const struct {
-    const char *family, *model;
-} chips[] = {{"DCS-7060X6", "tomahawk5"}, {"DCS-7060DX5", "tomahawk4"}, {"DCS-7060PX5", "tomahawk4"},
-             {"DCS-7388X5", "tomahawk4"}, {"DCS-7060DX4", "tomahawk3"}, {"DCS-7060PX4", "tomahawk3"},
-             {"DCS-7050DX4", "trident4"}, {"DCS-7050PX4", "trident4"},  {"DCS-7280CR3", "jericho2"},
-             {"DCS-7280DR3", "jericho2"}, {"DCS-7280PR3", "jericho2"},  {"DCS-7700R4", "jericho3"}};
-
+/* The first lines of a configuration name the product: `! device: leaf1 (DCS-7060X6-64PE, EOS-4.32.0F)`. */
 static void find_chip(struct eos *eos)
 {
     uint32_t number = 1;
+    char line[256];
 
     for (const char *at = eos->text->text; *at && number <= 20; number++) {
         size_t length = strcspn(at, "\n");
-        for (size_t c = 0; c < sizeof(chips) / sizeof(chips[0]); c++) {
-            if (!memmem(at, length, chips[c].family, strlen(chips[c].family))) continue;
-            const struct switch_model *model = switch_model_find(chips[c].model);
-            if (!model) continue;
+        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), at);
+        const char *product = strstr(line, "DCS-");
+        const struct switch_model *model = product ? switch_model_of_product(product) : NULL;
+        if (model) {
             eos->cell_bytes = model->cell_bytes;
             config_say(eos->set, EOS_AT(eos, number), eos->device, CONFIG_NONE, "model", "%s", model->name);
             return;

@@ -109,7 +109,8 @@ static const char *const shows[] = {
 };
 
 /* Nexus switches have chips of Cisco's own or of Broadcom's. */
-static const char *const chips[] = {"g200", "g300", "tomahawk", "trident", "jericho", "generic", NULL};
+static const char *const chips[] = {"cloudscale", "g200",    "g300",    "q200", "tomahawk",
+                                    "trident",    "jericho", "generic", NULL};
 
 const struct config_format config_nxos = {
     .name = "nxos",

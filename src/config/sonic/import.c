@@ -292,15 +292,12 @@ static const struct switch_model *say_model(struct sonic *in)
 
     for (uint32_t p = 0; p < in->ports; p++)
         rates += in->port[p].rate_mbps;
-    for (const struct sonic_sku *known = sonic_skus; known->model; known++) {
-        bool here = (sku && strcasestr(sku, known->sku)) || (platform && strcasestr(platform, known->sku));
-        const struct switch_model *model = here ? switch_model_find(known->model) : NULL;
-        if (!model) continue;
-        if (in->ports > model->ports_most || rates > (uint64_t)model->ports * model->rate_gbps * 1000) return NULL;
-        config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
-        return model;
-    }
-    return NULL;
+    const struct switch_model *model = sku ? switch_model_of_product(sku) : NULL;
+    if (!model && platform) model = switch_model_of_product(platform);
+    if (!model || in->ports > model->ports_most || rates > (uint64_t)model->ports * model->rate_gbps * 1000)
+        return NULL;
+    config_say(in->set, CONFIG_AT(in->text, line), in->device, CONFIG_NONE, "model", "%s", model->name);
+    return model;
 }
 
 static bool table_known(const struct tree *table)

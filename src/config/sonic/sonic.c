@@ -12,26 +12,6 @@
 
 #include "config/unsupported.h"
 
-const struct sonic_sku sonic_skus[] = {
-    {"spectrum1", "SN2700"},
-    {"spectrum2", "SN3700"},
-    {"spectrum2", "SN3800"},
-    {"spectrum3", "SN4700"},
-    {"spectrum3", "SN4600"},
-    {"spectrum3", "SN4410"},
-    {"spectrum4", "SN5600"},
-    {"spectrum4", "SN5400"},
-    {"spectrum5", "SN5640"},
-    {"tomahawk3", "Z9332"},
-    {"tomahawk4", "Z9664"},
-    {"tomahawk4", "7060DX5"},
-    {"tomahawk5", "Z9864"},
-    {"tomahawk5", "7060X6"},
-    {"tomahawk6", "NH-4210"},
-    {"jericho2", "7800R3"},
-    {NULL, NULL},
-};
-
 int sonic_guess(const char *text, size_t length)
 {
     static const char *const tables[] = {"PORT_QOS_MAP", "DSCP_TO_TC_MAP", "BUFFER_PG",       "BUFFER_POOL",

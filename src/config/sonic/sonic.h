@@ -23,11 +23,6 @@
 #define SONIC_POLL_MIN_MS 100u
 #define SONIC_POLL_MAX_MS 1000u
 
-struct sonic_sku { /* a model of models.def, and part of the name of a hardware unit that has it */
-    const char *model, *sku;
-};
-extern const struct sonic_sku sonic_skus[]; /* ends with a NULL model */
-
 int sonic_import(struct config_set *set, const struct config_text *text);
 int sonic_emit(const struct config_emit *emit);
 int sonic_guess(const char *text, size_t length);

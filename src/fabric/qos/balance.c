@@ -118,7 +118,8 @@ static uint64_t model_on_chip(const struct switch_model *model)
     static const struct {
         const char *name;
         uint64_t bytes;
-    } deep[] = {{"jericho2", 32000000}, {"jericho3", 64000000}};
+    } deep[] = {{"jericho2", 32000000},    {"jericho2c+", 32000000}, {"jericho3", 64000000},
+                {"jericho3-ai", 64000000}, {"qumran3d", 64000000},   {"q200", 108000000}};
 
     for (uint32_t i = 0; i < COUNT_OF(deep); i++)
         if (strcmp(model->name, deep[i].name) == 0) return deep[i].bytes;

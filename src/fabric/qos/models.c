@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of switch models, out of models.def.
+ * The table of switch models, out of models.def, and the products that have them, out of products.def.
  */
 #include "fabric/qos/models.h"
 
@@ -37,5 +37,20 @@ const struct switch_model *switch_model_find(const char *name)
 {
     for (uint32_t i = 0; i < switch_model_count; i++)
         if (strcmp(switch_models[i].name, name) == 0) return &switch_models[i];
+    return NULL;
+}
+
+static const struct {
+    const char *part, *model;
+} products[] = {
+#define PRODUCT(part, model) {part, model},
+#include "fabric/qos/products.def"
+#undef PRODUCT
+};
+
+const struct switch_model *switch_model_of_product(const char *name)
+{
+    for (size_t p = 0; p < sizeof(products) / sizeof(products[0]); p++)
+        if (strcasestr(name, products[p].part)) return switch_model_find(products[p].model);
     return NULL;
 }

@@ -24,5 +24,7 @@ struct switch_model {
 extern const struct switch_model switch_models[];
 extern const uint32_t switch_model_count;
 const struct switch_model *switch_model_find(const char *name); /* NULL: none of that name */
+/* The chip of a product by its name, as in `DCS-7060X6-64PE` or `ACS-MSN3700`; NULL: not known. */
+const struct switch_model *switch_model_of_product(const char *name);
 
 #endif
