@@ -20,10 +20,10 @@ _rocelab()
     case $verb in
     capture) own='--connections= --details= --bin= --rate= --no-icrc --max-connections= --interval= --html=' ;;
     sim) own='--seed= --seeds= --threads= --until= --rows= --csv= --series= --qps= --events= --html= --dump= --as= --dump-at= --serve --listen= --serve-until-done --pcap= --counters= --stretch= --memory= --keep-going --each= --at= --for= --out= --force --no-tiles' ;;
-    check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links=' ;;
-    import) own='--from= --links= --congestion= --buffer=' ;;
+    check) own='--failures= --explain= --list --markdown --sarif --junit --baseline= --write-baseline= --from= --links= --model= --cable= --facts=' ;;
+    import) own='--from= --links= --model= --cable= --facts= --congestion= --buffer=' ;;
     config) own='--nos= --device= --out= --comments --no-comments --cabling= --bom --svg' ;;
-    diff) own='--from= --links=' ;;
+    diff) own='--from= --links= --model= --cable= --facts=' ;;
     diagnose) own='--fabric= --from= --interval= --html= --baseline= --write-baseline= --walk --explain= --list' ;;
     sweep) own='--vary= --with= --script= --show= --out= --force --seeds= --jobs= --html= --csv' ;;
     experiments) own='--quick --list --seeds= --out= --force --jobs=' ;;

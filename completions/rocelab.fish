@@ -82,6 +82,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from sweep" -l csv -d 'print the 
 complete -c rocelab -n "__fish_seen_subcommand_from import" -F
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l from -a 'nxos eos sonic nvue junos host clab lldp hpcc htsim' -d 'what the files are'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -r -l links -d 'what is cabled to what'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l model -d 'the chip of switches, as in leaf*=tomahawk5'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'
+complete -c rocelab -n "__fish_seen_subcommand_from import" -r -l facts -d 'a YAML file of chips, cables and links'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l congestion -a 'dcqcn hpcc' -d 'congestion control of an hpcc run'
 complete -c rocelab -n "__fish_seen_subcommand_from import" -x -l buffer -d 'a switch\'s buffer, as in 32MB'
 
@@ -141,6 +144,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from config" -l svg -d 'a picture
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l from -a 'nxos eos sonic nvue junos host' -d 'what the running files are'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what is cabled to what'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l model -d 'the chip of switches, as in leaf*=tomahawk5'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l facts -d 'a YAML file of chips, cables and links'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l fabric -d 'the fabric file'
@@ -164,3 +170,6 @@ complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l baseline -d 'fi
 complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l write-baseline -d 'list the findings there'
 complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l from -a 'nxos eos sonic nvue junos host clab lldp' -d 'what the files are'
 complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l links -d 'what is cabled to what'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l model -d 'the chip of switches, as in leaf*=tomahawk5'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'
+complete -c rocelab -n "__fish_seen_subcommand_from check" -r -l facts -d 'a YAML file of chips, cables and links'

@@ -38,6 +38,7 @@ struct settings {
     const char *baseline, *write_baseline;
     const struct config_format *from;
     struct cli_links links;
+    struct cli_given given;
 };
 
 static const char *rule_name(const void *list, size_t index)
@@ -88,6 +89,12 @@ static bool set_option(void *into, int id, const char *argument)
         return settings->from != NULL;
     case CHECK_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);
+    case CHECK_OPTION_MODEL:
+        return cli_given_fact(&settings->given, FACT_MODEL, argument);
+    case CHECK_OPTION_CABLE:
+        return cli_given_fact(&settings->given, FACT_CABLE, argument);
+    case CHECK_OPTION_FACTS:
+        return cli_given_file(&settings->given, argument);
     default:
         CHECK(false);
     }
@@ -138,7 +145,7 @@ static int verdict(const struct settings *settings, const struct check_input *in
     return CLI_DONE;
 }
 
-static int run(const struct settings *settings, char **path, int paths, FILE *out)
+static int run(struct settings *settings, char **path, int paths, FILE *out)
 {
     bool fabrics = !settings->from && check_is_fabric(path[0]);
     uint32_t count = fabrics ? (uint32_t)paths : 1, opened = 0;
@@ -146,8 +153,11 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
     bool good = input != NULL;
 
     while (good && opened < count) {
-        struct cli_inputs from = {
-            .path = path + opened, .paths = fabrics ? 1 : paths, .from = settings->from, .links = &settings->links};
+        struct cli_inputs from = {.path = path + opened,
+                                  .paths = fabrics ? 1 : paths,
+                                  .from = settings->from,
+                                  .links = &settings->links,
+                                  .given = &settings->given};
         good = check_input_open(&input[opened], &from, &settings->run);
         opened++;
     }
@@ -166,31 +176,47 @@ static int run(const struct settings *settings, char **path, int paths, FILE *ou
     return answer;
 }
 
+/* The rule's page alone, the list, or nothing to check: CLI_GO where there is more to do. */
+static int without_files(const struct settings *settings, bool any, FILE *out)
+{
+    if (settings->list) {
+        check_print_rules(settings->markdown, out);
+        return CLI_DONE;
+    }
+    if (any) return CLI_GO;
+    if (settings->explain != FABRIC_NONE) {
+        check_explain(settings->explain, NULL, out);
+        return CLI_DONE;
+    }
+    cli_error("check: which files? see 'rocelab help check'");
+    return CLI_WRONG;
+}
+
+static int check_files(struct settings *settings, char **operand, int operands, FILE *out)
+{
+    struct cli_files files = {0};
+    uint64_t *known = NULL;
+    int answer = CLI_WRONG;
+
+    if (settings->explain != FABRIC_NONE) settings->run.failures = 0; /* it runs its own rule again */
+    settings->run.every = settings->write_baseline != NULL;
+    if (settings->baseline && !check_baseline_read(settings->baseline, &known, &settings->run.knowns)) return CLI_WRONG;
+    settings->run.known = known;
+    if (cli_files_find(operand, operands, settings->common.quiet, &files))
+        answer = run(settings, files.path, files.paths, out);
+    cli_files_release(&files);
+    free(known);
+    return answer;
+}
+
 int verb_check(int argc, char **argv, FILE *out)
 {
     struct settings settings = {.run = {.failures = 1}, .explain = FABRIC_NONE};
-    uint64_t *known = NULL;
-    int first;
+    int first = 0;
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
-    if (answer != CLI_GO) return answer;
-    if (settings.list) {
-        check_print_rules(settings.markdown, out);
-        return CLI_DONE;
-    }
-    if (first == argc && settings.explain != FABRIC_NONE) {
-        check_explain(settings.explain, NULL, out);
-        return CLI_DONE;
-    }
-    if (first == argc) {
-        cli_error("check: which files? see 'rocelab help check'");
-        return CLI_WRONG;
-    }
-    if (settings.explain != FABRIC_NONE) settings.run.failures = 0; /* it runs its own rule again */
-    settings.run.every = settings.write_baseline != NULL;
-    if (settings.baseline && !check_baseline_read(settings.baseline, &known, &settings.run.knowns)) return CLI_WRONG;
-    settings.run.known = known;
-    answer = run(&settings, argv + first, argc - first, out);
-    free(known);
+    if (answer == CLI_GO) answer = without_files(&settings, first < argc, out);
+    if (answer == CLI_GO) answer = check_files(&settings, argv + first, argc - first, out);
+    cli_given_release(&settings.given);
     return answer;
 }

@@ -34,6 +34,7 @@ struct settings {
     struct cli_common common;
     const struct config_format *from;
     struct cli_links links;
+    struct cli_given given;
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -46,6 +47,12 @@ static bool set_option(void *into, int id, const char *argument)
         return settings->from != NULL;
     case DIFF_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);
+    case DIFF_OPTION_MODEL:
+        return cli_given_fact(&settings->given, FACT_MODEL, argument);
+    case DIFF_OPTION_CABLE:
+        return cli_given_fact(&settings->given, FACT_CABLE, argument);
+    case DIFF_OPTION_FACTS:
+        return cli_given_file(&settings->given, argument);
     default:
         CHECK(false);
     }
@@ -163,25 +170,39 @@ static int compare(const struct settings *settings, const struct cli_source *app
     return diff.drifts ? CLI_PROBLEMS : CLI_DONE;
 }
 
-int verb_diff(int argc, char **argv, FILE *out)
+static int run(struct settings *settings, char **operand, int operands, FILE *out)
 {
-    struct settings settings = {.from = NULL};
     struct cli_source approved = {0}, running = {0};
-    int first;
-    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+    struct cli_files files = {0};
+    int answer = CLI_WRONG;
 
-    if (answer != CLI_GO) return answer;
-    if (argc - first < 2) {
+    if (operands < 2) {
         cli_error("diff: APPROVED and RUNNING are due; see 'rocelab help diff'");
         return CLI_WRONG;
     }
-    struct cli_inputs one = {.path = argv + first, .paths = 1};
-    struct cli_inputs others = {
-        .path = argv + first + 1, .paths = argc - first - 1, .from = settings.from, .links = &settings.links};
-    answer = CLI_WRONG;
-    if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
-        answer = compare(&settings, &approved, &running, out);
+    struct cli_inputs one = {.path = operand, .paths = 1};
+    if (cli_files_find(operand + 1, operands - 1, settings->common.quiet, &files)) {
+        struct cli_inputs others = {.path = files.path,
+                                    .paths = files.paths,
+                                    .from = settings->from,
+                                    .links = &settings->links,
+                                    .given = &settings->given};
+        if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
+            answer = compare(settings, &approved, &running, out);
+    }
     cli_source_release(&approved);
     cli_source_release(&running);
+    cli_files_release(&files);
+    return answer;
+}
+
+int verb_diff(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.from = NULL};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer == CLI_GO) answer = run(&settings, argv + first, argc - first, out);
+    cli_given_release(&settings.given);
     return answer;
 }

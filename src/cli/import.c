@@ -46,6 +46,7 @@ struct settings {
     const char *congestion;
     uint64_t buffer_bytes;
     struct cli_links links;
+    struct cli_given given;
 };
 
 /* That simulator counts its buffers in units of 2^20 bytes and calls them MB: whoever copies a number from its
@@ -82,6 +83,12 @@ static bool set_option(void *into, int id, const char *argument)
         return false;
     case IMPORT_OPTION_LINKS:
         return cli_links_add(&settings->links, argument);
+    case IMPORT_OPTION_MODEL:
+        return cli_given_fact(&settings->given, FACT_MODEL, argument);
+    case IMPORT_OPTION_CABLE:
+        return cli_given_fact(&settings->given, FACT_CABLE, argument);
+    case IMPORT_OPTION_FACTS:
+        return cli_given_file(&settings->given, argument);
     case IMPORT_OPTION_CONGESTION:
         settings->congestion = argument;
         if (strcmp(argument, "dcqcn") == 0 || strcmp(argument, "hpcc") == 0) return true;
@@ -132,8 +139,8 @@ static bool check_use(const struct settings *settings, int operands)
         cli_error("import: --congestion and --buffer belong to --from hpcc");
         return false;
     }
-    if (simulator && settings->links.count) {
-        cli_error("import: --links belongs to configurations");
+    if (simulator && (settings->links.count || cli_given_any(&settings->given))) {
+        cli_error("import: --links, --model, --cable and --facts belong to configurations");
         return false;
     }
     if (settings->from == FROM_HPCC && operands != 2) {
@@ -235,37 +242,38 @@ static void print_configs_json(const struct cli_source *source, const struct set
     jout_close(&jout);
 }
 
-static int import_configs(const struct settings *settings, char **file, int files, FILE *out)
+static int import_configs(struct settings *settings, char **operand, int operands, FILE *out)
 {
-    struct cli_inputs inputs = {.path = file, .paths = files, .from = settings->config, .links = &settings->links};
+    struct cli_files files = {0};
     struct cli_source source = {0};
-    bool good = cli_source_import(&source, &inputs);
+    bool good = cli_files_find(operand, operands, settings->common.quiet, &files);
+    struct cli_inputs inputs = {.path = files.path,
+                                .paths = files.paths,
+                                .from = settings->config,
+                                .links = &settings->links,
+                                .given = &settings->given};
+
+    good = good && cli_source_import(&source, &inputs);
 
     if (good && settings->common.json) print_configs_json(&source, settings, out);
     if (good && !settings->common.json) fputs(source.text, out);
     if (good && !settings->common.json && !settings->common.quiet) list_notes(&source.set);
     cli_source_release(&source);
+    cli_files_release(&files);
     return good ? CLI_DONE : CLI_WRONG;
 }
 
-int verb_import(int argc, char **argv, FILE *out)
+static int import_simulator(const struct settings *settings, char **file, FILE *out)
 {
-    struct settings settings = {.from = FROM_NONE};
     struct fabric_errors errors = {0};
     char *text = NULL;
     size_t length = 0;
-    int first;
-    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
-
-    if (answer != CLI_GO) return answer;
-    if (!check_use(&settings, argc - first)) return CLI_WRONG;
-    if (settings.from == FROM_NONE || settings.from == FROM_CONFIG)
-        return import_configs(&settings, argv + first, argc - first, out);
     FILE *to = open_memstream(&text, &length);
-    int result = to ? import(&settings, argv + first, to, &errors) : -ENOMEM;
+    int result = to ? import(settings, file, to, &errors) : -ENOMEM;
+
     if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
-    if (result == 0 && settings.common.json)
-        print_json(&settings, text, out);
+    if (result == 0 && settings->common.json)
+        print_json(settings, text, out);
     else if (result == 0)
         fwrite(text, 1, length, out);
     else if (errors.count)
@@ -274,4 +282,19 @@ int verb_import(int argc, char **argv, FILE *out)
         cli_error("import: %s", strerror(-result));
     free(text);
     return result == 0 ? CLI_DONE : CLI_WRONG;
+}
+
+int verb_import(int argc, char **argv, FILE *out)
+{
+    struct settings settings = {.from = FROM_NONE};
+    int first;
+    int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
+
+    if (answer == CLI_GO && !check_use(&settings, argc - first)) answer = CLI_WRONG;
+    if (answer == CLI_GO)
+        answer = settings.from == FROM_NONE || settings.from == FROM_CONFIG
+                     ? import_configs(&settings, argv + first, argc - first, out)
+                     : import_simulator(&settings, argv + first, out);
+    cli_given_release(&settings.given);
+    return answer;
 }

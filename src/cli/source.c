@@ -139,6 +139,7 @@ bool cli_source_import(struct cli_source *source, const struct cli_inputs *input
         if (!read_one(source, inputs->from, inputs->path[i])) return false;
     for (int i = 0; inputs->links && i < inputs->links->count; i++)
         if (!read_one(source, NULL, inputs->links->path[i])) return false;
+    if (!cli_given_apply(inputs->given, &source->set)) return false;
     int result = config_write(&source->set, "imported", &source->text, &source->map);
     if (result == 0) return true;
     cli_error("%s: %s", source->path, strerror(-result));
@@ -201,6 +202,11 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
             return false;
         }
         if (fabric || !config_format_guess(source->read, length)) {
+            if (cli_given_any(inputs->given)) {
+                cli_error("%s: --model, --cable and --facts belong to configurations; a fabric file says it itself",
+                          source->path);
+                return false;
+            }
             source->text = source->read;
             return load(source);
         }
@@ -209,6 +215,7 @@ bool cli_source_load(struct cli_source *source, const struct cli_inputs *inputs)
             config_set_init(&source->set);
             source->imported = true;
             if (config_read(&source->set, NULL, "-", source->read, length, NULL, &errors) != 0 ||
+                !cli_given_apply(inputs->given, &source->set) ||
                 config_write(&source->set, "imported", &source->text, &source->map) != 0) {
                 fabric_errors_print(&errors, stderr);
                 return false;

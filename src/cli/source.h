@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/given.h"
 #include "config/config.h"
 #include "fabric/fabric.h"
 #include "load/load.h"
@@ -35,6 +36,7 @@ struct cli_inputs {
     int paths;
     const struct config_format *from; /* NULL: guessed */
     const struct cli_links *links;    /* read last; NULL: none */
+    struct cli_given *given;          /* what is added to configurations; NULL: nothing */
 };
 
 /* One more --links; false after a message. */

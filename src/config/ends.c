@@ -243,6 +243,7 @@ static void join_descriptions(struct config_set *set)
         if (port_of(set, as->device, as->port)->link || !find_end(set, names, as, &other, &there)) continue;
         if (!port_of(set, other, there)->link) config_link(set, as->at, as->device, as->port, other, there);
     }
+    set->descriptions = 0;
 }
 
 /* --- addresses --- */
