@@ -4,7 +4,7 @@
  *
  * Fabric files are checked one by one; configurations belong to one fabric and are checked together.  Rules are in
  * src/check, importers in src/config; here are the command line, what goes in (check_input.c) and what comes out
- * (check_print.c).
+ * (check_text.c, check_print.c).
  */
 #include "cli/check.h"
 
@@ -34,7 +34,8 @@ struct settings {
     struct cli_common common;
     struct check_options run;
     uint32_t explain; /* FABRIC_NONE: not asked */
-    bool list, markdown, sarif, junit;
+    bool list, markdown, sarif, junit, all;
+    struct check_choice choice;
     const char *baseline, *write_baseline;
     const struct config_format *from;
     struct cli_links links;
@@ -70,6 +71,11 @@ static bool set_option(void *into, int id, const char *argument)
         return false;
     case CHECK_OPTION_EXPLAIN:
         return set_explain(settings, argument);
+    case CHECK_OPTION_SELECT:
+    case CHECK_OPTION_IGNORE:
+        return check_choice_read(&settings->choice, argument, id == CHECK_OPTION_SELECT);
+    case CHECK_OPTION_ALL:
+        return settings->all = true;
     case CHECK_OPTION_LIST:
         return settings->list = true;
     case CHECK_OPTION_MARKDOWN:
@@ -133,7 +139,7 @@ static void print(const struct settings *settings, const struct check_input *inp
         check_print_json(input, count, out);
     else
         for (uint32_t i = 0; i < count; i++)
-            check_print_text(&input[i], settings->common.quiet, out);
+            check_print_text(&input[i], settings->common.quiet, settings->all, out);
 }
 
 static int verdict(const struct settings *settings, const struct check_input *input, uint32_t count)
@@ -150,7 +156,7 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
     bool fabrics = !settings->from && check_is_fabric(path[0]);
     uint32_t count = fabrics ? (uint32_t)paths : 1, opened = 0;
     struct check_input *input = calloc(count, sizeof(*input));
-    bool good = input != NULL;
+    bool good = input != NULL, text = !settings->sarif && !settings->junit && !settings->common.json;
 
     while (good && opened < count) {
         struct cli_inputs from = {.path = path + opened,
@@ -158,7 +164,8 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
                                   .from = settings->from,
                                   .links = &settings->links,
                                   .given = &settings->given};
-        good = check_input_open(&input[opened], &from, &settings->run);
+        input[opened].choice = &settings->choice;
+        good = check_input_open(&input[opened], &from, &settings->run, text);
         opened++;
     }
     int answer = good ? CLI_DONE : CLI_WRONG;
@@ -199,7 +206,7 @@ static int check_files(struct settings *settings, char **operand, int operands, 
     int answer = CLI_WRONG;
 
     if (settings->explain != FABRIC_NONE) settings->run.failures = 0; /* it runs its own rule again */
-    settings->run.every = settings->write_baseline != NULL;
+    settings->run.every = settings->write_baseline != NULL || settings->all;
     if (settings->baseline && !check_baseline_read(settings->baseline, &known, &settings->run.knowns)) return CLI_WRONG;
     settings->run.known = known;
     if (cli_files_find(operand, operands, settings->common.quiet, &files))
@@ -218,5 +225,6 @@ int verb_check(int argc, char **argv, FILE *out)
     if (answer == CLI_GO) answer = without_files(&settings, first < argc, out);
     if (answer == CLI_GO) answer = check_files(&settings, argv + first, argc - first, out);
     cli_given_release(&settings.given);
+    free(settings.choice.left_out);
     return answer;
 }

@@ -14,13 +14,19 @@
 #include "config/config.h"
 #include "report/json_out.h"
 
+struct check_choice { /* of rules: --select and --ignore */
+    bool *left_out;   /* [check_rule_count]; NULL: none is */
+};
+
 struct check_input { /* a fabric file, or all configurations together */
     struct cli_source source;
     struct check check;
+    const struct check_choice *choice;
 };
 
-/* Reads, loads, runs; false after messages. */
-bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options);
+/* Reads, loads, runs; false after messages.  apart: findings of configurations that are alike stay apart. */
+bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options,
+                      bool apart);
 void check_input_close(struct check_input *input);
 /* Whether the file is a fabric file: it begins so. */
 bool check_is_fabric(const char *path);
@@ -32,7 +38,8 @@ static inline const struct config_set *check_set(const struct check_input *input
 
 /* A finding's file. */
 const char *check_file(const struct check_input *input, const struct check_finding *finding);
-void check_print_text(const struct check_input *input, bool quiet, FILE *out);
+/* check_text.c; all: nothing is folded. */
+void check_print_text(const struct check_input *input, bool quiet, bool all, FILE *out);
 void check_print_json(const struct check_input *input, uint32_t count, FILE *out);
 void check_print_sarif(const struct check_input *input, uint32_t count, FILE *out);
 void check_print_junit(const struct check_input *input, uint32_t count, FILE *out);
@@ -44,6 +51,11 @@ void check_unjudged_json(struct jout *jout, const struct check_input *input);
 void check_unjudged_sarif(struct jout *jout, const struct check_input *input); /* notifications */
 bool check_unjudged_rule(const struct check_input *input, uint32_t rule);
 void check_print_rules(bool markdown, FILE *out);
+
+/* The value of --select (only: true) or --ignore; they add up.  False after a message (check_choice.c). */
+bool check_choice_read(struct check_choice *choice, const char *argument, bool only);
+/* Is any rule of this id, or whose id begins so, to be told? */
+bool check_choice_has(const struct check_choice *choice, const char *id);
 
 /* Lines `FINGERPRINT RULE DEVICE PORT`, of which the first counts.  False after a message. */
 bool check_baseline_read(const char *path, uint64_t **ret, size_t *ret_count); /* in order; to be freed */

@@ -61,12 +61,12 @@ static bool is_about_nothing(const struct config_set *set, const struct check_fi
 
 #define NOTES_ALIKE 64 /* findings that were made of notes, looked back at for one that says the same of another port */
 
-static void add_note(struct check *check, const struct config_set *set, const struct config_note *note)
+static void add_note(struct check *check, const struct config_set *set, const struct config_note *note, bool apart)
 {
     char text[700];
     const char *file = set->path[note->at.source];
 
-    for (uint32_t back = 1; note->port && back <= check->findings && back <= NOTES_ALIKE; back++) {
+    for (uint32_t back = 1; !apart && note->port && back <= check->findings && back <= NOTES_ALIKE; back++) {
         struct check_finding *as = &check->finding[check->findings - back];
         const char *words = as->noted && as->port ? strstr(as->message, ": ") : NULL;
         if (!words || strcmp(words + 2, note->message) != 0 || strcmp(check_rules[as->rule].id, note->rule) != 0 ||
@@ -81,7 +81,7 @@ static void add_note(struct check *check, const struct config_set *set, const st
 }
 
 /* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */
-static void bring_in(struct check *check, const struct config_set *set)
+static void bring_in(struct check *check, const struct config_set *set, bool apart)
 {
     for (uint32_t u = 0; u < set->unjudgeds; u++)
         check_unjudge(check, set->unjudged[u].rule, set->device[set->unjudged[u].device].name, set->unjudged[u].port);
@@ -89,7 +89,7 @@ static void bring_in(struct check *check, const struct config_set *set)
         for (uint32_t p = 0; p < set->device[d].ports; p++)
             if (set->device[d].port[p].idle) check_set_idle(check, set->device[d].name, p);
     for (uint32_t n = 0; n < set->notes; n++)
-        if (set->note[n].rule) add_note(check, set, &set->note[n]);
+        if (set->note[n].rule) add_note(check, set, &set->note[n], apart);
 }
 
 /* The port as its system calls it. */
@@ -129,19 +129,33 @@ static void go_back(struct check_input *input, bool every)
     check_sort(check);
 }
 
-bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options)
+/* Rules that nobody wants to hear of. */
+static void leave_out(struct check_input *input)
+{
+    struct check *check = &input->check;
+    uint32_t kept = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++)
+        if (check_choice_has(input->choice, check_rules[check->finding[f].rule].id))
+            check->finding[kept++] = check->finding[f];
+    check->findings = kept;
+}
+
+bool check_input_open(struct check_input *input, const struct cli_inputs *from, const struct check_options *options,
+                      bool apart)
 {
     if (!cli_source_load(&input->source, from)) return false;
     check_init(&input->check, input->source.fabric, input->source.places, options);
     if (input->source.imported) {
-        bring_in(&input->check, &input->source.set);
+        bring_in(&input->check, &input->source.set, apart);
         input->check.options.every = true; /* what is alike is known once places are the configurations' */
     }
     if (check_run(&input->check) < 0) {
         cli_error("check: not enough memory");
         return false;
     }
-    if (input->source.imported) go_back(input, options->every);
+    if (input->source.imported) go_back(input, options->every || apart);
+    leave_out(input);
     return true;
 }
 

@@ -1,67 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings as text, JSON, SARIF 2.1.0 (OASIS) and JUnit XML, and the list of rules.
+ * Findings as JSON, SARIF 2.1.0 (OASIS) and JUnit XML, and the list of rules.  Text is check_text.c's.
  */
 #include "cli/check.h"
 
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/ends.h"
 #include "report/json_out.h"
 #include "report/text.h"
 
 const char *check_file(const struct check_input *input, const struct check_finding *finding)
 {
     return finding->file ? finding->file : input->source.path;
-}
-
-static void print_not_understood(const struct check_input *input, bool quiet, FILE *out)
-{
-    const struct text_style style = cli_style();
-    uint32_t count = 0;
-
-    for (uint32_t n = 0; check_set(input) && n < input->source.set.notes; n++) {
-        const struct config_note *note = &input->source.set.note[n];
-        if (note->rule) continue;
-        count += !note->assumed;
-        if (quiet) continue;
-        fprintf(out, "%s:%u: %s: ", input->source.set.path[note->at.source], note->at.line,
-                note->assumed ? "assumed" : "not understood");
-        text_outside(out, &style, note->message);
-        fputc('\n', out);
-    }
-    if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, text_plural(count));
-}
-
-void check_print_text(const struct check_input *input, bool quiet, FILE *out)
-{
-    const struct check *check = &input->check;
-    const struct text_style style = cli_style();
-    uint32_t ignored = 0;
-
-    for (uint32_t f = 0; f < check->findings; f++) {
-        const struct check_finding *finding = &check->finding[f];
-        ignored += finding->ignored != NULL;
-        if (finding->ignored || (quiet && finding->severity == CHECK_INFO)) continue;
-        fprintf(out, "%s:", check_file(input, finding));
-        if (finding->line) fprintf(out, "%u:%u:", finding->line, finding->column);
-        fprintf(out, " %s[%s]: ", check_severity_names[finding->severity], check_rules[finding->rule].id);
-        text_outside(out, &style, finding->message);
-        if (finding->also) fprintf(out, " (and %u more alike)", finding->also);
-        fputc('\n', out);
-    }
-    print_not_understood(input, quiet, out);
-    if (quiet) return;
-    check_unjudged_text(input, out);
-    uint32_t errors = check_count(check, CHECK_ERROR), warnings = check_count(check, CHECK_WARNING);
-    uint32_t infos = check_count(check, CHECK_INFO);
-    fprintf(out, "%s: %u error%s, %u warning%s, %u info%s", input->source.path, errors, text_plural(errors), warnings,
-            text_plural(warnings), infos, text_plural(infos));
-    if (ignored) fprintf(out, ", %u ignored", ignored);
-    if (check->states > 1)
-        fprintf(out, "; deadlocks: %llu states of the routes covered, %llu by a search",
-                (unsigned long long)check->states, (unsigned long long)check->searched);
-    fputc('\n', out);
 }
 
 static void finding_json(struct jout *jout, const struct check_input *input, const struct check_finding *finding)
@@ -121,6 +73,7 @@ void check_print_json(const struct check_input *input, uint32_t count, FILE *out
     for (uint32_t i = 0; i < count; i++)
         check_unjudged_json(&jout, &input[i]);
     jout_close(&jout);
+    cli_ends_json(&jout, count ? check_set(&input[0]) : NULL);
     jout_open_line(&jout, "deadlocks", '{');
     jout_u64(&jout, "states", states);
     jout_u64(&jout, "searched", searched);

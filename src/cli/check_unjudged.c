@@ -5,17 +5,26 @@
  *
  * Importers say it of one port after the other, in order: what belongs together stands together.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/check.h"
 #include "cli/cli.h"
+#include "report/fold.h"
 #include "report/text.h"
 
 #define RULES_NAMED 8
+#define CAUSES_ALIKE 4096u /* causes looked at for one that says the same of another device */
 
 static const struct config_unjudged *unjudged_at(const struct config_set *set, uint32_t index)
 {
     return set && index < set->unjudgeds ? &set->unjudged[index] : NULL;
+}
+
+/* A rule that is left out by the command line could not be judged either. */
+static bool wanted(const struct check_input *input, const struct config_unjudged *as)
+{
+    return check_choice_has(input->choice, as->rule);
 }
 
 static bool same_cause(const struct config_unjudged *a, const struct config_unjudged *b)
@@ -28,53 +37,89 @@ static const char *port_of(const struct config_set *set, const struct config_unj
     return as->port == CONFIG_NONE ? NULL : set->device[as->device].port[as->port].name;
 }
 
-/* The rules of one cause, and the number of ports it is said of. */
-struct cause {
-    const char *rule[RULES_NAMED];
-    uint32_t rules, more, ports;
+struct cause { /* unjudged[from, end) say the same of one device */
+    uint32_t from, end, ports, rules;
+    const char *rule[RULES_NAMED]; /* the first of them */
+    bool printed;
 };
 
-static void count(struct cause *cause, const struct config_unjudged *as, uint32_t before)
+static void add_rule(struct cause *cause, const char *rule)
 {
-    bool named = false;
+    for (uint32_t r = 0; r < cause->rules && r < RULES_NAMED; r++)
+        if (strcmp(cause->rule[r], rule) == 0) return;
+    if (cause->rules < RULES_NAMED) cause->rule[cause->rules] = rule;
+    cause->rules++;
+}
 
-    for (uint32_t r = 0; r < cause->rules; r++)
-        named = named || strcmp(cause->rule[r], as->rule) == 0;
-    if (!named && cause->rules < RULES_NAMED)
-        cause->rule[cause->rules++] = as->rule;
-    else if (!named)
-        cause->more++;
-    cause->ports += as->port != CONFIG_NONE && as->port != before;
+static struct cause cause_from(const struct check_input *input, uint32_t from)
+{
+    const struct config_set *set = check_set(input);
+    struct cause cause = {.from = from, .end = from};
+    uint32_t before = CONFIG_NONE;
+
+    for (; same_cause(&set->unjudged[from], unjudged_at(set, cause.end)); cause.end++) {
+        const struct config_unjudged *as = &set->unjudged[cause.end];
+        if (!wanted(input, as)) continue;
+        add_rule(&cause, as->rule);
+        cause.ports += as->port != CONFIG_NONE && as->port != before;
+        before = as->port;
+    }
+    cause.printed = cause.rules == 0;
+    return cause;
+}
+
+/* Whole devices that lack the same are told together. */
+static bool same_of_devices(const struct config_set *set, const struct cause *a, const struct cause *b)
+{
+    bool same = !b->printed && !a->ports && !b->ports && a->rules == b->rules &&
+                strcmp(set->unjudged[a->from].message, set->unjudged[b->from].message) == 0;
+
+    for (uint32_t r = 0; same && r < a->rules && r < RULES_NAMED; r++)
+        same = strcmp(a->rule[r], b->rule[r]) == 0;
+    return same;
+}
+
+static void print_cause(const struct config_set *set, struct cause *cause, uint32_t causes, FILE *out)
+{
+    const struct config_unjudged *first = &set->unjudged[cause->from];
+    const struct text_style style = cli_style();
+    const char **name = malloc(causes * sizeof(*name));
+    uint32_t names = 0;
+
+    for (uint32_t c = 0; name && c < causes; c++) {
+        if (c && !same_of_devices(set, cause, &cause[c])) continue;
+        name[names++] = set->device[set->unjudged[cause[c].from].device].name;
+        cause[c].printed = c > 0;
+    }
+    text_outside(out, &style, set->path[first->at.source]);
+    fprintf(out, ":%u: cannot be judged: ", first->at.line);
+    for (uint32_t r = 0; r < cause->rules && r < RULES_NAMED; r++)
+        fprintf(out, "%s%s", r ? ", " : "", cause->rule[r]);
+    fprintf(out, "%s of ", cause->rules > RULES_NAMED ? " and others" : "");
+    fold_names(out, &style, name, names);
+    if (cause->ports == 1) {
+        fputc(' ', out);
+        text_outside(out, &style, port_of(set, first) ? port_of(set, first) : "");
+    } else if (cause->ports) {
+        fprintf(out, ", %u ports", cause->ports);
+    }
+    fputs(": ", out);
+    text_outside(out, &style, first->message);
+    fputc('\n', out);
+    free(name);
 }
 
 void check_unjudged_text(const struct check_input *input, FILE *out)
 {
     const struct config_set *set = check_set(input);
-    const struct text_style style = cli_style();
+    struct cause *cause = set && set->unjudgeds ? calloc(set->unjudgeds, sizeof(*cause)) : NULL;
+    uint32_t causes = 0;
 
-    for (uint32_t u = 0; set && u < set->unjudgeds;) {
-        const struct config_unjudged *first = &set->unjudged[u];
-        struct cause cause = {0};
-        uint32_t before = CONFIG_NONE;
-        for (; same_cause(first, unjudged_at(set, u)); u++) {
-            count(&cause, &set->unjudged[u], before);
-            before = set->unjudged[u].port;
-        }
-        fprintf(out, "%s:%u: cannot be judged: ", set->path[first->at.source], first->at.line);
-        for (uint32_t r = 0; r < cause.rules; r++)
-            fprintf(out, "%s%s", r ? ", " : "", cause.rule[r]);
-        fprintf(out, "%s of ", cause.more ? " and others" : "");
-        text_outside(out, &style, set->device[first->device].name);
-        if (cause.ports == 1) {
-            fputc(' ', out);
-            text_outside(out, &style, port_of(set, first) ? port_of(set, first) : "");
-        } else if (cause.ports) {
-            fprintf(out, ", %u ports", cause.ports);
-        }
-        fputs(": ", out);
-        text_outside(out, &style, first->message);
-        fputc('\n', out);
-    }
+    for (uint32_t u = 0; cause && u < set->unjudgeds; u = cause[causes - 1].end)
+        cause[causes++] = cause_from(input, u);
+    for (uint32_t c = 0; c < causes; c++)
+        if (!cause[c].printed) print_cause(set, &cause[c], causes - c < CAUSES_ALIKE ? causes - c : CAUSES_ALIKE, out);
+    free(cause);
 }
 
 void check_unjudged_json(struct jout *jout, const struct check_input *input)
@@ -83,6 +128,7 @@ void check_unjudged_json(struct jout *jout, const struct check_input *input)
 
     for (uint32_t u = 0; set && u < set->unjudgeds; u++) {
         const struct config_unjudged *as = &set->unjudged[u];
+        if (!wanted(input, as)) continue;
         jout_open_line(jout, NULL, '{');
         jout_text(jout, "rule", as->rule);
         jout_text(jout, "device", set->device[as->device].name);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "cli/ends.h"
 #include "cli/source.h"
 #include "config/config.h"
 #include "config/foreign/foreign.h"
@@ -214,6 +215,21 @@ static void list_notes(const struct config_set *set)
     }
 }
 
+/* What will be silent of rules when the file is checked. */
+static void list_unjudged(const struct config_set *set)
+{
+    for (uint32_t u = 0; u < set->unjudgeds; u++) {
+        const struct config_unjudged *as = &set->unjudged[u], *last = u ? as - 1 : NULL;
+        const struct text_style style = cli_style();
+
+        if (last && last->device == as->device && strcmp(last->message, as->message) == 0) continue;
+        fprintf(stderr, "%s:%u: %s: cannot be judged: ", set->path[as->at.source], as->at.line,
+                set->device[as->device].name);
+        text_outside(stderr, &style, as->message);
+        fputc('\n', stderr);
+    }
+}
+
 static void print_configs_json(const struct cli_source *source, const struct settings *settings, FILE *out)
 {
     const struct config_set *set = &source->set;
@@ -239,6 +255,7 @@ static void print_configs_json(const struct cli_source *source, const struct set
         jout_close(&jout);
     }
     jout_close(&jout);
+    cli_ends_json(&jout, set);
     jout_close(&jout);
 }
 
@@ -257,7 +274,11 @@ static int import_configs(struct settings *settings, char **operand, int operand
 
     if (good && settings->common.json) print_configs_json(&source, settings, out);
     if (good && !settings->common.json) fputs(source.text, out);
-    if (good && !settings->common.json && !settings->common.quiet) list_notes(&source.set);
+    if (good && !settings->common.json && !settings->common.quiet) {
+        list_notes(&source.set);
+        list_unjudged(&source.set);
+        cli_ends_text(&source.set, stderr);
+    }
     cli_source_release(&source);
     cli_files_release(&files);
     return good ? CLI_DONE : CLI_WRONG;

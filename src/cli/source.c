@@ -102,6 +102,11 @@ static bool read_one(struct cli_source *source, const struct config_format *from
     char *text;
 
     if (!cli_read_file(path, CONFIG_TEXT_MAX_BYTES, &text, &length)) return false;
+    if (cli_is_fabric(text)) {
+        cli_error("%s: a fabric file, where a configuration is due", path);
+        free(text);
+        return false;
+    }
     int result = config_read(&source->set, from, path, text, length, NULL, &errors);
     free(text);
     if (result == 0) return true;

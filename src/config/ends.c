@@ -361,3 +361,11 @@ void ends_join(struct config_set *set)
     join_descriptions(set);
     join_addresses(set);
 }
+
+bool ends_unknown(const struct config_set *set, uint32_t device, uint32_t port)
+{
+    const struct config_port *as = port_of(set, device, port);
+    const char *up = config_said(set, device, port, "up");
+
+    return as && set->device[device].nos && as->name[0] && !as->link && !as->idle && (!up || strcmp(up, "false") != 0);
+}

@@ -525,6 +525,30 @@ static void complete_watchdog(struct config_set *set, uint32_t d)
     config_say(set, set->device[d].at, d, CONFIG_NONE, "watchdog", "false");
 }
 
+/* Thresholds in bytes need no chip to be compared with marking; those that follow the free buffer do. */
+static bool says_xoff(const struct config_device *device)
+{
+    for (uint32_t p = 0; p < device->ports; p++)
+        for (uint32_t i = 0; i < device->port[p].count; i++)
+            if (strncmp(device->port[p].said[i].path, "classes.", 8) == 0 &&
+                strcmp(device->port[p].said[i].path + 9, ".xoff") == 0)
+                return true;
+    return false;
+}
+
+/* A chip that nothing names: its buffer is written so large that nothing is refused, and rules that need it say so. */
+static void complete_buffer(struct config_set *set, uint32_t d)
+{
+    static const char *const rules[] = {"HR003", "BUF001", "ECN003"};
+    const struct config_device *device = &set->device[d];
+
+    config_say(set, device->at, d, CONFIG_NONE, "buffer", "16GB");
+    config_say(set, device->at, d, CONFIG_NONE, "cell", "64B");
+    for (unsigned r = 0; device->nos && r < (says_xoff(device) ? 1 : sizeof(rules) / sizeof(rules[0])); r++)
+        config_unjudged(set, device->at, rules[r], d, CONFIG_NONE,
+                        "the chip is not said, and so its buffer is not known; --model names it");
+}
+
 /* What must be known before anything is written. */
 static void complete(struct config_set *set)
 {
@@ -545,10 +569,7 @@ static void complete(struct config_set *set)
                           "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
         if (device->host || config_said(set, d, CONFIG_NONE, "buffer") || config_said(set, d, CONFIG_NONE, "model"))
             continue;
-        /* So large that nothing is refused: what a chip holds is not known. */
-        config_say(set, device->at, d, CONFIG_NONE, "buffer", "16GB");
-        config_say(set, device->at, d, CONFIG_NONE, "cell", "64B");
-        config_assume(set, device->at, d, CONFIG_NONE, "the size of its buffer is not said; 16GB is taken");
+        complete_buffer(set, d);
     }
 }
 

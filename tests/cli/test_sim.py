@@ -614,8 +614,7 @@ class Wrong(Sim):
                           ("import", "nowhere"), ("capture", "nowhere"), ("config", "--nos", "eos", "nowhere"),
                           ("diff", "nowhere", "nowhere")):
             self.assertEqual(rocelab(*arguments).stderr, "rocelab: nowhere: No such file or directory\n", arguments)
-        for verb in ("sim", "check", "import"):
-            self.assertEqual(rocelab(verb, EXAMPLES).stderr, f"rocelab: {EXAMPLES}: a directory; name the files in it\n", verb)
+        self.assertEqual(rocelab("sim", EXAMPLES).stderr, f"rocelab: {EXAMPLES}: a directory; name the files in it\n")
 
     def test_notes(self):
         single = HEAD + "topology: {single: {hosts: 5}}\n" + LINKS

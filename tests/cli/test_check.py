@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rocelab check` of configurations as an operator sees it: folded lines, choice of rules, ends that nobody knows, colour."""
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROCELAB = os.environ["ROCELAB"]
+FABRIC = """rocelab: 1
+topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 4}}
+links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}
+switches: {model: tomahawk5, watchdog: true}
+"""
+
+
+class Check(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.place = pathlib.Path(cls.folder.name)
+        (cls.place / "f.yaml").write_text(FABRIC, encoding="utf-8")
+        subprocess.run([ROCELAB, "config", "f.yaml", "--nos", "nxos", "--quiet", "--out", "good"], check=True, cwd=cls.place,
+                       stderr=subprocess.DEVNULL)
+        (cls.place / "bad").mkdir()
+        for path in (cls.place / "good").glob("*.cfg"):  # neither chips nor links, and one leaf that negotiates
+            lines = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
+                     if "device:" not in line and "description" not in line and "ip address" not in line]
+            text = "".join(lines)
+            if path.stem == "leaf0":
+                text = text.replace("priority-flow-control mode on", "priority-flow-control mode auto")
+            (cls.place / "bad" / path.name).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check(self, *arguments, status):
+        result = subprocess.run([ROCELAB, "check", *arguments], capture_output=True, text=True, check=False, cwd=self.place)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result
+
+    def test_whole(self):
+        out = self.check("good", status=0).stdout
+        self.assertIn("8 ports have no known other end among the devices given (leaf0 Ethernet1/1-4; leaf1 Ethernet1/1-4)", out)
+        self.assertRegex(out, r"(?m)^3 devices: 0 errors")
+
+    def test_folded(self):
+        out = self.check("bad", "--select", "PFC006", status=0).stdout.splitlines()
+        self.assertEqual(len([line for line in out if "[PFC006]" in line]), 1)
+        self.assertRegex(out[0], r"^bad/leaf0.cfg:\d+:1: warning\[PFC006\]: leaf0 Ethernet1/1 .*"
+                                 r"\(and 4 more alike: Ethernet1/2-5\)$")
+        self.assertEqual(out[-1], "3 devices: 0 errors, 1 warning, 0 infos")
+        each = self.check("bad", "--select", "PFC006", "--all", status=0).stdout.splitlines()
+        self.assertEqual(len([line for line in each if "[PFC006]" in line]), 5)
+        self.assertEqual(each[-1], "3 devices: 0 errors, 5 warnings, 0 infos")
+        found = json.loads(self.check("bad", "--json", status=0).stdout)["findings"]
+        self.assertEqual([one["port"] for one in found if one["rule"] == "PFC006"], [f"Ethernet1/{n}" for n in range(1, 6)])
+
+    def test_values_are_not_folded(self):
+        """Ports that are wrong in different ways are different things to mend."""
+        text = (self.place / "bad" / "leaf1.cfg").read_text(encoding="utf-8")
+        for mtu in ("1500", "2000"):
+            text = re.sub(r"(?m)^  mtu (?!1500|2000)\d+\n", f"  mtu {mtu}\n", text, count=1)
+        (self.place / "leaf1.cfg").write_text(text, encoding="utf-8")
+        out = self.check("leaf1.cfg", "--select", "MTU001", status=1).stdout
+        self.assertEqual(len([line for line in out.splitlines() if "[MTU001]" in line]), 2)
+        self.assertIn("leaf1.cfg: ", out.splitlines()[-1])
+
+    def test_not_known(self):
+        out = self.check("bad", status=0).stdout
+        self.assertIn("cannot be judged: HR003, BUF001, ECN003 of leaf0-1, spine0: the chip is not said", out)
+        self.assertIn("12 ports have no known other end among the devices given (leaf0 Ethernet1/1-5; leaf1 Ethernet1/1-5; spine0 Ethernet1/1-2): 10 rules", out)
+        self.assertNotIn("deadlocks", out)
+        self.assertNotIn("cannot be judged", self.check("bad", "--model", "tomahawk5", status=0).stdout)
+        document = json.loads(self.check("bad", "--json", status=0).stdout)
+        self.assertEqual(len(document["unknown_ends"]["ports"]), 12)
+        self.assertIn("PFC001", document["unknown_ends"]["rules"])
+        rules = {line.split()[0] for line in self.check("--list", status=0).stdout.splitlines()}
+        self.assertEqual(set(document["unknown_ends"]["rules"]) - rules, set())
+        self.assertEqual({one["rule"] for one in document["unjudged"]}, {"HR003", "BUF001", "ECN003"})
+
+    def test_choice(self):
+        self.assertNotIn("PFC006", self.check("bad", "--ignore", "PFC", status=0).stdout)
+        out = self.check("bad", "--select", "PFC,HR003", "--ignore", "HR", status=0).stdout
+        self.assertIn("PFC006", out)
+        self.assertNotIn("HR003", out)
+        self.check("bad", "--strict", status=1)
+        self.check("bad", "--strict", "--ignore", "PFC006", status=0)
+        for option, argument, words in (("--select", "PFC06", "did you mean 'PFC006'?"), ("--ignore", "", "a rule is due"),
+                                        ("--select", "PFC,", "a rule is due"), ("--ignore", "XYZ", "lists them")):
+            self.assertIn(words, self.check("bad", option, argument, status=2).stderr)
+
+    def test_colour(self):
+        def seen(**more):
+            parent, child = pty.openpty()
+            subprocess.run([ROCELAB, "check", "bad", "--select", "PFC006"], stdout=child, check=False, cwd=self.place,
+                           env={**os.environ, "TERM": "xterm", **more})
+            os.close(child)
+            text = os.read(parent, 100000)
+            os.close(parent)
+            return text
+        self.assertIn(b"\x1b[", seen(NO_COLOR=""))
+        self.assertNotIn(b"\x1b[", seen(NO_COLOR="1"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
