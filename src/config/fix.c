@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which way a system is brought back, and what statements a drift concerns.
+ *
+ * Hosts get the whole approved script: it sets everything it speaks of, whatever was there.
+ */
+#include "config/fix.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct word {
+    const char *word;
+    unsigned families;
+};
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && strncmp(text, word, length) == 0;
+}
+
+unsigned fix_family(const char *key)
+{
+    static const struct word words[] = {
+        {"dscp-map", FIX_MAPS},    {"pcp-map", FIX_MAPS},
+        {"trust", FIX_MAPS},       {"queue-map", FIX_MAPS},
+        {"group-map", FIX_MAPS},   {"pfc", FIX_PFC | FIX_WATCHDOG},
+        {"pause", FIX_PFC},        {"lossless", FIX_PFC | FIX_BUFFERS},
+        {"ecn", FIX_ECN},          {"share", FIX_SHARES},
+        {"strict", FIX_SHARES},    {"xoff", FIX_BUFFERS},
+        {"xon", FIX_BUFFERS},      {"headroom", FIX_BUFFERS},
+        {"alpha", FIX_BUFFERS},    {"reserved", FIX_BUFFERS},
+        {"limit", FIX_BUFFERS},    {"watchdog", FIX_WATCHDOG},
+        {"watched", FIX_WATCHDOG}, {"mtu", FIX_MTU},
+        {"rate", FIX_RATE},        {"up", FIX_UP},
+        {"cable", FIX_CABLING},    {"peer", FIX_CABLING},
+    };
+
+    for (const char *at = key; *at; at += strspn(at, ".")) {
+        size_t length = strcspn(at, ".");
+        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+            if (is_word(at, length, words[w].word)) return words[w].families;
+        at += length;
+    }
+    return FIX_ALL;
+}
+
+unsigned fix_families_of(const char *statement)
+{
+    static const struct word words[] = {
+        {"watch-dog", FIX_WATCHDOG},
+        {"watchdog", FIX_WATCHDOG},
+        {"random-detect", FIX_ECN},
+        {"congestion-control", FIX_ECN},
+        {"bandwidth", FIX_SHARES},
+        {"egress-scheduler", FIX_SHARES},
+        {"priority level", FIX_SHARES},
+        {"priority strict", FIX_SHARES},
+        {"no priority", FIX_SHARES},
+        {"pause buffer-size", FIX_BUFFERS},
+        {"traffic-pool", FIX_BUFFERS},
+        {"priority-flow-control", FIX_PFC},
+        {"pause pfc-cos", FIX_PFC | FIX_BUFFERS},
+        {"flowcontrol", FIX_PFC},
+        {"link-pause", FIX_PFC},
+        {"qos pfc", FIX_PFC | FIX_BUFFERS | FIX_CABLING},
+        {"match ", FIX_MAPS},
+        {"qos-group", FIX_MAPS},
+        {"qos map", FIX_MAPS},
+        {"qos mapping", FIX_MAPS},
+        {"egress-queue-mapping", FIX_MAPS},
+        {"trust", FIX_MAPS},
+        {"mtu", FIX_MTU},
+        {"speed", FIX_RATE},
+        {"shutdown", FIX_UP},
+        {"link state", FIX_UP},
+        {"description", FIX_CABLING},
+    };
+
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        if (strstr(statement, words[w].word)) return words[w].families;
+    return 0;
+}
+
+static int write_script(const struct fix *fix)
+{
+    return fputs(fix->approved, fix->to) < 0 ? -EIO : 0;
+}
+
+static const struct way {
+    const char *name;
+    int (*write)(const struct fix *fix);
+    const char *how;
+} ways[] = {
+    {"nxos", fix_lines, "in `configure terminal`"},
+    {"eos", fix_lines, "in `configure session`"},
+    {"sonic", fix_tables, "with `config apply-patch`"},
+    {"nvue", fix_sets, "then `nv config apply`"},
+    {"host", write_script, "as root; it sets all it speaks of"},
+};
+
+static const struct way *way_of(const struct config_format *format)
+{
+    for (size_t w = 0; format && w < sizeof(ways) / sizeof(ways[0]); w++)
+        if (strcmp(ways[w].name, format->name) == 0) return &ways[w];
+    return NULL;
+}
+
+bool fix_can(const struct config_format *format)
+{
+    return way_of(format) != NULL;
+}
+
+const char *fix_how(const struct config_format *format)
+{
+    return way_of(format) ? way_of(format)->how : "";
+}
+
+int fix_write(const struct fix *fix)
+{
+    const struct way *way = way_of(fix->format);
+
+    return way ? way->write(fix) : -EINVAL;
+}

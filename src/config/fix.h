@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands that bring a running device back to what was approved.
+ *
+ * Both fabrics are written as configurations of the device's system; what only the approved one has is to be set, and
+ * what only the running one has is to go.  The text that runs decides what is there already, and how things are called.
+ */
+#ifndef ROCELAB_CONFIG_FIX_H
+#define ROCELAB_CONFIG_FIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "config/config.h"
+
+enum fix_family { /* what drifted, in bits: statements of other families are left alone */
+                  FIX_MAPS = 1 << 0,
+                  FIX_PFC = 1 << 1,
+                  FIX_ECN = 1 << 2,
+                  FIX_SHARES = 1 << 3,
+                  FIX_BUFFERS = 1 << 4,
+                  FIX_WATCHDOG = 1 << 5,
+                  FIX_MTU = 1 << 6,
+                  FIX_RATE = 1 << 7,
+                  FIX_UP = 1 << 8,
+                  FIX_CABLING = 1 << 9,
+                  FIX_ALL = (1 << 10) - 1,
+};
+
+struct fix {
+    const struct config_format *format; /* of the running device */
+    const char *approved;               /* as that system's configuration, without comments */
+    const char *seen;                   /* the running fabric written likewise */
+    const char *running;                /* the text that was read */
+    unsigned families;
+    FILE *to;
+};
+
+/* The family of a drift's key, as in `classes.rdma.ecn.min`. */
+unsigned fix_family(const char *key);
+/* Can commands be written for this system? */
+bool fix_can(const struct config_format *format);
+/* How such a file is to be loaded, in a few words. */
+const char *fix_how(const struct config_format *format);
+/* 0, -EINVAL (a text is not of the system), -ENOMEM. */
+int fix_write(const struct fix *fix);
+
+/* --- one for each kind of system --- */
+int fix_lines(const struct fix *fix);  /* blocks of commands: NX-OS, EOS */
+int fix_sets(const struct fix *fix);   /* `nv set` */
+int fix_tables(const struct fix *fix); /* SONiC: a JSON patch (RFC 6902) */
+/* The families that this statement belongs to; 0: to none, it names or applies others. */
+unsigned fix_families_of(const char *statement);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands and blocks of commands (NX-OS, EOS) that lead from what runs to what was approved.
+ *
+ * A statement is known by its block and its words.  Of the approved ones those are printed that the running text does not
+ * have.  Outside of definitions (policies, profiles) the running fabric, written as we write, speaks too: what a system
+ * leaves out of its text because it is the default is there all the same.  `no` goes before what the text has within the
+ * same blocks and the approved one has not, if it belongs to what drifted; a statement that only gives another value
+ * replaces the old one by itself.
+ *
+ * Where a definition that must change is not in the text under our name, the device calls its own otherwise.  Then ours
+ * are written whole and applied, and what was applied before is taken off; its definition stays.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/fix.h"
+
+#define DEEP 8
+
+struct statement {
+    const char *text;
+    uint64_t path; /* hash of the blocks around it and of itself */
+    uint32_t parent, end;
+    unsigned indent, depth;
+    bool print, erase; /* to be set; to go */
+};
+
+struct block_text {
+    struct statement *statement;
+    uint32_t count;
+    uint64_t *sorted; /* paths */
+    struct arena *arena;
+};
+
+#define NONE UINT32_MAX
+
+static uint64_t path_of(uint64_t parent, const char *text)
+{
+    uint64_t hash = parent ^ 14695981039346656037ull;
+
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    return hash * 31 + 7;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+static bool has(const struct block_text *text, uint64_t path)
+{
+    return text->count && bsearch(&path, text->sorted, text->count, sizeof(path), by_value);
+}
+
+/* Words with single spaces; NULL: nothing, a comment, or the end. */
+static const char *trimmed(struct arena *arena, const char *line, size_t length)
+{
+    char *copy = arena_alloc(arena, length + 1, 1, 1), *to = copy;
+
+    for (size_t i = 0; copy && i < length; i++) {
+        bool blank = line[i] == ' ' || line[i] == '\t' || line[i] == '\r';
+        if (blank && (to == copy || to[-1] == ' ')) continue;
+        *to++ = blank ? ' ' : line[i];
+    }
+    if (!copy) return NULL;
+    while (to > copy && to[-1] == ' ')
+        to--;
+    *to = 0;
+    return copy[0] && copy[0] != '!' && strcmp(copy, "end") != 0 && strcmp(copy, "exit") != 0 ? copy : NULL;
+}
+
+static int read_blocks(const char *from, struct arena *arena, struct block_text *ret)
+{
+    uint32_t lines = 1, open[DEEP], depth = 0;
+
+    for (const char *c = from; *c; c++)
+        lines += *c == '\n';
+    *ret = (struct block_text){.statement = ARENA_NEW(arena, struct statement, lines),
+                               .sorted = ARENA_NEW(arena, uint64_t, lines),
+                               .arena = arena};
+    if (!ret->statement || !ret->sorted) return -ENOMEM;
+    for (const char *line = from; *line;) {
+        size_t length = strcspn(line, "\n"), indent = strspn(line, " \t");
+        const char *text = trimmed(arena, line, length);
+        line += length + (line[length] == '\n');
+        if (!text) continue;
+        while (depth && ret->statement[open[depth - 1]].indent >= indent)
+            depth--;
+        uint32_t parent = depth ? open[depth - 1] : NONE, own = ret->count++;
+        uint64_t path = path_of(parent == NONE ? 0 : ret->statement[parent].path, text);
+        ret->statement[own] = (struct statement){
+            .text = text, .path = path, .parent = parent, .end = own + 1, .indent = (unsigned)indent, .depth = depth};
+        ret->sorted[own] = path;
+        for (uint32_t up = parent; up != NONE; up = ret->statement[up].parent)
+            ret->statement[up].end = own + 1;
+        if (depth < DEEP) open[depth++] = own;
+    }
+    if (ret->count) qsort(ret->sorted, ret->count, sizeof(*ret->sorted), by_value);
+    return 0;
+}
+
+/* --- what replaces what --- */
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool has_digit(const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (word[i] >= '0' && word[i] <= '9') return true;
+    return false;
+}
+
+/* The same command with another value: the last word, or words with numbers, differ.  Lists (`match`) only grow. */
+static bool replaces(const char *a, const char *b)
+{
+    if (starts(a, "no ")) a += 3;
+    if (starts(b, "no ")) b += 3;
+    if (starts(a, "match ") || starts(a, "priority-flow-control priority ")) return false;
+    while (*a && *b) {
+        size_t x = strcspn(a, " "), y = strcspn(b, " ");
+        bool same = x == y && strncmp(a, b, x) == 0, last = !a[x] && !b[y];
+        bool numbers = has_digit(a, x) && has_digit(b, y);
+        if (!same && !last && !numbers) return false;
+        a += x + (a[x] == ' ');
+        b += y + (b[y] == ' ');
+    }
+    return !*a && !*b;
+}
+
+/* A block that has a name of its own: others apply it. */
+static bool is_definition(const struct statement *as)
+{
+    static const char *const kinds[] = {"class-map ", "policy-map ", "qos profile ", NULL};
+
+    for (int k = 0; as->parent == NONE && kinds[k]; k++)
+        if (starts(as->text, kinds[k])) return true;
+    return false;
+}
+
+static bool applies(const char *text)
+{
+    return starts(text, "service-policy ") || starts(text, "service-profile ");
+}
+
+struct change {
+    struct block_text approved, seen, running;
+    unsigned families;
+    bool foreign; /* the device has names of its own */
+};
+
+static bool concerned(const struct change *change, const struct statement *as)
+{
+    return fix_families_of(as->text) & change->families;
+}
+
+/* The outermost block of a statement, or itself. */
+static uint32_t outermost(const struct block_text *text, uint32_t statement)
+{
+    while (text->statement[statement].parent != NONE)
+        statement = text->statement[statement].parent;
+    return statement;
+}
+
+static bool concerned_within(const struct change *change, const struct block_text *text, uint32_t block)
+{
+    for (uint32_t s = block; s < text->statement[block].end; s++)
+        if (concerned(change, &text->statement[s])) return true;
+    return false;
+}
+
+/* The definition that `service-policy type qos input NAME` applies; NONE: not in this text. */
+static uint32_t applied(const struct block_text *text, const char *line)
+{
+    const char *name = strrchr(line, ' ');
+
+    for (uint32_t s = 0; name && s < text->count; s = text->statement[s].end) {
+        const char *own = strrchr(text->statement[s].text, ' ');
+        if (is_definition(&text->statement[s]) && own && strcmp(own, name) == 0) return s;
+    }
+    return NONE;
+}
+
+/* What the definition that a line applies may speak of, whether it does or not. */
+static unsigned families_applied(const char *line)
+{
+    if (strstr(line, " type network-qos ")) return FIX_PFC | FIX_BUFFERS | FIX_MTU;
+    if (strstr(line, " type queuing output ")) return FIX_ECN | FIX_SHARES;
+    if (strstr(line, " type queuing input ")) return FIX_BUFFERS;
+    return starts(line, "service-policy ") ? FIX_MAPS : FIX_MAPS | FIX_PFC | FIX_ECN | FIX_SHARES | FIX_WATCHDOG;
+}
+
+/* A single statement of the approved text that is to be set. */
+static bool is_new(const struct change *change, uint32_t s)
+{
+    const struct statement *as = &change->approved.statement[s];
+    const struct statement *outer = &change->approved.statement[outermost(&change->approved, s)];
+
+    if (starts(as->text, "hostname ") || has(&change->running, as->path)) return false;
+    if (is_definition(outer))
+        return has(&change->running, outer->path) && (concerned(change, as) || !fix_families_of(as->text));
+    bool seen = has(&change->seen, as->path);
+    if (!applies(as->text)) return !seen && concerned(change, as);
+    return families_applied(as->text) & change->families &&
+           (change->foreign || !seen || applied(&change->running, as->text) != NONE);
+}
+
+/* Statements that are to be set; blocks are printed where anything within them is. */
+static void mark_new(struct change *change)
+{
+    uint32_t whole = 0;
+
+    for (uint32_t s = 0; s < change->approved.count; s++) {
+        struct statement *as = &change->approved.statement[s];
+        if (is_definition(as) && change->foreign && !has(&change->running, as->path)) whole = as->end;
+        as->print = s < whole || (as->end == s + 1 && is_new(change, s));
+    }
+}
+
+/* A statement of the running text that is to go. */
+static bool is_old(const struct change *change, uint32_t s)
+{
+    const struct statement *as = &change->running.statement[s];
+    uint32_t outer = outermost(&change->running, s);
+
+    if (has(&change->approved, as->path) || starts(as->text, "hostname ") || starts(as->text, "qos map ")) return false;
+    if (as->parent == NONE) /* definitions: when nothing applies them any more */
+        return as->end == s + 1 && has(&change->seen, as->path) && concerned(change, as);
+    if (!has(&change->approved, change->running.statement[as->parent].path)) return false;
+    if (applies(as->text)) return families_applied(as->text) & change->families;
+    if (as->end > s + 1)
+        return is_definition(&change->running.statement[outer]) && concerned_within(change, &change->running, s);
+    return concerned(change, as);
+}
+
+/* What is applied nowhere after this, and is ours by its name, goes too. */
+static bool is_left_over(const struct change *change, uint32_t s)
+{
+    const struct statement *as = &change->running.statement[s];
+    const char *name = strrchr(as->text, ' ');
+    bool used = false, was = false;
+
+    if (!is_definition(as) || !name || !starts(name, " ROCELAB") || has(&change->approved, as->path)) return false;
+    for (uint32_t n = 0; n < change->running.count; n++) {
+        const struct statement *line = &change->running.statement[n];
+        if (!applies(line->text) || applied(&change->running, line->text) != s) continue;
+        was |= line->erase;
+        used |= !line->erase;
+    }
+    return was && !used;
+}
+
+static void mark_old(struct change *change)
+{
+    for (uint32_t s = 0; s < change->running.count; s++)
+        change->running.statement[s].erase = is_old(change, s);
+    for (uint32_t s = 0; s < change->running.count; s++)
+        if (is_left_over(change, s)) change->running.statement[s].erase = true;
+}
+
+/* --- printing --- */
+
+static void print_no(const struct statement *as, unsigned indent, FILE *to)
+{
+    if (starts(as->text, "no "))
+        fprintf(to, "%*s%s\n", (int)indent, "", as->text + 3);
+    else
+        fprintf(to, "%*sno %s\n", (int)indent, "", as->text);
+}
+
+static bool printed_within(const struct block_text *text, uint32_t from, uint32_t end)
+{
+    for (uint32_t s = from; s < end; s++)
+        if (text->statement[s].print) return true;
+    return false;
+}
+
+/* A statement of the approved block `of` that is printed and takes the place of this one, or undoes it. */
+static bool taken_over(const struct change *change, uint32_t of, uint32_t from, uint32_t end, const char *text)
+{
+    for (uint32_t s = from; s < end; s++) {
+        const struct statement *as = &change->approved.statement[s];
+        if (as->parent == of && as->print && as->end == s + 1 && !applies(text) && replaces(as->text, text))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t find_path(const struct block_text *text, uint64_t path)
+{
+    for (uint32_t s = 0; s < text->count; s++)
+        if (text->statement[s].path == path) return s;
+    return NONE;
+}
+
+/* What a block has too much. */
+static void print_block_no(const struct change *change, uint32_t block, FILE *to)
+{
+    const struct statement *as = &change->approved.statement[block];
+    uint32_t text = find_path(&change->running, as->path);
+    unsigned indent = change->approved.statement[block + 1].indent;
+
+    for (uint32_t s = text == NONE ? 0 : text + 1; text != NONE && s < change->running.statement[text].end; s++) {
+        const struct statement *line = &change->running.statement[s];
+        if (line->parent == text && line->erase && !taken_over(change, block, block + 1, as->end, line->text))
+            print_no(line, indent, to);
+    }
+}
+
+static bool erased_within(const struct change *change, const struct statement *as)
+{
+    uint32_t text = find_path(&change->running, as->path);
+
+    for (uint32_t s = text == NONE ? 0 : text + 1; text != NONE && s < change->running.statement[text].end; s++)
+        if (change->running.statement[s].erase) return true;
+    return false;
+}
+
+static void print_statement(const struct change *change, uint32_t *io, FILE *to)
+{
+    const struct statement *as = &change->approved.statement[*io];
+    bool block = as->end > *io + 1;
+
+    if (!block) {
+        if (as->print) fprintf(to, "%*s%s\n", (int)as->indent, "", as->text);
+        ++*io;
+        return;
+    }
+    bool any = as->print || printed_within(&change->approved, *io + 1, as->end) || erased_within(change, as);
+    if (!any) {
+        *io = as->end;
+        return;
+    }
+    fprintf(to, "%*s%s\n", (int)as->indent, "", as->text);
+    print_block_no(change, *io, to);
+    for (uint32_t s = *io + 1; s < as->end;)
+        print_statement(change, &s, to);
+    *io = as->end;
+}
+
+static void print_change(const struct change *change, FILE *to)
+{
+    const struct block_text *running = &change->running;
+
+    for (uint32_t s = 0; s < running->count; s++) { /* single commands that go */
+        const struct statement *as = &running->statement[s];
+        if (as->parent == NONE && as->erase && !is_definition(as) &&
+            !taken_over(change, NONE, 0, change->approved.count, as->text))
+            print_no(as, 0, to);
+    }
+    for (uint32_t s = 0; s < change->approved.count;)
+        print_statement(change, &s, to);
+    for (uint32_t s = running->count; s-- > 0;)
+        if (running->statement[s].parent == NONE && running->statement[s].erase &&
+            is_definition(&running->statement[s]))
+            print_no(&running->statement[s], 0, to);
+}
+
+/* A definition that drifted is not in the text under our name. */
+static bool names_differ(const struct change *change)
+{
+    for (uint32_t s = 0; s < change->approved.count; s++) {
+        const struct statement *as = &change->approved.statement[s];
+        if (!is_definition(as) || has(&change->running, as->path)) continue;
+        for (uint32_t n = s; n < as->end; n++) {
+            const struct statement *line = &change->approved.statement[n];
+            if (!has(&change->seen, line->path) && (concerned(change, line) || n == s)) return true;
+        }
+    }
+    return false;
+}
+
+int fix_lines(const struct fix *fix)
+{
+    struct change change = {.families = fix->families};
+    struct arena arena;
+
+    arena_init(&arena, (size_t)1 << 30);
+    int result = read_blocks(fix->approved, &arena, &change.approved);
+    if (result == 0) result = read_blocks(fix->seen, &arena, &change.seen);
+    if (result == 0) result = read_blocks(fix->running, &arena, &change.running);
+    if (result == 0) {
+        change.foreign = names_differ(&change);
+        mark_new(&change);
+        mark_old(&change);
+        print_change(&change, fix->to);
+    }
+    arena_release(&arena);
+    return result;
+}
