@@ -147,6 +147,9 @@ complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l links -d 'what i
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l model -d 'the chip of switches, as in leaf*=tomahawk5'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -x -l cable -d 'the length of cables, as in 30m or spine*=300m'
 complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l facts -d 'a YAML file of chips, cables and links'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -l all -d 'list every drift by itself'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -l fix -d 'print the commands that bring devices back'
+complete -c rocelab -n "__fish_seen_subcommand_from diff" -r -l out -d 'a file a device, in this folder'
 
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -F
 complete -c rocelab -n "__fish_seen_subcommand_from diagnose" -r -l fabric -d 'the fabric file'

@@ -200,7 +200,7 @@ void check_print_text(const struct check_input *input, bool quiet, bool all, FIL
     print_not_understood(input, quiet, out);
     if (quiet) return;
     check_unjudged_text(input, out);
-    bool whole = !cli_ends_text(check_set(input), out);
+    bool whole = !cli_ends_text(check_set(input), NULL, out);
     const uint32_t *of = counts.of;
     print_subject(input, out);
     fprintf(out, ": %u error%s, %u warning%s, %u info%s", of[CHECK_ERROR], text_plural(of[CHECK_ERROR]),

@@ -5,14 +5,14 @@
  * APPROVED is a fabric file; RUNNING is one too, or configurations, which are imported in memory.  A drift names the
  * device, the port, the key, both values, and the places of both.
  */
-#include "config/diff.h"
-
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "cli/cli.h"
-#include "cli/source.h"
-#include "report/json_out.h"
+#include "cli/diff_fix.h"
+#include "cli/diff_print.h"
+#include "cli/ends.h"
 
 enum diff_option {
     DIFF_OPTIONS_BEGIN = CLI_OPTION_OWN - 1,
@@ -35,6 +35,8 @@ struct settings {
     const struct config_format *from;
     struct cli_links links;
     struct cli_given given;
+    bool all, fix;
+    const char *into;
 };
 
 static bool set_option(void *into, int id, const char *argument)
@@ -53,6 +55,13 @@ static bool set_option(void *into, int id, const char *argument)
         return cli_given_fact(&settings->given, FACT_CABLE, argument);
     case DIFF_OPTION_FACTS:
         return cli_given_file(&settings->given, argument);
+    case DIFF_OPTION_FIX:
+        return settings->fix = true;
+    case DIFF_OPTION_OUT:
+        settings->into = argument;
+        return true;
+    case DIFF_OPTION_ALL:
+        return settings->all = true;
     default:
         CHECK(false);
     }
@@ -79,93 +88,53 @@ static const struct cli_command command = {
     .set = set_option,
 };
 
-struct printing {
-    const struct cli_source *approved, *running;
-    FILE *out;
-    struct jout *jout;
-};
-
-static void place(FILE *out, const struct cli_source *source, struct fabric_at where)
+static void print_summary(const struct diff *diff, uint32_t kinds, const struct cli_source *running, FILE *out)
 {
-    struct cli_place at = cli_source_place(source, where);
-
-    fprintf(out, "%s:%u", at.path, at.line);
-    if (at.column) fprintf(out, ":%u", at.column);
+    if (running->imported) cli_ends_text(&running->set, "what they are cabled to is not compared", out);
+    fprintf(out, "%llu difference%s", (unsigned long long)diff->drifts, text_plural(diff->drifts));
+    if (kinds < diff->drifts) fprintf(out, " of %u kind%s", kinds, text_plural(kinds));
+    fprintf(out, " in %llu port%s of %llu device%s\n", (unsigned long long)diff->ports, text_plural(diff->ports),
+            (unsigned long long)diff->devices, text_plural(diff->devices));
 }
 
-static void print_drift(void *to, const struct drift *drift)
-{
-    const struct printing *printing = to;
-    FILE *out = printing->out;
-
-    place(out, printing->running, drift->running_at);
-    fprintf(out, ": %s: %s is %s, approved is %s (", drift->port ? drift->port : drift->device, drift->key,
-            drift->running, drift->approved);
-    place(out, printing->approved, drift->approved_at);
-    fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
-}
-
-static void json_place(struct jout *jout, const char *key, const char *value, struct cli_place at)
-{
-    jout_open_line(jout, key, '{');
-    jout_text(jout, "value", value);
-    jout_text(jout, "file", at.path);
-    jout_u64(jout, "line", at.line);
-    jout_u64(jout, "column", at.column);
-    jout_close(jout);
-}
-
-static void json_drift(void *to, const struct drift *drift)
-{
-    const struct printing *printing = to;
-    struct jout *jout = printing->jout;
-
-    jout_open(jout, NULL, '{');
-    jout_text(jout, "device", drift->device);
-    jout_text(jout, "port", drift->port);
-    jout_text(jout, "key", drift->key);
-    jout_text(jout, "owner", drift->owner);
-    json_place(jout, "approved", drift->approved, cli_source_place(printing->approved, drift->approved_at));
-    json_place(jout, "running", drift->running, cli_source_place(printing->running, drift->running_at));
-    jout_close(jout);
-}
-
-static int compare(const struct settings *settings, const struct cli_source *approved, const struct cli_source *running,
-                   FILE *out)
+static void print_json(const struct diff *diff, const struct diff_list *list, FILE *out)
 {
     struct jout jout;
-    struct printing printing = {approved, running, out, &jout};
+
+    jout_init(&jout, out);
+    jout_open(&jout, NULL, '{');
+    jout_u64(&jout, "version", 1);
+    jout_text(&jout, "kind", "diff");
+    diff_print_json(list, &jout);
+    jout_u64(&jout, "devices", diff->devices);
+    jout_u64(&jout, "ports", diff->ports);
+    cli_ends_json(&jout, list->running->imported ? &list->running->set : NULL);
+    jout_close(&jout);
+}
+
+static int compare(const struct settings *settings, struct diff_list *list, FILE *out)
+{
+    const struct cli_source *approved = list->approved, *running = list->running;
     struct diff diff = {.approved = {approved->fabric, approved->places, approved->imported},
                         .running = {running->fabric, running->places, running->imported},
-                        .each = print_drift,
-                        .to = &printing};
+                        .each = diff_list_add,
+                        .to = list};
 
-    if (settings->common.json) {
-        jout_init(&jout, out);
-        jout_open(&jout, NULL, '{');
-        jout_u64(&jout, "version", 1);
-        jout_text(&jout, "kind", "diff");
-        jout_open(&jout, "drifts", '[');
-        diff.each = json_drift;
-    }
-    bool whole = diff_run(&diff);
-    if (settings->common.json) {
-        jout_close(&jout);
-        jout_u64(&jout, "devices", diff.devices);
-        jout_u64(&jout, "ports", diff.ports);
-        jout_close(&jout);
-    } else if (!settings->common.quiet) {
-        fprintf(out, "%llu difference%s in %llu port%s of %llu device%s\n", (unsigned long long)diff.drifts,
-                diff.drifts == 1 ? "" : "s", (unsigned long long)diff.ports, diff.ports == 1 ? "" : "s",
-                (unsigned long long)diff.devices, diff.devices == 1 ? "" : "s");
-    }
-    if (!whole) {
+    if (!diff_run(&diff) || list->no_memory) {
         cli_error("diff: not enough memory");
         return CLI_WRONG;
     }
     if (diff.devices == 0) {
         cli_error("diff: no device of %s is in %s", running->path, approved->path);
         return CLI_WRONG;
+    }
+    if (settings->fix) {
+        if (!diff_fix(list, settings->into, settings->common.quiet, out)) return CLI_WRONG;
+    } else if (settings->common.json) {
+        print_json(&diff, list, out);
+    } else {
+        uint32_t kinds = diff_print_text(list, settings->all, out);
+        if (!settings->common.quiet) print_summary(&diff, kinds, running, out);
     }
     return diff.drifts ? CLI_PROBLEMS : CLI_DONE;
 }
@@ -180,6 +149,14 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
         cli_error("diff: APPROVED and RUNNING are due; see 'rocelab help diff'");
         return CLI_WRONG;
     }
+    if (settings->into && !settings->fix) {
+        cli_error("diff: --out belongs to --fix");
+        return CLI_WRONG;
+    }
+    if (settings->fix && settings->common.json) {
+        cli_error("diff: --fix writes commands, not JSON; give one of the two");
+        return CLI_WRONG;
+    }
     struct cli_inputs one = {.path = operand, .paths = 1};
     if (cli_files_find(operand + 1, operands - 1, settings->common.quiet, &files)) {
         struct cli_inputs others = {.path = files.path,
@@ -187,8 +164,12 @@ static int run(struct settings *settings, char **operand, int operands, FILE *ou
                                     .from = settings->from,
                                     .links = &settings->links,
                                     .given = &settings->given};
+        struct diff_list list = {.approved = &approved, .running = &running};
+        arena_init(&list.arena, (size_t)1 << 32);
         if (cli_source_load(&approved, &one) && cli_source_load(&running, &others))
-            answer = compare(settings, &approved, &running, out);
+            answer = compare(settings, &list, out);
+        free(list.drift);
+        arena_release(&list.arena);
     }
     cli_source_release(&approved);
     cli_source_release(&running);

@@ -43,7 +43,7 @@ static void print_ports(const struct config_set *set, uint32_t device, uint32_t 
     free(name);
 }
 
-bool cli_ends_text(const struct config_set *set, FILE *out)
+bool cli_ends_text(const struct config_set *set, const char *then, FILE *out)
 {
     uint32_t ports = 0, devices = 0;
 
@@ -62,7 +62,10 @@ bool cli_ends_text(const struct config_set *set, FILE *out)
         print_ports(set, d, count, out);
     }
     if (devices > DEVICES_NAMED) fprintf(out, "; and %u more devices", devices - DEVICES_NAMED);
-    fprintf(out, "): %zu rules about links are not applied there; --links or --facts names them\n", RULES);
+    if (then)
+        fprintf(out, "): %s; --links or --facts names them\n", then);
+    else
+        fprintf(out, "): %zu rules about links are not applied there; --links or --facts names them\n", RULES);
     return true;
 }
 

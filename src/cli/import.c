@@ -277,7 +277,7 @@ static int import_configs(struct settings *settings, char **operand, int operand
     if (good && !settings->common.json && !settings->common.quiet) {
         list_notes(&source.set);
         list_unjudged(&source.set);
-        cli_ends_text(&source.set, stderr);
+        cli_ends_text(&source.set, NULL, stderr);
     }
     cli_source_release(&source);
     cli_files_release(&files);

@@ -38,33 +38,14 @@ static const char *owner_of(const struct fabric *fabric, const char *key)
 {
     static const struct {
         const char *word, *family;
-    } families[] = {{"xoff", "headroom"},
-                    {"xon", "headroom"},
-                    {"headroom", "buffer"},
-                    {"headroom-pool", "buffer"},
-                    {"alpha", "buffer"},
-                    {"reserved", "buffer"},
-                    {"limit", "buffer"},
-                    {"dscp-map", "maps"},
-                    {"pcp-map", "maps"},
-                    {"trust", "maps"},
-                    {"queue-map", "maps"},
-                    {"group-map", "maps"},
-                    {"lossless", "pfc"},
-                    {"pause", "pfc"},
-                    {"share", "scheduling"},
-                    {"strict", "scheduling"},
-                    {"peer", "cabling"},
-                    {"rate", "cabling"},
-                    {"cable", "cabling"},
-                    {"ports", "cabling"},
-                    {"devices", "cabling"},
-                    {"cnp-dscp", "nics"},
-                    {"dcqcn", "nics"},
-                    {"dcbx", "nics"},
-                    {"nccl", "nics"},
-                    {"congestion", "nics"},
-                    {NULL, NULL}};
+    } families[] = {
+        {"xoff", "headroom"},     {"xon", "headroom"},    {"headroom", "buffer"},  {"headroom-pool", "buffer"},
+        {"alpha", "buffer"},      {"reserved", "buffer"}, {"limit", "buffer"},     {"dscp-map", "maps"},
+        {"pcp-map", "maps"},      {"trust", "maps"},      {"queue-map", "maps"},   {"group-map", "maps"},
+        {"lossless", "pfc"},      {"pause", "pfc"},       {"watched", "watchdog"}, {"share", "scheduling"},
+        {"strict", "scheduling"}, {"peer", "cabling"},    {"rate", "cabling"},     {"cable", "cabling"},
+        {"ports", "cabling"},     {"devices", "cabling"}, {"cnp-dscp", "nics"},    {"dcqcn", "nics"},
+        {"dcbx", "nics"},         {"nccl", "nics"},       {"congestion", "nics"},  {NULL, NULL}};
     const struct fabric_operations *operations = &fabric->operations;
 
     for (uint32_t o = 0; o < operations->owners; o++)
@@ -77,6 +58,35 @@ static const char *owner_of(const struct fabric *fabric, const char *key)
     return NULL;
 }
 
+static const char *name_of(const struct fabric *fabric, uint32_t port)
+{
+    return fabric->operations.port_name ? fabric->operations.port_name[port] : NULL;
+}
+
+/* Numbers of ports are the importer's own; the device knows its names. */
+static const char *running_name(const struct pair *pair)
+{
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
+    const char *name = pair->port[1] != FABRIC_NONE ? name_of(two, pair->port[1]) : NULL;
+
+    return name || pair->port[0] == FABRIC_NONE ? name : name_of(one, pair->port[0]);
+}
+
+/* An entry of a DSCP map mostly comes from the `dscp` of a class. */
+static struct fabric_at approved_where(const struct pair *pair, const char *key)
+{
+    const struct fabric *one = pair->diff->approved.fabric;
+    char path[96];
+
+    for (uint32_t c = 0; c < one->class_count && strncmp(key, "dscp-map.", 9) == 0; c++) {
+        const struct fabric_class *as = &one->classes[c];
+        if (!(as->dscps >> (strtoul(key + 9, NULL, 10) & 63) & 1)) continue;
+        snprintf(path, sizeof path, "classes.%.60s.dscp", as->name);
+        return fabric_where(pair->diff->approved.places, pair->node[0], pair->port[0], path);
+    }
+    return fabric_where(pair->diff->approved.places, pair->node[0], pair->port[0], key);
+}
+
 /* A device or port that one side lacks has FABRIC_NONE there: it is told at that side's topology. */
 static void report(const struct pair *pair, const char *key, const char *running_key, const char *approved,
                    const char *running)
@@ -86,12 +96,13 @@ static void report(const struct pair *pair, const char *key, const char *running
     bool extra = pair->node[0] == FABRIC_NONE;
     struct drift drift = {.device = extra ? two->node[pair->node[1]].name : one->node[pair->node[0]].name,
                           .port = pair->port[0] == FABRIC_NONE && pair->port[1] == FABRIC_NONE ? NULL : pair->name,
+                          .name = running_name(pair),
                           .key = key,
                           .owner = owner_of(one, key)};
 
     snprintf(drift.approved, sizeof drift.approved, "%s", approved);
     snprintf(drift.running, sizeof drift.running, "%s", running);
-    drift.approved_at = fabric_where(diff->approved.places, pair->node[0], pair->port[0], extra ? "topology" : key);
+    drift.approved_at = approved_where(pair, extra ? "topology" : key);
     drift.running_at = fabric_where(diff->running.places, pair->node[1], pair->port[1],
                                     pair->node[1] == FABRIC_NONE ? "topology" : running_key);
     diff->drifts++;
@@ -253,6 +264,33 @@ static void compare_link(const struct pair *pair)
     report(pair, "peer", "", fabric_port_name(one, p->peer, a), fabric_port_name(two, q->peer, b));
 }
 
+/* What the running switch's system can say; NULL: not known, or all of it is said. */
+static const struct config_can *can_of(const struct pair *pair)
+{
+    const struct fabric *two = pair->diff->running.fabric;
+    uint8_t nos = pair->node[1] < two->hosts ? 0 : two->sw[pair->node[1] - two->hosts].nos;
+    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
+
+    return pair->diff->running.imported && format ? format->can : NULL;
+}
+
+/* Which priorities the watchdog looks at, of those that pause on both sides: another PFC is a drift of its own. */
+static void compare_watched(const struct pair *pair, const struct fabric_settings *a, const struct fabric_settings *b)
+{
+    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
+    const struct config_can *can = can_of(pair);
+    uint8_t both = (uint8_t)((a->pfc_rx | a->pfc_tx) & (b->pfc_rx | b->pfc_tx));
+    uint8_t x = a->watched & both, y = b->watched & both;
+
+    if (pair->node[0] < one->hosts || !one->sw[pair->node[0] - one->hosts].watchdog.on ||
+        !two->sw[pair->node[1] - two->hosts].watchdog.on)
+        return;
+    if (can && !can->watched)
+        truth(pair, "watched", "watched", x != 0, y != 0);
+    else
+        bits(pair, "watched", x, y);
+}
+
 static void compare_port(struct pair *pair)
 {
     const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
@@ -282,6 +320,7 @@ static void compare_port(struct pair *pair)
         report(pair, "mtu", "mtu", x, y);
     }
     truth(pair, "up", "up", p->up, q->up);
+    compare_watched(pair, a, b);
     for (unsigned priority = 0; priority < FABRIC_PRIOS; priority++) {
         if (class_of(one, priority))
             compare_class(pair, priority, a, b);
@@ -289,16 +328,6 @@ static void compare_port(struct pair *pair)
             compare_extra_class(pair, priority, b);
     }
     compare_link(pair);
-}
-
-/* What the running switch's system can say; NULL: not known, or all of it is said. */
-static const struct config_can *can_of(const struct pair *pair)
-{
-    const struct fabric *two = pair->diff->running.fabric;
-    uint8_t nos = two->sw[pair->node[1] - two->hosts].nos;
-    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
-
-    return pair->diff->running.imported && format ? format->can : NULL;
 }
 
 static void texts(const struct pair *pair, const char *key, const char *a, const char *b)
@@ -414,11 +443,6 @@ static void compare_switch(struct pair *pair)
                b->shutdown ? "shutdown"
                : b->drop   ? "drop"
                            : "forward");
-}
-
-static const char *name_of(const struct fabric *fabric, uint32_t port)
-{
-    return fabric->operations.port_name ? fabric->operations.port_name[port] : NULL;
 }
 
 /* The running port that is this one: by the name its system has for it, else by number. */

@@ -14,6 +14,7 @@
 struct drift {
     const char *device;
     const char *port;  /* as the approved fabric calls it, or the running one if it alone has it; NULL: the device */
+    const char *name;  /* the port as the running system calls it; NULL: it has no name of its own */
     const char *key;   /* `classes.rdma.ecn.min` */
     const char *owner; /* NULL: nobody is named */
     char approved[DIFF_VALUE], running[DIFF_VALUE];

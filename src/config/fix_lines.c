@@ -2,11 +2,11 @@
 /*
  * Commands and blocks of commands (NX-OS, EOS) that lead from what runs to what was approved.
  *
- * A statement is known by its block and its words.  Of the approved ones those are printed that the running text does not
- * have.  Outside of definitions (policies, profiles) the running fabric, written as we write, speaks too: what a system
- * leaves out of its text because it is the default is there all the same.  `no` goes before what the text has within the
- * same blocks and the approved one has not, if it belongs to what drifted; a statement that only gives another value
- * replaces the old one by itself.
+ * A statement is known by its block and its words.  Of the approved ones those are printed that the running text does
+ * not have.  Outside of definitions (policies, profiles) the running fabric, written as we write, speaks too: what a
+ * system leaves out of its text because it is the default is there all the same.  `no` goes before what the text has
+ * within the same blocks and the approved one has not, if it belongs to what drifted; a statement that only gives
+ * another value replaces the old one by itself.
  *
  * Where a definition that must change is not in the text under our name, the device calls its own otherwise.  Then ours
  * are written whole and applied, and what was applied before is taken off; its definition stays.

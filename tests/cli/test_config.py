@@ -230,7 +230,7 @@ class Config(Case):
         ecn = next(n for n, line in enumerate(lines) if "600 kbytes" in line)
         self.file("leaf0.cfg", "\n".join(lines).encode())
         result = self.run_here("diff", "pod.yaml", "leaf0.cfg", status=1)
-        self.assertIn(f"leaf0.cfg:{pause + 1}: leaf0:1: pfc is [], approved is [3] (pod.yaml:", result.stdout)
+        self.assertIn(f"leaf0.cfg:{pause + 1}: leaf0 Ethernet1/2: pfc is [], approved is [3] (pod.yaml:", result.stdout)
         self.assertIn("; owner: ops", result.stdout)
         drifts = json.loads(self.run_here("diff", "pod.yaml", "leaf0.cfg", "--json", status=1).stdout)["drifts"]
         marks = [drift for drift in drifts if drift["key"] == "classes.rdma.ecn.min"]

@@ -107,6 +107,27 @@ class Diff(unittest.TestCase):
         self.file("none.yaml", APPROVED.replace("owners:", "# owners:"))
         self.assertNotIn("owner", self.diff("none.yaml", "running.yaml", status=1).stdout)
 
+    def test_folded(self):
+        """Ports of a configuration by their names, what they have alike in one line, and the watchdog of a port."""
+        here = pathlib.Path(self.folder.name)
+        self.file("approved.yaml", APPROVED.replace("hosts: 2", "hosts: 20").replace(
+            "      - [h1, leaf1]\n", "".join(f"      - [h{n}, leaf1]\n" for n in range(1, 20))))
+        subprocess.run([ROCELAB, "config", "approved.yaml", "--nos", "nxos", "--quiet", "--out", "run"], check=True, cwd=here)
+        text = (here / "run" / "leaf1.cfg").read_text(encoding="utf-8")
+        text = text.replace("minimum-threshold 500", "minimum-threshold 400")
+        text = text.replace("  priority-flow-control watch-dog-interval on\n", "", 1)
+        (here / "run" / "leaf1.cfg").write_text(text, encoding="utf-8")
+        out = self.diff("approved.yaml", "run", status=1).stdout.splitlines()
+        out[:2] = sorted(out[:2], key=lambda line: "watched" in line)
+        self.assertRegex(out[0], r"^run/leaf1.cfg:\d+: leaf1 Ethernet1/1 \(and 20 more: Ethernet1/2-21\): "
+                                 r"classes.rdma.ecn.min is 400KB, approved is 500KB \(approved.yaml:\d+:\d+\); owner: marking$")
+        self.assertRegex(out[1], r"^run/leaf1.cfg:\d+: leaf1 Ethernet1/1: watched is false, approved is true .*; owner: storms$")
+        self.assertRegex(out[2], r"^20 ports have no known other end .*: what they are cabled to is not compared")
+        self.assertEqual(out[3:], ["22 differences of 2 kinds in 24 ports of 2 devices"])
+        self.assertEqual(len(self.diff("approved.yaml", "run", "--all", "--quiet", status=1).stdout.splitlines()), 22)
+        drifts = json.loads(self.diff("approved.yaml", "run", "--json", status=1).stdout)["drifts"]
+        self.assertEqual((len(drifts), drifts[0]["port"], drifts[0]["name"]), (22, "leaf1:0", "Ethernet1/1"))
+
     def test_status(self):
         self.diff("approved.yaml", status=2)
         self.diff("approved.yaml", "missing.yaml", status=2)

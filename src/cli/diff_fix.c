@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands that bring drifted devices back (config/fix.h): on standard output, each device under its name, or a file a
+ * device.
+ *
+ * What runs must have come from configurations: the text says what is there.  A drift that no command can mend (a
+ * cable, a port that is not there) is said on standard error.
+ */
+#include "cli/diff_fix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "config/fix.h"
+
+struct fixing {
+    const struct diff_list *list;
+    const char *device;
+    uint32_t approved, running; /* nodes */
+    const struct config_format *format;
+    unsigned families;
+};
+
+/* A node as its system's configuration; to be freed, NULL after a message. */
+static char *emitted(const struct fixing *fixing, const struct fabric *fabric, uint32_t node)
+{
+    const struct config_format *format = fixing->format;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    if (format == &config_nvue) format = &config_nvue_set;
+    struct config_emit emit = {.fabric = fabric, .node = node, .to = to};
+    int result = to ? format->emit(&emit) : -ENOMEM;
+    if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
+    if (result == 0) return text;
+    cli_error("%s: %s", fixing->device, strerror(-result));
+    free(text);
+    return NULL;
+}
+
+static bool write_one(const struct fixing *fixing, FILE *out)
+{
+    const struct cli_source *running = fixing->list->running;
+    const struct config_set *set = &running->set;
+    uint32_t device = config_device_find(set, fixing->device);
+    char *approved = emitted(fixing, fixing->list->approved->fabric, fixing->approved);
+    char *seen = approved ? emitted(fixing, running->fabric, fixing->running) : NULL, *text = NULL;
+    size_t length = 0;
+    bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
+    struct fix fix = {fixing->format, approved, seen, text, fixing->families, out};
+    int result = good ? fix_write(&fix) : 0;
+
+    if (result != 0) cli_error("%s: %s", fixing->device, strerror(-result));
+    free(approved);
+    free(seen);
+    free(text);
+    return good && result == 0;
+}
+
+static bool write_file(const struct fixing *fixing, const char *into)
+{
+    const char *suffix = fixing->format == &config_nvue ? config_nvue_set.suffix : fixing->format->suffix;
+    char path[4096];
+
+    if (snprintf(path, sizeof path, "%s/%s.%s", into, fixing->device, suffix) >= (int)sizeof path) return false;
+    FILE *to = fopen(path, "w");
+    if (!to) {
+        cli_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    bool good = write_one(fixing, to);
+    if (fclose(to) == 0) return good;
+    cli_error("%s: %s", path, strerror(errno));
+    return false;
+}
+
+/* The comment that begins a line of its system; JSON has none. */
+static void print_title(const struct fixing *fixing, FILE *out)
+{
+    if (strcmp(fixing->format->name, "sonic") == 0)
+        fprintf(stderr, "rocelab: %s: load it %s\n", fixing->device, fix_how(fixing->format));
+    else
+        fprintf(out, "%s %s: %s\n", strcmp(fixing->format->name, "nvue") == 0 ? "#" : fixing->format->comment,
+                fixing->device, fix_how(fixing->format));
+}
+
+/* What a command of the device can mend. */
+static unsigned families_of(const struct diff_list *list, const char *device, uint32_t *ret_others)
+{
+    unsigned families = 0;
+
+    for (uint32_t d = 0; d < list->count; d++) {
+        const struct drift *drift = &list->drift[d];
+        if (strcmp(drift->device, device) != 0) continue;
+        bool hands =
+            strcmp(drift->key, "ports") == 0 || strcmp(drift->key, "devices") == 0 || strcmp(drift->key, "peer") == 0;
+        *ret_others += hands;
+        if (!hands) families |= fix_family(drift->key);
+    }
+    return families;
+}
+
+static bool fix_device(const struct diff_list *list, const char *device, const char *into, FILE *out)
+{
+    const struct config_set *set = &list->running->set;
+    uint32_t d = config_device_find(set, device), others = 0;
+    struct fixing fixing = {.list = list,
+                            .device = device,
+                            .approved = fabric_find_node(list->approved->fabric, device),
+                            .running = fabric_find_node(list->running->fabric, device),
+                            .families = families_of(list, device, &others)};
+
+    if (others)
+        cli_error("%s: %u difference%s of cabling, which commands do not mend", device, others, text_plural(others));
+    if (!fixing.families || d == CONFIG_NONE || fixing.approved == FABRIC_NONE || fixing.running == FABRIC_NONE)
+        return true;
+    fixing.format = set->device[d].nos ? config_format_find(set->device[d].nos) : NULL;
+    if (!fix_can(fixing.format)) {
+        cli_error("%s: commands are written for nxos, eos, sonic, nvue and host, not for %s", device,
+                  fixing.format ? fixing.format->name : "a device without a configuration");
+        return false;
+    }
+    if (into) return write_file(&fixing, into);
+    print_title(&fixing, out);
+    return write_one(&fixing, out);
+}
+
+/* Is this the first drift of its device? */
+static bool first_of_device(const struct diff_list *list, uint32_t drift)
+{
+    for (uint32_t before = drift; before-- > 0;)
+        if (list->drift[before].device == list->drift[drift].device ||
+            strcmp(list->drift[before].device, list->drift[drift].device) == 0)
+            return false;
+    return true;
+}
+
+/* Patches are JSON: two after each other are none. */
+static bool only_one_patch(const struct diff_list *list)
+{
+    uint32_t patches = 0, devices = 0;
+
+    for (uint32_t d = 0; d < list->count; d++) {
+        uint32_t device = config_device_find(&list->running->set, list->drift[d].device);
+        if (!first_of_device(list, d)) continue;
+        const char *nos = device == CONFIG_NONE ? NULL : list->running->set.device[device].nos;
+        devices++;
+        patches += nos && strcmp(nos, "sonic") == 0;
+    }
+    if (!patches || devices < 2) return true;
+    cli_error("diff: --fix of %u devices, with JSON patches of SONiC among them: give --out FOLDER", devices);
+    return false;
+}
+
+bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *out)
+{
+    bool good = true;
+    uint32_t devices = 0;
+
+    if (!list->running->imported) {
+        cli_error("diff: --fix writes commands for configurations; RUNNING is a fabric file");
+        return false;
+    }
+    if (!into && !only_one_patch(list)) return false;
+    if (into && !cli_folder("out", into)) return false;
+    for (uint32_t d = 0; good && d < list->count; d++) {
+        if (!first_of_device(list, d)) continue;
+        good = fix_device(list, list->drift[d].device, into, out);
+        devices++;
+    }
+    if (good && into && !quiet) fprintf(out, "%u device%s: commands are in %s\n", devices, text_plural(devices), into);
+    return good;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drifts as text and JSON.
+ *
+ * A line of a configuration that all ports share drifts on each of them: drifts of one device that have key and values
+ * alike are one line of text, at the first place, with the names of the other ports.
+ */
+#include "cli/diff_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "report/fold.h"
+
+static const char *kept(struct diff_list *list, const char *text)
+{
+    const char *copy = text ? arena_strndup(&list->arena, text, strlen(text)) : NULL;
+
+    if (text && !copy) list->no_memory = true;
+    return copy;
+}
+
+void diff_list_add(void *to, const struct drift *drift)
+{
+    struct diff_list *list = to;
+
+    if (list->count == list->room) {
+        uint32_t room = list->room ? list->room * 2 : 64;
+        struct drift *more = realloc(list->drift, room * sizeof(*more));
+        if (!more) {
+            list->no_memory = true;
+            return;
+        }
+        list->drift = more;
+        list->room = room;
+    }
+    struct drift *as = &list->drift[list->count++];
+    *as = *drift;
+    as->port = kept(list, drift->port);
+    as->key = kept(list, drift->key);
+    if (list->no_memory) list->count--;
+}
+
+static void place(FILE *out, const struct cli_source *source, struct fabric_at where)
+{
+    struct cli_place at = cli_source_place(source, where);
+
+    fprintf(out, "%s:%u", at.path, at.line);
+    if (at.column) fprintf(out, ":%u", at.column);
+}
+
+/* Devices by name, keys and values alike; FNV-1a, so that a long list is not compared with itself. */
+static uint64_t shape_of(const struct drift *drift)
+{
+    const char *part[] = {drift->device, drift->key, drift->approved, drift->running, drift->port ? "port" : ""};
+    uint64_t hash = 14695981039346656037ull;
+
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        for (const char *c = part[i]; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+        hash = (hash ^ 0xff) * 1099511628211ull;
+    }
+    return hash;
+}
+
+struct cause {
+    uint64_t shape;
+    uint32_t drift;
+};
+
+static int by_shape(const void *x, const void *y)
+{
+    const struct cause *a = x, *b = y;
+
+    if (a->shape != b->shape) return a->shape < b->shape ? -1 : 1;
+    return a->drift < b->drift ? -1 : a->drift > b->drift;
+}
+
+static int by_drift(const void *x, const void *y)
+{
+    const struct cause *a = *(const struct cause *const *)x, *b = *(const struct cause *const *)y;
+
+    return a->drift < b->drift ? -1 : a->drift > b->drift;
+}
+
+static void print_cause(const struct diff_list *list, const struct cause *cause, uint32_t count, FILE *out)
+{
+    const struct drift *drift = &list->drift[cause->drift];
+    const struct text_style style = cli_style();
+    const char **name = count > 1 ? malloc(count * sizeof(*name)) : NULL;
+    uint32_t names = 0;
+
+    text_colour(out, &style, TEXT_BOLD);
+    place(out, list->running, drift->running_at);
+    fputc(':', out);
+    text_colour(out, &style, TEXT_PLAIN);
+    if (drift->name) {
+        fprintf(out, " %s ", drift->device);
+        text_outside(out, &style, drift->name);
+    } else {
+        fprintf(out, " %s", drift->port ? drift->port : drift->device);
+    }
+    for (uint32_t c = 1; name && c < count; c++) {
+        const struct drift *other = &list->drift[cause[c].drift];
+        name[names++] = other->name ? other->name : other->port;
+    }
+    if (count > 1) fprintf(out, " (and %u more: ", count - 1);
+    fold_names(out, &style, name, names);
+    fprintf(out, "%s: %s is ", count > 1 ? ")" : "", drift->key);
+    text_outside(out, &style, drift->running);
+    fputs(", approved is ", out);
+    text_outside(out, &style, drift->approved);
+    fputs(" (", out);
+    place(out, list->approved, drift->approved_at);
+    fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
+    free(name);
+}
+
+uint32_t diff_print_text(const struct diff_list *list, bool all, FILE *out)
+{
+    struct cause *cause = calloc(list->count + 1u, sizeof(*cause));
+    const struct cause **first = calloc(list->count + 1u, sizeof(const struct cause *));
+    uint32_t firsts = 0;
+
+    for (uint32_t d = 0; cause && first && d < list->count; d++)
+        cause[d] = (struct cause){all ? d : shape_of(&list->drift[d]), d};
+    if (cause && first && list->count) qsort(cause, list->count, sizeof(*cause), by_shape);
+    for (uint32_t c = 0; cause && first && c < list->count; c++)
+        if (!c || cause[c].shape != cause[c - 1].shape) first[firsts++] = &cause[c];
+    if (firsts) qsort(first, firsts, sizeof(*first), by_drift);
+    for (uint32_t i = 0; i < firsts; i++) {
+        uint32_t count = 1;
+        while (first[i] + count < cause + list->count && first[i][count].shape == first[i]->shape)
+            count++;
+        print_cause(list, first[i], count, out);
+    }
+    if (list->count && !firsts) cli_error("diff: not enough memory");
+    free(cause);
+    free(first);
+    return firsts;
+}
+
+static void json_place(struct jout *jout, const char *key, const char *value, struct cli_place at)
+{
+    jout_open_line(jout, key, '{');
+    jout_text(jout, "value", value);
+    jout_text(jout, "file", at.path);
+    jout_u64(jout, "line", at.line);
+    jout_u64(jout, "column", at.column);
+    jout_close(jout);
+}
+
+void diff_print_json(const struct diff_list *list, struct jout *jout)
+{
+    jout_open(jout, "drifts", '[');
+    for (uint32_t d = 0; d < list->count; d++) {
+        const struct drift *drift = &list->drift[d];
+        jout_open(jout, NULL, '{');
+        jout_text(jout, "device", drift->device);
+        jout_text(jout, "port", drift->port);
+        jout_text(jout, "name", drift->name);
+        jout_text(jout, "key", drift->key);
+        jout_text(jout, "owner", drift->owner);
+        json_place(jout, "approved", drift->approved, cli_source_place(list->approved, drift->approved_at));
+        json_place(jout, "running", drift->running, cli_source_place(list->running, drift->running_at));
+        jout_close(jout);
+    }
+    jout_close(jout);
+}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rocelab diff --fix`: commands that bring drifted devices back, tried on small models of the devices.
+
+A random drift of a fabric is written as running configurations; the commands are applied to their texts as the device would;
+what is read back must not differ from what was approved."""
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROCELAB = os.environ["ROCELAB"]
+ROUNDS = int(os.environ.get("FIX_ROUNDS", "6"))
+
+APPROVED = """rocelab: 1
+topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2}}
+links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 400G, cable: 30m}}
+switches: {model: MODEL, watchdog: true}
+classes:
+  - {name: rdma, dscp: 26, priority: 3, lossless: true, ecn: {min: 500KB, max: 1500KB, probability: 10%}, share: 90%}
+  - {name: cnp, dscp: 48, priority: 6, strict: true}
+  - {name: default, priority: 0, share: 10%}
+"""
+# What may be set otherwise, of a switch, or of one of its ports.
+DEVICE = ["dscp-map: {26: 0}", "dscp-map: {26: 0, 24: 3}", "dscp-map: {48: 0}", "watchdog: false", "mtu: 4218",
+          "classes: {rdma: {ecn: {min: 300KB, max: 900KB}}}", "classes: {rdma: {ecn: {probability: 20%}}}",
+          "classes: {rdma: {share: 50%}, default: {share: 50%}}", "classes: {rdma: {ecn: false}}"]
+PORT = ["pfc: false", "mtu: 1518", "up: false", "classes: {rdma: {ecn: {min: 250KB}}}", "classes: {rdma: {ecn: false}}",
+        "classes: {rdma: {share: 60%}, default: {share: 40%}}", "watched: false"]
+
+
+def words_alike(one, other):
+    """The same command with another value."""
+    a, b = (line.removeprefix("no ").split() for line in (one, other))
+    if a[0] == "match" or a[:2] == ["priority-flow-control", "priority"] or len(a) != len(b):
+        return False
+    return all(x == y or (re.search(r"\d", x) and re.search(r"\d", y)) or i == len(a) - 1
+               for i, (x, y) in enumerate(zip(a, b)))
+
+
+def blocks(text):
+    """(path of blocks, command) in order."""
+    found, path = [], []
+    for line in text.splitlines():
+        if not line.strip() or line.strip().startswith("!") or line.strip() == "end":
+            continue
+        indent = len(line) - len(line.lstrip())
+        while path and path[-1][0] >= indent:
+            path.pop()
+        found.append((tuple(one for _, one in path), line.strip()))
+        path.append((indent, line.strip()))
+    return found
+
+
+def apply_lines(running, commands):
+    """As a switch of commands and blocks takes them: `no` removes, another value replaces, all else is added."""
+    tree = blocks(running)
+    for path, command in blocks(commands):
+        undone = command[3:] if command.startswith("no ") else "no " + command
+        if command.startswith("no ") and any(p == path and c.startswith(undone) for p, c in tree):
+            gone = {path + (c,) for p, c in tree if p == path and c.startswith(undone)}
+            tree = [(p, c) for p, c in tree if not (p == path and c.startswith(undone)) and not any(p[:len(g)] == g for g in gone)]
+            continue
+        if (path, command) in tree:
+            continue
+        if command.startswith("qos map dscp"):  # entries, each by itself
+            moved = set(re.match(r"qos map dscp ([\d ]+) to", command).group(1).split())
+            for i, (p, c) in enumerate(tree):
+                entry = re.match(r"qos map dscp ([\d ]+) (to .*)", c)
+                if entry:
+                    left = [one for one in entry.group(1).split() if one not in moved]
+                    tree[i] = (p, f"qos map dscp {' '.join(left)} {entry.group(2)}" if left else "")
+            tree = [one for one in tree if one[1]]
+        else:
+            block = any(p[:len(path) + 1] == path + (command,) for p, _ in blocks(commands))
+            tree = [(p, c) for p, c in tree if not (p == path and not block and c != command and words_alike(c, command)
+                                                    and not any(q[:len(p) + 1] == p + (c,) for q, _ in tree))]
+        at = max((i + 1 for i, (p, c) in enumerate(tree) if p[:len(path)] == path or p + (c,) == path), default=len(tree))
+        tree.insert(at if path else len(tree), (path, command))
+    return "".join(" " * (2 * len(path)) + command + "\n" for path, command in tree)
+
+
+def apply_sets(running, commands):
+    lines = [line for line in running.splitlines() if line.startswith("nv set ")]
+    for command in commands.splitlines():
+        if command.startswith("nv unset "):
+            gone = "nv set " + command.removeprefix("nv unset ")
+            lines = [line for line in lines if line != gone and not line.startswith(gone + " ")]
+        elif command.startswith("nv set "):
+            many = re.match(r"nv set qos (pfc|link-pause|traffic-pool) .* switch-priority ", command)
+            lines = [line for line in lines if many or line.rsplit(" ", 1)[0] != command.rsplit(" ", 1)[0]] + [command]
+    return "\n".join(lines) + "\n"
+
+
+def apply_patch(running, commands):
+    """RFC 6902, of members of objects."""
+    document = json.loads(running)
+    for operation in json.loads(commands):
+        *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        place = document
+        for part in parents:
+            place = place[part]
+        if operation["op"] == "remove":
+            del place[last]
+        else:
+            place[last] = operation["value"]
+    return json.dumps(document, indent=1)
+
+
+SYSTEMS = {"nxos": ("nxos", "cfg", apply_lines, "tomahawk5"), "eos": ("eos", "cfg", apply_lines, "tomahawk5"),
+           "nvue": ("nvue-set", "txt", apply_sets, "spectrum4"), "sonic": ("sonic", "json", apply_patch, "tomahawk5"),
+           "host": ("host", "sh", lambda running, commands: commands, "tomahawk5")}
+
+
+class Fix(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def rocelab(self, *arguments, status=0):
+        result = subprocess.run([ROCELAB, *arguments], capture_output=True, text=True, check=False, cwd=self.folder)
+        self.assertIn(result.returncode, status if isinstance(status, tuple) else (status,),
+                      " ".join(arguments) + "\n" + result.stdout + result.stderr)
+        return result
+
+    def drifted(self, rng, system):
+        devices = []
+        if system == "host":
+            chosen = rng.sample(["pfc: false", "mtu: 1518", "dscp-map: {26: 0}", "trust: pcp"], rng.randint(1, 2))
+            return "devices:\n  h0: {" + ", ".join(chosen) + "}\n"
+        for name, ports in (("leaf0", 3), ("spine0", 2)):
+            parts, used = [], set()
+            for text in rng.sample(DEVICE, rng.randint(0, 2)):
+                if text.split(":")[0] not in used:
+                    parts.append(text)
+                    used.add(text.split(":")[0])
+            if rng.random() < 0.7:
+                parts.append("ports: {%d: {%s}}" % (rng.randrange(ports), rng.choice(PORT)))
+            if parts:
+                devices.append(f"  {name}: {{{', '.join(parts)}}}\n")
+        return "devices:\n" + "".join(devices) if devices else ""
+
+    def back(self, system, seed):
+        nos, suffix, apply, model = SYSTEMS[system]
+        rng = random.Random(f"{system} {seed}")
+        approved = APPROVED.replace("MODEL", model)
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(approved + self.drifted(rng, system), encoding="utf-8")
+        for name in ("run", "fix", "back"):
+            subprocess.run(["rm", "-rf", name], cwd=self.folder, check=True)
+            (self.folder / name).mkdir()
+        self.rocelab("config", "drifted.yaml", "--nos", nos, "--quiet", "--no-comments", "--out", "run")
+        before = self.rocelab("diff", "approved.yaml", "run", "--quiet", status=(0, 1))
+        self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=before.returncode)
+        for path in sorted((self.folder / "run").iterdir()):
+            text, fix = path.read_text(encoding="utf-8"), sorted((self.folder / "fix").glob(path.stem + ".*"))
+            if fix:
+                text = apply(text, fix[0].read_text(encoding="utf-8"))
+            (self.folder / "back" / path.name).write_text(text, encoding="utf-8")
+        after = self.rocelab("diff", "approved.yaml", "back", "--quiet", status=(0, 1)).stdout
+        commands = "".join(path.read_text(encoding="utf-8") for path in (self.folder / "fix").iterdir())
+        self.assertEqual(after, "", f"{system} {seed}\nbefore:\n{before.stdout}\ncommands:\n{commands}")
+        return before.returncode
+
+    def test_random_drifts(self):
+        for system in SYSTEMS:
+            with self.subTest(system):
+                self.assertGreater(sum(self.back(system, seed) for seed in range(ROUNDS)), ROUNDS // 2)
+
+    def test_few_commands(self):
+        """Three changed lines are about three commands, and names of the device stay out of it."""
+        approved = APPROVED.replace("MODEL", "tomahawk5").replace("hosts: 2", "hosts: 60")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(
+            approved + "devices: {leaf0: {dscp-map: {26: 0, 24: 3}, classes: {rdma: {ecn: {min: 400KB}}}, ports: {1: {pfc: false}}}}\n",
+            encoding="utf-8")
+        self.rocelab("config", "drifted.yaml", "--nos", "nxos", "--quiet", "--out", "run")
+        self.assertEqual(len(self.rocelab("diff", "approved.yaml", "run", "--quiet", status=1).stdout.splitlines()), 4)
+        self.assertEqual(self.rocelab("diff", "approved.yaml", "run", "--fix", status=1).stdout.splitlines(), [
+            "! leaf0: in `configure terminal`",
+            "class-map type qos match-any rdma", "  no match dscp 24", "  match dscp 26",
+            "policy-map type queuing ROCELAB-OUT", "  class type queuing c-out-8q-q3",
+            "    random-detect minimum-threshold 500 kbytes maximum-threshold 1500 kbytes drop-probability 10 weight 0 ecn",
+            "interface Ethernet1/2", "  priority-flow-control mode on",
+            "  priority-flow-control watch-dog-interval on"])
+
+    def test_names_of_their_own(self):
+        """Policies that the device calls otherwise: ours are written whole and applied, its own are taken off."""
+        (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
+        self.rocelab("config", "approved.yaml", "--nos", "nxos", "--quiet", "--device", "leaf0", "--out", "run")
+        path = self.folder / "run" / "leaf0.cfg"
+        path.write_text(path.read_text(encoding="utf-8").replace("ROCELAB-", "SITE-").replace("match dscp 26", "match dscp 24")
+                        .replace("match-any rdma", "match-any STORAGE").replace("class rdma", "class STORAGE"), encoding="utf-8")
+        fix = self.rocelab("diff", "approved.yaml", "run", "--fix", status=1).stdout
+        self.assertIn("policy-map type qos ROCELAB-QOS\n", fix)
+        self.assertIn("  no service-policy type qos input SITE-QOS\n", fix)
+        self.assertIn("  service-policy type qos input ROCELAB-QOS\n", fix)
+        self.assertNotIn("description", fix)
+        path.write_text(apply_lines(path.read_text(encoding="utf-8"), fix), encoding="utf-8")
+        self.rocelab("diff", "approved.yaml", "run", status=0)
+
+    def test_wrong(self):
+        (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",
+                                                  encoding="utf-8")
+        self.rocelab("config", "drifted.yaml", "--nos", "sonic", "--quiet", "--out", "run")
+        for words, *arguments in (("RUNNING is a fabric file", "drifted.yaml", "--fix"), ("--out belongs to --fix", "run", "--out", "x"),
+                                  ("not JSON", "run", "--fix", "--json"), ("give --out FOLDER", "run", "--fix"),
+                                  ("Not a directory", "run", "--fix", "--out", "/dev/null")):
+            result = self.rocelab("diff", "approved.yaml", *arguments, status=2)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
