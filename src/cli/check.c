@@ -151,6 +151,19 @@ static int verdict(const struct settings *settings, const struct check_input *in
     return CLI_DONE;
 }
 
+/* Fabric files are checked one by one and configurations together: not both at once.  False after a message. */
+static bool all_alike(const struct settings *settings, char **path, int paths)
+{
+    for (int i = 1; i < paths && !settings->from; i++) {
+        bool first = check_is_fabric(path[0]), other = check_is_fabric(path[i]);
+        if (first == other) continue;
+        cli_error("check: %s is a fabric file and %s is none; check them apart, or compare them with 'rocelab diff'",
+                  first ? path[0] : path[i], first ? path[i] : path[0]);
+        return false;
+    }
+    return true;
+}
+
 static int run(struct settings *settings, char **path, int paths, FILE *out)
 {
     bool fabrics = !settings->from && check_is_fabric(path[0]);
@@ -209,7 +222,8 @@ static int check_files(struct settings *settings, char **operand, int operands, 
     settings->run.every = settings->write_baseline != NULL || settings->all;
     if (settings->baseline && !check_baseline_read(settings->baseline, &known, &settings->run.knowns)) return CLI_WRONG;
     settings->run.known = known;
-    if (cli_files_find(operand, operands, settings->common.quiet, &files))
+    if (cli_files_find(operand, operands, settings->common.quiet, &files) &&
+        all_alike(settings, files.path, files.paths))
         answer = run(settings, files.path, files.paths, out);
     cli_files_release(&files);
     free(known);

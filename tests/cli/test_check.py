@@ -84,6 +84,10 @@ class Check(unittest.TestCase):
         self.assertEqual(set(document["unknown_ends"]["rules"]) - rules, set())
         self.assertEqual({one["rule"] for one in document["unjudged"]}, {"HR003", "BUF001", "ECN003"})
 
+    def test_fabrics_and_configurations(self):
+        for arguments in (("f.yaml", "good/leaf0.cfg"), ("good/leaf0.cfg", "good/leaf1.cfg", "f.yaml")):
+            self.assertIn("f.yaml is a fabric file and good/leaf0.cfg is none", self.check(*arguments, status=2).stderr)
+
     def test_choice(self):
         self.assertNotIn("PFC006", self.check("bad", "--ignore", "PFC", status=0).stdout)
         out = self.check("bad", "--select", "PFC,HR003", "--ignore", "HR", status=0).stdout
