@@ -152,24 +152,6 @@ static void print_each(const struct check_input *input, bool quiet, FILE *out, s
     }
 }
 
-static void print_not_understood(const struct check_input *input, bool quiet, FILE *out)
-{
-    const struct text_style style = cli_style();
-    uint32_t count = 0;
-
-    for (uint32_t n = 0; check_set(input) && n < input->source.set.notes; n++) {
-        const struct config_note *note = &input->source.set.note[n];
-        if (note->rule) continue;
-        count += !note->assumed;
-        if (quiet) continue;
-        text_outside(out, &style, input->source.set.path[note->at.source]);
-        fprintf(out, ":%u: %s: ", note->at.line, note->assumed ? "assumed" : "not understood");
-        text_outside(out, &style, note->message);
-        fputc('\n', out);
-    }
-    if (count && quiet) fprintf(out, "%s: %u line%s not understood\n", input->source.path, count, text_plural(count));
-}
-
 /* All configurations together are one thing; the first file's name would be that of an innocent. */
 static void print_subject(const struct check_input *input, FILE *out)
 {
@@ -185,6 +167,62 @@ static void print_subject(const struct check_input *input, FILE *out)
         fprintf(out, "%u devices", devices);
 }
 
+#define ASSUMED_ALIKE 1024u /* notes looked at for one that assumes the same of another device */
+
+static bool assumes_the_same(const struct config_note *a, const struct config_note *b)
+{
+    return !a->rule && !b->rule && a->assumed && b->assumed && !a->port && !b->port && a->device && b->device &&
+           strcmp(a->message, b->message) == 0;
+}
+
+/* What was assumed of many devices alike is said once: of how many, 0 where it has been said already. */
+static uint32_t devices_alike(const struct config_set *set, uint32_t note, const char **ret_name)
+{
+    const struct config_note *as = &set->note[note];
+    uint32_t names = 0;
+
+    for (uint32_t n = note; n-- > 0 && note - n < ASSUMED_ALIKE;)
+        if (assumes_the_same(&set->note[n], as)) return 0;
+    for (uint32_t n = note; n < set->notes && n - note < ASSUMED_ALIKE; n++)
+        if (assumes_the_same(&set->note[n], as)) ret_name[names++] = set->note[n].device;
+    return names;
+}
+
+static void print_note(const struct config_set *set, uint32_t n, bool all, FILE *out)
+{
+    const struct text_style style = cli_style();
+    const struct config_note *note = &set->note[n];
+    const char *name[ASSUMED_ALIKE];
+    bool fold = note->assumed && !note->port && note->device && !all;
+    uint32_t names = fold ? devices_alike(set, n, name) : 0;
+
+    if (fold && !names) return;
+    text_outside(out, &style, set->path[note->at.source]);
+    fprintf(out, ":%u: %s", note->at.line, note->assumed ? "assumed" : "not understood");
+    if (names > 1) {
+        fputs(" of ", out);
+        fold_names(out, &style, name, names);
+    }
+    fputs(": ", out);
+    text_outside(out, &style, note->message);
+    fputc('\n', out);
+}
+
+static void print_not_understood(const struct check_input *input, bool quiet, bool all, FILE *out)
+{
+    const struct config_set *set = check_set(input);
+    uint32_t count = 0;
+
+    for (uint32_t n = 0; set && n < set->notes; n++) {
+        if (set->note[n].rule) continue;
+        count += !set->note[n].assumed;
+        if (!quiet) print_note(set, n, all, out);
+    }
+    if (!count || !quiet) return;
+    print_subject(input, out);
+    fprintf(out, ": %u line%s not understood\n", count, text_plural(count));
+}
+
 void check_print_text(const struct check_input *input, bool quiet, bool all, FILE *out)
 {
     const struct check *check = &input->check;
@@ -197,7 +235,7 @@ void check_print_text(const struct check_input *input, bool quiet, bool all, FIL
         counts = (struct counts){{0}};
         print_each(input, quiet, out, &counts);
     }
-    print_not_understood(input, quiet, out);
+    print_not_understood(input, quiet, all, out);
     if (quiet) return;
     check_unjudged_text(input, out);
     bool whole = !cli_ends_text(check_set(input), NULL, out);

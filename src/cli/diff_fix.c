@@ -160,6 +160,11 @@ bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *
     bool good = true;
     uint32_t devices = 0;
 
+    for (uint32_t s = 0; list->running->imported && s < list->running->set.sources; s++) {
+        if (strcmp(list->running->set.path[s], "-") != 0) continue;
+        cli_error("diff: --fix needs RUNNING as a file, not standard input: it is read twice");
+        return false;
+    }
     if (!list->running->imported) {
         cli_error("diff: --fix writes commands for configurations; RUNNING is a fabric file");
         return false;

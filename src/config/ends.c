@@ -235,7 +235,7 @@ static bool find_end(const struct config_set *set, const struct named *names, co
 /* Words of people: an end that goes elsewhere already is no reason for a note, the description may be old. */
 static void join_descriptions(struct config_set *set)
 {
-    const struct named *names = set->descriptions ? devices_by_name(set) : NULL;
+    const struct named *names = set->descriptions && set->devices > 1 ? devices_by_name(set) : NULL;
     uint32_t other, there;
 
     for (uint32_t i = 0; names && i < set->descriptions; i++) {

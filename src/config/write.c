@@ -334,7 +334,7 @@ static struct config_said *device_layer(struct writer *w, const struct config_de
         const char *path = typical->said[i].path;
         bool all = !of_port(path) && !at_port(&device->all, path, 0);
         for (uint32_t p = 0; all && p < device->ports; p++)
-            all = at_port(&device->port[p], path, i) != NULL;
+            all = !device->port[p].name[0] || at_port(&device->port[p], path, i) != NULL;
         if (all) list[count++] = typical->said[i];
     }
     *ret_count = count;
@@ -573,6 +573,17 @@ static void complete(struct config_set *set)
     }
 }
 
+/* A fabric has a host.  Where all ports of all switches are linked to each other, one is made up on a port of its own,
+ * which nothing is found on. */
+static void complete_host(struct config_set *set)
+{
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (set->device[d].host || has_unlinked(set, d)) return;
+    if (!set->devices) return;
+    uint32_t port = config_port(set, set->device[0].at, 0, "");
+    if (port != CONFIG_NONE) config_idle(set, 0, port);
+}
+
 int config_write(struct config_set *set, const char *name, const char **ret_text, struct origin_map *ret_map)
 {
     struct origin none = {CONFIG_NONE, 0};
@@ -584,6 +595,7 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     complete(set);
     complete_lossless(set);
     config_judge(set);
+    complete_host(set);
     line(&w, none, 0, "rocelab: 1");
     line(&w, none, 0, "fabric: %s", scalar(&w, name));
     write_topology(&w);

@@ -88,6 +88,15 @@ class Check(unittest.TestCase):
         for arguments in (("f.yaml", "good/leaf0.cfg"), ("good/leaf0.cfg", "good/leaf1.cfg", "f.yaml")):
             self.assertIn("f.yaml is a fabric file and good/leaf0.cfg is none", self.check(*arguments, status=2).stderr)
 
+    def test_assumed_once(self):
+        for name in ("bad/leaf0.cfg", "bad/leaf1.cfg", "bad/spine0.cfg"):
+            text = (self.place / name).read_text(encoding="utf-8")
+            (self.place / ("slow-" + pathlib.Path(name).name)).write_text(re.sub(r"  speed \d+\n", "", text), encoding="utf-8")
+        files = [f"slow-{name}.cfg" for name in ("leaf0", "leaf1", "spine0")]
+        lines = [line for line in self.check(*files, status=0).stdout.splitlines() if "assumed" in line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("assumed of leaf0-1, spine0: the rate of its ports is not said", lines[0])
+
     def test_choice(self):
         self.assertNotIn("PFC006", self.check("bad", "--ignore", "PFC", status=0).stdout)
         out = self.check("bad", "--select", "PFC,HR003", "--ignore", "HR", status=0).stdout

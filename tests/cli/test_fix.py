@@ -123,7 +123,8 @@ class Fix(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def rocelab(self, *arguments, status=0):
-        result = subprocess.run([ROCELAB, *arguments], capture_output=True, text=True, check=False, cwd=self.folder)
+        result = subprocess.run([ROCELAB, *arguments], capture_output=True, text=True, check=False, cwd=self.folder,
+                                input=(self.folder / "run" / "leaf0.json").read_text() if "-" in arguments else "")
         self.assertIn(result.returncode, status if isinstance(status, tuple) else (status,),
                       " ".join(arguments) + "\n" + result.stdout + result.stderr)
         return result
@@ -211,7 +212,7 @@ class Fix(unittest.TestCase):
         self.rocelab("config", "drifted.yaml", "--nos", "sonic", "--quiet", "--out", "run")
         for words, *arguments in (("RUNNING is a fabric file", "drifted.yaml", "--fix"), ("--out belongs to --fix", "run", "--out", "x"),
                                   ("not JSON", "run", "--fix", "--json"), ("give --out FOLDER", "run", "--fix"),
-                                  ("Not a directory", "run", "--fix", "--out", "/dev/null")):
+                                  ("not standard input", "-", "--fix"), ("Not a directory", "run", "--fix", "--out", "/dev/null")):
             result = self.rocelab("diff", "approved.yaml", *arguments, status=2)
             self.assertIn(words, result.stderr)
             self.assertEqual(result.stdout, "")

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config/cabling.h"
+#include "config/ends.h"
 #include "config/lines.h"
 #include "config/testing.h"
 #include "load/load.h"
@@ -184,6 +185,26 @@ static void test_ends_that_disagree(void **state)
     config_set_release(&set);
 }
 
+/* Two switches without a host, all of whose ports are linked: the fabric loads all the same. */
+static void test_no_host(void **state)
+{
+    struct config_set set;
+
+    (void)state;
+    config_set_init(&set);
+    read_text(&set, "leaf1.cfg",
+              NXOS_BEGIN "hostname leaf1\n" NXOS_PORT("1", "  mtu 9216\n  ip address 10.0.0.0/31\n"));
+    read_text(&set, "leaf2.cfg",
+              NXOS_BEGIN "hostname leaf2\n" NXOS_PORT("1", "  mtu 9216\n  ip address 10.0.0.1/31\n"));
+    struct fabric *fabric = finish(&set);
+    joined(fabric, "leaf1:0", "leaf2:0");
+    assert_true(fabric_node_unknown(fabric, fabric_find_node(fabric, "unknown.leaf1")));
+    assert_int_equal(fabric->settings[fabric->port[fabric_find_port(fabric, "leaf2:0")].settings].mtu_bytes, 9216);
+    assert_false(ends_unknown(&set, 0, 1));
+    fabric_free(fabric);
+    config_set_release(&set);
+}
+
 /* As people write: the name of a device that was read, and one of its ports. */
 static void test_descriptions(void **state)
 {
@@ -314,8 +335,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clab),         cmocka_unit_test(test_lldp),
         cmocka_unit_test(test_addresses),    cmocka_unit_test(test_ends_that_disagree),
-        cmocka_unit_test(test_descriptions), cmocka_unit_test(test_not_links),
-        cmocka_unit_test(test_plan),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_descriptions), cmocka_unit_test(test_no_host),
+        cmocka_unit_test(test_not_links),    cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
