@@ -16,8 +16,8 @@
 #define DEVICES_NAMED 4
 
 /* Rules that compare the ends of a link, or follow links through the fabric. */
-static const char *const rules[] = {"PFC001", "PFC002", "PFC007", "HR002",  "MTU001",
-                                    "TOP001", "TOP002", "TOP005", "TOP006", "HOST006"};
+static const char *const rules[] = {"PFC001", "PFC002", "HR002",  "MTU001", "TOP001",
+                                    "TOP002", "TOP005", "TOP006", "HOST006"};
 #define RULES (sizeof rules / sizeof rules[0])
 
 static uint32_t unknown_of(const struct config_set *set, uint32_t device)
