@@ -192,18 +192,31 @@ class Fix(unittest.TestCase):
 
     def test_names_of_their_own(self):
         """Policies that the device calls otherwise: ours are written whole and applied, its own are taken off."""
-        (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
-        self.rocelab("config", "approved.yaml", "--nos", "nxos", "--quiet", "--device", "leaf0", "--out", "run")
-        path = self.folder / "run" / "leaf0.cfg"
-        path.write_text(path.read_text(encoding="utf-8").replace("ROCELAB-", "SITE-").replace("match dscp 26", "match dscp 24")
-                        .replace("match-any rdma", "match-any STORAGE").replace("class rdma", "class STORAGE"), encoding="utf-8")
-        fix = self.rocelab("diff", "approved.yaml", "run", "--fix", status=1).stdout
-        self.assertIn("policy-map type qos ROCELAB-QOS\n", fix)
-        self.assertIn("  no service-policy type qos input SITE-QOS\n", fix)
-        self.assertIn("  service-policy type qos input ROCELAB-QOS\n", fix)
-        self.assertNotIn("description", fix)
-        path.write_text(apply_lines(path.read_text(encoding="utf-8"), fix), encoding="utf-8")
-        self.rocelab("diff", "approved.yaml", "run", status=0)
+        renamed = {"nxos": (("ROCELAB-", "SITE-"), ("match-any rdma", "match-any DATA"), ("class rdma", "class DATA"),
+                            ("minimum-threshold 500", "minimum-threshold 400"), ("match dscp 26", "match dscp 24")),
+                   "eos": (("ROCELAB", "SITE"), ("minimum-threshold 500", "minimum-threshold 400")),
+                   "nvue": ((" roce", " site"), ("min-threshold 500000", "min-threshold 400000")),
+                   "sonic": (("ROCE_", "SITE_"), ("AZURE", "SITE"), ("scheduler.", "site."),
+                             ('min_threshold": "500000"', 'min_threshold": "400000"'), ('"26": "3"', '"26": "0"'))}
+        for system, edits in renamed.items():
+            nos, suffix, apply, model = SYSTEMS[system]
+            with self.subTest(system):
+                (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", model), encoding="utf-8")
+                self.rocelab("config", "approved.yaml", "--nos", nos, "--quiet", "--no-comments", "--device", "leaf0", "--out", system)
+                path = next((self.folder / system).iterdir())
+                text = path.read_text(encoding="utf-8")
+                for before, after in edits:
+                    self.assertIn(before, text)
+                    text = text.replace(before, after)
+                path.write_text(text, encoding="utf-8")
+                fix = self.rocelab("diff", "approved.yaml", system, "--fix", "--quiet", status=1).stdout
+                self.assertNotIn("description", fix)
+                if system == "nxos":
+                    self.assertIn("policy-map type qos ROCELAB-QOS\n", fix)
+                    self.assertIn("  no service-policy type qos input SITE-QOS\n", fix)
+                    self.assertIn("  service-policy type qos input ROCELAB-QOS\n", fix)
+                path.write_text(apply(text, fix), encoding="utf-8")
+                self.assertEqual(self.rocelab("diff", "approved.yaml", system, "--quiet", status=(0, 1)).stdout, "", fix)
 
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
