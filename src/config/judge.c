@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "config/config.h"
 #include "config/ends.h"
+#include "config/pairs.h"
 
 #define CNP_DSCP 48       /* with which adapters send CNPs unless they are told otherwise */
 #define ROCE_FRAME 4178ul /* a RoCEv2 packet with 4096 bytes: Ethernet, tag, IPv4, UDP, BTH, RETH, ICRC */
@@ -141,6 +142,7 @@ void config_judge(struct config_set *set)
     bool hosts = false;
 
     ends_join(set);
+    pairs_judge(set);
     for (uint32_t d = 0; d < set->devices; d++)
         hosts = hosts || set->device[d].host;
     for (uint32_t d = 0; d < set->devices; d++)

@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "config/config.h"
+#include "config/pairs.h"
 
 struct writer {
     struct config_set *set;
@@ -25,6 +26,8 @@ struct writer {
     struct origin *origin;
     uint32_t lines, room;
     const char *class_name[FABRIC_PRIOS];
+    uint32_t *typical;        /* [devices] the port that most others equal; CONFIG_NONE: it has none */
+    int8_t class_of_dscp[64]; /* by most devices; -1: none says */
 };
 
 __attribute__((format(printf, 4, 5))) static void line(struct writer *w, struct origin at, int indent,
@@ -85,34 +88,145 @@ static const char *scalar(struct writer *w, const char *text)
     return quoted;
 }
 
-static bool said_anywhere(const struct config_set *set, const char *path, const char *value)
+static bool port_counts(const struct config_set *set, uint32_t device, uint32_t port)
 {
-    for (uint32_t d = 0; d < set->devices; d++) {
-        const char *got = config_said(set, d, CONFIG_NONE, path);
-        if (got && strcmp(got, value) == 0) return true;
-        for (uint32_t p = 0; p < set->device[d].ports; p++) {
-            got = config_said(set, d, p, path);
-            if (got && strcmp(got, value) == 0) return true;
+    const char *up = config_said(set, device, port, "up");
+
+    return !(up && strcmp(up, "false") == 0) && !set->device[device].port[port].idle;
+}
+
+static bool of_link(const char *path)
+{
+    return strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
+}
+static bool of_port(const char *path)
+{
+    return of_link(path) || strcmp(path, "up") == 0 || strcmp(path, "name") == 0;
+}
+
+static uint64_t port_hash(const struct config_port *port)
+{
+    uint64_t hash = 14695981039346656037ull;
+
+    for (uint32_t i = 0; i < port->count; i++) {
+        if (of_port(port->said[i].path)) continue;
+        for (const char *c = port->said[i].path; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+        for (const char *c = port->said[i].value; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    }
+    return hash;
+}
+
+static bool pauses(const struct config_port *port)
+{
+    for (uint32_t i = 0; i < port->count; i++)
+        if (strncmp(port->said[i].path, "pfc", 3) == 0 && port->said[i].value[0] == '[') return true;
+    return false;
+}
+
+/* Ports that nobody set up may be more than those in use: where any pause, one of these is typical; one that is down is
+ * only where all are. */
+static uint32_t typical_port(struct writer *w, uint32_t d)
+{
+    const struct config_device *device = &w->set->device[d];
+    uint64_t *hash = ARENA_NEW(&w->set->arena, uint64_t, device->ports);
+    uint8_t *rank = ARENA_NEW(&w->set->arena, uint8_t, device->ports), highest = 0;
+    uint32_t best = 0, most = 0;
+
+    if (!hash || !rank) return 0;
+    for (uint32_t p = 0; p < device->ports; p++) {
+        hash[p] = port_hash(&device->port[p]);
+        rank[p] = port_counts(w->set, d, p) ? 1 + pauses(&device->port[p]) : 0;
+        if (rank[p] > highest) highest = rank[p];
+    }
+    for (uint32_t p = 0; p < device->ports; p++) {
+        uint32_t equal = 0;
+        if ((p && hash[p] == hash[p - 1] && rank[p] == rank[p - 1]) || rank[p] < highest) continue;
+        for (uint32_t q = 0; q < device->ports; q++)
+            equal += hash[q] == hash[p] && rank[q] == highest;
+        if (equal > most) {
+            most = equal;
+            best = p;
         }
+    }
+    CHECK(best < device->ports || device->ports == 0);
+    return best;
+}
+
+static const char *said_of(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
+{
+    const char *got = config_said(set, device, port, path);
+
+    return got ? got : config_said(set, device, CONFIG_NONE, path);
+}
+
+/* The class that a device has this DSCP in, by its typical port; -1: it does not say, or does not look at DSCPs. */
+static int device_class(const struct writer *w, uint32_t d, const char *path)
+{
+    const char *got = said_of(w->set, d, w->typical[d], path), *trust = said_of(w->set, d, w->typical[d], "trust");
+
+    if (!got || got[0] < '0' || got[0] >= '0' + FABRIC_PRIOS || (trust && strcmp(trust, "pcp") == 0)) return -1;
+    return got[0] - '0';
+}
+
+/* The class of each DSCP on most devices, hosts and switches alike; where they are as many, the switches'. */
+static void vote_classes(struct writer *w)
+{
+    char path[24];
+
+    for (unsigned dscp = 0; dscp < 64; dscp++) {
+        uint32_t votes[FABRIC_PRIOS] = {0};
+        snprintf(path, sizeof(path), "dscp-map.%u", dscp);
+        for (uint32_t d = 0; d < w->set->devices; d++) {
+            int class = device_class(w, d, path);
+            if (class >= 0) votes[class] += w->set->device[d].host ? 1024 : 1025;
+        }
+        w->class_of_dscp[dscp] = -1;
+        for (int c = 0; c < FABRIC_PRIOS; c++)
+            if (votes[c] && (w->class_of_dscp[dscp] < 0 || votes[c] > votes[w->class_of_dscp[dscp]]))
+                w->class_of_dscp[dscp] = (int8_t)c;
+    }
+}
+
+static bool device_says(const struct config_set *set, uint32_t d, const char *path, const char *value)
+{
+    const char *got = config_said(set, d, CONFIG_NONE, path);
+
+    if (got && strcmp(got, value) == 0) return true;
+    for (uint32_t p = 0; p < set->device[d].ports; p++) {
+        got = config_said(set, d, p, path);
+        if (got && strcmp(got, value) == 0) return true;
     }
     return false;
 }
 
-/* The first device that maps this DSCP says to which class; hosts are asked first, for they send. */
-static int class_of_dscp(const struct config_set *set, unsigned dscp)
+static bool said_anywhere(const struct config_set *set, const char *path, const char *value)
 {
-    char path[24];
+    for (uint32_t d = 0; d < set->devices; d++)
+        if (device_says(set, d, path, value)) return true;
+    return false;
+}
 
-    snprintf(path, sizeof(path), "dscp-map.%u", dscp);
-    for (int host = 1; host >= 0; host--) {
-        for (uint32_t d = 0; d < set->devices; d++) {
-            if (set->device[d].host != (host == 1)) continue;
-            const char *got = config_said(set, d, CONFIG_NONE, path);
-            if (!got && set->device[d].ports) got = config_said(set, d, 0, path);
-            if (got) return got[0] - '0';
+/* A class is lossless by definition where at least half of the devices that have any lossless class have this one: one
+ * host that pauses another priority makes no class of it. */
+static void vote_lossless(const struct config_set *set, bool ret[FABRIC_PRIOS])
+{
+    uint32_t votes[FABRIC_PRIOS] = {0}, voters = 0;
+    char path[32];
+
+    for (uint32_t d = 0; d < set->devices; d++) {
+        bool any = false;
+        for (int c = 0; c < FABRIC_PRIOS; c++) {
+            snprintf(path, sizeof(path), "classes.%d.lossless", c);
+            bool has = device_says(set, d, path, "true");
+            votes[c] += has;
+            any = any || has;
         }
+        voters += any;
     }
-    return -1;
+    for (int c = 0; c < FABRIC_PRIOS; c++)
+        ret[c] = votes[c] && votes[c] * 2 >= voters;
 }
 
 static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], const bool strict[FABRIC_PRIOS])
@@ -121,7 +235,7 @@ static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], co
     static const char *const lossless_names[FABRIC_PRIOS] = {"lossless0", "lossless1", "lossless2", "lossless3",
                                                              "lossless4", "lossless5", "lossless6", "lossless7"};
     bool rdma = false, usual = false;
-    int cnp = class_of_dscp(w->set, 48);
+    int cnp = w->class_of_dscp[48];
 
     for (int c = 0; c < FABRIC_PRIOS; c++) {
         const char *name = w->set->class_name[c];
@@ -133,7 +247,7 @@ static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], co
         bool first_lossless = lossless[c] && !rdma, first_lossy = !lossless[c] && !strict[c] && !usual;
         w->class_name[c] = w->set->class_name[c];
         /* CNPs that have a class of their own: adapters look for it by this name */
-        if (c == cnp && !lossless[c] && c != class_of_dscp(w->set, 0)) w->class_name[c] = "cnp";
+        if (c == cnp && !lossless[c] && c != w->class_of_dscp[0]) w->class_name[c] = "cnp";
         if (w->class_name[c] || !(w->set->classes >> c & 1)) continue;
         w->class_name[c] = lossless[c] ? lossless_names[c] : plain_names[c];
         if (first_lossless)
@@ -146,14 +260,14 @@ static void name_classes(struct writer *w, const bool lossless[FABRIC_PRIOS], co
 }
 
 /* The DSCP that adapters send for a class: the usual one where it leads there, else the lowest; -1: none. */
-static int sent_dscp(const struct config_set *set, int c)
+static int sent_dscp(const struct writer *w, int c)
 {
     static const unsigned usual[] = {26, 24, 48};
 
     for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        if (class_of_dscp(set, usual[i]) == c) return (int)usual[i];
+        if (w->class_of_dscp[usual[i]] == c) return (int)usual[i];
     for (unsigned d = 1; d < 64; d++)
-        if (class_of_dscp(set, d) == c) return (int)d;
+        if (w->class_of_dscp[d] == c) return (int)d;
     return -1;
 }
 
@@ -164,9 +278,9 @@ static void write_classes(struct writer *w)
     char path[32];
 
     if (!w->set->classes) w->set->classes = 1;
+    vote_classes(w);
+    vote_lossless(w->set, lossless);
     for (int c = 0; c < FABRIC_PRIOS; c++) {
-        snprintf(path, sizeof(path), "classes.%d.lossless", c);
-        lossless[c] = said_anywhere(w->set, path, "true");
         snprintf(path, sizeof(path), "classes.%d.strict", c);
         strict[c] = said_anywhere(w->set, path, "true");
     }
@@ -174,7 +288,7 @@ static void write_classes(struct writer *w)
     line(w, none, 0, "classes:");
     for (int c = 0; c < FABRIC_PRIOS; c++) {
         if (!(w->set->classes >> c & 1)) continue;
-        int dscp = lossless[c] || strcmp(w->class_name[c], "cnp") == 0 ? sent_dscp(w->set, c) : -1;
+        int dscp = lossless[c] || strcmp(w->class_name[c], "cnp") == 0 ? sent_dscp(w, c) : -1;
         line(w, none, 2, "- name: %s", scalar(w, w->class_name[c]));
         line(w, none, 4, "priority: %d", c);
         if (dscp >= 0) line(w, none, 4, "dscp: %d", dscp);
@@ -243,62 +357,6 @@ static void write_said(struct writer *w, struct config_said *said, uint32_t coun
     }
 }
 
-static bool of_link(const char *path)
-{
-    return strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
-}
-static bool of_port(const char *path)
-{
-    return of_link(path) || strcmp(path, "up") == 0 || strcmp(path, "name") == 0;
-}
-
-static uint64_t port_hash(const struct config_port *port)
-{
-    uint64_t hash = 14695981039346656037ull;
-
-    for (uint32_t i = 0; i < port->count; i++) {
-        if (of_port(port->said[i].path)) continue;
-        for (const char *c = port->said[i].path; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-        for (const char *c = port->said[i].value; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-    }
-    return hash;
-}
-
-static bool pauses(const struct config_port *port)
-{
-    for (uint32_t i = 0; i < port->count; i++)
-        if (strncmp(port->said[i].path, "pfc", 3) == 0 && port->said[i].value[0] == '[') return true;
-    return false;
-}
-
-/* Ports that nobody set up may be more than those in use: where any pause, one of these is typical. */
-static uint32_t typical_port(struct writer *w, const struct config_device *device)
-{
-    uint64_t *hash = ARENA_NEW(&w->set->arena, uint64_t, device->ports);
-    uint32_t best = 0, most = 0;
-    bool in_use = false;
-
-    if (!hash) return 0;
-    for (uint32_t p = 0; p < device->ports; p++) {
-        hash[p] = port_hash(&device->port[p]);
-        in_use = in_use || pauses(&device->port[p]);
-    }
-    for (uint32_t p = 0; p < device->ports; p++) {
-        uint32_t equal = 0;
-        if ((p && hash[p] == hash[p - 1]) || (in_use && !pauses(&device->port[p]))) continue;
-        for (uint32_t q = 0; q < device->ports; q++)
-            equal += hash[q] == hash[p];
-        if (equal > most) {
-            most = equal;
-            best = p;
-        }
-    }
-    CHECK(best < device->ports || device->ports == 0);
-    return best;
-}
-
 /* The value of a path at a port; its index there is near `hint`, for ports speak in the same order. */
 static const struct config_said *at_port(const struct config_port *port, const char *path, uint32_t hint)
 {
@@ -319,7 +377,8 @@ static const struct config_device *model_switch(const struct config_set *set)
 /* The device's layer: what it says itself, and what is typical of its ports. */
 static struct config_said *device_layer(struct writer *w, const struct config_device *device, uint32_t *ret_count)
 {
-    const struct config_port *typical = device->ports ? &device->port[typical_port(w, device)] : &device->all;
+    const struct config_port *typical =
+        device->ports ? &device->port[w->typical[device - w->set->device]] : &device->all;
     struct config_said *list = ARENA_NEW(&w->set->arena, struct config_said, device->all.count + typical->count);
     uint32_t count = 0;
 
@@ -407,17 +466,18 @@ static void write_link(struct writer *w, struct origin at, const char *a, uint32
 
 #define RATE_ASSUMED "100G"
 
-/* Ends that differ: the slower rate is what a link can have, the longer cable what headroom must stand. */
+/* Ends that differ: the rate of the end that is not told of, the longer cable, which headroom must stand. */
 static const char *link_value(const struct config_set *set, const struct config_link *link, const char *path)
 {
     const char *a = config_said(set, link->a, link->a_port, path), *b = config_said(set, link->b, link->b_port, path);
-    bool cable = strcmp(path, "cable") == 0;
     uint64_t x = 0, y = 0;
+    bool a_is_odd = false;
 
     if (!a || !b) return a ? a : b;
-    unit_parse(cable ? UNIT_LENGTH : UNIT_RATE, a, &x, NULL);
-    unit_parse(cable ? UNIT_LENGTH : UNIT_RATE, b, &y, NULL);
-    return (x > y) == cable ? a : b;
+    if (strcmp(path, "rate") == 0) return pairs_rates_differ(set, link, &a_is_odd) && a_is_odd ? b : a;
+    unit_parse(UNIT_LENGTH, a, &x, NULL);
+    unit_parse(UNIT_LENGTH, b, &y, NULL);
+    return x > y ? a : b;
 }
 
 static void write_links(struct writer *w)
@@ -596,6 +656,14 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
     complete_lossless(set);
     config_judge(set);
     complete_host(set);
+    w.typical = ARENA_NEW(&set->arena, uint32_t, set->devices + 1);
+    for (uint32_t d = 0; w.typical && d < set->devices; d++)
+        w.typical[d] = set->device[d].ports ? typical_port(&w, d) : CONFIG_NONE;
+    if (!w.typical) {
+        fclose(w.to);
+        free(text);
+        return -ENOMEM;
+    }
     line(&w, none, 0, "rocelab: 1");
     line(&w, none, 0, "fabric: %s", scalar(&w, name));
     write_topology(&w);
