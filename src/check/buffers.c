@@ -189,7 +189,7 @@ RULE_FUNCTION(hr_hysteresis)
                        port_label(fabric, p, name), settings->pause_quanta, settings->mtu_bytes,
                        quanta_least(settings->mtu_bytes));
         if (settings->pg[g].xon_offset_bytes >= settings->mtu_bytes) continue;
-        check_find(check, CHECK_WARNING, fabric->port[p].node, p,
+        check_find(check, CHECK_INFO, fabric->port[p].node, p,
                    class_path(fabric, priority_of(settings, g), "xon", path),
                    "%s resumes %s below its threshold, less than a frame of %u B", port_label(fabric, p, name),
                    unit_format(UNIT_SIZE, settings->pg[g].xon_offset_bytes, a), settings->mtu_bytes);

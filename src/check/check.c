@@ -127,7 +127,7 @@ __attribute__((format(printf, 7, 0))) static void find(struct check *check, enum
         .path = keep(check, path),
         .message = keep(check, text),
         .own = own,
-        .apart = check->apart,
+        .apart = check->apart || own, /* each port has a line of its own */
     };
 }
 
@@ -315,6 +315,7 @@ int check_run(struct check *check)
         check->apart = false;
         check_rules[r].run(check);
     }
+    if (check_fold_consequences(check) < 0) return -ENOMEM;
     apply_ignores(check);
     check_sort(check);
     return check->no_memory ? -ENOMEM : 0;

@@ -55,6 +55,16 @@ bool peer_is_switch(const struct fabric *fabric, uint32_t port)
     return peer != FABRIC_NONE && is_switch_port(fabric, peer);
 }
 
+uint8_t fed_classes(const struct fabric_settings *settings)
+{
+    bool dscp = settings->trust == SW_TRUST_DSCP;
+    uint8_t bits = 0;
+
+    for (unsigned f = 0; f < (dscp ? 64u : (unsigned)FABRIC_PRIOS); f++)
+        bits |= (uint8_t)(1u << (dscp ? settings->dscp_to_tc[f] : settings->pcp_to_tc[f]));
+    return bits;
+}
+
 uint8_t lossless_anywhere(const struct fabric *fabric)
 {
     uint8_t bits = 0;

@@ -18,7 +18,7 @@
 #define EACH_QUEUE(fabric, p, tc)                                                                                      \
     for (uint32_t p = (fabric)->endpoints; p < (fabric)->ports; p++)                                                   \
         for (unsigned tc = 0; tc < FABRIC_PRIOS && port_used(check, p); tc++)                                          \
-            if (settings_of(fabric, p)->lossless >> tc & 1)
+            if (settings_of(fabric, p)->lossless >> tc & 1 && fed_classes(settings_of(fabric, p)) >> tc & 1)
 
 static const struct sw_ecn *ecn_of(const struct fabric *fabric, uint32_t port, unsigned tc)
 {
@@ -90,12 +90,17 @@ RULE_FUNCTION(ecn_before_pfc)
     }
 }
 
-/* The first port of each role, class and rate stands for its kind. */
+/* Ports of one role, class and rate, by the curves they have: the most common one stands for the kind. */
+#define CURVES 8 /* more than so many are too many to tell which is meant */
 struct kind {
-    uint32_t port;
     uint64_t rate_bps;
+    uint32_t port[CURVES], votes[CURVES], curves;
 };
 #define KINDS 16
+struct kinds {
+    struct kind kind[KINDS];
+    uint32_t kinds;
+};
 
 static bool same_curve(const struct sw_ecn *a, const struct sw_ecn *b)
 {
@@ -103,43 +108,83 @@ static bool same_curve(const struct sw_ecn *a, const struct sw_ecn *b)
            a->probability_ppm == b->probability_ppm;
 }
 
-static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct kind *kind, uint32_t *kinds)
+static struct kind *kind_of(struct kinds *kinds, uint64_t rate_bps)
+{
+    for (uint32_t k = 0; k < kinds->kinds; k++)
+        if (kinds->kind[k].rate_bps == rate_bps) return &kinds->kind[k];
+    return NULL;
+}
+
+static void count_curve(const struct fabric *fabric, struct kinds *kinds, uint32_t p, unsigned tc)
+{
+    struct kind *kind = kind_of(kinds, fabric->port[p].rate_bps);
+
+    if (!kind && kinds->kinds == KINDS) return;
+    if (!kind) {
+        kind = &kinds->kind[kinds->kinds++];
+        *kind = (struct kind){.rate_bps = fabric->port[p].rate_bps};
+    }
+    uint32_t c = 0;
+    while (c < kind->curves && !same_curve(ecn_of(fabric, p, tc), ecn_of(fabric, kind->port[c], tc)))
+        c++;
+    if (c == CURVES) return;
+    if (c == kind->curves) kind->port[kind->curves++] = p;
+    kind->votes[c]++;
+}
+
+/* A port with the curve that most have. */
+static uint32_t usual_curve(const struct kind *kind)
+{
+    uint32_t best = 0;
+
+    for (uint32_t c = 1; c < kind->curves; c++)
+        if (kind->votes[c] > kind->votes[best]) best = c;
+    return kind->port[best];
+}
+
+static void compare_kind(struct check *check, uint32_t p, unsigned tc, struct kinds *kinds)
 {
     const struct fabric *fabric = check->fabric;
-    const struct sw_ecn *ecn = ecn_of(fabric, p, tc);
+    const struct kind *own = kind_of(kinds, fabric->port[p].rate_bps);
     char name[FABRIC_NAME], other[FABRIC_NAME], path[96];
-    uint32_t k = 0;
 
-    while (k < *kinds && kind[k].rate_bps != fabric->port[p].rate_bps)
-        k++;
-    if (k < *kinds && !same_curve(ecn, ecn_of(fabric, kind[k].port, tc)))
+    if (!own) return;
+    if (!same_curve(ecn_of(fabric, p, tc), ecn_of(fabric, usual_curve(own), tc)))
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn", path),
-                   "%s marks '%s' otherwise than %s, of the same role and rate", port_label(fabric, p, name),
-                   class_name(fabric, tc), port_label(fabric, kind[k].port, other));
-    if (k < *kinds || k == KINDS) return;
-    for (uint32_t j = 0; j < *kinds; j++) {
-        const struct sw_ecn *at = ecn_of(fabric, kind[j].port, tc);
-        bool faster = fabric->port[p].rate_bps > kind[j].rate_bps;
-        if (faster ? ecn->max_bytes >= at->max_bytes : ecn->max_bytes <= at->max_bytes) continue;
+                   "%s marks '%s' otherwise than most of the same role and rate, as %s", port_label(fabric, p, name),
+                   class_name(fabric, tc), port_label(fabric, usual_curve(own), other));
+    if (p != usual_curve(own)) return;
+    for (uint32_t k = 0; k < kinds->kinds && &kinds->kind[k] != own; k++) {
+        uint32_t q = usual_curve(&kinds->kind[k]);
+        const struct sw_ecn *here = ecn_of(fabric, p, tc), *there = ecn_of(fabric, q, tc);
+        bool faster = own->rate_bps > kinds->kind[k].rate_bps;
+        if (faster ? here->max_bytes >= there->max_bytes : here->max_bytes <= there->max_bytes) continue;
         check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "ecn.max", path),
                    "%s marks '%s' at a %s threshold than %s, which is %s", port_label(fabric, p, name),
-                   class_name(fabric, tc), faster ? "lower" : "higher", port_label(fabric, kind[j].port, other),
+                   class_name(fabric, tc), faster ? "lower" : "higher", port_label(fabric, q, other),
                    faster ? "slower" : "faster");
     }
-    kind[(*kinds)++] = (struct kind){p, fabric->port[p].rate_bps};
 }
 
 RULE_FUNCTION(ecn_alike)
 {
     const struct fabric *fabric = check->fabric;
-    struct kind kind[FABRIC_ROLES][FABRIC_PRIOS][KINDS];
-    uint32_t kinds[FABRIC_ROLES][FABRIC_PRIOS] = {0};
+    struct kinds *kinds = ARENA_NEW(&check->arena, struct kinds, FABRIC_ROLES * FABRIC_PRIOS);
 
-    EACH_QUEUE(fabric, p, tc)
-    {
-        uint8_t role = fabric->node[fabric->port[p].node].role;
-        if (ecn_of(fabric, p, tc)->on) compare_kind(check, p, tc, kind[role][tc], &kinds[role][tc]);
+    if (!kinds) {
+        check->no_memory = true;
+        return;
     }
+    for (int pass = 0; pass < 2; pass++)
+        EACH_QUEUE(fabric, p, tc)
+        {
+            struct kinds *of = &kinds[fabric->node[fabric->port[p].node].role * FABRIC_PRIOS + tc];
+            if (!ecn_of(fabric, p, tc)->on) continue;
+            if (pass == 0)
+                count_curve(fabric, of, p, tc);
+            else
+                compare_kind(check, p, tc, of);
+        }
 }
 
 RULE_FUNCTION(ecn_bdp)

@@ -333,10 +333,31 @@ RULE_FUNCTION(host_entropy)
     }
 }
 
+/* The frames that most ports of switches take; of as many, the larger. */
+static uint32_t usual_mtu(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t *votes = ARENA_NEW(&check->arena, uint32_t, fabric->settings_count), usual = 0, most = 0;
+
+    for (uint32_t p = fabric->endpoints; votes && p < fabric->ports; p++)
+        votes[fabric->port[p].settings] += port_used(check, p);
+    for (uint32_t s = 0; votes && s < fabric->settings_count; s++) {
+        uint32_t mtu = fabric->settings[s].mtu_bytes, sum = 0;
+        for (uint32_t other = 0; votes[s] && other < fabric->settings_count; other++)
+            if (fabric->settings[other].mtu_bytes == mtu) sum += votes[other];
+        if (sum > most || (sum == most && mtu > usual)) {
+            most = sum;
+            usual = mtu;
+        }
+    }
+    return usual;
+}
+
 RULE_FUNCTION(mtu_ends)
 {
     const struct fabric *fabric = check->fabric;
     char name[FABRIC_NAME], other[FABRIC_NAME];
+    uint32_t usual = usual_mtu(check);
 
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer, mtu = settings_of(fabric, p)->mtu_bytes;
@@ -355,7 +376,9 @@ RULE_FUNCTION(mtu_ends)
         }
         uint32_t theirs = settings_of(fabric, q)->mtu_bytes;
         if (q < p || mtu == theirs) continue;
-        uint32_t at = mtu < theirs ? p : q;
+        /* The end that most ports are not like; of two such, the one that drops. */
+        bool both = mtu != usual && theirs != usual;
+        uint32_t at = both ? (mtu < theirs ? p : q) : (mtu != usual ? p : q);
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "mtu", "%s takes frames of %u B, its peer %s of %u B",
                    at == p ? name : other, at == p ? mtu : theirs, at == p ? other : name, at == p ? theirs : mtu);
     }

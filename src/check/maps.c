@@ -12,6 +12,7 @@
 
 #define SHARE_USUAL_PPM 400000
 #define CNP_DSCP_USUAL 48
+#define CONTROL_DSCP 48 /* the first of CS6 */
 
 /* Switch ports that carry traffic. */
 #define EACH_PORT(fabric, p)                                                                                           \
@@ -137,6 +138,12 @@ RULE_FUNCTION(map_content)
     }
 }
 
+/* A tag is looked for where there is none: all that follows from it is that. */
+static bool routed_pcp(const struct fabric *fabric, uint32_t p)
+{
+    return settings_of(fabric, p)->trust == SW_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged;
+}
+
 RULE_FUNCTION(map_trust)
 {
     const struct fabric *fabric = check->fabric;
@@ -147,7 +154,7 @@ RULE_FUNCTION(map_trust)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
         uint32_t q = fabric->port[p].peer;
-        if (settings->trust == SW_TRUST_PCP && peer_is_switch(fabric, p) && !switch_of(fabric, p)->bridged) {
+        if (routed_pcp(fabric, p)) {
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, "trust",
                        "%s trusts PCP on a routed hop, where there is no tag", port_label(fabric, p, name));
             continue;
@@ -161,32 +168,103 @@ RULE_FUNCTION(map_trust)
     }
 }
 
-/* The class of CNPs, the same for all adapters or that of the first that has one. */
-static uint32_t cnp_class(const struct fabric *fabric)
+/* How CNPs come into the fabric. */
+struct cnps {
+    bool known;     /* adapters that send them are */
+    uint32_t class; /* of adapters, FABRIC_NONE: none of their own */
+    uint8_t dscp;
+};
+
+/* The traffic class of DSCP 0, by the first switch port; FABRIC_PRIOS: there is none. */
+static uint8_t best_effort(const struct fabric *fabric)
+{
+    return fabric->ports > fabric->endpoints ? settings_of(fabric, fabric->endpoints)->dscp_to_tc[0] : FABRIC_PRIOS;
+}
+
+static struct cnps cnps_of_nic(const struct fabric *fabric, uint32_t n)
+{
+    const struct fabric_nic *nic = &fabric->nic[n];
+    const struct fabric_class *as = nic->cnp_class == FABRIC_NONE ? NULL : &fabric->classes[nic->cnp_class];
+    uint8_t dscp = as && as->dscps ? as->dscp : CNP_DSCP_USUAL;
+
+    if (as && !as->dscps && as->priority == best_effort(fabric)) dscp = 0;
+    return (struct cnps){true, nic->cnp_class, nic->cnp_dscp != FABRIC_UNSAID ? nic->cnp_dscp : dscp};
+}
+
+/* Of the adapters, of the first that uses DCQCN; where none is known, as adapters have it unless told. */
+static struct cnps cnps_of(const struct fabric *fabric)
 {
     for (uint32_t n = 0; n < fabric->nics; n++)
         if (uses_dcqcn(&fabric->nic[n]) && fabric->nic[n].cnp_class != FABRIC_NONE && nic_known(fabric, n))
-            return fabric->nic[n].cnp_class;
-    return FABRIC_NONE;
+            return cnps_of_nic(fabric, n);
+    return (struct cnps){false, fabric->nics ? fabric->nic[0].cnp_class : FABRIC_NONE, CNP_DSCP_USUAL};
+}
+
+/* The traffic class that CNPs get here.  Its number is the switch's own: a Nexus has them in its highest group, whatever
+ * priority adapters would give them on a tagged link. */
+static uint8_t cnp_lands_in(const struct fabric *fabric, uint32_t p, const struct cnps *cnps)
+{
+    const struct fabric_settings *settings = settings_of(fabric, p);
+
+    if (settings->trust == SW_TRUST_DSCP) return settings->dscp_to_tc[cnps->dscp];
+    return cnps->class == FABRIC_NONE ? settings->pcp_to_tc[0]
+                                      : settings->pcp_to_tc[fabric->classes[cnps->class].priority];
+}
+
+static bool queue_is_shared(const struct fabric_settings *settings, uint8_t tc, uint8_t with)
+{
+    for (unsigned other = 0; other < FABRIC_PRIOS; other++)
+        if (other != tc && with >> other & 1 && settings->tc_to_queue[other] == settings->tc_to_queue[tc]) return true;
+    return false;
 }
 
 static const char *cnp_wrong(const struct fabric_settings *settings, uint8_t tc)
 {
-    uint8_t queue = settings->tc_to_queue[tc];
-
     if (settings->lossless >> tc & 1) return "is lossless: CNPs can be paused";
-    if (!settings->queue[queue].strict) return "is not strict: CNPs wait behind data";
-    for (unsigned other = 0; other < FABRIC_PRIOS; other++)
-        if (other != tc && settings->tc_to_queue[other] == queue) return "shares its queue with another class";
-    return NULL;
+    if (!settings->queue[settings->tc_to_queue[tc]].strict) return "is not strict: CNPs wait behind data";
+    return queue_is_shared(settings, tc, 0xff) ? "shares its queue with another class" : NULL;
+}
+
+/* A traffic class that would be right for CNPs, into which they are not put; FABRIC_PRIOS: none. */
+static uint8_t cnp_place(const struct fabric *fabric, const struct fabric_settings *settings, const struct cnps *cnps)
+{
+    uint32_t best = cnps->class == FABRIC_NONE ? FABRIC_PRIOS : fabric->classes[cnps->class].priority;
+
+    if (best < FABRIC_PRIOS && !cnp_wrong(settings, (uint8_t)best)) return (uint8_t)best;
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (!cnp_wrong(settings, fabric->classes[c].priority)) return fabric->classes[c].priority;
+    return FABRIC_PRIOS;
+}
+
+/* Without adapters, a port speaks of CNPs where it keeps their DSCP apart from best effort and has a lossless class. */
+static bool has_cnps(const struct fabric_settings *settings, const struct cnps *cnps)
+{
+    if (cnps->known) return true;
+    return settings->lossless && settings->trust == SW_TRUST_DSCP &&
+           settings->dscp_to_tc[cnps->dscp] != settings->dscp_to_tc[0];
+}
+
+/* The key by which the file gives this class its turn on the port; "": none. */
+static const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
+{
+    static const char *const keys[] = {"strict", "share", ""};
+    uint32_t node = check->fabric->port[p].node;
+    char path[96];
+
+    for (unsigned k = 0; k < 2 && check->places; k++) {
+        class_path(check->fabric, tc, keys[k], path);
+        if (fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path))
+            return keys[k];
+    }
+    return keys[2];
 }
 
 RULE_FUNCTION(map_cnp_queue)
 {
     const struct fabric *fabric = check->fabric;
     char name[FABRIC_NAME], path[96];
-    uint32_t cnp = cnp_class(fabric);
-    uint8_t shared = 0;
+    struct cnps cnps = cnps_of(fabric);
+    uint8_t lossless = lossless_anywhere(fabric);
 
     if (!fabric->switches) return; /* hosts alone, imported: they say what they send, and not what becomes of it */
     for (uint32_t n = 0; n < fabric->nics; n++) {
@@ -195,52 +273,79 @@ RULE_FUNCTION(map_cnp_queue)
                    "CNPs have no class of their own: they travel with the data");
         return;
     }
-    if (cnp == FABRIC_NONE) return;
-    for (uint32_t c = 0; c < fabric->class_count; c++)
-        if (fabric->classes[c].lossless) shared |= (uint8_t)(1u << fabric->classes[c].priority);
     EACH_PORT(fabric, p)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
-        uint8_t tc = fabric->classes[cnp].priority;
-        const char *wrong = cnp_wrong(settings, tc);
-        /* A lossless class in the queue is MAP001's. */
-        for (unsigned other = 0; other < FABRIC_PRIOS; other++)
-            if (shared >> other & 1 && other != tc && settings->tc_to_queue[other] == settings->tc_to_queue[tc])
-                wrong = NULL;
-        if (wrong)
-            check_find(check, CHECK_ERROR, fabric->port[p].node, p, class_path(fabric, tc, "", path), "%s: '%s' %s",
-                       port_label(fabric, p, name), fabric->classes[cnp].name, wrong);
+        uint8_t tc = cnp_lands_in(fabric, p, &cnps);
+        const char *wrong = has_cnps(settings, &cnps) ? cnp_wrong(settings, tc) : NULL;
+        /* Where a right class is there, the map is wrong: MAP006; a lossless class in the queue is MAP001's, a tag that
+         * is looked for on a routed hop MAP003's. */
+        const char *key = turn_said(check, p, tc);
+        if (!cnps.known && !key[0]) continue; /* nothing that was read speaks of turns */
+        if (!wrong || cnp_place(fabric, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
+            routed_pcp(fabric, p))
+            continue;
+        check_find(check, cnps.known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
+                   class_path(fabric, tc, key, path), "%s: '%s', the class of CNPs (DSCP %u), %s",
+                   port_label(fabric, p, name), class_name(fabric, tc), cnps.dscp, wrong);
+    }
+}
+
+/* Adapters of which one does not send CNPs with the DSCP of their class. */
+static void adapters_cnp_dscp(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+
+    for (uint32_t n = 0; n < fabric->nics; n++) {
+        const struct fabric_nic *nic = &fabric->nic[n];
+        if (!uses_dcqcn(nic) || nic->cnp_class == FABRIC_NONE || !nic_known(fabric, n)) continue;
+        const struct fabric_class *as = &fabric->classes[nic->cnp_class];
+        /* A class without DSCPs is that of everything else, or one whose number means nothing to the switches. */
+        bool meant = as->dscps || as->priority == best_effort(fabric);
+        if (nic->cnp_dscp == FABRIC_UNSAID || !meant || as->dscps >> nic->cnp_dscp & 1) continue;
+        uint32_t e = 0;
+        while (fabric->endpoint[e].nic != n)
+            e++;
+        check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "cnp-dscp",
+                   "adapters send CNPs with DSCP %u, class '%s' has DSCP %u", nic->cnp_dscp, as->name, as->dscp);
+    }
+}
+
+static void switches_cnp_dscp(struct check *check, const struct cnps *cnps)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], path[32];
+
+    snprintf(path, sizeof(path), "dscp-map.%u", cnps->dscp);
+    EACH_PORT(fabric, p)
+    {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint8_t tc = settings->dscp_to_tc[cnps->dscp], place = cnp_place(fabric, settings, cnps);
+        if (settings->trust != SW_TRUST_DSCP || place == FABRIC_PRIOS || !cnp_wrong(settings, tc)) continue;
+        if (!has_cnps(settings, cnps)) continue; /* among best effort: an importer's note says so */
+        /* Nothing is classified here: MAP001. */
+        if (settings->lossless && __builtin_popcount(fed_classes(settings)) == 1) continue;
+        check_find(check, cnps->known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p, path,
+                   "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not into the strict one, %u",
+                   port_label(fabric, p, name), cnps->dscp, tc, class_name(fabric, tc), place);
     }
 }
 
 RULE_FUNCTION(map_cnp_dscp)
 {
     const struct fabric *fabric = check->fabric;
-    char name[FABRIC_NAME], path[32];
+    struct cnps cnps = cnps_of(fabric);
+    uint64_t done = 0;
 
+    adapters_cnp_dscp(check);
+    if (!cnps.known) switches_cnp_dscp(check, &cnps);
     for (uint32_t n = 0; n < fabric->nics; n++) {
-        const struct fabric_nic *nic = &fabric->nic[n];
-        if (!uses_dcqcn(nic) || nic->cnp_class == FABRIC_NONE || !nic_known(fabric, n)) continue;
-        const struct fabric_class *as = &fabric->classes[nic->cnp_class];
-        uint8_t dscp = nic->cnp_dscp != FABRIC_UNSAID ? nic->cnp_dscp : as->dscp;
-        if (nic->cnp_dscp != FABRIC_UNSAID && as->dscps && !(as->dscps >> dscp & 1)) {
-            uint32_t e = 0;
-            while (fabric->endpoint[e].nic != n)
-                e++;
-            check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "cnp-dscp",
-                       "adapters send CNPs with DSCP %u, class '%s' has DSCP %u", dscp, as->name, as->dscp);
-            continue;
-        }
-        if (!as->dscps && nic->cnp_dscp == FABRIC_UNSAID) continue;
-        snprintf(path, sizeof(path), "dscp-map.%u", dscp);
-        EACH_PORT(fabric, p)
-        {
-            const struct fabric_settings *settings = settings_of(fabric, p);
-            if (settings->trust != SW_TRUST_DSCP || settings->dscp_to_tc[dscp] == as->priority) continue;
-            check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s puts DSCP %u of CNPs into traffic class %u ('%s'), not %u", port_label(fabric, p, name),
-                       dscp, settings->dscp_to_tc[dscp], class_name(fabric, settings->dscp_to_tc[dscp]), as->priority);
-        }
+        if (!uses_dcqcn(&fabric->nic[n]) || fabric->nic[n].cnp_class == FABRIC_NONE || !nic_known(fabric, n)) continue;
+        cnps = cnps_of_nic(fabric, n);
+        uint64_t of_class = fabric->classes[cnps.class].dscps;
+        if (done >> cnps.dscp & 1 || (of_class && !(of_class >> cnps.dscp & 1))) continue; /* the adapter's mistake */
+        done |= UINT64_C(1) << cnps.dscp;
+        switches_cnp_dscp(check, &cnps);
     }
 }
 
@@ -256,23 +361,35 @@ static bool served_after(const struct fabric_settings *settings, uint8_t tc)
     return true;
 }
 
+/* Into which only DSCPs of network control lead, 48 and up: protocols of the switches themselves, which are few. */
+static bool is_control(const struct fabric_settings *settings, uint8_t tc)
+{
+    bool fed = false;
+
+    for (unsigned d = 0; d < 64 && settings->trust == SW_TRUST_DSCP; d++) {
+        if (settings->dscp_to_tc[d] != tc) continue;
+        if (d < CONTROL_DSCP) return false;
+        fed = true;
+    }
+    return fed;
+}
+
 RULE_FUNCTION(map_strict)
 {
     const struct fabric *fabric = check->fabric;
-    uint32_t cnp = cnp_class(fabric);
+    struct cnps cnps = cnps_of(fabric);
     char name[FABRIC_NAME], path[96];
 
-    if (cnp == FABRIC_NONE && fabric->nics) cnp = fabric->nic[0].cnp_class; /* hosts that are not known send them too */
     EACH_PORT(fabric, p)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             uint8_t tc = fabric->classes[c].priority;
-            if (c == cnp || settings->lossless >> tc & 1 || !settings->queue[settings->tc_to_queue[tc]].strict)
-                continue;
-            if (cnp != FABRIC_NONE && settings->tc_to_queue[tc] == settings->tc_to_queue[fabric->classes[cnp].priority])
-                continue;                                                                   /* MAP005 */
-            if (cnp == FABRIC_NONE && settings->dscp_to_tc[CNP_DSCP_USUAL] == tc) continue; /* adapters are not known */
+            if (settings->lossless >> tc & 1 || !settings->queue[settings->tc_to_queue[tc]].strict) continue;
+            if (!(fed_classes(settings) >> tc & 1)) continue; /* nothing is in it */
+            uint8_t cnp = cnp_lands_in(fabric, p, &cnps);
+            if (settings->tc_to_queue[tc] == settings->tc_to_queue[cnp] || is_control(settings, tc)) continue;
+            if (cnps.class == c || routed_pcp(fabric, p)) continue; /* MAP005, MAP006, MAP003 */
             if (served_after(settings, tc)) continue;
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
                        "%s serves '%s' before RDMA, without a bound", port_label(fabric, p, name),

@@ -67,7 +67,9 @@ RULE_FUNCTION(pfc_count)
         raised = raised && fabric->sw[s].raise_bounce;
     if (raised) return;
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
-        uint8_t bits = settings_of(fabric, p)->lossless | both_ways(settings_of(fabric, p));
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        /* What a port only obeys takes no headroom; nor does a class that nothing leads to. */
+        uint8_t bits = (settings->lossless | settings->pfc_tx) & fed_classes(settings);
         int count = __builtin_popcount(bits);
         if (!port_used(check, p) || count < 2) continue;
         check_find(check, count > 2 ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,

@@ -25,6 +25,9 @@ __attribute__((format(printf, 6, 7))) void check_find(struct check *check, enum 
 __attribute__((format(printf, 5, 6))) void check_find_own(struct check *check, enum check_severity severity,
                                                           uint32_t port, const char *path, const char *format, ...);
 
+/* Drops what only follows from another finding at the same place (follows.c).  0 or -ENOMEM. */
+int check_fold_consequences(struct check *check);
+
 #define RULE_FUNCTION(name) void rule_##name(struct check *check)
 #define RULE(id, severity, function, title, why, mend) RULE_FUNCTION(function);
 #define NOTE(id, severity, title, why, mend)
@@ -62,6 +65,8 @@ bool node_unknown(const struct fabric *fabric, uint32_t node);
 bool nic_known(const struct fabric *fabric, uint32_t nic);
 bool peer_is_switch(const struct fabric *fabric, uint32_t port);
 
+/* Bits: traffic classes that something coming in here leads to, by what the port trusts. */
+uint8_t fed_classes(const struct fabric_settings *settings);
 /* Of the fabric: bits of lossless priorities that any switch port has. */
 uint8_t lossless_anywhere(const struct fabric *fabric);
 /* Ports of the fabric that send RDMA into it: the data classes that are lossless. */

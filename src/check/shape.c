@@ -125,7 +125,26 @@ RULE_FUNCTION(top_members)
     }
 }
 
-static void rail_ends(struct check *check, uint32_t p)
+/* How many ports of each rate have which FEC: of two ends that differ the rarer is the odd one. */
+#define RATES 16
+struct fec_votes {
+    uint64_t rate_bps[RATES];
+    uint32_t votes[RATES][FABRIC_FEC_RS + 1];
+    uint32_t rates;
+};
+
+static uint32_t *fec_votes_of(struct fec_votes *fecs, uint64_t rate_bps)
+{
+    uint32_t r = 0;
+
+    while (r < fecs->rates && fecs->rate_bps[r] != rate_bps)
+        r++;
+    if (r == RATES) return fecs->votes[RATES - 1]; /* no fabric has so many rates */
+    if (r == fecs->rates) fecs->rate_bps[fecs->rates++] = rate_bps;
+    return fecs->votes[r];
+}
+
+static void rail_ends(struct check *check, uint32_t p, struct fec_votes *fecs)
 {
     const struct fabric *fabric = check->fabric;
     uint32_t q = fabric->port[p].peer;
@@ -133,9 +152,46 @@ static void rail_ends(struct check *check, uint32_t p)
     char name[FABRIC_NAME], other[FABRIC_NAME];
 
     if (fec == theirs || !fec || !theirs) return;
-    check_find(check, CHECK_WARNING, fabric->port[p].node, p, "fec", "%s has FEC '%s', its peer %s '%s'",
-               port_label(fabric, p, name), fabric_fec_names[fec], port_label(fabric, q, other),
-               fabric_fec_names[theirs]);
+    const uint32_t *votes = fec_votes_of(fecs, fabric->port[p].rate_bps);
+    uint32_t at = votes[fec] <= votes[theirs] ? p : q, far = at == p ? q : p;
+    check_find(check, CHECK_ERROR, fabric->port[at].node, at, "fec",
+               "%s has FEC '%s', its peer %s '%s': such a link does not come up", port_label(fabric, at, name),
+               fabric_fec_names[settings_of(fabric, at)->fec], port_label(fabric, far, other),
+               fabric_fec_names[settings_of(fabric, far)->fec]);
+}
+
+/* The first adapter of a host that the file knows of; FABRIC_NONE: it has none. */
+static uint32_t first_adapter(const struct fabric *fabric, uint32_t host)
+{
+    return fabric->node[host].ports && !node_unknown(fabric, host) ? fabric->first_endpoint[host] : FABRIC_NONE;
+}
+
+/* Hosts whose adapters have another MTU than those of most. */
+static void hosts_mtu(struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t *votes = ARENA_NEW(&check->arena, uint32_t, fabric->nics), usual = FABRIC_NONE;
+    char name[FABRIC_NAME], other[FABRIC_NAME];
+
+    for (uint32_t h = 0; votes && h < fabric->hosts; h++) {
+        uint32_t e = first_adapter(fabric, h);
+        for (uint32_t n = 0; n < fabric->nics && e != FABRIC_NONE; n++)
+            votes[n] += fabric->nic[n].mtu_bytes == fabric->nic[fabric->endpoint[e].nic].mtu_bytes;
+    }
+    for (uint32_t h = 0; votes && h < fabric->hosts; h++) {
+        uint32_t e = first_adapter(fabric, h);
+        if (e == FABRIC_NONE) continue;
+        uint32_t n = fabric->endpoint[e].nic, best = usual == FABRIC_NONE ? n : fabric->endpoint[usual].nic;
+        bool larger = fabric->nic[n].mtu_bytes > fabric->nic[best].mtu_bytes; /* of as many */
+        if (usual == FABRIC_NONE || votes[n] > votes[best] || (votes[n] == votes[best] && larger)) usual = e;
+    }
+    for (uint32_t h = 0; usual != FABRIC_NONE && h < fabric->hosts; h++) {
+        uint32_t e = first_adapter(fabric, h), mtu = fabric->nic[fabric->endpoint[usual].nic].mtu_bytes;
+        if (e == FABRIC_NONE || fabric->nic[fabric->endpoint[e].nic].mtu_bytes == mtu) continue;
+        check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, most hosts, as %s, one of %u",
+                   port_label(fabric, e, name), fabric->nic[fabric->endpoint[e].nic].mtu_bytes,
+                   port_label(fabric, usual, other), mtu);
+    }
 }
 
 RULE_FUNCTION(top_rails)
@@ -143,8 +199,11 @@ RULE_FUNCTION(top_rails)
     const struct fabric *fabric = check->fabric;
     char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
 
+    struct fec_votes fecs = {0};
     for (uint32_t p = 0; p < fabric->ports; p++)
-        if (port_known(check, p) && fabric->port[p].peer > p) rail_ends(check, p);
+        if (port_used(check, p)) fec_votes_of(&fecs, fabric->port[p].rate_bps)[settings_of(fabric, p)->fec]++;
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        if (port_known(check, p) && fabric->port[p].peer > p) rail_ends(check, p, &fecs);
     for (uint32_t h = 0; h < fabric->hosts; h++) {
         uint32_t first = fabric->first_endpoint[h];
         uint32_t rails = first + fabric->node[h].gpu_ports;
@@ -162,14 +221,7 @@ RULE_FUNCTION(top_rails)
                            nic->mtu_bytes, other, one->mtu_bytes);
         }
     }
-    for (uint32_t e = 1; e < fabric->endpoints; e++) {
-        const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
-        const struct fabric_nic *one = &fabric->nic[fabric->endpoint[0].nic];
-        if (nic->mtu_bytes == one->mtu_bytes || e != fabric->first_endpoint[fabric->endpoint[e].host]) continue;
-        if (node_unknown(fabric, fabric->endpoint[e].host) || node_unknown(fabric, fabric->endpoint[0].host)) continue;
-        check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "mtu", "%s has an MTU of %u, %s one of %u",
-                   port_label(fabric, e, name), nic->mtu_bytes, port_label(fabric, 0, other), one->mtu_bytes);
-    }
+    hosts_mtu(check);
 }
 
 static bool is_approved(const struct fabric_approved *approved, int part, const char *version)

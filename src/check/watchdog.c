@@ -89,30 +89,52 @@ RULE_FUNCTION(wd_times)
     }
 }
 
+static bool same_watchdog(const struct fabric_watchdog *a, const struct fabric_watchdog *b)
+{
+    return a->restore_ps == b->restore_ps && a->detect_ps == b->detect_ps && a->poll_ps == b->poll_ps &&
+           a->drop == b->drop;
+}
+
+/* The switch of this role whose watchdog most others have; the first of as many. */
+#define WATCHDOGS 8 /* different ones that are counted */
+static uint32_t usual_watchdog(const struct fabric *fabric, uint8_t role)
+{
+    uint32_t kind[WATCHDOGS], votes[WATCHDOGS] = {0}, kinds = 0, best = 0;
+
+    for (uint32_t s = 0; s < fabric->switches; s++) {
+        uint32_t k = 0;
+        if (fabric->node[fabric->hosts + s].role != role || !fabric->sw[s].watchdog.on) continue;
+        while (k < kinds && !same_watchdog(&fabric->sw[s].watchdog, &fabric->sw[kind[k]].watchdog))
+            k++;
+        if (k == WATCHDOGS) continue;
+        if (k == kinds) kind[kinds++] = s;
+        votes[k]++;
+    }
+    for (uint32_t k = 1; k < kinds; k++)
+        if (votes[k] > votes[best]) best = k;
+    return kinds ? kind[best] : 0;
+}
+
 RULE_FUNCTION(wd_restore)
 {
     const struct fabric *fabric = check->fabric;
-    const struct fabric_watchdog *first[FABRIC_ROLES] = {0};
-    uint32_t first_node[FABRIC_ROLES] = {0};
+    uint32_t usual[FABRIC_ROLES];
     char a[UNIT_TEXT], b[UNIT_TEXT];
 
+    for (int role = 0; role < FABRIC_ROLES; role++)
+        usual[role] = usual_watchdog(fabric, (uint8_t)role);
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_watchdog *wd = &fabric->sw[s].watchdog;
-        uint32_t node = fabric->hosts + s, role = fabric->node[node].role;
+        uint32_t node = fabric->hosts + s, most = usual[fabric->node[node].role];
         if (!wd->on) continue;
         if (wd->restore_ps < wd->detect_ps)
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "watchdog.restore",
                        "%s: the watchdog restores after %s, sooner than it detects (%s)", fabric->node[node].name,
                        unit_format(UNIT_TIME, wd->restore_ps, a), unit_format(UNIT_TIME, wd->detect_ps, b));
-        if (!first[role]) {
-            first[role] = wd;
-            first_node[role] = node;
-        } else if (first[role]->restore_ps != wd->restore_ps || first[role]->detect_ps != wd->detect_ps ||
-                   first[role]->poll_ps != wd->poll_ps || first[role]->drop != wd->drop) {
+        if (!same_watchdog(wd, &fabric->sw[most].watchdog))
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "watchdog",
-                       "%s: the watchdog differs from that of %s, of the same role", fabric->node[node].name,
-                       fabric->node[first_node[role]].name);
-        }
+                       "%s: the watchdog differs from that of most of the same role, as %s", fabric->node[node].name,
+                       fabric->node[fabric->hosts + most].name);
     }
 }
 
@@ -124,7 +146,10 @@ RULE_FUNCTION(wd_set)
     for (uint32_t p = fabric->endpoints; p < fabric->ports; p++) {
         const struct fabric_settings *settings = settings_of(fabric, p);
         if (!port_used(check, p) || !switch_of(fabric, p)->watchdog.on) continue;
-        if (settings->watched == pfc_bits(settings) || (!settings->watched && pfc_bits(settings))) continue;
+        /* A port that obeys more than it sends is PFC009's: asymmetric PFC obeys all. */
+        uint8_t sent = settings->pfc_tx ? settings->pfc_tx : settings->pfc_rx;
+        if (settings->watched == sent || settings->watched == pfc_bits(settings) || (!settings->watched && sent))
+            continue;
         check_find(check, CHECK_INFO, fabric->port[p].node, p, "watched",
                    "%s has PFC for priority %s and the watchdog looks at %s", port_label(fabric, p, name),
                    priorities_text(pfc_bits(settings), a), priorities_text(settings->watched, b));
