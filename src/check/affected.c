@@ -169,7 +169,7 @@ static void new_waits_for(struct deadlock *d, uint32_t listed, uint32_t edge)
     d->stamp++;
     for (uint32_t i = 0; i < listed; i++) {
         uint32_t a = d->list[i];
-        if (d->fabric->route[a].own_edge == FABRIC_NONE || d->anew[a] == DEADLOCK_FAR) continue;
+        if (!d->talks[a] || d->anew[a] == DEADLOCK_FAR) continue;
         for (uint32_t l = 0; l < d->levels; l++)
             if (d->injected >> l & 1) send_on(d, a, FABRIC_NONE, l, edge);
     }
@@ -187,7 +187,8 @@ static void find_new_waits(struct deadlock *d, const struct deadlock_failure *fa
 {
     for (uint32_t edge = 0; edge < d->edges; edge++) {
         uint32_t touched;
-        if (d->dead[d->fabric->edge_switch[edge]] || nobody_loses(d, failed, count, edge)) continue;
+        uint32_t target = d->fabric->edge_switch[edge];
+        if (d->dead[target] || !d->talks[target] || nobody_loses(d, failed, count, edge)) continue;
         uint32_t listed = find_affected(d, failed, count, edge, &touched);
         if (listed) {
             measure_affected(d, listed, edge);
@@ -246,7 +247,7 @@ static bool has_source(struct deadlock *d, uint32_t s, uint32_t edge)
 {
     uint16_t here = distance_of(d, s, edge);
 
-    if (d->fabric->route[s].own_edge != FABRIC_NONE) return true;
+    if (d->talks[s]) return true;
     d->source[s] = d->stamp;
     for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
         uint32_t from = d->neighbour[p];
@@ -286,7 +287,8 @@ static bool prove_ring(struct deadlock *d, const struct deadlock_failure *failed
     }
     for (uint32_t edge = 0; edge < d->edges && open; edge++) {
         uint32_t touched = 0, listed = 0;
-        if (d->dead[d->fabric->edge_switch[edge]]) continue;
+        uint32_t target = d->fabric->edge_switch[edge];
+        if (d->dead[target] || !d->talks[target]) continue;
         if (!nobody_loses(d, failed, count, edge)) {
             listed = find_affected(d, failed, count, edge, &touched);
             measure_affected(d, listed, edge);

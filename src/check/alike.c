@@ -3,10 +3,10 @@
  * Ports of one switch that do the same work are set alike: a port unlike most of its siblings is told, once for each
  * matter.
  *
- * Siblings are ports of one rate towards hosts, towards switches, or towards what is not known.  At least three of them,
- * and two thirds of all, must agree before one is odd.  A port that has another job is no mistake: one without anything
- * of RoCE among others like it, or, where nothing is known of its other end, one that differs in more than what a
- * forgotten line explains.  What another rule has found on the port is not told again: this one runs last.
+ * Siblings are ports of one rate towards hosts, towards switches, or towards what is not known.  At least three of
+ * them, and two thirds of all, must agree before one is odd.  A port that has another job is no mistake: one without
+ * anything of RoCE among others like it, or, where nothing is known of its other end, one that differs in more than
+ * what a forgotten line explains.  What another rule has found on the port is not told again: this one runs last.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const struct {
     [MTU] = {"frames", {"MTU", "LAG", "HR009"}},
     [TRUST] = {"trust", {"MAP003", "LAG", "HOST001", "PFC008", "MAP007"}},
     [MAPS] = {"classification", {"MAP", "PFC004", "PFC007", "PFC008", "LAG", "HOST001"}},
-    [TURNS] = {"scheduling", {"SCH", "MAP005", "MAP008", "LAG"}},
+    [TURNS] = {"scheduling", {"SCH", "MAP005", "MAP008", "LAG", "ECN"}}, /* a row may give both */
     [MARKS] = {"marking", {"ECN", "LAG"}},
     [WATCHED] = {"watchdog", {"WD", "LAG"}},
 };

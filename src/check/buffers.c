@@ -30,7 +30,7 @@ static bool cable_outgrown(const struct fabric *fabric, uint32_t port)
 {
     uint32_t chosen = settings_of(fabric, port)->headroom_cable_mm;
 
-    return chosen && fabric->port[port].cable_mm > chosen;
+    return chosen && fabric->port[port].cable_known && fabric->port[port].cable_mm > chosen;
 }
 
 static bool frame_outgrown(const struct fabric_settings *settings)
@@ -61,6 +61,27 @@ RULE_FUNCTION(hr_formula)
     }
 }
 
+/* Configurations of most systems cannot say how long a cable is: once for each switch. */
+static void cables_unsaid(struct check *check, uint32_t node)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_node *as = &fabric->node[node];
+    uint32_t unsaid = 0, first = FABRIC_NONE;
+    char name[FABRIC_NAME], other[FABRIC_NAME], has[UNIT_TEXT];
+
+    for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++) {
+        if (fabric->port[p].cable_known || !port_known(check, p) || !settings_of(fabric, p)->lossless) continue;
+        if (first == FABRIC_NONE) first = p;
+        unsaid++;
+    }
+    if (unsaid)
+        check_find(check, CHECK_WARNING, node, first, "cable",
+                   "%s: nothing says how long the cables of %u of its ports are, the first to %s; headroom was held "
+                   "against %s",
+                   port_label(fabric, first, name), unsaid, port_label(fabric, fabric->port[first].peer, other),
+                   unit_format(UNIT_LENGTH, fabric->port[first].cable_mm, has));
+}
+
 RULE_FUNCTION(hr_cable)
 {
     const struct fabric *fabric = check->fabric;
@@ -74,11 +95,15 @@ RULE_FUNCTION(hr_cable)
                        "%s: the cable is %s long, its headroom was chosen for %s", port_label(fabric, p, name),
                        unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has),
                        unit_format(UNIT_LENGTH, settings_of(fabric, p)->headroom_cable_mm, chosen));
-        if (fabric->port[p].cable_known || !port_known(check, p) || (is_switch_port(fabric, q) && q < p)) continue;
+        if (check->imported || fabric->port[p].cable_known || !port_known(check, p) ||
+            (is_switch_port(fabric, q) && q < p))
+            continue;
         check_find(check, CHECK_INFO, fabric->port[p].node, p, "cable",
                    "nothing says how long the cable of %s and %s is; %s is assumed", port_label(fabric, p, name),
                    port_label(fabric, q, other), unit_format(UNIT_LENGTH, fabric->port[p].cable_mm, has));
     }
+    for (uint32_t n = fabric->hosts; n < fabric->nodes && check->imported; n++)
+        cables_unsaid(check, n);
 }
 
 static void hr_pool(struct check *check, uint32_t s, uint64_t largest)

@@ -74,6 +74,7 @@ struct check {
     struct arena arena;
     struct check_finding *finding; /* in order of place, after check_run() */
     uint32_t findings, room;
+    bool imported; /* from configurations, most of which cannot say everything that a fabric file can */
     struct check_unjudged *unjudged;
     uint32_t unjudgeds, unjudged_room;
     const bool *out;        /* [ports + nodes] without a finding or a vote in the rule that runs; NULL: none */

@@ -15,6 +15,7 @@
  * the next.
  */
 #include "check/deadlock_int.h"
+#include "check/rule.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +146,7 @@ static bool take_memory(struct deadlock *d)
            TAKE(list, uint32_t, d->switches) && TAKE(touched, uint32_t, d->switches) && TAKE(fresh, uint64_t, all) &&
            TAKE(fresh_word, uint32_t, all) && TAKE(fresh_from, uint32_t, all) && TAKE(seen, uint32_t, nodes) &&
            TAKE(visited, uint32_t, nodes) && TAKE(ring, uint32_t, nodes) && TAKE(proven, uint8_t, nodes) &&
-           TAKE(source, uint32_t, d->switches);
+           TAKE(source, uint32_t, d->switches) && TAKE(talks, uint8_t, d->switches);
 }
 
 static void walk(struct deadlock *d, uint32_t from)
@@ -224,7 +225,7 @@ void deadlock_route(struct deadlock *d, uint32_t edge, uint64_t *turn)
     memset(d->carried, 0, d->ports);
     for (uint32_t i = d->queued; i-- > 1;) {
         uint32_t s = d->queue[i];
-        route_switch(d, s, d->fabric->route[s].own_edge != FABRIC_NONE);
+        route_switch(d, s, d->talks[s]);
         mark_turns(d, s, turn);
     }
 }
@@ -350,8 +351,8 @@ bool deadlock_search(struct deadlock *d, const struct deadlock_failure *failed, 
     if (!d->sets) return false;
     memset(d->turn, 0, (size_t)d->row[d->ports] * d->levels * sizeof(d->turn[0]));
     deadlock_fail(d, failed, count, 1);
-    for (uint32_t p = 0; p < d->edges; p++)
-        deadlock_route(d, p, d->turn);
+    for (uint32_t edge = 0; edge < d->edges; edge++)
+        if (d->talks[d->fabric->edge_switch[edge]]) deadlock_route(d, edge, d->turn);
     for (uint32_t k = 0; k < d->sets && !found; k++) {
         struct deadlock_graph graph = {.turn = d->turn, .prio = d->set_prio[k]};
         found = search_all(d, &graph, ret);
@@ -366,15 +367,34 @@ bool deadlock_circle(const struct deadlock *d, struct deadlock_cycle *ret)
     return d->circle;
 }
 
+/* Of an imported fabric, what hangs on a port may not be known.  Hosts are taken to be there where the port pauses, and
+ * not on spines and cores: what is plugged in there is another switch. */
+static void find_talkers(struct deadlock *d)
+{
+    const struct fabric *fabric = d->fabric;
+
+    for (uint32_t e = 0; e < fabric->endpoints; e++) {
+        uint32_t p = fabric->port[e].peer;
+        if (p == FABRIC_NONE || !is_switch_port(fabric, p)) continue;
+        uint32_t node = fabric->port[p].node;
+        uint8_t role = fabric->node[node].role;
+        bool upper = role == FABRIC_ROLE_SPINE || role == FABRIC_ROLE_CORE;
+        bool pauses = settings_of(fabric, p)->pfc_rx || settings_of(fabric, p)->pfc_tx;
+        if (!node_unknown(fabric, fabric->endpoint[e].host) || (!upper && pauses && fabric->port[p].up))
+            d->talks[node - fabric->hosts] = 1;
+    }
+}
+
 /* As routed: the routes, to tell what a failure changes, the waits and their order. */
 static void keep_routes(struct deadlock *d)
 {
     for (uint32_t edge = 0; edge < d->edges; edge++) {
+        if (!d->talks[d->fabric->edge_switch[edge]]) continue;
         deadlock_route(d, edge, d->base);
         for (uint32_t s = 0; s < d->switches; s++) {
             size_t at = (size_t)s * d->edges + edge;
             d->distance[at] = d->far[s];
-            d->used[at] = d->fabric->route[s].own_edge != FABRIC_NONE;
+            d->used[at] = d->talks[s];
             for (uint32_t p = d->first[s]; p < d->first[s + 1]; p++) {
                 uint32_t to = d->neighbour[p];
                 if (to == FABRIC_NONE || d->far[s] == DEADLOCK_FAR) continue;
@@ -403,6 +423,7 @@ int deadlock_open(const struct fabric *fabric, struct deadlock **ret)
         deadlock_free(d);
         return -ENOMEM;
     }
+    find_talkers(d);
     keep_routes(d);
     *ret = d;
     return 0;

@@ -29,6 +29,8 @@ struct deadlock {
     bool raises;
     uint8_t injected; /* bit l: hosts send in level l */
 
+    uint8_t *talks; /* [switch] hosts there send and receive RDMA */
+
     /* As routed, by [switch][edge]: */
     uint16_t *distance, *ways; /* ways: links that are next hops */
     uint8_t *used;             /* packets for the edge come through */

@@ -2,8 +2,8 @@
 /*
  * One mistake is one finding: what only follows from another finding on the same port is dropped.
  *
- * The rules stay simple this way: each says what it sees, and here is written down what explains what.  What an importer
- * noted and a rule has found by itself is told once, as the rule says it.
+ * The rules stay simple this way: each says what it sees, and here is written down what explains what.  What an
+ * importer noted and a rule has found by itself is told once, as the rule says it.
  */
 #include <errno.h>
 #include <string.h>

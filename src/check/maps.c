@@ -69,10 +69,14 @@ RULE_FUNCTION(map_chain)
 
     EACH_PORT(fabric, p)
     {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        /* Nothing says that RDMA comes by here. */
+        if (!settings->pfc_rx && !settings->pfc_tx && node_unknown(fabric, fabric->port[fabric->port[p].peer].node))
+            continue;
         for (uint32_t c = 0; c < fabric->class_count; c++) {
             const struct fabric_class *as = &fabric->classes[c];
             if (!(wanted >> as->priority & 1)) continue;
-            if (settings_of(fabric, p)->trust != SW_TRUST_DSCP) {
+            if (settings->trust != SW_TRUST_DSCP) {
                 chain_of(check, p, as, as->dscp);
                 continue;
             }
@@ -200,8 +204,8 @@ static struct cnps cnps_of(const struct fabric *fabric)
     return (struct cnps){false, fabric->nics ? fabric->nic[0].cnp_class : FABRIC_NONE, CNP_DSCP_USUAL};
 }
 
-/* The traffic class that CNPs get here.  Its number is the switch's own: a Nexus has them in its highest group, whatever
- * priority adapters would give them on a tagged link. */
+/* The traffic class that CNPs get here.  Its number is the switch's own: a Nexus has them in its highest group,
+ * whatever priority adapters would give them on a tagged link. */
 static uint8_t cnp_lands_in(const struct fabric *fabric, uint32_t p, const struct cnps *cnps)
 {
     const struct fabric_settings *settings = settings_of(fabric, p);

@@ -83,6 +83,7 @@ static void add_note(struct check *check, const struct config_set *set, const st
 /* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */
 static void bring_in(struct check *check, const struct config_set *set, bool apart)
 {
+    check->imported = true;
     for (uint32_t u = 0; u < set->unjudgeds; u++)
         check_unjudge(check, set->unjudged[u].rule, set->device[set->unjudged[u].device].name, set->unjudged[u].port);
     for (uint32_t d = 0; d < set->devices; d++)

@@ -169,8 +169,7 @@ class Sonic(Mistakes):
             del tables["QUEUE"][f"{ONE}|3"]["wred_profile"]
         def elsewhere(tables):
             tables["QUEUE"][f"{ONE}|4"] = tables["QUEUE"].pop(f"{ONE}|3")
-        self.mistake(wred(ecn="ecn_none"), ("ECN006", "WRED_PROFILE", "MARK", "ecn"),
-                     ("ECN001", "WRED_PROFILE", "MARK", "ecn"))
+        self.mistake(wred(ecn="ecn_none"), ("ECN006", "WRED_PROFILE", "MARK", "ecn"))
         self.mistake(wred(green_min_threshold="2000000"), ("ECN002", "WRED_PROFILE", "MARK", "green_min_threshold"),
                      beside=("ECN001", "ECN004"))
         self.mistake(wred(yellow_min_threshold="900000"), ("ECN004", "WRED_PROFILE", "MARK", "yellow_min_threshold"))
