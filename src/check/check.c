@@ -23,9 +23,9 @@
 const char *const check_severity_names[CHECK_ERROR + 1] = {"info", "warning", "error"};
 
 const struct check_rule check_rules[] = {
-#define RULE(id, severity, function, title, why, mend)                                                                 \
-    {#id, CHECK_##severity, false, rule_##function, title, why, mend},
-#define NOTE(id, severity, title, why, mend) {#id, CHECK_##severity, true, NULL, title, why, mend},
+#define RULE(id, severity, function, title, why, mend, sources)                                                        \
+    {#id, CHECK_##severity, false, rule_##function, title, why, mend, sources},
+#define NOTE(id, severity, title, why, mend, sources) {#id, CHECK_##severity, true, NULL, title, why, mend, sources},
 #include "check/rules.def"
 #undef RULE
 #undef NOTE

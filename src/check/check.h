@@ -31,6 +31,7 @@ struct check_rule {
     const char *title;                /* what must hold */
     const char *why;
     const char *mend;
+    const char *sources; /* documents that its statements rest on, or where our own reasoning is */
 };
 extern const struct check_rule check_rules[];
 extern const uint32_t check_rule_count;

@@ -248,5 +248,5 @@ void check_explain(uint32_t rule, const struct fabric *fabric, FILE *to)
         fprintf(to, "\nIn '%s':\n", fabric->name);
         numbers(rule, fabric, to);
     }
-    fprintf(to, "\nTo mend it: %s\n", as->mend);
+    fprintf(to, "\nTo mend it: %s\n\nIt rests on: %s\n", as->mend, as->sources);
 }

@@ -29,8 +29,8 @@ __attribute__((format(printf, 5, 6))) void check_find_own(struct check *check, e
 int check_fold_consequences(struct check *check);
 
 #define RULE_FUNCTION(name) void rule_##name(struct check *check)
-#define RULE(id, severity, function, title, why, mend) RULE_FUNCTION(function);
-#define NOTE(id, severity, title, why, mend)
+#define RULE(id, severity, function, title, why, mend, sources) RULE_FUNCTION(function);
+#define NOTE(id, severity, title, why, mend, sources)
 #include "check/rules.def"
 #undef RULE
 #undef NOTE

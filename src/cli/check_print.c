@@ -261,10 +261,12 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
 void check_print_rules(bool markdown, FILE *out)
 {
     if (markdown)
-        fputs("# The rules of `rocelab check`\n\nMade from the list in `src/check/rules.def` by `rocelab check --list "
-              "--markdown`. A rule marked *configuration* can be violated only by the configuration of a real system, "
-              "not by a fabric file.\n",
-              out);
+        fputs(
+            "# The rules of `rocelab check`\n\nMade from the list in `src/check/rules.def` by `rocelab check --list "
+            "--markdown`. A rule marked *configuration* can be violated only by the configuration of a real system, "
+            "not by a fabric file. Each says what it rests on: a standard, a paper or a vendor's document by title and "
+            "chapter (not all chapters of manuals could be read), or our own reasoning.\n",
+            out);
     for (uint32_t r = 0; r < check_rule_count; r++) {
         const struct check_rule *rule = &check_rules[r];
         if (!markdown) {
@@ -272,8 +274,8 @@ void check_print_rules(bool markdown, FILE *out)
                     rule->needs_config ? " (configurations only)" : "");
             continue;
         }
-        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nTo mend it: %s\n", rule->id, rule->title,
+        fprintf(out, "\n## %s: %s\n\n*%s%s*\n\n%s\n\nTo mend it: %s\n\nIt rests on: %s\n", rule->id, rule->title,
                 check_severity_names[rule->severity], rule->needs_config ? ", configuration" : "", rule->why,
-                rule->mend);
+                rule->mend, rule->sources);
     }
 }

@@ -178,6 +178,7 @@ class Program(unittest.TestCase):
         self.assertIn("It holds.", out)
         self.assertRegex(self.check("--explain", "ECN003", self.path("good.yaml", GOOD), status=0).stdout, r"T_3 = 1/8 \* ")
         self.assertIn("is violated 1 time, first:", self.check("--explain", "PFC001", self.path("bad.yaml", BAD), status=0).stdout)
+        self.assertIn("It rests on: IEEE Std 802.1Q", self.check("--explain", "PFC001", status=0).stdout)
         self.assertIn("Only a configuration", self.check("--explain", "SYN001", status=0).stdout)
 
     def test_the_page_is_the_list(self):

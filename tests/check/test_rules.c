@@ -342,6 +342,7 @@ static void test_every_rule_has_a_case(void **state)
                      strncmp(check_rules[r].id, "TOP002", 6) == 0; /* test_deadlock.c */
         for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
             found = found || strcmp(cases[c].rule, check_rules[r].id) == 0;
+        assert_true(strlen(check_rules[r].sources) > 10);
         if (!found) print_message("%s has no case\n", check_rules[r].id);
         assert_true(found);
     }
