@@ -55,6 +55,17 @@ bool peer_is_switch(const struct fabric *fabric, uint32_t port)
     return peer != FABRIC_NONE && is_switch_port(fabric, peer);
 }
 
+uint8_t usual_trust(const struct check *check)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t votes[2] = {0};
+
+    for (uint32_t p = 0; p < fabric->ports; p++)
+        if (port_used(check, p) && !node_unknown(fabric, fabric->port[p].node))
+            votes[settings_of(fabric, p)->trust != SW_TRUST_DSCP]++;
+    return votes[1] > votes[0] ? SW_TRUST_PCP : SW_TRUST_DSCP;
+}
+
 uint8_t fed_classes(const struct fabric_settings *settings)
 {
     bool dscp = settings->trust == SW_TRUST_DSCP;

@@ -10,38 +10,48 @@
 
 #include "check/rule.h"
 
+enum made { ANY, A_NOTE, A_RULE }; /* by an importer, by a rule */
+
 static const struct {
-    const char *cause, *follows;
-    bool noted; /* only where an importer noted it and the cause is a rule's */
+    const char *cause;
+    const char *path; /* of the cause ends so; NULL: any */
+    uint8_t cause_is; /* enum made */
+    const char *follows;
+    const char *follows_path;
+    uint8_t follows_is;
 } explained[] = {
     /* A tag is looked for where there is none: nothing of the classification can be right. */
-    {"MAP003", "MAP001", false},
-    {"MAP003", "MAP005", false},
-    {"MAP003", "MAP006", false},
-    {"MAP003", "MAP008", false},
-    {"MAP003", "PFC007", false},
-    {"MAP003", "PFC008", false},
-    {"MAP001", "PFC008", false},
-    {"ECN006", "ECN001", false},
-    {"WD002", "WD007", false},
+    {"MAP003", NULL, ANY, "MAP001", NULL, ANY},
+    {"MAP003", NULL, ANY, "MAP005", NULL, ANY},
+    {"MAP003", NULL, ANY, "MAP006", NULL, ANY},
+    {"MAP003", NULL, ANY, "MAP008", NULL, ANY},
+    {"MAP003", NULL, ANY, "PFC007", NULL, ANY},
+    {"MAP003", NULL, ANY, "PFC008", NULL, ANY},
+    {"MAP003", NULL, A_NOTE, "MAP003", NULL, A_RULE},
+    {"SIB001", "trust", ANY, "MAP001", NULL, ANY},
+    {"SIB001", "trust", ANY, "MAP008", NULL, ANY},
+    {"MAP001", NULL, ANY, "PFC008", NULL, ANY},
+    /* Another priority is paused: the class is then lossy, and a queue is watched that nobody meant. */
+    {"PFC001", NULL, ANY, "MAP001", ".lossless", ANY},
+    {"PFC001", NULL, ANY, "WD006", NULL, ANY},
+    {"ECN006", NULL, ANY, "ECN001", NULL, ANY},
+    {"ECN002", NULL, ANY, "ECN001", NULL, ANY},
+    {"WD002", NULL, ANY, "WD007", NULL, ANY},
     /* The adapter's PFC is on for another priority than that of RDMA. */
-    {"HOST001", "HOST001", true},
-    {"HOST001", "HOST004", true},
-    {"MTU001", "MTU001", true},
-    {"TOP004", "TOP004", true},
-    {"MAP006", "MAP006", true},
+    {"HOST001", NULL, A_RULE, "HOST001", NULL, A_NOTE},
+    {"HOST001", NULL, A_RULE, "HOST004", NULL, A_NOTE},
+    {"MTU001", NULL, A_RULE, "MTU001", NULL, A_NOTE},
+    {"TOP004", NULL, A_RULE, "TOP004", NULL, A_NOTE},
+    {"MAP006", NULL, A_RULE, "MAP006", NULL, A_NOTE},
 };
 #define EXPLAINED (sizeof(explained) / sizeof(explained[0]))
 
-/* Bit i of a place: the cause of explained[i] was found there. */
-static uint32_t place_of(const struct check *check, const struct check_finding *finding, bool device)
+static bool is_one(const struct check_finding *finding, const char *rule, const char *path, uint8_t made)
 {
-    const struct fabric *fabric = check->fabric;
-
-    if (finding->node == FABRIC_NONE) return fabric->ports + fabric->nodes;
-    const struct fabric_node *node = &fabric->node[finding->node];
-    return device || finding->number >= node->ports ? fabric->ports + finding->node
-                                                    : node->first_port + finding->number;
+    if (strcmp(rule, check_rules[finding->rule].id) != 0) return false;
+    if (made != ANY && (made == A_NOTE) != finding->noted) return false;
+    size_t length = path ? strlen(path) : 0, has = finding->path ? strlen(finding->path) : 0;
+    return !path || (has >= length && strcmp(finding->path + has - length, path) == 0);
 }
 
 static uint32_t causes_of(const struct check_finding *finding)
@@ -49,32 +59,60 @@ static uint32_t causes_of(const struct check_finding *finding)
     uint32_t bits = 0;
 
     for (uint32_t i = 0; i < EXPLAINED; i++)
-        if (strcmp(explained[i].cause, check_rules[finding->rule].id) == 0 && !(explained[i].noted && finding->noted))
-            bits |= 1u << i;
+        if (is_one(finding, explained[i].cause, explained[i].path, explained[i].cause_is)) bits |= 1u << i;
     return bits;
 }
 
 static bool is_explained(const struct check_finding *finding, uint32_t causes)
 {
     for (uint32_t i = 0; i < EXPLAINED; i++)
-        if (causes >> i & 1 && strcmp(explained[i].follows, check_rules[finding->rule].id) == 0 &&
-            (!explained[i].noted || finding->noted))
+        if (causes >> i & 1 &&
+            is_one(finding, explained[i].follows, explained[i].follows_path, explained[i].follows_is))
             return true;
     return false;
+}
+
+/* Causes by place: what was found on a port, on a device as a whole, and anywhere on a device. */
+struct places {
+    uint32_t *port, *device, *anywhere;
+};
+
+static uint32_t port_at(const struct check *check, const struct check_finding *finding)
+{
+    const struct fabric_node *node = &check->fabric->node[finding->node];
+
+    return finding->number < node->ports ? node->first_port + finding->number : FABRIC_NONE;
+}
+
+static void keep_causes(const struct check *check, struct places *places, const struct check_finding *finding)
+{
+    uint32_t bits = causes_of(finding), port = port_at(check, finding);
+
+    places->anywhere[finding->node] |= bits;
+    if (port != FABRIC_NONE) places->port[port] |= bits;
+    /* A note that stands for many ports does not say which. */
+    if (port == FABRIC_NONE || (finding->noted && finding->also)) places->device[finding->node] |= bits;
 }
 
 int check_fold_consequences(struct check *check)
 {
     _Static_assert(EXPLAINED <= 32, "a bit for each");
-    uint32_t *causes = ARENA_NEW(&check->arena, uint32_t, check->fabric->ports + check->fabric->nodes + 1), kept = 0;
+    struct places places = {ARENA_NEW(&check->arena, uint32_t, check->fabric->ports + 1),
+                            ARENA_NEW(&check->arena, uint32_t, check->fabric->nodes + 1),
+                            ARENA_NEW(&check->arena, uint32_t, check->fabric->nodes + 1)};
+    uint32_t kept = 0;
 
-    if (!causes) return -ENOMEM;
+    if (!places.port || !places.device || !places.anywhere) return -ENOMEM;
     for (uint32_t f = 0; f < check->findings; f++)
-        causes[place_of(check, &check->finding[f], false)] |= causes_of(&check->finding[f]);
+        if (check->finding[f].node != FABRIC_NONE) keep_causes(check, &places, &check->finding[f]);
     for (uint32_t f = 0; f < check->findings; f++) {
         const struct check_finding *as = &check->finding[f];
-        uint32_t here = causes[place_of(check, as, false)] | causes[place_of(check, as, true)];
-        if (!is_explained(as, here)) check->finding[kept++] = *as;
+        uint32_t causes = 0, port = as->node == FABRIC_NONE ? FABRIC_NONE : port_at(check, as);
+        if (port != FABRIC_NONE)
+            causes = places.port[port] | places.device[as->node];
+        else if (as->node != FABRIC_NONE)
+            causes = places.anywhere[as->node];
+        if (!is_explained(as, causes)) check->finding[kept++] = *as;
     }
     check->findings = kept;
     return 0;

@@ -46,7 +46,7 @@ static void adapter_map(struct check *check, uint32_t e, const struct fabric_cla
 RULE_FUNCTION(host_qos)
 {
     const struct fabric *fabric = check->fabric;
-    uint8_t wanted = lossless_anywhere(fabric);
+    uint8_t wanted = lossless_anywhere(fabric), usual = usual_trust(check);
     char name[FABRIC_NAME], other[FABRIC_NAME], a[32], b[32];
 
     EACH_ENDPOINT(fabric, e)
@@ -58,7 +58,7 @@ RULE_FUNCTION(host_qos)
 
         port_label(fabric, e, name);
         port_label(fabric, fabric->port[e].peer, other);
-        if (settings->trust != peer->trust)
+        if (settings->trust != peer->trust && settings->trust != usual) /* else MAP003 */
             check_find(check, CHECK_ERROR, host, e, "trust", "%s trusts %s, the switch at %s %s", name,
                        settings->trust == SW_TRUST_DSCP ? "DSCP" : "PCP", other,
                        peer->trust == SW_TRUST_DSCP ? "DSCP" : "PCP");

@@ -25,6 +25,20 @@ static uint8_t lands_in(const struct fabric_settings *settings, const struct fab
     return settings->trust == SW_TRUST_DSCP ? settings->dscp_to_tc[dscp] : settings->pcp_to_tc[as->priority];
 }
 
+/* A DSCP that is in the class here in place of those that are its own; 64: none, or its own are there too. */
+static unsigned stand_in(const struct fabric_settings *settings, const struct fabric_class *as)
+{
+    unsigned other = 64;
+
+    if (settings->trust != SW_TRUST_DSCP || !as->dscps) return 64;
+    for (unsigned d = 64; d-- > 0;) {
+        if (settings->dscp_to_tc[d] != as->priority) continue;
+        if (as->dscps >> d & 1) return 64;
+        other = d;
+    }
+    return other;
+}
+
 static void chain_of(struct check *check, uint32_t p, const struct fabric_class *as, unsigned dscp)
 {
     const struct fabric *fabric = check->fabric;
@@ -37,10 +51,16 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
     snprintf(path, sizeof(path), settings->trust == SW_TRUST_DSCP ? "dscp-map.%u" : "pcp-map.%u",
              settings->trust == SW_TRUST_DSCP ? dscp : as->priority);
     if (tc != as->priority) {
+        unsigned other = stand_in(settings, as);
+        char instead[48] = "";
+        if (other < 64) {
+            snprintf(path, sizeof(path), "dscp-map.%u", other);
+            snprintf(instead, sizeof(instead), "; DSCP %u is in its place", other);
+        }
         if (!(settings->lossless >> tc & 1))
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
-                       "%s puts DSCP %u of '%s' into traffic class %u ('%s'), which is lossy", name, dscp, as->name, tc,
-                       class_name(fabric, tc));
+                       "%s puts DSCP %u of '%s' into traffic class %u ('%s'), which is lossy%s", name, dscp, as->name,
+                       tc, class_name(fabric, tc), instead);
         return;
     }
     if (!(settings->lossless >> tc & 1)) {
@@ -119,6 +139,15 @@ static uint8_t usual_tc(const struct check *check, unsigned dscp)
     return best;
 }
 
+static bool is_stand_in(const struct fabric *fabric, const struct fabric_settings *settings, unsigned dscp)
+{
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (lossless_anywhere(fabric) >> fabric->classes[c].priority & 1 &&
+            settings->dscp_to_tc[dscp] == fabric->classes[c].priority && stand_in(settings, &fabric->classes[c]) < 64)
+            return true;
+    return false;
+}
+
 RULE_FUNCTION(map_content)
 {
     const struct fabric *fabric = check->fabric;
@@ -134,6 +163,7 @@ RULE_FUNCTION(map_content)
             uint8_t tc = settings->dscp_to_tc[d];
             if (tc == usual || settings->trust != SW_TRUST_DSCP) continue;
             if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
+            if (is_stand_in(fabric, settings, d)) continue;                               /* MAP001 */
             snprintf(path, sizeof(path), "dscp-map.%u", d);
             check_find(check, CHECK_ERROR, fabric->port[p].node, p, path,
                        "%s puts DSCP %u into traffic class %u, most others into %u", port_label(fabric, p, name), d, tc,
@@ -151,7 +181,8 @@ static bool routed_pcp(const struct fabric *fabric, uint32_t p)
 RULE_FUNCTION(map_trust)
 {
     const struct fabric *fabric = check->fabric;
-    static const char *const words[] = {"dscp", "pcp"};
+    static const char *const words[] = {"DSCP", "PCP"};
+    uint8_t usual = usual_trust(check);
     char name[FABRIC_NAME], other[FABRIC_NAME];
 
     EACH_PORT(fabric, p)
@@ -163,7 +194,14 @@ RULE_FUNCTION(map_trust)
                        "%s trusts PCP on a routed hop, where there is no tag", port_label(fabric, p, name));
             continue;
         }
-        if (!peer_is_switch(fabric, p) || q < p || settings->trust == settings_of(fabric, q)->trust) continue;
+        if (!peer_is_switch(fabric, p)) {
+            if (port_known(check, p) && settings->trust != settings_of(fabric, q)->trust && settings->trust != usual)
+                check_find(check, CHECK_ERROR, fabric->port[p].node, p, "trust",
+                           "%s trusts %s, the adapter %s and most others %s", port_label(fabric, p, name),
+                           words[settings->trust], port_label(fabric, q, other), words[usual]);
+            continue;
+        }
+        if (q < p || settings->trust == settings_of(fabric, q)->trust) continue;
         bool first = settings->trust == SW_TRUST_PCP;
         uint32_t at = first ? p : q, far = first ? q : p;
         check_find(check, CHECK_ERROR, fabric->port[at].node, at, "trust", "%s trusts %s, its peer %s %s",
@@ -235,8 +273,10 @@ static uint8_t cnp_place(const struct fabric *fabric, const struct fabric_settin
     uint32_t best = cnps->class == FABRIC_NONE ? FABRIC_PRIOS : fabric->classes[cnps->class].priority;
 
     if (best < FABRIC_PRIOS && !cnp_wrong(settings, (uint8_t)best)) return (uint8_t)best;
-    for (uint32_t c = 0; c < fabric->class_count; c++)
-        if (!cnp_wrong(settings, fabric->classes[c].priority)) return fabric->classes[c].priority;
+    for (uint32_t c = 0; c < fabric->class_count; c++) {
+        uint8_t tc = fabric->classes[c].priority;
+        if (fed_classes(settings) >> tc & 1 && !cnp_wrong(settings, tc)) return tc;
+    }
     return FABRIC_PRIOS;
 }
 
@@ -248,19 +288,27 @@ static bool has_cnps(const struct fabric_settings *settings, const struct cnps *
            settings->dscp_to_tc[cnps->dscp] != settings->dscp_to_tc[0];
 }
 
-/* The key by which the file gives this class its turn on the port; "": none. */
-static const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
+static bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key)
 {
-    static const char *const keys[] = {"strict", "share", ""};
     uint32_t node = check->fabric->port[p].node;
     char path[96];
 
-    for (unsigned k = 0; k < 2 && check->places; k++) {
-        class_path(check->fabric, tc, keys[k], path);
-        if (fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path))
-            return keys[k];
+    if (!check->places) return false;
+    class_path(check->fabric, tc, key, path);
+    return fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path);
+}
+
+/* The key by which the file gives this class its turn on the port, "" where it speaks of other classes only; NULL: of
+ * none. */
+static const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
+{
+    if (turn_is_said(check, p, tc, "strict")) return "strict";
+    if (turn_is_said(check, p, tc, "share")) return "share";
+    for (uint32_t c = 0; c < check->fabric->class_count; c++) {
+        uint8_t other = check->fabric->classes[c].priority;
+        if (turn_is_said(check, p, other, "strict") || turn_is_said(check, p, other, "share")) return "";
     }
-    return keys[2];
+    return NULL;
 }
 
 RULE_FUNCTION(map_cnp_queue)
@@ -285,12 +333,12 @@ RULE_FUNCTION(map_cnp_queue)
         /* Where a right class is there, the map is wrong: MAP006; a lossless class in the queue is MAP001's, a tag that
          * is looked for on a routed hop MAP003's. */
         const char *key = turn_said(check, p, tc);
-        if (!cnps.known && !key[0]) continue; /* nothing that was read speaks of turns */
+        if (!cnps.known && !key) continue; /* nothing that was read speaks of turns */
         if (!wrong || cnp_place(fabric, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
             routed_pcp(fabric, p))
             continue;
         check_find(check, cnps.known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
-                   class_path(fabric, tc, key, path), "%s: '%s', the class of CNPs (DSCP %u), %s",
+                   class_path(fabric, tc, key ? key : "", path), "%s: '%s', the class of CNPs (DSCP %u), %s",
                    port_label(fabric, p, name), class_name(fabric, tc), cnps.dscp, wrong);
     }
 }
@@ -299,6 +347,7 @@ RULE_FUNCTION(map_cnp_queue)
 static void adapters_cnp_dscp(struct check *check)
 {
     const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME];
 
     for (uint32_t n = 0; n < fabric->nics; n++) {
         const struct fabric_nic *nic = &fabric->nic[n];
@@ -311,7 +360,8 @@ static void adapters_cnp_dscp(struct check *check)
         while (fabric->endpoint[e].nic != n)
             e++;
         check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "cnp-dscp",
-                   "adapters send CNPs with DSCP %u, class '%s' has DSCP %u", nic->cnp_dscp, as->name, as->dscp);
+                   "%s sends CNPs with DSCP %u, class '%s' has DSCP %u", port_label(fabric, e, name), nic->cnp_dscp,
+                   as->name, as->dscp);
     }
 }
 

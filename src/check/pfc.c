@@ -12,6 +12,12 @@ static uint8_t both_ways(const struct fabric_settings *settings)
     return settings->pfc_rx | settings->pfc_tx;
 }
 
+/* A port that obeys pauses of all priorities and sends some (asymmetric PFC) means those: PFC009 tells of the rest. */
+static uint8_t meant(const struct fabric_settings *settings)
+{
+    return settings->pfc_rx == 0xff && settings->pfc_tx ? settings->pfc_tx : both_ways(settings);
+}
+
 RULE_FUNCTION(pfc_ends)
 {
     const struct fabric *fabric = check->fabric;
@@ -21,7 +27,7 @@ RULE_FUNCTION(pfc_ends)
     for (uint32_t p = 0; p < fabric->ports; p++) {
         uint32_t q = fabric->port[p].peer;
         if (q < p || !port_known(check, p)) continue;
-        uint8_t a = both_ways(settings_of(fabric, p)), b = both_ways(settings_of(fabric, q));
+        uint8_t a = meant(settings_of(fabric, p)), b = meant(settings_of(fabric, q));
         if (a == b) continue;
         if (!is_switch_port(fabric, p) && b == wanted) continue;
         bool first = b == wanted;

@@ -65,6 +65,8 @@ bool node_unknown(const struct fabric *fabric, uint32_t node);
 bool nic_known(const struct fabric *fabric, uint32_t nic);
 bool peer_is_switch(const struct fabric *fabric, uint32_t port);
 
+/* The field that most ports of switches and adapters trust. */
+uint8_t usual_trust(const struct check *check);
 /* Bits: traffic classes that something coming in here leads to, by what the port trusts. */
 uint8_t fed_classes(const struct fabric_settings *settings);
 /* Of the fabric: bits of lossless priorities that any switch port has. */

@@ -38,6 +38,18 @@ def changed(text, old, new, after=""):
     return text[:where] + new + text[where + len(old):]
 
 
+UNMARKED = """policy-map type queuing OTHER
+  class type queuing c-out-8q-q7
+    priority level 1
+  class type queuing c-out-8q-q6
+    priority level 2
+  class type queuing c-out-8q-q3
+    bandwidth remaining percent 90
+  class type queuing c-out-8q-q-default
+    bandwidth remaining percent 10
+! MAP007: defined and applied
+"""
+
 # (what is wrong, system, devices read, [(device, after, old, new)], [(rule, device, after, text of the line)])
 MISTAKES = [
     ("nothing: ports that are shut, and one that nobody uses", "nxos", SWITCHES,
@@ -63,6 +75,50 @@ MISTAKES = [
     ("a host of small frames", "eos", SWITCHES + HOSTS, [("h0", "", "mtu 4200", "mtu 1500")], [("TOP006", "h0", "", "mtu 1500")]),
     ("no classification on a port", "nxos", LEAF, [("leaf0", "Ethernet1/3", "  service-policy type qos input ROCELAB-QOS\n", "")],
      [("MAP001", "leaf0", "interface Ethernet1/3", "interface Ethernet1/3")]),
+    ("nothing: CNPs in the highest group, as Cisco has them", "nxos", SWITCHES + HOSTS,
+     [edit for device in SWITCHES for edit in
+      ((device, "class cnp", "set qos-group 6", "set qos-group 7"), (device, "network-qos", "c-8q-nq6", "c-8q-nq7"),
+       (device, "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0"))], []),
+    ("CoS is looked at on routed ports", "nxos", SWITCHES + HOSTS,
+     [("leaf0", "", "match dscp 26", "match cos 3"), ("leaf0", "", "match dscp 48", "match cos 6")], [("MAP003", "leaf0", "", "match cos 6")]),
+    ("an uplink with a queuing policy of its own, which does not mark", "nxos", SWITCHES,
+     [("leaf0", "", "! MAP007: defined and applied\n", UNMARKED),
+      ("leaf0", "interface Ethernet1/6", "  no shutdown", "  service-policy type queuing output OTHER\n  no shutdown")],
+     [("ECN001", "leaf0", "policy-map type queuing OTHER", "class type queuing c-out-8q-q3")]),
+    ("asymmetric PFC on an uplink", "sonic", SWITCHES,
+     [("leaf0", '"Ethernet16": {', '"admin_status": "up"', '"pfc_asym": "on",\n            "admin_status": "up"')],
+     [("PFC009", "leaf0", "", "pfc_asym")]),
+    ("FEC of two ends", "nxos", SWITCHES,
+     [(device, f"interface Ethernet1/{port}\n", "  mtu", "  fec rs-fec\n  mtu") for device in SWITCHES for port in (1, 2)] +
+     [("leaf0", "interface Ethernet1/5\n", "  mtu", "  fec off\n  mtu")], [("TOP006", "leaf0", "interface Ethernet1/5", "fec off")]),
+    # What follows was written down before it was tried.
+    ("small frames on a spine's port", "eos", SWITCHES, [("spine1", "interface Ethernet2", "mtu 9214", "mtu 1500")],
+     [("MTU001", "spine1", "interface Ethernet2", "mtu 1500")]),
+    ("another priority without drops on a spine", "eos", SWITCHES, [("spine3", "", "priority 3 no-drop", "priority 4 no-drop")],
+     [("PFC001", "spine3", "", "priority-flow-control on")]),
+    ("a spine that does not mark", "eos", SWITCHES, [("spine1", "", "      random-detect ecn minimum-threshold 500 kbytes "
+      "maximum-threshold 1500 kbytes max-mark-probability 10 weight 0\n      random-detect ecn count\n", "")],
+     [("ECN001", "spine1", "", "uc-tx-queue 3")]),
+    ("another DSCP in the class of RDMA", "nxos", SWITCHES + HOSTS, [("leaf1", "", "match dscp 26", "match dscp 24")],
+     [("MAP001", "leaf1", "policy-map type qos", "set qos-group 3")]),
+    ("CNPs have no strict queue on a spine", "nxos", SWITCHES,
+     [("spine2", "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0")], [("MAP005", "spine2", "", "class type network-qos c-8q-nq6")]),
+    ("a port that the watchdog leaves out", "nxos", SWITCHES,
+     [("leaf0", "interface Ethernet1/4", "  priority-flow-control watch-dog-interval on\n", "")],
+     [("WD001", "leaf0", "", "interface Ethernet1/4")]),
+    ("CNPs among best effort on a spine", "sonic", SWITCHES + HOSTS, [("spine1", "DSCP_TO_TC_MAP", '"48": "6"', '"48": "0"')],
+     [("MAP006", "spine1", "DSCP_TO_TC_MAP", '"48": "0"')]),
+    ("a watchdog for a port that is not there", "sonic", SWITCHES, [("spine1", '"PFC_WD"', '"Ethernet4": {', '"Ethernet40": {')],
+     [("WD001", "spine1", '"PORT_QOS_MAP"', '"Ethernet4": {')]),
+    ("a curve that falls", "sonic", SWITCHES,
+     [("leaf1", "WRED_PROFILE", '"green_max_threshold": "1500000"', '"green_max_threshold": "150000"')],
+     [("ECN002", "leaf1", "WRED_PROFILE", "green_max_threshold")]),
+    ("small frames on an uplink", "nvue", SWITCHES, [("leaf0", "swp6:", "mtu: 9198", "mtu: 8000")],
+     [("MTU001", "leaf0", "swp6:", "mtu: 8000")]),
+    ("NCCL with another DSCP", "nxos", SWITCHES + HOSTS, [("h3", "", "NCCL_IB_TC=106", "NCCL_IB_TC=96")],
+     [("HOST002", "h3", "", "NCCL_IB_TC=96")]),
+    ("an adapter's CNPs with another DSCP", "eos", SWITCHES + HOSTS,
+     [("h5", "", "echo 48 >", "echo 46 >"), ("h5", "", "CNP_DSCP_P1=48", "CNP_DSCP_P1=46")], [("MAP006", "h5", "", "CNP_DSCP_P1=46")]),
     ("two ends of different rates", "nxos", SWITCHES, [("spine2", "Ethernet1/1", "speed 400000", "speed 100000")],
      [("TOP006", "spine2", "interface Ethernet1/1", "speed 100000")]),
 ]

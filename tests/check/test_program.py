@@ -25,7 +25,7 @@ BAD = GOOD + """devices:
 
 
 # What examples show on purpose: settings that disagree, and PFC without ECN.
-DEFECTS = {"disagreement.yaml": ("HR001", "MAP001", "MAP002", "PFC001"), "headroom.yaml": ("ECN001",), "pause.yaml": ("ECN001",)}
+DEFECTS = {"disagreement.yaml": ("HR001", "MAP001", "PFC001"), "headroom.yaml": ("ECN001",), "pause.yaml": ("ECN001",)}
 # One queue pair a connection is what jobs have by default (HOST006); long cables at hosts are the point of some, and only
 # builders can state their oversubscription (TOP005).
 WARNINGS = {"disagreement.yaml": ("PFC009", "TOP005"), "ecmp-256.yaml": ("HOST006",), "fat-tree-128.yaml": ("HOST006", "HR008"),
