@@ -6,9 +6,12 @@
  * switch's against its buffer, dedicated or as a pool.  The loader refuses a buffer that cannot be built at all; HR003
  * asks besides that something is left to share, and that a pool is not smaller than what one port needs.
  */
+#include <string.h>
+
 #include "base/units.h"
 #include "check/rule.h"
 #include "fabric/qos/headroom.h"
+#include "fabric/qos/models.h"
 
 #define POOL_MOST 4 /* the sum of the headrooms over a pool that is still taken for a decision */
 
@@ -127,6 +130,24 @@ static void hr_pool(struct check *check, uint32_t s, uint64_t largest)
             pool);
 }
 
+/* What a file or its pools take for the buffer, against what the chip has. */
+static bool hr_chip(struct check *check, uint32_t s)
+{
+    const struct fabric_switch *sw = &check->fabric->sw[s];
+    const struct switch_model *model = sw->model ? switch_model_find(sw->model) : NULL;
+    char taken[UNIT_TEXT], has[UNIT_TEXT];
+
+    if (!model || strcmp(model->name, SWITCH_MODEL_DEFAULT) == 0 || sw->buffer_bytes <= model->buffer_bytes)
+        return false;
+    check_find(check, model->buffer_assumed ? CHECK_WARNING : CHECK_ERROR, check->fabric->hosts + s, FABRIC_NONE,
+               "buffer", "%s: %s of buffer are given away, and its chip (%s) has %s%s",
+               check->fabric->node[check->fabric->hosts + s].name,
+               unit_format_short(UNIT_SIZE, sw->buffer_bytes, 4, taken), model->name,
+               unit_format_short(UNIT_SIZE, model->buffer_bytes, 4, has),
+               model->buffer_assumed ? ", as is assumed" : "");
+    return true;
+}
+
 RULE_FUNCTION(hr_sum)
 {
     const struct fabric *fabric = check->fabric;
@@ -137,6 +158,7 @@ RULE_FUNCTION(hr_sum)
         const struct fabric_node *node = &fabric->node[fabric->hosts + s];
         uint64_t largest = 0;
 
+        if (hr_chip(check, s)) continue;
         for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
             for (int g = 0; g < FABRIC_PRIOS && port_used(check, p); g++)
                 if (settings_of(fabric, p)->pg[g].headroom_bytes > largest)

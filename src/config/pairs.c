@@ -15,17 +15,17 @@
 #include "base/units.h"
 
 /* What members of a bundle must have alike: paths that begin so. */
+enum matter { PFC, FRAMES, TRUST, MAPS, CLASSES, MATTERS };
 static const struct {
     const char *words;
     const char *path[4];
-} matters[] = {
-    {"PFC", {"pfc"}},
-    {"frames", {"mtu"}},
-    {"trust", {"trust"}},
-    {"classification", {"dscp-map", "pcp-map", "queue-map", "group-map"}},
-    {"queues and buffers", {"classes"}},
+} matters[MATTERS] = {
+    [PFC] = {"PFC", {"pfc"}},
+    [FRAMES] = {"frames", {"mtu"}},
+    [TRUST] = {"trust", {"trust"}},
+    [MAPS] = {"classification", {"dscp-map", "pcp-map", "queue-map", "group-map"}},
+    [CLASSES] = {"queues and buffers", {"classes"}},
 };
-#define MATTERS (sizeof(matters) / sizeof(matters[0]))
 
 static bool is_of(const char *path, size_t matter)
 {
@@ -96,6 +96,11 @@ static uint32_t usual_member(const struct config_set *set, uint32_t d, uint32_t 
     return best;
 }
 
+static bool alike(const struct config_port *a, const struct config_port *b, size_t matter)
+{
+    return member_of(a, matter).hash == member_of(b, matter).hash;
+}
+
 static void judge_matter(struct config_set *set, uint32_t d, uint32_t first, size_t matter)
 {
     const struct config_device *device = &set->device[d];
@@ -105,11 +110,13 @@ static void judge_matter(struct config_set *set, uint32_t d, uint32_t first, siz
     for (uint32_t p = first; p < device->ports; p++) {
         struct member as = member_of(&device->port[p], matter);
         if (!same_lag(device, first, p) || is_down(set, d, p) || as.hash == best.hash) continue;
+        if (matter == MAPS && !alike(&device->port[p], &device->port[usual], TRUST)) continue; /* they follow */
+        if (matter == CLASSES && !alike(&device->port[p], &device->port[usual], PFC)) continue;
         const char *mine = as.path ? config_said(set, d, p, as.path) : NULL;
         const char *theirs = best.path ? config_said(set, d, usual, best.path) : NULL;
         struct origin at = as.path ? config_said_at(set, d, p, as.path) : (struct origin){CONFIG_NONE, 0};
         if (!at.line) at = device->port[p].at;
-        if (matter < 3) /* one value says it all */
+        if (matter <= TRUST) /* one value says it all */
             config_note(set, at, "LAG001", d, p, "member of %.40s: %s is %.40s, of the member %.40s %.40s",
                         device->port[p].lag, matters[matter].path[0], mine ? mine : "not said",
                         device->port[usual].name, theirs ? theirs : "not said");
