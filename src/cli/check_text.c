@@ -2,7 +2,7 @@
 /*
  * Findings as text.
  *
- * Of configurations, findings that say the same of ports of one device are one line, at the first of their places,
+ * Of configurations, findings of one file that say the same of its ports are one line, at the first of their places,
  * with the names of the others: a wrong policy is one thing to mend, whatever the number of ports that have it.  Two
  * findings say the same where their words differ only in names (of ports and devices), not in values.
  */
@@ -38,11 +38,10 @@ static uint64_t hash_add(uint64_t hash, const char *text, size_t length)
 
 static uint64_t shape_of(const struct check_input *input, const struct check_finding *finding)
 {
-    const char *file = check_file(input, finding), *device = finding->device ? finding->device : "";
+    const char *file = check_file(input, finding);
     uint64_t hash = 14695981039346656037ull + finding->rule * 4u + finding->severity;
 
     hash = hash_add(hash, file, strlen(file));
-    hash = hash_add(hash, device, strlen(device));
     for (const char *word = finding->message; *word; word += strspn(word, " ,;:()")) {
         size_t length = strcspn(word, " ,;()");
         bool name = is_name(word, length);
@@ -98,7 +97,8 @@ static void print_cause(const struct check_input *input, const struct cause *cau
     for (uint32_t c = 1; c < count; c++) {
         const struct check_finding *finding = &input->check.finding[cause[c].finding];
         also += 1 + finding->also;
-        if (name && finding->port) name[names++] = finding->port;
+        bool here = finding->device && first->device && strcmp(finding->device, first->device) == 0;
+        if (name && finding->port && here) name[names++] = finding->port;
     }
     if (also) fprintf(out, " (and %u more alike%s", also, names ? ": " : "");
     fold_names(out, &style, name, names);

@@ -88,6 +88,27 @@ class Check(unittest.TestCase):
         for arguments in (("f.yaml", "good/leaf0.cfg"), ("good/leaf0.cfg", "good/leaf1.cfg", "f.yaml")):
             self.assertIn("f.yaml is a fabric file and good/leaf0.cfg is none", self.check(*arguments, status=2).stderr)
 
+    def test_a_broken_uplink(self):
+        """One uplink without PFC and with small frames, and nothing but addresses says where it leads."""
+        folder = self.place / "addressed"
+        folder.mkdir()
+        for path in (self.place / "bad").glob("*.cfg"):
+            text = path.read_text(encoding="utf-8").replace("mode auto", "mode on")
+            uplinks = {"leaf0": {"1/5": "10.0.0.0/31"}, "leaf1": {"1/5": "10.0.0.2/31"},
+                       "spine0": {"1/1": "10.0.0.1/31", "1/2": "10.0.0.3/31"}}[path.stem]
+            for port, address in uplinks.items():
+                text = text.replace(f"interface Ethernet{port}\n", f"interface Ethernet{port}\n  ip address {address}\n")
+            if path.stem == "leaf0":
+                before, uplink = text.split("interface Ethernet1/5\n")
+                text = before + "interface Ethernet1/5\n" + uplink.replace("mtu 9216", "mtu 1500", 1).replace("mode on", "mode off", 1)
+            (folder / path.name).write_text(text, encoding="utf-8")
+        lines = self.check("addressed", "--model", "tomahawk5", "--cable", "30m", status=1).stdout.splitlines()
+        errors = [line for line in lines if ": error[" in line]
+        self.assertEqual(len(errors), 2, lines)
+        self.assertRegex(errors[0], r"^addressed/leaf0.cfg:\d+:1: error\[MTU001\]: leaf0 Ethernet1/5 .* spine0 Ethernet1/1 of 9216 B")
+        self.assertRegex(errors[1], r"^addressed/leaf0.cfg:\d+:1: error\[PFC001\]: leaf0 Ethernet1/5 .* spine0 Ethernet1/1 for 3")
+        self.assertIn("8 ports have no known other end among the devices given (leaf0 Ethernet1/1-4; leaf1 Ethernet1/1-4)", lines[-2])
+
     def test_assumed_once(self):
         for name in ("bad/leaf0.cfg", "bad/leaf1.cfg", "bad/spine0.cfg"):
             text = (self.place / name).read_text(encoding="utf-8")
