@@ -506,7 +506,12 @@ void evidence_remark(struct evidence *evidence, uint32_t file, uint32_t line, co
 
 void evidence_tie(struct evidence *evidence, uint32_t a, uint32_t b)
 {
+    struct evidence_object *object = evidence->object;
+
     if (a >= evidence->objects || b >= evidence->objects || a == b) return;
-    evidence->object[a].peer = b;
-    evidence->object[b].peer = a;
+    /* Texts may tie one port to several; the last word counts, and a peer's peer is always the port itself. */
+    if (object[a].peer != EVIDENCE_NONE) object[object[a].peer].peer = EVIDENCE_NONE;
+    if (object[b].peer != EVIDENCE_NONE) object[object[b].peer].peer = EVIDENCE_NONE;
+    object[a].peer = b;
+    object[b].peer = a;
 }

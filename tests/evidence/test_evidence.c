@@ -452,6 +452,23 @@ static void a_copy_of_sysfs_is_read(void **state)
     folder_removed(root);
 }
 
+/* Rules walk from a port to its peer and back: texts that tie one port to several must not lead them in circles. */
+static void a_peers_peer_is_the_port(void **state)
+{
+    struct evidence *evidence = *state;
+    uint32_t a = port_of(evidence, "leaf", "a"), b = port_of(evidence, "spine", "b"),
+             c = port_of(evidence, "spine", "c");
+
+    evidence_tie(evidence, a, b);
+    evidence_tie(evidence, a, c);
+    assert_int_equal(evidence->object[a].peer, c);
+    assert_int_equal(evidence->object[c].peer, a);
+    assert_int_equal(evidence->object[b].peer, EVIDENCE_NONE);
+    evidence_tie(evidence, b, c);
+    assert_int_equal(evidence->object[a].peer, EVIDENCE_NONE);
+    assert_int_equal(evidence->object[b].peer, c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_peak_is_the_largest_of_a_look, begin, end),
         cmocka_unit_test_setup_teardown(two_names_become_one_port, begin, end),
         cmocka_unit_test_setup_teardown(neighbours_tie_ports, begin, end),
+        cmocka_unit_test_setup_teardown(a_peers_peer_is_the_port, begin, end),
         cmocka_unit_test_setup_teardown(remarks_are_counted, begin, end),
         cmocka_unit_test_setup_teardown(without_cables_it_is_said, begin, end),
         cmocka_unit_test(names_of_files_hint_at_interfaces),
