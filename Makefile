@@ -27,7 +27,7 @@ bench: built-gcc
 	@bench/run build-gcc
 
 # What is too long for `test`: millions of random frames and captures; all that has threads, with ThreadSanitizer.
-soak: built-clang build-tsan/build.ninja
+soak: built-gcc built-clang build-tsan/build.ninja
 	@meson test -C build-tsan --suite sim --suite live --suite swarm --print-errorlogs --timeout-multiplier 20
 	@tests/soak build-clang
 
