@@ -6,74 +6,21 @@
  * `default-global` where that is set.  `qos roce` sets default-global as NVIDIA documents it: trust of DSCP, priority
  * DSCP / 8, priority 3 in queue 3 with half of the line, priority 6 strict in queue 6, all others in queue 0, marking
  * from 150000 to 1500000 bytes on queues 0 and 3, PFC on priority 3 (not in the lossy modes) for 100 m of cable.
- * What is said of default-global besides lies over that.
- *
- * The watchdog is a port's here and a switch's in a fabric: on where a port has it, and not watched where a port pauses
- * without.
+ * What is said of default-global besides lies over that.  What ports then say is in say.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "config/nvue/nvue_int.h"
+#include "config/nvue/read.h"
 
 #define WORK_MOST                                                                                                      \
     4000000u /* settings of interfaces, each counted for every interface of its range; more is no switch */
-#define KINDS 5
-enum kind { MAPPING, QUEUES, SCHEDULER, MARKING, PFC };
-static const char *const kind_names[KINDS] = {"mapping", "egress-queue-mapping", "egress-scheduler",
-                                              "congestion-control", "pfc"};
+const char *const nvue_kinds[KINDS] = {"mapping", "egress-queue-mapping", "egress-scheduler", "congestion-control",
+                                       "pfc"};
 
-struct curve {
-    bool on;
-    int64_t min, max, probability;
-    uint32_t line, min_line, max_line; /* the last two 0: as the first */
-};
-
-struct profile { /* of one kind; only that kind's members count */
-    const char *name;
-    uint8_t kind;
-    uint32_t line;
-    bool pcp; /* trusted */
-    uint8_t dscp[64], pcp_to[8];
-    uint32_t dscp_line[64];
-    uint8_t queue[FABRIC_PRIOS];
-    bool strict[FABRIC_PRIOS], scheduled[FABRIC_PRIOS];
-    int64_t weight[FABRIC_PRIOS];
-    uint32_t scheduled_line[FABRIC_PRIOS], weight_line[FABRIC_PRIOS]; /* 0: the profile's own */
-    struct curve curve[FABRIC_PRIOS];
-    unsigned priorities;
-    bool rx, tx;
-    int64_t xoff, xon, buffer, cable;                                /* -1: not said */
-    uint32_t pfc_line, xoff_line, xon_line, buffer_line, cable_line; /* 0: the profile's own */
-};
-
-struct port {
-    const char *profile[KINDS];
-    uint32_t line[KINDS];
-    bool watchdog, off;
-    unsigned pfc;
-};
-
-struct nvue {
-    struct config_set *set;
-    const struct config_text *text;
-    struct arena *arena;
-    struct nvue_facts facts;
-    uint32_t device;
-    struct profile *profile;
-    uint32_t profiles, profiles_room;
-    struct port *port;
-    uint32_t ports, ports_room;
-    int64_t poll, robustness;
-    uint32_t poll_line, robustness_line; /* 0: not said */
-    uint64_t work;                       /* of WORK_MOST */
-    const char *seen[64];                /* sections that are not read, told once each */
-    uint32_t seens;
-};
-
-static struct origin at_line(const struct nvue *in, uint32_t line)
+struct origin nvue_at(const struct nvue *in, uint32_t line)
 {
     return CONFIG_AT(in->text, line);
 }
@@ -99,7 +46,7 @@ static bool value_of(struct nvue *in, const struct nvue_fact *fact, uint32_t wor
         *ret = got;
         return true;
     }
-    config_note(in->set, at_line(in, fact->line), "SYN001", in->device, CONFIG_NONE,
+    config_note(in->set, nvue_at(in, fact->line), "SYN001", in->device, CONFIG_NONE,
                 "%s %s: '%.40s' is not a number from %lld to %lld", fact->word[0], fact->word[1],
                 word < fact->words ? fact->word[word] : "nothing", (long long)low, (long long)high);
     return false;
@@ -127,7 +74,7 @@ static uint64_t list_bits(const char *text, unsigned below)
     return bits;
 }
 
-static struct profile *profile_get(struct nvue *in, enum kind kind, const char *name, uint32_t line)
+struct profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, uint32_t line)
 {
     for (uint32_t i = 0; i < in->profiles; i++)
         if (in->profile[i].kind == kind && strcmp(in->profile[i].name, name) == 0) return &in->profile[i];
@@ -162,19 +109,19 @@ static void roce_defaults(struct nvue *in, uint32_t line, bool lossless, int64_t
 {
     static const char *const global = "default-global";
 
-    profile_get(in, MAPPING, global, line);
-    struct profile *queues = profile_get(in, QUEUES, global, line);
+    nvue_profile(in, MAPPING, global, line);
+    struct profile *queues = nvue_profile(in, QUEUES, global, line);
     for (unsigned i = 0; queues && i < FABRIC_PRIOS; i++)
         queues->queue[i] = i == 3 || i == 6 ? (uint8_t)i : 0;
-    struct profile *turns = profile_get(in, SCHEDULER, global, line);
+    struct profile *turns = nvue_profile(in, SCHEDULER, global, line);
     if (turns) {
         turns->scheduled[0] = turns->scheduled[3] = turns->scheduled[6] = turns->strict[6] = true;
         turns->weight[0] = turns->weight[3] = 50;
     }
-    struct profile *marking = profile_get(in, MARKING, global, line);
+    struct profile *marking = nvue_profile(in, MARKING, global, line);
     for (unsigned q = 0; marking && q <= 3; q += 3)
         marking->curve[q] = (struct curve){true, 150000, 1500000, 100, line, 0, 0};
-    struct profile *pfc = lossless ? profile_get(in, PFC, global, line) : NULL;
+    struct profile *pfc = lossless ? nvue_profile(in, PFC, global, line) : NULL;
     if (!pfc) return;
     pfc->priorities = 1u << 3;
     pfc->cable = cable;
@@ -221,7 +168,7 @@ static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct p
     if (strcmp(key, "trust") == 0 && fact->words > 4) {
         as->pcp = strcmp(fact->word[4], "l2") == 0 || strcmp(fact->word[4], "pcp") == 0;
         if (strcmp(fact->word[4], "port") == 0) /* all packets get the port's own priority */
-            config_assume(in->set, at_line(in, fact->line), in->device, CONFIG_NONE,
+            config_assume(in->set, nvue_at(in, fact->line), in->device, CONFIG_NONE,
                           "mapping %.60s trusts nothing: taken as if it trusted dscp", as->name);
         return true;
     }
@@ -281,7 +228,7 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct p
     if ((min || max) && !value_of(in, fact, 6, 0, UINT32_MAX, &got)) return true;
     if (chance && !value_of(in, fact, 6, 0, 100, &got)) return true;
     if (red && on_word(value))
-        config_note(in->set, at_line(in, fact->line), "ECN006", in->device, CONFIG_NONE,
+        config_note(in->set, nvue_at(in, fact->line), "ECN006", in->device, CONFIG_NONE,
                     "congestion-control %.60s: red drops where marking would do", as->name);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(bits >> q & 1)) continue;
@@ -331,7 +278,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
     }
     if (strcmp(fact->word[1], "remark") == 0 && fact->words > 4 && strcmp(fact->word[3], "rewrite") == 0 &&
         (strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0)) {
-        config_note(in->set, at_line(in, fact->line), "MAP004", in->device, CONFIG_NONE,
+        config_note(in->set, nvue_at(in, fact->line), "MAP004", in->device, CONFIG_NONE,
                     "remark %.60s: packets leave with another DSCP than they came with", fact->word[2]);
         return true;
     }
@@ -345,8 +292,8 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
         return true;
     }
     for (int kind = 0; kind < KINDS; kind++) {
-        if (strcmp(fact->word[1], kind_names[kind]) != 0 || fact->words < 3) continue;
-        struct profile *as = profile_get(in, (enum kind)kind, fact->word[2], fact->line);
+        if (strcmp(fact->word[1], nvue_kinds[kind]) != 0 || fact->words < 3) continue;
+        struct profile *as = nvue_profile(in, (enum kind)kind, fact->word[2], fact->line);
         if (!as || fact->words < 4) return true;
         if (kind == MAPPING) return read_mapping(in, fact, as);
         if (kind == MARKING) return read_marking(in, fact, as);
@@ -359,7 +306,7 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
 
 static struct port *port_get(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
 {
-    uint32_t p = config_port(in->set, at_line(in, line), in->device, name);
+    uint32_t p = config_port(in->set, nvue_at(in, line), in->device, name);
 
     if (p == CONFIG_NONE) return NULL;
     if (p >= in->ports_room) {
@@ -383,7 +330,7 @@ static struct port *port_get(struct nvue *in, const char *name, uint32_t line, u
 static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32_t p, struct port *port)
 {
     const char *key = fact->words > 3 ? fact->word[3] : "", *value = fact->words > 4 ? fact->word[4] : "";
-    struct origin at = at_line(in, fact->line);
+    struct origin at = nvue_at(in, fact->line);
     uint64_t rate;
     int64_t mtu;
 
@@ -415,7 +362,7 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 
     if (!dscp) return false;
     if (strcmp(fact->word[2], "encapsulation") == 0 && strcmp(fact->word[5], "copy") != 0)
-        config_note(in->set, at_line(in, fact->line), "MAP004", in->device, CONFIG_NONE,
+        config_note(in->set, nvue_at(in, fact->line), "MAP004", in->device, CONFIG_NONE,
                     "vxlan: a packet's DSCP is not copied to the outside ('%.20s')", fact->word[5]);
     return true;
 }
@@ -429,18 +376,18 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     if (!port) return true;
     if (strcmp(section, "link") == 0) return read_port_link(in, fact, p, port);
     if (strcmp(section, "description") == 0 && fact->words == 4) {
-        config_described(in->set, at_line(in, fact->line), in->device, p, fact->word[3]);
+        config_described(in->set, nvue_at(in, fact->line), in->device, p, fact->word[3]);
         return true;
     }
     if (strncmp(section, "ip", 2) == 0 && strcmp(key, "address") == 0 && fact->words == 5)
-        config_address(in->set, at_line(in, fact->line), in->device, p, fact->word[4]);
+        config_address(in->set, nvue_at(in, fact->line), in->device, p, fact->word[4]);
     if (strcmp(section, "qos") != 0) return section[0] == 0 || strcmp(section, "type") == 0;
     if (strcmp(key, "pfc-watchdog") == 0) {
         port->watchdog = fact->words < 5 || on_word(fact->word[fact->words - 1]);
         return true;
     }
     for (int kind = 0; kind < KINDS; kind++) {
-        if (strcmp(key, kind_names[kind]) != 0 || fact->words < 6 || strcmp(fact->word[4], "profile") != 0) continue;
+        if (strcmp(key, nvue_kinds[kind]) != 0 || fact->words < 6 || strcmp(fact->word[4], "profile") != 0) continue;
         port->profile[kind] = fact->word[5];
         port->line[kind] = fact->line;
         return true;
@@ -496,168 +443,7 @@ static void not_read(struct nvue *in, const struct nvue_fact *fact)
         const char *kept = arena_strndup(in->arena, section, strlen(section));
         if (kept) in->seen[in->seens++] = kept;
     }
-    config_note(in->set, at_line(in, fact->line), NULL, in->device, CONFIG_NONE, "%s is not read", section);
-}
-
-/* --- what ports say --- */
-
-static const struct profile *profile_for(struct nvue *in, const struct port *port, enum kind kind)
-{
-    if (!port->profile[kind]) return profile_get(in, kind, "default-global", 0);
-    const struct profile *as = profile_get(in, kind, port->profile[kind], 0);
-    if (!as)
-        config_note(in->set, at_line(in, port->line[kind]), "MAP007", in->device, CONFIG_NONE,
-                    "%s profile '%.60s' is not defined", kind_names[kind], port->profile[kind]);
-    return as;
-}
-
-static uint32_t or_line(uint32_t line, uint32_t other)
-{
-    return line ? line : other;
-}
-
-static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
-{
-    struct port *port = &in->port[p];
-    unsigned bits = as ? as->priorities : 0;
-    struct origin at = at_line(in, as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], 1));
-
-    port->pfc = as && (as->rx || as->tx) ? bits : 0;
-    config_say_bits(in->set, at, in->device, p, "pfc.rx", as && as->rx ? bits : 0);
-    config_say_bits(in->set, at, in->device, p, "pfc.tx", as && as->tx ? bits : 0);
-    /* room that is given in bytes was chosen for no cable in particular, unless that is given too */
-    if (port->pfc && as->cable != 0 && (as->cable_line || as->buffer < 0))
-        config_say(in->set, at_line(in, or_line(as->cable_line, as->line)), in->device, p, "headroom-cable", "%lldm",
-                   as->cable > 0 ? (long long)as->cable : (long long)NVUE_CABLE_DEFAULT_M);
-}
-
-static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as)
-{
-    bool lossless = in->port[p].pfc >> tc & 1;
-    struct origin at = at_line(in, as ? or_line(as->pfc_line, as->line) : 1);
-
-    config_say_class(in->set, at, in->device, p, tc, "lossless", lossless ? "true" : "false");
-    if (!lossless || as->xoff < 0) return;
-    at = at_line(in, or_line(as->xoff_line, as->line));
-    config_say_class(in->set, at, in->device, p, tc, "reserved", "0B"); /* the threshold is of all of it */
-    config_say_class(in->set, at, in->device, p, tc, "xoff", "%lldB", (long long)as->xoff);
-    if (as->xon >= 0)
-        config_say_class(in->set, at_line(in, or_line(as->xon_line, as->line)), in->device, p, tc, "xon", "%lldB",
-                         (long long)as->xon);
-    at = at_line(in, or_line(as->buffer_line, as->line));
-    if (as->buffer >= as->xoff)
-        config_say_class(in->set, at, in->device, p, tc, "headroom", "%lldB", (long long)(as->buffer - as->xoff));
-    else if (as->buffer >= 0)
-        config_note(in->set, at, "HR005", in->device, CONFIG_NONE,
-                    "pfc %.60s: port-buffer %lld is less than xoff-threshold %lld: no headroom is left", as->name,
-                    (long long)as->buffer, (long long)as->xoff);
-}
-
-static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as, unsigned q)
-{
-    const struct curve *curve = as ? &as->curve[q] : NULL;
-    struct origin at = at_line(in, curve ? curve->line : 1);
-    bool bad = curve && curve->on && (curve->max == 0 || curve->min > curve->max || curve->probability == 0);
-
-    if (bad)
-        config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
-                    "congestion-control %.60s: %lld to %lld bytes at %lld %% are no marking curve", as->name,
-                    (long long)curve->min, (long long)curve->max, (long long)curve->probability);
-    if (!curve || !curve->on || bad) {
-        config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
-        return;
-    }
-    config_say_class(in->set, at_line(in, or_line(curve->min_line, curve->line)), in->device, p, tc, "ecn.min", "%lldB",
-                     (long long)curve->min);
-    config_say_class(in->set, at_line(in, or_line(curve->max_line, curve->line)), in->device, p, tc, "ecn.max", "%lldB",
-                     (long long)curve->max);
-    config_say_class(in->set, at, in->device, p, tc, "ecn.probability", "%lld%%", (long long)curve->probability);
-}
-
-static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, const uint8_t *queue, unsigned classes)
-{
-    int64_t sum = 0;
-    unsigned shared = 0, counted = 0;
-    char buf[UNIT_TEXT];
-
-    if (!as) return;
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        unsigned q = queue[tc];
-        if (!(classes >> tc & 1) || (counted >> q & 1) || !as->scheduled[q] || as->strict[q]) continue;
-        counted |= 1u << q;
-        sum += as->weight[q];
-    }
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        unsigned q = queue[tc];
-        if (!(classes >> tc & 1) || !as->scheduled[q]) continue;
-        config_say_class(in->set, at_line(in, or_line(as->scheduled_line[q], as->line)), in->device, p, tc, "strict",
-                         as->strict[q] ? "true" : "false");
-        if (as->strict[q] || (shared >> q & 1) || !sum || !as->weight[q]) continue;
-        shared |= 1u << q; /* a queue's share is said for the lowest of its classes */
-        uint64_t ppm = (uint64_t)(as->weight[q] * 1000000 / sum);
-        config_say_class(in->set, at_line(in, or_line(as->weight_line[q], as->line)), in->device, p, tc, "share", "%s",
-                         unit_format(UNIT_SHARE, ppm ? ppm : 1, buf));
-    }
-}
-
-static void say_port(struct nvue *in, uint32_t p)
-{
-    const struct profile *mapping = profile_for(in, &in->port[p], MAPPING);
-    const struct profile *queues = profile_for(in, &in->port[p], QUEUES);
-    const struct profile *pfc = profile_for(in, &in->port[p], PFC), *marking = profile_for(in, &in->port[p], MARKING);
-    struct origin at = at_line(in, mapping ? mapping->line : 1);
-    uint8_t queue[FABRIC_PRIOS] = {0, 1, 2, 3, 4, 5, 6, 7};
-    unsigned classes = 0;
-
-    /* Without any map a port trusts PCP, as the system does by itself. */
-    bool pcp = !mapping || mapping->pcp;
-    config_say(in->set, at, in->device, p, "trust", pcp ? "pcp" : "dscp");
-    for (unsigned f = 0; f < (pcp ? 8u : 64u); f++) {
-        unsigned to = pcp ? (mapping ? mapping->pcp_to[f] : f) : mapping->dscp[f];
-        struct origin here = pcp ? at : at_line(in, mapping->dscp_line[f]);
-        config_say_map(in->set, here, in->device, p, pcp ? "pcp-map" : "dscp-map", f, to);
-        classes |= 1u << to;
-    }
-    if (queues) memcpy(queue, queues->queue, sizeof(queue));
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        config_say_map(in->set, at_line(in, queues ? queues->line : 1), in->device, p, "queue-map", tc, queue[tc]);
-    if (!config_said(in->set, in->device, p, "mtu"))
-        config_say(in->set, at, in->device, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
-    say_pfc(in, p, pfc);
-    classes |= in->port[p].pfc;
-    const struct profile *turns = profile_for(in, &in->port[p], SCHEDULER);
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        if (turns && turns->scheduled[queue[tc]]) classes |= 1u << tc;
-    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
-        if (!(classes >> tc & 1)) continue;
-        say_group(in, p, tc, pfc);
-        say_curve(in, p, tc, marking, queue[tc]);
-    }
-    say_turns(in, p, turns, queue, classes);
-}
-
-static void say_watchdog(struct nvue *in)
-{
-    bool any = false, pauses = false;
-
-    for (uint32_t p = 0; p < in->ports; p++) {
-        any = any || in->port[p].watchdog;
-        pauses = pauses || in->port[p].pfc;
-    }
-    if (!any) {
-        if (pauses) config_say(in->set, at_line(in, 0), in->device, CONFIG_NONE, "watchdog", "false");
-        return;
-    }
-    long long detect = (long long)(in->poll * in->robustness);
-    uint32_t poll_line = or_line(in->poll_line, 1), detect_line = or_line(in->robustness_line, poll_line);
-    config_say(in->set, at_line(in, poll_line), in->device, CONFIG_NONE, "watchdog.poll", "%lldms",
-               (long long)in->poll);
-    config_say(in->set, at_line(in, detect_line), in->device, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
-    config_say(in->set, at_line(in, detect_line), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
-    for (uint32_t p = 0; p < in->ports; p++)
-        if (in->port[p].pfc && !in->port[p].watchdog)
-            config_say(in->set, at_line(in, in->port[p].line[PFC] ? in->port[p].line[PFC] : 1), in->device, p,
-                       "watched", "false");
+    config_note(in->set, nvue_at(in, fact->line), NULL, in->device, CONFIG_NONE, "%s is not read", section);
 }
 
 static int import_facts(struct nvue *in)
@@ -674,7 +460,7 @@ static int import_facts(struct nvue *in)
         if (fact->word[2][strspn(fact->word[2], "x")]) name = fact->word[2]; /* a template has no name yet */
     }
     in->device =
-        config_device(in->set, at_line(in, line), name ? name : config_device_name(in->set, in->text), "nvue", false);
+        config_device(in->set, nvue_at(in, line), name ? name : config_device_name(in->set, in->text), "nvue", false);
     read_roce(in);
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
@@ -686,8 +472,8 @@ static int import_facts(struct nvue *in)
         if (!known) not_read(in, fact);
     }
     for (uint32_t p = 0; p < in->ports; p++)
-        say_port(in, p);
-    say_watchdog(in);
+        nvue_say_port(in, p);
+    nvue_say_watchdog(in);
     return in->set->no_memory ? -ENOMEM : 0;
 }
 
