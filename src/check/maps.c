@@ -72,14 +72,18 @@ static void chain_of(struct check *check, uint32_t p, const struct fabric_class 
                    "'%s' is lossless by definition and lossy on %s", as->name, name);
         return;
     }
+    char entry[24];
+    snprintf(entry, sizeof(entry), "group-map.%u", tc);
     if (!settings->pg[settings->tc_to_pg[tc]].lossless || settings->tc_to_pg[tc] != tc)
-        check_find(check, CHECK_ERROR, fabric->port[p].node, p, "group-map",
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, entry,
                    "%s keeps '%s' in priority group %u, whose pauses are of another priority", name, as->name,
                    settings->tc_to_pg[tc]);
-    for (unsigned other = 0; other < FABRIC_PRIOS; other++)
-        if (other != tc && settings->tc_to_queue[other] == queue)
-            check_find(check, CHECK_ERROR, fabric->port[p].node, p, "queue-map",
-                       "%s puts traffic class %u into queue %u, with '%s'", name, other, queue, as->name);
+    for (unsigned other = 0; other < FABRIC_PRIOS; other++) {
+        if (other == tc || settings->tc_to_queue[other] != queue) continue;
+        snprintf(entry, sizeof(entry), "queue-map.%u", queue != tc ? tc : other); /* the one that was moved */
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, entry,
+                   "%s puts traffic class %u into queue %u, with '%s'", name, other, queue, as->name);
+    }
 }
 
 RULE_FUNCTION(map_chain)

@@ -436,7 +436,7 @@ static const struct statement nvue_list[] = {
     {NVUE_ROCE "@nv set qos pfc default-global rx disable\n", EFFECT},
     {NVUE_ROCE "@nv set qos pfc default-global tx disable\n", EFFECT},
     {NVUE_ROCE "@nv set qos mapping default-global trust l2\n", EFFECT},
-    {NVUE_ROCE "@nv set qos mapping default-global trust port\n", ASSUMED},
+    {NVUE_ROCE "@nv set qos mapping default-global trust port\n", EFFECT},
     {NVUE_ROCE "@nv set qos mapping default-global dscp 26 switch-priority 5\n", EFFECT},
     {NVUE_ROCE " nv set qos mapping default-global trust l2\n"
                "@nv set qos mapping default-global pcp 3 switch-priority 5\n",
@@ -449,7 +449,7 @@ static const struct statement nvue_list[] = {
     {NVUE_ROCE "@nv set qos remark default-global rewrite l3\n", "MAP004"},
     {NVUE_ROCE "@nv set qos remark default-global switch-priority 3 dscp 10\n", LISTED},
     {NVUE_ROCE "@nv set qos link-pause X port-buffer 10000\n", LISTED},
-    {NVUE_ROCE "@nv set interface swp1 qos link-pause profile X\n", LISTED},
+    {NVUE_ROCE "@nv set interface swp1 qos link-pause profile X\n", "MAP007"},
     {NVUE_ROCE "@nv set interface swp1 qos pfc-watchdog state enable\n", EFFECT},
     {NVUE_ROCE " nv set interface swp1 qos pfc-watchdog\n@nv set qos pfc-watchdog polling-interval 200\n", EFFECT},
     {NVUE_ROCE " nv set interface swp1 qos pfc-watchdog\n@nv set qos pfc-watchdog robustness 5\n", EFFECT},

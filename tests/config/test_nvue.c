@@ -145,7 +145,7 @@ static void test_defects(void **state)
 
     (void)state;
     import_text(&got, &config_nvue, "sw.txt", text);
-    assert_int_equal(notes_of(&got, "ECN002", 4), 1);
+    assert_int_equal(notes_of(&got, "ECN002", 3), 1);
     assert_int_equal(notes_of(&got, "SYN001", 6), 1);
     assert_int_equal(settings_at(&got, "sw", 0)->watched, 0); /* pauses, and has no watchdog */
     assert_int_equal(settings_at(&got, "sw", 1)->watched, 8);

@@ -142,7 +142,7 @@ class Sonic(Mistakes):
         self.mistake(own, ("MAP001", "DSCP_TO_TC_MAP", "OTHER", "26"))
         self.mistake(to("TC_TO_PRIORITY_GROUP_MAP", "3", "0"), ("HR007", "TC_TO_PRIORITY_GROUP_MAP", "M", "3"))
         self.mistake(to("TC_TO_QUEUE_MAP", "3", "1"), ("PFC007", "TC_TO_QUEUE_MAP", "M", "3"),
-                     ("ECN001", "TC_TO_QUEUE_MAP", "M", "3"), beside=("MAP001",))
+                     ("ECN001", "TC_TO_QUEUE_MAP", "M", "3"), ("MAP001", "TC_TO_QUEUE_MAP", "M", "3"))
         self.mistake(to("MAP_PFC_PRIORITY_TO_QUEUE", "3", "4"), ("PFC007", "MAP_PFC_PRIORITY_TO_QUEUE", "M", "3"))
         self.mistake(to("DSCP_TO_TC_MAP", "48", "0"), ("MAP006", "DSCP_TO_TC_MAP", "M", "48"),
                      beside=("MAP005", "MAP008"))

@@ -17,15 +17,15 @@
 
 #define WORK_MOST                                                                                                      \
     4000000u /* settings of interfaces, each counted for every interface of its range; more is no switch */
-const char *const nvue_kinds[KINDS] = {"mapping", "egress-queue-mapping", "egress-scheduler", "congestion-control",
-                                       "pfc"};
+const char *const nvue_kinds[KINDS] = {
+    "mapping", "egress-queue-mapping", "egress-scheduler", "congestion-control", "pfc", "link-pause", "remark"};
 
 struct origin nvue_at(const struct nvue *in, uint32_t line)
 {
     return CONFIG_AT(in->text, line);
 }
 
-static bool is_number(const char *text, int64_t *ret)
+bool nvue_number(const char *text, int64_t *ret)
 {
     char *end = NULL;
 
@@ -37,12 +37,11 @@ static bool is_number(const char *text, int64_t *ret)
     return true;
 }
 
-static bool value_of(struct nvue *in, const struct nvue_fact *fact, uint32_t word, int64_t low, int64_t high,
-                     int64_t *ret)
+bool nvue_value(struct nvue *in, const struct nvue_fact *fact, uint32_t word, int64_t low, int64_t high, int64_t *ret)
 {
     int64_t got;
 
-    if (word < fact->words && is_number(fact->word[word], &got) && got >= low && got <= high) {
+    if (word < fact->words && nvue_number(fact->word[word], &got) && got >= low && got <= high) {
         *ret = got;
         return true;
     }
@@ -53,7 +52,7 @@ static bool value_of(struct nvue *in, const struct nvue_fact *fact, uint32_t wor
 }
 
 /* `3`, `0-2`, `0,3-5`: bits. */
-static uint64_t list_bits(const char *text, unsigned below)
+uint64_t nvue_bits(const char *text, unsigned below)
 {
     uint64_t bits = 0;
 
@@ -105,22 +104,29 @@ struct profile *nvue_profile(struct nvue *in, enum kind kind, const char *name, 
     return as;
 }
 
-static void roce_defaults(struct nvue *in, uint32_t line, bool lossless, int64_t cable, uint32_t cable_line)
+static void roce_defaults(struct nvue *in, uint32_t line, const char *mode, int64_t cable, uint32_t cable_line)
 {
     static const char *const global = "default-global";
+    bool lossless = strncmp(mode, "lossy", 5) != 0;
+    bool second = strcmp(mode, "dci-1") == 0; /* priority 4 in a queue of its own, which marks and does not pause */
 
+    in->roce = true;
     nvue_profile(in, MAPPING, global, line);
     struct profile *queues = nvue_profile(in, QUEUES, global, line);
     for (unsigned i = 0; queues && i < FABRIC_PRIOS; i++)
-        queues->queue[i] = i == 3 || i == 6 ? (uint8_t)i : 0;
+        queues->queue[i] = i == 3 || i == 6 || (second && i == 4) ? (uint8_t)i : 0;
     struct profile *turns = nvue_profile(in, SCHEDULER, global, line);
     if (turns) {
         turns->scheduled[0] = turns->scheduled[3] = turns->scheduled[6] = turns->strict[6] = true;
-        turns->weight[0] = turns->weight[3] = 50;
+        turns->weight[0] = turns->weight[3] = second ? 33 : 50;
+        turns->scheduled[4] = second;
+        turns->weight[4] = second ? 33 : 0;
     }
     struct profile *marking = nvue_profile(in, MARKING, global, line);
-    for (unsigned q = 0; marking && q <= 3; q += 3)
-        marking->curve[q] = (struct curve){true, 150000, 1500000, 100, line, 0, 0};
+    for (unsigned q = 0; marking && q <= 4; q++)
+        if (q == 0 || q == 3 || (second && q == 4))
+            marking->curve[q] = (struct curve){
+                .on = true, .min = NVUE_ROCE_MIN, .max = NVUE_ROCE_MAX, .probability = 100, .line = line};
     struct profile *pfc = lossless ? nvue_profile(in, PFC, global, line) : NULL;
     if (!pfc) return;
     pfc->priorities = 1u << 3;
@@ -141,21 +147,22 @@ static bool off_word(const char *word)
 static void read_roce(struct nvue *in)
 {
     uint32_t line = 0, cable_line = 0;
-    bool on = false, off = false, lossless = true;
+    bool on = false, off = false;
+    const char *mode = "lossless";
     int64_t cable = NVUE_CABLE_DEFAULT_M;
 
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
         if (fact->words < 2 || strcmp(fact->word[0], "qos") != 0 || strcmp(fact->word[1], "roce") != 0) continue;
-        if (!line) line = fact->line;
+        if (!line || strcmp(fact->words > 2 ? fact->word[2] : "", "mode") == 0) line = fact->line;
         on = true;
         const char *key = fact->words > 2 ? fact->word[2] : "";
         const char *value = fact->words > 3 ? fact->word[3] : "";
         if ((strcmp(key, "enable") == 0 || strcmp(key, "state") == 0) && off_word(value)) off = true;
-        if (strcmp(key, "mode") == 0) lossless = strncmp(value, "lossy", 5) != 0;
-        if (strcmp(key, "cable-length") == 0 && value_of(in, fact, 3, 1, 100000, &cable)) cable_line = fact->line;
+        if (strcmp(key, "mode") == 0) mode = value;
+        if (strcmp(key, "cable-length") == 0 && nvue_value(in, fact, 3, 1, 100000, &cable)) cable_line = fact->line;
     }
-    if (on && !off) roce_defaults(in, line, lossless, cable, cable_line);
+    if (on && !off) roce_defaults(in, line, mode, cable, cable_line);
 }
 
 /* --- profiles: qos KIND NAME ... --- */
@@ -167,16 +174,18 @@ static bool read_mapping(struct nvue *in, const struct nvue_fact *fact, struct p
 
     if (strcmp(key, "trust") == 0 && fact->words > 4) {
         as->pcp = strcmp(fact->word[4], "l2") == 0 || strcmp(fact->word[4], "pcp") == 0;
-        if (strcmp(fact->word[4], "port") == 0) /* all packets get the port's own priority */
-            config_assume(in->set, nvue_at(in, fact->line), in->device, CONFIG_NONE,
-                          "mapping %.60s trusts nothing: taken as if it trusted dscp", as->name);
+        as->fixed = strcmp(fact->word[4], "port") == 0; /* all packets get the port's own priority */
+        as->trust_line = fact->line;
         return true;
     }
     bool dscp = strcmp(key, "dscp") == 0, pcp = strcmp(key, "pcp") == 0;
-    if (strcmp(key, "port-default-sp") == 0) return true;
+    if (strcmp(key, "port-default-sp") == 0) {
+        if (nvue_value(in, fact, 4, 0, 7, &to)) as->fixed_to = (uint8_t)to;
+        return true;
+    }
     if (!(dscp || pcp) || fact->words < 7 || strcmp(fact->word[5], "switch-priority") != 0) return false;
-    uint64_t bits = list_bits(fact->word[4], dscp ? 64 : 8);
-    if (!bits || !value_of(in, fact, 6, 0, 7, &to)) return bits != 0;
+    uint64_t bits = nvue_bits(fact->word[4], dscp ? 64 : 8);
+    if (!bits || !nvue_value(in, fact, 6, 0, 7, &to)) return bits != 0;
     for (unsigned i = 0; i < (dscp ? 64u : 8u); i++) {
         if (!(bits >> i & 1)) continue;
         if (dscp) as->dscp_line[i] = fact->line;
@@ -190,20 +199,20 @@ static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, st
     int64_t got = 0;
 
     if (fact->words < 5) return false;
-    unsigned bits = (unsigned)list_bits(fact->word[4], 8);
+    unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
     const char *key = fact->words > 5 ? fact->word[5] : "", *value = fact->words > 6 ? fact->word[6] : "";
     if (!bits) return false;
     if (as->kind == QUEUES) {
         if (strcmp(fact->word[3], "switch-priority") != 0 || strcmp(key, "traffic-class") != 0) return false;
-        if (value_of(in, fact, 6, 0, 7, &got))
+        if (nvue_value(in, fact, 6, 0, 7, &got))
             for (unsigned i = 0; i < FABRIC_PRIOS; i++)
-                if (bits >> i & 1) as->queue[i] = (uint8_t)got;
+                if (bits >> i & 1) as->queue[i] = (uint8_t)got, as->queue_line[i] = fact->line;
         return true;
     }
     if (strcmp(fact->word[3], "traffic-class") != 0) return false;
     bool mode = strcmp(key, "mode") == 0, weight = strcmp(key, "bw-percent") == 0;
     if (!mode && !weight) return false;
-    if (weight && !value_of(in, fact, 6, 0, 100, &got)) return true;
+    if (weight && !nvue_value(in, fact, 6, 0, 100, &got)) return true;
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(bits >> q & 1)) continue;
         as->scheduled[q] = true;
@@ -217,7 +226,7 @@ static bool read_queue_profile(struct nvue *in, const struct nvue_fact *fact, st
 static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct profile *as)
 {
     if (fact->words < 7 || strcmp(fact->word[3], "traffic-class") != 0) return false;
-    unsigned bits = (unsigned)list_bits(fact->word[4], 8);
+    unsigned bits = (unsigned)nvue_bits(fact->word[4], 8);
     const char *key = fact->word[5], *value = fact->word[fact->words - 1];
     int64_t got = 0;
 
@@ -225,18 +234,19 @@ static bool read_marking(struct nvue *in, const struct nvue_fact *fact, struct p
     bool ecn = strcmp(key, "ecn") == 0, red = strcmp(key, "red") == 0, chance = strcmp(key, "probability") == 0;
     bool min = strcmp(key, "min-threshold") == 0, max = strcmp(key, "max-threshold") == 0;
     if (!(ecn || red || chance || min || max)) return false;
-    if ((min || max) && !value_of(in, fact, 6, 0, UINT32_MAX, &got)) return true;
-    if (chance && !value_of(in, fact, 6, 0, 100, &got)) return true;
+    if ((min || max) && !nvue_value(in, fact, 6, 0, UINT32_MAX, &got)) return true;
+    if (chance && !nvue_value(in, fact, 6, 0, 100, &got)) return true;
     if (red && on_word(value))
         config_note(in->set, nvue_at(in, fact->line), "ECN006", in->device, CONFIG_NONE,
                     "congestion-control %.60s: red drops where marking would do", as->name);
     for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
         if (!(bits >> q & 1)) continue;
         if (ecn) as->curve[q].on = on_word(value);
+        if (!as->curve[q].met || (ecn && !on_word(value))) as->curve[q].line = fact->line;
+        as->curve[q].met = true;
         if (min) as->curve[q].min = got, as->curve[q].min_line = fact->line;
         if (max) as->curve[q].max = got, as->curve[q].max_line = fact->line;
-        if (chance) as->curve[q].probability = got;
-        as->curve[q].line = fact->line;
+        if (chance) as->curve[q].probability = got, as->curve[q].chance_line = fact->line;
     }
     return true;
 }
@@ -255,18 +265,28 @@ static bool read_pfc(struct nvue *in, const struct nvue_fact *fact, struct profi
                          : into == &as->xon    ? &as->xon_line
                          : into == &as->buffer ? &as->buffer_line
                                                : &as->cable_line;
-        if (value_of(in, fact, 4, 0, UINT32_MAX, into)) *line = fact->line;
+        if (nvue_value(in, fact, 4, 0, UINT32_MAX, into)) *line = fact->line;
         return true;
     }
     if (strcmp(key, "rx") == 0 || strcmp(key, "tx") == 0) {
         *(key[0] == 'r' ? &as->rx : &as->tx) = on_word(value);
+        *(key[0] == 'r' ? &as->rx_line : &as->tx_line) = fact->line;
         return true;
     }
     if (strcmp(key, "switch-priority") != 0 || fact->words < 5) return false;
-    uint64_t bits = list_bits(fact->word[4], 8);
+    uint64_t bits = nvue_bits(fact->word[4], 8);
     as->priorities |= (unsigned)bits;
     as->pfc_line = fact->line;
     return bits != 0;
+}
+
+/* What a profile rewrites counts where a port names it. */
+static bool read_remark(const struct nvue_fact *fact, struct profile *as)
+{
+    if (strcmp(fact->word[3], "rewrite") != 0 || fact->words < 5) return false;
+    as->rewrites = strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0;
+    as->rewrite_line = fact->line;
+    return true;
 }
 
 static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
@@ -276,19 +296,20 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
         const char *key = fact->words > 2 ? fact->word[2] : "enable";
         return !strcmp(key, "enable") || !strcmp(key, "state") || !strcmp(key, "mode") || !strcmp(key, "cable-length");
     }
-    if (strcmp(fact->word[1], "remark") == 0 && fact->words > 4 && strcmp(fact->word[3], "rewrite") == 0 &&
-        (strcmp(fact->word[4], "l3") == 0 || strcmp(fact->word[4], "both") == 0)) {
-        config_note(in->set, nvue_at(in, fact->line), "MAP004", in->device, CONFIG_NONE,
-                    "remark %.60s: packets leave with another DSCP than they came with", fact->word[2]);
-        return true;
-    }
-    if (strcmp(fact->word[1], "traffic-pool") == 0 && fact->words > 3)
-        return strcmp(fact->word[3], "memory-percent") == 0;
+    if (strcmp(fact->word[1], "traffic-pool") == 0) return nvue_read_pool(in, fact);
+    if (strcmp(fact->word[1], "advance-buffer-config") == 0) return nvue_read_buffer(in, fact);
     if (strcmp(fact->word[1], "pfc-watchdog") == 0 && fact->words > 3) {
         bool poll = strcmp(fact->word[2], "polling-interval") == 0;
         if (!poll && strcmp(fact->word[2], "robustness") != 0) return false;
-        if (value_of(in, fact, 3, 1, poll ? 1000000 : 1000, poll ? &in->poll : &in->robustness))
-            *(poll ? &in->poll_line : &in->robustness_line) = fact->line;
+        int64_t least = poll ? NVUE_POLL_MIN_MS : 1, most = poll ? NVUE_POLL_MAX_MS : NVUE_ROBUSTNESS_MAX, got = 0;
+        if (!nvue_value(in, fact, 3, 1, 1000000, &got)) return true;
+        if (got < least || got > most)
+            config_note(in->set, nvue_at(in, fact->line), "WD002", in->device, CONFIG_NONE,
+                        "pfc-watchdog %s %lld is not of %lld to %lld", fact->word[2], (long long)got, (long long)least,
+                        (long long)most);
+        else
+            *(poll ? &in->poll : &in->robustness) = got;
+        *(poll ? &in->poll_line : &in->robustness_line) = fact->line;
         return true;
     }
     for (int kind = 0; kind < KINDS; kind++) {
@@ -297,14 +318,16 @@ static bool read_qos(struct nvue *in, const struct nvue_fact *fact)
         if (!as || fact->words < 4) return true;
         if (kind == MAPPING) return read_mapping(in, fact, as);
         if (kind == MARKING) return read_marking(in, fact, as);
-        return kind == PFC ? read_pfc(in, fact, as) : read_queue_profile(in, fact, as);
+        if (kind == REMARK) return read_remark(fact, as);
+        if (kind == PAUSE && fact->word[3][1] != 'x') return false; /* of rx and tx the rest is the system's */
+        return kind == PFC || kind == PAUSE ? read_pfc(in, fact, as) : read_queue_profile(in, fact, as);
     }
     return false;
 }
 
 /* --- interfaces --- */
 
-static struct port *port_get(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
+struct port *nvue_port(struct nvue *in, const char *name, uint32_t line, uint32_t *ret)
 {
     uint32_t p = config_port(in->set, nvue_at(in, line), in->device, name);
 
@@ -323,6 +346,7 @@ static struct port *port_get(struct nvue *in, const char *name, uint32_t line, u
         in->ports_room = room;
     }
     if (p >= in->ports) in->ports = p + 1;
+    if (!in->port[p].first) in->port[p].first = line;
     *ret = p;
     return &in->port[p];
 }
@@ -335,7 +359,7 @@ static bool read_port_link(struct nvue *in, const struct nvue_fact *fact, uint32
     int64_t mtu;
 
     if (strcmp(key, "mtu") == 0) {
-        if (value_of(in, fact, 4, NVUE_MTU_MIN, 65535 - NVUE_MTU_OVER, &mtu))
+        if (nvue_value(in, fact, 4, NVUE_MTU_MIN, 65535 - NVUE_MTU_OVER, &mtu))
             config_say(in->set, at, in->device, p, "mtu", "%lld", (long long)mtu + NVUE_MTU_OVER);
     } else if (strcmp(key, "speed") == 0) {
         if (unit_parse(UNIT_RATE, value, &rate, NULL) == 0 && rate)
@@ -370,10 +394,11 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char *name)
 {
     uint32_t p = CONFIG_NONE;
-    struct port *port = port_get(in, name, fact->line, &p);
+    struct port *port = nvue_port(in, name, fact->line, &p);
     const char *section = fact->words > 2 ? fact->word[2] : "", *key = fact->words > 3 ? fact->word[3] : "";
 
     if (!port) return true;
+    port->mentioned = true;
     if (strcmp(section, "link") == 0) return read_port_link(in, fact, p, port);
     if (strcmp(section, "description") == 0 && fact->words == 4) {
         config_described(in->set, nvue_at(in, fact->line), in->device, p, fact->word[3]);
@@ -384,6 +409,7 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     if (strcmp(section, "qos") != 0) return section[0] == 0 || strcmp(section, "type") == 0;
     if (strcmp(key, "pfc-watchdog") == 0) {
         port->watchdog = fact->words < 5 || on_word(fact->word[fact->words - 1]);
+        port->watchdog_line = fact->line;
         return true;
     }
     for (int kind = 0; kind < KINDS; kind++) {
@@ -395,12 +421,31 @@ static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char 
     return false;
 }
 
+/* interface bond1 bond member swp3 */
+static bool read_bond(struct nvue *in, const struct nvue_fact *fact)
+{
+    uint32_t p = CONFIG_NONE;
+
+    if (fact->words < 5 || strcmp(fact->word[2], "bond") != 0) return false;
+    if (strcmp(fact->word[3], "member") != 0) return true;
+    for (const char *at = fact->word[4]; *at;) {
+        char name[FABRIC_NAME];
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), at);
+        if (strncmp(name, "swp", 3) == 0 && !strchr(name, '-') && nvue_port(in, name, fact->line, &p))
+            config_lag(in->set, nvue_at(in, fact->line), in->device, p, fact->word[1]);
+        at += length + (at[length] == ',');
+    }
+    return true;
+}
+
 /* `swp1`, `swp1-4`, `swp1s0-3`, `swp1,swp3`, `swp1-2,5`: each port of the list. */
 static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
 {
     const char *list = fact->words > 1 ? fact->word[1] : "";
     bool known = true;
 
+    if (strncmp(list, "bond", 4) == 0) return read_bond(in, fact);
     if (strncmp(list, "swp", 3) != 0) return strcmp(list, "lo") == 0 || strncmp(list, "eth", 3) == 0;
     char prefix[FABRIC_NAME] = "swp", name[FABRIC_NAME + 16];
     for (const char *at = list; *at;) {
@@ -416,6 +461,7 @@ static bool read_interfaces(struct nvue *in, const struct nvue_fact *fact)
         if (in->work > WORK_MOST) return false;
         for (unsigned long i = first; i <= last; i++) {
             snprintf(name, sizeof(name), "%s%lu", prefix, i);
+            if (nvue_broken(in, name)) continue; /* a cage, of which only its breakout counts */
             known = read_port(in, fact, name) && known;
         }
         at += length + (at[length] == ',');
@@ -458,10 +504,12 @@ static int import_facts(struct nvue *in)
         if (fact->words < 3 || strcmp(fact->word[0], "system") != 0 || strcmp(fact->word[1], "hostname") != 0) continue;
         line = fact->line;
         if (fact->word[2][strspn(fact->word[2], "x")]) name = fact->word[2]; /* a template has no name yet */
+        in->whole = true;
     }
     in->device =
         config_device(in->set, nvue_at(in, line), name ? name : config_device_name(in->set, in->text), "nvue", false);
     read_roce(in);
+    nvue_find_breakouts(in);
     for (uint32_t f = 0; f < in->facts.count; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
         bool known = false;
@@ -471,9 +519,12 @@ static int import_facts(struct nvue *in)
         if (strcmp(fact->word[0], "system") == 0) known = fact->words > 1 && strcmp(fact->word[1], "hostname") == 0;
         if (!known) not_read(in, fact);
     }
+    nvue_add_broken(in);
     for (uint32_t p = 0; p < in->ports; p++)
         nvue_say_port(in, p);
     nvue_say_watchdog(in);
+    nvue_judge_maps(in);
+    nvue_judge_pools(in);
     return in->set->no_memory ? -ENOMEM : 0;
 }
 

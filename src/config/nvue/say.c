@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "config/nvue/read.h"
 
+#define ROCE_DSCP 26u
+
 static const struct profile *profile_for(struct nvue *in, const struct port *port, enum kind kind)
 {
     if (!port->profile[kind]) return nvue_profile(in, kind, "default-global", 0);
@@ -29,9 +31,10 @@ static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 {
     struct port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
-    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], 1));
+    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], port->first));
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
+    if (bits && as->rx != as->tx) at = nvue_at(in, or_line(as->rx ? as->tx_line : as->rx_line, at.line));
     config_say_bits(in->set, at, in->device, p, "pfc.rx", as && as->rx ? bits : 0);
     config_say_bits(in->set, at, in->device, p, "pfc.tx", as && as->tx ? bits : 0);
     /* room that is given in bytes was chosen for no cable in particular, unless that is given too */
@@ -43,7 +46,7 @@ static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as)
 {
     bool lossless = in->port[p].pfc >> tc & 1;
-    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : 1);
+    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : in->port[p].first);
 
     config_say_class(in->set, at, in->device, p, tc, "lossless", lossless ? "true" : "false");
     if (!lossless || as->xoff < 0) return;
@@ -65,13 +68,18 @@ static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct pro
 static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct profile *as, unsigned q)
 {
     const struct curve *curve = as ? &as->curve[q] : NULL;
-    struct origin at = nvue_at(in, curve ? curve->line : 1);
+    struct origin at = nvue_at(in, curve ? curve->line : in->port[p].first);
     bool bad = curve && curve->on && (curve->max == 0 || curve->min > curve->max || curve->probability == 0);
 
-    if (bad)
+    if (bad) {
+        at = nvue_at(in, or_line(curve->probability == 0               ? curve->chance_line
+                                 : curve->min_line || !curve->max_line ? curve->min_line
+                                                                       : curve->max_line,
+                                 curve->line));
         config_note(in->set, at, "ECN002", in->device, CONFIG_NONE,
                     "congestion-control %.60s: %lld to %lld bytes at %lld %% are no marking curve", as->name,
                     (long long)curve->min, (long long)curve->max, (long long)curve->probability);
+    }
     if (!curve || !curve->on || bad) {
         config_say_class(in->set, at, in->device, p, tc, "ecn", "false");
         return;
@@ -109,49 +117,131 @@ static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, con
     }
 }
 
-void nvue_say_port(struct nvue *in, uint32_t p)
+/* Without any map a port trusts PCP, as the system does by itself; one that trusts nothing puts all into one class. */
+static unsigned say_map(struct nvue *in, uint32_t p, const struct profile *mapping)
 {
-    const struct profile *mapping = profile_for(in, &in->port[p], MAPPING);
-    const struct profile *queues = profile_for(in, &in->port[p], QUEUES);
-    const struct profile *pfc = profile_for(in, &in->port[p], PFC), *marking = profile_for(in, &in->port[p], MARKING);
-    struct origin at = nvue_at(in, mapping ? mapping->line : 1);
-    uint8_t queue[FABRIC_PRIOS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const struct port *port = &in->port[p];
+    bool pcp = !mapping || mapping->pcp;
+    struct origin at = nvue_at(in, mapping ? or_line(mapping->trust_line, mapping->line) : port->first);
     unsigned classes = 0;
 
-    /* Without any map a port trusts PCP, as the system does by itself. */
-    bool pcp = !mapping || mapping->pcp;
     config_say(in->set, at, in->device, p, "trust", pcp ? "pcp" : "dscp");
+    for (unsigned d = 0; mapping && (pcp || mapping->fixed) && !port->off && d < 64; d++) {
+        if (mapping->dscp_line[d] == mapping->line) continue; /* not of a line of its own */
+        config_note(in->set, at, "MAP003", in->device, CONFIG_NONE,
+                    "mapping %.60s trusts %s: its lines of DSCPs have no effect", mapping->name,
+                    pcp ? "802.1p" : "nothing that packets have");
+        break;
+    }
     for (unsigned f = 0; f < (pcp ? 8u : 64u); f++) {
         unsigned to = pcp ? (mapping ? mapping->pcp_to[f] : f) : mapping->dscp[f];
-        struct origin here = pcp ? at : nvue_at(in, mapping->dscp_line[f]);
+        struct origin here = pcp || mapping->fixed ? at : nvue_at(in, mapping->dscp_line[f]);
+        if (mapping && mapping->fixed) to = mapping->fixed_to;
         config_say_map(in->set, here, in->device, p, pcp ? "pcp-map" : "dscp-map", f, to);
         classes |= 1u << to;
     }
+    return classes;
+}
+
+static void say_alpha(struct nvue *in, uint32_t p, unsigned tc, unsigned q)
+{
+    if ((in->port[p].pfc >> tc & 1) && in->alpha[0])
+        config_say_class(in->set, nvue_at(in, in->alpha_line), in->device, p, tc, "alpha", "%s", in->alpha);
+    else if (!(in->port[p].pfc >> tc & 1) && in->lossy_alpha[q][0])
+        config_say_class(in->set, nvue_at(in, in->lossy_alpha_line[q]), in->device, p, tc, "alpha", "%s",
+                         in->lossy_alpha[q]);
+}
+
+/* What a fabric has once a switch, or not beside PFC. */
+static void say_rest(struct nvue *in, uint32_t p)
+{
+    const struct port *port = &in->port[p];
+    const struct profile *pause = profile_for(in, port, PAUSE), *remark = profile_for(in, port, REMARK);
+
+    if (pause && (pause->rx || pause->tx))
+        config_say(in->set, nvue_at(in, or_line(port->line[PAUSE], pause->line)), in->device, p, "pause", "802.3x");
+    if (remark && remark->rewrites && !port->off)
+        config_note(in->set, nvue_at(in, remark->rewrite_line), "MAP004", in->device, CONFIG_NONE,
+                    "remark %.60s: packets leave with another DSCP than they came with", remark->name);
+}
+
+void nvue_say_port(struct nvue *in, uint32_t p)
+{
+    struct port *port = &in->port[p];
+    const struct profile *mapping = profile_for(in, port, MAPPING), *queues = profile_for(in, port, QUEUES);
+    const struct profile *pfc = profile_for(in, port, PFC), *marking = profile_for(in, port, MARKING);
+    const struct profile *turns = profile_for(in, port, SCHEDULER);
+    uint8_t queue[FABRIC_PRIOS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    unsigned classes = say_map(in, p, mapping);
+
     if (queues) memcpy(queue, queues->queue, sizeof(queue));
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
-        config_say_map(in->set, nvue_at(in, queues ? queues->line : 1), in->device, p, "queue-map", tc, queue[tc]);
+        config_say_map(in->set, nvue_at(in, queues ? or_line(queues->queue_line[tc], queues->line) : port->first),
+                       in->device, p, "queue-map", tc, queue[tc]);
     if (!config_said(in->set, in->device, p, "mtu"))
-        config_say(in->set, at, in->device, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
+        config_say(in->set, nvue_at(in, port->first), in->device, p, "mtu", "%u", NVUE_MTU_DEFAULT + NVUE_MTU_OVER);
     say_pfc(in, p, pfc);
-    classes |= in->port[p].pfc;
-    const struct profile *turns = profile_for(in, &in->port[p], SCHEDULER);
+    classes |= port->pfc;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         if (turns && turns->scheduled[queue[tc]]) classes |= 1u << tc;
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         if (!(classes >> tc & 1)) continue;
         say_group(in, p, tc, pfc);
         say_curve(in, p, tc, marking, queue[tc]);
+        say_alpha(in, p, tc, queue[tc]);
     }
     say_turns(in, p, turns, queue, classes);
+    say_rest(in, p);
+    if (mapping && !mapping->pcp && !mapping->fixed) port->dscps = mapping;
+}
+
+/* 0: DSCP 26, with which adapters send RDMA by custom, is in a class that pauses, or that is not known; 1: it is in one
+ * that does not, and PFC is on for others. */
+static bool leads_elsewhere(const struct port *port)
+{
+    unsigned near = 0, others = 0;
+
+    if (port->off || !port->pfc || !port->dscps || (port->pfc >> port->dscps->dscp[ROCE_DSCP] & 1)) return false;
+    for (unsigned d = 0; d < 64; d++)
+        if ((port->pfc >> port->dscps->dscp[d] & 1) && port->dscps->dscp_line[d] != port->dscps->line)
+            *(d / 8 == ROCE_DSCP / 8 ? &near : &others) += 1;
+    return near || !others; /* a map that leads other DSCPs there, by lines of its own, means it */
+}
+
+/* PFC is on for another priority than the one that RDMA is in: told at the port that differs from most, else at the map
+ * where that says so in a line of its own, else at the PFC profile. */
+void nvue_judge_maps(struct nvue *in)
+{
+    uint32_t good = 0, bad = 0;
+
+    for (uint32_t p = 0; p < in->ports; p++) {
+        bool wrong = leads_elsewhere(&in->port[p]);
+        bad += wrong;
+        good += !wrong && !in->port[p].off && in->port[p].pfc;
+    }
+    for (uint32_t p = 0; p < in->ports && bad; p++) {
+        const struct port *port = &in->port[p];
+        if (!leads_elsewhere(port)) continue;
+        unsigned tc = port->dscps->dscp[ROCE_DSCP];
+        bool own = port->dscps->dscp_line[ROCE_DSCP] != port->dscps->line && tc != ROCE_DSCP / 8;
+        const struct profile *pfc = profile_for(in, port, PFC);
+        uint32_t line = own ? port->dscps->dscp_line[ROCE_DSCP] : pfc ? or_line(pfc->pfc_line, pfc->line) : port->first;
+        if (good > bad) line = or_line(port->line[own ? MAPPING : PFC], line);
+        config_note(in->set, nvue_at(in, line), "MAP001", in->device, good > bad ? p : CONFIG_NONE,
+                    "DSCP %u, which RoCE adapters send by custom, is priority %u, and PFC of %s%.60s is on for another",
+                    ROCE_DSCP, tc, pfc && port->profile[PFC] ? "profile " : "",
+                    pfc && port->profile[PFC] ? port->profile[PFC] : "this switch");
+    }
 }
 
 void nvue_say_watchdog(struct nvue *in)
 {
     bool any = false, pauses = false;
+    uint32_t with = 0, without = 0;
 
     for (uint32_t p = 0; p < in->ports; p++) {
         any = any || in->port[p].watchdog;
-        pauses = pauses || in->port[p].pfc;
+        pauses = pauses || (in->port[p].pfc && !in->port[p].off);
     }
     if (!any) {
         if (pauses) config_say(in->set, nvue_at(in, 0), in->device, CONFIG_NONE, "watchdog", "false");
@@ -164,7 +254,13 @@ void nvue_say_watchdog(struct nvue *in)
     config_say(in->set, nvue_at(in, detect_line), in->device, CONFIG_NONE, "watchdog.detect", "%lldms", detect);
     config_say(in->set, nvue_at(in, detect_line), in->device, CONFIG_NONE, "watchdog.restore", "%lldms", detect);
     for (uint32_t p = 0; p < in->ports; p++)
-        if (in->port[p].pfc && !in->port[p].watchdog)
-            config_say(in->set, nvue_at(in, in->port[p].line[PFC] ? in->port[p].line[PFC] : 1), in->device, p,
-                       "watched", "false");
+        if (in->port[p].pfc && !in->port[p].off) *(in->port[p].watchdog ? &with : &without) += 1;
+    for (uint32_t p = 0; p < in->ports; p++) {
+        const struct port *port = &in->port[p];
+        if (!port->pfc || port->watchdog) continue;
+        /* of few ports that lack it at theirs; of most where they all are told to pause */
+        uint32_t line = or_line(port->watchdog_line, or_line(port->line[PFC], port->first));
+        struct origin at = with >= without ? nvue_at(in, line) : config_said_at(in->set, in->device, p, "pfc.tx");
+        config_say(in->set, at, in->device, p, "watched", "false");
+    }
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cages that are broken out: `nv set interface swp1 link breakout 4x100G` makes swp1s0 to swp1s3 of swp1, which is no
+ * port any more.  What is said of it besides is of no effect.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "config/nvue/read.h"
+
+#define BROKEN_MOST 1024u /* cages; no switch has more */
+
+const struct broken *nvue_broken(const struct nvue *in, const char *name)
+{
+    for (uint32_t b = 0; b < in->brokens; b++)
+        if (strcmp(in->broken[b].name, name) == 0) return &in->broken[b];
+    return NULL;
+}
+
+/* `4x100G`, `4x`, `2x` with lanes: how many; 0: not broken out.  `ret_rate` is NULL where it says none. */
+static unsigned parts(struct nvue *in, const char *mode, const char **ret_rate)
+{
+    char *end = NULL;
+    unsigned long count = strtoul(mode, &end, 10);
+    uint64_t rate;
+
+    *ret_rate = NULL;
+    if (end == mode || *end != 'x' || count < 2 || count > 16) return 0;
+    const char *each = arena_strndup(in->arena, end + 1, strlen(end + 1));
+    if (each && each[0] && unit_parse(UNIT_RATE, each, &rate, NULL) == 0 && rate) *ret_rate = each;
+    return (unsigned)count;
+}
+
+static void add(struct nvue *in, const char *name, const char *mode, uint32_t line)
+{
+    const char *rate;
+    unsigned ports = parts(in, mode, &rate);
+
+    if (!ports || nvue_broken(in, name) || in->brokens >= BROKEN_MOST) return;
+    if (in->brokens == in->brokens_room) {
+        uint32_t room = in->brokens_room ? in->brokens_room * 2 : 64;
+        struct broken *more = ARENA_NEW(in->arena, struct broken, room);
+        if (!more) {
+            in->set->no_memory = true;
+            return;
+        }
+        if (in->brokens) memcpy(more, in->broken, in->brokens * sizeof(*more));
+        in->broken = more;
+        in->brokens_room = room;
+    }
+    const char *kept = arena_strndup(in->arena, name, strlen(name));
+    if (kept) in->broken[in->brokens++] = (struct broken){kept, ports, rate, line};
+}
+
+void nvue_find_breakouts(struct nvue *in)
+{
+    for (uint32_t f = 0; f < in->facts.count; f++) {
+        const struct nvue_fact *fact = &in->facts.fact[f];
+        if (fact->words < 5 || strcmp(fact->word[0], "interface") != 0 || strcmp(fact->word[2], "link") != 0 ||
+            strcmp(fact->word[3], "breakout") != 0 || strncmp(fact->word[1], "swp", 3) != 0)
+            continue;
+        for (const char *at = fact->word[1] + 3; *at;) { /* `swp1-4,swp6`, `swp1-4,6` */
+            char name[FABRIC_NAME], *end = NULL;
+            at += strncmp(at, "swp", 3) == 0 ? 3 : 0;
+            unsigned long first = strtoul(at, &end, 10), last = first;
+            if (end == at || (*end && *end != '-' && *end != ',')) break; /* of a port that is a part itself */
+            if (*end == '-') last = strtoul(end + 1, &end, 10);
+            for (unsigned long i = first; i <= last && i - first < BROKEN_MOST; i++) {
+                snprintf(name, sizeof(name), "swp%lu", i);
+                add(in, name, fact->word[4], fact->line);
+            }
+            at = end + (*end == ',');
+            if (*end && *end != ',') break;
+        }
+    }
+}
+
+void nvue_add_broken(struct nvue *in)
+{
+    for (uint32_t b = 0; b < in->brokens; b++) {
+        for (unsigned i = 0; i < in->broken[b].ports; i++) {
+            char name[FABRIC_NAME];
+            uint32_t p = CONFIG_NONE;
+            snprintf(name, sizeof(name), "%.40ss%u", in->broken[b].name, i);
+            const struct port *port = nvue_port(in, name, in->broken[b].line, &p);
+            if (!port) return;
+            if (!port->mentioned) config_idle(in->set, in->device, p);
+            if (in->broken[b].rate && !config_said(in->set, in->device, p, "rate"))
+                config_say(in->set, nvue_at(in, in->broken[b].line), in->device, p, "rate", "%s", in->broken[b].rate);
+        }
+    }
+}

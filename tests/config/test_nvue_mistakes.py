@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes written into good NVUE commands: told at the line that is wrong, and nothing beside them."""
+import unittest
+
+from mistakes import Mistakes
+
+QOS = """nv set system hostname leaf1
+nv set qos mapping roce trust l3
+nv set qos mapping roce dscp 26 switch-priority 3
+nv set qos mapping roce dscp 48 switch-priority 6
+nv set qos egress-queue-mapping default-global switch-priority 0 traffic-class 0
+nv set qos egress-queue-mapping default-global switch-priority 3 traffic-class 3
+nv set qos egress-queue-mapping default-global switch-priority 6 traffic-class 6
+nv set qos egress-scheduler roce traffic-class 0 mode dwrr
+nv set qos egress-scheduler roce traffic-class 0 bw-percent 40
+nv set qos egress-scheduler roce traffic-class 3 mode dwrr
+nv set qos egress-scheduler roce traffic-class 3 bw-percent 60
+nv set qos egress-scheduler roce traffic-class 6 mode strict
+nv set qos congestion-control roce traffic-class 3 min-threshold 150000
+nv set qos congestion-control roce traffic-class 3 max-threshold 1500000
+nv set qos congestion-control roce traffic-class 3 probability 100
+nv set qos congestion-control roce traffic-class 3 ecn enabled
+nv set qos pfc roce switch-priority 3
+nv set qos pfc roce rx enabled
+nv set qos pfc roce tx enabled
+nv set qos pfc roce cable-length 30
+nv set qos traffic-pool default-lossless memory-percent 50
+nv set qos traffic-pool default-lossless switch-priority 3
+nv set qos traffic-pool default-lossy memory-percent 50
+nv set qos pfc-watchdog polling-interval 100
+nv set qos pfc-watchdog robustness 3
+""".splitlines()
+PORT = """nv set interface {} link speed 400G
+nv set interface {} link mtu 9216
+nv set interface {} qos mapping profile roce
+nv set interface {} qos egress-scheduler profile roce
+nv set interface {} qos congestion-control profile roce
+nv set interface {} qos pfc profile roce
+nv set interface {} qos pfc-watchdog state enabled
+""".splitlines()
+EXPLICIT = QOS + [line.format(f"swp{i}") for i in range(1, 9) for line in PORT]
+ROCE = ["nv set system hostname leaf1", "nv set qos roce state enabled", "nv set qos roce mode lossless",
+        "nv set qos roce cable-length 30", "nv set interface swp1-8 link speed 400G"]
+ROCE += [f"nv set interface swp{i} qos pfc-watchdog state enabled" for i in range(1, 9)]
+
+
+class Nvue(Mistakes):
+    def mistake(self, good, part, instead, *wanted, beside=()):
+        """`part` of a line replaced (None: the line goes; a list: lines behind the last); `wanted`: (rule, part of its line)."""
+        lines = list(good)
+        if isinstance(instead, list):
+            lines += instead
+        else:
+            at = [n for n, line in enumerate(lines) if part in line]
+            self.assertTrue(at, part)
+            for n in reversed(at):
+                if instead is None:
+                    del lines[n]
+                else:
+                    lines[n] = lines[n].replace(part, instead)
+        answer = self.checked(leaf1="\n".join(lines) + "\n")
+        old = {(item["rule"], item["message"]) for item in self.checked(leaf1="\n".join(good) + "\n")["findings"]}
+        answer["findings"] = [item for item in answer["findings"] if (item["rule"], item["message"]) not in old]
+        at = [(rule, "leaf1", next(n for n, line in enumerate(lines, 1) if where in line)) for rule, where in wanted]
+        self.told({"findings": []}, answer, at, beside)
+        return answer
+
+    def test_good(self):
+        for text in (EXPLICIT, ROCE):
+            self.assertEqual(self.checked(leaf1="\n".join(text) + "\n")["findings"], [])
+
+    def test_pools(self):
+        self.mistake(EXPLICIT, "traffic-pool", None, ("HR007", "qos pfc roce switch-priority"))
+        self.mistake(EXPLICIT, "default-lossy memory-percent 50", "default-lossy memory-percent 60",
+                     ("HR003", "default-lossy memory-percent"))
+        self.mistake(EXPLICIT, "default-lossy memory-percent 50", "default-lossy memory-percent 30",
+                     ("BUF001", "default-lossy memory-percent"))
+        self.mistake(EXPLICIT, "default-lossy memory", None, ("HR003", "default-lossless memory-percent"))
+        self.mistake(EXPLICIT, "default-lossless switch-priority 3", "default-lossless switch-priority 4",
+                     ("HR007", "default-lossless switch-priority"))
+        self.mistake(EXPLICIT, None, ["nv set qos traffic-pool default-lossy switch-priority 0-7"],
+                     ("HR007", "default-lossy switch-priority"))
+        self.mistake(ROCE, None, ["nv set qos traffic-pool roce-lossless memory-percent 90",
+                                  "nv set qos traffic-pool default-lossy memory-percent 10"])
+
+    def test_pfc(self):
+        self.mistake(EXPLICIT, "pfc roce rx enabled", "pfc roce rx disabled", ("PFC009", "pfc roce rx"))
+        self.mistake(EXPLICIT, "pfc roce tx enabled", "pfc roce tx disabled", ("PFC009", "pfc roce tx"))
+        self.mistake(EXPLICIT, "pfc roce switch-priority 3", "pfc roce switch-priority 4",
+                     ("MAP001", "pfc roce switch-priority"), ("HR007", "default-lossless switch-priority"),
+                     beside=("ECN001", "PFC004"))
+        self.mistake(EXPLICIT, None, ["nv set qos link-pause all rx enabled", "nv set interface swp3 qos link-pause profile all"],
+                     ("PFC005", "swp3 qos link-pause"))
+        self.mistake(ROCE, None, ["nv set qos pfc mine switch-priority 5", "nv set interface swp3 qos pfc profile mine"],
+                     ("MAP001", "swp3 qos pfc profile"), beside=("PFC001", "PFC002"))
+
+    def test_maps(self):
+        self.mistake(EXPLICIT, "dscp 26 switch-priority 3", "dscp 26 switch-priority 2", ("MAP001", "dscp 26"))
+        self.mistake(ROCE, None, ["nv set qos mapping default-global dscp 26 switch-priority 4"], ("MAP001", "dscp 26"))
+        self.mistake(EXPLICIT, "trust l3", "trust l2", ("MAP003", "trust l2"), beside=("MAP005", "MAP006", "MAP008"))
+        self.mistake(EXPLICIT, "trust l3", "trust port", ("MAP003", "trust port"), beside=("PFC008", "MAP005", "MAP006", "MAP008"))
+        self.mistake(EXPLICIT, "switch-priority 3 traffic-class 3", "switch-priority 3 traffic-class 2",
+                     ("MAP001", "switch-priority 3 traffic-class 2"), beside=("ECN001",))
+        self.mistake(EXPLICIT, "swp3 qos pfc profile roce", "swp3 qos pfc profile rocee", ("MAP007", "swp3 qos pfc profile"),
+                     beside=("PFC001", "PFC002", "WD004"))
+        self.mistake(EXPLICIT, None, ["nv set qos remark out rewrite l3"])
+        self.mistake(EXPLICIT, None, ["nv set qos remark out rewrite l3", "nv set interface swp3 qos remark profile out"],
+                     ("MAP004", "remark out rewrite"))
+
+    def test_marking(self):
+        self.mistake(EXPLICIT, "min-threshold 150000", "min-threshold 1600000", ("ECN002", "min-threshold"), beside=("ECN001",))
+        self.mistake(EXPLICIT, "ecn enabled", "ecn disabled", ("ECN001", "ecn disabled"))
+        self.mistake(EXPLICIT, "traffic-class 3 ecn", None, ("ECN001", "traffic-class 3 min-threshold"))
+        self.mistake(EXPLICIT, "swp3 qos congestion-control", None, ("ECN001", "swp3 link speed"))
+        self.mistake(ROCE, None, ["nv set qos congestion-control default-global traffic-class 3 max-threshold 100000"],
+                     ("ECN002", "max-threshold"), beside=("ECN001",))
+
+    def test_watchdog(self):
+        self.mistake(EXPLICIT, "swp3 qos pfc-watchdog", None, ("WD001", "swp3 qos pfc profile"))
+        self.mistake(EXPLICIT, "swp3 qos pfc-watchdog state enabled", "swp3 qos pfc-watchdog state disabled",
+                     ("WD001", "swp3 qos pfc-watchdog"))
+        self.mistake(EXPLICIT, "polling-interval 100", "polling-interval 20", ("WD002", "polling-interval"))
+        self.mistake(ROCE, "qos pfc-watchdog", None, ("WD001", "qos roce mode"))
+
+    def test_breakouts(self):
+        """A cage that is broken out is no port; its parts have its rate, and nothing is found on those nobody uses."""
+        self.mistake(ROCE, None, ["nv set interface swp9 link breakout 4x100G", "nv set interface swp9 link mtu 1500"])
+        self.mistake(ROCE, None, ["nv set interface swp9 link breakout 2x200G", "nv set interface swp9s0-1 link state up"],
+                     ("WD001", "swp9s0-1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
