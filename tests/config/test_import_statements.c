@@ -470,6 +470,7 @@ static void test_nvue(void **state)
 /* --- hosts --- */
 
 #define HOST " mlnx_qos -i eth0 --pfc 0,0,0,1,0,0,0,0\n"
+#define HOST_TRUST " mlnx_qos -i eth0 --trust dscp\n"
 
 static const struct statement host_list[] = {
     {HOST "@mlnx_qos -i eth0 --trust dscp\n", EFFECT},
@@ -486,8 +487,8 @@ static const struct statement host_list[] = {
     {HOST "@mlnx_qos -i eth0 --pfc\n", LISTED},
     {HOST "@mlnx_qos -i eth0 --prio_tc 0,1,2,3,4,5,6,9\n", LISTED},
     {HOST "@mlnx_qos -i eth0 -d os\n", NONE ": who sets it, not what"},
-    {HOST " ibdev\n nic=eth0 rdma=mlx5_0\n@cma_roce_tos -d mlx5_0 -p 1 -t 32\n", "HOST001"},
-    {HOST " nic=eth0 rdma=mlx5_0\n@echo 32 >/sys/class/infiniband/mlx5_0/tc/1/traffic_class\n", "HOST001"},
+    {HOST HOST_TRUST " ibdev\n nic=eth0 rdma=mlx5_0\n@cma_roce_tos -d mlx5_0 -p 1 -t 32\n", "HOST001"},
+    {HOST HOST_TRUST " nic=eth0 rdma=mlx5_0\n@echo 32 >/sys/class/infiniband/mlx5_0/tc/1/traffic_class\n", "HOST001"},
     {HOST "@echo 48 >/sys/class/net/eth0/ecn/roce_np/cnp_dscp\n", EFFECT},
     {HOST "@echo 6 >/sys/class/net/eth0/ecn/roce_np/cnp_802p_prio\n", EFFECT},
     {HOST "@echo 1 >/sys/class/net/eth0/ecn/roce_rp/enable/3\n", EFFECT},
@@ -513,7 +514,7 @@ static const struct statement host_list[] = {
     {HOST "@lldptool -T -i eth0 -V ETS-CFG willing=yes\n", LISTED},
     {HOST "@ip link set dev eth0 mtu 4200\n", EFFECT},
     {HOST "@export NCCL_IB_TC=106\n", EFFECT},
-    {HOST "@ethtool -A eth0 rx on tx on\n", LISTED},
+    {HOST "@ethtool -A eth0 rx on tx on\n", "PFC005"},
     {HOST "@Priority trust state: dscp\n", EFFECT},
     {HOST "@DCBX_WILLING_P1 True(1)\n", EFFECT},
 };

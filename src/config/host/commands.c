@@ -21,10 +21,10 @@ static void split(char *line, struct words *ret)
 {
     ret->count = 0;
     for (char *at = line; *at && ret->count < WORDS;) {
-        at += strspn(at, " \t=");
+        at += strspn(at, " \t=\"'");
         if (!*at || *at == '#') break;
         ret->word[ret->count++] = at;
-        at += strcspn(at, " \t=");
+        at += strcspn(at, " \t=\"'");
         if (*at) *at++ = 0;
     }
 }
@@ -68,6 +68,7 @@ static bool set_tsa(struct host *in, struct host_nic *nic, const char *value)
 static void say_trust(struct host *in, struct host_nic *nic, bool dscp)
 {
     nic->trusts_dscp = dscp;
+    nic->trust_line = in->line;
     config_say(in->set, host_at(in), in->device, in->port, "trust", dscp ? "dscp" : "pcp");
 }
 
@@ -110,46 +111,57 @@ static bool set_trust(struct host *in, struct host_nic *nic, const char *value)
     return true;
 }
 
+static bool is_either(const char *option, const char *name, const char *other)
+{
+    return strcmp(option, name) == 0 || strcmp(option, other) == 0;
+}
+
+/* One option and its value; `ret_known`: it is one that has a value.  False: not understood. */
+static bool qos_option(struct host *in, struct host_nic *nic, const char *option, const char *value, bool *ret_known)
+{
+    int64_t eight[FABRIC_PRIOS], metres;
+    bool good = true;
+
+    *ret_known = true;
+    if (is_either(option, "-i", "--interface") || is_either(option, "-d", "--dcbx")) return true;
+    if (strcmp(option, "--trust") == 0) return set_trust(in, nic, value);
+    if (is_either(option, "--pfc", "-f")) return set_pfc(in, nic, value);
+    if (strcmp(option, "--dscp2prio") == 0) return set_dscp(in, nic, value);
+    if (is_either(option, "--tsa", "-s")) return set_tsa(in, nic, value);
+    if (is_either(option, "--tcbw", "-t")) return host_eight(value, nic->weight);
+    if (strcmp(option, "--cable_len") == 0) {
+        good = host_number(value, 1, 100000, &metres);
+        if (good) config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
+        return good;
+    }
+    *ret_known = is_either(option, "--prio_tc", "-p");
+    if (!*ret_known) return false;
+    good = host_eight(value, eight);
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++)
+        good = good && eight[p] < FABRIC_PRIOS;
+    for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)
+        nic->prio_tc[p] = (uint8_t)eight[p];
+    return good;
+}
+
 static bool mlnx_qos(struct host *in, const struct words *words)
 {
     const char *name = after(words, "-i", "--interface");
     struct host_nic *nic = name ? host_nic_named(in, name) : NULL;
-    int64_t eight[FABRIC_PRIOS], metres;
-    bool good = true;
 
     if (!nic) return false;
     in->in_pfc = in->in_dscp = false;
     in->tc = -1;
-    /* options and their values come in pairs; one that is left over is none of those known here */
-    if (words->count % 2 == 0 && strcmp(words->word[words->count - 1], "-a") != 0) good = false;
-    for (uint32_t i = 1; i + 1 < words->count && good; i += 2) {
-        const char *option = words->word[i], *value = words->word[i + 1];
-        if (strcmp(option, "-i") == 0 || strcmp(option, "--interface") == 0) continue;
-        if (strcmp(option, "--trust") == 0) {
-            good = set_trust(in, nic, value);
-        } else if (strcmp(option, "--pfc") == 0 || strcmp(option, "-f") == 0) {
-            good = set_pfc(in, nic, value);
-        } else if (strcmp(option, "--dscp2prio") == 0) {
-            good = set_dscp(in, nic, value);
-        } else if (strcmp(option, "--prio_tc") == 0 || strcmp(option, "-p") == 0) {
-            good = host_eight(value, eight);
-            for (unsigned p = 0; p < FABRIC_PRIOS; p++)
-                good = good && eight[p] < FABRIC_PRIOS;
-            for (unsigned p = 0; good && p < FABRIC_PRIOS; p++)
-                nic->prio_tc[p] = (uint8_t)eight[p];
-        } else if (strcmp(option, "--tsa") == 0 || strcmp(option, "-s") == 0) {
-            good = set_tsa(in, nic, value);
-        } else if (strcmp(option, "--tcbw") == 0 || strcmp(option, "-t") == 0) {
-            good = host_eight(value, nic->weight);
-        } else if (strcmp(option, "--cable_len") == 0) {
-            good = host_number(value, 1, 100000, &metres);
-            if (good)
-                config_say(in->set, host_at(in), in->device, in->port, "cable-length", "%lldm", (long long)metres);
-        } else {
-            good = strcmp(option, "-d") == 0 || strcmp(option, "--dcbx") == 0;
-        }
+    for (uint32_t i = 1; i < words->count; i++) {
+        const char *option = words->word[i], *value = i + 1 < words->count ? words->word[i + 1] : "";
+        bool known = false, good = strcmp(option, "-a") == 0 || qos_option(in, nic, option, value, &known);
+        if (known) i++;
+        if (good) continue;
+        config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "mlnx_qos: '%.40s%s%.40s' is not understood",
+                    option, known ? " " : "", known ? value : "");
+        if (!known && i + 1 < words->count && words->word[i + 1][0] != '-') i++; /* its value, by the looks of it */
     }
-    return good;
+    return true;
 }
 
 /* --- dcb --- */
@@ -285,17 +297,27 @@ static bool write_sysfs(struct host *in, const char *value, const char *path)
     if (strncmp(path, "/sys/class/infiniband/", 22) == 0) {
         return strstr(path, "/traffic_class") && set_tos(in, host_nic_rdma(in, path + 22), number);
     }
-    if (strncmp(path, "/sys/class/net/", 15) != 0 || !host_nic_named(in, path + 15)) return false;
+    struct host_nic *nic = strncmp(path, "/sys/class/net/", 15) == 0 ? host_nic_named(in, path + 15) : NULL;
+    if (!nic) return false;
     at = strstr(path, "/ecn/roce_");
     if (!at) return false;
     if (strstr(at, "np/cnp_dscp") && number < 64) {
         config_say(in->set, host_at(in), in->device, in->port, "cnp-dscp", "%lld", (long long)number);
+        nic->cnp_dscp = (int)number;
+        nic->cnp_dscp_line = in->line;
     } else if (strstr(at, "np/cnp_802p_prio") && number < 8) {
+        nic->cnp_prio = (int)number;
+        nic->cnp_prio_line = in->line;
         in->set->classes |= (uint8_t)(1u << number);
         config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
     } else if (strstr(at, "rp/enable/") || strstr(at, "np/enable/")) {
-        config_say(in->set, host_at(in), in->device, in->port, at[10] == 'r' ? "dcqcn.rp" : "dcqcn.np",
-                   number ? "true" : "false");
+        struct host_half *half = at[10] == 'r' ? &nic->rp : &nic->np;
+        const char *digit = strstr(at, "enable/") + 7;
+        if (digit[0] < '0' || digit[0] > '7') return false;
+        unsigned bit = 1u << (digit[0] - '0');
+        if (!number || !half->line || half->on == half->said) half->line = in->line;
+        half->said |= bit;
+        half->on = number ? half->on | bit : half->on & ~bit;
     } else {
         return strstr(at, "min_time_between_cnps") != NULL;
     }
@@ -329,8 +351,25 @@ static bool set_mtu(struct host *in, const struct words *words)
     if (!name || !host_nic_named(in, name)) return false;
     while (verbs < 4096 && verbs * 2 + HOST_MTU_NEEDS <= mtu)
         verbs *= 2;
+    struct host_nic *nic = host_nic_here(in);
+    if (nic) nic->mtu = (unsigned)mtu, nic->mtu_line = in->line;
     config_say(in->set, host_at(in), in->device, in->port, "mtu", "%lld", (long long)verbs);
     return true;
+}
+
+/* ethtool -A eth0 rx on tx on: 802.3x pauses */
+static bool ethtool(struct host *in, const struct words *words)
+{
+    bool pauses = words->count > 2 && is_either(words->word[1], "-A", "--pause");
+    struct host_nic *nic = pauses ? host_nic_named(in, words->word[2]) : NULL;
+    const char *rx = after(words, "rx", NULL), *tx = after(words, "tx", NULL);
+
+    if (!nic) return words->count > 1 && !pauses; /* rings, offloads, what it shows */
+    if (rx || tx) {
+        nic->pause = (rx && strcmp(rx, "on") == 0) || (tx && strcmp(tx, "on") == 0);
+        nic->pause_line = in->line;
+    }
+    return rx || tx;
 }
 
 static bool nccl(struct host *in, const char *line)
@@ -361,7 +400,11 @@ static bool cma(struct host *in, const struct words *words)
     int64_t number;
 
     if (!nic) return false;
-    return !tos || (host_number(tos, 0, 255, &number) && set_tos(in, nic, number));
+    if (!tos) return true;
+    if (!host_number(tos, 0, 255, &number)) return false;
+    nic->cm_tos = (int)number;
+    nic->cm_tos_line = in->line;
+    return true;
 }
 
 bool host_command(struct host *in, char *line)
@@ -371,13 +414,18 @@ bool host_command(struct host *in, char *line)
     if (strncmp(line, "export NCCL_", 12) == 0) return nccl(in, line + 7);
     if (strncmp(line, "NCCL_", 5) == 0) return nccl(in, line);
     if (strncmp(line, "echo ", 5) == 0) {
-        char *to = strchr(line, '>');
+        char *to = strchr(line, '>'), *tee = strstr(line, "tee ");
+        if (!to && tee) { /* echo 48 | sudo tee FILE */
+            to = tee + 3;
+            to += strspn(to + 1, " \t") == 0 ? 0 : strspn(to + 1, " \t");
+        }
         return to && write_sysfs(in, line + 5, to + 1 + strspn(to + 1, " \t"));
     }
     if (strncmp(line, "cat /sys/", 9) == 0) return true;
     bool ours = strncmp(line, "mlnx_qos ", 9) == 0 || strncmp(line, "dcb ", 4) == 0 || strncmp(line, "nic=", 4) == 0 ||
                 strncmp(line, "mlxconfig ", 10) == 0 || strncmp(line, "cma_roce_tos ", 13) == 0 ||
-                strncmp(line, "ip link set ", 12) == 0 || strncmp(line, "lldptool ", 9) == 0;
+                strncmp(line, "ip link set ", 12) == 0 || strncmp(line, "lldptool ", 9) == 0 ||
+                strncmp(line, "ethtool ", 8) == 0;
     if (!ours) return false;
     split(line, &words);
     if (!words.count) return false;
@@ -387,6 +435,7 @@ bool host_command(struct host *in, char *line)
     if (strcmp(words.word[0], "cma_roce_tos") == 0) return cma(in, &words);
     if (strcmp(words.word[0], "nic") == 0) return pairing(in, &words);
     if (strcmp(words.word[0], "lldptool") == 0) return lldptool(in, &words);
+    if (strcmp(words.word[0], "ethtool") == 0) return ethtool(in, &words);
     return after(&words, "mtu", NULL) ? set_mtu(in, &words) : true;
 }
 

@@ -10,6 +10,8 @@
 /* A verbs MTU needs an interface MTU of so much more: IPv6, UDP, BTH, RETH and ICRC are 80. */
 #define HOST_MTU_NEEDS 80u
 #define HOST_MTU_OVER 104u /* what is written: 4200 for 4096 */
+#define HOST_MTU_USUAL 9000u
+#define HOST_FRAME_OVER 18u /* Ethernet and a tag */
 
 /* Parameters of DCQCN as mlxconfig names them (without _P1), and as a fabric file does. */
 struct host_param {
@@ -42,9 +44,21 @@ struct host {
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
         uint32_t dscp_line, pfc_line, turns_line;
         unsigned pfc;
-        int tos;   /* of the packets it sends, -1: not said */
+        int tos, cm_tos; /* of the packets it sends, by sysfs and of what RDMA-CM connects; -1: not said */
+        uint32_t cm_tos_line;
         int dcqcn; /* bits: priorities with DCQCN, -1: not said */
         uint32_t tos_line, dcqcn_line;
+        struct host_half {     /* of DCQCN, by sysfs */
+            unsigned said, on; /* bits: priorities */
+            uint32_t line;     /* the last, or the last that turns it off */
+        } rp, np;
+        int cnp_dscp, cnp_prio; /* -1: not said */
+        uint32_t cnp_dscp_line, cnp_prio_line;
+        unsigned mtu; /* of the interface, 0: not said */
+        uint32_t mtu_line;
+        bool pause; /* 802.3x, by ethtool */
+        uint32_t pause_line, trust_line;
+        bool shown; /* what was read is what a tool printed: all of it was said */
         bool strict[FABRIC_PRIOS], turns;
         int64_t weight[FABRIC_PRIOS];
     } * nic;
@@ -52,7 +66,12 @@ struct host {
     struct arena *arena;
 };
 
+/* shell.c: hands the commands of a script on, one by one. */
+void host_shell(struct host *in, const char *text);
+/* judge.c: adapters against each other, and against themselves */
+void host_judge(struct host *in);
 /* import.c */
+void host_line(struct host *in, char *line, bool open); /* open: it has variables that are not known */
 struct host_nic *host_nic_named(struct host *in, const char *netdev);
 struct host_nic *host_nic_rdma(struct host *in, const char *rdma); /* by its RDMA device */
 struct host_nic *host_nic_here(struct host *in);

@@ -3,7 +3,7 @@
  * A host's settings out of scripts, transcripts and what tools print.
  *
  * A text is lines: commands (commands.c), perhaps behind a prompt, and output (output.c), which is about the
- * interface that the last command named.  Shell words around them are passed over.  A text is one host.  When all lines
+ * interface that the last command named.  The shell around them is in shell.c.  A text is one host.  When all lines
  * are read, each adapter says its maps in full: a DSCP map that nothing changes is DSCP / 8, as mlx5 has it.
  */
 #include <errno.h>
@@ -61,7 +61,7 @@ static struct host_nic *nic_at(struct host *in, uint32_t p)
     }
     while (in->nics <= p) {
         struct host_nic *nic = &in->nic[in->nics++];
-        nic->tos = nic->dcqcn = -1;
+        nic->tos = nic->cm_tos = nic->dcqcn = nic->cnp_dscp = nic->cnp_prio = -1;
         for (unsigned d = 0; d < 64; d++)
             nic->dscp[d] = (uint8_t)(d / 8);
         for (uint8_t i = 0; i < FABRIC_PRIOS; i++)
@@ -110,9 +110,10 @@ struct host_nic *host_nic_here(struct host *in)
 /* Words of the shell that say nothing about the adapter. */
 static bool shell_word(const char *line)
 {
-    static const char *const words[] = {"#",      "if ", "else",    "fi",   "then",    "case ",
-                                        "esac",   ";;",  "set)",    "set ", "verify)", "nccl)",
-                                        "cat <<", "EOT", "echo \"", "done", "for ",    "exit"};
+    static const char *const words[] = {
+        "#",     "if ",    "else",  "fi",       "then",  "case ",  "esac",   ";;",     "set)",  "set ",  "verify)",
+        "nccl)", "cat <<", "EOT",   "echo \"",  "done",  "for ",   "exit",   "while ", "do",    "elif ", "{",
+        "}",     "return", "break", "continue", "shift", "until ", "sleep ", "true",   "echo '"};
 
     if (!line[0]) return true;
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -137,7 +138,7 @@ static bool otherwise(struct host *in, const char *line)
     return in->branch >= 2;
 }
 
-static void read_line(struct host *in, char *line)
+void host_line(struct host *in, char *line, bool open)
 {
     size_t length = strlen(line);
 
@@ -150,6 +151,11 @@ static void read_line(struct host *in, char *line)
     }
     if (strncmp(line, "sudo ", 5) == 0) line += 5;
     if (otherwise(in, line)) return;
+    if (open && !shell_word(line) && !strstr(line, "NCCL_")) {
+        config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE,
+                    "'%.80s' depends on what only the machine knows: not understood", line);
+        return;
+    }
     if (shell_word(line) || host_command(in, line) || host_output(in, line)) return;
     config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "'%.80s' is not understood", line);
 }
@@ -176,21 +182,6 @@ static void say_turns(struct host *in, uint32_t p, const struct host_nic *nic, u
         config_say_class(in->set, at, in->device, p, c, "share", "%s",
                          unit_format(UNIT_SHARE, (uint64_t)(nic->weight[q] * 1000000 / sum), buf));
     }
-}
-
-/* What a fabric file has no key for: the DSCP that is sent, and DCQCN by priority, against PFC. */
-static void note_sent(struct host *in, uint32_t p, const struct host_nic *nic)
-{
-    if (!nic->has_pfc) return;
-    unsigned dscp = nic->tos >= 0 ? (unsigned)nic->tos >> 2 : 0;
-    if (nic->tos >= 0 && nic->pfc && !(nic->pfc >> nic->dscp[dscp] & 1))
-        config_note(in->set, CONFIG_AT(in->text, nic->tos_line), "HOST001", in->device, p,
-                    "RDMA is sent with DSCP %u, which is priority %u here, and PFC is on for others", dscp,
-                    nic->dscp[dscp]);
-    if (nic->dcqcn > 0 && (nic->pfc & ~(unsigned)nic->dcqcn))
-        config_note(in->set, CONFIG_AT(in->text, nic->dcqcn_line), "HOST004", in->device, p,
-                    "priority %u has PFC and is not among those with DCQCN (mask %d)",
-                    (unsigned)__builtin_ctz(nic->pfc & ~(unsigned)nic->dcqcn), nic->dcqcn);
 }
 
 static void say_nic(struct host *in, uint32_t p)
@@ -221,7 +212,13 @@ static void say_nic(struct host *in, uint32_t p)
         }
     }
     say_turns(in, p, nic, classes);
-    note_sent(in, p, nic);
+    for (int half = 0; half < 2; half++) {
+        const struct host_half *as = half ? &nic->np : &nic->rp;
+        unsigned asked = as->said & (nic->pfc ? nic->pfc : 0xff);
+        if (!as->said) continue; /* firmware's mask holds */
+        config_say(in->set, CONFIG_AT(in->text, as->line), in->device, p, half ? "dcqcn.np" : "dcqcn.rp",
+                   asked && (as->on & asked) == asked ? "true" : "false");
+    }
 }
 
 static const char *host_name(struct host *in)
@@ -241,19 +238,10 @@ int host_import(struct config_set *set, const struct config_text *text)
 
     arena_init(&arena, (size_t)1 << 30);
     in.device = config_device(set, CONFIG_AT(text, 1), host_name(&in), "host", true);
-    for (const char *at = text->text; *at;) {
-        size_t length = strcspn(at, "\n");
-        char *line = arena_strndup(&arena, at, length);
-        in.line++;
-        if (!line) {
-            set->no_memory = true;
-            break;
-        }
-        read_line(&in, line);
-        at += length + (at[length] == '\n');
-    }
+    host_shell(&in, text->text);
     for (uint32_t p = 0; p < in.nics; p++)
         if (in.nic[p].met) say_nic(&in, p);
+    host_judge(&in);
     if (!in.nics)
         fabric_errors_add(text->errors, (struct fabric_at){1, 1},
                           "nothing about an adapter: output or commands of mlnx_qos, dcb or mlxconfig are due");

@@ -39,6 +39,8 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
     bool good = host_number(value, 0, 1000000000, &number);
     if (strcmp(name, "CNP_DSCP") == 0 && good && number < 64) {
         config_say(in->set, host_at(in), in->device, in->port, "cnp-dscp", "%lld", (long long)number);
+        struct host_nic *nic = host_nic_here(in);
+        if (nic) nic->cnp_dscp = (int)number, nic->cnp_dscp_line = in->line;
     } else if (strcmp(name, "CNP_802P_PRIO") == 0 && good && number < 8) {
         in->set->classes |= (uint8_t)(1u << number);
         config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
@@ -145,7 +147,7 @@ static bool qos_output(struct host *in, const char *line)
         nic = host_nic_here(in);
         const char *trust = strstr(line + 22, "dscp") ? "dscp" : "pcp";
         if (nic) config_say(in->set, host_at(in), in->device, in->port, "trust", "%s", trust);
-        if (nic) nic->trusts_dscp = trust[0] == 'd';
+        if (nic) nic->trusts_dscp = trust[0] == 'd', nic->shown = true, nic->trust_line = in->line;
         return nic != NULL;
     }
     if (strncmp(line, "prio:", 5) == 0) return dscp_line(in, line);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes written into a good script for a host: told at the line that is wrong, and nothing beside them."""
+import unittest
+
+from mistakes import Mistakes
+
+GOOD = """#!/bin/bash
+NICS="eth0 eth1 eth2 eth3"
+for i in $NICS; do
+  mlnx_qos -i $i -d os --trust dscp
+  mlnx_qos -i $i --pfc 0,0,0,1,0,0,0,0
+  echo 1 > /sys/class/net/$i/ecn/roce_np/enable/3
+  echo 1 > /sys/class/net/$i/ecn/roce_rp/enable/3
+  echo 48 > /sys/class/net/$i/ecn/roce_np/cnp_dscp
+  echo 6 > /sys/class/net/$i/ecn/roce_np/cnp_802p_prio
+  ip link set dev $i mtu 9000
+done
+for d in $(seq 0 3)
+do
+  cma_roce_tos -d mlx5_$d -t 106
+  echo 106 | sudo tee /sys/class/infiniband/mlx5_${d}/tc/1/traffic_class
+  mlxconfig -d mlx5_$d -y set DCBX_WILLING_P1=0
+done
+"""
+
+
+class Host(Mistakes):
+    def mistake(self, part, instead, *wanted, beside=(), listed=0):
+        """`part` replaced (None: `instead` is put behind); `wanted`: (rule, part of its line)."""
+        if part is not None:
+            self.assertIn(part, GOOD)
+        text = GOOD + instead if part is None else GOOD.replace(part, instead)
+        answer = self.checked(h0=text)
+        lines = text.splitlines()
+        at = [(rule, "h0", next(n for n, line in enumerate(lines, 1) if where in line)) for rule, where in wanted]
+        self.told({"findings": []}, answer, at, beside)
+        self.assertEqual(len(answer["not_understood"]), listed, answer["not_understood"])
+        return answer
+
+    def test_good(self):
+        """Loops, variables and pipes are put in: four adapters, and nothing to find."""
+        answer = self.checked(h0=GOOD)
+        self.assertEqual((answer["findings"], answer["not_understood"]), ([], []))
+
+    def test_trust(self):
+        self.mistake(" --trust dscp", "", ("HOST001", "--pfc"))
+        self.mistake(None, "mlnx_qos -i eth2 --dscp2prio flush\n", ("HOST001", "flush"))
+        self.mistake(None, "mlnx_qos -i eth2 --trust pcp\n", ("HOST001", "--trust pcp"))
+
+    def test_priorities(self):
+        self.mistake("-t 106", "-t 26", ("HOST001", "-t 26"))
+        self.mistake("echo 106", "echo 26", ("HOST001", "echo 26"))
+        self.mistake("0,0,0,1,0", "0,0,0,0,1", ("HOST001", "--pfc"))
+        self.mistake(None, "mlnx_qos -i eth0 --dscp2prio set,26,5\n", ("HOST001", "set,26,5"))
+        self.mistake(None, "mlnx_qos -i eth2 --pfc 0,0,0,0,0,0,0,0\n", ("HOST001", "eth2 --pfc"))
+
+    def test_congestion(self):
+        self.mistake("echo 1 > /sys/class/net/$i/ecn/roce_np", "echo 0 > /sys/class/net/$i/ecn/roce_np", ("HOST004", "roce_np/enable"))
+        self.mistake("roce_rp/enable/3", "roce_rp/enable/5", ("HOST004", "roce_rp/enable"))
+        self.mistake("echo 48 ", "echo 26 ", ("MAP005", "cnp_dscp"), beside=("MAP006",))
+        self.mistake("echo 6 ", "echo 5 ", ("MAP006", "cnp_802p_prio"))
+
+    def test_pauses_and_frames(self):
+        self.mistake(None, "ethtool -A eth1 rx on tx on\n", ("PFC005", "ethtool"))
+        self.mistake(None, "ethtool -A eth1 rx off tx off\n")
+        self.mistake(None, "ip link set dev eth2 mtu 1500\n", ("MTU001", "mtu 1500"), beside=("TOP006",))
+
+    def test_shell(self):
+        """Functions and lines that go on are read; what depends on the machine is listed, and nothing follows from it."""
+        self.mistake(None, "setup() {\n  local dev=$1\n  mlnx_qos -i ${dev} --pfc 0,0,0,0,1,0,0,0\n}\nsetup eth3\n",
+                     ("HOST001", "${dev}"))
+        self.mistake(None, "mlnx_qos -i eth0 \\\n  --pfc 0,0,0,0,0,1,0,0\n", ("HOST001", "eth0 \\"))
+        self.mistake(None, "for x in $(ls /sys/class/net); do mlnx_qos -i $x --pfc 1,1,1,1,1,1,1,1; done\n", listed=1)
+        self.mistake(None, "mlnx_qos -i $1 --pfc 1,1,1,1,1,1,1,1\n", listed=1)
+        self.mistake("--pfc 0", "--novelty 7 --pfc 0", listed=1)
+        self.mistake("--pfc 0,0,0,1,0", "--novelty 7 --pfc 0,0,0,0,1", ("HOST001", "--novelty"), listed=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
