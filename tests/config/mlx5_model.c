@@ -156,10 +156,15 @@ static const char *qos_pfc(struct mlx5_model *model, const struct words *words)
 static const char *qos_dscp(struct mlx5_model *model, const struct words *words)
 {
     const char *bad = NULL;
+    unsigned last = 0;
 
+    for (unsigned i = 0; i + 1 < words->count; i++)
+        if (strcmp(words->word[i], "--dscp2prio") == 0) last = i;
     for (unsigned i = 0; i + 1 < words->count && !bad; i++) {
         unsigned dscp, prio;
         if (strcmp(words->word[i], "--dscp2prio") != 0) continue;
+        if (model->tool == MLX5_QOS_OLD && i != last) continue; /* of several it keeps the last, and has no flush */
+        if (model->tool == MLX5_QOS_OLD && strcmp(words->word[i + 1], "flush") == 0) return "Invalid dscp2prio command";
         const char *value = words->word[i + 1];
         if (strcmp(value, "flush") == 0) {
             if (model->tool != MLX5_QOS_SYSFS) flush(model);

@@ -35,17 +35,44 @@ static void differ(const struct replay *at, const char *field, unsigned index, u
                  tool_names[at->tool], field, index, is, due);
 }
 
+static void command(const struct replay *at, struct mlx5_model *model, const char *line)
+{
+    const char *bad = mlx5_command(model, line);
+
+    if (bad) fail_msg("%s, %s, %s: '%s': %s", at->what, at->host, tool_names[at->tool], line, bad);
+}
+
+/* The line for each word of the loop that it is in. */
+static void looped(const struct replay *at, struct mlx5_model *model, const char *line, const char *words)
+{
+    const char *mark = strstr(line, "\"set,$entry\"");
+    char whole[256];
+
+    for (const char *word = words; mark && *word && *word != ';';) {
+        size_t length = strcspn(word, " ;");
+        snprintf(whole, sizeof(whole), "%.*sset,%.*s", (int)(mark - line), line, (int)length, word);
+        command(at, model, whole);
+        word += length + (word[length] == ' ');
+    }
+}
+
 /* The commands about one interface, up to the end of `set)`. */
 static void replay(const struct replay *at, const char *script, struct mlx5_model *model)
 {
     char *copy = strdup(script), *rest = copy, name[FABRIC_NAME + 4];
 
+    const char *words = NULL;
+
     assert_non_null(copy);
     snprintf(name, sizeof(name), " %s ", at->netdev);
     for (char *line; (line = strsep(&rest, "\n")) && strcmp(line, "    ;;") != 0;) {
+        if (strncmp(line, "    for entry in ", 17) == 0) words = line + 17;
+        if (strcmp(line, "    done") == 0) words = NULL;
         if (!strstr(line, name)) continue;
-        const char *bad = mlx5_command(model, line);
-        if (bad) fail_msg("%s, %s, %s: '%s': %s", at->what, at->host, tool_names[at->tool], line, bad);
+        if (words)
+            looped(at, model, line, words);
+        else
+            command(at, model, line);
     }
     free(copy);
 }
@@ -147,6 +174,9 @@ static void test_model(void **state)
     mlx5_start(&model, MLX5_QOS_OLD, true);
     assert_null(mlx5_command(&model, "mlnx_qos -i e --cable_len 20"));
     assert_int_equal(model.pfc, 0);
+    assert_null(mlx5_command(&model, "mlnx_qos -i e --dscp2prio set,26,6 --dscp2prio set,27,6"));
+    assert_int_equal(model.prio[26], 26 * 5 % 8); /* the last of several is kept, and nothing said of the others */
+    assert_int_equal(model.prio[27], 6);
 }
 
 static char *file_text(const char *path)

@@ -36,12 +36,17 @@ def check_install(folder, script):
         (folder / "bin" / tool).chmod(0o755)
     text = script.read_text()
     script.write_text(text.replace("/etc/systemd/system/", f"{folder}/"))
+    # from where it was put: nothing is copied onto itself
+    copy = folder / "rocelab-host"
+    copy.write_text(script.read_text().replace("/usr/local/sbin/rocelab-host", str(copy)))
+    assert not any(line.startswith("install") for line in run(folder, copy, "install")), "copied onto itself"
     called = run(folder, script, "install")
     assert called[0] == f"install -m 0755 {script} /usr/local/sbin/rocelab-host", called
-    assert called[1:] == ["systemctl daemon-reload", "systemctl enable --now rocelab-host.service"], called
+    assert called[1:] == ["systemctl daemon-reload", "systemctl enable rocelab-host.service",
+                          "systemctl restart rocelab-host.service"], called  # one that runs is started anew
     unit = (folder / "rocelab-host.service").read_text()
     devices = "sys-subsystem-net-devices-eth0.device sys-subsystem-net-devices-eth1.device"
-    for line in (f"BindsTo= {devices}", f"After= {devices}", f"WantedBy=multi-user.target {devices}",
+    for line in (f"BindsTo= {devices}", f"After=rdma-hw.target {devices}", f"WantedBy=multi-user.target {devices}",
                  "ExecStart=/usr/local/sbin/rocelab-host set"):
         assert line in unit.splitlines(), (line, unit)
     if shutil.which("systemd-analyze"):

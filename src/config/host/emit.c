@@ -72,16 +72,16 @@ static uint8_t weights(const struct host_port *port, unsigned percent[FABRIC_PRI
     return used;
 }
 
-/* Every DSCP, in one call: mlnx_qos by netlink trusts DSCPs while it has entries, and one that is deleted (flush
- * deletes all) is priority 0 afterwards and not DSCP / 8. */
+/* Every DSCP, in a call of its own: mlnx_qos of before MLNX_OFED 5.4 takes the last of several.  By netlink it trusts
+ * DSCPs while it has entries, and one that is deleted (flush deletes all) is priority 0 afterwards and not DSCP / 8. */
 static void emit_mlnx_map(const struct host_port *port)
 {
     FILE *to = port->emit->to;
 
-    fprintf(to, "    mlnx_qos -i %s", port->name);
+    fputs("    for entry in", to);
     for (unsigned d = 0; d < 64; d++)
-        fprintf(to, " --dscp2prio set,%u,%u", d, port->settings->dscp_to_tc[d]);
-    fputc('\n', to);
+        fprintf(to, " %u,%u", d, port->settings->dscp_to_tc[d]);
+    fprintf(to, "; do\n    mlnx_qos -i %s --dscp2prio \"set,$entry\"\n    done\n", port->name);
 }
 
 /* How a queue is served.  Without any share the driver refuses `ets`; an unused queue then is the vendor's. */
@@ -227,13 +227,24 @@ static void emit_firmware(const struct host_port *port)
     unless(port, "no mlxconfig: the firmware's settings stay");
 }
 
+/* Room for the verbs MTU; the usual 9000 for everything else, where the link takes such frames and it means no more to
+ * verbs. */
+static unsigned interface_mtu(const struct host_port *port)
+{
+    unsigned least = port->nic->mtu_bytes + HOST_MTU_OVER;
+
+    return port->nic->mtu_bytes == 4096 && port->settings->mtu_bytes >= HOST_MTU_USUAL + HOST_FRAME_OVER
+               ? HOST_MTU_USUAL
+               : least;
+}
+
 static void emit_port(const struct host_port *port)
 {
     FILE *to = port->emit->to;
 
     fprintf(to, "    nic=%s rdma=%s\n", port->name, port->rdma);
     comment(port->emit, "MTU001: room for the verbs MTU and its headers");
-    fprintf(to, "    ip link set dev %s mtu %u\n", port->name, port->nic->mtu_bytes + HOST_MTU_OVER);
+    fprintf(to, "    ip link set dev %s mtu %u\n", port->name, interface_mtu(port));
     comment(port->emit, "HOST001, PFC001, SCH001, HR008: as the switch port has it");
     fputs("    if command -v mlnx_qos >/dev/null; then\n", to);
     emit_mlnx_qos(port);

@@ -4,7 +4,8 @@
  * runs it when the adapters are there, and again when one of them comes back (a driver that is loaded anew has
  * forgotten everything but what the firmware keeps).
  *
- * The unit is bound to the adapters' device units, systemd.device(5): sys-subsystem-net-devices-NAME.device, with
+ * It is enabled and started anew: `enable --now` would leave one that runs as it was.  RDMA devices are there by the
+ * target rdma-hw of rdma-core.  The unit is bound to the adapters' device units, systemd.device(5): sys-subsystem-net-devices-NAME.device, with
  * what is no letter, digit, ':', '_' or '.' escaped as systemd-escape(1) does it.
  */
 #include <stdio.h>
@@ -42,11 +43,16 @@ void host_emit_install(const struct config_emit *emit)
 {
     FILE *to = emit->to;
 
-    fputs("install)\n    set -e\n    install -m 0755 \"$0\" " PLACE "\n    cat >" UNIT " <<'EOT'\n[Unit]\n", to);
+    /* it may be run from where it was put */
+    fputs("install)\n    set -e\n    cmp -s \"$0\" " PLACE " || install -m 0755 \"$0\" " PLACE "\n    cat >" UNIT
+          " <<'EOT'\n[Unit]\n",
+          to);
     fprintf(to, "Description=RoCE settings of %s\n", emit->fabric->node[emit->node].name);
     device_units(emit, "BindsTo=");
-    device_units(emit, "After=");
+    device_units(emit, "After=rdma-hw.target");
     fputs("\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=" PLACE " set\n\n[Install]\n", to);
     device_units(emit, "WantedBy=multi-user.target");
-    fputs("EOT\n    systemctl daemon-reload\n    systemctl enable --now rocelab-host.service\n    ;;\n", to);
+    fputs("EOT\n    systemctl daemon-reload\n    systemctl enable rocelab-host.service\n"
+          "    systemctl restart rocelab-host.service\n    ;;\n",
+          to);
 }
