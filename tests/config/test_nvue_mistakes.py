@@ -72,10 +72,8 @@ class Nvue(Mistakes):
     def test_pools(self):
         self.mistake(EXPLICIT, "traffic-pool", None, ("HR007", "qos pfc roce switch-priority"))
         self.mistake(EXPLICIT, "default-lossy memory-percent 50", "default-lossy memory-percent 60",
-                     ("HR003", "default-lossy memory-percent"))
-        self.mistake(EXPLICIT, "default-lossy memory-percent 50", "default-lossy memory-percent 30",
-                     ("BUF001", "default-lossy memory-percent"))
-        self.mistake(EXPLICIT, "default-lossy memory", None, ("HR003", "default-lossless memory-percent"))
+                     ("SYN001", "default-lossy memory-percent"))
+        self.mistake(EXPLICIT, "default-lossy memory", None, ("SYN001", "default-lossless memory-percent"))
         self.mistake(EXPLICIT, "default-lossless switch-priority 3", "default-lossless switch-priority 4",
                      ("HR007", "default-lossless switch-priority"))
         self.mistake(EXPLICIT, None, ["nv set qos traffic-pool default-lossy switch-priority 0-7"],

@@ -5,8 +5,9 @@
  * forgotten everything but what the firmware keeps).
  *
  * It is enabled and started anew: `enable --now` would leave one that runs as it was.  RDMA devices are there by the
- * target rdma-hw of rdma-core.  The unit is bound to the adapters' device units, systemd.device(5): sys-subsystem-net-devices-NAME.device, with
- * what is no letter, digit, ':', '_' or '.' escaped as systemd-escape(1) does it.
+ * target rdma-hw of rdma-core.  The unit is bound to the adapters' device units, systemd.device(5):
+ * sys-subsystem-net-devices-NAME.device, with what is no letter, digit, ':', '_' or '.' escaped as systemd-escape(1)
+ * does it.
  */
 #include <stdio.h>
 #include <string.h>

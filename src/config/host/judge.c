@@ -23,8 +23,8 @@ static void note(struct host *in, uint32_t p, uint32_t line, const char *rule, c
     config_note(in->set, CONFIG_AT(in->text, line), rule, in->device, p, "%s", text);
 }
 
-/* What is odd where RDMA is sent in a priority without PFC: a type of service that is a DSCP alone, a common slip (it is
- * the DSCP and two bits of ECN); else a map that is not DSCP / 8; else PFC. */
+/* What is odd where RDMA is sent in a priority without PFC: a type of service that is a DSCP alone, a common slip (it
+ * is the DSCP and two bits of ECN); else a map that is not DSCP / 8; else PFC. */
 static void judge_sent(struct host *in, uint32_t p, const struct host_nic *nic, int tos, uint32_t line)
 {
     unsigned dscp = (unsigned)tos >> 2;

@@ -4,7 +4,7 @@
  * arguments are put in; what depends on the machine ($(...), $RANDOM, arguments of the script) stays as it stands, and
  * the caller lists the line.  Conditions are not judged: both branches are read.
  *
- * A line is parts, separated by `;`, `&&` and `||` outside of quotes; a line that ends with a backslash goes on.  All is
+ * A line is parts, separated by `;`, `&&` and `||` outside of quotes; one that ends with a backslash goes on.  All is
  * bounded: parts that come out, depth, words of a loop.
  */
 #include <errno.h>

@@ -90,7 +90,7 @@ static void judge_sum(struct nvue *in)
     if (!last) return;
     if (!lossy && !in->roce) sum += 100;
     if (sum > 100)
-        config_note(in->set, nvue_at(in, last), "HR003", in->device, CONFIG_NONE,
+        config_note(in->set, nvue_at(in, last), "SYN001", in->device, CONFIG_NONE,
                     "the traffic pools take %lld %% of the buffer%s: NVUE refuses more than 100", (long long)sum,
                     lossy || in->roce ? "" : ", 100 of them default-lossy, which is not given less");
     else if (sum < 100 && lossy && lossless)
