@@ -273,6 +273,13 @@ bool config_same_queue_map(const struct fabric *fabric, uint32_t a, uint32_t b);
 bool config_same_queues(const struct fabric *fabric, uint32_t a, uint32_t b); /* schedule and marking */
 bool config_same_maps(const struct fabric *fabric, uint32_t a, uint32_t b);   /* DSCP, PCP, queues */
 
+struct config_cage {
+    uint32_t cage, part; /* from 1 */
+    uint32_t parts;      /* that the cage is split into; 1: it is not */
+    uint32_t rate_gbps;  /* of the whole cage */
+};
+/* Where a port of a switch lies (cages.c); false: its model has no cages. */
+bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage *ret);
 const struct fabric_settings *config_settings(const struct config_emit *emit, uint32_t port);
 /* The other end of the port and the cable's length, where it is known, as `leaf0:swp3,30m`; false: there is none that
  * a configuration could name. */

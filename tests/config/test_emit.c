@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What emitters share: whole percents that add up, ports put together by what they have alike.
+ * What emitters share: whole percents that add up, ports put together by what they have alike, cages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,9 +114,46 @@ static void test_alike(void **state)
     fabric_free(fabric);
 }
 
+/* Names of a leaf's ports: 70 halves of 800G cages, then two whole ones; or each port with a cage of its own. */
+static void test_cages(void **state)
+{
+    static const struct {
+        const char *fabric;
+        const struct config_format *format;
+        unsigned port;
+        const char *name;
+    } cases[] = {
+        {"switches: {model: tomahawk5}", &config_nxos, 0, "Ethernet1/1/1"},
+        {"switches: {model: tomahawk5}", &config_nxos, 69, "Ethernet1/35/2"},
+        {"switches: {model: tomahawk5}", &config_nxos, 70, "Ethernet1/36"}, /* 800G: it is not split */
+        {"switches: {model: tomahawk5}", &config_eos, 1, "Ethernet1/5"},
+        {"switches: {model: tomahawk5}", &config_eos, 71, "Ethernet37/1"},
+        {"switches: {model: tomahawk6}", &config_nxos, 1, "Ethernet1/2"}, /* 128 cages for 72 ports */
+        {"switches: {model: tomahawk6}", &config_eos, 1, "Ethernet2/1"},
+        {"switches: {model: generic}", &config_nxos, 1, "Ethernet1/2"},
+        {"switches: {model: generic}", &config_eos, 1, "Ethernet2"},
+    };
+    char text[400], name[64];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = NULL;
+        snprintf(text, sizeof(text),
+                 "rocelab: 1\ntopology: {leaf-spine: {hosts: 70, leaves: 1, spines: 2}}\n"
+                 "links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 800G, cable: 30m}}\n%s\n",
+                 cases[c].fabric);
+        assert_int_equal(fabric_load("x", text, &fabric, &errors), 0);
+        uint32_t first = fabric->node[fabric_find_node(fabric, "leaf0")].first_port;
+        cases[c].format->port_name(fabric, first + cases[c].port, name, sizeof(name));
+        assert_string_equal(name, cases[c].name);
+        fabric_free(fabric);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_percents), cmocka_unit_test(test_exact_percents_stay),
-                                       cmocka_unit_test(test_alike)};
+                                       cmocka_unit_test(test_alike), cmocka_unit_test(test_cages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void hold_fabric(struct forms *forms, const struct config_format *format,
     }
 }
 
-/* `also`: a configuration that random fabrics do not lead to; NULL: none. */
+/* `also`: a fabric or a configuration of what random fabrics do not lead to; NULL: none. */
 static void hold_system(const char *heading, const struct config_format *format, const char *also)
 {
     struct forms forms;
@@ -109,7 +109,13 @@ static void hold_system(const char *heading, const struct config_format *format,
         fabric_free(fabric);
         free(text);
     }
-    if (also) {
+    if (also && strncmp(also, "rocelab:", 8) == 0) {
+        struct fabric_errors errors = {0};
+        struct fabric *fabric = NULL;
+        assert_int_equal(fabric_load("also", also, &fabric, &errors), 0);
+        hold_fabric(&forms, format, fabric);
+        fabric_free(fabric);
+    } else if (also) {
         struct imported got;
         import_text(&got, NULL, "x.txt", also);
         hold_fabric(&forms, format, got.fabric);
@@ -119,15 +125,22 @@ static void hold_system(const char *heading, const struct config_format *format,
         if (!forms.used[f]) fail_msg("%s: nothing writes '%s'", heading, forms.form[f]);
 }
 
+/* More ports than cages, and another hash. */
+static const char many[] =
+    "rocelab: 1\ntopology: {leaf-spine: {hosts: 70, leaves: 1, spines: 2}}\n"
+    "links: {host: {rate: 400G, cable: 3m}, fabric: {rate: 800G, cable: 30m}}\n"
+    "switches: {model: tomahawk5, ecmp: {hash: [src, dst]}, balance: {use: flowlet, gap: 100us}}\n"
+    "devices: {spine1: {balance: spray}}\n";
+
 static void test_nxos(void **state)
 {
     (void)state;
-    hold_system("NX-OS", &config_nxos, NULL);
+    hold_system("NX-OS", &config_nxos, many);
 }
 static void test_eos(void **state)
 {
     (void)state;
-    hold_system("EOS", &config_eos, NULL);
+    hold_system("EOS", &config_eos, many);
 }
 static void test_nvue(void **state)
 {

@@ -171,10 +171,26 @@ static void emit_port(const struct eos_out *out, uint32_t port)
         fprintf(out->to, "   error-correction encoding %s\n",
                 settings->fec == FABRIC_FEC_RS ? "reed-solomon" : "fire-code");
     if (!out->sw->bridged) fputs("   no switchport\n", out->to);
+    if (paused(settings) && as->peer != FABRIC_NONE &&
+        out->emit->fabric->port[as->peer].node < out->emit->fabric->hosts)
+        fputs("   dcbx mode ieee\n", out->to); /* hosts are told what the switch has set */
     fprintf(out->to, "   service-profile %s\n", profile_name(profile, name));
     if (settings->pause_all && !paused(settings)) fputs("   flowcontrol send on\n   flowcontrol receive on\n", out->to);
     if (out->sw->watchdog.on && paused(settings) && !(settings->watched & paused(settings)))
         fputs("   no priority-flow-control pause watchdog\n", out->to);
+}
+
+/* Chips of the Trident and Tomahawk line are told the fields of the hash, in the order of EOS's own default. */
+static void emit_hash(const struct eos_out *out)
+{
+    uint8_t fields = out->sw->hash_fields;
+    bool ports = fields & (SW_HASH_SPORT | SW_HASH_QP);
+
+    if (strncmp(out->sw->model, "jericho", 7) == 0) return;
+    config_comment(out->emit, &config_eos, "TOP004: the UDP source port tells flows apart");
+    fprintf(out->to, "ip load-sharing trident fields ip%s%s%s%s\n!\n", fields & SW_HASH_SRC ? " source-ip" : "",
+            ports ? " source-port" : "", fields & SW_HASH_DST || !fields ? " destination-ip" : "",
+            ports ? " destination-port" : "");
 }
 
 static bool trusted(const struct eos_out *out, enum sw_trust field)
@@ -190,6 +206,7 @@ static void emit_switch(const struct eos_out *out)
 
     config_head(out->emit, &config_eos);
     fprintf(out->to, "hostname %s\n!\n", out->node->name);
+    emit_hash(out);
     config_comment(out->emit, &config_eos,
                    "MAP001, MAP005, PFC004: what belongs to which class, CNPs apart from the data");
     /* a field that no port trusts names no class: its map would only speak of classes that are none */

@@ -57,7 +57,14 @@ static int guess(const char *text, size_t length)
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
-    snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
+    struct config_cage cage;
+
+    if (!config_cage(fabric, port, &cage)) {
+        snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
+        return;
+    }
+    unsigned lanes = cage.rate_gbps >= EOS_LANES_8_GBPS ? 8 : 4, each = lanes > cage.parts ? lanes / cage.parts : 1;
+    snprintf(buf, size, "Ethernet%u/%u", cage.cage, (cage.part - 1) * each + 1); /* the first of its lanes */
 }
 
 static const struct config_can can = {

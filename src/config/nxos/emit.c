@@ -239,6 +239,14 @@ static void emit_ingress(const struct nxos_out *out, uint32_t variant)
     }
 }
 
+/* The cage of a port that has no name of its own and shares it. */
+static bool split(const struct nxos_out *out, uint32_t port, struct config_cage *ret)
+{
+    const char *const *names = out->emit->fabric->operations.port_name;
+
+    return !(names && names[port]) && config_cage(out->emit->fabric, port, ret) && ret->parts > 1;
+}
+
 static void emit_port(const struct nxos_out *out, uint32_t port)
 {
     static const char *const fecs[] = {NULL, "off", "fc-fec", "rs-fec"};
@@ -247,13 +255,15 @@ static void emit_port(const struct nxos_out *out, uint32_t port)
     uint8_t paused = settings->pfc_rx | settings->pfc_tx;
     uint32_t number = port - out->node->first_port, queuing = out->queuing.of[number];
     char label[128], name[64], peer[CONFIG_PEER];
+    struct config_cage cage;
 
     config_port_label(out->emit, &config_nxos, port, label, sizeof(label));
     fprintf(out->to, "interface %s\n", label);
     if (config_peer_label(out->emit, &config_nxos, port, peer, sizeof(peer)))
         fprintf(out->to, "  description %s\n", peer);
     if (!out->sw->bridged) fputs("  no switchport\n", out->to); /* first: it takes back what stood before */
-    if (as->rate_bps >= NXOS_RATE_LEAST && as->peer != FABRIC_NONE)
+    bool by_cage = split(out, port, &cage) && as->rate_bps == cage.rate_gbps / cage.parts * UINT64_C(1000000000);
+    if (as->rate_bps >= NXOS_RATE_LEAST && as->peer != FABRIC_NONE && !by_cage)
         fprintf(out->to, "  speed %llu\n", (unsigned long long)(as->rate_bps / 1000000));
     if (fecs[settings->fec]) fprintf(out->to, "  fec %s\n", fecs[settings->fec]);
     fprintf(out->to, "  mtu %u\n", mtu_of(settings));
@@ -326,6 +336,34 @@ static void emit_hash(const struct nxos_out *out)
             seed ? seed : 1);
 }
 
+/* Cages that are split alike and lie beside each other are one line. */
+static void emit_breakouts(const struct nxos_out *out)
+{
+    struct config_cage cage;
+    uint32_t first = 0, last = 0, parts = 0, rate = 0;
+
+    for (uint32_t p = 0; p <= out->node->ports; p++) {
+        bool is = p < out->node->ports && split(out, out->node->first_port + p, &cage);
+        if (is && parts == cage.parts && cage.cage <= last + 1) {
+            last = cage.cage;
+            continue;
+        }
+        if (parts) {
+            fprintf(out->to, "interface breakout module 1 port %u", first);
+            if (last > first) fprintf(out->to, "-%u", last);
+            fprintf(out->to, " map %ug-%ux\n", rate, parts);
+        }
+        if (!is && p < out->node->ports) {
+            parts = 0;
+            continue;
+        }
+        if (!is) break;
+        first = last = cage.cage;
+        parts = cage.parts;
+        rate = cage.rate_gbps / cage.parts;
+    }
+}
+
 static void emit_switch(const struct nxos_out *out)
 {
 
@@ -345,6 +383,7 @@ static void emit_switch(const struct nxos_out *out)
     fputs("system qos\n  service-policy type network-qos ROCELAB-NETWORK\n", out->to);
     fputs("  service-policy type queuing output ROCELAB-OUT\n", out->to);
     emit_watchdog(out);
+    emit_breakouts(out);
     config_comment(out->emit, &config_nxos, "PFC002, PFC006: forced on unless the fabric says auto; MTU001");
     for (uint32_t p = 0; p < out->node->ports; p++)
         emit_port(out, out->node->first_port + p);

@@ -77,7 +77,14 @@ static int guess(const char *text, size_t length)
 
 static void port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
-    snprintf(buf, size, "Ethernet1/%u", fabric->port[port].index + 1u);
+    struct config_cage cage;
+
+    if (!config_cage(fabric, port, &cage))
+        snprintf(buf, size, "Ethernet1/%u", fabric->port[port].index + 1u);
+    else if (cage.parts == 1)
+        snprintf(buf, size, "Ethernet1/%u", cage.cage);
+    else
+        snprintf(buf, size, "Ethernet1/%u/%u", cage.cage, cage.part);
 }
 
 static const struct config_can can = {
