@@ -18,12 +18,32 @@ bool lines_about_roce(const char *text)
     static const char *const words[] = {
         "qos",     "pfc",         "flow-control",  "flowcontrol", "ecn",           "dscp",       "queu",
         "pause",   "dcbx",        "watch-dog",     "watchdog",    "no-drop",       "lossless",   "wred",
-        "roce",    "mmu",         "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
+        "roce",    " mmu",        "random-detect", "headroom",    "traffic-class", "congestion", "class-of-service",
         "no-loss", "load-sharing"};
 
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
         if (strcasestr(text, words[w])) return true;
     return false;
+}
+
+/* Rules that rest on what a line with such a word would have said. */
+static const struct {
+    const char *word, *rule;
+} rests[] = {{"watchdog", "WD001"},  {"watch-dog", "WD001"}, {"random-detect", "ECN001"}, {"tx-queue", "ECN001"},
+             {"tx-queue", "SCH001"}, {"tx-queue", "MAP005"}, {"queuing", "ECN001"},       {"queuing", "SCH001"},
+             {"queuing", "MAP005"},  {" ecn", "ECN001"},     {"no-drop", "PFC002"},       {"pause", "PFC002"},
+             {"dscp", "MAP001"},     {"dscp", "MAP002"},     {"service-policy", "MAP001"}};
+
+/* Of a line that nobody understood nothing follows, nor that it is not there.  */
+static void not_judged(struct config_set *set, struct origin at, const struct line *line, uint32_t device)
+{
+    static const char *const aside[] = {"logging", "snmp-server", "hardware", "platform", "event-handler", NULL};
+
+    if (line_command(line, aside) || strcmp(line->word[0], "no") == 0) return;
+    for (size_t r = 0; r < sizeof(rests) / sizeof(rests[0]); r++)
+        if (strstr(line->text, rests[r].word))
+            config_unjudged(set, at, rests[r].rule, device, CONFIG_NONE, "this line was not understood: %.80s",
+                            line->text);
 }
 
 void lines_foreign(struct config_set *set, const struct config_text *text, struct lines *lines, uint32_t device,
@@ -68,6 +88,7 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
         }
         if (i < inside && !about) continue;
         config_note(set, CONFIG_AT(text, line->number), NULL, device, CONFIG_NONE, "%.120s", line->text);
+        if (about) not_judged(set, CONFIG_AT(text, line->number), line, device);
         if (line->end > inside) inside = line->end;
     }
 }

@@ -31,7 +31,8 @@ uint32_t links_port_known(const struct config_set *set, uint32_t device, const c
         found = config_port_find(set, device, other);
         if (found != CONFIG_NONE) return found;
     }
-    return CONFIG_NONE;
+    snprintf(other, sizeof(other), "Ethernet%s/1", number); /* a cage that is not split, by its first lane */
+    return config_port_find(set, device, other);
 }
 
 uint32_t links_port(struct config_set *set, struct origin at, uint32_t device, const char *name)

@@ -190,6 +190,20 @@ static void test_flat(void **state)
     free(early);
 }
 
+/* Words that interfaces and the switch have alike, told apart by what follows them. */
+static void test_flat_interfaces(void **state)
+{
+    static const char text[] =
+        "hostname a\ninterface Ethernet1/1\nswitchport mode trunk\nspanning-tree port type edge\n"
+        "vpc 10\nmtu 9216\nspanning-tree mode rapid-pvst\nmtu 1500\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "a", text);
+    assert_int_equal(settings_at(&got, "a", 0)->mtu_bytes, 9216);
+    import_release(&got);
+}
+
 /* A file of another system must not be found to be without faults. */
 static void test_other_systems(void **state)
 {
@@ -337,12 +351,10 @@ static void test_strict_on_top(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_wrong_lines),   cmocka_unit_test(test_pasted),
-        cmocka_unit_test(test_flat),          cmocka_unit_test(test_other_systems),
-        cmocka_unit_test(test_guessed),       cmocka_unit_test(test_auto_and_channels),
-        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_strict_on_top),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_chain),   cmocka_unit_test(test_wrong_lines),
+        cmocka_unit_test(test_pasted),        cmocka_unit_test(test_flat),    cmocka_unit_test(test_flat_interfaces),
+        cmocka_unit_test(test_other_systems), cmocka_unit_test(test_guessed), cmocka_unit_test(test_auto_and_channels),
+        cmocka_unit_test(test_left_over),     cmocka_unit_test(test_hostile), cmocka_unit_test(test_strict_on_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,6 +316,44 @@ static void test_part(void **state)
     free(named);
 }
 
+/* Of a line that was not understood nothing follows, nor that it is not there. */
+static void test_not_understood(void **state)
+{
+    struct imported got;
+    bool watchdog = false;
+
+    (void)state;
+    import_edited(&got, "priority-flow-control watch-dog-interval on\n",
+                  "priority-flow-control watch-dog hardware on\n");
+    for (uint32_t u = 0; u < got.set.unjudgeds; u++)
+        watchdog |= strcmp(got.set.unjudged[u].rule, "WD001") == 0 && got.set.unjudged[u].at.line == 3;
+    assert_true(watchdog);
+    import_release(&got);
+    import_edited(&got, "class-map", "router bgp 1\n  neighbor 10.0.0.1\n    send-community both\nclass-map");
+    assert_int_equal(notes_of(&got, NULL, 6), 0); /* no mmu in it */
+    import_release(&got);
+}
+
+/* Classes of network-qos by CoS, and ECN in a line of its own. */
+static void test_old_forms(void **state)
+{
+    static const char text[] =
+        "class-map type network-qos match-any c\n  match cos 3\npolicy-map type network-qos N\n"
+        "  class type network-qos c\n    pause no-drop\npolicy-map type queuing Q\n  class type queuing c-out-q3\n"
+        "    random-detect minimum-threshold 150 kbytes maximum-threshold 1500 kbytes\n    random-detect ecn\n"
+        "system qos\n  service-policy type network-qos N\ninterface Ethernet1/1\n"
+        "  service-policy type queuing output Q\n  priority-flow-control mode on\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nxos, "x", text);
+    assert_int_equal(settings_at(&got, "x", 0)->pfc_rx, 8);
+    assert_true(settings_at(&got, "x", 0)->queue[3].ecn.on);
+    assert_int_equal(settings_at(&got, "x", 0)->queue[3].ecn.max_bytes, 1500000);
+    assert_int_equal(notes_of(&got, "SYN001", 0) + notes_of(&got, "ECN007", 0), 0);
+    import_release(&got);
+}
+
 static void test_routes(void **state)
 {
     static const struct {
@@ -356,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_network_mtu),    cmocka_unit_test(test_unknown_options),
         cmocka_unit_test(test_own_queuing),    cmocka_unit_test(test_places),
         cmocka_unit_test(test_part),           cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_not_understood), cmocka_unit_test(test_old_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #define EOS_NS_PER_MS 1000000u
 #define EOS_LANES_8_GBPS 400u /* cages of this rate and more have eight lanes, others four */
+#define EOS_CNP_DSCP 48u      /* with which adapters send CNPs unless they are told otherwise */
 #define EOS_RATE_STEP 1000000000u
 /* Times of the watchdog that the command line takes. */
 #define EOS_TIMER_LEAST_MS 10u
@@ -82,6 +83,8 @@ struct eos {
     bool all;                          /* `show running-config all`: what is there by default too */
     bool routed, down;                 /* ports are, unless they say otherwise */
     uint32_t down_line, mtu, mtu_line; /* of `interface defaults`; 0: not said */
+    bool marks;                        /* some queue of some port */
+    uint32_t unmarked_line;            /* of the first port that should and does not */
     uint32_t off_line;                 /* of `priority-flow-control all off`; 0: not said */
     struct eos_class *classes;
     struct eos_policy *policies;

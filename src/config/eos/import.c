@@ -531,6 +531,8 @@ int eos_import(struct config_set *set, const struct config_text *text)
         if (!port->layer_said) port->routed |= eos.routed;
         if (!port->down_said) port->down = eos.down;
         if (port->channel) join_channel(&ports, port);
+        for (unsigned q = 0; q < EOS_PRIOS; q++)
+            eos.marks |= port->qos.queue[q].ecn;
     }
     eos_say_watchdog(&eos, ports.port, ports.count);
     for (uint32_t p = 0; p < ports.count; p++)

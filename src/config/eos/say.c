@@ -9,6 +9,7 @@
 /* Queues from the highest that shares downwards share; others are strict. */
 static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos, uint8_t used, uint32_t line)
 {
+    unsigned cnp = eos->dscp_to_tc[EOS_CNP_DSCP];
     struct config_set *set = eos->set;
     uint32_t device = eos->device, sum = 0;
     int sharing = -1;
@@ -29,12 +30,16 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         struct origin at = EOS_AT(eos, queue->sched_line ? queue->sched_line : line);
         if ((!(used >> tc & 1) && !queue->line) || said >> eos->tc_to_queue[tc] & 1) continue;
         said |= (uint8_t)(1u << eos->tc_to_queue[tc]);
-        if (!share)
+        /* One that nobody set is strict too; that is worth a word where CNPs are in it. */
+        if (!share && (queue->line || cnp == tc))
             config_say_class(set, at, device, port, tc, "strict", "true");
-        else if (queue->share_ppm && sum <= 1000000)
+        else if (share && queue->share_ppm && sum <= 1000000)
             config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
-        if (!queue->ecn && qos->no_drop >> tc & 1) /* where marking would be said */
-            config_say_class(set, EOS_AT(eos, queue->line ? queue->line : line), device, port, tc, "ecn", "false");
+        if (!queue->ecn && qos->no_drop >> tc & 1) { /* where marking would be said; nowhere is the first such port */
+            if (!eos->unmarked_line) eos->unmarked_line = line;
+            uint32_t where = queue->line ? queue->line : eos->marks ? line : eos->unmarked_line;
+            config_say_class(set, EOS_AT(eos, where), device, port, tc, "ecn", "false");
+        }
         if (!queue->ecn) continue;
         at = EOS_AT(eos, queue->ecn_line);
         config_say_class(set, at, device, port, tc, "ecn.min", "%lluB", (unsigned long long)queue->min_bytes);
@@ -133,8 +138,9 @@ static void judge_timers(struct eos *eos, uint32_t port, const struct eos_qos *q
                     (unsigned long long)(usual->recovery_ns / EOS_NS_PER_MS));
 }
 
-/* A map of DSCPs is written, and the port takes its packets by CoS because nobody told it otherwise. */
-static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *as)
+/* A map of DSCPs is written, and the port takes its packets by CoS because nobody told it otherwise: the map's line, or
+ * 0. */
+static uint32_t trust_is_missing(const struct eos *eos, const struct eos_port *as)
 {
     uint32_t map = 0;
 
@@ -142,10 +148,18 @@ static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *a
         map = eos->dscp_line[d];
     for (unsigned c = 0; c < 8; c++)
         if (eos->cos_line[c]) map = 0;
-    if (!map || as->routed || as->qos.trust != EOS_TRUST_UNSAID || as->qos.policy) return;
-    config_note(eos->set, EOS_AT(eos, of_profile(as)), "MAP003", eos->device, port,
-                "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs in line %u is not asked",
-                map);
+    return as->routed || as->qos.trust != EOS_TRUST_UNSAID || as->qos.policy ? 0 : map;
+}
+
+static void judge_trust(struct eos *eos, uint32_t port, const struct eos_port *as)
+{
+    uint32_t map = trust_is_missing(eos, as);
+
+    if (map)
+        config_note(eos->set, EOS_AT(eos, of_profile(as)), "MAP003", eos->device, port,
+                    "`qos trust dscp` is missing: a switched port trusts CoS, and the map of DSCPs in line %u is not "
+                    "asked",
+                    map);
 }
 
 /* Which classes are lossless, and PFC; true: it is on. */
@@ -215,6 +229,8 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     uint8_t used = say_maps(eos, port, as, qos);
     say_queues(eos, port, qos, used, of_profile(as));
     bool on = say_pauses(eos, port, as, used);
+    if (on && !as->routed && !trust_is_missing(eos, as))
+        config_unjudged(set, EOS_AT(eos, as->line), "MAP003", device, port, "switched ports have tags");
     if (on && !as->down) {
         judge_timers(eos, port, qos);
         judge_trust(eos, port, as);

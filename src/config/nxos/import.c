@@ -255,12 +255,28 @@ static bool of_interface(const struct line *line)
                                         "vrf",
                                         "lldp",
                                         "medium",
+                                        "spanning-tree",
+                                        "storm-control",
+                                        "udld",
+                                        "vpc",
+                                        "cdp",
+                                        "lacp",
+                                        "beacon",
+                                        "logging",
+                                        "snmp",
+                                        "bandwidth",
+                                        "delay",
                                         NULL};
-    static const char *const global[] = {"load-sharing", "route",       "prefix-list", "access-list", "domain-lookup",
-                                         "domain-name",  "name-server", "as-path",     "context",     "community-list"};
+    static const char *const shared[] = {"ip",  "ipv6", "vrf",     "spanning-tree", "vpc",
+                                         "cdp", "lacp", "logging", "snmp",          NULL};
+    static const char *const global[] = {
+        "load-sharing", "route",           "prefix-list", "access-list",    "domain-lookup", "domain-name",
+        "name-server",  "as-path",         "context",     "community-list", "mode",          "vlan",
+        "mst",          "domain",          "level",       "server",         "loopguard",     "pathcost",
+        "timer",        "system-priority", NULL};
 
-    for (size_t g = 0; g < sizeof(global) / sizeof(global[0]) && line->words > 1; g++)
-        if (strcmp(line->word[1], global[g]) == 0) return false;
+    for (const char *const *word = global; *word && line->words > 1 && line_command(line, shared); word++)
+        if (strcmp(line->word[1], *word) == 0) return false;
     return line_command(line, words);
 }
 
@@ -288,7 +304,8 @@ static const struct lines_foreign foreign[] = {
     {"priority-flow-control watch-dog on", "`priority-flow-control watch-dog-interval on` is meant"},
     {"priority-flow-control watch-dog action ...", "`priority-flow-control watch-dog-interval on` is meant"},
     {"pause buffer-size #", "it needs pause-threshold and resume-threshold, in an input policy of type queuing"},
-    {"random-detect ecn ...", "words in the order of EOS; `random-detect minimum-threshold ... ecn` is meant"},
+    {"random-detect ecn minimum-threshold ...",
+     "words in the order of EOS; `random-detect minimum-threshold ... ecn` is meant"},
     {"class type network-qos * / ...", "two commands in a line"},
     {"priority-flow-control on", "a command of EOS; `priority-flow-control mode on` is meant"},
     {"priority-flow-control priority ...", "a command of EOS; `pause pfc-cos` in a network-qos policy is meant"},

@@ -196,6 +196,7 @@ static int group_of(struct nxos *nxos, const struct nxos_policy *policy, const s
     if (group >= 0) return group;
     if (class) class->used = true;
     if (class && class->groups) return __builtin_ctz(class->groups);
+    if (class && class->cos && policy->type == NXOS_NETWORK) return __builtin_ctz(class->cos);
     if (policy->type == NXOS_NETWORK && (strncmp(name, "c-out-", 6) == 0 || strncmp(name, "c-in-", 5) == 0)) {
         config_note(nxos->set, NXOS_AT(nxos, line->number), "SYN001", nxos->device, CONFIG_NONE,
                     "'%.60s' is a class of type queuing; network-qos classes are c-8q-nq1 to c-8q-nq7", name);
@@ -264,7 +265,7 @@ static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue 
     uint64_t min = 0, max = 0, probability = 100, weight = 0, number;
     bool ecn = false, good = true;
 
-    if (line_is(line, "random-detect ecn ...", NULL) && line->words > 2) return;
+    if (line_is(line, "random-detect ecn minimum-threshold ...", NULL)) return;
     line->known = true;
     for (uint32_t w = 1; w < line->words; w++) {
         const char *word = line->word[w];
@@ -288,11 +289,22 @@ static void read_detect(struct nxos *nxos, struct line *line, struct nxos_queue 
             line->taken = (uint16_t)w; /* an option that is not known; the curve stands */
         }
     }
+    if (good && max == 0 && queue->detect && queue->max_bytes) { /* a second line that only adds to the first */
+        queue->ecn |= ecn;
+        return;
+    }
     queue->detect = true;
     queue->ecn_line = line->number;
     queue->ecn = ecn;
     queue->probability_ppm = (uint32_t)(probability >= 1 && probability <= 100 ? probability * 10000 : 1000000);
-    if (!good || max == 0) {
+    if (good && max == 0) { /* the platform's own thresholds */
+        config_assume(nxos->set, NXOS_AT(nxos, line->number), nxos->device, CONFIG_NONE,
+                      "thresholds are not said; 150KB and 3MB are taken");
+        config_unjudged(nxos->set, NXOS_AT(nxos, line->number), "ECN003", nxos->device, CONFIG_NONE,
+                        "thresholds are not said");
+        min = 150 * NXOS_KBYTE;
+        max = 3000 * NXOS_KBYTE;
+    } else if (!good || max == 0) {
         config_note(nxos->set, NXOS_AT(nxos, line->number), "ECN007", nxos->device, CONFIG_NONE,
                     "thresholds that are not in bytes: 150KB and 3MB are taken");
         min = 150 * NXOS_KBYTE;
@@ -469,13 +481,15 @@ static bool applies(const struct nxos *nxos)
 
 void nxos_unused(struct nxos *nxos)
 {
-    bool part = !nxos->whole && !applies(nxos);
+    bool part = !nxos->whole && !applies(nxos), ports = nxos->whole;
+    for (uint32_t i = 0; i < nxos->lines.count; i++)
+        ports |= strcmp(nxos->lines.line[i].word[0], "interface") == 0;
 
     if (part && nxos->policies)
         config_unjudged(nxos->set, NXOS_AT(nxos, nxos->policies->line), "MAP007", nxos->device, CONFIG_NONE,
                         "the text is a part of a configuration that applies no policy-map");
     for (struct nxos_policy *policy = nxos->policies; policy && !part; policy = policy->next)
-        if (!policy->used)
+        if (!policy->used && (ports || policy->type != NXOS_QOS)) /* those are of interfaces */
             config_note(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
                         "policy-map %.60s is defined and applied nowhere", policy->name);
     bool unknown = false; /* a class of another name: that is told, and this would be its other half */

@@ -236,7 +236,10 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
     say_queues(nxos, port, as, qos);
     say_ingress(nxos, port, as->in ? as->in : nxos->queuing_in);
     say_pfc(nxos, port, as, qos);
-    if (routed) judge_cos(nxos, port, as, qos);
+    if (routed)
+        judge_cos(nxos, port, as, qos);
+    else if (qos && qos->cos_only_line && as->pfc != PFC_OFF && !as->down)
+        config_unjudged(set, NXOS_AT(nxos, as->line), "MAP003", nxos->device, port, "switched ports have tags");
 }
 
 /* A class that pauses and does not take the frames that come in: what is longer is dropped in it.  FCoE's is as large
@@ -301,7 +304,8 @@ void nxos_judge_part(struct nxos *nxos)
     } parts[] = {{"watch-dog", "WD001", "a watchdog"},       {"mtu ", "MTU", "frames"},
                  {"type network-qos", "PFC", "network-qos"}, {"type network-qos", "HR", "network-qos"},
                  {"type queuing", "ECN", "queues"},          {"type queuing", "SCH", "queues"},
-                 {"type queuing", "MAP005", "queues"},       {"type qos", "MAP", "classification"}};
+                 {"type queuing", "MAP005", "queues"},       {"type qos", "MAP", "classification"},
+                 {"type qos", "PFC008", "classification"}};
 
     for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]) && !nxos->whole; p++)
         if (!speaks_of(nxos, parts[p].word))
