@@ -39,7 +39,7 @@ static const struct {
     {"WD002", NULL, ANY, "WD007", NULL, ANY},
     /* The adapter's PFC is on for another priority than that of RDMA. */
     {"HOST001", NULL, A_RULE, "HOST001", NULL, A_NOTE},
-    {"HOST001", NULL, A_RULE, "HOST004", NULL, A_NOTE},
+    {"HOST001", "pfc", A_RULE, "HOST004", NULL, ANY},
     {"MTU001", NULL, A_RULE, "MTU001", NULL, A_NOTE},
     {"TOP004", NULL, A_RULE, "TOP004", NULL, A_NOTE},
     {"MAP006", NULL, A_RULE, "MAP006", NULL, A_NOTE},

@@ -302,17 +302,11 @@ static bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, cons
     return fabric_says(check->places, node, p, path) || fabric_says(check->places, node, FABRIC_NONE, path);
 }
 
-/* The key by which the file gives this class its turn on the port, "" where it speaks of other classes only; NULL: of
- * none. */
+/* The key by which the file gives this class its turn on the port; "": none. */
 static const char *turn_said(const struct check *check, uint32_t p, uint8_t tc)
 {
     if (turn_is_said(check, p, tc, "strict")) return "strict";
-    if (turn_is_said(check, p, tc, "share")) return "share";
-    for (uint32_t c = 0; c < check->fabric->class_count; c++) {
-        uint8_t other = check->fabric->classes[c].priority;
-        if (turn_is_said(check, p, other, "strict") || turn_is_said(check, p, other, "share")) return "";
-    }
-    return NULL;
+    return turn_is_said(check, p, tc, "share") ? "share" : "";
 }
 
 RULE_FUNCTION(map_cnp_queue)
@@ -337,12 +331,12 @@ RULE_FUNCTION(map_cnp_queue)
         /* Where a right class is there, the map is wrong: MAP006; a lossless class in the queue is MAP001's, a tag that
          * is looked for on a routed hop MAP003's. */
         const char *key = turn_said(check, p, tc);
-        if (!cnps.known && !key) continue; /* nothing that was read speaks of turns */
+        if (!cnps.known && !key[0]) continue; /* nothing that was read speaks of its turn */
         if (!wrong || cnp_place(fabric, settings, &cnps) < FABRIC_PRIOS || queue_is_shared(settings, tc, lossless) ||
             routed_pcp(fabric, p))
             continue;
         check_find(check, cnps.known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
-                   class_path(fabric, tc, key ? key : "", path), "%s: '%s', the class of CNPs (DSCP %u), %s",
+                   class_path(fabric, tc, key, path), "%s: '%s', the class of CNPs (DSCP %u), %s",
                    port_label(fabric, p, name), class_name(fabric, tc), cnps.dscp, wrong);
     }
 }

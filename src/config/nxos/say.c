@@ -54,6 +54,8 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
         config_say_class(set, sched, device, port, q, "strict", "true");
     else if (queue->share_ppm)
         config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
+    else if (carries) /* its turn would be said here */
+        config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
     if (!queue->detect) {
         if (lossless) config_say_class(set, NXOS_AT(nxos, line), device, port, q, "ecn", "false");
         return;
