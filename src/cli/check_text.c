@@ -36,7 +36,8 @@ static uint64_t hash_add(uint64_t hash, const char *text, size_t length)
     return (hash ^ 0xff) * 1099511628211ull;
 }
 
-static uint64_t shape_of(const struct check_input *input, const struct check_finding *finding)
+/* classes: names in quotes count too; else they are left out as those of ports are. */
+static uint64_t shape_of(const struct check_input *input, const struct check_finding *finding, bool classes)
 {
     const char *file = check_file(input, finding);
     uint64_t hash = 14695981039346656037ull + finding->rule * 4u + finding->severity;
@@ -44,7 +45,7 @@ static uint64_t shape_of(const struct check_input *input, const struct check_fin
     hash = hash_add(hash, file, strlen(file));
     for (const char *word = finding->message; *word; word += strspn(word, " ,;:()")) {
         size_t length = strcspn(word, " ,;()");
-        bool name = is_name(word, length);
+        bool name = is_name(word, length) || (!classes && word[0] == '\'');
         hash = hash_add(hash, name ? "@" : word, name ? 1 : length);
         word += length;
     }
@@ -98,7 +99,8 @@ static void print_cause(const struct check_input *input, const struct cause *cau
         const struct check_finding *finding = &input->check.finding[cause[c].finding];
         also += 1 + finding->also;
         bool here = finding->device && first->device && strcmp(finding->device, first->device) == 0;
-        if (name && finding->port && here) name[names++] = finding->port;
+        bool again = finding->port && first->port && strcmp(finding->port, first->port) == 0; /* of another class */
+        if (name && finding->port && here && !again) name[names++] = finding->port;
     }
     if (also) fprintf(out, " (and %u more alike%s", also, names ? ": " : "");
     fold_names(out, &style, name, names);
@@ -110,6 +112,23 @@ struct counts {
     uint32_t of[CHECK_ERROR + 1];
 };
 
+#define PLACE_ALIKE 64u /* findings at one place looked back at */
+
+/* Findings at one line that differ in the name of the class only are one: the line is wrong for each. */
+static uint64_t shape_at_place(const struct check_input *input, const struct cause *cause, uint32_t causes, uint32_t f)
+{
+    const struct check_finding *finding = &input->check.finding[f];
+    uint64_t bare = shape_of(input, finding, false);
+
+    for (uint32_t back = 1; back <= causes && back <= PLACE_ALIKE; back++) {
+        const struct check_finding *other = &input->check.finding[cause[causes - back].finding];
+        if (other->line != finding->line || strcmp(check_file(input, other), check_file(input, finding)) != 0) break;
+        if (other->rule == finding->rule && finding->line && shape_of(input, other, false) == bare)
+            return cause[causes - back].shape;
+    }
+    return shape_of(input, finding, true);
+}
+
 /* Groups in the order of the first of each; false: no memory. */
 static bool print_folded(const struct check_input *input, bool quiet, FILE *out, struct counts *counts)
 {
@@ -120,7 +139,8 @@ static bool print_folded(const struct check_input *input, bool quiet, FILE *out,
 
     for (uint32_t f = 0; cause && f < check->findings; f++) {
         if (check->finding[f].ignored) continue;
-        cause[causes++] = (struct cause){shape_of(input, &check->finding[f]), f};
+        cause[causes] = (struct cause){shape_at_place(input, cause, causes, f), f};
+        causes++;
     }
     if (cause && causes) qsort(cause, causes, sizeof(*cause), by_shape);
     for (uint32_t c = 0; first && c < causes; c++)

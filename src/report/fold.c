@@ -53,9 +53,12 @@ static uint32_t group(const char **name, uint32_t count, bool *ret_short)
 
 void fold_names(FILE *out, const struct text_style *style, const char **name, uint32_t count)
 {
-    uint32_t from = 0;
+    uint32_t from = 0, kept = 0;
 
     if (count) qsort(name, count, sizeof(*name), by_version);
+    for (uint32_t i = 0; i < count; i++)
+        if (!kept || strcmp(name[kept - 1], name[i]) != 0) name[kept++] = name[i];
+    count = kept;
     for (unsigned groups = 0; from < count && groups < GROUPS_MAX; groups++) {
         bool brief;
         uint32_t end = from + group(name + from, count - from, &brief);

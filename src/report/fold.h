@@ -11,7 +11,8 @@
 #include "report/text.h"
 
 /* `Ethernet1/1-36, Ethernet1/40, Ethernet0 to Ethernet124`: names that count up are told by the first and the last;
- * after six of such groups the others are counted.  The list is sorted in place. */
+ * after six of such groups the others are counted.  A name that is there twice is told once.  The list is sorted in
+ * place. */
 void fold_names(FILE *out, const struct text_style *style, const char **name, uint32_t count);
 
 #endif

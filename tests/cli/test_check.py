@@ -88,6 +88,23 @@ class Check(unittest.TestCase):
         for arguments in (("f.yaml", "good/leaf0.cfg"), ("good/leaf0.cfg", "good/leaf1.cfg", "f.yaml")):
             self.assertIn("f.yaml is a fabric file and good/leaf0.cfg is none", self.check(*arguments, status=2).stderr)
 
+    def test_classes_of_one_line(self):
+        """One line that is wrong for two classes is told once."""
+        fabric = FABRIC + ("classes:\n" + "".join(f"  - {{name: {name}, dscp: {dscp}, priority: {priority}, lossless: true, share: 40%}}\n"
+                                                  for name, dscp, priority in (("one", 24, 3), ("two", 32, 4))) +
+                           "  - {name: default, priority: 0, share: 20%}\n")
+        (self.place / "two.yaml").write_text(fabric, encoding="utf-8")
+        subprocess.run([ROCELAB, "config", "two.yaml", "--nos", "sonic", "--quiet", "--device", "leaf0", "--out", "two"], check=True,
+                       cwd=self.place, stderr=subprocess.DEVNULL)
+        path = self.place / "two" / "leaf0.json"
+        path.write_text(re.sub(r'"xoff": "\d+"', '"xoff": "1000"', path.read_text(encoding="utf-8")), encoding="utf-8")
+        lines = [line for line in self.check("two", "--select", "HR001", status=1).stdout.splitlines() if "HR001" in line]
+        each = [line for line in self.check("two", "--select", "HR001", "--all", status=1).stdout.splitlines() if "HR001" in line]
+        self.assertGreater(sum("'lossless4'" in line for line in each), 0)
+        places = {line.split(" ")[0] for line in each}
+        self.assertEqual(len(lines), len(places), lines)
+        self.assertIn("(and 7 more alike: Ethernet4 to Ethernet12)", lines[0])
+
     def test_a_broken_uplink(self):
         """One uplink without PFC and with small frames, and nothing but addresses says where it leads."""
         folder = self.place / "addressed"

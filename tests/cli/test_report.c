@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "report/fold.h"
 #include "report/json_out.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -84,6 +85,39 @@ static void outside(void **state)
     fclose(out);
     assert_string_equal(text, "a?[1m?\xc3\xbc???????|?");
     free(text);
+}
+
+/* Names that count up are told by the first and the last, whichever number counts; values stay what they are. */
+static void folded_names(void **state)
+{
+    static const struct {
+        const char *name[12], *told;
+    } cases[] = {
+        {{"Ethernet1/1", "Ethernet1/2", "Ethernet1/3"}, "Ethernet1/1-3"},
+        {{"Ethernet1/10", "Ethernet1/9", "Ethernet1/8", "Ethernet1/40"}, "Ethernet1/8-10, Ethernet1/40"},
+        {{"Ethernet0", "Ethernet4", "Ethernet8"}, "Ethernet0 to Ethernet8"},
+        {{"Ethernet0", "Ethernet4"}, "Ethernet0, Ethernet4"},
+        {{"Ethernet1/1", "Ethernet2/1", "Ethernet3/1"}, "Ethernet1/1 to Ethernet3/1"},
+        {{"swp1s0", "swp1s1", "swp2s0", "swp2s1"}, "swp1s0-1, swp2s0-1"},
+        {{"et-0/0/1", "et-0/0/1", "et-0/0/2"}, "et-0/0/1-2"},
+        {{"mlx5_0"}, "mlx5_0"},
+        {{"a1", "b1", "c1", "d1", "e1", "f1", "g1", "h1"}, "a1, b1, c1, d1, e1, f1 and 2 more"},
+    };
+    const struct text_style style = {.width = 80};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        const char *name[12];
+        uint32_t count = 0;
+        char *text = NULL;
+        FILE *out = memory(&text);
+        for (; cases[c].name[count]; count++)
+            name[count] = cases[c].name[count];
+        fold_names(out, &style, name, count);
+        fclose(out);
+        assert_string_equal(text, cases[c].told);
+        free(text);
+    }
 }
 
 static void bars(void **state)
@@ -277,7 +311,7 @@ int main(void)
         cmocka_unit_test(numbers),        cmocka_unit_test(wrapping),     cmocka_unit_test(outside),
         cmocka_unit_test(bars),           cmocka_unit_test(tables),       cmocka_unit_test(json),
         cmocka_unit_test(json_fractions), cmocka_unit_test(json_strings), cmocka_unit_test(json_long),
-        cmocka_unit_test(json_full_disk),
+        cmocka_unit_test(json_full_disk), cmocka_unit_test(folded_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
