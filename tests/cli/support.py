@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the program share: where it is, how it is run, and captures made by hand."""
+import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import struct
 import subprocess
 import tempfile
@@ -14,6 +16,22 @@ SOURCE = pathlib.Path(os.environ.get("ROCELAB_SOURCE", pathlib.Path(__file__).re
 DATA = pathlib.Path(os.environ.get("ROCELAB_TEST_DATA", SOURCE / "tests" / "data"))
 PCAPS = DATA / "pcaps"
 CAPTURES = sorted(path.name for path in PCAPS.glob("*.pcap"))
+PATIENCE_S = 240  # of a test that fails: bounds what hangs, and is no measure
+
+
+@contextlib.contextmanager
+def patience(what):
+    """What is done in it may wait for others: one who never comes is a failure that says for what, and no hang."""
+    def too_long(*_):
+        raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def verbs():

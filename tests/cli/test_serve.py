@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from support import PROGRAM, SOURCE, Case, environment, rocelab
+from support import PATIENCE_S, PROGRAM, SOURCE, Case, environment, patience, rocelab
 
 SMALL = SOURCE / "examples" / "incast.yaml"
 # It runs until it is interrupted: however late somebody looks, it still runs.
@@ -41,14 +41,16 @@ class Served:
         self.process = subprocess.Popen([PROGRAM, *map(str, arguments), "--listen", "127.0.0.1:0"], stdout=self.out,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         env=environment(**({"XDG_RUNTIME_DIR": runtime} if runtime else {})))
-        self.said = self.process.stderr.readline().decode()
-        found = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)/\n", self.said)
+        with patience("the line that says where it is served"):
+            said = self.process.stderr.readline().decode()
+        found = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)/\n", said)
         if not found:
-            raise AssertionError(self.said + self.process.communicate()[1].decode())
+            self.process.kill()
+            raise AssertionError(said + self.process.communicate()[1].decode())
         self.port = int(found.group(1))
 
     def ask(self, path, method="GET", host=None, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         with contextlib.closing(connection):
             connection.request(method, path, body=body, headers={"Host": host} if host else {})
             answer = connection.getresponse()
@@ -59,13 +61,18 @@ class Served:
 
     def until_ended(self):
         """The line that says so."""
-        return self.process.stderr.readline().decode()
+        with patience("the line that says that it has ended"):
+            return self.process.stderr.readline().decode()
 
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         if not self.out.closed:
-            self.errors = self.process.communicate()[1].decode()
+            try:
+                self.errors = self.process.communicate(timeout=PATIENCE_S)[1].decode()
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
             self.out.seek(0)
             self.printed = self.out.read().decode()
             self.out.close()
@@ -119,13 +126,15 @@ class Serve(Case):
         served = self.endless()
         first = served.state()
         second = served.state()
-        while second["virtual_ps"] == first["virtual_ps"]:
-            second = served.state()
+        with patience("virtual time to pass"):
+            while second["virtual_ps"] == first["virtual_ps"]:
+                second = served.state()
         self.assertEqual((first["state"], second["state"]), ("running", "running"))
         self.assertGreater(second["virtual_ps"], first["virtual_ps"])
         answer, text = served.ask("/metrics")
-        while answer.status == 503:  # a busy machine has made none yet
-            answer, text = served.ask("/metrics")
+        with patience("metrics"):
+            while answer.status == 503:  # a busy machine has made none yet
+                answer, text = served.ask("/metrics")
         self.assertIn("rocelab_sim_virtual_seconds", text)
         status, _, errors = served.stop()
         self.assertEqual(status, 2)
@@ -133,29 +142,31 @@ class Serve(Case):
 
     def test_listeners_are_told(self):
         served = self.endless()
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=300)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
             connection.request("GET", "/api/events")
             answer = connection.getresponse()
             self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
             told = []
-            while len(told) < 2:
-                line = answer.readline().decode()
-                self.assertTrue(line, "the stream ended")
-                told += [line] if line.startswith("event:") else []
+            with patience("two events"):
+                while len(told) < 2:
+                    line = answer.readline().decode()
+                    self.assertTrue(line, "the stream ended")
+                    told += [line] if line.startswith("event:") else []
             self.assertEqual(told, ["event: state\n"] * 2)
 
     def test_listeners_are_told_of_the_last(self):
         served = self.served("sim", "--serve", SMALL)
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=300)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
             connection.request("GET", "/api/events")
             answer, line = connection.getresponse(), "begin"
-            while "last" not in line or json.loads(line[len("data: "):]) != {"last": True}:
-                line = answer.readline().decode()
-                self.assertTrue(line, "the stream ended")
+            with patience("the last event"):
+                while "last" not in line or json.loads(line[len("data: "):]) != {"last": True}:
+                    line = answer.readline().decode()
+                    self.assertTrue(line, "the stream ended")
 
     def test_it_ends_with_the_run_where_that_is_asked(self):
         served = self.served("sim", "--serve-until-done", SMALL)
-        served.process.wait()
+        served.process.wait(timeout=PATIENCE_S)
         status, out, errors = served.stop()
         self.assertEqual((status, errors), (0, ""))
         self.assertIn("digest", out)
@@ -178,7 +189,7 @@ class Serve(Case):
             self.assertEqual(served.ask("/healthz", host=host)[0].status, 200, host)
 
     def raw(self, served, request):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=300) as connection:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S) as connection:
             connection.sendall(request)
             return connection.recv(64).decode()
 
@@ -246,7 +257,7 @@ class Serve(Case):
             self.wrong(rocelab("serve", "--fabric", "other", env=environment(XDG_RUNTIME_DIR=runtime)), "no fabric 'other' is up")
             self.assertEqual(up.stop()[0], 2)
             self.assertIn("the fabric has ended", beside.until_ended())
-            self.assertEqual(beside.process.wait(timeout=300), 0)
+            self.assertEqual(beside.process.wait(timeout=PATIENCE_S), 0)
 
     def test_where_it_cannot_listen(self):
         served = self.served("serve")

@@ -9,9 +9,10 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 import unittest
 
-from support import PROGRAM, Case, environment, rocelab
+from support import PATIENCE_S, PROGRAM, Case, environment, patience, rocelab
 
 FABRIC = b"""rocelab: 1
 fabric: watched-%d
@@ -20,7 +21,6 @@ links: {host: {rate: 100G, cable: 5m}, fabric: {rate: 100G, cable: 50m}}
 jobs: [{incast: 3, size: 1TB}]
 """ % os.getpid()
 NAME = f"watched-{os.getpid()}"
-PATIENCE_S = 60  # of a test that fails
 
 
 class Screen:
@@ -40,9 +40,10 @@ class Screen:
 
     def until(self, pattern):
         """What was written up to this; the rest is kept."""
+        end = time.monotonic() + PATIENCE_S  # of all of it: a screen is written again and again
         while not (found := re.search(pattern, self.text, re.S)):
-            if not select.select([self.master], [], [], PATIENCE_S)[0]:
-                raise AssertionError(f"no {pattern!r} in {self.text[-2000:]!r}")
+            if not select.select([self.master], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError(f"no {pattern!r} in {PATIENCE_S} s in {self.text[-2000:]!r}")
             try:
                 self.text += os.read(self.master, 65536).decode()
             except OSError as error:  # the other side is closed
@@ -70,7 +71,8 @@ class Watch(Case):
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        self.assertIn(b"is up", process.stderr.readline())
+        with patience("a fabric that is up"):
+            self.assertIn(b"is up", process.stderr.readline())
         return process
 
     def screen(self, *arguments, **how):
@@ -95,7 +97,7 @@ class Watch(Case):
         self.assertLessEqual(frame.split("\x1b[H")[-1].count("\r\n"), 6)
         screen.key(b"q")
         self.restored(screen)
-        self.assertEqual(screen.process.wait(), 0)
+        self.assertEqual(screen.process.wait(timeout=PATIENCE_S), 0)
 
     def test_signals_give_the_terminal_back(self):
         for number, status in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGSEGV, -signal.SIGSEGV)):
@@ -103,7 +105,7 @@ class Watch(Case):
             screen.until(r"adapters?.* of programs.*\x1b\[J")
             os.kill(screen.process.pid, number)
             self.restored(screen)
-            self.assertEqual(screen.process.wait(), status, number)
+            self.assertEqual(screen.process.wait(timeout=PATIENCE_S), status, number)
 
     def test_the_fabric_ends(self):
         process = self.up()
@@ -112,19 +114,21 @@ class Watch(Case):
         process.send_signal(signal.SIGINT)
         self.restored(screen)
         screen.until("has ended")
-        self.assertEqual(screen.process.wait(), 0)
+        self.assertEqual(screen.process.wait(timeout=PATIENCE_S), 0)
 
     def test_without_a_terminal_tables_follow_each_other(self):
         self.up()
         process = subprocess.Popen([PROGRAM, "counters", "--watch", "--sort", "rate", "--fabric", NAME, "leaf0"], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment())
-        self.addCleanup(process.stdout.close)
+        for last in (process.stdout.close, process.wait, process.kill):  # the last is done first
+            self.addCleanup(last)
         lines = []
-        while sum(", by rate" in line for line in lines) < 2:
-            lines.append(process.stdout.readline())
-            self.assertTrue(lines[-1])
+        with patience("two tables"):
+            while sum(", by rate" in line for line in lines) < 2:
+                lines.append(process.stdout.readline())
+                self.assertTrue(lines[-1])
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(), 0)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
         self.assertNotIn("\x1b", "".join(lines))
         self.assertEqual({line.split(":")[0] for line in lines if re.match(r"\w+:\d", line)}, {"leaf0"})
 
@@ -137,11 +141,13 @@ jobs: [{incast: 1, size: 1TB}]
 """ % (os.getpid(), longest, longest))
         process = subprocess.Popen([PROGRAM, "counters", "--watch", "--fabric", NAME], text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, env=environment())
-        self.addCleanup(process.stdout.close)
-        while "sw0:1" not in (line := process.stdout.readline()):
-            self.assertTrue(line)
+        for last in (process.stdout.close, process.wait, process.kill):  # the last is done first
+            self.addCleanup(last)
+        with patience("the port's row"):
+            while "sw0:1" not in (line := process.stdout.readline()):
+                self.assertTrue(line)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(), 0)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
 
     def test_what_is_wrong(self):
         self.wrong(rocelab("counters", "--watch", "--sort", "size"), "--sort 'size'", "paused")

@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import PATIENCE_S, patience
+
 PROGRAM = os.environ["ROCELAB"]
 FABRIC = """rocelab: 1
 fabric: real
@@ -66,7 +69,7 @@ class Real(unittest.TestCase):
     def up(self, script, *options, status=0):
         (self.folder / "x.up").write_text(script, encoding="utf-8")
         result = subprocess.run([PROGRAM, "up", "real.yaml", "--clock", "real", "--script", "x.up", "--json", *options], cwd=self.folder,
-                                env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=150)
+                                env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
         self.assertEqual(status, result.returncode, result.stdout + result.stderr)
         return json.loads(result.stdout), result.stderr
 
@@ -85,17 +88,19 @@ class Real(unittest.TestCase):
     def test_a_table_of_what_ports_do(self):
         """counters --watch: the port that all send to leads by rate, is as full as its line, and marks."""
         (self.folder / "real.yaml").write_text(FABRIC + "jobs: [{incast: 3, size: 1TB, to: h0}]\n", encoding="utf-8")
-        self.assertIn("is up", self.start("up", "real.yaml", "--clock", "real").stderr.readline())
+        with patience("a fabric that is up"):
+            self.assertIn("is up", self.start("up", "real.yaml", "--clock", "real").stderr.readline())
         self.start("run", "--fabric", "real", "--host", "h1", "--", "sleep", "3000") # with it the time begins
         table = self.start("counters", "--watch", "--sort", "rate", "--fabric", "real", "leaf0").stdout
-        for line in table:
-            found = re.match(r"leaf0:0 +0% +([\d.]+)G +([\d,]+) +0 ", line)
-            if found and found[2] != "0" and float(found[1]) > 9: # senders have found their rates
-                break
-            self.assertRegex(line, r"^(leaf0:\d .*| .*|real at .*|)\n$")
-            before = line
-        else:
-            self.fail("the table has ended")
+        with patience("a port that is as full as its line"):
+            for line in table:
+                found = re.match(r"leaf0:0 +0% +([\d.]+)G +([\d,]+) +0 ", line)
+                if found and found[2] != "0" and float(found[1]) > 9: # senders have found their rates
+                    break
+                self.assertRegex(line, r"^(leaf0:\d .*| .*|real at .*|)\n$")
+                before = line
+            else:
+                self.fail("the table has ended")
         self.assertIn("marks", before) # the first row
         self.assertLessEqual(float(found[1]), 10)
 
