@@ -210,26 +210,38 @@ void jout_time(struct jout *jout, const char *key, ps_t at)
         jout_u64(jout, key, at);
 }
 
-/* One character of a string, escaped where it must be; moves *text behind it. */
-static char *character(char *to, const char **text)
+static char *escaped(char *to, unsigned char code)
 {
     static const char hex[] = "0123456789abcdef";
+
+    memcpy(to, "\\u00", 4);
+    to[4] = hex[code >> 4];
+    to[5] = hex[code & 15];
+    return to + 6;
+}
+
+/*
+ * One character of a string, escaped where it must be; moves *text behind it.  DEL and the controls from U+0080 on (of
+ * two bytes, the first 0xc2) need not be, but are nothing to send to a terminal.
+ */
+static char *character(char *to, const char **text)
+{
     unsigned char byte = (unsigned char)**text;
     unsigned length;
 
     if (byte == '"' || byte == '\\') {
         *to++ = '\\';
         *to++ = (char)byte;
-    } else if (byte < 0x20 || byte == 0x7f) { /* DEL need not be, but is nothing to send to a terminal */
-        memcpy(to, "\\u00", 4);
-        to[4] = hex[byte >> 4];
-        to[5] = hex[byte & 15];
-        to += 6;
+    } else if (byte < 0x20 || byte == 0x7f) {
+        to = escaped(to, byte);
     } else if (byte < 0x80) {
         *to++ = (char)byte;
     } else if ((length = text_utf8_length(*text)) != 0) {
-        memcpy(to, *text, length);
+        unsigned char second = (unsigned char)(*text)[1];
+
         *text += length;
+        if (byte == 0xc2 && second < 0xa0) return escaped(to, second);
+        memcpy(to, *text - length, length);
         return to + length;
     } else {
         memcpy(to, "\xef\xbf\xbd", 3);

@@ -240,10 +240,12 @@ static void json_strings(void **state)
     jout_text(&jout, NULL, "");
     jout_text(&jout, NULL, "quote \" backslash \\ slash / tab \t \x01 \x1f \x7f");
     jout_text(&jout, NULL, "\xc3\xbc \xf0\x9f\x98\x80 lone \xff cut \xe2\x82");
+    jout_text(&jout, NULL, "\xc2\x80 \xc2\x9b; \xc2\x9f \xc2\xa0");
     jout_close(&jout);
     fclose(out);
     assert_string_equal(text, "[\"\", \"quote \\\" backslash \\\\ slash / tab \\u0009 \\u0001 \\u001f \\u007f\", "
-                              "\"\xc3\xbc \xf0\x9f\x98\x80 lone \xef\xbf\xbd cut \xef\xbf\xbd\xef\xbf\xbd\"]\n");
+                              "\"\xc3\xbc \xf0\x9f\x98\x80 lone \xef\xbf\xbd cut \xef\xbf\xbd\xef\xbf\xbd\", "
+                              "\"\\u0080 \\u009b; \\u009f \xc2\xa0\"]\n");
     free(text);
 }
 
