@@ -97,9 +97,9 @@ class Metrics(unittest.TestCase):
 
     def test_inspector(self):
         seen = Evidence(SAMPLES / "inspector.prom")
-        self.assertEqual((8, 3 * 10**8), (seen.get("comm d152c00f111816", "ranks"), seen.get("comm d152c00f111816/rank 0", "rank_collective")))
-        self.assertEqual((228924, "pool0-0002"), (seen.get("comm d152c00f111816/rank 4", "rank_last_operation"), seen.host["comm d152c00f111816/rank 4"]))
-        self.assertEqual([10**8, 0, 0], [seen.get(f"comm d152c00f111816/rank {r}", "rank_late") for r in (4, 0, 1)])
+        self.assertEqual((8, 3 * 10**8), (seen.get("comm 5e1f00d00aa110", "ranks"), seen.get("comm 5e1f00d00aa110/rank 0", "rank_collective")))
+        self.assertEqual((41104, "gpu02"), (seen.get("comm 5e1f00d00aa110/rank 4", "rank_last_operation"), seen.host["comm 5e1f00d00aa110/rank 4"]))
+        self.assertEqual([10**8, 0, 0], [seen.get(f"comm 5e1f00d00aa110/rank {r}", "rank_late") for r in (4, 0, 1)])
         self.assertEqual((365500000000, 16), (seen.get("comm dp", "busbw"), seen.get("comm dp", "ranks")))
         self.assertEqual(1500000000, seen.get("comm 9f/rank 1", "rank_wait_network"))
 
