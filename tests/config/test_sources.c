@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nothing is written that docs/config-sources.md has no form of, and nothing stands there that is never written: each
- * line of random fabrics is held against the forms of its system.
+ * line of random fabrics is held against the forms of its system, and of NVUE's YAML each path of keys.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 
 #define FORMS 80
 #define FORM_BYTES 200
+#define YAML_DEPTH 12
 
 struct forms {
     char form[FORMS][FORM_BYTES];
@@ -79,6 +80,42 @@ static void hold(struct forms *forms, const char *system, char *text)
     }
 }
 
+/* A key or a value without its quotes, and a blank behind it. */
+static char *put_word(char *to, const char *word, size_t length)
+{
+    if (length >= 2 && (word[0] == '\'' || word[0] == '"')) word++, length -= 2;
+    memcpy(to, word, length);
+    to[length] = ' ';
+    return to + length + 1;
+}
+
+/* NVUE's YAML as the statements that say the same: a word for each key on the way, and the value. */
+static char *statements(const char *yaml)
+{
+    size_t ends[YAML_DEPTH + 1] = {0}, size = 0;
+    char words[1024], *text = NULL;
+    FILE *to = open_memstream(&text, &size);
+
+    assert_non_null(to);
+    for (const char *line = yaml; *line; line += strcspn(line, "\n") + 1) {
+        size_t indent = strspn(line, " "), length = strcspn(line, "\n"), depth = (indent - 4) / 2;
+        const char *colon = memchr(line, ':', length), *value = colon ? colon + 1 : NULL;
+        char *end;
+        if (indent == length || line[indent] == '#' || indent == 0) continue; /* `- set:` and comments */
+        assert_true(indent >= 4 && indent % 2 == 0 && depth < YAML_DEPTH);
+        assert_non_null(colon);
+        assert_true(length < sizeof(words) / 2 && ends[depth] < sizeof(words) / 2);
+        end = put_word(words + ends[depth], line + indent, (size_t)(colon - line) - indent);
+        ends[depth + 1] = (size_t)(end - words);
+        value += strspn(value, " ");
+        if (value >= line + length) continue;
+        if (strncmp(value, "{}", 2) != 0) end = put_word(end, value, (size_t)(line + length - value));
+        fprintf(to, "nv set %.*s\n", (int)(end - words) - 1, words);
+    }
+    fclose(to);
+    return text;
+}
+
 static void hold_fabric(struct forms *forms, const struct config_format *format, const struct fabric *fabric)
 {
     for (uint32_t n = fabric->hosts; n < fabric->nodes; n++) {
@@ -88,6 +125,11 @@ static void hold_fabric(struct forms *forms, const struct config_format *format,
         assert_non_null(emit.to);
         assert_int_equal(format->emit(&emit), 0);
         fclose(emit.to);
+        if (format == &config_nvue) {
+            char *yaml = text;
+            text = statements(yaml);
+            free(yaml);
+        }
         hold(forms, format->name, text);
         free(text);
     }
@@ -145,7 +187,9 @@ static void test_eos(void **state)
 static void test_nvue(void **state)
 {
     (void)state;
-    hold_system("NVUE", &config_nvue_set, "nv set qos roce\nnv set interface swp1-2 link speed 400G\n");
+    for (int yaml = 0; yaml < 2; yaml++)
+        hold_system("NVUE", yaml ? &config_nvue : &config_nvue_set,
+                    "nv set qos roce\nnv set interface swp1-2 link speed 400G\n");
 }
 
 int main(void)
