@@ -296,6 +296,11 @@ static int prepare(const char *name, const struct run_fabric *fabric, char progr
             folder);
         return CLI_WRONG;
     }
+    if (strpbrk(folder, " :") != NULL) { /* between which LD_PRELOAD lists its libraries */
+        cli_error("run: libraries cannot be preloaded from '%s': no blank and no colon may be in the path of rocelab",
+                  folder);
+        return CLI_WRONG;
+    }
     if (fabric->on && !run_fabric_prepare(fabric, folder)) return CLI_WRONG;
     if (!set_preload(folder, elf.sanitizer)) {
         cli_error("run: not enough memory");

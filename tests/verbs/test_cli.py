@@ -125,6 +125,20 @@ class Run(unittest.TestCase):
                                     capture_output=True, text=True, timeout=LIMIT)
             self.assertRegex(result.stdout, rf"(?m)^LD_LIBRARY_PATH={prefix}/lib/rocelab(:|$)")
 
+    def test_a_path_that_cannot_be_preloaded(self):
+        library = pathlib.Path(os.environ["ROCELAB_LIBIBVERBS"]).parent
+        for name in ("with blank", "with:colon"):
+            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
+                prefix = pathlib.Path(folder) / name
+                (prefix / "lib" / "rocelab").mkdir(parents=True)
+                (prefix / "bin").mkdir()
+                shutil.copy(PROGRAM, prefix / "bin")
+                shutil.copy(library / "libibverbs.so.1", prefix / "lib" / "rocelab")
+                result = subprocess.run([prefix / "bin" / "rocelab", "run", "--", "true"], env=environment(), check=False,
+                                        capture_output=True, text=True, timeout=LIMIT)
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn(f"{name}/lib/rocelab': no blank and no colon", result.stderr)
+
     def test_variables_reach_the_program(self):
         need()
         options = ["--device", "lo", "--wire", "shm", "--fault", "loss=1%", "--pcap", "x.pcap", "--trace"]
