@@ -5,6 +5,8 @@ Each rule is here because breaking it costs somebody a day: a cycle between room
 machine that must replay, a function nobody can hold in their head.  test_tree.py runs every rule
 over the tree, and over small trees that each break one rule, so that a rule that cannot fail is
 itself a failure."""
+import functools
+import os
 import pathlib
 import re
 import shutil
@@ -93,14 +95,16 @@ FOREIGN = re.compile(
 )
 
 
+@functools.cache
 def files(root):
     """Every file of the tree, without git's own, builds and what tools leave behind."""
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        if parts[0] == ".git" or re.match(r"build(-|$)", parts[0]) or "__pycache__" in parts or "node_modules" in parts:
-            continue
-        if path.is_file():
-            yield path
+    found = []
+    for folder, folders, names in os.walk(root):
+        top = folder == str(root)
+        folders[:] = [one for one in folders
+                      if one not in ("__pycache__", "node_modules") and not (top and re.match(r"\.git$|build(-|$)", one))]
+        found += (pathlib.Path(folder, one) for one in names)
+    return sorted(path for path in found if path.is_file() and path.relative_to(root).parts[0] != ".git")
 
 
 def c_files(root, *folders):
@@ -122,6 +126,7 @@ def is_text(path):
     return b"\0" not in path.read_bytes()[:4096] and path.suffix not in {".pcap", ".pcapng"} and "corpus" not in path.parts
 
 
+@functools.cache
 def code(path):
     """A C file with comments and literals blanked out, line numbers kept."""
     text = path.read_text(encoding="utf-8")
