@@ -58,10 +58,10 @@ build-gcc/build.ninja:
 # The same tests with clang, AddressSanitizer and UndefinedBehaviorSanitizer.  A finding ends the program, so code that goes
 # on after one need not be made; a finding's lines are all that is read of the debug information.  A third less to compile.
 build-clang/build.ninja:
-	@CC=clang meson setup build-clang -Dtests=true -Db_sanitize=address,undefined -Db_lundef=false \
+	@CC=clang meson setup build-clang -Dtests=true -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0 \
 		-Dc_args='-fno-sanitize-recover=all -gline-tables-only' $(QUIET)
 
 # Those with threads again, with ThreadSanitizer.
 build-tsan/build.ninja:
-	@CC=clang meson setup build-tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false -Doptimization=1 \
+	@CC=clang meson setup build-tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false -Doptimization=0 \
 		-Dc_args=-gline-tables-only $(QUIET)
