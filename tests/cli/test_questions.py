@@ -13,8 +13,9 @@ from support import SOURCE, Case, rocelab
 
 PAGES = sorted((SOURCE / "docs" / "questions").glob("*.md"))
 OTHERS = [SOURCE / "docs" / "sweep.md", SOURCE / "docs" / "seeds.md"]
-# Six runs of 256 GPUs, longer than all other pages together.  What the page says of them is held by fabric-examples, too.
-SLOW = {"rails.md"}
+# Six runs of 256 GPUs, longer than all other pages together, and ten of a pipeline, a third of the rest.  What the pages say of
+# them is held by fabric-examples and workload-train, too.
+SLOW = {"pipeline.md", "rails.md"}
 BLOCK = re.compile(r"(?m)(?:^    .*\n)+")
 
 
