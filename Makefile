@@ -42,7 +42,7 @@ format:
 	@find src tests bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 clean:
-	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz
+	@rm -rf build build-gcc build-clang build-tsan build-arm build-fuzz build-fuzz-quick
 
 built-gcc built-clang: built-%: build-%/build.ninja
 	@$(NINJA) -C build-$*
