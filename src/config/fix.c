@@ -96,6 +96,7 @@ static const struct way {
     {"eos", fix_lines, "in `configure session`"},
     {"sonic", fix_tables, "with `config apply-patch`"},
     {"nvue", fix_sets, "then `nv config apply`"},
+    {"junos", fix_junos, "with `load set terminal`, then `commit`"},
     {"host", write_script, "as root; it sets all it speaks of"},
 };
 

@@ -50,6 +50,7 @@ int fix_write(const struct fix *fix);
 int fix_lines(const struct fix *fix);  /* blocks of commands: NX-OS, EOS */
 int fix_sets(const struct fix *fix);   /* `nv set` */
 int fix_tables(const struct fix *fix); /* SONiC: a JSON patch (RFC 6902) */
+int fix_junos(const struct fix *fix);  /* `set` and `delete` */
 /* The families that this statement belongs to; 0: to none, it names or applies others. */
 unsigned fix_families_of(const char *statement);
 
