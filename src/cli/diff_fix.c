@@ -23,15 +23,24 @@ struct fixing {
     unsigned families;
 };
 
+/* Systems that are written in two forms: as commands. */
+static const struct config_format *commands_of(const struct config_format *format)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%s-set", format->name);
+    const struct config_format *commands = config_format_find(name);
+    return commands ? commands : format;
+}
+
 /* A node as its system's configuration; to be freed, NULL after a message. */
 static char *emitted(const struct fixing *fixing, const struct fabric *fabric, uint32_t node)
 {
-    const struct config_format *format = fixing->format;
+    const struct config_format *format = commands_of(fixing->format);
     char *text = NULL;
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
 
-    if (format == &config_nvue) format = &config_nvue_set;
     struct config_emit emit = {.fabric = fabric, .node = node, .to = to};
     int result = to ? format->emit(&emit) : -ENOMEM;
     if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
@@ -41,12 +50,37 @@ static char *emitted(const struct fixing *fixing, const struct fabric *fabric, u
     return NULL;
 }
 
+/* The approved fabric with the ports of this device called as they run; 0 or -ENOMEM.  *ret_names is to be freed. */
+static int with_running_names(const struct fixing *fixing, struct fabric *ret, const char ***ret_names)
+{
+    const struct fabric *one = fixing->list->approved->fabric, *two = fixing->list->running->fabric;
+    const struct fabric_node *node = &one->node[fixing->approved];
+    bool by_number = diff_by_number(one, two, fixing->approved, fixing->running);
+    const char **name = calloc(one->ports + 1u, sizeof(*name));
+
+    if (!name) return -ENOMEM;
+    for (uint32_t p = 0; p < one->ports; p++) {
+        bool own = p >= node->first_port && p < node->first_port + node->ports;
+        uint32_t same = own ? diff_same_port(one, two, fixing->running, p, by_number) : FABRIC_NONE;
+        name[p] = one->operations.port_name ? one->operations.port_name[p] : NULL;
+        if (same != FABRIC_NONE && two->operations.port_name && two->operations.port_name[same])
+            name[p] = two->operations.port_name[same];
+    }
+    *ret = *one;
+    ret->operations.port_name = name;
+    *ret_names = name;
+    return 0;
+}
+
 static bool write_one(const struct fixing *fixing, FILE *out)
 {
     const struct cli_source *running = fixing->list->running;
     const struct config_set *set = &running->set;
     uint32_t device = config_device_find(set, fixing->device);
-    char *approved = emitted(fixing, fixing->list->approved->fabric, fixing->approved);
+    const char **names = NULL;
+    struct fabric wanted;
+    bool named = with_running_names(fixing, &wanted, &names) == 0;
+    char *approved = named ? emitted(fixing, &wanted, fixing->approved) : NULL;
     char *seen = approved ? emitted(fixing, running->fabric, fixing->running) : NULL, *text = NULL;
     size_t length = 0;
     bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
@@ -54,6 +88,8 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     int result = good ? fix_write(&fix) : 0;
 
     if (result != 0) cli_error("%s: %s", fixing->device, strerror(-result));
+    if (!named) cli_error("%s: not enough memory", fixing->device);
+    free(names);
     free(approved);
     free(seen);
     free(text);
@@ -62,7 +98,7 @@ static bool write_one(const struct fixing *fixing, FILE *out)
 
 static bool write_file(const struct fixing *fixing, const char *into)
 {
-    const char *suffix = fixing->format == &config_nvue ? config_nvue_set.suffix : fixing->format->suffix;
+    const char *suffix = commands_of(fixing->format)->suffix;
     char path[4096];
 
     if (snprintf(path, sizeof path, "%s/%s.%s", into, fixing->device, suffix) >= (int)sizeof path) return false;
@@ -83,7 +119,7 @@ static void print_title(const struct fixing *fixing, FILE *out)
     if (strcmp(fixing->format->name, "sonic") == 0)
         fprintf(stderr, "rocelab: %s: load it %s\n", fixing->device, fix_how(fixing->format));
     else
-        fprintf(out, "%s %s: %s\n", strcmp(fixing->format->name, "nvue") == 0 ? "#" : fixing->format->comment,
+        fprintf(out, "%s %s: %s\n", commands_of(fixing->format) != fixing->format ? "#" : fixing->format->comment,
                 fixing->device, fix_how(fixing->format));
 }
 
@@ -118,8 +154,8 @@ static bool fix_device(const struct diff_list *list, const char *device, const c
     if (!fixing.families || d == CONFIG_NONE || fixing.approved == FABRIC_NONE || fixing.running == FABRIC_NONE)
         return true;
     fixing.format = set->device[d].nos ? config_format_find(set->device[d].nos) : NULL;
-    if (!fix_can(fixing.format)) {
-        cli_error("%s: commands are written for nxos, eos, sonic, nvue and host, not for %s", device,
+    if (!fix_can(fixing.format) || !commands_of(fixing.format)->emit) {
+        cli_error("%s: commands are written for nxos, eos, sonic, nvue, junos and host, not for %s", device,
                   fixing.format ? fixing.format->name : "a device without a configuration");
         return false;
     }

@@ -84,8 +84,51 @@ static int by_drift(const void *x, const void *y)
     return a->drift < b->drift ? -1 : a->drift > b->drift;
 }
 
-static void print_cause(const struct diff_list *list, const struct cause *cause, uint32_t count, FILE *out)
+struct group { /* drifts alike: cause[0..count) */
+    const struct cause *cause;
+    uint32_t count;
+    bool printed;
+};
+
+/* Entries of one map, with the same values, on the same ports. */
+static bool same_map(const struct diff_list *list, const struct group *a, const struct group *b)
 {
+    const struct drift *x = &list->drift[a->cause->drift], *y = &list->drift[b->cause->drift];
+    size_t map = strcspn(x->key, ".") + 1;
+    bool same = strstr(x->key, "-map.") && strncmp(x->key, y->key, map) == 0 && a->count == b->count && !b->printed &&
+                strcmp(x->approved, y->approved) == 0 && strcmp(x->running, y->running) == 0;
+
+    for (uint32_t c = 0; same && c < a->count; c++) {
+        const char *one = list->drift[a->cause[c].drift].port, *two = list->drift[b->cause[c].drift].port;
+        same = one && two && strcmp(one, two) == 0;
+    }
+    return same;
+}
+
+#define KEYS_MAX 64 /* entries of a map */
+
+/* The key, or the entries of a map that the groups after this one are of. */
+static void print_keys(const struct diff_list *list, struct group *group, uint32_t groups, FILE *out)
+{
+    const struct drift *first = &list->drift[group->cause->drift];
+    const struct text_style style = cli_style();
+    const char *key[KEYS_MAX] = {first->key};
+    uint32_t keys = 1;
+
+    for (uint32_t g = 1; g < groups && keys < KEYS_MAX; g++) {
+        const struct drift *drift = &list->drift[group[g].cause->drift];
+        if (strcmp(drift->device, first->device) != 0) break;
+        if (!same_map(list, group, &group[g])) continue;
+        key[keys++] = drift->key;
+        group[g].printed = true;
+    }
+    fold_names(out, &style, key, keys);
+}
+
+static void print_cause(const struct diff_list *list, struct group *group, uint32_t groups, FILE *out)
+{
+    const struct cause *cause = group->cause;
+    uint32_t count = group->count;
     const struct drift *drift = &list->drift[cause->drift];
     const struct text_style style = cli_style();
     const char **name = count > 1 ? malloc(count * sizeof(*name)) : NULL;
@@ -107,7 +150,9 @@ static void print_cause(const struct diff_list *list, const struct cause *cause,
     }
     if (count > 1) fprintf(out, " (and %u more: ", count - 1);
     fold_names(out, &style, name, names);
-    fprintf(out, "%s: %s is ", count > 1 ? ")" : "", drift->key);
+    fputs(count > 1 ? "): " : ": ", out);
+    print_keys(list, group, groups, out);
+    fputs(" is ", out);
     text_outside(out, &style, drift->running);
     fputs(", approved is ", out);
     text_outside(out, &style, drift->approved);
@@ -117,28 +162,48 @@ static void print_cause(const struct diff_list *list, const struct cause *cause,
     free(name);
 }
 
+/* Groups in the order of the first drift of each; NULL: no memory.  To be freed. */
+static struct group *groups_of(struct cause *cause, uint32_t count, uint32_t *ret_groups)
+{
+    const struct cause **first = calloc(count + 1u, sizeof(const struct cause *));
+    struct group *group = calloc(count + 1u, sizeof(*group));
+    uint32_t groups = 0;
+
+    if (cause && first && group) {
+        if (count) qsort(cause, count, sizeof(*cause), by_shape);
+        for (uint32_t c = 0; c < count; c++)
+            if (!c || cause[c].shape != cause[c - 1].shape) first[groups++] = &cause[c];
+        if (groups) qsort(first, groups, sizeof(*first), by_drift);
+        for (uint32_t g = 0; g < groups; g++) {
+            group[g] = (struct group){.cause = first[g], .count = 1};
+            while (first[g] + group[g].count < cause + count && first[g][group[g].count].shape == first[g]->shape)
+                group[g].count++;
+        }
+    }
+    bool good = cause && first && group;
+    free(first);
+    if (!good) free(group);
+    *ret_groups = groups;
+    return good ? group : NULL;
+}
+
 uint32_t diff_print_text(const struct diff_list *list, bool all, FILE *out)
 {
     struct cause *cause = calloc(list->count + 1u, sizeof(*cause));
-    const struct cause **first = calloc(list->count + 1u, sizeof(const struct cause *));
-    uint32_t firsts = 0;
+    uint32_t groups = 0, lines = 0;
 
-    for (uint32_t d = 0; cause && first && d < list->count; d++)
+    for (uint32_t d = 0; cause && d < list->count; d++)
         cause[d] = (struct cause){all ? d : shape_of(&list->drift[d]), d};
-    if (cause && first && list->count) qsort(cause, list->count, sizeof(*cause), by_shape);
-    for (uint32_t c = 0; cause && first && c < list->count; c++)
-        if (!c || cause[c].shape != cause[c - 1].shape) first[firsts++] = &cause[c];
-    if (firsts) qsort(first, firsts, sizeof(*first), by_drift);
-    for (uint32_t i = 0; i < firsts; i++) {
-        uint32_t count = 1;
-        while (first[i] + count < cause + list->count && first[i][count].shape == first[i]->shape)
-            count++;
-        print_cause(list, first[i], count, out);
+    struct group *group = groups_of(cause, list->count, &groups);
+    for (uint32_t g = 0; group && g < groups; g++) {
+        if (group[g].printed) continue;
+        print_cause(list, &group[g], all ? 1 : groups - g, out);
+        lines++;
     }
-    if (list->count && !firsts) cli_error("diff: not enough memory");
+    if (!group) cli_error("diff: not enough memory");
     free(cause);
-    free(first);
-    return firsts;
+    free(group);
+    return lines;
 }
 
 static void json_place(struct jout *jout, const char *key, const char *value, struct cli_place at)

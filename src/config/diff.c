@@ -3,7 +3,9 @@
  * Two fabrics compared as they are resolved, so that a value said in another layer is no drift and one that is said
  * nowhere and comes out otherwise is.
  *
- * Devices are the same by name, ports by the name their system gives them or else by number, classes by priority.
+ * Devices are the same by name, ports by the name their system gives them, classes by priority.  Where the approved
+ * file names no port of a device, and the device has none of the names that we would give, ports are the same by
+ * number.
  * Where the running fabric comes from configurations, what a configuration is silent about and only the fabric's
  * defaults would fill (shares, headroom, timers) is not compared, nor what its system has no words for; on and off
  * always are.
@@ -445,28 +447,53 @@ static void compare_switch(struct pair *pair)
                            : "forward");
 }
 
-/* The running port that is this one: by the name its system has for it, else by number. */
-static uint32_t same_port(const struct pair *pair, uint32_t port)
+/* The name that the running system would give an approved port; NULL: none. */
+static const char *label_of(const struct fabric *one, const struct fabric *two, uint32_t node, uint32_t port,
+                            char buf[FABRIC_NAME])
 {
-    const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
-    const struct fabric_node *node = &two->node[pair->node[1]];
     const char *name = name_of(one, port);
-    char label[FABRIC_NAME] = "";
 
-    if (!name && pair->node[1] >= two->hosts) {
-        uint8_t nos = two->sw[pair->node[1] - two->hosts].nos;
-        const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
-        if (format && format->port_name) format->port_name(one, port, label, sizeof label);
-        name = label[0] ? label : NULL;
-    }
+    if (name || node < two->hosts) return name;
+    uint8_t nos = two->sw[node - two->hosts].nos;
+    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
+    buf[0] = 0;
+    if (format && format->port_name) format->port_name(one, port, buf, FABRIC_NAME);
+    return buf[0] ? buf : NULL;
+}
+
+static uint32_t port_called(const struct fabric *two, uint32_t node, const char *name)
+{
+    const struct fabric_node *as = &two->node[node];
+
+    for (uint32_t p = as->first_port; name && p < as->first_port + as->ports; p++)
+        if (name_of(two, p) && strcmp(name, name_of(two, p)) == 0) return p;
+    return FABRIC_NONE;
+}
+
+bool diff_by_number(const struct fabric *one, const struct fabric *two, uint32_t approved, uint32_t running)
+{
+    const struct fabric_node *node = &one->node[approved], *other = &two->node[running];
     bool named = false;
-    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
-        const char *other = name_of(two, p);
-        named |= other != NULL;
-        if (name && other && strcmp(name, other) == 0) return p;
+    char buf[FABRIC_NAME];
+
+    for (uint32_t p = other->first_port; p < other->first_port + other->ports; p++)
+        named |= name_of(two, p) != NULL;
+    for (uint32_t p = node->first_port; named && p < node->first_port + node->ports; p++) {
+        const char *label = label_of(one, two, running, p, buf);
+        if (name_of(one, p) || port_called(two, running, label) != FABRIC_NONE) return false;
     }
+    return true;
+}
+
+uint32_t diff_same_port(const struct fabric *one, const struct fabric *two, uint32_t running, uint32_t port,
+                        bool by_number)
+{
+    const struct fabric_node *node = &two->node[running];
     uint32_t index = one->port[port].index;
-    return name && named ? FABRIC_NONE : index < node->ports ? node->first_port + index : FABRIC_NONE;
+    char buf[FABRIC_NAME];
+
+    if (!by_number) return port_called(two, running, label_of(one, two, running, port, buf));
+    return index < node->ports ? node->first_port + index : FABRIC_NONE;
 }
 
 /* Ports of a device that both have; those of the running side that are approved nowhere. */
@@ -475,12 +502,13 @@ static bool compare_ports(struct pair *pair)
     const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
     const struct fabric_node *node = &one->node[pair->node[0]], *other = &two->node[pair->node[1]];
     bool *met = calloc(other->ports + 1u, sizeof(*met));
+    bool by_number = diff_by_number(one, two, pair->node[0], pair->node[1]);
 
     if (!met) return false;
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
         if (one->port[p].peer == FABRIC_NONE) continue;
         pair->port[0] = p;
-        pair->port[1] = same_port(pair, p);
+        pair->port[1] = diff_same_port(one, two, pair->node[1], p, by_number);
         fabric_port_name(one, p, pair->name);
         if (pair->port[1] == FABRIC_NONE) {
             report(pair, "ports", "ports", pair->name, "missing");

@@ -228,15 +228,13 @@ static void mark_new(struct change *change)
 static bool is_old(const struct change *change, uint32_t s)
 {
     const struct statement *as = &change->running.statement[s];
-    uint32_t outer = outermost(&change->running, s);
 
     if (has(&change->approved, as->path) || starts(as->text, "hostname ") || starts(as->text, "qos map ")) return false;
     if (as->parent == NONE) /* definitions: when nothing applies them any more */
         return as->end == s + 1 && has(&change->seen, as->path) && concerned(change, as);
     if (!has(&change->approved, change->running.statement[as->parent].path)) return false;
     if (applies(as->text)) return families_applied(as->text) & change->families;
-    if (as->end > s + 1)
-        return is_definition(&change->running.statement[outer]) && concerned_within(change, &change->running, s);
+    if (as->end > s + 1) return concerned_within(change, &change->running, s);
     return concerned(change, as);
 }
 
@@ -300,6 +298,18 @@ static uint32_t find_path(const struct block_text *text, uint64_t path)
     return NONE;
 }
 
+/* A block of an interface (a queue of EOS) has no `no`: its lines have. */
+static void print_inner_no(const struct change *change, uint32_t block, unsigned indent, FILE *to)
+{
+    const struct statement *as = &change->running.statement[block];
+
+    fprintf(to, "%*s%s\n", (int)indent, "", as->text);
+    for (uint32_t s = block + 1; s < as->end; s++) {
+        const struct statement *line = &change->running.statement[s];
+        if (!starts(line->text, "no ") && concerned(change, line)) print_no(line, indent + 3, to);
+    }
+}
+
 /* What a block has too much. */
 static void print_block_no(const struct change *change, uint32_t block, FILE *to)
 {
@@ -309,7 +319,10 @@ static void print_block_no(const struct change *change, uint32_t block, FILE *to
 
     for (uint32_t s = text == NONE ? 0 : text + 1; text != NONE && s < change->running.statement[text].end; s++) {
         const struct statement *line = &change->running.statement[s];
-        if (line->parent == text && line->erase && !taken_over(change, block, block + 1, as->end, line->text))
+        if (line->parent != text || !line->erase || taken_over(change, block, block + 1, as->end, line->text)) continue;
+        if (line->end > s + 1 && !is_definition(&change->running.statement[outermost(&change->running, s)]))
+            print_inner_no(change, s, indent, to);
+        else
             print_no(line, indent, to);
     }
 }

@@ -128,6 +128,12 @@ class Diff(unittest.TestCase):
         drifts = json.loads(self.diff("approved.yaml", "run", "--json", status=1).stdout)["drifts"]
         self.assertEqual((len(drifts), drifts[0]["port"], drifts[0]["name"]), (22, "leaf1:0", "Ethernet1/1"))
 
+    def test_entries_of_a_map(self):
+        self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
+        out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
+        self.assertEqual(len(out), 1, out)
+        self.assertIn(": leaf0:0 (and 2 more: leaf0:1-2): dscp-map.8-10, dscp-map.12 is 1, approved is 0", out[0])
+
     def test_status(self):
         self.diff("approved.yaml", status=2)
         self.diff("approved.yaml", "missing.yaml", status=2)

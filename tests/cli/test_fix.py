@@ -218,6 +218,29 @@ class Fix(unittest.TestCase):
                 path.write_text(apply(text, fix), encoding="utf-8")
                 self.assertEqual(self.rocelab("diff", "approved.yaml", system, "--quiet", status=(0, 1)).stdout, "", fix)
 
+    def test_a_switch_set_up_by_hand(self):
+        """No profile, ports called as nobody would guess: the same by number, and the interfaces' own queues do not stay in force."""
+        approved = APPROVED.replace("MODEL", "tomahawk5").replace("leaves: 2", "leaves: 1").replace("hosts: 2", "hosts: 1")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        others = " ".join(str(dscp) for dscp in range(64) if dscp not in (26, 48))
+        port = ("   mtu 9214\n   speed 400g-4\n   no switchport\n   qos trust dscp\n   priority-flow-control on\n"
+                "   priority-flow-control priority 3 no-drop\n   uc-tx-queue 3\n      no priority\n      bandwidth percent 90\n"
+                "      random-detect ecn minimum-threshold 200 kbytes maximum-threshold 1500 kbytes max-mark-probability 10 weight 0\n"
+                "   uc-tx-queue 0\n      no priority\n      bandwidth percent 10\n   uc-tx-queue 6\n      priority strict\n")
+        text = (f"hostname leaf0\nqos map dscp {others} to traffic-class 0\nqos map dscp 26 to traffic-class 3\n"
+                "qos map dscp 48 to traffic-class 6\npriority-flow-control pause watchdog default timeout 0.20\n"
+                "priority-flow-control pause watchdog default recovery-time 0.20\n"
+                "priority-flow-control pause watchdog default polling-interval 0.100\npriority-flow-control pause watchdog action drop\n"
+                f"interface Ethernet7/1\n{port}interface Ethernet9/1\n{port}")
+        (self.folder / "leaf0.cfg").write_text(text, encoding="utf-8")
+        out = self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--quiet", status=1).stdout.splitlines()
+        self.assertEqual(len(out), 1, out)
+        self.assertIn("leaf0 Ethernet7/1 (and 1 more: Ethernet9/1): classes.rdma.ecn.min is 200KB, approved is 500KB", out[0])
+        fix = self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--fix", "--quiet", status=1).stdout
+        self.assertIn("interface Ethernet7/1\n   uc-tx-queue 3\n      no random-detect ecn minimum-threshold 200 kbytes", fix)
+        (self.folder / "leaf0.cfg").write_text(apply_lines(text, fix), encoding="utf-8")
+        self.assertEqual(self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--quiet", status=(0, 1)).stdout, "", fix)
+
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
         (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",
