@@ -467,6 +467,86 @@ static void test_nvue(void **state)
     TRY_ALL(&config_nvue, nvue_list);
 }
 
+/* --- Junos --- */
+
+#define JUNOS " set system host-name x\n set interfaces et-0/0/1 description y\n"
+#define COS " set class-of-service "
+#define JUNOS_CLASS COS "forwarding-classes class R queue-num 4 no-loss pfc-priority 3\n"
+#define JUNOS_MAP                                                                                                      \
+    COS "classifiers dscp D forwarding-class R loss-priority low code-points 011010\n" COS                             \
+        "interfaces et-* unit * classifiers dscp D\n"
+#define JUNOS_PFC                                                                                                      \
+    COS "congestion-notification-profile P input dscp code-point 011010 pfc\n" COS                                     \
+        "congestion-notification-profile P output ieee-802.1 code-point 011 flow-control-queue 4\n" COS                \
+        "interfaces et-* congestion-notification-profile P\n"
+#define JUNOS_QUEUE                                                                                                    \
+    COS "scheduler-maps M forwarding-class R scheduler S\n" COS "interfaces et-* scheduler-map M\n" COS                \
+        "drop-profiles E interpolate fill-level [ 10 50 ]\n" COS                                                       \
+        "drop-profiles E interpolate drop-probability [ 0 100 ]\n" COS                                                 \
+        "schedulers S drop-profile-map loss-priority any protocol any drop-profile E\n" COS                            \
+        "schedulers S explicit-congestion-notification\n"
+#define JUNOS_ALL JUNOS JUNOS_CLASS JUNOS_MAP JUNOS_PFC JUNOS_QUEUE
+#define SET "@set class-of-service "
+
+static const struct statement junos_list[] = {
+    {JUNOS JUNOS_MAP JUNOS_PFC SET "forwarding-classes class R queue-num 4 no-loss pfc-priority 3\n", EFFECT},
+    {JUNOS_ALL SET "forwarding-classes class R pfc-priority 5\n", EFFECT},
+    {JUNOS_ALL SET "forwarding-classes class R colour 5\n", LISTED},
+    {JUNOS_ALL SET "classifiers dscp D forwarding-class R loss-priority low code-points ef\n", EFFECT},
+    {JUNOS_ALL SET "classifiers dscp D forwarding-class GONE loss-priority low code-points ef\n", "MAP007"},
+    {JUNOS_ALL SET "classifiers dscp D import default\n", EFFECT},
+    {JUNOS_ALL SET "classifiers dscp-ipv6 D6 forwarding-class R loss-priority low code-points 011010\n", LISTED},
+    {JUNOS_ALL COS "classifiers ieee-802.1 I forwarding-class R loss-priority low code-points 011\n" SET
+                   "interfaces et-0/0/1 unit 0 classifiers ieee-802.1 I\n",
+     EFFECT},
+    {JUNOS_ALL COS "classifiers dscp D forwarding-class R loss-priority low code-points mine\n" SET
+                   "code-point-aliases dscp mine 010101\n",
+     EFFECT},
+    {JUNOS JUNOS_CLASS JUNOS_MAP JUNOS_QUEUE SET "interfaces et-* congestion-notification-profile P\n", "MAP007"},
+    {JUNOS_ALL SET "congestion-notification-profile P input cable-length 300\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P input dscp code-point 011010 pfc mru 4000\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P input ieee-802.1 code-point 100 pfc\n", "SYN001"},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog detection 5\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog poll-interval 500\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog recovery 500\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog watchdog-action forward\n", EFFECT},
+    {JUNOS_ALL SET "congestion-notification-profile P pfc-watchdog mood calm\n", LISTED},
+    {JUNOS_ALL SET "schedulers S priority strict-high\n", EFFECT},
+    {JUNOS_ALL SET "schedulers S transmit-rate percent 40\n", EFFECT},
+    {JUNOS_ALL SET "schedulers S transmit-rate 10g\n", LISTED},
+    {JUNOS_ALL SET "schedulers S buffer-size percent 40\n", NONE ": room of its own, of which no fabric file speaks"},
+    {JUNOS_ALL SET "schedulers S shaping-rate 40g\n", NONE ": a limit of the line's rate"},
+    {JUNOS_ALL SET "schedulers S wait-a-while\n", LISTED},
+    {JUNOS_ALL SET "drop-profiles E interpolate fill-level 5\n", "ECN002"},
+    {JUNOS_ALL SET "shared-buffer ingress buffer-partition lossless dynamic-threshold 9\n", EFFECT},
+    {JUNOS_ALL SET "shared-buffer ingress buffer-partition lossless percent 60\n", NONE ": a fabric has one buffer"},
+    {JUNOS_ALL SET "shared-buffer egress buffer-partition lossy percent 160\n", "SYN001"},
+    {JUNOS_ALL COS "rewrite-rules dscp W forwarding-class R loss-priority low code-point ef\n" COS
+                   "interfaces et-0/0/1 unit 0 rewrite-rules dscp W\n" SET
+                   "rewrite-rules dscp W forwarding-class R loss-priority low code-point ef\n",
+     "MAP004"},
+    {JUNOS_ALL SET "interfaces et-0/0/1 magic 3\n", LISTED},
+    {JUNOS_ALL SET "interfaces et-0/0/1 unit 0 forwarding-class R\n", NONE ": the classifier goes before it"},
+    {JUNOS_ALL "@set interfaces et-0/0/1 mtu 9216\n", EFFECT},
+    {JUNOS_ALL "@set interfaces et-0/0/1 speed 200g\n", EFFECT},
+    {JUNOS_ALL "@set interfaces et-0/0/1 gigether-options fec fec91\n", EFFECT},
+    {JUNOS_ALL "@set interfaces et-0/0/1 gigether-options flow-control\n", "PFC005"},
+    {JUNOS_ALL "@set interfaces et-0/0/1 disable\n", EFFECT},
+    {JUNOS_ALL "@set chassis fpc 0 pic 0 port 1 speed 200g\n", EFFECT},
+    {JUNOS_ALL "@deactivate class-of-service interfaces et-* congestion-notification-profile\n", EFFECT},
+    {JUNOS_ALL "@delete class-of-service schedulers S explicit-congestion-notification\n", EFFECT},
+    {JUNOS_ALL "@copy interfaces et-0/0/1 to et-0/0/2\n", LISTED},
+    {JUNOS_ALL "@set firewall family inet filter F term 1 then forwarding-class R\n", LISTED},
+    {JUNOS_ALL "@set forwarding-options enhanced-hash-key ecmp-dlb flowlet\n", EFFECT},
+};
+
+static void test_junos(void **state)
+{
+    (void)state;
+    TRY_ALL(&config_junos, junos_list);
+}
+
 /* --- hosts --- */
 
 #define HOST " mlnx_qos -i eth0 --pfc 0,0,0,1,0,0,0,0\n"
@@ -528,8 +608,8 @@ static void test_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nxos), cmocka_unit_test(test_eos),  cmocka_unit_test(test_sonic),
-        cmocka_unit_test(test_nvue), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_nxos), cmocka_unit_test(test_eos),   cmocka_unit_test(test_sonic),
+        cmocka_unit_test(test_nvue), cmocka_unit_test(test_junos), cmocka_unit_test(test_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,8 +169,11 @@ static void read_classifier(struct junos *in, struct junos_node *node, bool ieee
     *as = (struct junos_classifier){.name = node->word, .line = node->line, .ieee = ieee};
     junos_known(node);
     memset(as->class, -1, sizeof(as->class));
-    if (import && strcmp(import->word, "default") == 0 && !ieee)
-        as->class[48] = as->class[56] = (int8_t)junos_class_find(in, "network-control", 0);
+    int control = junos_class_find(in, "network-control", 0);
+    if (import && strcmp(import->word, "default") == 0 && !ieee && control >= 0) {
+        as->class[48] = as->class[56] = (int8_t)control;
+        in->class[control].used = true;
+    }
     for (struct junos_node *at = classes ? classes->first : NULL; at; at = at->next) {
         int class = junos_class_find(in, at->word, at->line);
         struct junos_node *losses = junos_get(&in->tree, at, "loss-priority");

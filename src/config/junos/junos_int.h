@@ -29,8 +29,6 @@
 #define JUNOS_RATE_STEP 1000000000u
 /* Fill levels are per cent of what a queue may hold, which no configuration says: so many bytes are taken. */
 #define JUNOS_QUEUE_BYTES 10000000u
-/* What of the shared buffer written configurations give to lossless traffic. */
-#define JUNOS_LOSSLESS_PERCENT 66u
 
 #define JUNOS_CLASSES 32u
 #define JUNOS_NAMED 256u /* of profiles, schedulers, classifiers, each */
@@ -57,7 +55,7 @@ struct junos_classifier {
 struct junos_profile { /* of drops */
     const char *name;
     uint32_t line, fill_line, fills, chances;
-    uint32_t fill[JUNOS_POINTS], chance[JUNOS_POINTS];
+    uint32_t fill[JUNOS_POINTS], chance[JUNOS_POINTS], fill_at[JUNOS_POINTS], chance_at[JUNOS_POINTS];
     bool used;
 };
 
@@ -153,6 +151,10 @@ void junos_routes(struct junos *in);          /* routes.c: whether equal paths a
 void junos_rest(struct junos *in);            /* rest.c: what nobody dealt with */
 
 int junos_import(struct config_set *set, const struct config_text *text);
+/* The fill levels of a curve, whole per cent. */
+void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsigned ret[2]);
+/* The dynamic-threshold of a group's alpha; -1: none. */
+int junos_threshold(const struct fabric_pg *pg);
 int junos_emit_braces(const struct config_emit *emit);
 int junos_emit_commands(const struct config_emit *emit);
 

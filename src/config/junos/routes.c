@@ -51,7 +51,9 @@ static void say_balance(struct junos *in)
         struct junos_node *flowlet = junos_child(&in->tree, dlb, "flowlet");
         const struct junos_node *at = spray ? spray : flowlet ? flowlet : dlb;
         junos_known_all(dlb);
-        config_say(in->set, JUNOS_AT(in, at->line), in->device, CONFIG_NONE, "balance", spray ? "spray" : "flowlet");
+        if (!junos_child(&in->tree, dlb, "assigned-flow"))
+            config_say(in->set, JUNOS_AT(in, at->line), in->device, CONFIG_NONE, "balance",
+                       spray ? "spray" : "flowlet");
     }
 }
 

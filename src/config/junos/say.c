@@ -90,18 +90,31 @@ static unsigned tc_of(const struct junos *in, int class)
     return class >= 0 && in->class[class].tc >= 0 ? (unsigned)in->class[class].tc : 0;
 }
 
+/* A number that no class has goes into a queue that no class is in, its own where it can. */
+static void spare_queues(const struct junos *in, unsigned queue[JUNOS_PRIOS])
+{
+    unsigned taken = 0, rest = 0;
+
+    for (uint32_t c = 0; c < in->classes; c++) {
+        if (in->class[c].tc < 0) continue;
+        taken |= 1u << in->class[c].queue;
+        if (!in->class[c].no_loss) rest = (unsigned)in->class[c].queue;
+    }
+    unsigned any = taken & 0xff;
+    any = any == 0xff ? rest : (unsigned)__builtin_ctz(~any);
+    for (unsigned tc = 0; tc < JUNOS_PRIOS; tc++)
+        queue[tc] = taken >> tc & 1 ? any : tc;
+}
+
 static void say_maps(struct port *port)
 {
     struct junos *in = port->in;
     const struct junos_binding *cos = &port->as->cos;
     uint32_t here = or_line(port->ieee ? cos->ieee_line : cos->dscp_line, or_line(cos->line, port->as->line));
-    unsigned queue[JUNOS_PRIOS], rest = 0;
+    unsigned queue[JUNOS_PRIOS];
     uint32_t line[JUNOS_PRIOS] = {0};
 
-    for (uint32_t c = 0; c < in->classes; c++) /* a number that no class has goes where nothing waits for a pause */
-        if (in->class[c].tc >= 0 && !in->class[c].no_loss) rest = (unsigned)in->class[c].queue;
-    for (unsigned tc = 0; tc < JUNOS_PRIOS; tc++)
-        queue[tc] = rest;
+    spare_queues(in, queue);
     config_say(in->set, JUNOS_AT(in, here), in->device, port->id, "trust", port->ieee ? "pcp" : "dscp");
     for (unsigned v = 0; v < (port->ieee ? 8u : 64u); v++)
         config_say_map(in->set, JUNOS_AT(in, port->at[v]), in->device, port->id, port->ieee ? "pcp-map" : "dscp-map", v,
@@ -165,6 +178,13 @@ static unsigned obeyed(const struct port *port, unsigned tx, uint32_t *ret_line)
     return bits;
 }
 
+static bool led_to(const struct port *port, unsigned tc)
+{
+    for (unsigned v = 0; v < (port->ieee ? 8u : 64u); v++)
+        if (tc_of(port->in, port->class[v]) == tc) return true;
+    return false;
+}
+
 static unsigned say_pauses(struct port *port)
 {
     struct junos *in = port->in;
@@ -179,6 +199,8 @@ static unsigned say_pauses(struct port *port)
         for (unsigned p = 0; p < JUNOS_PRIOS; p++)
             told = told || ((rx >> p & 1) && !lossless(in, p));
         if (told && tx) rx = tx;
+        for (unsigned p = 0; p < JUNOS_PRIOS; p++) /* nothing leads to it, so there is nothing to pause for */
+            if ((rx >> p & 1) && lossless(in, p) && !led_to(port, p)) tx |= 1u << p;
         if (!tx && port->pauses->dscps) tx = rx;
     }
     config_say_bits(in->set, JUNOS_AT(in, rx_line), in->device, port->id, "pfc.rx", rx);

@@ -11,11 +11,11 @@ static void add_point(struct junos *in, struct junos_profile *as, struct junos_n
 {
     if (fill && as->fills < JUNOS_POINTS && junos_number(in, fill, 0, 100, &as->fill[as->fills])) {
         if (!as->fill_line) as->fill_line = fill->line;
-        as->fills++;
+        as->fill_at[as->fills++] = fill->line;
         fill->known = true;
     }
     if (chance && as->chances < JUNOS_POINTS && junos_number(in, chance, 0, 100, &as->chance[as->chances])) {
-        as->chances++;
+        as->chance_at[as->chances++] = chance->line;
         chance->known = true;
     }
 }
@@ -23,16 +23,26 @@ static void add_point(struct junos *in, struct junos_profile *as, struct junos_n
 static void judge_profile(struct junos *in, const struct junos_profile *as)
 {
     const char *wrong = NULL;
+    uint32_t line = as->fill_line ? as->fill_line : as->line;
 
-    if (as->fills < 2 || as->fills != as->chances) wrong = "two fill levels and two probabilities are due";
-    for (uint32_t i = 1; i < as->fills && !wrong; i++)
-        if (as->fill[i] <= as->fill[i - 1]) wrong = "the fill levels do not rise";
-    for (uint32_t i = 1; i < as->chances && !wrong; i++)
-        if (as->chance[i] < as->chance[i - 1]) wrong = "the probabilities fall";
-    if (!wrong && as->chances && as->chance[as->chances - 1] == 0) wrong = "it never marks";
+    for (uint32_t i = 1; i < as->fills && !wrong; i++) {
+        if (as->fill[i] > as->fill[i - 1]) continue;
+        wrong = "the fill levels do not rise";
+        line = as->fill_at[i];
+    }
+    for (uint32_t i = 1; i < as->chances && !wrong; i++) {
+        if (as->chance[i] >= as->chance[i - 1]) continue;
+        wrong = "the probabilities fall";
+        line = as->chance_at[i];
+    }
+    if (!wrong && (as->fills < 2 || as->fills != as->chances)) wrong = "two fill levels and two probabilities are due";
+    if (!wrong && as->chance[as->chances - 1] == 0) {
+        wrong = "it never marks";
+        line = as->chance_at[as->chances - 1];
+    }
     if (wrong)
-        config_note(in->set, JUNOS_AT(in, as->fill_line ? as->fill_line : as->line), "ECN002", in->device, CONFIG_NONE,
-                    "drop-profile %.60s: %s", as->name, wrong);
+        config_note(in->set, JUNOS_AT(in, line), "ECN002", in->device, CONFIG_NONE, "drop-profile %.60s: %s", as->name,
+                    wrong);
 }
 
 /* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` each. */

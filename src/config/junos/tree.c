@@ -153,13 +153,16 @@ struct junos_node *junos_next_below(const struct junos_node *of, struct junos_no
 
 struct junos_node *junos_below(struct junos_node *of, const char *word)
 {
+    struct junos_node *found = NULL;
+
     for (struct junos_node *at = junos_next_below(of, NULL); at; at = junos_next_below(of, at)) {
         if (strcmp(at->word, word) != 0) continue;
+        struct junos_node *value = at->last ? at->last : at;
         junos_known(at);
-        if (at->last) at->last->known = true;
-        return at->last ? at->last : at;
+        value->known = true;
+        if (!found || value->line >= found->line) found = value;
     }
-    return NULL;
+    return found;
 }
 
 void junos_known(struct junos_node *node)

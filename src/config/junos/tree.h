@@ -56,7 +56,8 @@ struct junos_node *junos_get(const struct junos_tree *tree, struct junos_node *o
 struct junos_node *junos_value(const struct junos_tree *tree, struct junos_node *of, const char *path);
 /* The next node below `of` after `at` (NULL: the first), in order of the text; NULL: no more. */
 struct junos_node *junos_next_below(const struct junos_node *of, struct junos_node *at);
-/* The value of the first such word anywhere below: options of a one-line statement stand behind each other. */
+/* The value of such a word anywhere below, the last that is said: options of a one-line statement stand behind each
+ * other, in commands beside each other. */
 struct junos_node *junos_below(struct junos_node *of, const char *word);
 void junos_known(struct junos_node *node);     /* the node and what is above it */
 void junos_known_all(struct junos_node *node); /* and all below it */
