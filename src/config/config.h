@@ -178,7 +178,7 @@ struct config_format {
     void (*port_name)(const struct fabric *fabric, uint32_t port, char *buf, size_t size);
 };
 extern const struct config_format config_nxos, config_eos, config_sonic, config_nvue, config_nvue_set, config_host,
-    config_clab, config_lldp, config_junos;
+    config_clab, config_lldp, config_junos, config_junos_set;
 extern const struct config_format *const config_formats[];                        /* ends with NULL */
 const struct config_format *config_format_find(const char *name);                 /* NULL: none */
 const struct config_format *config_format_guess(const char *text, size_t length); /* NULL: not plain */

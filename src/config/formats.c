@@ -8,9 +8,9 @@
 
 #define PLAIN 50 /* less sure than this is not plain */
 
-const struct config_format *const config_formats[] = {&config_sonic, &config_nvue, &config_nvue_set, &config_host,
-                                                      &config_nxos,  &config_eos,  &config_clab,     &config_lldp,
-                                                      &config_junos, NULL};
+const struct config_format *const config_formats[] = {
+    &config_sonic, &config_nvue, &config_nvue_set, &config_host,      &config_nxos, &config_eos,
+    &config_clab,  &config_lldp, &config_junos,    &config_junos_set, NULL};
 
 const struct config_format *config_format_find(const char *name)
 {

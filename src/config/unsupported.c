@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config/host/host_int.h"
+#include "config/junos/junos_int.h"
 #include "fabric/qos/models.h"
 
 #define QUANTA_USUAL 65535u
@@ -46,6 +47,7 @@ struct judge {
     const struct fabric_settings *settings; /* of the port that is looked at */
     uint32_t port;
     uint8_t lossless; /* of any port of the switch */
+    bool alpha_one;   /* all lossless groups have one alpha, and Junos has a number for it */
     struct config_unsupported_list *losses;
     uint32_t last[CONFIG_UNSUPPORTED_COUNT]; /* port that was counted last */
 };
@@ -90,7 +92,8 @@ static void judge_group(struct judge *judge, const struct fabric_pg *pg, const s
 
     lose(judge, CONFIG_UNSUPPORTED_RESERVED, pg->reserved_bytes && !can->reserved);
     if (!pg->lossless) return;
-    lose(judge, CONFIG_UNSUPPORTED_ALPHA, pg->dynamic && !can->alpha);
+    lose(judge, CONFIG_UNSUPPORTED_ALPHA, pg->dynamic && !can->alpha && !(can->alpha_one && judge->alpha_one));
+    lose(judge, CONFIG_UNSUPPORTED_HEADROOM, pg->dynamic && can->alpha_one);
     lose(judge, CONFIG_UNSUPPORTED_ALPHA_ROUNDED, rounded);
     lose(judge, CONFIG_UNSUPPORTED_XOFF, !pg->dynamic && !can->xoff);
     if (can->class_xoff || !can->xoff || !first) return;
@@ -108,6 +111,7 @@ static void judge_queue(struct judge *judge, const struct fabric_queue *queue)
     lose(judge, CONFIG_UNSUPPORTED_LIMIT, (limited || follows) && !can->limit);
     lose(judge, CONFIG_UNSUPPORTED_ALPHA_ROUNDED,
          follows && can->limit && !power_of_two(queue->alpha_num, queue->alpha_den));
+    lose(judge, CONFIG_UNSUPPORTED_ECN_PERCENT, queue->ecn.on && can->ecn_percent);
     lose(judge, CONFIG_UNSUPPORTED_PROBABILITY,
          queue->ecn.on && config_percent(queue->ecn.probability_ppm) * 10000 != queue->ecn.probability_ppm);
 }
@@ -209,6 +213,23 @@ static void judge_alike(struct judge *judge, uint32_t node, config_same *same, e
     arena_release(&arena);
 }
 
+static bool one_alpha(const struct fabric *fabric, const struct fabric_node *node)
+{
+    int all = -1;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++) {
+        const struct fabric_settings *as = &fabric->settings[fabric->port[p].settings];
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+            const struct fabric_pg *pg = &as->pg[as->tc_to_pg[tc]];
+            if (!(as->lossless >> tc & 1) || !pg->lossless) continue;
+            int own = junos_threshold(pg);
+            if (own < 0 || (all >= 0 && own != all)) return false;
+            all = own;
+        }
+    }
+    return all >= 0;
+}
+
 /* An adapter's: what is more than its tools set. */
 static void judge_adapter(struct judge *judge)
 {
@@ -243,6 +264,7 @@ void config_unsupported_list(const struct config_format *format, const struct fa
     judge.sw = &fabric->sw[node - fabric->hosts];
     for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
         judge.lossless |= fabric->settings[fabric->port[p].settings].lossless;
+    judge.alpha_one = one_alpha(fabric, as);
     if (!format->can->port_maps) judge_alike(&judge, node, config_same_maps, CONFIG_UNSUPPORTED_PORT_MAPS);
     if (format->can->one_queue_map) judge_alike(&judge, node, config_same_queue_map, CONFIG_UNSUPPORTED_PORT_QUEUES);
     const struct switch_model *model = switch_model_find(judge.sw->model);

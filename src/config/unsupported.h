@@ -28,10 +28,12 @@ struct config_can { /* what the system has words for */
     bool pfc_obey_all;  /* all are obeyed, some are sent */
     bool pfc_auto, pause_all;
     bool alpha, xoff; /* thresholds that follow the free buffer; fixed ones */
+    bool alpha_one;   /* one alpha for all lossless groups, as junos_threshold() has it; headroom is computed */
     bool class_xoff;  /* of each class its own */
     bool reserved, limit, pool, buffer;
     bool watched; /* single priorities */
     bool restore, action, shutdown;
+    bool ecn_percent;                                 /* thresholds of marking are parts of a buffer */
     bool strict_below;                                /* a strict queue below one that shares */
     uint32_t mtu_least, mtu_most;                     /* frames of the fabric ... */
     uint32_t mtu_hole[2];                             /* ... but not from this one to below that one */

@@ -23,7 +23,7 @@
 #define OF_PFC (OF(PFC_SET) | OF(PFC_WAYS) | OF(PORT_LOSSLESS) | OF(PAUSE_ALL))
 #define OF_QUEUE (OF(QUEUE_MAP) | OF(PORT_MAPS) | OF(PORT_QUEUES))
 #define OF_GROUP (OF(GROUP_MAP) | OF(PORT_LOSSLESS) | OF(PFC_SET))
-#define OF_THRESHOLD (OF_GROUP | OF(ALPHA) | OF(XOFF) | OF(XOFF_CLASSES))
+#define OF_THRESHOLD (OF_GROUP | OF(ALPHA) | OF(XOFF) | OF(XOFF_CLASSES) | OF(HEADROOM))
 _Static_assert(CONFIG_UNSUPPORTED_COUNT <= 64, "a loss is a bit");
 
 struct trip {
@@ -51,8 +51,8 @@ static void compare_queue(const struct trip *trip, const struct random_limits *l
 {
     if (!limits->host && limits->lossy_ecn) { /* adapters mark nothing */
         differ(trip, moved, "ecn", tc, a->ecn.on, b->ecn.on);
-        differ(trip, moved, "ecn min", tc, a->ecn.min_bytes, b->ecn.min_bytes);
-        differ(trip, moved, "ecn max", tc, a->ecn.max_bytes, b->ecn.max_bytes);
+        differ(trip, moved | OF(ECN_PERCENT), "ecn min", tc, a->ecn.min_bytes, b->ecn.min_bytes);
+        differ(trip, moved | OF(ECN_PERCENT), "ecn max", tc, a->ecn.max_bytes, b->ecn.max_bytes);
         differ(trip, moved | OF(PROBABILITY), "ecn probability", tc, a->ecn.probability_ppm, b->ecn.probability_ppm);
     }
     differ(trip, moved | OF(STRICT), "strict", tc, a->strict, b->strict);
@@ -186,7 +186,7 @@ static void compare_switch(struct trip *trip, const struct random_limits *limits
         fail_msg("seed %llu: %s is of model %s", (unsigned long long)trip->seed, trip->device, b->model);
     if (!limits->watchdog || !pauses) return;
     differ(trip, OF_PFC | OF(WATCHED), "watchdog", 0, a->watchdog.on, b->watchdog.on);
-    if (!a->watchdog.on || !limits->watchdog_times) return;
+    if (!a->watchdog.on || !b->watchdog.on || !limits->watchdog_times) return; /* lost, and named above */
     differ(trip, times, "watchdog poll", 0, a->watchdog.poll_ps, b->watchdog.poll_ps);
     differ(trip, times, "watchdog detect", 0, a->watchdog.detect_ps, b->watchdog.detect_ps);
     differ(trip, times | OF(RESTORE), "watchdog restore", 0, a->watchdog.restore_ps, b->watchdog.restore_ps);

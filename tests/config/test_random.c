@@ -135,7 +135,8 @@ static void look_at_fabric(const struct fabric *fabric)
     }
 }
 
-static const struct config_format *const systems[] = {&config_nxos, &config_eos, &config_sonic, &config_nvue};
+static const struct config_format *const systems[] = {&config_nxos, &config_eos, &config_sonic, &config_nvue,
+                                                      &config_junos};
 static uint32_t devices_with[CONFIG_UNSUPPORTED_COUNT]; /* of all systems */
 
 static void look_for_losses(const struct fabric *fabric)

@@ -118,11 +118,57 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
     snprintf(buf, size, "et-0/0/%u", (unsigned)fabric->port[port].index);
 }
 
+static const struct config_can can = {
+    .port_maps = true,
+    .queue_map = true,
+    .one_queue_map = true,
+    .pfc_none = true,
+    .pause_all = true,
+    .alpha_one = true,
+    .restore = true,
+    .action = true,
+    .ecn_percent = true,
+    .strict_below = true,
+    .mtu_least = JUNOS_MTU_LEAST,
+    .mtu_most = JUNOS_MTU_MOST,
+    .poll_ms = {JUNOS_POLL_LEAST_MS, JUNOS_POLL_MOST_MS},
+    .detect_ms = {JUNOS_POLL_LEAST_MS * JUNOS_POLLS_LEAST, JUNOS_POLL_MOST_MS *JUNOS_POLLS_MOST},
+    .restore_ms = {JUNOS_RECOVERY_LEAST_MS, JUNOS_RECOVERY_MOST_MS},
+    .polls_least = JUNOS_POLLS_LEAST,
+    .detect_polls = JUNOS_POLLS_MOST,
+    .rate_step_bps = JUNOS_RATE_STEP,
+};
+
+static const char *const shows[] = {
+    "show class-of-service interface et-0/0/0", "show class-of-service congestion-notification",
+    "show class-of-service shared-buffer",      "show interfaces queue et-0/0/0",
+    "show interfaces et-0/0/0 extensive",       NULL,
+};
+
+static const char *const chips[] = {"tomahawk", "trident", "generic", NULL};
+
 const struct config_format config_junos = {
     .name = "junos",
     .suffix = "conf",
     .comment = "##",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
     .guess = guess,
     .import = junos_import,
+    .emit = junos_emit_braces,
+    .port_name = port_name,
+};
+
+/* The same as commands; reading tells them apart by itself. */
+const struct config_format config_junos_set = {
+    .name = "junos-set",
+    .suffix = "set",
+    .comment = "##",
+    .shows = shows,
+    .chips = chips,
+    .can = &can,
+    .import = junos_import,
+    .emit = junos_emit_commands,
     .port_name = port_name,
 };

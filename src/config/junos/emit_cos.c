@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Class of service of a switch as Junos has it: classes, classifiers, pauses, marking, schedulers, the shared buffer.
+ */
+#include <string.h>
+
+#include "config/junos/emit.h"
+
+#define LOSSLESS_OF 66u /* parts of what headroom leaves of the buffer: lossless ... */
+#define LOSSY_OF 10u    /* ... and lossy */
+#define HEADROOM_LEAST 5u
+#define HEADROOM_MOST 60u
+#define FILL_MOST 99u /* of the last fill level: the whole queue is not allowed */
+
+static const struct fabric_settings *settings_of(const struct fabric *fabric, uint32_t port)
+{
+    return &fabric->settings[fabric->port[port].settings];
+}
+
+static uint8_t paused(const struct fabric_settings *settings)
+{
+    return settings->pfc_rx | settings->pfc_tx;
+}
+
+static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
+{
+    uint32_t mm = settings_of(fabric, port)->headroom_cable_mm;
+
+    return config_metres(mm ? mm : fabric->port[port].cable_mm);
+}
+
+static uint32_t frame_of(const struct fabric *fabric, uint32_t port)
+{
+    const struct fabric_settings *settings = settings_of(fabric, port);
+
+    return settings->headroom_frame_bytes ? settings->headroom_frame_bytes : settings->mtu_bytes;
+}
+
+static bool same_map(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *x = settings_of(fabric, a), *y = settings_of(fabric, b);
+
+    if (x->trust != y->trust) return false;
+    if (x->trust == SW_TRUST_PCP) return memcmp(x->pcp_to_tc, y->pcp_to_tc, sizeof(x->pcp_to_tc)) == 0;
+    return memcmp(x->dscp_to_tc, y->dscp_to_tc, sizeof(x->dscp_to_tc)) == 0;
+}
+
+static bool same_schedule(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    return config_same_queue_map(fabric, a, b) && config_same_queues(fabric, a, b);
+}
+
+static bool same_pauses(const struct fabric *fabric, uint32_t a, uint32_t b)
+{
+    const struct fabric_settings *x = settings_of(fabric, a), *y = settings_of(fabric, b);
+    bool watched = (x->watched & paused(x)) != 0, other = (y->watched & paused(y)) != 0;
+
+    return paused(x) == paused(y) && same_map(fabric, a, b) && metres_of(fabric, a) == metres_of(fabric, b) &&
+           frame_of(fabric, a) == frame_of(fabric, b) && watched == other;
+}
+
+int junos_emit_prepare(struct junos_out *out)
+{
+    const struct config_emit *emit = out->print.emit;
+    const struct fabric *fabric = emit->fabric;
+    struct config_alike queues;
+    int result = config_alike(emit, &out->arena, same_map, &out->classifiers);
+
+    if (result == 0) result = config_alike(emit, &out->arena, same_schedule, &out->maps);
+    if (result == 0) result = config_alike(emit, &out->arena, same_pauses, &out->pauses);
+    if (result == 0) result = config_alike(emit, &out->arena, config_same_queue_map, &queues);
+    if (result != 0) return result;
+    memcpy(out->queue, settings_of(fabric, queues.port[0])->tc_to_queue, sizeof(out->queue));
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        out->used |= (uint8_t)(1u << fabric->classes[c].priority);
+    for (uint32_t p = 0; p < out->node->ports; p++) {
+        const struct fabric_settings *as = settings_of(fabric, out->node->first_port + p);
+        out->lossless |= as->lossless;
+        for (unsigned d = 0; d < 64 && as->trust == SW_TRUST_DSCP; d++)
+            out->used |= (uint8_t)(1u << as->dscp_to_tc[d]);
+        for (unsigned d = 0; d < 8 && as->trust == SW_TRUST_PCP; d++)
+            out->used |= (uint8_t)(1u << as->pcp_to_tc[d]);
+    }
+    out->used |= out->lossless;
+    return 0;
+}
+
+/* `TC3-rdma`: the number that it has in the fabric, and its name. */
+static const char *class_name(const struct junos_out *out, unsigned tc, char buf[64])
+{
+    const struct fabric_class *class = config_class_of(out->print.emit->fabric, tc);
+
+    snprintf(buf, 64, class ? "TC%u-%.40s" : "TC%u", tc, class ? class->name : "");
+    for (char *c = buf; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_", *c)))
+            *c = '-';
+    return buf;
+}
+
+static const char *numbered(const char *word, uint32_t kind, char buf[32])
+{
+    if (kind)
+        snprintf(buf, 32, "%s-%u", word, kind + 1);
+    else
+        snprintf(buf, 32, "%s", word);
+    return buf;
+}
+
+static const char *bits(unsigned value, unsigned count, char buf[8])
+{
+    for (unsigned i = 0; i < count; i++)
+        buf[i] = value >> (count - 1 - i) & 1 ? '1' : '0';
+    buf[count] = 0;
+    return buf;
+}
+
+static void emit_classifier(struct junos_out *out, uint32_t kind)
+{
+    const struct fabric_settings *as = config_settings(out->print.emit, out->classifiers.port[kind]);
+    bool pcp = as->trust == SW_TRUST_PCP;
+    char name[32], class[64], path[JUNOS_PATH], points[64 * 8], point[8];
+
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+        unsigned count = 0;
+        size_t length = 0;
+        points[0] = 0;
+        for (unsigned v = 0; v < (pcp ? 8u : 64u); v++) {
+            if ((pcp ? as->pcp_to_tc[v] : as->dscp_to_tc[v]) != tc) continue;
+            length += (size_t)snprintf(points + length, sizeof(points) - length, "%s%s", count++ ? " " : "",
+                                       bits(v, pcp ? 3 : 6, point));
+        }
+        if (!count) continue;
+        snprintf(path, sizeof(path), "class-of-service|classifiers|%s %s|forwarding-class %s",
+                 pcp ? "ieee-802.1" : "dscp", numbered("ROCELAB", kind, name), class_name(out, tc, class));
+        if (count > 1)
+            junos_print(&out->print, path, "loss-priority low code-points [ %s ]", points);
+        else
+            junos_print(&out->print, path, "loss-priority low code-points %s", points);
+    }
+}
+
+/* --- the buffer --- */
+
+struct parts { /* per cent of the shared buffer */
+    unsigned headroom, lossless, lossy;
+};
+
+static struct parts parts_of(const struct fabric_switch *sw)
+{
+    uint64_t need = sw->buffer_bytes ? (sw->headroom_sum_bytes * 100 + sw->buffer_bytes - 1) / sw->buffer_bytes : 0;
+    struct parts parts;
+
+    parts.headroom = need < HEADROOM_LEAST ? HEADROOM_LEAST : need > HEADROOM_MOST ? HEADROOM_MOST : (unsigned)need;
+    parts.lossy = ((100 - parts.headroom) * LOSSY_OF + (LOSSLESS_OF + LOSSY_OF) / 2) / (LOSSLESS_OF + LOSSY_OF);
+    parts.lossless = 100 - parts.headroom - parts.lossy;
+    return parts;
+}
+
+void junos_fill(const struct fabric_switch *sw, const struct sw_ecn *ecn, unsigned ret[2])
+{
+    uint64_t whole = sw->buffer_bytes / 100 * (100 - parts_of(sw).lossy);
+
+    ret[0] = ecn->min_bytes >= whole ? FILL_MOST - 1 : (unsigned)(ecn->min_bytes * 100 / whole);
+    ret[1] = ecn->max_bytes >= whole ? FILL_MOST : (unsigned)((ecn->max_bytes * 100 + whole - 1) / whole);
+    if (ret[0] >= FILL_MOST) ret[0] = FILL_MOST - 1;
+    if (ret[0] == 0 && ecn->min_bytes) ret[0] = 1; /* not from an empty queue on */
+    if (ret[1] > FILL_MOST) ret[1] = FILL_MOST;
+    if (ret[1] <= ret[0]) ret[1] = ret[0] + 1;
+}
+
+int junos_threshold(const struct fabric_pg *pg)
+{
+    for (unsigned n = 0; n <= JUNOS_ALPHA_MOST; n++)
+        if (pg->dynamic && ((uint64_t)pg->alpha_num << JUNOS_ALPHA_ONE) == (uint64_t)pg->alpha_den << n) return (int)n;
+    return -1;
+}
+
+/* That of all lossless groups; -1: they differ, or there is none of that height. */
+static int threshold(const struct junos_out *out)
+{
+    int all = -1;
+
+    for (uint32_t p = 0; p < out->node->ports; p++) {
+        const struct fabric_settings *as = config_settings(out->print.emit, out->node->first_port + p);
+        for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+            const struct fabric_pg *pg = &as->pg[as->tc_to_pg[tc]];
+            if (!(as->lossless >> tc & 1) || !pg->lossless) continue;
+            int own = junos_threshold(pg);
+            if (own < 0 || (all >= 0 && own != all)) return -1;
+            all = own;
+        }
+    }
+    return all;
+}
+
+static void emit_buffer(struct junos_out *out)
+{
+    static const char ingress[] = "class-of-service|shared-buffer|ingress|buffer-partition ";
+    struct parts parts = parts_of(out->sw);
+    char path[JUNOS_PATH];
+    int alpha = threshold(out);
+
+    junos_print_comment(&out->print, "HR003, BUF001: room for what is not to be lost");
+    snprintf(path, sizeof(path), "%slossless", ingress);
+    junos_print(&out->print, path, "percent %u", parts.lossless);
+    if (alpha >= 0) junos_print(&out->print, path, "dynamic-threshold %d", alpha);
+    snprintf(path, sizeof(path), "%slossless-headroom", ingress);
+    junos_print(&out->print, path, "percent %u", parts.headroom);
+    snprintf(path, sizeof(path), "%slossy", ingress);
+    junos_print(&out->print, path, "percent %u", parts.lossy);
+    junos_print(&out->print, "class-of-service|shared-buffer|egress|buffer-partition lossless", "percent %u",
+                100 - parts.lossy);
+    junos_print(&out->print, "class-of-service|shared-buffer|egress|buffer-partition lossy", "percent %u", parts.lossy);
+}
+
+/* --- pauses --- */
+
+static void emit_input(struct junos_out *out, const char *profile, uint32_t port)
+{
+    const struct fabric *fabric = out->print.emit->fabric;
+    const struct fabric_settings *as = settings_of(fabric, port);
+    bool pcp = as->trust == SW_TRUST_PCP;
+    uint8_t pauses = paused(as) & out->lossless;
+    char path[JUNOS_PATH], point[8];
+
+    for (unsigned v = 0; v < (pcp ? 8u : 64u); v++) {
+        if (!(pauses >> (pcp ? v : as->dscp_to_tc[v]) & 1)) continue;
+        snprintf(path, sizeof(path), "%s|input|%s|code-point %s|pfc", profile, pcp ? "ieee-802.1" : "dscp",
+                 bits(v, pcp ? 3 : 6, point));
+        junos_print(&out->print, path, "mru %u", frame_of(fabric, port));
+    }
+    snprintf(path, sizeof(path), "%s|input", profile);
+    junos_print(&out->print, path, "cable-length %llu", (unsigned long long)metres_of(fabric, port));
+}
+
+static unsigned within(ps_t time, unsigned least, unsigned most)
+{
+    uint64_t ms = (time + PS_MS / 2) / PS_MS;
+
+    return ms < least ? least : ms > most ? most : (unsigned)ms;
+}
+
+static void emit_watchdog(struct junos_out *out, const char *profile)
+{
+    const struct fabric_watchdog *as = &out->sw->watchdog;
+    unsigned poll = within(as->poll_ps, JUNOS_POLL_LEAST_MS, JUNOS_POLL_MOST_MS);
+    uint64_t polls = (as->detect_ps / PS_MS + poll - 1) / poll;
+    char path[JUNOS_PATH];
+
+    snprintf(path, sizeof(path), "%s|pfc-watchdog", profile);
+    junos_print(&out->print, path, "poll-interval %u", poll);
+    junos_print(&out->print, path, "detection %u",
+                polls < JUNOS_POLLS_LEAST  ? JUNOS_POLLS_LEAST
+                : polls > JUNOS_POLLS_MOST ? JUNOS_POLLS_MOST
+                                           : (unsigned)polls);
+    junos_print(&out->print, path, "recovery %u",
+                within(as->restore_ps, JUNOS_RECOVERY_LEAST_MS, JUNOS_RECOVERY_MOST_MS));
+    junos_print(&out->print, path, "watchdog-action %s", as->drop ? "drop" : "forward");
+}
+
+static void emit_pauses(struct junos_out *out, uint32_t kind)
+{
+    uint32_t port = out->pauses.port[kind];
+    const struct fabric_settings *as = config_settings(out->print.emit, port);
+    uint8_t pauses = paused(as) & out->lossless;
+    char name[32], profile[JUNOS_PATH / 2], path[JUNOS_PATH], point[8];
+
+    if (!pauses) return;
+    snprintf(profile, sizeof(profile), "class-of-service|congestion-notification-profile|%s",
+             numbered("ROCELAB-PFC", kind, name));
+    if (out->sw->watchdog.on && (as->watched & paused(as))) emit_watchdog(out, profile);
+    emit_input(out, profile, port);
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
+        if (!(pauses >> p & 1)) continue;
+        snprintf(path, sizeof(path), "%s|output|ieee-802.1|code-point %s", profile, bits(p, 3, point));
+        junos_print(&out->print, path, "flow-control-queue %u", out->queue[p]);
+    }
+}
+
+/* --- queues --- */
+
+static const char *scheduler_name(uint32_t kind, unsigned queue, char buf[40])
+{
+    char name[32];
+
+    snprintf(buf, 40, "%s-q%u", numbered("ROCELAB", kind, name), queue);
+    return buf;
+}
+
+static void emit_profiles(struct junos_out *out, uint32_t kind)
+{
+    const struct fabric_settings *as = config_settings(out->print.emit, out->maps.port[kind]);
+    uint8_t queues = config_queues(out->print.emit->fabric, as);
+    char name[40], path[JUNOS_PATH];
+    unsigned fill[2];
+
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (!(queues >> q & 1) || !as->queue[q].ecn.on) continue;
+        junos_fill(out->sw, &as->queue[q].ecn, fill);
+        snprintf(path, sizeof(path), "class-of-service|drop-profiles|%s|interpolate", scheduler_name(kind, q, name));
+        junos_print(&out->print, path, "fill-level [ %u %u ]", fill[0], fill[1]);
+        junos_print(&out->print, path, "drop-probability [ 0 %u ]", config_percent(as->queue[q].ecn.probability_ppm));
+    }
+}
+
+static void emit_map(struct junos_out *out, uint32_t kind)
+{
+    const struct fabric *fabric = out->print.emit->fabric;
+    const struct fabric_settings *as = settings_of(fabric, out->maps.port[kind]);
+    uint8_t queues = config_queues(fabric, as);
+    char name[32], class[64], scheduler[40], path[JUNOS_PATH];
+
+    snprintf(path, sizeof(path), "class-of-service|scheduler-maps|%s", numbered("ROCELAB", kind, name));
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+        unsigned q = as->tc_to_queue[tc];
+        if (!(out->used >> tc & 1) || !(queues >> q & 1)) continue;
+        junos_print(&out->print, path, "forwarding-class %s scheduler %s", class_name(out, tc, class),
+                    scheduler_name(kind, q, scheduler));
+    }
+}
+
+static void emit_schedulers(struct junos_out *out, uint32_t kind)
+{
+    const struct fabric_settings *as = config_settings(out->print.emit, out->maps.port[kind]);
+    uint8_t queues = config_queues(out->print.emit->fabric, as);
+    unsigned percent[FABRIC_PRIOS];
+    char name[40], path[JUNOS_PATH];
+
+    config_percents(as, queues, false, percent);
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (!(queues >> q & 1)) continue;
+        snprintf(path, sizeof(path), "class-of-service|schedulers|%s", scheduler_name(kind, q, name));
+        if (as->queue[q].strict)
+            junos_print(&out->print, path, "priority strict-high");
+        else if (percent[q])
+            junos_print(&out->print, path, "transmit-rate percent %u", percent[q]);
+        if (!as->queue[q].strict) junos_print(&out->print, path, "priority low");
+        if (!as->queue[q].ecn.on) continue;
+        junos_print(&out->print, path, "drop-profile-map loss-priority any protocol any drop-profile %s", name);
+        junos_print(&out->print, path, "explicit-congestion-notification");
+    }
+}
+
+/* --- what ports have --- */
+
+static void emit_binding(struct junos_out *out, uint32_t p)
+{
+    uint32_t port = out->node->first_port + p;
+    const struct fabric_settings *as = config_settings(out->print.emit, port);
+    char label[FABRIC_NAME], path[JUNOS_PATH], inner[JUNOS_PATH + 32], name[32];
+
+    config_port_label(out->print.emit, &config_junos, port, label, sizeof(label));
+    snprintf(path, sizeof(path), "class-of-service|interfaces|%s", label);
+    if (paused(as) & out->lossless)
+        junos_print(&out->print, path, "congestion-notification-profile %s",
+                    numbered("ROCELAB-PFC", out->pauses.of[p], name));
+    junos_print(&out->print, path, "scheduler-map %s", numbered("ROCELAB", out->maps.of[p], name));
+    snprintf(inner, sizeof(inner), "%s|unit 0|classifiers", path);
+    junos_print(&out->print, inner, "%s %s", as->trust == SW_TRUST_PCP ? "ieee-802.1" : "dscp",
+                numbered("ROCELAB", out->classifiers.of[p], name));
+}
+
+void junos_emit_cos(struct junos_out *out)
+{
+    char class[64];
+
+    junos_print_comment(&out->print, "MAP001, MAP003, MAP005, PFC004: the field that names the class");
+    for (uint32_t kind = 0; kind < out->classifiers.kinds; kind++)
+        emit_classifier(out, kind);
+    junos_print_comment(&out->print, "ECN001, ECN002: marking, in per cent of the lossless part of the buffer");
+    for (uint32_t kind = 0; kind < out->maps.kinds; kind++)
+        emit_profiles(out, kind);
+    if (out->lossless) emit_buffer(out);
+    junos_print_comment(&out->print, "PFC007: a class, its queue, and the priority of its pauses");
+    for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
+        if (!(out->used >> tc & 1)) continue;
+        if (out->lossless >> tc & 1)
+            junos_print(&out->print, "class-of-service|forwarding-classes",
+                        "class %s queue-num %u no-loss pfc-priority %u", class_name(out, tc, class), out->queue[tc],
+                        tc);
+        else
+            junos_print(&out->print, "class-of-service|forwarding-classes", "class %s queue-num %u",
+                        class_name(out, tc, class), out->queue[tc]);
+    }
+    junos_print_comment(&out->print, out->sw->watchdog.on
+                                         ? "PFC001, PFC002, HR002, WD001, WD002: pauses"
+                                         : "PFC001, PFC002, HR002: pauses; no watchdog, which WD001 wants");
+    for (uint32_t kind = 0; kind < out->pauses.kinds; kind++)
+        emit_pauses(out, kind);
+    junos_print_comment(&out->print, "MAP007: what each port has of all this");
+    for (uint32_t p = 0; p < out->node->ports; p++)
+        emit_binding(out, p);
+    junos_print_comment(&out->print, "SCH001, MAP005: shares; CNPs are strict");
+    for (uint32_t kind = 0; kind < out->maps.kinds; kind++)
+        emit_map(out, kind);
+    for (uint32_t kind = 0; kind < out->maps.kinds; kind++)
+        emit_schedulers(out, kind);
+}
