@@ -52,7 +52,7 @@ _rocelab()
         return
         ;;
     --nos)
-        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue nvue-set host' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'nxos eos sonic nvue nvue-set junos junos-set host' -- "$cur")
         return
         ;;
     --cabling)

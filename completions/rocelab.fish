@@ -132,7 +132,7 @@ complete -c rocelab -n "__fish_seen_subcommand_from counters" -x -l sort -a 'pau
 complete -c rocelab -n "__fish_seen_subcommand_from counters" -l list -d 'every metric that is exported'
 
 complete -c rocelab -n "__fish_seen_subcommand_from config" -F
-complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue junos host' -d 'the system'
+complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l nos -a 'nxos eos sonic nvue nvue-set junos junos-set host' -d 'the system'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -x -l device -d 'one device only'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -r -l out -d 'a file for each device in this folder'
 complete -c rocelab -n "__fish_seen_subcommand_from config" -l comments -d 'comments for SONiC too'

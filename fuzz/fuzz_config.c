@@ -55,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             emit(fabric, &config_sonic);
             emit(fabric, &config_nvue);
             emit(fabric, &config_nvue_set);
+            emit(fabric, &config_junos);
+            emit(fabric, &config_junos_set);
             fabric_free(fabric);
         } else {
             CHECK(errors.count > 0);

@@ -39,7 +39,7 @@ static bool set_option(void *into, int id, const char *argument)
     case CONFIG_OPTION_NOS:
         settings->nos = config_format_find(argument);
         if (settings->nos && settings->nos->emit) return true;
-        cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set or host", argument);
+        cli_error("--nos '%s': nxos, eos, sonic, nvue, nvue-set, junos, junos-set or host", argument);
         return false;
     case CONFIG_OPTION_DEVICE:
         settings->device = argument;

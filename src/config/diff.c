@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "config/junos/junos_int.h"
 #include "config/unsupported.h"
 
 struct pair { /* what is being compared */
@@ -185,6 +186,19 @@ static const struct class_keys *keys(const struct pair *pair, unsigned priority,
     return buf;
 }
 
+/* A configuration of Junos says per cent of a queue: the approved thresholds are what would be written for them. */
+static bool same_fill(const struct pair *pair, const struct sw_ecn *approved, const struct sw_ecn *running)
+{
+    const struct diff *diff = pair->diff;
+    const struct fabric *one = diff->approved.fabric, *two = diff->running.fabric;
+    unsigned fill[2];
+
+    if (!diff->running.imported || two->sw[pair->node[1] - two->hosts].nos != FABRIC_NOS_JUNOS) return false;
+    junos_fill(&one->sw[pair->node[0] - one->hosts], approved, fill);
+    return running->min_bytes == JUNOS_QUEUE_BYTES / 100 * fill[0] &&
+           running->max_bytes == JUNOS_QUEUE_BYTES / 100 * fill[1];
+}
+
 static void compare_class(const struct pair *pair, unsigned priority, const struct fabric_settings *a,
                           const struct fabric_settings *b)
 {
@@ -202,11 +216,13 @@ static void compare_class(const struct pair *pair, unsigned priority, const stru
     if (pair->node[0] < pair->diff->approved.fabric->hosts) return; /* adapters mark nothing and have no groups */
     k = keys(pair, priority, "ecn", &buf);
     truth(pair, k->approved, k->running, x->ecn.on, y->ecn.on);
-    if (x->ecn.on && y->ecn.on) {
+    if (x->ecn.on && y->ecn.on && !same_fill(pair, &x->ecn, &y->ecn)) {
         k = keys(pair, priority, "ecn.min", &buf);
         units(pair, k->approved, k->running, UNIT_SIZE, x->ecn.min_bytes, y->ecn.min_bytes);
         k = keys(pair, priority, "ecn.max", &buf);
         units(pair, k->approved, k->running, UNIT_SIZE, x->ecn.max_bytes, y->ecn.max_bytes);
+    }
+    if (x->ecn.on && y->ecn.on) {
         k = keys(pair, priority, "ecn.probability", &buf);
         units(pair, k->approved, k->running, UNIT_SHARE, x->ecn.probability_ppm, y->ecn.probability_ppm);
     }

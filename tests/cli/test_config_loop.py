@@ -22,7 +22,7 @@ devices:
   leaf1: {ports: {1: {mtu: 5000}}}
 """
 SYSTEMS = {"nxos": "g200", "eos": "tomahawk5", "sonic": "tomahawk5", "nvue": "spectrum4", "nvue-set": "spectrum4",
-           "host": "generic"}
+           "junos": "tomahawk5", "junos-set": "tomahawk5", "host": "generic"}
 # system, device, the line that is broken (a pattern of which the first match counts), what it becomes,
 # the key that `diff` names at that line, the rule that `check` names there, or with a text behind it on the line that
 # has this (a curve is one thing of several lines); None: not asked, for rules that need both ends of a link
@@ -55,6 +55,16 @@ BREAKS = (
     ("nvue", "leaf0", r"profile: roce0", "profile: roce7", None, "MAP007"),
     ("nvue-set", "leaf0", r"polling-interval 100", "polling-interval 300", "watchdog.poll", None),
     ("nvue-set", "leaf0", r"switch-priority 6$", "switch-priority 5", "dscp-map.48", None),
+    ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 3 9 ]", "classes.rdma.ecn.min", None),
+    ("junos", "leaf0", r"fill-level \[ 1 2 \]", "fill-level [ 2 1 ]", None, "ECN002"),
+    ("junos", "leaf0", r"detection 4", "detection 8", "watchdog.detect", None),
+    ("junos", "leaf0", r"code-points 110000", "code-points 110001", None, "MAP006 dscp ROCELAB {"),
+    ("junos", "leaf1", r"mtu 5000", "mtu 1500", "mtu", "MTU001"),
+    ("junos", "leaf0", r"flow-control-queue 3", "flow-control-queue 4", None, "PFC007"),
+    ("junos", "spine0", r"transmit-rate percent 80", "transmit-rate percent 70", "classes.rdma.share", None),
+    ("junos-set", "leaf0", r"congestion-notification-profile ROCELAB-PFC$", "congestion-notification-profile PFC", None, "MAP007"),
+    ("junos-set", "leaf0", r"schedulers ROCELAB-q6 priority strict-high", "schedulers ROCELAB-q6 priority low",
+     "classes.cnp.strict", None),
     ("host", "h0", r"set,26,3", "set,26,4", "dscp-map.26", None),
     ("host", "h0", r"--pfc 0,0,0,1,0,0,0,0", "--pfc 0,0,0,0,0,0,0,0", "pfc", None),
     ("host", "h0", r"DCBX_WILLING_P1=0", "DCBX_WILLING_P1=1", None, "HOST005"),
@@ -136,7 +146,7 @@ class Loop(Case):
     def test_commands_that_show_what_is_set(self):
         shows = {"nxos": "show interface priority-flow-control", "eos": "show priority-flow-control status",
                  "sonic": "pfcwd show config", "nvue": "nv show interface swp1 qos pfc", "nvue-set": "nv show",
-                 "host": "dcb pfc show dev eth0"}
+                 "junos": "show class-of-service shared-buffer", "junos-set": "show interfaces queue", "host": "dcb pfc show dev eth0"}
         for nos, show in shows.items():
             text = (pathlib.Path(self.folder) / self.written(nos)[0]).read_text()
             self.assertIn(show, text)

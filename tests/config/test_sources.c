@@ -42,7 +42,7 @@ static void read_forms(const char *heading, struct forms *ret)
         if (!here || strncmp(line, "| `", 3) != 0) continue;
         assert_true(ret->count < FORMS);
         assert_int_equal(sscanf(line, "| `%199[^`]` | %31[^ ,:|\n]", ret->form[ret->count], source), 2);
-        assert_true(strchr("NEC", source[0]) && source[1] == '-'); /* a key of the table of documents */
+        assert_true(strchr("NECJ", source[0]) && source[1] == '-'); /* a key of the table of documents */
         ret->count++;
     }
     fclose(from);
@@ -191,6 +191,14 @@ static void test_nvue(void **state)
         hold_system("NVUE", yaml ? &config_nvue : &config_nvue_set,
                     "nv set qos roce\nnv set interface swp1-2 link speed 400G\n");
 }
+static void test_junos(void **state)
+{
+    (void)state;
+    hold_system("Junos", &config_junos_set,
+                "set interfaces et-0/0/0 number-of-sub-ports 2\nset interfaces et-0/0/0 speed 400g\n"
+                "set interfaces et-0/0/0:0 description x\nset interfaces et-0/0/0:1 description y\n"
+                "set forwarding-options enhanced-hash-key ecmp-dlb flowlet\n");
+}
 
 int main(void)
 {
@@ -198,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_nxos),
         cmocka_unit_test(test_eos),
         cmocka_unit_test(test_nvue),
+        cmocka_unit_test(test_junos),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
