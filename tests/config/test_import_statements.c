@@ -490,7 +490,7 @@ static void test_nvue(void **state)
 
 static const struct statement junos_list[] = {
     {JUNOS JUNOS_MAP JUNOS_PFC SET "forwarding-classes class R queue-num 4 no-loss pfc-priority 3\n", EFFECT},
-    {JUNOS_ALL SET "forwarding-classes class R pfc-priority 5\n", EFFECT},
+    {JUNOS_ALL SET "forwarding-classes class R pfc-priority 5\n", "PFC007"},
     {JUNOS_ALL SET "forwarding-classes class R colour 5\n", LISTED},
     {JUNOS_ALL SET "classifiers dscp D forwarding-class R loss-priority low code-points ef\n", EFFECT},
     {JUNOS_ALL SET "classifiers dscp D forwarding-class GONE loss-priority low code-points ef\n", "MAP007"},

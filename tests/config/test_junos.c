@@ -226,7 +226,10 @@ static void means_what_it_says(const char *text)
     import_text(&got, NULL, "leaf1.conf", text);
     for (uint32_t i = 0; i < got.set.notes; i++)
         if (!got.set.note[i].assumed && !got.set.note[i].port) fail_msg("noted: %s", got.set.note[i].message);
-    assert_int_equal(got.set.unjudgeds, 5); /* what marking in per cent leaves open, and a chip that is not said */
+    unsigned open = 0; /* what marking in per cent leaves open */
+    for (uint32_t i = 0; i < got.set.unjudgeds; i++)
+        open += strstr(got.set.unjudged[i].message, "fill levels") != NULL;
+    assert_int_equal(open, 2);
     const struct fabric_settings *as = settings_at(&got, "leaf1", 0);
     assert_int_equal(as->dscp_to_tc[26], 3);
     assert_int_equal(as->dscp_to_tc[24], 3);
@@ -289,7 +292,10 @@ static void test_wrong_lines(void **state)
         {"detection 3", "detection 30", "WD002", 72},
         {"fec fec91;", "fec fec91; flow-control;", "PFC005", 22},
         {"transmit-rate percent 70", "transmit-rate percent 70; wrong-word 3", NULL, 114},
-        {"host-name leaf1;", "host-name leaf1", "SYN001", 2},
+        {"detection 3;", "detection 3", "SYN001", 72},
+        {"queue-num 4 no-loss pfc-priority 3", "queue-num 4", "PFC002", 66},
+        {"pfc-priority 3", "pfc-priority 5", "PFC007", 66},
+        {"        et-* {", "        xe-* {", "MAP007", 96},
     };
 
     (void)state;

@@ -212,7 +212,7 @@ static void test_odd_texts(void **state)
         const char *text;
         uint32_t line;
     } odd[] = {
-        {"system {\n    host-name a\n    services ssh;\n}\n", 2},
+        {"chassis {\n    fpc 0\n    fpc 1;\n}\n", 2},
         {"system {\n    host-name a;\n}\n}\nchassis {\n    x;\n}\n", 4},
         {"system {\n    host-name a;\n", 3},
         {"set system host-name a\nrename interfaces et-0/0/1 to et-0/0/2\n", 2},

@@ -105,6 +105,14 @@ void junos_bind(struct junos *in, struct junos_node *cos)
         read_entry(in, cos, at, &below[patterns]);
         pattern[patterns++] = at;
     }
+    for (uint32_t i = 0; i < patterns; i++) {
+        bool fits = !in->ports || !strcmp(pattern[i]->word, "all");
+        for (uint32_t p = 0; p < in->ports && !fits; p++)
+            fits = junos_matches(pattern[i]->word, in->port[p].name);
+        if (!fits)
+            config_note(in->set, JUNOS_AT(in, pattern[i]->line), "MAP007", in->device, CONFIG_NONE,
+                        "class-of-service interfaces %.60s: there is no such port", pattern[i]->word);
+    }
     for (uint32_t p = 0; p < in->ports; p++) {
         struct junos_node *own = entries ? junos_child(&in->tree, entries, in->port[p].name) : NULL;
         if (own) read_entry(in, cos, own, &in->port[p].cos);
@@ -193,13 +201,28 @@ static bool is_needed(const struct junos *in, uint32_t c)
     return false;
 }
 
+/* A class without loss: the priority of its pauses.  Where its queue is stopped by another, which the DSCP's upper bits
+ * have too, that: the one that is wrong is told, and what follows from it is not. */
+static int lossless_number(const struct junos *in, uint32_t c)
+{
+    const struct junos_class *class = &in->class[c];
+    int stopped = stopped_by(in, class->queue);
+
+    if (class->priority < 0) return stopped >= 0 ? stopped : class->queue;
+    return stopped >= 0 && stopped != class->priority && stopped == upper_bits(in, (int)c) ? stopped : class->priority;
+}
+
 void junos_traffic_classes(struct junos *in)
 {
     for (uint32_t c = 0; c < in->classes; c++) {
         struct junos_class *class = &in->class[c];
-        if (!class->used || !class->no_loss || class->queue >= (int)JUNOS_PRIOS) continue;
+        if (class->used && class->no_loss && class->queue < (int)JUNOS_PRIOS) class->tc = lossless_number(in, c);
+    }
+    for (uint32_t c = 0; c < in->classes; c++) { /* one that lacks no-loss, and has all else of it */
+        struct junos_class *class = &in->class[c];
         int stopped = stopped_by(in, class->queue);
-        class->tc = class->priority >= 0 ? class->priority : stopped >= 0 ? stopped : class->queue;
+        if (class->tc < 0 && class->used && class->configured && hinted(class) < 0 && is_free(in, stopped))
+            class->tc = stopped;
     }
     for (uint32_t c = 0; c < in->classes; c++) {
         struct junos_class *class = &in->class[c];

@@ -12,7 +12,7 @@
 #include "config/lines.h"
 
 #define MEMBERS_MAX 4096u
-#define APPLIED_MAX 1000u
+#define APPLIED_MAX 20000u
 #define WORK_MOST 4000000u /* statements laid over others; more is no switch */
 
 struct expander {
@@ -101,7 +101,7 @@ static void expand_groups(struct expander *in)
     for (struct junos_node *at = junos_next_below(root, NULL), *next; at && !in->tree->full; at = next) {
         if (strcmp(at->word, "apply-groups") == 0 && !at->inactive) apply_groups(in, groups, at);
         if (strcmp(at->word, "apply-groups-except") == 0)
-            told(in, at->line, "not understood: apply-groups-except", at->last ? at->last->word : "");
+            told(in, at->line, "apply-groups-except", at->last ? at->last->word : "");
         next = at == groups ? after(root, at) : junos_next_below(root, at);
     }
     if (groups) {

@@ -29,6 +29,13 @@ static int left_out(const struct junos *in, const struct junos_classifier *as, c
     return -1;
 }
 
+static bool stops(const struct junos_pauses *pauses, int queue)
+{
+    for (unsigned p = 0; p < JUNOS_PRIOS; p++)
+        if (queue < (int)JUNOS_PRIOS && (pauses->queues[p] >> queue & 1)) return true;
+    return false;
+}
+
 static void judge_points(struct junos *in, const struct junos_classifier *as, const struct junos_pauses *pauses)
 {
     int other = left_out(in, as, pauses);
@@ -39,11 +46,18 @@ static void judge_points(struct junos *in, const struct junos_classifier *as, co
         bool there = other >= 0 && usual(d) && !usual((unsigned)other); /* the classifier is the odd one */
         uint32_t line = there ? as->at[other] : pauses->dscp_line[d];
         const char *class = as->class[d] < 0 ? "best-effort" : in->class[as->class[d]].name;
+        told = true;
+        if (as->class[d] >= 0 && stops(pauses, in->class[as->class[d]].queue)) { /* all else is there */
+            config_note(
+                in->set, JUNOS_AT(in, in->class[as->class[d]].line), "PFC002", in->device, CONFIG_NONE,
+                "forwarding class %.60s is paused for and its queue is stopped by pauses, and it is not no-loss",
+                class);
+            continue;
+        }
         config_note(in->set, JUNOS_AT(in, line), "MAP001", in->device, CONFIG_NONE,
                     "congestion-notification-profile %.60s pauses for DSCP %u, which classifier %.60s puts into %.60s, "
                     "a class with loss",
                     pauses->name, d, as->name, class);
-        told = true;
     }
     if (told || other < 0 || !pauses->dscps) return;
     config_note(in->set, JUNOS_AT(in, pauses->input_line ? pauses->input_line : pauses->line), "PFC002", in->device,
@@ -53,21 +67,25 @@ static void judge_points(struct junos *in, const struct junos_classifier *as, co
                 as->name, other, in->class[as->class[other]].name, pauses->name);
 }
 
-/* A class of this profile: its priority stops its queue. */
+/* A class of this profile: its priority stops its queue.  Of two priorities that disagree, the one that the upper bits
+ * of the DSCP have is right. */
 static void judge_output(struct junos *in, const struct junos_class *class, const struct junos_pauses *pauses)
 {
-    unsigned p = (unsigned)class->tc, q = (unsigned)class->queue, stopping = JUNOS_PRIOS;
+    unsigned p = (unsigned)(class->priority >= 0 ? class->priority : class->tc), q = (unsigned)class->queue;
+    unsigned stopping = JUNOS_PRIOS;
 
     if (!pauses->output || (pauses->queues[p] >> q & 1)) return;
     for (unsigned other = 0; other < JUNOS_PRIOS; other++)
         if (pauses->queues[other] >> q & 1) stopping = other;
-    if (pauses->queues[p]) {
+    if (stopping == JUNOS_PRIOS && pauses->queues[p]) {
         unsigned stopped = (unsigned)__builtin_ctz(pauses->queues[p]);
         config_note(in->set, JUNOS_AT(in, pauses->queue_line[p]), "PFC007", in->device, CONFIG_NONE,
-                    "a pause of priority %u stops queue %u, and forward class %.60s of that priority is in queue %u", p,
-                    stopped, class->name, q);
+                    "a pause of priority %u stops queue %u, and forwarding class %.60s of that priority is in queue %u",
+                    p, stopped, class->name, q);
     } else if (stopping < JUNOS_PRIOS) {
-        config_note(in->set, JUNOS_AT(in, pauses->queue_line[stopping]), "PFC007", in->device, CONFIG_NONE,
+        bool own = class->tc == (int)stopping && class->priority_line;
+        config_note(in->set, JUNOS_AT(in, own ? class->priority_line : pauses->queue_line[stopping]), "PFC007",
+                    in->device, CONFIG_NONE,
                     "queue %u is stopped by pauses of priority %u, and forwarding class %.60s has pfc-priority %u", q,
                     stopping, class->name, p);
     }

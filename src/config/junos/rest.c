@@ -148,16 +148,37 @@ static void judge_filters(struct junos *in)
         bool classifies = strcmp(at->word, "forwarding-class") == 0, marks = strcmp(at->word, "dscp") == 0;
         if (!classifies && !marks) continue;
         if (in->device < in->set->devices) in->set->device[in->device].unclear = true;
-        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE,
-                    "not understood: a filter that %s: %.60s", classifies ? "classifies" : "marks",
-                    at->last ? at->last->word : "");
+        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE, "a filter that %s: %.60s",
+                    classifies ? "classifies" : "marks", at->last ? at->last->word : "");
     }
+}
+
+#define WORDS_MAX 64u
+
+struct listed { /* statements of ports that were listed: each once, for all ports */
+    const char *word[WORDS_MAX];
+    uint32_t words, count;
+};
+
+static bool is_told(struct listed *listed, const struct junos_node *node)
+{
+    bool port = node->depth > 3 && node->parent->depth > 1;
+    const struct junos_node *top = node;
+
+    while (top->depth > 2)
+        top = top->parent;
+    if (!port || strcmp(top->word, "interfaces") != 0) return false;
+    const char *word = node->first && !strcmp(node->parent->word, "unit") ? "unit" : node->word;
+    for (uint32_t i = 0; i < listed->words; i++)
+        if (strcmp(listed->word[i], word) == 0) return true;
+    if (listed->words < WORDS_MAX) listed->word[listed->words++] = word;
+    return false;
 }
 
 void junos_rest(struct junos *in)
 {
     struct junos_node *root = &in->tree.root, *next;
-    uint32_t listed = 0;
+    struct listed listed = {.words = 0};
     char path[200];
 
     judge_filters(in);
@@ -167,8 +188,7 @@ void junos_rest(struct junos *in)
         next = junos_next_below(root, at);
         if (at->known) continue;
         next = junos_next_below(root, &alone); /* told once, with all that is below it */
-        if (passed_over(at) || ++listed > LISTED_MAX) continue;
-        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE, "not understood: %s",
-                    path_of(at, path));
+        if (passed_over(at) || is_told(&listed, at) || ++listed.count > LISTED_MAX) continue;
+        config_note(in->set, JUNOS_AT(in, at->line), NULL, in->device, CONFIG_NONE, "%s", path_of(at, path));
     }
 }
