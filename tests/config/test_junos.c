@@ -379,6 +379,20 @@ static void test_part(void **state)
     import_release(&got);
 }
 
+/* What is of another system is refused, and not read as a switch without class of service. */
+static void test_foreign(void **state)
+{
+    static const char nxos[] = "hostname leaf1\nfeature lldp\nsystem qos\n  service-policy type network-qos n\n"
+                               "interface Ethernet1/1\n  priority-flow-control mode on\n";
+    static const char eos[] = "qos map dscp 26 to traffic-class 3\ninterface Ethernet1\n   qos trust dscp\n";
+    static const char yaml[] = "- set:\n    interface:\n      swp1: {}\n";
+
+    (void)state;
+    refused(&config_junos, nxos, strlen(nxos), "not Junos");
+    refused(&config_junos, eos, strlen(eos), "not Junos");
+    refused(&config_junos, yaml, strlen(yaml), "not Junos");
+}
+
 static void test_chip(void **state)
 {
     struct imported got;
@@ -398,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_meaning),    cmocka_unit_test(test_wrong_lines),
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_bindings),
         cmocka_unit_test(test_part),       cmocka_unit_test(test_chip),
+        cmocka_unit_test(test_foreign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,11 +79,65 @@ static void read_all(struct junos *in)
     junos_rest(in);
 }
 
+/* A text of another system makes a tree too.  Most of a configuration's first words are sections that Junos has. */
+static bool is_foreign(const struct junos *in)
+{
+    static const char *const sections[] = {"access",
+                                           "accounting-options",
+                                           "applications",
+                                           "apply-groups",
+                                           "bridge-domains",
+                                           "chassis",
+                                           "class-of-service",
+                                           "event-options",
+                                           "firewall",
+                                           "forwarding-options",
+                                           "groups",
+                                           "interfaces",
+                                           "logical-systems",
+                                           "multi-chassis",
+                                           "poe",
+                                           "policy-options",
+                                           "protocols",
+                                           "routing-options",
+                                           "routing-instances",
+                                           "security",
+                                           "services",
+                                           "snmp",
+                                           "switch-options",
+                                           "system",
+                                           "version",
+                                           "virtual-chassis",
+                                           "vlans",
+                                           "vmhost",
+                                           "jsrc",
+                                           "dynamic-profiles",
+                                           "event-script",
+                                           "fabric",
+                                           "session-limit-group"};
+    const struct junos_node *first = NULL;
+    uint32_t known = 0, all = 0;
+
+    for (const struct junos_node *at = in->tree.root.first; at; at = at->next) {
+        bool is = false;
+        for (unsigned i = 0; i < sizeof(sections) / sizeof(sections[0]) && !is; i++)
+            is = strcmp(at->word, sections[i]) == 0;
+        known += is;
+        all++;
+        if (!is && !first) first = at;
+    }
+    if (!first || known * 2 >= all) return false;
+    fabric_errors_add(in->text->errors, (struct fabric_at){first->line, 1},
+                      "not Junos: of %u sections it has no more than %u; '%.40s' is none", all, known, first->word);
+    return true;
+}
+
 static int import(struct junos *in)
 {
     int result = junos_tree_read(&in->tree);
 
     if (result < 0) return result;
+    if (is_foreign(in)) return -EINVAL;
     struct junos_node *name = junos_value(&in->tree, &in->tree.root, "system host-name");
     if (in->text->device) name = NULL;
     in->device = config_device(in->set, JUNOS_AT(in, name ? name->line : 1),
