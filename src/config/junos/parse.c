@@ -11,6 +11,8 @@
 
 #include "config/junos/tree.h"
 
+#define BLANKS " \t\r\v\f" /* what isspace() takes, but for the end of a line */
+
 struct reader {
     struct junos_tree *tree;
     const char *at, *end;
@@ -221,7 +223,7 @@ static bool read_banner(struct reader *in)
 {
     if (*in->at != '[' || in->opens != 1 || strncmp(in->at, "[edit", 5) != 0) return false;
     for (in->at += 5, in->open[0] = &in->tree->root; in->at < in->end && *in->at != ']' && *in->at != '\n';) {
-        in->at += strspn(in->at, " \t");
+        in->at += strspn(in->at, BLANKS);
         const char *word = strchr("]\n", *in->at) ? NULL : read_word(in, "]");
         struct junos_node *node = word && *word ? junos_add(in->tree, in->open[0], word, in->line) : NULL;
         if (!node) break;
@@ -263,7 +265,7 @@ static struct junos_node *read_path(struct reader *in, struct junos_node *from, 
 
     in->end = end;
     while (as.node && in->at < end && !in->tree->no_memory && !in->tree->full) {
-        in->at += strspn(in->at, " \t\r");
+        in->at += strspn(in->at, BLANKS);
         if (in->at >= end || *in->at == '#') break;
         if (*in->at == '[') {
             read_list(in, &as);
@@ -272,7 +274,7 @@ static struct junos_node *read_path(struct reader *in, struct junos_node *from, 
         const char *word = read_word(in, "[]");
         if (!word) break;
         if (!*word && in->at < end && *in->at == ']') in->at++;
-        const char *rest = in->at + strspn(in->at, " \t\r");
+        const char *rest = in->at + strspn(in->at, BLANKS);
         bool leaf = rest >= end || *rest == '#';
         if (*word) as.node = make ? add_word(in, as.node, word, in->line, leaf) : junos_child(in->tree, as.node, word);
     }
@@ -294,7 +296,7 @@ static void read_command(struct reader *in, struct command *as, const char *end)
 
     while (verb && strcmp(verb, "top") == 0) { /* `top set ...` */
         as->edit = &in->tree->root;
-        in->at += strspn(in->at, " \t\r");
+        in->at += strspn(in->at, BLANKS);
         if (in->at >= end) return;
         verb = read_word(in, "[]{};");
     }
@@ -326,13 +328,13 @@ static void read_commands(struct reader *in)
     for (in->line = 1; in->at < in->end && !in->tree->no_memory && !in->tree->full; in->line++) {
         const char *end = memchr(in->at, '\n', (size_t)(in->end - in->at)), *prompt = in->at;
         if (!end) end = in->end;
-        in->at += strspn(in->at, " \t\r");
+        in->at += strspn(in->at, BLANKS);
         /* `user@leaf1# set ...` */
         while (prompt < end && !isspace((unsigned char)*prompt))
             prompt++;
         if (prompt > in->at && prompt < end && strchr("#>", prompt[-1]) &&
             memchr(in->at, '@', (size_t)(prompt - in->at)))
-            in->at = prompt + strspn(prompt, " \t");
+            in->at = prompt + strspn(prompt, BLANKS);
         if (in->at < end && *in->at != '#') read_command(in, &as, end);
         in->at = end < in->end ? end + 1 : end;
     }
