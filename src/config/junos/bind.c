@@ -105,21 +105,20 @@ void junos_bind(struct junos *in, struct junos_node *cos)
         read_entry(in, cos, at, &below[patterns]);
         pattern[patterns++] = at;
     }
-    for (uint32_t i = 0; i < patterns; i++) {
-        bool fits = !in->ports || !strcmp(pattern[i]->word, "all");
-        for (uint32_t p = 0; p < in->ports && !fits; p++)
-            fits = junos_matches(pattern[i]->word, in->port[p].name);
-        if (!fits)
-            config_note(in->set, JUNOS_AT(in, pattern[i]->line), "MAP007", in->device, CONFIG_NONE,
-                        "class-of-service interfaces %.60s: there is no such port", pattern[i]->word);
-    }
+    bool any = false;
     for (uint32_t p = 0; p < in->ports; p++) {
         struct junos_node *own = entries ? junos_child(&in->tree, entries, in->port[p].name) : NULL;
         if (own) read_entry(in, cos, own, &in->port[p].cos);
-        for (uint32_t i = 0; i < patterns; i++)
-            if (strcmp(pattern[i]->word, "all") == 0 || junos_matches(pattern[i]->word, in->port[p].name))
-                lay(&in->port[p].cos, &below[i]);
+        any = any || own;
+        for (uint32_t i = 0; i < patterns; i++) {
+            if (strcmp(pattern[i]->word, "all") != 0 && !junos_matches(pattern[i]->word, in->port[p].name)) continue;
+            lay(&in->port[p].cos, &below[i]);
+            any = true;
+        }
     }
+    if (!any && in->ports && patterns) /* templates have patterns for kinds of ports that a switch has none of */
+        config_note(in->set, JUNOS_AT(in, pattern[0]->line), "MAP007", in->device, CONFIG_NONE,
+                    "class-of-service interfaces %.60s: there is no such port", pattern[0]->word);
     for (uint32_t p = 0; p < in->ports; p++) {
         for (uint32_t a = 0; in->port[p].lag && a < in->ports; a++)
             if (strcmp(in->port[a].name, in->port[p].lag) == 0) lay(&in->port[p].cos, &in->port[a].cos);
