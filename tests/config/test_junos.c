@@ -283,7 +283,7 @@ static void test_wrong_lines(void **state)
         {"drop-profile mark", "drop-profile makr", "MAP007", 115},
         {"forwarding-class ROCE scheduler", "forwarding-class ROCCE scheduler", "MAP007", 109},
         {"fill-level [ 10 50 ]", "fill-level [ 50 10 ]", "ECN002", 45},
-        {"            explicit-congestion-notification;\n", "", "ECN006", 115},
+        {"            explicit-congestion-notification;\n", "", "ECN006", 113},
         {"percent 15", "percent 25", "SYN001", 51},
         {"percent 15", "percent 5", "SYN001", 51},
         {"code-points cs6", "code-points cs9", "SYN001", 35},

@@ -136,7 +136,7 @@ static void judge_drops(struct junos *in)
             const struct junos_scheduler *as = in->map[m].scheduler[c];
             if (!in->map[m].used || !as || !in->class[c].no_loss) continue;
             if (as->drop && !as->ecn)
-                config_note(in->set, JUNOS_AT(in, as->drop_line), "ECN006", in->device, CONFIG_NONE,
+                config_note(in->set, JUNOS_AT(in, as->line), "ECN006", in->device, CONFIG_NONE,
                             "scheduler %.60s drops by profile %.60s, and %.60s is without loss", as->name,
                             as->drop->name, in->class[c].name);
             if (as->ecn && !as->drop && !as->drop_line)
