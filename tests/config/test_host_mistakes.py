@@ -70,10 +70,20 @@ class Host(Mistakes):
         self.mistake(None, "setup() {\n  local dev=$1\n  mlnx_qos -i ${dev} --pfc 0,0,0,0,1,0,0,0\n}\nsetup eth3\n",
                      ("HOST001", "${dev}"))
         self.mistake(None, "mlnx_qos -i eth0 \\\n  --pfc 0,0,0,0,0,1,0,0\n", ("HOST001", "eth0 \\"))
-        self.mistake(None, "for x in $(ls /sys/class/net); do mlnx_qos -i $x --pfc 1,1,1,1,1,1,1,1; done\n", listed=1)
-        self.mistake(None, "mlnx_qos -i $1 --pfc 1,1,1,1,1,1,1,1\n", listed=1)
+        self.mistake(None, "for x in $(ls /sys/class/net); do mlnx_qos -i eth0 --pfc $x; done\n", listed=1)
+        self.mistake(None, "mlnx_qos -i eth0 --pfc $1\n", listed=1)
         self.mistake("--pfc 0", "--novelty 7 --pfc 0", listed=1)
         self.mistake("--pfc 0,0,0,1,0", "--novelty 7 --pfc 0,0,0,0,1", ("HOST001", "--novelty"), listed=1)
+
+    def test_device_in_a_variable(self):
+        """A script for a device that it is told: judged as one device, and not against those it names."""
+        one = ("mlnx_qos -i $1 -d os --trust dscp\nmlnx_qos -i ${1} --pfc 0,0,0,1,0,0,0,0\n"
+               "echo 106 >/sys/class/infiniband/$2/tc/1/traffic_class\nmlxconfig -d $2 -y set DCBX_WILLING_P1=0\n")
+        self.assertEqual(self.checked(h0=one)["findings"], [])
+        self.assertEqual(self.checked(h0=one)["not_understood"], [])
+        wrong = one.replace("106", "26")
+        self.assertEqual(self.said(self.checked(h0=wrong)), {("HOST001", "h0", 3)})
+        self.assertEqual(self.checked(h0=GOOD + "mlnx_qos -i $1 -d os --trust dscp\n")["findings"], [])
 
 
 if __name__ == "__main__":

@@ -566,7 +566,7 @@ static const struct statement host_list[] = {
     {HOST "@mlnx_qos -i eth0 --ratelimit 1,1,1,1,1,1,1,1\n", LISTED},
     {HOST "@mlnx_qos -i eth0 --pfc\n", LISTED},
     {HOST "@mlnx_qos -i eth0 --prio_tc 0,1,2,3,4,5,6,9\n", LISTED},
-    {HOST "@mlnx_qos -i eth0 -d os\n", NONE ": who sets it, not what"},
+    {HOST "@mlnx_qos -i eth0 -d os\n", EFFECT},
     {HOST HOST_TRUST " ibdev\n nic=eth0 rdma=mlx5_0\n@cma_roce_tos -d mlx5_0 -p 1 -t 32\n", "HOST001"},
     {HOST HOST_TRUST " nic=eth0 rdma=mlx5_0\n@echo 32 >/sys/class/infiniband/mlx5_0/tc/1/traffic_class\n", "HOST001"},
     {HOST "@echo 48 >/sys/class/net/eth0/ecn/roce_np/cnp_dscp\n", EFFECT},

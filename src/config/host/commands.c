@@ -123,7 +123,12 @@ static bool qos_option(struct host *in, struct host_nic *nic, const char *option
     bool good = true;
 
     *ret_known = true;
-    if (is_either(option, "-i", "--interface") || is_either(option, "-d", "--dcbx")) return true;
+    if (is_either(option, "-i", "--interface")) return true;
+    if (is_either(option, "-d", "--dcbx")) { /* the firmware then takes nothing from the peer */
+        if (strcmp(value, "os") == 0 && !config_said(in->set, in->device, in->port, "dcbx.willing"))
+            config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", "false");
+        return strcmp(value, "os") == 0 || strcmp(value, "fw") == 0;
+    }
     if (strcmp(option, "--trust") == 0) return set_trust(in, nic, value);
     if (is_either(option, "--pfc", "-f")) return set_pfc(in, nic, value);
     if (strcmp(option, "--dscp2prio") == 0) return set_dscp(in, nic, value);

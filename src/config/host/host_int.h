@@ -63,6 +63,7 @@ struct host {
         int64_t weight[FABRIC_PRIOS];
     } * nic;
     uint32_t nics, room;
+    uint32_t open_netdevs, open_netdev; /* interfaces known by a variable's name alone: how many, and the last */
     struct arena *arena;
 };
 

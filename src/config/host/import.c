@@ -13,6 +13,8 @@
 #include "base/units.h"
 #include "config/host/host_int.h"
 
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 struct origin host_at(const struct host *in)
 {
     return CONFIG_AT(in->text, in->line);
@@ -80,7 +82,12 @@ struct host_nic *host_nic_named(struct host *in, const char *netdev)
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(netdev, "/\r\n"), netdev);
     if (!name[0]) return NULL;
     /* A port that was met by its RDMA device only waits for its name. */
+    uint32_t before = in->set->device[in->device].ports;
     p = config_port(in->set, host_at(in), in->device, name);
+    if (name[0] == '$' && p == before) {
+        in->open_netdevs++;
+        in->open_netdev = p;
+    }
     return nic_at(in, p);
 }
 
@@ -90,6 +97,7 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
     int64_t number = 0;
 
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(rdma, "/\r\n"), rdma);
+    if (name[0] == '$' && in->open_netdevs == 1) return nic_at(in, in->open_netdev); /* both stand for the same one */
     for (uint32_t p = 0; p < in->nics; p++)
         if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);
     /* Not said whose it is: by custom mlx5_2 is the third. */
@@ -138,6 +146,30 @@ static bool otherwise(struct host *in, const char *line)
     return in->branch >= 2;
 }
 
+/* Is all that is not known of this command which device it is about?  Then it is about one called $NAME. */
+static bool device_open(char *line)
+{
+    static const char *const before[] = {"-i ", "-d ", "dev ", "--interface ", "--interface=", "link set ", "-A ", "/"};
+
+    if (strchr(line, '`')) return false;
+    for (char *at = strchr(line, '$'); at; at = strchr(at + 1, '$')) {
+        bool device = false;
+        const char *from = at > line && (at[-1] == '"' || at[-1] == '\'') ? at - 1 : at;
+        for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]) && !device; i++) {
+            size_t length = strlen(before[i]);
+            device = (size_t)(from - line) >= length && strncmp(from - length, before[i], length) == 0;
+        }
+        size_t brace = at[1] == '{';
+        if (!device || strspn(at + 1 + brace, NAME_CHARS) == 0) return false;
+        if (!brace) continue;
+        size_t length = strspn(at + 2, NAME_CHARS);
+        if (at[2 + length] != '}') return false; /* ${name#part} */
+        memmove(at + 1, at + 2, length);
+        memmove(at + 1 + length, at + 3 + length, strlen(at + 3 + length) + 1);
+    }
+    return true;
+}
+
 void host_line(struct host *in, char *line, bool open)
 {
     size_t length = strlen(line);
@@ -151,7 +183,7 @@ void host_line(struct host *in, char *line, bool open)
     }
     if (strncmp(line, "sudo ", 5) == 0) line += 5;
     if (otherwise(in, line)) return;
-    if (open && !shell_word(line) && !strstr(line, "NCCL_")) {
+    if (open && !shell_word(line) && !strstr(line, "NCCL_") && !device_open(line)) {
         config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE,
                     "'%.80s' depends on what only the machine knows: not understood", line);
         return;

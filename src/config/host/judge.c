@@ -116,6 +116,12 @@ static void faces(const struct host_nic *nic, struct face ret[FACES])
         if (!ret[f].line) ret[f].line = nic->pfc_line ? nic->pfc_line : nic->tos_line ? nic->tos_line : nic->mtu_line;
 }
 
+/* One that is known by a variable's name may be any of the others. */
+static bool counts(const struct host *in, uint32_t p)
+{
+    return in->nic[p].met && in->set->device[in->device].port[p].name[0] != '$';
+}
+
 static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count)
 {
     struct face face[FACES];
@@ -124,14 +130,14 @@ static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count
 
     *ret_count = 0;
     for (uint32_t p = 0; p < in->nics; p++) {
-        if (!in->nic[p].met) continue;
+        if (!counts(in, p)) continue;
         faces(&in->nic[p], face);
         if (!votes) held = face[which].value;
         votes = held == face[which].value ? votes + 1 : votes - 1;
     }
     for (uint32_t p = 0; p < in->nics; p++) {
         faces(&in->nic[p], face);
-        *ret_count += in->nic[p].met && face[which].value == held;
+        *ret_count += counts(in, p) && face[which].value == held;
     }
     return held;
 }
@@ -143,10 +149,10 @@ static void judge_alike(struct host *in, unsigned which)
     struct face face[FACES];
 
     for (uint32_t p = 0; p < in->nics; p++)
-        met += in->nic[p].met;
+        met += counts(in, p);
     if (!due || alike == met || alike * 2 <= met) return;
     for (uint32_t p = 0; p < in->nics; p++) {
-        if (!in->nic[p].met) continue;
+        if (!counts(in, p)) continue;
         faces(&in->nic[p], face);
         if (face[which].value == due || !face[which].line) continue;
         note(in, p, face[which].line, face[which].rule, "its %s %s, unlike that of the host's %u other adapter%s",

@@ -263,6 +263,10 @@ static bool assigned(struct shell *sh, const char *text)
     if (strncmp(text, "NCCL_", 5) == 0 || strncmp(text, "host=", 5) == 0 || strncmp(text, "nic=", 4) == 0) return false;
     const char *value = text + length + 1;
     size_t size = strlen(value);
+    if (strncmp(value, "$(", 2) == 0 || strncmp(value, "\"$(", 3) == 0 || value[0] == '`') { /* what a program prints */
+        set_variable(sh, text, length, NULL);
+        return true;
+    }
     char last = size ? value[size - 1] : 0;
     bool quoted = size > 1 && ((value[0] == '"' && last == '"') || (value[0] == '\'' && last == '\'') ||
                                (value[0] == '(' && last == ')'));
