@@ -284,6 +284,20 @@ static void check_sense(uint64_t seed, const struct tree *root)
     }
 }
 
+/* For who asks for the files (tests/config/sonic_yang.py): into the folder SONIC_KEEP. */
+static void keep(uint64_t seed, const char *name, const char *text)
+{
+    const char *folder = getenv("SONIC_KEEP");
+    char path[4096];
+
+    if (!folder) return;
+    snprintf(path, sizeof(path), "%s/%llu-%s.json", folder, (unsigned long long)seed, name);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    fputs(text, to);
+    assert_int_equal(fclose(to), 0);
+}
+
 static void check_switch(uint64_t seed, const struct fabric *fabric, uint32_t node)
 {
     struct fabric_errors errors = {0};
@@ -296,6 +310,7 @@ static void check_switch(uint64_t seed, const struct fabric *fabric, uint32_t no
     assert_non_null(emit.to);
     assert_int_equal(config_sonic.emit(&emit), 0);
     fclose(emit.to);
+    keep(seed, fabric->node[node].name, text);
     assert_null(strstr(text, "//"));
     arena_init(&arena, 0);
     assert_int_equal(tree_parse(text, length, &arena, &root, &errors), 0); /* and no key is there twice */
