@@ -50,7 +50,7 @@ BREAKS = (
     ("sonic", "leaf0", r'"detection_time": "400"', '"detection_time": "9000"', None, "WD002"),
     ("sonic", "leaf0", r'"wred_profile": "ROCE_0"', '"wred_profile": "ROCE_9"', None, "MAP007"),
     ("nvue", "leaf0", r"min-threshold: 400000", "min-threshold: 300000", "classes.rdma.ecn.min", None),
-    ("nvue", "leaf0", r"min-threshold: 400000", "min-threshold: 1700000", None, "ECN002 probability: 20"),
+    ("nvue", "leaf0", r"min-threshold: 400000", "min-threshold: 1700000", None, "ECN002"),
     ("nvue", "leaf0", r"bw-percent: 80", "bw-percent: 70", "classes.rdma.share", None),
     ("nvue", "leaf0", r"profile: roce0", "profile: roce7", None, "MAP007"),
     ("nvue-set", "leaf0", r"polling-interval 100", "polling-interval 300", "watchdog.poll", None),
@@ -65,7 +65,7 @@ BREAKS = (
     ("junos-set", "leaf0", r"congestion-notification-profile ROCELAB-PFC$", "congestion-notification-profile PFC", None, "MAP007"),
     ("junos-set", "leaf0", r"schedulers ROCELAB-q6 priority strict-high", "schedulers ROCELAB-q6 priority low",
      "classes.cnp.strict", None),
-    ("host", "h0", r"set,26,3", "set,26,4", "dscp-map.26", None),
+    ("host", "h0", r" 26,3", " 26,4", "dscp-map.26", None),
     ("host", "h0", r"--pfc 0,0,0,1,0,0,0,0", "--pfc 0,0,0,0,0,0,0,0", "pfc", None),
     ("host", "h0", r"DCBX_WILLING_P1=0", "DCBX_WILLING_P1=1", None, "HOST005"),
 )

@@ -22,6 +22,8 @@
 
 static const char *const tool_names[MLX5_TOOLS] = {"mlnx_qos", "an old mlnx_qos", "mlnx_qos with sysfs", "dcb"};
 
+#define LOOP "    for entry in "
+
 struct replay {
     const char *what; /* the fabric's name or seed */
     const char *host, *netdev;
@@ -42,17 +44,18 @@ static void command(const struct replay *at, struct mlx5_model *model, const cha
     if (bad) fail_msg("%s, %s, %s: '%s': %s", at->what, at->host, tool_names[at->tool], line, bad);
 }
 
-/* The line for each word of the loop that it is in. */
-static void looped(const struct replay *at, struct mlx5_model *model, const char *line, const char *words)
+/* `for entry in 0,0 1,0; do mlnx_qos ... "set,$entry"; done`: the command for each word. */
+static void looped(const struct replay *at, struct mlx5_model *model, const char *line)
 {
-    const char *mark = strstr(line, "\"set,$entry\"");
+    const char *words = line + strlen(LOOP), *body = strstr(line, "; do "), *mark = strstr(line, "\"set,$entry\"");
     char whole[256];
 
-    for (const char *word = words; mark && *word && *word != ';';) {
+    assert_true(body && mark && body < mark);
+    for (const char *word = words; word < body;) {
         size_t length = strcspn(word, " ;");
-        snprintf(whole, sizeof(whole), "%.*sset,%.*s", (int)(mark - line), line, (int)length, word);
+        snprintf(whole, sizeof(whole), "%.*sset,%.*s", (int)(mark - body - 5), body + 5, (int)length, word);
         command(at, model, whole);
-        word += length + (word[length] == ' ');
+        word += length + 1;
     }
 }
 
@@ -61,16 +64,12 @@ static void replay(const struct replay *at, const char *script, struct mlx5_mode
 {
     char *copy = strdup(script), *rest = copy, name[FABRIC_NAME + 4];
 
-    const char *words = NULL;
-
     assert_non_null(copy);
     snprintf(name, sizeof(name), " %s ", at->netdev);
     for (char *line; (line = strsep(&rest, "\n")) && strcmp(line, "    ;;") != 0;) {
-        if (strncmp(line, "    for entry in ", 17) == 0) words = line + 17;
-        if (strcmp(line, "    done") == 0) words = NULL;
         if (!strstr(line, name)) continue;
-        if (words)
-            looped(at, model, line, words);
+        if (strncmp(line, LOOP, strlen(LOOP)) == 0)
+            looped(at, model, line);
         else
             command(at, model, line);
     }

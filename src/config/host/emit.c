@@ -81,7 +81,7 @@ static void emit_mlnx_map(const struct host_port *port)
     fputs("    for entry in", to);
     for (unsigned d = 0; d < 64; d++)
         fprintf(to, " %u,%u", d, port->settings->dscp_to_tc[d]);
-    fprintf(to, "; do\n    mlnx_qos -i %s --dscp2prio \"set,$entry\"\n    done\n", port->name);
+    fprintf(to, "; do mlnx_qos -i %s --dscp2prio \"set,$entry\"; done\n", port->name);
 }
 
 /* How a queue is served.  Without any share the driver refuses `ets`; an unused queue then is the vendor's. */
