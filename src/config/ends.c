@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/units.h"
 #include "config/links.h"
@@ -67,6 +68,13 @@ void config_address(struct config_set *set, struct origin at, uint32_t device, u
     list[set->addresses++] = as;
 }
 
+/* `rack12:u4`: a place in a rack, not a port of a device. */
+static bool rack_place(const char *name, const char *unit, size_t length)
+{
+    return strncasecmp(name, "rack", 4) == 0 ||
+           (length > 1 && (unit[0] == 'u' || unit[0] == 'U') && strspn(unit + 1, "0123456789") == length - 1);
+}
+
 /* `leaf0:swp3` or `leaf0:swp3,30m`: as `config` writes it. */
 static bool described_plainly(struct config_set *set, struct origin at, uint32_t device, uint32_t port,
                               const char *text)
@@ -79,6 +87,7 @@ static bool described_plainly(struct config_set *set, struct origin at, uint32_t
     if (!colon || colon == text || colon + 1 >= comma || text[strspn(text, letters)] != *comma) return false;
     if ((size_t)(colon - text) >= sizeof(name) || (size_t)(comma - colon) > sizeof(there)) return false;
     if (*comma && (unit_parse(UNIT_LENGTH, comma + 1, &length, NULL) != 0 || length == 0)) return false;
+    if (rack_place(text, colon + 1, (size_t)(comma - colon - 1))) return false;
     snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
     snprintf(there, sizeof(there), "%.*s", (int)(comma - colon - 1), colon + 1);
     config_neighbour(set, at, device, port, name, there);

@@ -200,6 +200,7 @@ static char *first_switch(const char *fabric_text)
 static void test_roce_written(void **state)
 {
     static const char text[] = "nv set system hostname leaf01\n"
+                               "nv set system forwarding ecmp-hash source-port on\n"
                                "nv set qos roce mode lossless\n"
                                "nv set qos roce cable-length 30\n"
                                "nv set interface swp1-2 link speed 400G\n"
@@ -237,6 +238,22 @@ static void test_roce_written(void **state)
     free(yaml);
 }
 
+/* A place in a rack is no port, and the length behind it no cable's; a hash without the source port is said. */
+static void test_places(void **state)
+{
+    static const char text[] = "nv set interface swp1 description rack12:u4,2m\n"
+                               "nv set interface swp2 description leaf2:swp4,2m\n"
+                               "nv set system forwarding ecmp-hash source-port disabled\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_nvue, "x.txt", text);
+    assert_null(config_said(&got.set, 0, 0, "cable"));
+    assert_string_equal(config_said(&got.set, 0, 1, "cable"), "2m");
+    assert_string_equal(config_said(&got.set, 0, CONFIG_NONE, "ecmp.hash"), "[src, dst]");
+    import_release(&got);
+}
+
 /* Memory for the lossless pool, and queues by a profile that a switch has. */
 static void test_pools_and_queues(void **state)
 {
@@ -256,7 +273,8 @@ int main(void)
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_round_trip_commands),
         cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
         cmocka_unit_test(test_defects),       cmocka_unit_test(test_pools_and_queues),
-        cmocka_unit_test(test_roce_written),  cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_roce_written),  cmocka_unit_test(test_places),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,6 +341,19 @@ static void emit_watchdog(struct printer *to)
                                                             : times));
 }
 
+/* Fields of the hash that a fabric knows of; the queue pair is seen by none but in the source port. */
+static void emit_hash(struct printer *to)
+{
+    uint8_t fields = to->sw->hash_fields;
+    bool ports = fields & (SW_HASH_SPORT | SW_HASH_QP);
+
+    comment(to, "TOP004: the UDP source port tells flows apart");
+    fact(to, "system forwarding ecmp-hash source-ip", fields & SW_HASH_SRC ? "enabled" : "disabled");
+    fact(to, "system forwarding ecmp-hash destination-ip", fields & SW_HASH_DST || !fields ? "enabled" : "disabled");
+    fact(to, "system forwarding ecmp-hash source-port", ports ? "enabled" : "disabled");
+    fact(to, "system forwarding ecmp-hash destination-port", ports ? "enabled" : "disabled");
+}
+
 static void emit_switch(struct printer *to)
 {
     /* One kind of profile after the other: in YAML a key is written once. */
@@ -358,6 +371,7 @@ static void emit_switch(struct printer *to)
     config_head(to->emit, &config_nvue);
     if (!to->commands) fputs("- set:\n", to->emit->to);
     fact(to, "system hostname", "%s", to->node->name);
+    emit_hash(to);
     if (to->roce) {
         comment(to, "MAP001, MAP005, ECN001, PFC001, HR002: all of them by the system's own profile");
         fact(to, "qos roce mode", "lossless");

@@ -492,6 +492,33 @@ static void not_read(struct nvue *in, const struct nvue_fact *fact)
     config_note(in->set, nvue_at(in, fact->line), NULL, in->device, CONFIG_NONE, "%s is not read", section);
 }
 
+/* Of the hash what is said of the source port counts: without it all flows between two hosts go one way. */
+static bool read_system(struct nvue *in, const struct nvue_fact *fact)
+{
+    static const char *const fields[] = {"source-ip", "destination-ip", "source-port"};
+
+    if (fact->words > 1 && strcmp(fact->word[1], "hostname") == 0) return true;
+    if (fact->words < 5 || strcmp(fact->word[1], "forwarding") != 0 || strcmp(fact->word[2], "ecmp-hash") != 0)
+        return false;
+    for (unsigned i = 0; i < 3; i++) {
+        if (strcmp(fact->word[3], fields[i]) != 0) continue;
+        in->hash_off = on_word(fact->word[4]) ? in->hash_off & ~(1u << i) : in->hash_off | 1u << i;
+        if (i == 2 || !on_word(fact->word[4])) in->hash_line = fact->line;
+        return true;
+    }
+    return strcmp(fact->word[3], "destination-port") == 0; /* 4791 for all of RoCE */
+}
+
+static void say_hash(struct nvue *in)
+{
+    bool src = !(in->hash_off & 1), dst = !(in->hash_off & 2), sport = !(in->hash_off & 4);
+
+    if (!in->hash_line || !(src || dst || sport)) return;
+    config_say(in->set, nvue_at(in, in->hash_line), in->device, CONFIG_NONE, "ecmp.hash", "[%s%s%s%s%s]",
+               src ? "src" : "", src && (dst || sport) ? ", " : "", dst ? "dst" : "", dst && sport ? ", " : "",
+               sport ? "sport" : "");
+}
+
 static int import_facts(struct nvue *in)
 {
     const char *name = in->text->device;
@@ -516,10 +543,11 @@ static int import_facts(struct nvue *in)
         if (strcmp(fact->word[0], "interface") == 0) known = read_interfaces(in, fact);
         if (strcmp(fact->word[0], "qos") == 0) known = read_qos(in, fact);
         if (strcmp(fact->word[0], "nve") == 0) known = read_tunnel(in, fact);
-        if (strcmp(fact->word[0], "system") == 0) known = fact->words > 1 && strcmp(fact->word[1], "hostname") == 0;
+        if (strcmp(fact->word[0], "system") == 0) known = read_system(in, fact);
         if (!known) not_read(in, fact);
     }
     nvue_add_broken(in);
+    say_hash(in);
     for (uint32_t p = 0; p < in->ports; p++)
         nvue_say_port(in, p);
     nvue_say_watchdog(in);

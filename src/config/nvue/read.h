@@ -82,6 +82,8 @@ struct nvue {
     int64_t poll, robustness;
     uint32_t poll_line, robustness_line; /* 0: not said */
     uint64_t work;                       /* of WORK_MOST */
+    unsigned hash_off;                   /* bits: source, destination and source port are not in the hash */
+    uint32_t hash_line;                  /* 0: nothing is said of it */
     struct pool pool[POOLS];
     uint32_t pools;
     struct broken *broken;

@@ -447,6 +447,25 @@ static const char *device_name(struct sonic *in, uint32_t *ret_line)
     return name && name[0] ? name : config_device_name(in->set, in->text);
 }
 
+/* SWITCH_HASH|GLOBAL: the fields of the hash, a list. */
+static void say_hash(struct sonic *in)
+{
+    static const char *const fields[] = {"SRC_IP", "DST_IP", "L4_SRC_PORT"}, *const names[] = {"src", "dst", "sport"};
+    const struct sonic_row *row = sonic_row_find(&in->rows, "SWITCH_HASH", "GLOBAL");
+    const struct tree *list = row ? tree_get(row->fields, "ecmp_hash") : NULL;
+    char text[32] = "";
+    size_t used = 0;
+
+    for (unsigned f = 0; list && list->type == TREE_LIST && f < 3; f++)
+        for (const struct tree *item = list->first; item; item = item->next)
+            if (item->type == TREE_SCALAR && strcmp(item->text, fields[f]) == 0 && used + 8 < sizeof(text)) {
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "", names[f]);
+                break;
+            }
+    if (used)
+        config_say(in->set, CONFIG_AT(in->text, list->key_at.line), in->device, CONFIG_NONE, "ecmp.hash", "[%s]", text);
+}
+
 static int import_rows(struct sonic *in)
 {
     uint32_t line = 1;
@@ -466,6 +485,7 @@ static int import_rows(struct sonic *in)
     sonic_say_watchdog(in);
     sonic_unjudge_partial(in);
     read_neighbours(in);
+    say_hash(in);
     if (in->rows.removed)
         config_note(in->set, CONFIG_AT(in->text, in->rows.removed_line), NULL, in->device, CONFIG_NONE,
                     "%u operation%s of the patch that take%s something away %s not read", in->rows.removed,

@@ -73,7 +73,7 @@ static bool good_name(const char *name)
 {
     size_t length = strlen(name);
 
-    if (length == 0 || length > NAME_MAX_BYTES) return false;
+    if (length == 0 || length > NAME_MAX_BYTES || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return false;
     for (const char *c = name; *c; c++)
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("-_.", *c)))
             return false;
