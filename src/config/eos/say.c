@@ -33,7 +33,9 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
         /* One that nobody set is strict too; that is worth a word where CNPs are in it. */
         if (!share && (queue->line || cnp == tc))
             config_say_class(set, at, device, port, tc, "strict", "true");
-        else if (share && queue->share_ppm && sum <= 1000000)
+        else if (share && queue->line)
+            config_say_class(set, EOS_AT(eos, queue->line), device, port, tc, "strict", "false");
+        if (share && queue->share_ppm && sum <= 1000000)
             config_say_class(set, at, device, port, tc, "share", "%u%%", queue->share_ppm / 10000);
         if (!queue->ecn && qos->no_drop >> tc & 1) { /* where marking would be said; nowhere is the first such port */
             if (!eos->unmarked_line) eos->unmarked_line = line;

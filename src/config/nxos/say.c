@@ -44,15 +44,19 @@ static uint8_t carried_by(const struct nxos_policy *qos)
 
 /* `line`: where marking would be said. */
 static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless,
-                      bool carries, uint32_t line)
+                      const struct nxos_policy *qos, uint32_t line)
 {
+    bool fed = qos && carried_by(qos) >> q & 1;
+    bool carries = (carried_by(qos) | (nxos->network ? nxos->network->named : 0) | 1u) >> q & 1;
     struct config_set *set = nxos->set;
     struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
     uint32_t device = nxos->device;
 
     if (queue->strict && carries) /* a queue of nothing makes no class */
         config_say_class(set, sched, device, port, q, "strict", "true");
-    else if (queue->share_ppm)
+    else if (queue->line && fed)
+        config_say_class(set, NXOS_AT(nxos, queue->line), device, port, q, "strict", "false");
+    if (!queue->strict && queue->share_ppm)
         config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
     else if (carries) /* its turn would be said here */
         config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
@@ -176,7 +180,6 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
 
     for (unsigned q = 0; q < NXOS_PRIOS; q++) {
         bool lossless = network && network->lossless >> q & 1;
-        bool carries = (carried_by(qos) | (network ? network->named : 0) | 1u) >> q & 1;
         if (lossless)
             config_say_class(nxos->set, NXOS_AT(nxos, network->lossless_line[q]), nxos->device, port, q, "lossless",
                              "true");
@@ -188,7 +191,7 @@ static void say_queues(struct nxos *nxos, uint32_t port, const struct nxos_port 
         if (lossless && !out && nxos->system_line)
             config_say_class(nxos->set, NXOS_AT(nxos, nxos->system_line), nxos->device, port, q, "ecn", "false");
         if (out)
-            say_queue(nxos, port, q, &out->queue[q], lossless, carries,
+            say_queue(nxos, port, q, &out->queue[q], lossless, qos,
                       out->queue[q].line ? out->queue[q].line : out->line);
     }
 }
