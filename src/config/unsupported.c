@@ -7,7 +7,8 @@
  * the real switch something else will hold either way.  The test of round trips holds this file to its word: whatever
  * comes back otherwise than it went must have been named here.
  *
- * Not looked at, for no configuration of QoS is about it: routing and hashing, latencies, what a simulated switch does.
+ * Not looked at, for no configuration of QoS is about it: routing, seeds of hashes, latencies, what a simulated switch
+ * does.
  */
 #include "config/unsupported.h"
 
@@ -196,6 +197,17 @@ static void judge_watchdog(struct judge *judge)
     lose(judge, CONFIG_UNSUPPORTED_TIMES_ROUNDED, watchdog->poll_ps * can->polls_least > least);
 }
 
+/* How flows are spread: as the system has a word for it, or not. */
+static bool balance_said(const struct config_can *can, const struct fabric_switch *sw)
+{
+    const struct fabric_balance *balance = &sw->balance;
+
+    if (balance->kind == SW_ECMP) return true;
+    if (!(can->balances >> balance->kind & 1)) return false;
+    if (balance->kind == SW_SPRAY) return !balance->round_robin;
+    return balance->kind != SW_FLOWLET || (balance->gap_ps >= PS_US && balance->gap_ps % PS_US == 0);
+}
+
 /* What holds for the switch: that of most ports. */
 static void judge_alike(struct judge *judge, uint32_t node, config_same *same, enum config_unsupported loss)
 {
@@ -276,6 +288,7 @@ void config_unsupported_list(const struct config_format *format, const struct fa
         judge_classes(&judge);
         judge_link(&judge);
         judge_watchdog(&judge);
+        lose(&judge, CONFIG_UNSUPPORTED_BALANCE, !balance_said(format->can, judge.sw));
         lose(&judge, CONFIG_UNSUPPORTED_BUFFER, own_buffer && !format->can->buffer);
         lose(&judge, CONFIG_UNSUPPORTED_POOL, judge.sw->headroom_pool_bytes && !format->can->pool);
     }

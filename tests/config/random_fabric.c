@@ -59,6 +59,7 @@ const struct random_limits random_all = {
     .model = true,
     .mtu_most = 12000,
     .lossless_most = 3,
+    .balances = 3,
 };
 
 struct draw {
@@ -344,6 +345,10 @@ char *random_fabric(uint64_t seed, const struct random_limits *limits)
     if (limits->headroom_pool && chance(&draw, 40))
         fprintf(draw.to, ", headroom-pool: %uB", 1000000 + below(&draw, 4000000));
     draw_watchdog(&draw);
+    if (limits->balances && chance(&draw, 40)) {
+        static const char *const kinds[] = {"{use: flowlet, gap: 70us}", "spray", "adaptive"};
+        fprintf(draw.to, ", balance: %s", kinds[below(&draw, limits->balances)]);
+    }
     fputs("}\ndevices:\n", draw.to);
     for (unsigned d = 0; d < leaves + spines; d++) {
         bool leaf = d < leaves;

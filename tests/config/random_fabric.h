@@ -49,6 +49,7 @@ struct random_limits { /* what the system can express; zero: it cannot */
     uint32_t lossless_most;  /* classes */
     uint32_t time_step_ms;   /* of the watchdog */
     uint32_t detect_most_ms; /* 0: 3200 */
+    uint32_t balances;       /* of flowlet, spray, adaptive, the first so many; 0: hashing alone */
 };
 
 extern const struct random_limits random_all; /* everything, whether a system can say it or not */

@@ -184,6 +184,9 @@ static void compare_switch(struct trip *trip, const struct random_limits *limits
         differ(trip, OF(POOL), "headroom pool", 0, a->headroom_pool_bytes, b->headroom_pool_bytes);
     if (limits->model && trip->comments && strcmp(a->model, b->model) != 0)
         fail_msg("seed %llu: %s is of model %s", (unsigned long long)trip->seed, trip->device, b->model);
+    differ(trip, OF(BALANCE), "balance", 0, a->balance.kind, b->balance.kind);
+    if (a->balance.kind == SW_FLOWLET && b->balance.kind == SW_FLOWLET)
+        differ(trip, OF(BALANCE), "gap of flowlets", 0, a->balance.gap_ps, b->balance.gap_ps);
     if (!limits->watchdog || !pauses) return;
     differ(trip, OF_PFC | OF(WATCHED), "watchdog", 0, a->watchdog.on, b->watchdog.on);
     if (!a->watchdog.on || !b->watchdog.on || !limits->watchdog_times) return; /* lost, and named above */

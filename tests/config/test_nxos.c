@@ -39,6 +39,7 @@ static const struct random_limits limits = {
     .port_name = "Ethernet2/%u",
     .ecn_step_bytes = 1,
     .lossless_most = 1,
+    .balances = 2,
 };
 
 static void test_round_trip(void **state)

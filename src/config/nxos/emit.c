@@ -364,6 +364,19 @@ static void emit_breakouts(const struct nxos_out *out)
     }
 }
 
+/* Dynamic load balancing, of Cloud Scale and Silicon One: by flowlets, or by packets. */
+static void emit_balance(const struct nxos_out *out)
+{
+    const struct fabric_balance *balance = &out->sw->balance;
+    uint64_t gap_us = (balance->gap_ps + PS_US / 2) / PS_US;
+
+    if (balance->kind != SW_FLOWLET && balance->kind != SW_SPRAY) return;
+    fprintf(out->to, "hardware profile dlb\n  mode %s\n  dlb-interface all\n",
+            balance->kind == SW_SPRAY ? "per-packet" : "flowlet");
+    if (balance->kind == SW_FLOWLET)
+        fprintf(out->to, "  flowlet-aging %llu\n", (unsigned long long)(gap_us ? gap_us : 1));
+}
+
 static void emit_switch(const struct nxos_out *out)
 {
 
@@ -372,6 +385,7 @@ static void emit_switch(const struct nxos_out *out)
     config_comment(out->emit, &config_nxos, "LLDP tells the cabling, and by DCBX hosts what the switch has set");
     fputs("feature lldp\nlldp tlv-select dcbxp egress-queuing\n", out->to);
     emit_hash(out);
+    emit_balance(out);
     for (uint32_t v = 0; v < out->qos.kinds; v++)
         emit_qos(out, v);
     emit_network(out);

@@ -104,6 +104,7 @@ static const struct config_can can = {
     .mtu_least = NXOS_MTU_LEAST,
     .mtu_most = NXOS_MTU_MOST,
     .rate_step_bps = 1000000,
+    .balances = 1u << SW_FLOWLET | 1u << SW_SPRAY,
 };
 
 static const char *const shows[] = {

@@ -13,6 +13,7 @@
 
 #define BREAKOUTS_MAX 1024u
 #define RESTORES_USUAL 10u
+#define FLOWLET_USUAL_US 500u
 
 /* Releases of Nexus 3000, 3500, 5000 and 6000, `6.0(2)U6(10)`: there, frames of bridged ports are as large as
  * network-qos says. */
@@ -126,6 +127,38 @@ static void read_hash(struct nxos *nxos, struct line *line)
                source ? "src, " : "", sport ? ", sport" : "");
 }
 
+/* hardware profile dlb / mode flowlet / dlb-interface all / flowlet-aging 500.  Without interfaces it does nothing; on
+ * some of them it is taken for the whole switch. */
+static void read_dlb(struct nxos *nxos, uint32_t index)
+{
+    struct line *line = &nxos->lines.line[index];
+    struct line_match match;
+    uint32_t packets = 0, ports = 0, aging = 0;
+    uint64_t gap_us = 0;
+
+    line->known = true;
+    for (uint32_t i = index + 1; i < line->end; i++) {
+        struct line *inner = &nxos->lines.line[i];
+        if (line_take(inner, "mode per-packet", NULL))
+            packets = inner->number;
+        else if (line_take(inner, "dlb-interface ...", NULL))
+            ports = inner->number;
+        else if (line_is(inner, "flowlet-aging # ...", &match) && match.number[0] && match.number[0] <= 1000000) {
+            line_take_part(inner, "flowlet-aging #", NULL);
+            gap_us = match.number[0];
+            aging = inner->number;
+        } else if (!line_take(inner, "mac-address *", NULL) && !line_take(inner, "dre-thresholds ...", NULL)) {
+            line_take(inner, "mode flowlet", NULL);
+        }
+    }
+    if (!ports) return;
+    config_say(nxos->set, NXOS_AT(nxos, packets ? packets : line->number), nxos->device, CONFIG_NONE, "balance.use",
+               "%s", packets ? "spray" : "flowlet");
+    if (!packets)
+        config_say(nxos->set, NXOS_AT(nxos, aging ? aging : line->number), nxos->device, CONFIG_NONE, "balance.gap",
+                   "%lluus", (unsigned long long)(gap_us ? gap_us : FLOWLET_USUAL_US));
+}
+
 void nxos_system(struct nxos *nxos)
 {
     uint32_t breakouts = 0;
@@ -150,6 +183,8 @@ void nxos_system(struct nxos *nxos)
             nxos->routed = false;
         } else if (line_is(line, "interface breakout ...", NULL) && breakouts++ < BREAKOUTS_MAX) {
             read_breakout(nxos, line);
+        } else if (line_is(line, "hardware profile dlb", NULL)) {
+            read_dlb(nxos, i);
         } else if (line_is(line, "ip load-sharing address * ...", NULL)) {
             read_hash(nxos, line);
         } else if (line_take(line, "lldp tlv-select dcbxp ...", NULL) ||
