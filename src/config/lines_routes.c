@@ -17,6 +17,7 @@ struct bgp {
     uint32_t block;
     const char *seen[NEIGHBOURS_MAX];
     uint32_t neighbours;
+    uint64_t work; /* lines that were looked at, of LINES_WORK: more is no router */
 };
 
 static bool interior(const struct lines *lines)
@@ -33,11 +34,11 @@ static bool interior(const struct lines *lines)
 }
 
 /* Of what the block of a neighbour or a template carries: evpn is there, IP is not. */
-static bool evpn_only(const struct bgp *bgp, uint32_t index)
+static bool evpn_only(struct bgp *bgp, uint32_t index)
 {
     bool evpn = false, ip = false;
 
-    for (uint32_t i = index + 1; i < bgp->lines->line[index].end; i++) {
+    for (uint32_t i = index + 1; i < bgp->lines->line[index].end && bgp->work < LINES_WORK; i++, bgp->work++) {
         const struct line *line = &bgp->lines->line[i];
         if (line->words < 3 || strcmp(line->word[0], "address-family") != 0) continue;
         evpn |= strcmp(line->word[1], "l2vpn") == 0;
@@ -47,9 +48,10 @@ static bool evpn_only(const struct bgp *bgp, uint32_t index)
 }
 
 /* EOS: `neighbor X activate` under address-family evpn. */
-static bool activated_evpn(const struct bgp *bgp, const char *name)
+static bool activated_evpn(struct bgp *bgp, const char *name)
 {
-    for (uint32_t i = bgp->block + 1; i < bgp->lines->line[bgp->block].end; i++) {
+    for (uint32_t i = bgp->block + 1; i < bgp->lines->line[bgp->block].end && bgp->work < LINES_WORK;
+         i++, bgp->work++) {
         const struct line *line = &bgp->lines->line[i];
         if (line->parent == bgp->block || line->words < 3 || strcmp(line->word[0], "neighbor") != 0) continue;
         const struct line *family = &bgp->lines->line[line->parent];
@@ -61,7 +63,7 @@ static bool activated_evpn(const struct bgp *bgp, const char *name)
 }
 
 /* Is this line's neighbour one of an overlay, by itself, its template or its group? */
-static bool of_overlay(const struct bgp *bgp, uint32_t index)
+static bool of_overlay(struct bgp *bgp, uint32_t index)
 {
     const struct line *line = &bgp->lines->line[index];
 
@@ -72,7 +74,7 @@ static bool of_overlay(const struct bgp *bgp, uint32_t index)
             bool group = strcmp(inner->word[w], "group") == 0 || strcmp(inner->word[w], "peer-group") == 0;
             bool template = i > index && w == 1 && strcmp(inner->word[0], "inherit") == 0;
             if (group && activated_evpn(bgp, inner->word[w + 1])) return true;
-            for (uint32_t t = bgp->block + 1; template && t < index; t++) {
+            for (uint32_t t = bgp->block + 1; template && t < index && bgp->work < LINES_WORK; t++, bgp->work++) {
                 const struct line *at = &bgp->lines->line[t];
                 if (at->words > 2 && strcmp(at->word[0], "template") == 0 &&
                     strcmp(at->word[2], inner->word[w + 1]) == 0 && evpn_only(bgp, t))
@@ -130,6 +132,7 @@ void lines_routes(struct config_set *set, const struct config_text *text, const 
             family = line->number;
         if (strcmp(line->word[0], "neighbor") == 0) add_neighbour(&bgp, i);
     }
+    if (bgp.work >= LINES_WORK) return;
     if (!at) at = family ? family : lines->line[bgp.block].number;
     config_paths(set, CONFIG_AT(text, at), device, paths ? paths : 1, bgp.neighbours);
 }
