@@ -72,6 +72,8 @@ struct config_port {
     const char *lag;  /* the bundle that it is a member of; NULL: none */
     bool idle;        /* nothing in the text uses it */
     struct origin at, lag_at;
+    struct origin block; /* of config_block(); line 0: the system has none */
+    uint32_t block_first, block_end;
     struct config_said *said;
     uint32_t count, room;
 };
@@ -245,6 +247,12 @@ __attribute__((format(printf, 6, 7))) void config_unjudged(struct config_set *se
 /* Nothing in the text uses the port: no address, description, neighbour, bundle or line of QoS.  It has no vote in any
  * rule and nothing is found on it.  (A port that is administratively down says `up: false`, with the same effect.) */
 void config_idle(struct config_set *set, uint32_t device, uint32_t port);
+/* The port's own lines, from `first` to `end`; what it says by a policy or profile that stands elsewhere is told of
+ * the port at `by`, the line that applies it. */
+void config_block(struct config_set *set, struct origin by, uint32_t first, uint32_t end, uint32_t device,
+                  uint32_t port);
+/* The place of a thing that the port alone has wrong: where it was said, if that is of the port. */
+struct origin config_own(const struct config_port *port, struct origin said);
 /* The port is a member of this bundle (Port-Channel10, bond3, ae0). */
 void config_lag(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name);
 /* Routing uses at most so many equal paths, by this line or by the system's default, and has so many neighbours. */

@@ -115,7 +115,7 @@ static void judge_matter(struct config_set *set, uint32_t d, uint32_t first, siz
         const char *mine = as.path ? config_said(set, d, p, as.path) : NULL;
         const char *theirs = best.path ? config_said(set, d, usual, best.path) : NULL;
         struct origin at = as.path ? config_said_at(set, d, p, as.path) : (struct origin){CONFIG_NONE, 0};
-        if (!at.line) at = device->port[p].at;
+        at = at.line ? config_own(&device->port[p], at) : device->port[p].at;
         if (matter <= TRUST) /* one value says it all */
             config_note(set, at, "LAG001", d, p, "member of %.40s: %s is %.40s, of the member %.40s %.40s",
                         device->port[p].lag, matters[matter].path[0], mine ? mine : "not said",

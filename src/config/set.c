@@ -303,8 +303,26 @@ struct origin config_where_own(const struct config_set *set, const char *device,
     const struct config_port *of = d == CONFIG_NONE ? NULL : layer(set, d, port);
     const struct config_said *said = of ? at_or_below(of, path, strlen(path)) : NULL;
 
-    if (said && said->at.line) return said->at;
+    if (said && said->at.line) return config_own(of, said->at);
     return of && of->at.line ? of->at : config_where(set, device, port, path);
+}
+
+void config_block(struct config_set *set, struct origin by, uint32_t first, uint32_t end, uint32_t device,
+                  uint32_t port)
+{
+    struct config_port *of = port == CONFIG_NONE ? NULL : layer(set, device, port);
+
+    if (!of) return;
+    of->block = by;
+    of->block_first = first;
+    of->block_end = end;
+}
+
+struct origin config_own(const struct config_port *port, struct origin said)
+{
+    bool inside = said.source == port->block.source && said.line >= port->block_first && said.line <= port->block_end;
+
+    return !port->block.line || inside ? said : port->block;
 }
 
 __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,

@@ -95,7 +95,7 @@ MISTAKES = [
     ("small frames on a spine's port", "eos", SWITCHES, [("spine1", "interface Ethernet2", "mtu 9214", "mtu 1500")],
      [("MTU001", "spine1", "interface Ethernet2", "mtu 1500")]),
     ("another priority without drops on a spine", "eos", SWITCHES, [("spine3", "", "priority 3 no-drop", "priority 4 no-drop")],
-     [("PFC001", "spine3", "", "priority-flow-control on")]),
+     [("PFC001", "spine3", "", "priority-flow-control priority 4 no-drop")]),
     ("a spine that does not mark", "eos", SWITCHES, [("spine1", "", "      random-detect ecn minimum-threshold 500 kbytes "
       "maximum-threshold 1500 kbytes max-mark-probability 10 weight 0\n      random-detect ecn count\n", "")],
      [("ECN001", "spine1", "", "uc-tx-queue 3")]),

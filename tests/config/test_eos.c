@@ -233,7 +233,7 @@ static void test_origins(void **state)
         const char *key;
         unsigned port;
         uint32_t line;
-    } cases[] = {{"mtu", 0, 17}, {"mtu", 2, 23}, {"pfc", 0, 7}, {"dscp-map.26", 0, 3}, {"watchdog.detect", 0, 26}};
+    } cases[] = {{"mtu", 0, 17}, {"mtu", 2, 23}, {"pfc", 0, 8}, {"dscp-map.26", 0, 3}, {"watchdog.detect", 0, 26}};
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct fabric_at at = fabric_where(places, node, port + cases[c].port, cases[c].key);
         assert_true(origin_find(&got.map, at.line, &path, &line));

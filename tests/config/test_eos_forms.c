@@ -235,6 +235,23 @@ static void test_places(void **state)
     import_release(&got);
 }
 
+/* What is wrong with a port alone is told of the port, though its profile says it. */
+static void test_own_place(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_edited(&got, "   service-profile ROCE\ninterface Ethernet2/1\n   service-profile ROCE\n",
+                  "   service-profile ROCE\n   channel-group 5 mode active\ninterface Ethernet2/1\n   no switchport\n"
+                  "   mtu 9214\n   channel-group 5 mode active\n   service-profile BARE\nqos profile BARE\n"
+                  "   qos trust dscp\n");
+    assert_int_equal(config_where(&got.set, "leaf1", 1, "pfc").line, 25);     /* the profile */
+    assert_int_equal(config_where_own(&got.set, "leaf1", 1, "pfc").line, 24); /* the line that applies it */
+    assert_true(notes_of(&got, "LAG001", 24) > 0);
+    assert_int_equal(config_where_own(&got.set, "leaf1", 1, "mtu").line, 22); /* its own line */
+    import_release(&got);
+}
+
 /* Of a part of a configuration nothing is found that it does not speak of. */
 static void test_part(void **state)
 {
@@ -300,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_hash),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_part),
+        cmocka_unit_test(test_own_place),
         cmocka_unit_test(test_routes),
         cmocka_unit_test(test_unknown_options),
     };

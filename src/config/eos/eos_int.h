@@ -83,6 +83,7 @@ struct eos {
     bool all;                          /* `show running-config all`: what is there by default too */
     bool routed, down;                 /* ports are, unless they say otherwise */
     uint32_t down_line, mtu, mtu_line; /* of `interface defaults`; 0: not said */
+    bool unguaranteed;                 /* a watched queue without guaranteed bandwidth was told */
     bool marks;                        /* some queue of some port */
     uint32_t unmarked_line;            /* of the first port that should and does not */
     uint32_t off_line;                 /* of `priority-flow-control all off`; 0: not said */
@@ -106,6 +107,7 @@ struct eos_port {
     bool layer_said;    /* switched or routed */
     bool down_said, used;
     uint32_t profile_line; /* of the profile that it has; 0: none */
+    uint32_t applied_line; /* where it takes the profile; 0: nowhere */
     uint32_t unknown_line; /* of one that is not defined; 0: none */
 };
 

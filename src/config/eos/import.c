@@ -269,6 +269,7 @@ static void read_qos(struct eos *eos, struct eos_port *port)
         const struct eos_profile *profile = eos_profile(eos, match.word[0], eos->lines.line[i].number);
         if (profile) port->qos = profile->qos;
         if (profile) port->profile_line = profile->line;
+        port->applied_line = eos->lines.line[i].number;
         if (!profile) port->unknown_line = eos->lines.line[i].number;
         port->profiled = true;
     }
@@ -520,6 +521,7 @@ int eos_import(struct config_set *set, const struct config_text *text)
             port->own = port[-1].own;
             port->profiled = port[-1].profiled;
             port->profile_line = port[-1].profile_line;
+            port->applied_line = port[-1].applied_line;
             port->unknown_line = port[-1].unknown_line;
             continue;
         }

@@ -285,9 +285,11 @@ void eos_judge(struct eos *eos, const struct eos_qos *qos)
             lossless |= (uint8_t)(1u << tc);
             if (!line) line = qos->no_drop_line[tc];
         }
-        if (qos->pfc && lossless && eos_watchdog_on(eos, qos) && !queue->guaranteed)
+        if (qos->pfc && lossless && eos_watchdog_on(eos, qos) && !queue->guaranteed && !eos->unguaranteed) {
+            eos->unguaranteed = true; /* once for the switch */
             config_note(eos->set, EOS_AT(eos, line), "WD006", eos->device, CONFIG_NONE,
                         "queue %u has no `bandwidth guaranteed`: the watchdog does not look at it", q);
+        }
         if (queue->ecn && !queue->counted)
             config_note(eos->set, EOS_AT(eos, queue->ecn_line), "ECN009", eos->device, CONFIG_NONE,
                         "queue %u marks and does not count: `random-detect ecn count` is missing", q);

@@ -179,7 +179,8 @@ static bool say_pauses(struct eos *eos, uint32_t port, const struct eos_port *as
             config_say_class(eos->set, EOS_AT(eos, lossless ? qos->no_drop_line[p] : other), eos->device, port, p,
                              "lossless", "%s", lossless ? "true" : "false");
     }
-    config_say_bits(eos->set, EOS_AT(eos, line), eos->device, port, "pfc", on ? qos->no_drop : 0);
+    /* which priorities is said by no-drop, that there are none by what turns PFC off */
+    config_say_bits(eos->set, EOS_AT(eos, on ? other : line), eos->device, port, "pfc", on ? qos->no_drop : 0);
     if (eos->off_line && qos->pfc && qos->no_drop)
         config_note(eos->set, EOS_AT(eos, eos->off_line), "PFC002", eos->device, CONFIG_NONE,
                     "PFC is off on all ports, also on those that turn it on");
@@ -209,6 +210,9 @@ void eos_say_port(struct eos *eos, const struct eos_port *as)
     if (port == CONFIG_NONE) return;
     if (!as->used && !as->described && !as->address[0] && !as->address[1] && !as->channel && !as->own && !as->profiled)
         config_idle(set, device, port);
+    const struct line *block = &eos->lines.line[as->block];
+    config_block(set, EOS_AT(eos, as->applied_line ? as->applied_line : block->number), block->number,
+                 eos->lines.line[block->end - 1].number, device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "Port-Channel%u", as->channel);

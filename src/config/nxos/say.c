@@ -42,7 +42,7 @@ static uint8_t carried_by(const struct nxos_policy *qos)
     return qos ? carried : 0xff;
 }
 
-/* `line`: where marking would be said. */
+/* `line`: where turn and marking would be said. */
 static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_queue *queue, bool lossless,
                       const struct nxos_policy *qos, uint32_t line)
 {
@@ -54,12 +54,10 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
 
     if (queue->strict && carries) /* a queue of nothing makes no class */
         config_say_class(set, sched, device, port, q, "strict", "true");
-    else if (queue->line && fed)
-        config_say_class(set, NXOS_AT(nxos, queue->line), device, port, q, "strict", "false");
+    else if (fed) /* its turn would be said here */
+        config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
     if (!queue->strict && queue->share_ppm)
         config_say_class(set, sched, device, port, q, "share", "%u%%", queue->share_ppm / 10000);
-    else if (carries) /* its turn would be said here */
-        config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
     if (!queue->detect) {
         if (lossless) config_say_class(set, NXOS_AT(nxos, line), device, port, q, "ecn", "false");
         return;
@@ -219,6 +217,9 @@ void nxos_say_port(struct nxos *nxos, const struct nxos_port *as)
 
     if (port == CONFIG_NONE) return;
     if (!as->used) config_idle(set, nxos->device, port);
+    uint32_t by = as->qos_line > as->block_first ? as->qos_line : as->block_first;
+    config_block(set, NXOS_AT(nxos, by <= as->block_end ? by : as->block_first), as->block_first, as->block_end,
+                 nxos->device, port);
     if (as->channel) {
         char name[32];
         snprintf(name, sizeof(name), "port-channel%u", as->channel);
