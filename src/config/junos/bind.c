@@ -200,6 +200,15 @@ static bool is_needed(const struct junos *in, uint32_t c)
     return false;
 }
 
+static bool is_paused_for(const struct junos *in, int class)
+{
+    for (uint32_t n = 0; n < in->pauseses; n++)
+        for (uint32_t m = 0; m < in->classifiers; m++)
+            for (unsigned d = 0; d < 64 && !in->classifier[m].ieee; d++)
+                if (in->classifier[m].class[d] == class && (in->pauses[n].dscps >> d & 1)) return true;
+    return false;
+}
+
 /* A class without loss: the priority of its pauses.  Where its queue is stopped by another, which the DSCP's upper bits
  * have too, that: the one that is wrong is told, and what follows from it is not. */
 static int lossless_number(const struct junos *in, uint32_t c)
@@ -220,7 +229,8 @@ void junos_traffic_classes(struct junos *in)
     for (uint32_t c = 0; c < in->classes; c++) { /* one that lacks no-loss, and has all else of it */
         struct junos_class *class = &in->class[c];
         int stopped = stopped_by(in, class->queue);
-        if (class->tc < 0 && class->used && class->configured && hinted(class) < 0 && is_free(in, stopped))
+        if (class->tc < 0 && class->configured && hinted(class) < 0 && is_free(in, stopped) &&
+            is_paused_for(in, (int)c))
             class->tc = stopped;
     }
     for (uint32_t c = 0; c < in->classes; c++) {
