@@ -50,6 +50,7 @@ unsigned fix_families_of(const char *statement)
     static const struct word words[] = {
         {"watch-dog", FIX_WATCHDOG},
         {"watchdog", FIX_WATCHDOG},
+        {"restore multiplier", FIX_WATCHDOG},
         {"random-detect", FIX_ECN},
         {"congestion-control", FIX_ECN},
         {"bandwidth", FIX_SHARES},

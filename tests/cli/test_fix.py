@@ -96,6 +96,30 @@ def apply_sets(running, commands):
     return "\n".join(lines) + "\n"
 
 
+def junos_words(text):
+    """Lists stand for their members."""
+    words = re.findall(r'"[^"]*"|[^\s"]+', text)
+    if "[" not in words:
+        return [words]
+    at, end = words.index("["), words.index("]")
+    return [words[:at] + [word] + words[end + 1:] for word in words[at + 1:end]]
+
+
+def apply_junos(running, commands):
+    """Statements are paths of words; a value of a statement that takes one replaces the other."""
+    single = ("mtu", "speed", "description", "congestion-notification-profile", "scheduler-map", "dscp", "percent", "priority")
+    paths = [path for line in running.splitlines() if line.startswith("set ") for path in junos_words(line[4:])]
+    for command in commands.splitlines():
+        if command.startswith("delete "):
+            gone = junos_words(command[7:])[0]
+            paths = [path for path in paths if path[:len(gone)] != gone]
+        elif command.startswith("set "):
+            for path in junos_words(command[4:]):
+                one = len(path) > 2 and path[-2] in single and path[1] != "classifiers"
+                paths = [old for old in paths if not (one and old[:-1] == path[:-1] and len(old) == len(path))] + [path]
+    return "".join("set " + " ".join(path) + "\n" for path in paths)
+
+
 def apply_patch(running, commands):
     """RFC 6902, of members of objects."""
     document = json.loads(running)
@@ -113,6 +137,7 @@ def apply_patch(running, commands):
 
 SYSTEMS = {"nxos": ("nxos", "cfg", apply_lines, "tomahawk5"), "eos": ("eos", "cfg", apply_lines, "tomahawk5"),
            "nvue": ("nvue-set", "txt", apply_sets, "spectrum4"), "sonic": ("sonic", "json", apply_patch, "tomahawk5"),
+           "junos": ("junos-set", "txt", apply_junos, "tomahawk5"),
            "host": ("host", "sh", lambda running, commands: commands, "tomahawk5")}
 
 
