@@ -76,6 +76,7 @@ struct config_port {
     uint32_t block_first, block_end;
     struct config_said *said;
     uint32_t count, room;
+    struct config_names paths; /* of `said`, once there are more than a few */
 };
 
 struct config_device {
@@ -199,6 +200,8 @@ int config_write(struct config_set *set, const char *name, const char **ret_text
 
 /* --- for importers (set.c); none of them fails: memory that ran out is in set->no_memory --- */
 #define CONFIG_AT(text, line_) ((struct origin){(text)->source, (line_)})
+/* Room for one more of a list that an importer keeps in the arena: its new place, or NULL. */
+void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size);
 /* Finds or adds.  A name is made fit for a fabric file: what is not a letter, digit, - _ . becomes -. */
 uint32_t config_device(struct config_set *set, struct origin at, const char *name, const char *nos, bool host);
 /* The device of this name; CONFIG_NONE: none yet. */
@@ -221,6 +224,7 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
                      unsigned bits);
 /* What was said, NULL: nothing. */
 const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path);
+struct config_said *config_said_of(const struct config_port *of, const char *path); /* NULL: it does not say it */
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port);
 /* The port's other end, by name: a link once all texts are read, if that device is of a configuration too. */
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,

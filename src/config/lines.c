@@ -67,6 +67,7 @@ static int matched(const struct line *line, const char *pattern, struct line_mat
     uint32_t words = 0, w = 0, numbers = 0;
 
     if (!ret) ret = &none;
+    if (islower((unsigned char)*pattern) && line->words && *line->word[0] != *pattern) return -1; /* most of them */
     for (;; w++) {
         pattern += strspn(pattern, " ");
         size_t length = strcspn(pattern, " ");

@@ -35,8 +35,7 @@ void config_set_release(struct config_set *set)
     arena_release(&set->arena);
 }
 
-/* Room for one more; the list's new place, or NULL. */
-static void *grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size)
+void *config_grown(struct config_set *set, void *list, uint32_t count, uint32_t *room, size_t size)
 {
     CHECK(count <= *room && *room <= UINT32_MAX / 2);
     if (count < *room) return list;
@@ -129,7 +128,7 @@ static const char *fit_name(struct config_set *set, const char *name)
 
 uint32_t config_source(struct config_set *set, const char *path)
 {
-    const char **list = grown(set, set->path, set->sources, &set->sources_room, sizeof(*set->path));
+    const char **list = config_grown(set, set->path, set->sources, &set->sources_room, sizeof(*set->path));
 
     if (!list) return 0;
     set->path = list;
@@ -194,7 +193,7 @@ uint32_t config_device(struct config_set *set, struct origin at, const char *nam
         }
         return found;
     }
-    struct config_device *list = grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
+    struct config_device *list = config_grown(set, set->device, set->devices, &set->devices_room, sizeof(*list));
     if (!list || !names_room(set, &set->names, list, sizeof(*list), set->devices)) return 0;
     set->device = list;
     CHECK((uint64_t)(set->devices + 1) * 2 <= set->names.slots);
@@ -233,7 +232,7 @@ uint32_t config_port(struct config_set *set, struct origin at, uint32_t device, 
         config_note(set, at, NULL, device, CONFIG_NONE, "more than %u ports: the rest is left out", PORTS_MAX);
         return CONFIG_NONE;
     }
-    struct config_port *list = grown(set, as->port, as->ports, &as->room, sizeof(*list));
+    struct config_port *list = config_grown(set, as->port, as->ports, &as->room, sizeof(*list));
     if (!list || !names_room(set, &as->names, list, sizeof(*list), as->ports)) return CONFIG_NONE;
     as->port = list;
     names_put(&as->names, as->ports, name);
@@ -249,8 +248,14 @@ static struct config_port *layer(const struct config_set *set, uint32_t device, 
     return port < set->device[device].ports ? &set->device[device].port[port] : NULL;
 }
 
-static struct config_said *find_said(const struct config_port *of, const char *path)
+#define FEW 8 /* that are looked through as quickly as an index would be made */
+
+struct config_said *config_said_of(const struct config_port *of, const char *path)
 {
+    if (of && of->paths.slots) {
+        uint32_t found = names_find(&of->paths, of->said, sizeof(*of->said), path);
+        return found == CONFIG_NONE ? NULL : &of->said[found];
+    }
     for (uint32_t i = 0; of && i < of->count; i++)
         if (strcmp(of->said[i].path, path) == 0) return &of->said[i];
     return NULL;
@@ -258,13 +263,13 @@ static struct config_said *find_said(const struct config_port *of, const char *p
 
 const char *config_said(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
 {
-    const struct config_said *said = find_said(layer(set, device, port), path);
+    const struct config_said *said = config_said_of(layer(set, device, port), path);
     return said ? said->value : NULL;
 }
 
 struct origin config_said_at(const struct config_set *set, uint32_t device, uint32_t port, const char *path)
 {
-    const struct config_said *said = find_said(layer(set, device, port), path);
+    const struct config_said *said = config_said_of(layer(set, device, port), path);
     return said ? said->at : (struct origin){CONFIG_NONE, 0};
 }
 
@@ -325,22 +330,31 @@ struct origin config_own(const struct config_port *port, struct origin said)
     return !port->block.line || inside ? said : port->block;
 }
 
+/* What is said on a path, "" where nothing was; NULL: there is no memory. */
+static struct config_said *said_on(struct config_set *set, struct config_port *of, const char *path)
+{
+    struct config_said *said = config_said_of(of, path);
+
+    if (said) return said;
+    struct config_said *list = config_grown(set, of->said, of->count, &of->room, sizeof(*list));
+    if (!list) return NULL;
+    of->said = list;
+    if (of->count >= FEW && !names_room(set, &of->paths, list, sizeof(*list), of->count)) return NULL;
+    if (of->count >= FEW) names_put(&of->paths, of->count, path);
+    said = &list[of->count++];
+    *said = (struct config_said){.path = kept(set, path), .value = ""};
+    return said;
+}
+
 __attribute__((format(printf, 6, 0))) static void say(struct config_set *set, struct origin at, uint32_t device,
                                                       uint32_t port, const char *path, const char *format, va_list args)
 {
     struct config_port *of = layer(set, device, port);
+    struct config_said *said = of ? said_on(set, of, path) : NULL;
     char value[VALUE_BYTES];
 
-    if (!of) return;
+    if (!said) return;
     vsnprintf(value, sizeof(value), format, args);
-    struct config_said *said = find_said(of, path);
-    if (!said) {
-        struct config_said *list = grown(set, of->said, of->count, &of->room, sizeof(*list));
-        if (!list) return;
-        of->said = list;
-        said = &list[of->count++];
-        *said = (struct config_said){.path = kept(set, path), .value = ""};
-    }
     if (strcmp(said->value, value) != 0) said->value = kept(set, value);
     said->at = at;
 }
@@ -372,12 +386,22 @@ void config_say_class(struct config_set *set, struct origin at, uint32_t device,
 void config_say_map(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *map,
                     unsigned from, unsigned to)
 {
+    static const char *const classes[FABRIC_PRIOS] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    struct config_port *of = layer(set, device, port);
     char path[80];
 
     if (to >= FABRIC_PRIOS) return;
     if (strcmp(map, "dscp-map") == 0 || strcmp(map, "pcp-map") == 0) set->classes |= (uint8_t)(1u << to);
-    CHECK(snprintf(path, sizeof(path), "%s.%u", map, from) < (int)sizeof(path));
-    config_say(set, at, device, port, path, "%u", to);
+    CHECK(from < 100 && strlen(map) < sizeof(path) - 4);
+    char *end = stpcpy(path, map); /* by hand: every port says 64 of them and more */
+    *end++ = '.';
+    if (from >= 10) *end++ = (char)('0' + from / 10);
+    *end++ = (char)('0' + from % 10);
+    *end = 0;
+    struct config_said *said = of ? said_on(set, of, path) : NULL;
+    if (!said) return;
+    said->value = classes[to];
+    said->at = at;
 }
 
 void config_say_bits(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *path,
@@ -397,7 +421,7 @@ void config_say_bits(struct config_set *set, struct origin at, uint32_t device, 
 
 void config_link(struct config_set *set, struct origin at, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)
 {
-    struct config_link *list = grown(set, set->link, set->links, &set->links_room, sizeof(*list));
+    struct config_link *list = config_grown(set, set->link, set->links, &set->links_room, sizeof(*list));
     struct config_port *x = a < set->devices ? layer(set, a, a_port) : NULL;
     struct config_port *y = b < set->devices ? layer(set, b, b_port) : NULL;
 
@@ -420,7 +444,8 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name)
 void config_neighbour(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *name,
                       const char *port_name)
 {
-    struct config_neighbour *list = grown(set, set->neighbour, set->neighbours, &set->neighbours_room, sizeof(*list));
+    struct config_neighbour *list =
+        config_grown(set, set->neighbour, set->neighbours, &set->neighbours_room, sizeof(*list));
 
     if (!list || !layer(set, device, port) || port == CONFIG_NONE) return;
     set->neighbour = list;
@@ -433,7 +458,7 @@ note(struct config_set *set, struct origin at, uint32_t device, uint32_t port, c
     char message[VALUE_BYTES];
 
     if (set->notes >= NOTES_MAX) return NULL;
-    struct config_note *list = grown(set, set->note, set->notes, &set->notes_room, sizeof(*list));
+    struct config_note *list = config_grown(set, set->note, set->notes, &set->notes_room, sizeof(*list));
     if (!list) return NULL;
     set->note = list;
     vsnprintf(message, sizeof(message), format, args);
@@ -487,7 +512,7 @@ void config_unjudged(struct config_set *set, struct origin at, const char *rule,
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     struct config_unjudged *list =
-        grown(set, set->unjudged, set->unjudgeds, &set->unjudged_room, sizeof(*set->unjudged));
+        config_grown(set, set->unjudged, set->unjudgeds, &set->unjudged_room, sizeof(*set->unjudged));
     if (!list) return;
     set->unjudged = list;
     const struct config_unjudged *last = set->unjudgeds ? &list[set->unjudgeds - 1] : NULL;

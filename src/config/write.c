@@ -361,9 +361,7 @@ static void write_said(struct writer *w, struct config_said *said, uint32_t coun
 static const struct config_said *at_port(const struct config_port *port, const char *path, uint32_t hint)
 {
     if (hint < port->count && strcmp(port->said[hint].path, path) == 0) return &port->said[hint];
-    for (uint32_t i = 0; i < port->count; i++)
-        if (strcmp(port->said[i].path, path) == 0) return &port->said[i];
-    return NULL;
+    return config_said_of(port, path);
 }
 
 /* The first switch whose configuration was read; NULL: none. */
@@ -431,7 +429,6 @@ static void write_device(struct writer *w, const struct config_device *device)
 
     if (layer && !device->nos && !device->host) layer = borrowed_layer(w, device, layer, &layer_count);
     if (!layer) return;
-    struct config_port as = {.said = layer, .count = layer_count};
     line(w, device->at, 2, "%s:", scalar(w, device->name));
     if (device->nos && !device->host) line(w, device->at, 4, "nos: %s", device->nos);
     write_said(w, layer, layer_count, 4);
@@ -445,7 +442,8 @@ static void write_device(struct writer *w, const struct config_device *device)
         count = 0;
         if (port->name[0]) own[count++] = (struct config_said){"name", port->name, port->at};
         for (uint32_t i = 0; i < port->count; i++) {
-            const struct config_said *below = at_port(&as, port->said[i].path, CONFIG_NONE);
+            const struct config_said *below = /* write_said() has sorted it */
+                layer_count ? bsearch(&port->said[i], layer, layer_count, sizeof(*layer), by_path) : NULL;
             if (of_link(port->said[i].path) || (below && strcmp(below->value, port->said[i].value) == 0)) continue;
             own[count++] = port->said[i];
         }

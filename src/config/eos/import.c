@@ -27,7 +27,7 @@ struct ports {
     struct eos *eos;
     struct eos_port *port;
     uint32_t *member;
-    uint32_t count, members, line;
+    uint32_t count, room, members, line;
     uint64_t work; /* of LINES_WORK */
 };
 
@@ -70,6 +70,9 @@ static void add_port(void *to, const char *name)
         ports->eos->set->no_memory = true;
         return;
     }
+    struct eos_port *list = config_grown(ports->eos->set, ports->port, ports->count, &ports->room, sizeof(*list));
+    if (!list) return;
+    ports->port = list;
     ports->port[ports->count] = (struct eos_port){.name = copy, .line = ports->line};
     ports->member[ports->members++] = ports->count++;
 }
@@ -492,9 +495,8 @@ int eos_import(struct config_set *set, const struct config_text *text)
     int result = lines_begin(set, text, &grammar, "eos", &eos.lines, &eos.device);
 
     if (result != 0) return result;
-    ports.port = ARENA_NEW(&set->arena, struct eos_port, PORTS_MAX);
     ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX);
-    if (!ports.port || !ports.member) {
+    if (!ports.member) {
         set->no_memory = true;
         return 0;
     }

@@ -20,7 +20,7 @@
 struct ports {
     struct nxos *nxos;
     struct nxos_port *port;
-    uint32_t count;
+    uint32_t count, room;
     uint32_t block;   /* the interface's line, while names of a range are added */
     uint32_t first;   /* of the range */
     uint32_t *member; /* indices of the range's ports */
@@ -47,6 +47,9 @@ static void add_port(void *to, const char *name)
         ports->nxos->set->no_memory = true;
         return;
     }
+    struct nxos_port *list = config_grown(ports->nxos->set, ports->port, ports->count, &ports->room, sizeof(*list));
+    if (!list) return;
+    ports->port = list;
     ports->port[ports->count] = (struct nxos_port){.name = copy, .line = ports->nxos->lines.line[ports->block].number};
     ports->member[ports->members++] = ports->count++;
 }
@@ -392,9 +395,8 @@ int nxos_import(struct config_set *set, const struct config_text *text)
     }
     int result = lines_begin(set, text, &grammar, "nxos", &nxos.lines, &nxos.device);
     if (result != 0) return result;
-    ports.port = ARENA_NEW(&set->arena, struct nxos_port, PORTS_MAX);
     ports.member = ARENA_NEW(&set->arena, uint32_t, PORTS_MAX + 1);
-    if (!ports.port || !ports.member) {
+    if (!ports.member) {
         set->no_memory = true;
         return 0;
     }
