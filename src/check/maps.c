@@ -189,6 +189,7 @@ RULE_FUNCTION(map_trust)
     uint8_t usual = usual_trust(check);
     char name[FABRIC_NAME], other[FABRIC_NAME];
 
+    if (!lossless_anywhere(fabric)) return; /* no class of RoCE that could end there */
     EACH_PORT(fabric, p)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);

@@ -184,8 +184,22 @@ static void judge_rates(struct config_set *set, const struct config_link *link)
                 config_said(set, e, q, "rate"));
 }
 
+/* Is any class lossless?  Without one there is no RoCE that would want all paths. */
+static bool lossless(const struct config_set *set)
+{
+    for (uint32_t d = 0; d < set->devices; d++)
+        for (uint32_t p = 0; p < set->device[d].ports; p++)
+            for (uint32_t i = 0; i < set->device[d].port[p].count; i++) {
+                const struct config_said *said = &set->device[d].port[p].said[i];
+                if (strncmp(said->path, "pfc", 3) == 0 && said->value[0] == '[') return true;
+            }
+    return false;
+}
+
 void pairs_judge(struct config_set *set)
 {
+    bool wanted = lossless(set);
+
     for (uint32_t l = 0; l < set->links; l++) {
         struct config_link link = set->link[l];
         judge_rates(set, &link);
@@ -193,7 +207,7 @@ void pairs_judge(struct config_set *set)
     for (uint32_t d = 0; d < set->devices; d++) {
         const struct config_device *device = &set->device[d];
         judge_bundles(set, d);
-        if (device->paths == 1 && device->routers > 1)
+        if (device->paths == 1 && device->routers > 1 && wanted)
             config_note(set, device->paths_at, "TOP008", d, CONFIG_NONE,
                         "routing uses one path at a time, and has %u neighbours: of equal links all but one carry "
                         "nothing",

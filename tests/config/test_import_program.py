@@ -54,6 +54,15 @@ class Import(unittest.TestCase):
         self.assertEqual([text.splitlines()[item["line"] - 1] for item in found], ["  mtu 1500"])
         self.assertTrue(found[0]["message"].startswith("leaf1 Ethernet1/4: "))
 
+    def test_nothing_of_roce(self):
+        """Switches of a network without a lossless class: trust and paths of BGP are nobody's business here."""
+        for name, other in (("a", "b"), ("b", "a")):
+            self.file(f"{name}.cfg", f"! device: {name} (DCS-7050SX3, EOS-4.30.1F)\nhostname {name}\ninterface Ethernet1\n"
+                      f"   description {other} Ethernet1\n   switchport mode trunk\ninterface Ethernet2\n   no switchport\n"
+                      "   description host\nrouter bgp 1\n   neighbor 10.0.0.1 remote-as 2\n   neighbor 10.0.0.3 remote-as 2\n")
+        out, _ = self.run_here("check", "--json", "a.cfg", "b.cfg")
+        self.assertEqual(json.loads(out)["findings"], [])
+
     def test_notes_alike_are_one(self):
         self.file("leaf.cfg", LEAF.replace("mode on\n", "mode on\n  flowcontrol receive on\n"))
         found = self.findings("leaf.cfg", "PFC005")
