@@ -258,7 +258,8 @@ RULE_FUNCTION(host_willing)
     {
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
         if (nic->dcbx_willing == 0 || (nic->dcbx_willing == FABRIC_UNSAID && !described)) continue;
-        check_find(check, CHECK_WARNING, fabric->endpoint[e].host, e, "dcbx.willing",
+        check_find(check, nic->dcbx_willing == FABRIC_UNSAID ? CHECK_INFO : CHECK_WARNING, fabric->endpoint[e].host, e,
+                   "dcbx.willing",
                    nic->dcbx_willing == FABRIC_UNSAID
                        ? "%s: nothing says that DCBX is not willing, which is the default"
                        : "%s takes its PFC settings from whatever the peer announces",

@@ -207,6 +207,8 @@ RULE_FUNCTION(top_rails)
     for (uint32_t h = 0; h < fabric->hosts; h++) {
         uint32_t first = fabric->first_endpoint[h];
         uint32_t rails = first + fabric->node[h].gpu_ports;
+        while (first < rails && !port_used(check, first)) /* those for management and storage have no say */
+            first++;
         for (uint32_t e = first + 1; e < rails && !node_unknown(fabric, h); e++) {
             const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
             const struct fabric_nic *one = &fabric->nic[fabric->endpoint[first].nic];

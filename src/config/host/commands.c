@@ -83,6 +83,7 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
     nic->dscp_line = in->line;
     if (strcmp(value, "flush") == 0) {
         memset(nic->dscp, 0, sizeof(nic->dscp));
+        if (nic->map_line) nic->flush_line = in->line;
         say_trust(in, nic, false);
         return true;
     }
@@ -94,7 +95,11 @@ static bool set_dscp(struct host *in, struct host_nic *nic, const char *value)
         nic->dscp[dscp] = 0;
     else
         return false;
-    if (value[0] == 's' && !nic->trusts_dscp) say_trust(in, nic, true);
+    if (value[0] == 's') {
+        nic->map_line = in->line;
+        nic->flush_line = 0;
+        if (!nic->trusts_dscp) say_trust(in, nic, true);
+    }
     return true;
 }
 

@@ -43,6 +43,7 @@ struct host {
         bool trusts_dscp; /* by what was read so far */
         uint8_t dscp[64], prio_tc[FABRIC_PRIOS];
         uint32_t dscp_line, pfc_line, turns_line;
+        uint32_t map_line, flush_line; /* the last entry that was set, and the flush that took such entries back */
         unsigned pfc;
         int tos, cm_tos; /* of the packets it sends, by sysfs and of what RDMA-CM connects; -1: not said */
         uint32_t cm_tos_line;
@@ -71,6 +72,7 @@ struct host {
 void host_shell(struct host *in, const char *text);
 /* judge.c: adapters against each other, and against themselves */
 void host_judge(struct host *in);
+bool host_nic_is_rdma(const struct host_nic *nic); /* a line says how it carries RDMA */
 /* import.c */
 void host_line(struct host *in, char *line, bool open); /* open: it has variables that are not known */
 struct host_nic *host_nic_named(struct host *in, const char *netdev);

@@ -100,9 +100,9 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
     if (name[0] == '$' && in->open_netdevs == 1) return nic_at(in, in->open_netdev); /* both stand for the same one */
     for (uint32_t p = 0; p < in->nics; p++)
         if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);
-    /* Not said whose it is: by custom mlx5_2 is the third. */
-    if (strncmp(name, "mlx5_", 5) == 0 && host_number(name + 5, 0, 255, &number) &&
-        (uint32_t)number < in->set->device[in->device].ports)
+    /* Not said whose it is: by custom mlx5_2 is the third, where the third is known to carry RDMA. */
+    if (strncmp(name, "mlx5_", 5) == 0 && host_number(name + 5, 0, 255, &number) && (uint32_t)number < in->nics &&
+        host_nic_is_rdma(&in->nic[number]))
         return nic_at(in, (uint32_t)number);
     struct host_nic *nic = host_nic_named(in, name);
     if (nic) snprintf(nic->rdma, sizeof(nic->rdma), "%s", name);
@@ -253,6 +253,49 @@ static void say_nic(struct host *in, uint32_t p)
     }
 }
 
+/* An RDMA device of which nothing but the type of service is said, and not whose it is. */
+static bool is_device(const struct host *in, uint32_t p)
+{
+    const struct host_nic *nic = &in->nic[p];
+
+    return nic->met && nic->rdma[0] && strcmp(in->set->device[in->device].port[p].name, nic->rdma) == 0 &&
+           !nic->has_pfc && !nic->has_dscp && !nic->trust_line && !nic->mtu && nic->dcqcn < 0 &&
+           (nic->tos >= 0 || nic->cm_tos >= 0);
+}
+
+/* Scripts name interfaces for mlnx_qos and RDMA devices for the type of service: the n-th of these is taken to be the
+ * n-th interface that carries RDMA. */
+static void join_devices(struct host *in)
+{
+    uint32_t p = 0;
+
+    for (uint32_t d = 0; d < in->nics; d++) {
+        struct host_nic *device = &in->nic[d], *nic;
+        if (!is_device(in, d)) continue;
+        while (p < in->nics && (!in->nic[p].met || is_device(in, p) || in->nic[p].rdma[0] || !in->nic[p].has_pfc))
+            p++;
+        if (p == in->nics) break;
+        nic = &in->nic[p++];
+        nic->tos = device->tos;
+        nic->tos_line = device->tos_line;
+        nic->cm_tos = device->cm_tos;
+        nic->cm_tos_line = device->cm_tos_line;
+        device->met = false;
+        config_idle(in->set, in->device, d);
+    }
+}
+
+/* Where a text says how some adapters carry RDMA, others (management, storage) have no vote. */
+static void idle_others(struct host *in)
+{
+    bool any = false;
+
+    for (uint32_t p = 0; p < in->nics; p++)
+        any = any || (in->nic[p].met && host_nic_is_rdma(&in->nic[p]));
+    for (uint32_t p = 0; p < in->nics && any; p++)
+        if (in->nic[p].met && !host_nic_is_rdma(&in->nic[p])) config_idle(in->set, in->device, p);
+}
+
 static const char *host_name(struct host *in)
 {
     const char *text = in->text->text, *at = strncmp(text, "host=", 5) == 0 ? text : strstr(text, "\nhost=");
@@ -273,6 +316,8 @@ int host_import(struct config_set *set, const struct config_text *text)
     host_shell(&in, text->text);
     for (uint32_t p = 0; p < in.nics; p++)
         if (in.nic[p].met) say_nic(&in, p);
+    join_devices(&in);
+    idle_others(&in);
     host_judge(&in);
     if (!in.nics)
         fabric_errors_add(text->errors, (struct fabric_at){1, 1},

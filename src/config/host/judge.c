@@ -55,7 +55,15 @@ static void judge_trust(struct host *in, uint32_t p, const struct host_nic *nic)
 {
     int tos = nic->tos >= 0 ? nic->tos : nic->cm_tos;
 
-    if (nic->trusts_dscp || tos < 4 || !nic->pfc) return;
+    if (nic->trusts_dscp || !nic->pfc) return;
+    if (nic->flush_line) {
+        note(in, p, nic->flush_line, "HOST001",
+             "this takes back the DSCPs set in line %u and the trust in DSCPs: all traffic is in priority 0, without "
+             "PFC",
+             nic->map_line);
+        return;
+    }
+    if (tos < 4) return;
     if (nic->trust_line)
         note(in, p, nic->trust_line, "HOST001",
              "RDMA is sent with DSCP %u, and the adapter trusts PCP: it is in no priority with PFC", tos >> 2);
@@ -103,7 +111,7 @@ struct face { /* what adapters of a host have alike, 0 where nothing is said */
     uint64_t value;
     uint32_t line; /* where it is said, or where it would be needed */
 };
-#define FACES 5
+#define FACES 4
 
 static void faces(const struct host_nic *nic, struct face ret[FACES])
 {
@@ -111,15 +119,23 @@ static void faces(const struct host_nic *nic, struct face ret[FACES])
     ret[1] = (struct face){"trust", "HOST001", nic->trust_line ? nic->trusts_dscp + 1u : 0, nic->trust_line};
     ret[2] = (struct face){"type of service", "HOST001", (uint64_t)nic->tos + 1, nic->tos_line};
     ret[3] = (struct face){"type of service of RDMA-CM", "HOST001", (uint64_t)nic->cm_tos + 1, nic->cm_tos_line};
-    ret[4] = (struct face){"MTU", "MTU001", nic->mtu, nic->mtu_line};
     for (unsigned f = 0; f < FACES; f++)
         if (!ret[f].line) ret[f].line = nic->pfc_line ? nic->pfc_line : nic->tos_line ? nic->tos_line : nic->mtu_line;
 }
 
-/* One that is known by a variable's name may be any of the others. */
+bool host_nic_is_rdma(const struct host_nic *nic)
+{
+    return nic->has_pfc || nic->has_dscp || nic->trust_line || nic->tos >= 0 || nic->cm_tos >= 0 || nic->dcqcn >= 0 ||
+           nic->rp.said || nic->np.said || nic->cnp_dscp >= 0 || nic->cnp_prio >= 0;
+}
+
+/* One that is known by a variable's name may be any of the others; one that only has a length of frames or an address
+ * carries no RDMA. */
 static bool counts(const struct host *in, uint32_t p)
 {
-    return in->nic[p].met && in->set->device[in->device].port[p].name[0] != '$';
+    const char *name = in->set->device[in->device].port[p].name;
+
+    return in->nic[p].met && host_nic_is_rdma(&in->nic[p]) && name[0] != '$' && name[0] != '"';
 }
 
 static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count)
@@ -140,6 +156,25 @@ static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count
         *ret_count += counts(in, p) && face[which].value == held;
     }
     return held;
+}
+
+/* Frames: the shorter ones are odd where no more adapters have the longer, and what is not said is no length. */
+static void judge_frames(struct host *in)
+{
+    unsigned longest = 0;
+    uint32_t with = 0, without = 0;
+
+    for (uint32_t p = 0; p < in->nics; p++)
+        if (counts(in, p) && in->nic[p].mtu > longest) longest = in->nic[p].mtu;
+    for (uint32_t p = 0; p < in->nics; p++)
+        if (counts(in, p) && in->nic[p].mtu) *(in->nic[p].mtu == longest ? &with : &without) += 1;
+    bool shorter = with >= without;
+    for (uint32_t p = 0; p < in->nics && with && without; p++) {
+        const struct host_nic *nic = &in->nic[p];
+        if (!counts(in, p) || !nic->mtu || (nic->mtu == longest) == shorter) continue;
+        note(in, p, nic->mtu_line, "MTU001", "its MTU is %u, unlike that of %u other adapter%s of the host", nic->mtu,
+             shorter ? with : without, (shorter ? with : without) == 1 ? "" : "s");
+    }
 }
 
 static void judge_alike(struct host *in, unsigned which)
@@ -175,4 +210,5 @@ void host_judge(struct host *in)
     }
     for (unsigned f = 0; f < FACES; f++)
         judge_alike(in, f);
+    judge_frames(in);
 }
