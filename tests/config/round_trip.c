@@ -173,7 +173,7 @@ static void compare_nic(const struct trip *trip, const struct fabric *a, const s
 }
 
 static void compare_switch(struct trip *trip, const struct random_limits *limits, const struct fabric_switch *a,
-                           const struct fabric_switch *b, bool pauses)
+                           const struct fabric_switch *b, bool watched)
 {
     uint64_t times = OF(TIMES_ROUNDED);
 
@@ -187,7 +187,7 @@ static void compare_switch(struct trip *trip, const struct random_limits *limits
     differ(trip, OF(BALANCE), "balance", 0, a->balance.kind, b->balance.kind);
     if (a->balance.kind == SW_FLOWLET && b->balance.kind == SW_FLOWLET)
         differ(trip, OF(BALANCE), "gap of flowlets", 0, a->balance.gap_ps, b->balance.gap_ps);
-    if (!limits->watchdog || !pauses) return;
+    if (!limits->watchdog || !watched) return;
     differ(trip, OF_PFC | OF(WATCHED), "watchdog", 0, a->watchdog.on, b->watchdog.on);
     if (!a->watchdog.on || !b->watchdog.on || !limits->watchdog_times) return; /* lost, and named above */
     differ(trip, times, "watchdog poll", 0, a->watchdog.poll_ps, b->watchdog.poll_ps);
@@ -246,7 +246,7 @@ static void compare(struct trip *trip, const struct random_limits *limits, bool 
     for (uint32_t n = host ? 0 : a->hosts; n < (host ? a->hosts : a->nodes); n++) {
         const struct fabric_node *node = &a->node[n];
         uint32_t other = fabric_find_node(b, node->name);
-        bool pauses = false;
+        bool watched = false;
 
         trip->device = node->name;
         trip->port = 0;
@@ -263,13 +263,14 @@ static void compare(struct trip *trip, const struct random_limits *limits, bool 
             if (!host) compare_link(trip, a, x, b, y);
             if (limits->up) differ(trip, 0, "up", 0, x->up, y->up);
             compare_settings(trip, limits, a, &a->settings[x->settings], &b->settings[y->settings]);
-            pauses = pauses || a->settings[x->settings].pfc_tx;
+            /* a watchdog that looks at no queue is none */
+            watched = watched || (a->settings[x->settings].pfc_tx & a->settings[x->settings].watched);
             if (host)
                 compare_nic(trip, a, &a->nic[a->endpoint[node->first_port + p].nic], b,
                             &b->nic[b->endpoint[back->first_port + p].nic]);
             compared++;
         }
-        if (!host) compare_switch(trip, limits, &a->sw[n - a->hosts], &b->sw[other - b->hosts], pauses);
+        if (!host) compare_switch(trip, limits, &a->sw[n - a->hosts], &b->sw[other - b->hosts], watched);
     }
     assert_true(compared > 0);
 }
