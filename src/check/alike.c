@@ -3,10 +3,11 @@
  * Ports of one switch that do the same work are set alike: a port unlike most of its siblings is told, once for each
  * matter.
  *
- * Siblings are ports of one rate towards hosts, towards switches, or towards what is not known.  At least three of
- * them, and two thirds of all, must agree before one is odd.  A port that has another job is no mistake: one without
- * anything of RoCE among others like it, or, where nothing is known of its other end, one that differs in more than
- * what a forgotten line explains.  What another rule has found on the port is not told again: this one runs last.
+ * Siblings are ports of one rate towards hosts, towards switches, towards one kind of thing by what the configuration
+ * says of the other end, or towards what is not known.  At least three of them, and two thirds of all, must agree
+ * before one is odd.  A port that has another job is no mistake: one without anything of RoCE among others like it,
+ * or, where nothing is known of its other end, one that differs in more than what a forgotten line explains.  What
+ * another rule has found on the port is not told again: this one runs last.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #define UNKNOWN_OF 8u /* where the other ends are not known, odd ones alike are at most an eighth of those that agree */
 
 enum matter { PFC, MTU, TRUST, MAPS, TURNS, MARKS, WATCHED, MATTERS };
-enum towards { TO_HOSTS, TO_SWITCHES, TO_UNKNOWN, TOWARDS };
+enum towards { TO_HOSTS, TO_SWITCHES, TO_ONE_KIND, TO_UNKNOWN }; /* one kind: by what the text says is there */
 
 /* What it is called, and rules that have told of it where they have found something on the port. */
 static const struct {
@@ -196,6 +197,7 @@ static bool other_job(const struct fabric *fabric, const struct group *group, ui
         differs += usual[m] != FABRIC_NONE && !same(as, settings_of(fabric, usual[m]), (enum matter)m);
         if (agree[m] > most) most = agree[m];
     }
+    if (to == TO_ONE_KIND) return false;
     if (without_roce(as) && alike > 1) return true;
     if (to != TO_UNKNOWN) return false;
     if (without_roce(as) && differs > 1) return true;
@@ -219,6 +221,8 @@ static void judge_group(struct check *check, const struct group *group, enum tow
             enum matter matter = (enum matter)m;
             if (usual[m] == FABRIC_NONE || same(settings_of(fabric, p), settings_of(fabric, usual[m]), matter))
                 continue;
+            /* Without PFC the port lacks the whole of it: that is one thing. */
+            if (m > MTU && without_roce(settings_of(fabric, p))) continue;
             if (told_already(check, p, matter)) continue;
             values(fabric, p, matter, here);
             values(fabric, usual[m], matter, there);
@@ -230,23 +234,38 @@ static void judge_group(struct check *check, const struct group *group, enum tow
     }
 }
 
-/* Groups of a switch, the first port not yet in one begins the next. */
+static uint64_t kind_of(const struct check *check, uint32_t p)
+{
+    return check->kind && towards(check->fabric, p) == TO_UNKNOWN ? check->kind[p] : 0;
+}
+
+static bool are_siblings(const struct check *check, uint32_t p, uint32_t q, bool by_kind)
+{
+    const struct fabric *fabric = check->fabric;
+
+    if (!port_used(check, q) || is_management(fabric, q) || towards(fabric, q) != towards(fabric, p)) return false;
+    return fabric->port[q].rate_bps == fabric->port[p].rate_bps && (!by_kind || kind_of(check, p) == kind_of(check, q));
+}
+
+/* Groups of a switch, the first port not yet in one begins the next: those of one kind, then all others. */
 static void judge_switch(struct check *check, const struct fabric_node *node, uint32_t *port, bool *done)
 {
     const struct fabric *fabric = check->fabric;
     uint32_t end = node->first_port + node->ports;
 
     memset(done, 0, node->ports * sizeof(*done));
-    for (uint32_t p = node->first_port; p < end; p++) {
-        struct group group = {port, 0};
-        if (done[p - node->first_port] || !port_used(check, p) || is_management(fabric, p)) continue;
-        for (uint32_t q = p; q < end; q++) {
-            if (!port_used(check, q) || is_management(fabric, q) || towards(fabric, q) != towards(fabric, p)) continue;
-            if (fabric->port[q].rate_bps != fabric->port[p].rate_bps) continue;
-            done[q - node->first_port] = true;
-            group.port[group.ports++] = q;
+    for (int by_kind = 1; by_kind >= 0; by_kind--) {
+        for (uint32_t p = node->first_port; p < end; p++) {
+            struct group group = {port, 0};
+            if (done[p - node->first_port] || !port_used(check, p) || is_management(fabric, p)) continue;
+            if (by_kind && !kind_of(check, p)) continue;
+            for (uint32_t q = p; q < end; q++)
+                if (!done[q - node->first_port] && are_siblings(check, p, q, by_kind)) group.port[group.ports++] = q;
+            if (by_kind && group.ports <= AGREE_LEAST) continue;
+            for (uint32_t i = 0; i < group.ports; i++)
+                done[group.port[i] - node->first_port] = true;
+            if (group.ports > AGREE_LEAST) judge_group(check, &group, by_kind ? TO_ONE_KIND : towards(fabric, p));
         }
-        if (group.ports > AGREE_LEAST) judge_group(check, &group, towards(fabric, p));
     }
 }
 

@@ -187,6 +187,7 @@ static uint32_t outdone_by(const struct check *check, const struct fabric_node *
         const struct fabric_pg *other = &settings_of(fabric, q)->pg[g];
         const struct fabric_port *at = &fabric->port[q];
         if (q == p || !port_used(check, q) || !other->lossless || !other->headroom_given) continue;
+        if (settings_of(fabric, p)->mtu_bytes != settings_of(fabric, q)->mtu_bytes) continue; /* that explains it */
         bool needs_more = as->rate_bps >= at->rate_bps && as->cable_mm >= at->cable_mm &&
                           headroom_need(fabric, p) > headroom_need(fabric, q) + headroom_need(fabric, q) / 8;
         if (needs_more && pg->headroom_bytes <= other->headroom_bytes) return q;

@@ -190,6 +190,18 @@ void check_set_idle(struct check *check, const char *device, uint32_t number)
         check->no_memory = true;
 }
 
+void check_set_kind(struct check *check, const char *device, uint32_t number, uint64_t kind)
+{
+    uint32_t port = port_of(check, fabric_find_node(check->fabric, device), number);
+
+    if (port == FABRIC_NONE) return;
+    if (!check->kind) check->kind = ARENA_NEW(&check->arena, uint64_t, check->fabric->ports);
+    if (check->kind)
+        check->kind[port] = kind;
+    else
+        check->no_memory = true;
+}
+
 /* What has neither a finding nor a vote in this rule. */
 static void leave_out(struct check *check, bool *out, uint32_t rule)
 {

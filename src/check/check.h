@@ -79,6 +79,7 @@ struct check {
     struct check_unjudged *unjudged;
     uint32_t unjudgeds, unjudged_room;
     const bool *out;        /* [ports + nodes] without a finding or a vote in the rule that runs; NULL: none */
+    uint64_t *kind;         /* [ports] of what a configuration says is at the other end; 0: not said; NULL: none says */
     bool *idle;             /* [ports] that nothing uses, besides those that are not cabled or down; NULL: none */
     uint32_t rule;          /* that runs */
     uint64_t states;        /* of routing that the deadlock proof has covered */
@@ -101,6 +102,8 @@ bool check_note(struct check *check, const char *rule, const char *file, uint32_
  * all), and ports that nothing uses.  No finding rests on either, at neither end of a link. */
 void check_unjudge(struct check *check, const char *rule, const char *device, uint32_t number);
 void check_set_idle(struct check *check, const char *device, uint32_t number);
+/* What it says is at the other end of the port, as a kind: ports of one kind do the same work. */
+void check_set_kind(struct check *check, const char *device, uint32_t number, uint64_t kind);
 /* Findings in order of file and place, those alike folded into one. */
 void check_sort(struct check *check);
 /* Of findings that count. */

@@ -36,6 +36,10 @@ static const struct {
     {"PFC001", NULL, ANY, "WD006", NULL, ANY},
     {"ECN006", NULL, ANY, "ECN001", NULL, ANY},
     {"ECN002", NULL, ANY, "ECN001", NULL, ANY},
+    {"ECN004", NULL, ANY, "ECN005", NULL, ANY},
+    /* Headroom for a priority that is not paused: another one is. */
+    {"HR007", NULL, ANY, "PFC008", NULL, ANY},
+    {"HR007", NULL, ANY, "WD004", NULL, ANY},
     {"WD002", NULL, ANY, "WD007", NULL, ANY},
     /* The adapter's PFC is on for another priority than that of RDMA. */
     {"HOST001", NULL, A_RULE, "HOST001", NULL, A_NOTE},

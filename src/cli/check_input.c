@@ -89,6 +89,10 @@ static void bring_in(struct check *check, const struct config_set *set, bool apa
     for (uint32_t d = 0; d < set->devices; d++)
         for (uint32_t p = 0; p < set->device[d].ports; p++)
             if (set->device[d].port[p].idle) check_set_idle(check, set->device[d].name, p);
+    for (uint32_t d = 0; d < set->devices; d++)
+        for (uint32_t p = 0; p < set->device[d].ports; p++)
+            if (set->device[d].port[p].toward)
+                check_set_kind(check, set->device[d].name, p, set->device[d].port[p].toward);
     for (uint32_t n = 0; n < set->notes; n++)
         if (set->note[n].rule) add_note(check, set, &set->note[n], apart);
 }

@@ -71,6 +71,8 @@ struct config_port {
     uint32_t link;    /* its link's number + 1; 0: none */
     const char *lag;  /* the bundle that it is a member of; NULL: none */
     bool idle;        /* nothing in the text uses it */
+    uint64_t
+        toward; /* what the text says is at the other end, as a kind: ports to spine1 and spine2 have one; 0: nothing */
     struct origin at, lag_at;
     struct origin block; /* of config_block(); line 0: the system has none */
     uint32_t block_first, block_end;

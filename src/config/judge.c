@@ -6,6 +6,7 @@
  *
  * Also here: a watchdog that nothing turns on is said at the line that makes it needed.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -137,10 +138,40 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
     }
 }
 
+/* The letters of a name or a description: numbers tell one spine or one of its ports from the next. */
+static uint64_t kind_of(const char *text)
+{
+    uint64_t hash = 14695981039346656037ull;
+    bool any = false;
+
+    for (; *text; text++) {
+        if (!isalpha((unsigned char)*text)) continue;
+        hash = (hash ^ (unsigned char)tolower((unsigned char)*text)) * 1099511628211ull;
+        any = true;
+    }
+    return any ? hash : 0;
+}
+
+/* Also of ends that are not among the devices: ports to the same kind of thing do the same work. */
+static void keep_kinds(struct config_set *set)
+{
+    for (uint32_t i = 0; i < set->descriptions; i++) {
+        const struct config_description *as = &set->description[i];
+        if (as->device < set->devices && as->port < set->device[as->device].ports)
+            set->device[as->device].port[as->port].toward = kind_of(as->text);
+    }
+    for (uint32_t i = 0; i < set->neighbours; i++) {
+        const struct config_neighbour *as = &set->neighbour[i];
+        if (as->device < set->devices && as->port < set->device[as->device].ports)
+            set->device[as->device].port[as->port].toward = kind_of(as->name);
+    }
+}
+
 void config_judge(struct config_set *set)
 {
     bool hosts = false;
 
+    keep_kinds(set);
     ends_join(set);
     pairs_judge(set);
     for (uint32_t d = 0; d < set->devices; d++)
