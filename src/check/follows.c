@@ -14,12 +14,27 @@ enum made { ANY, A_NOTE, A_RULE }; /* by an importer, by a rule */
 
 static const struct {
     const char *cause;
-    const char *path; /* of the cause ends so; NULL: any */
+    const char *path; /* has this in it; NULL: any */
     uint8_t cause_is; /* enum made */
     const char *follows;
     const char *follows_path;
     uint8_t follows_is;
 } explained[] = {
+    /* PFC is on for a priority that RDMA is not in. */
+    {"PFC001", NULL, ANY, "PFC010", NULL, ANY},
+    {"HOST001", "pfc", A_RULE, "PFC010", NULL, ANY},
+    {"PFC010", NULL, ANY, "PFC007", NULL, ANY},
+    {"PFC010", NULL, ANY, "PFC008", NULL, ANY},
+    {"PFC010", NULL, ANY, "HR007", NULL, ANY},
+    {"PFC010", NULL, ANY, "ECN001", NULL, ANY},
+    {"PFC010", NULL, ANY, "MAP001", NULL, ANY},
+    {"PFC010", NULL, ANY, "MAP008", NULL, ANY},
+    {"PFC010", NULL, ANY, "WD004", NULL, ANY},
+    {"PFC010", NULL, ANY, "WD006", NULL, ANY},
+    {"PFC010", NULL, ANY, "HOST001", NULL, A_NOTE},
+    {"PFC010", NULL, ANY, "HOST004", NULL, ANY},
+    {"PFC010", NULL, ANY, "SIB001", NULL, ANY},
+    {"PFC010", NULL, ANY, "BUF002", NULL, ANY},
     /* A tag is looked for where there is none: nothing of the classification can be right. */
     {"MAP003", NULL, ANY, "MAP001", NULL, ANY},
     {"MAP003", NULL, ANY, "MAP005", NULL, ANY},
@@ -31,6 +46,10 @@ static const struct {
     {"SIB001", "trust", ANY, "MAP001", NULL, ANY},
     {"SIB001", "trust", ANY, "MAP008", NULL, ANY},
     {"MAP001", NULL, ANY, "PFC008", NULL, ANY},
+    /* The class is in another queue: what that one is set to is meant for others. */
+    {"MAP001", "queue-map", ANY, "PFC007", NULL, A_NOTE},
+    {"MAP001", "queue-map", ANY, "ECN001", NULL, ANY},
+    {"MAP001", "queue-map", ANY, "BUF002", NULL, ANY},
     /* Another priority is paused: the class is then lossy, and a queue is watched that nobody meant. */
     {"PFC001", NULL, ANY, "MAP001", ".lossless", ANY},
     {"PFC001", NULL, ANY, "WD006", NULL, ANY},
@@ -54,20 +73,19 @@ static bool is_one(const struct check_finding *finding, const char *rule, const 
 {
     if (strcmp(rule, check_rules[finding->rule].id) != 0) return false;
     if (made != ANY && (made == A_NOTE) != finding->noted) return false;
-    size_t length = path ? strlen(path) : 0, has = finding->path ? strlen(finding->path) : 0;
-    return !path || (has >= length && strcmp(finding->path + has - length, path) == 0);
+    return !path || (finding->path && strstr(finding->path, path));
 }
 
-static uint32_t causes_of(const struct check_finding *finding)
+static uint64_t causes_of(const struct check_finding *finding)
 {
-    uint32_t bits = 0;
+    uint64_t bits = 0;
 
     for (uint32_t i = 0; i < EXPLAINED; i++)
-        if (is_one(finding, explained[i].cause, explained[i].path, explained[i].cause_is)) bits |= 1u << i;
+        if (is_one(finding, explained[i].cause, explained[i].path, explained[i].cause_is)) bits |= UINT64_C(1) << i;
     return bits;
 }
 
-static bool is_explained(const struct check_finding *finding, uint32_t causes)
+static bool is_explained(const struct check_finding *finding, uint64_t causes)
 {
     for (uint32_t i = 0; i < EXPLAINED; i++)
         if (causes >> i & 1 &&
@@ -78,7 +96,7 @@ static bool is_explained(const struct check_finding *finding, uint32_t causes)
 
 /* Causes by place: what was found on a port, on a device as a whole, and anywhere on a device. */
 struct places {
-    uint32_t *port, *device, *anywhere;
+    uint64_t *port, *device, *anywhere;
 };
 
 static uint32_t port_at(const struct check *check, const struct check_finding *finding)
@@ -90,7 +108,8 @@ static uint32_t port_at(const struct check *check, const struct check_finding *f
 
 static void keep_causes(const struct check *check, struct places *places, const struct check_finding *finding)
 {
-    uint32_t bits = causes_of(finding), port = port_at(check, finding);
+    uint64_t bits = causes_of(finding);
+    uint32_t port = port_at(check, finding);
 
     places->anywhere[finding->node] |= bits;
     if (port != FABRIC_NONE) places->port[port] |= bits;
@@ -100,10 +119,10 @@ static void keep_causes(const struct check *check, struct places *places, const 
 
 int check_fold_consequences(struct check *check)
 {
-    _Static_assert(EXPLAINED <= 32, "a bit for each");
-    struct places places = {ARENA_NEW(&check->arena, uint32_t, check->fabric->ports + 1),
-                            ARENA_NEW(&check->arena, uint32_t, check->fabric->nodes + 1),
-                            ARENA_NEW(&check->arena, uint32_t, check->fabric->nodes + 1)};
+    _Static_assert(EXPLAINED <= 64, "a bit for each");
+    struct places places = {ARENA_NEW(&check->arena, uint64_t, check->fabric->ports + 1),
+                            ARENA_NEW(&check->arena, uint64_t, check->fabric->nodes + 1),
+                            ARENA_NEW(&check->arena, uint64_t, check->fabric->nodes + 1)};
     uint32_t kept = 0;
 
     if (!places.port || !places.device || !places.anywhere) return -ENOMEM;
@@ -111,7 +130,8 @@ int check_fold_consequences(struct check *check)
         if (check->finding[f].node != FABRIC_NONE) keep_causes(check, &places, &check->finding[f]);
     for (uint32_t f = 0; f < check->findings; f++) {
         const struct check_finding *as = &check->finding[f];
-        uint32_t causes = 0, port = as->node == FABRIC_NONE ? FABRIC_NONE : port_at(check, as);
+        uint64_t causes = 0;
+        uint32_t port = as->node == FABRIC_NONE ? FABRIC_NONE : port_at(check, as);
         if (port != FABRIC_NONE)
             causes = places.port[port] | places.device[as->node];
         else if (as->node != FABRIC_NONE)

@@ -152,6 +152,16 @@ static bool is_stand_in(const struct fabric *fabric, const struct fabric_setting
     return false;
 }
 
+/* Of configurations, which classes others have is their own matter: only what comes to RDMA, or leaves it, is asked,
+ * and only of ports that carry it. */
+static bool matters_to_rdma(const struct fabric *fabric, uint32_t p, uint8_t tc, uint8_t usual)
+{
+    const struct fabric_settings *settings = settings_of(fabric, p);
+
+    if (!settings->pfc_rx && !settings->pfc_tx) return false;
+    return settings->lossless >> tc & 1 || lossless_anywhere(fabric) >> usual & 1;
+}
+
 RULE_FUNCTION(map_content)
 {
     const struct fabric *fabric = check->fabric;
@@ -166,6 +176,7 @@ RULE_FUNCTION(map_content)
             const struct fabric_settings *settings = settings_of(fabric, p);
             uint8_t tc = settings->dscp_to_tc[d];
             if (tc == usual || settings->trust != SW_TRUST_DSCP) continue;
+            if (check->imported && !matters_to_rdma(fabric, p, tc, usual)) continue;
             if ((d == 0 || d == 48 || d == 56) && settings->lossless >> tc & 1) continue; /* PFC004 */
             if (is_stand_in(fabric, settings, d)) continue;                               /* MAP001 */
             snprintf(path, sizeof(path), "dscp-map.%u", d);
@@ -265,11 +276,34 @@ static bool queue_is_shared(const struct fabric_settings *settings, uint8_t tc, 
     return false;
 }
 
+/* Into which only DSCPs of network control lead, 48 and up: protocols of the switches themselves, which are few. */
+static bool is_control(const struct fabric_settings *settings, uint8_t tc)
+{
+    bool fed = false;
+
+    for (unsigned d = 0; d < 64 && settings->trust == SW_TRUST_DSCP; d++) {
+        if (settings->dscp_to_tc[d] != tc) continue;
+        if (d < CONTROL_DSCP) return false;
+        fed = true;
+    }
+    return fed;
+}
+
+/* Classes that anything but network control leads to. */
+static uint8_t traffic_classes(const struct fabric_settings *settings)
+{
+    uint8_t bits = fed_classes(settings);
+
+    for (uint8_t tc = 0; tc < FABRIC_PRIOS; tc++)
+        if (is_control(settings, tc)) bits &= (uint8_t) ~(1u << tc);
+    return bits;
+}
+
 static const char *cnp_wrong(const struct fabric_settings *settings, uint8_t tc)
 {
     if (settings->lossless >> tc & 1) return "is lossless: CNPs can be paused";
     if (!settings->queue[settings->tc_to_queue[tc]].strict) return "is not strict: CNPs wait behind data";
-    return queue_is_shared(settings, tc, 0xff) ? "shares its queue with another class" : NULL;
+    return queue_is_shared(settings, tc, traffic_classes(settings)) ? "shares its queue with another class" : NULL;
 }
 
 /* A traffic class that would be right for CNPs, into which they are not put; FABRIC_PRIOS: none. */
@@ -280,7 +314,7 @@ static uint8_t cnp_place(const struct fabric *fabric, const struct fabric_settin
     if (best < FABRIC_PRIOS && !cnp_wrong(settings, (uint8_t)best)) return (uint8_t)best;
     for (uint32_t c = 0; c < fabric->class_count; c++) {
         uint8_t tc = fabric->classes[c].priority;
-        if (fed_classes(settings) >> tc & 1 && !cnp_wrong(settings, tc)) return tc;
+        if (!cnp_wrong(settings, tc)) return tc;
     }
     return FABRIC_PRIOS;
 }
@@ -414,19 +448,6 @@ static bool served_after(const struct fabric_settings *settings, uint8_t tc)
     return true;
 }
 
-/* Into which only DSCPs of network control lead, 48 and up: protocols of the switches themselves, which are few. */
-static bool is_control(const struct fabric_settings *settings, uint8_t tc)
-{
-    bool fed = false;
-
-    for (unsigned d = 0; d < 64 && settings->trust == SW_TRUST_DSCP; d++) {
-        if (settings->dscp_to_tc[d] != tc) continue;
-        if (d < CONTROL_DSCP) return false;
-        fed = true;
-    }
-    return fed;
-}
-
 RULE_FUNCTION(map_strict)
 {
     const struct fabric *fabric = check->fabric;
@@ -444,9 +465,12 @@ RULE_FUNCTION(map_strict)
             if (settings->tc_to_queue[tc] == settings->tc_to_queue[cnp] || is_control(settings, tc)) continue;
             if (cnps.class == c || routed_pcp(fabric, p)) continue; /* MAP005, MAP006, MAP003 */
             if (served_after(settings, tc)) continue;
-            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, tc, "strict", path),
-                       "%s serves '%s' before RDMA, without a bound", port_label(fabric, p, name),
-                       fabric->classes[c].name);
+            /* Queues that nobody set are strict there. */
+            bool usual =
+                switch_of(fabric, p)->nos == FABRIC_NOS_EOS && check->imported && tc != settings->dscp_to_tc[0];
+            check_find(check, usual ? CHECK_INFO : CHECK_WARNING, fabric->port[p].node, p,
+                       class_path(fabric, tc, "strict", path), "%s serves '%s' before RDMA, without a bound",
+                       port_label(fabric, p, name), fabric->classes[c].name);
         }
     }
 }

@@ -78,7 +78,7 @@ RULE_FUNCTION(pfc_count)
         uint8_t bits = (settings->lossless | settings->pfc_tx) & fed_classes(settings);
         int count = __builtin_popcount(bits);
         if (!port_used(check, p) || count < 2) continue;
-        check_find(check, count > 2 ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p,
+        check_find(check, count > 2 ? CHECK_ERROR : CHECK_INFO, fabric->port[p].node, p,
                    class_path(fabric, 31u - (unsigned)__builtin_clz(bits), "lossless", path),
                    "%s has %d lossless priorities (%s): each takes headroom of its own", port_label(fabric, p, name),
                    count, priorities_text(bits, text));
@@ -180,6 +180,38 @@ RULE_FUNCTION(pfc_priority)
             for (unsigned d = 0; d < 64 && settings_of(fabric, p)->trust == SW_TRUST_DSCP; d++)
                 if (as->dscps >> d & 1) priority_of_class(check, p, as, d);
         }
+    }
+}
+
+#define ROCE_DSCP 26 /* by custom, where no class says otherwise */
+
+/* The priority that RDMA gets on this port: by the class of data, or by custom; FABRIC_PRIOS: it is in none of its
+ * own. */
+static uint8_t rdma_priority(const struct fabric *fabric, const struct fabric_settings *settings)
+{
+    unsigned dscp = ROCE_DSCP;
+
+    if (settings->trust != SW_TRUST_DSCP) return FABRIC_PRIOS;
+    for (uint32_t c = 0; c < fabric->class_count; c++)
+        if (fabric->classes[c].lossless && fabric->classes[c].dscps >> ROCE_DSCP & 1)
+            return fabric->classes[c].priority;
+    return settings->dscp_to_tc[dscp] == settings->dscp_to_tc[0] ? FABRIC_PRIOS : settings->dscp_to_tc[dscp];
+}
+
+RULE_FUNCTION(pfc_of_rdma)
+{
+    const struct fabric *fabric = check->fabric;
+    char name[FABRIC_NAME], text[32];
+
+    for (uint32_t p = 0; p < fabric->ports; p++) {
+        const struct fabric_settings *settings = settings_of(fabric, p);
+        uint8_t on = both_ways(settings), rdma = rdma_priority(fabric, settings);
+        if (!on || rdma == FABRIC_PRIOS || on >> rdma & 1 || on & fed_classes(settings)) continue;
+        if (!port_used(check, p) || node_unknown(fabric, fabric->port[p].node)) continue;
+        if (settings->dscp_to_tc[ROCE_DSCP] != rdma) continue; /* the map is wrong: MAP001, HOST001 */
+        check_find(check, CHECK_ERROR, fabric->port[p].node, p, "pfc",
+                   "%s has PFC for priority %s, which nothing is in, and RDMA (DSCP %u) is in priority %u",
+                   port_label(fabric, p, name), priorities_text(on, text), ROCE_DSCP, rdma);
     }
 }
 

@@ -160,10 +160,36 @@ static void rail_ends(struct check *check, uint32_t p, struct fec_votes *fecs)
                fabric_fec_names[settings_of(fabric, far)->fec]);
 }
 
-/* The first adapter of a host that the file knows of; FABRIC_NONE: it has none. */
-static uint32_t first_adapter(const struct fabric *fabric, uint32_t host)
+static uint32_t mtu_of(const struct fabric *fabric, uint32_t endpoint)
 {
-    return fabric->node[host].ports && !node_unknown(fabric, host) ? fabric->first_endpoint[host] : FABRIC_NONE;
+    return fabric->nic[fabric->endpoint[endpoint].nic].mtu_bytes;
+}
+
+static bool pauses(const struct fabric *fabric, uint32_t endpoint)
+{
+    return settings_of(fabric, endpoint)->pfc_rx || settings_of(fabric, endpoint)->pfc_tx;
+}
+
+/* An adapter for RDMA: where any of the host has PFC, only those are. */
+static bool is_rail(const struct check *check, uint32_t h, uint32_t endpoint)
+{
+    const struct fabric *fabric = check->fabric;
+
+    if (check->out && check->out[endpoint]) return false; /* of management, or of storage */
+    if (pauses(fabric, endpoint)) return true;
+    for (uint32_t e = fabric->first_endpoint[h]; e < fabric->first_endpoint[h + 1]; e++)
+        if (pauses(fabric, e)) return false;
+    return true;
+}
+
+/* The first adapter for RDMA of a host that the file knows of; FABRIC_NONE: it has none. */
+static uint32_t first_adapter(const struct check *check, uint32_t h)
+{
+    const struct fabric *fabric = check->fabric;
+
+    for (uint32_t e = fabric->first_endpoint[h]; e < fabric->first_endpoint[h + 1] && !node_unknown(fabric, h); e++)
+        if (is_rail(check, h, e)) return e;
+    return FABRIC_NONE;
 }
 
 /* Hosts whose adapters have another MTU than those of most. */
@@ -174,19 +200,19 @@ static void hosts_mtu(struct check *check)
     char name[FABRIC_NAME], other[FABRIC_NAME];
 
     for (uint32_t h = 0; votes && h < fabric->hosts; h++) {
-        uint32_t e = first_adapter(fabric, h);
+        uint32_t e = first_adapter(check, h);
         for (uint32_t n = 0; n < fabric->nics && e != FABRIC_NONE; n++)
             votes[n] += fabric->nic[n].mtu_bytes == fabric->nic[fabric->endpoint[e].nic].mtu_bytes;
     }
     for (uint32_t h = 0; votes && h < fabric->hosts; h++) {
-        uint32_t e = first_adapter(fabric, h);
+        uint32_t e = first_adapter(check, h);
         if (e == FABRIC_NONE) continue;
         uint32_t n = fabric->endpoint[e].nic, best = usual == FABRIC_NONE ? n : fabric->endpoint[usual].nic;
         bool larger = fabric->nic[n].mtu_bytes > fabric->nic[best].mtu_bytes; /* of as many */
         if (usual == FABRIC_NONE || votes[n] > votes[best] || (votes[n] == votes[best] && larger)) usual = e;
     }
     for (uint32_t h = 0; usual != FABRIC_NONE && h < fabric->hosts; h++) {
-        uint32_t e = first_adapter(fabric, h), mtu = fabric->nic[fabric->endpoint[usual].nic].mtu_bytes;
+        uint32_t e = first_adapter(check, h), mtu = fabric->nic[fabric->endpoint[usual].nic].mtu_bytes;
         if (e == FABRIC_NONE || fabric->nic[fabric->endpoint[e].nic].mtu_bytes == mtu) continue;
         check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, most hosts, as %s, one of %u",
                    port_label(fabric, e, name), fabric->nic[fabric->endpoint[e].nic].mtu_bytes,
@@ -194,35 +220,54 @@ static void hosts_mtu(struct check *check)
     }
 }
 
+/* Rails of one host: told is the one unlike most, of as many the one with less. */
+static void host_rails(struct check *check, uint32_t h)
+{
+    const struct fabric *fabric = check->fabric;
+    uint32_t first = fabric->first_endpoint[h], end = first + fabric->node[h].gpu_ports;
+    uint32_t fast = FABRIC_NONE, large = FABRIC_NONE, fast_votes = 0, large_votes = 0;
+    char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
+
+    for (uint32_t e = first; e < end; e++) {
+        uint32_t rates = 0, mtus = 0;
+        if (!is_rail(check, h, e)) continue;
+        for (uint32_t q = first; q < end; q++) {
+            rates += is_rail(check, h, q) && fabric->port[q].rate_bps == fabric->port[e].rate_bps;
+            mtus += is_rail(check, h, q) && mtu_of(fabric, q) == mtu_of(fabric, e);
+        }
+        if (rates > fast_votes || (rates == fast_votes && fabric->port[e].rate_bps > fabric->port[fast].rate_bps)) {
+            fast = e;
+            fast_votes = rates;
+        }
+        if (mtus > large_votes || (mtus == large_votes && mtu_of(fabric, e) > mtu_of(fabric, large))) {
+            large = e;
+            large_votes = mtus;
+        }
+    }
+    for (uint32_t e = first; e < end; e++) {
+        if (!is_rail(check, h, e)) continue;
+        port_label(fabric, e, name);
+        if (fabric->port[e].rate_bps != fabric->port[fast].rate_bps)
+            check_find(check, CHECK_WARNING, h, e, "rate", "%s has %s, %s of the same host %s", name,
+                       unit_format(UNIT_RATE, fabric->port[e].rate_bps, a), port_label(fabric, fast, other),
+                       unit_format(UNIT_RATE, fabric->port[fast].rate_bps, b));
+        if (mtu_of(fabric, e) != mtu_of(fabric, large))
+            check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, %s of the same host %u", name,
+                       mtu_of(fabric, e), port_label(fabric, large, other), mtu_of(fabric, large));
+    }
+}
+
 RULE_FUNCTION(top_rails)
 {
     const struct fabric *fabric = check->fabric;
-    char name[FABRIC_NAME], other[FABRIC_NAME], a[UNIT_TEXT], b[UNIT_TEXT];
 
     struct fec_votes fecs = {0};
     for (uint32_t p = 0; p < fabric->ports; p++)
         if (port_used(check, p)) fec_votes_of(&fecs, fabric->port[p].rate_bps)[settings_of(fabric, p)->fec]++;
     for (uint32_t p = 0; p < fabric->ports; p++)
         if (port_known(check, p) && fabric->port[p].peer > p) rail_ends(check, p, &fecs);
-    for (uint32_t h = 0; h < fabric->hosts; h++) {
-        uint32_t first = fabric->first_endpoint[h];
-        uint32_t rails = first + fabric->node[h].gpu_ports;
-        while (first < rails && !port_used(check, first)) /* those for management and storage have no say */
-            first++;
-        for (uint32_t e = first + 1; e < rails && !node_unknown(fabric, h); e++) {
-            const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
-            const struct fabric_nic *one = &fabric->nic[fabric->endpoint[first].nic];
-            port_label(fabric, e, name);
-            port_label(fabric, first, other);
-            if (fabric->port[e].rate_bps != fabric->port[first].rate_bps)
-                check_find(check, CHECK_WARNING, h, e, "rate", "%s has %s, %s of the same host %s", name,
-                           unit_format(UNIT_RATE, fabric->port[e].rate_bps, a), other,
-                           unit_format(UNIT_RATE, fabric->port[first].rate_bps, b));
-            if (nic->mtu_bytes != one->mtu_bytes)
-                check_find(check, CHECK_WARNING, h, e, "mtu", "%s has an MTU of %u, %s of the same host %u", name,
-                           nic->mtu_bytes, other, one->mtu_bytes);
-        }
-    }
+    for (uint32_t h = 0; h < fabric->hosts; h++)
+        if (!node_unknown(fabric, h)) host_rails(check, h);
     hosts_mtu(check);
 }
 

@@ -141,8 +141,7 @@ class Sonic(Mistakes):
         self.mistake(to("DSCP_TO_TC_MAP", "26", "4"), ("MAP001", "DSCP_TO_TC_MAP", "M", "26"), beside=("ECN001", "PFC003"))
         self.mistake(own, ("MAP001", "DSCP_TO_TC_MAP", "OTHER", "26"))
         self.mistake(to("TC_TO_PRIORITY_GROUP_MAP", "3", "0"), ("HR007", "TC_TO_PRIORITY_GROUP_MAP", "M", "3"))
-        self.mistake(to("TC_TO_QUEUE_MAP", "3", "1"), ("PFC007", "TC_TO_QUEUE_MAP", "M", "3"),
-                     ("ECN001", "TC_TO_QUEUE_MAP", "M", "3"), ("MAP001", "TC_TO_QUEUE_MAP", "M", "3"))
+        self.mistake(to("TC_TO_QUEUE_MAP", "3", "1"), ("MAP001", "TC_TO_QUEUE_MAP", "M", "3"))
         self.mistake(to("MAP_PFC_PRIORITY_TO_QUEUE", "3", "4"), ("PFC007", "MAP_PFC_PRIORITY_TO_QUEUE", "M", "3"))
         self.mistake(to("DSCP_TO_TC_MAP", "48", "0"), ("MAP006", "DSCP_TO_TC_MAP", "M", "48"),
                      beside=("MAP005", "MAP008"))
@@ -156,10 +155,10 @@ class Sonic(Mistakes):
                     tables["PORT_QOS_MAP"][ONE]["pfc_enable"] = value
             return change
         beside = ("PFC001", "PFC002", "PFC008", "WD004")
-        self.mistake(enabled("4"), ("HR007", "PORT_QOS_MAP", ONE, "pfc_enable"), beside=beside + ("ECN001", "PFC003"))
+        self.mistake(enabled("4"), ("PFC010", "PORT_QOS_MAP", ONE, "pfc_enable"))
         self.mistake(enabled(""), ("HR007", "PORT_QOS_MAP", ONE, "pfc_enable"), beside=beside)
         self.mistake(enabled(None), ("HR007", "PORT_QOS_MAP", ONE), beside=beside)
-        self.mistake(lambda tables: tables["PORT_QOS_MAP"].pop(ONE), ("HR007", "PORT", ONE), ("MAP002", "PORT", ONE),
+        self.mistake(lambda tables: tables["PORT_QOS_MAP"].pop(ONE), ("HR007", "PORT", ONE),
                      beside=beside)
 
     def test_marking(self):
@@ -240,7 +239,7 @@ class Sonic(Mistakes):
         wrong = self.part(*maps)
         wrong["TC_TO_QUEUE_MAP"]["M"]["3"] = "1"
         text, lines = written(wrong)
-        self.assertIn(("PFC007", "leaf1", lines["TC_TO_QUEUE_MAP", "M", "3"]), self.said(self.checked(leaf1=text)))
+        self.assertIn(("MAP001", "leaf1", lines["TC_TO_QUEUE_MAP", "M", "3"]), self.said(self.checked(leaf1=text)))
 
     def test_patch(self):
         """`config apply-patch`: rows and fields of one row; what it takes away is told, and the rest is not judged."""
