@@ -23,7 +23,8 @@ static const struct {
     /* PFC is on for a priority that RDMA is not in. */
     {"PFC001", NULL, ANY, "PFC010", NULL, ANY},
     {"HOST001", "pfc", A_RULE, "PFC010", NULL, ANY},
-    {"PFC010", NULL, ANY, "PFC007", NULL, ANY},
+    {"PFC007", NULL, A_NOTE, "PFC010", NULL, ANY}, /* an importer knows the line */
+    {"PFC010", NULL, ANY, "PFC007", NULL, A_RULE},
     {"PFC010", NULL, ANY, "PFC008", NULL, ANY},
     {"PFC010", NULL, ANY, "HR007", NULL, ANY},
     {"PFC010", NULL, ANY, "ECN001", NULL, ANY},

@@ -116,10 +116,12 @@ MISTAKES = [
     ("an uplink without its profile", "eos", SWITCHES, [("leaf0", "interface Ethernet5", "   service-profile ROCELAB\n", "")],
      [("PFC001", "leaf0", "", "interface Ethernet5")]),
     ("all ports pause another priority", "eos", LEAF, [("leaf0", "", "priority 3 no-drop", "priority 4 no-drop")],
-     [("PFC010", "leaf0", "", "priority-flow-control on")]),
+     [("PFC010", "leaf0", "", "priority 4 no-drop")]),
     ("an adapter alone pauses another priority", "nxos", ("h2",),
      [("h2", "", "--pfc 0,0,0,1,0,0,0,0", "--pfc 0,0,0,0,1,0,0,0"), ("h2", "", "prio-pfc all:off 3:on", "prio-pfc all:off 4:on")],
      [("PFC010", "h2", "", "--pfc 0,0,0,0,1")]),
+    ("a group that pauses another priority", "nxos", SWITCHES, [("spine0", "", "pause pfc-cos 3", "pause pfc-cos 4")],
+     [("PFC007", "spine0", "", "pause pfc-cos 4")]),
     # What follows was written down before it was tried.
     ("small frames on a spine's port", "eos", SWITCHES, [("spine1", "interface Ethernet2", "mtu 9214", "mtu 1500")],
      [("MTU001", "spine1", "interface Ethernet2", "mtu 1500")]),

@@ -9,6 +9,8 @@
 
 /* Where a DSCP that no class takes would have been taken: by the class whose number it has in its upper bits, or else
  * in the policy as a whole. */
+#define CNP_DSCP 48 /* with which adapters send CNPs unless they are told otherwise */
+
 static uint32_t unmatched_line(const struct nxos_policy *qos, unsigned dscp)
 {
     if (qos->rest) return qos->rest_line;
@@ -52,7 +54,9 @@ static void say_queue(struct nxos *nxos, uint32_t port, unsigned q, struct nxos_
     struct origin at = NXOS_AT(nxos, queue->ecn_line), sched = NXOS_AT(nxos, queue->share_line);
     uint32_t device = nxos->device;
 
-    if (queue->strict && carries) /* a queue of nothing makes no class */
+    /* A queue of nothing makes no class, unless CNPs are in one that is not strict: they belong there. */
+    bool spare = qos && !(queue - q)[qos->dscp_to_tc[CNP_DSCP]].strict;
+    if (queue->strict && (carries || spare))
         config_say_class(set, sched, device, port, q, "strict", "true");
     else if (fed) /* its turn would be said here */
         config_say_class(set, NXOS_AT(nxos, line), device, port, q, "strict", "false");
