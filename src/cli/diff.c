@@ -115,8 +115,8 @@ static void print_json(const struct diff *diff, const struct diff_list *list, FI
 static int compare(const struct settings *settings, struct diff_list *list, FILE *out)
 {
     const struct cli_source *approved = list->approved, *running = list->running;
-    struct diff diff = {.approved = {approved->fabric, approved->places, approved->imported},
-                        .running = {running->fabric, running->places, running->imported},
+    struct diff diff = {.approved = {approved->fabric, approved->places, approved->imported, &approved->set},
+                        .running = {running->fabric, running->places, running->imported, &running->set},
                         .each = diff_list_add,
                         .to = list};
 

@@ -42,10 +42,26 @@ void diff_list_add(void *to, const struct drift *drift)
     if (list->no_memory) list->count--;
 }
 
-static void place(FILE *out, const struct cli_source *source, struct fabric_at where)
+/* Where the running side says it.  What the fabric file holds once for a link, or for all devices, may come from the
+ * text of another device: then the place is asked of this one. */
+static struct cli_place running_place(const struct diff_list *list, const struct drift *drift)
 {
-    struct cli_place at = cli_source_place(source, where);
+    const struct config_set *set = &list->running->set;
+    struct cli_place place = cli_source_place(list->running, drift->running_at);
+    uint32_t device = list->running->imported ? config_device_find(set, drift->device) : CONFIG_NONE;
 
+    if (device == CONFIG_NONE || drift->number == FABRIC_NONE || drift->number >= set->device[device].ports)
+        return place;
+    bool link = strcmp(drift->key, "rate") == 0 || strcmp(drift->key, "up") == 0;
+    if (!link && strcmp(place.path, set->path[set->device[device].at.source]) == 0) return place;
+    struct origin at = config_where(set, drift->device, drift->number, drift->key);
+    if (!at.line) at = set->device[device].port[drift->number].at;
+    if (!at.line) at = set->device[device].at;
+    return at.line ? (struct cli_place){set->path[at.source], at.line, 0} : place;
+}
+
+static void place(FILE *out, struct cli_place at)
+{
     fprintf(out, "%s:%u", at.path, at.line);
     if (at.column) fprintf(out, ":%u", at.column);
 }
@@ -135,7 +151,7 @@ static void print_cause(const struct diff_list *list, struct group *group, uint3
     uint32_t names = 0;
 
     text_colour(out, &style, TEXT_BOLD);
-    place(out, list->running, drift->running_at);
+    place(out, running_place(list, drift));
     fputc(':', out);
     text_colour(out, &style, TEXT_PLAIN);
     if (drift->name) {
@@ -157,7 +173,7 @@ static void print_cause(const struct diff_list *list, struct group *group, uint3
     fputs(", approved is ", out);
     text_outside(out, &style, drift->approved);
     fputs(" (", out);
-    place(out, list->approved, drift->approved_at);
+    place(out, cli_source_place(list->approved, drift->approved_at));
     fprintf(out, ")%s%s\n", drift->owner ? "; owner: " : "", drift->owner ? drift->owner : "");
     free(name);
 }
@@ -228,7 +244,7 @@ void diff_print_json(const struct diff_list *list, struct jout *jout)
         jout_text(jout, "key", drift->key);
         jout_text(jout, "owner", drift->owner);
         json_place(jout, "approved", drift->approved, cli_source_place(list->approved, drift->approved_at));
-        json_place(jout, "running", drift->running, cli_source_place(list->running, drift->running_at));
+        json_place(jout, "running", drift->running, running_place(list, drift));
         jout_close(jout);
     }
     jout_close(jout);

@@ -101,6 +101,7 @@ static void report(const struct pair *pair, const char *key, const char *running
                           .port = pair->port[0] == FABRIC_NONE && pair->port[1] == FABRIC_NONE ? NULL : pair->name,
                           .name = running_name(pair),
                           .key = key,
+                          .number = pair->port[1] == FABRIC_NONE ? FABRIC_NONE : two->port[pair->port[1]].index,
                           .owner = owner_of(one, key)};
 
     snprintf(drift.approved, sizeof drift.approved, "%s", approved);
@@ -119,6 +120,18 @@ static bool told(const struct pair *pair, const char *key)
 
     return !running->imported || fabric_says(running->places, pair->node[1], pair->port[1], key) ||
            fabric_says(running->places, pair->node[1], FABRIC_NONE, key);
+}
+
+/* What the configuration of the running port says itself: of a link one value is taken, and its ends may differ.
+ * NULL: nothing, or it is a fabric file. */
+static const char *said(const struct pair *pair, const char *key)
+{
+    const struct diff_side *running = &pair->diff->running;
+    uint32_t device =
+        running->imported ? config_device_find(running->set, running->fabric->node[pair->node[1]].name) : CONFIG_NONE;
+
+    return device == CONFIG_NONE ? NULL
+                                 : config_said(running->set, device, running->fabric->port[pair->port[1]].index, key);
 }
 
 static void units(const struct pair *pair, const char *key, const char *running_key, enum unit_kind unit, uint64_t a,
@@ -260,6 +273,31 @@ static void compare_extra_class(const struct pair *pair, unsigned priority, cons
     truth(pair, k->approved, k->running, false, b->queue[b->tc_to_queue[priority]].ecn.on);
 }
 
+/* What the running switch's system can say; NULL: not known, or all of it is said. */
+static const struct config_can *can_of(const struct pair *pair)
+{
+    const struct fabric *two = pair->diff->running.fabric;
+    uint8_t nos = pair->node[1] < two->hosts ? 0 : two->sw[pair->node[1] - two->hosts].nos;
+    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
+
+    return pair->diff->running.imported && format ? format->can : NULL;
+}
+
+/* The rate that the port is set to: systems say whole steps. */
+static void compare_rate(const struct pair *pair)
+{
+    uint64_t approved = pair->diff->approved.fabric->port[pair->port[0]].rate_bps;
+    uint64_t running = pair->diff->running.fabric->port[pair->port[1]].rate_bps;
+    const struct config_can *can = can_of(pair);
+
+    if (pair->diff->running.imported) {
+        const char *text = said(pair, "rate");
+        if (!text || unit_parse(UNIT_RATE, text, &running, NULL) < 0) return;
+        if (can && can->rate_step_bps && approved - approved % can->rate_step_bps == running) return;
+    }
+    units(pair, "rate", "rate", UNIT_RATE, approved, running);
+}
+
 /* What a link is: of a configuration, where it says who the peer is. */
 static void compare_link(const struct pair *pair)
 {
@@ -268,7 +306,7 @@ static void compare_link(const struct pair *pair)
     bool imported = pair->diff->running.imported;
     char a[FABRIC_NAME], b[FABRIC_NAME];
 
-    if (told(pair, "rate")) units(pair, "rate", "rate", UNIT_RATE, p->rate_bps, q->rate_bps);
+    compare_rate(pair);
     if (told(pair, "cable")) units(pair, "cable", "cable", UNIT_LENGTH, p->cable_mm, q->cable_mm);
     if (q->peer == FABRIC_NONE) {
         if (!imported) report(pair, "peer", "", fabric_port_name(one, p->peer, a), "none");
@@ -280,16 +318,6 @@ static void compare_link(const struct pair *pair)
     /* Numbers of ports are the importer's own. */
     if (same && (imported || one->port[p->peer].index == two->port[q->peer].index)) return;
     report(pair, "peer", "", fabric_port_name(one, p->peer, a), fabric_port_name(two, q->peer, b));
-}
-
-/* What the running switch's system can say; NULL: not known, or all of it is said. */
-static const struct config_can *can_of(const struct pair *pair)
-{
-    const struct fabric *two = pair->diff->running.fabric;
-    uint8_t nos = pair->node[1] < two->hosts ? 0 : two->sw[pair->node[1] - two->hosts].nos;
-    const struct config_format *format = nos ? config_format_find(fabric_nos_names[nos]) : NULL;
-
-    return pair->diff->running.imported && format ? format->can : NULL;
 }
 
 /* Which priorities the watchdog looks at, of those that pause on both sides: another PFC is a drift of its own. */

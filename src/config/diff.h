@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/config.h"
 #include "fabric/fabric.h"
 
 #define DIFF_VALUE 64
@@ -17,6 +18,7 @@ struct drift {
     const char *name;  /* the port as the running system calls it; NULL: it has no name of its own */
     const char *key;   /* `classes.rdma.ecn.min` */
     const char *owner; /* NULL: nobody is named */
+    uint32_t number;   /* of the port in the running device; FABRIC_NONE: the device, or the port is not there */
     char approved[DIFF_VALUE], running[DIFF_VALUE];
     struct fabric_at approved_at, running_at; /* in the texts of the two fabrics */
 };
@@ -24,7 +26,8 @@ struct drift {
 struct diff_side {
     const struct fabric *fabric;
     const struct fabric_places *places;
-    bool imported; /* from configurations, which are silent about much */
+    bool imported;                /* from configurations, which are silent about much */
+    const struct config_set *set; /* what they say, where imported */
 };
 
 struct diff {

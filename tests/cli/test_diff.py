@@ -128,6 +128,42 @@ class Diff(unittest.TestCase):
         drifts = json.loads(self.diff("approved.yaml", "run", "--json", status=1).stdout)["drifts"]
         self.assertEqual((len(drifts), drifts[0]["port"], drifts[0]["name"]), (22, "leaf1:0", "Ethernet1/1"))
 
+    def written(self, nos, *edits):
+        """Configurations of the approved fabric, with texts (file, from, to) replaced once; the folder's name."""
+        here = pathlib.Path(self.folder.name)
+        subprocess.run([ROCELAB, "config", "approved.yaml", "--nos", nos, "--quiet", "--out", nos], check=True, cwd=here)
+        self.diff("approved.yaml", nos, "--quiet", status=0)
+        for name, before, after in edits:
+            text = (here / nos / name).read_text(encoding="utf-8")
+            self.assertIn(before, text)
+            (here / nos / name).write_text(text.replace(before, after, 1), encoding="utf-8")
+        return nos
+
+    def told(self, folder):
+        drifts = json.loads(self.diff("approved.yaml", folder, "--json", status=1).stdout)["drifts"]
+        return [(drift["port"] or drift["device"], drift["key"], drift["approved"]["value"], drift["running"]["value"],
+                 drift["running"]["file"]) for drift in drifts]
+
+    def test_rate_of_a_port(self):
+        """The rate that one end is set to, at its line, on each system; the other end says what was approved."""
+        for nos, name, before, after in (
+                ("nxos", "leaf1.cfg", "speed 100000", "speed 50000"), ("eos", "leaf1.cfg", "speed 100g-1", "speed forced 50g-1"),
+                ("sonic", "leaf1.json", '"speed": "100000"', '"speed": "50000"'),
+                ("junos", "leaf1.conf", "speed 100g", "speed 50g"), ("nvue", "leaf1.yaml", "speed: 100G", "speed: 50G")):
+            with self.subTest(nos):
+                folder = self.written(nos, (name, before, after))
+                self.assertEqual(self.told(folder), [("leaf1:0", "rate", "100G", "50G", f"{nos}/{name}")])
+                text = (pathlib.Path(self.folder.name) / nos / name).read_text(encoding="utf-8").splitlines()
+                line = next(i for i, one in enumerate(text, 1) if after in one)
+                self.assertIn(f"{nos}/{name}:{line}: leaf1 ", self.diff("approved.yaml", folder, status=1).stdout)
+
+    def test_place_is_of_the_device(self):
+        """What a port lost is told at a line of its own device, though another device's text holds the line that is typical."""
+        folder = self.written("junos", ("leaf0.conf", "            scheduler-map ROCELAB;\n", ""))
+        found = self.told(folder)
+        self.assertIn(("leaf0:0", "classes.rdma.ecn", "true", "false"), [one[:4] for one in found])
+        self.assertEqual({one[4] for one in found}, {"junos/leaf0.conf"})
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
