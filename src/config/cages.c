@@ -10,6 +10,7 @@
 #include "fabric/qos/models.h"
 
 #define PARTS_MOST 8u
+#define LANES_8_GBPS 400u /* cages of this rate and more have eight lanes, others four */
 
 /* Into how many a cage is split for a port of this rate: 1, 2, 4 or 8. */
 static uint32_t parts_for(const struct switch_model *model, uint64_t rate_bps, uint32_t ports)
@@ -26,6 +27,16 @@ static uint32_t parts_for(const struct switch_model *model, uint64_t rate_bps, u
     return parts;
 }
 
+/* The same for all cages of a switch: names count by it. */
+static uint32_t lanes_of(const struct fabric *fabric, const struct fabric_node *node, const struct switch_model *model)
+{
+    if (model->rate_gbps >= LANES_8_GBPS) return 8;
+    if (node->ports <= model->ports) return 4;
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        if (parts_for(model, fabric->port[p].rate_bps, node->ports) > 4) return 8;
+    return 4;
+}
+
 bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage *ret)
 {
     const struct fabric_node *node = &fabric->node[fabric->port[port].node];
@@ -34,7 +45,7 @@ bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage 
     if (fabric->port[port].node < fabric->hosts) return false;
     const struct switch_model *model = switch_model_find(fabric->sw[fabric->port[port].node - fabric->hosts].model);
     if (!model || !model->ports || !model->rate_gbps) return false;
-    *ret = (struct config_cage){index + 1, 1, 1, model->rate_gbps};
+    *ret = (struct config_cage){index + 1, 1, 1, model->rate_gbps, lanes_of(fabric, node, model)};
     if (node->ports <= model->ports) return true;
     for (uint32_t p = 0; p <= index; p++) {
         uint32_t parts = parts_for(model, fabric->port[node->first_port + p].rate_bps, node->ports);
@@ -45,6 +56,8 @@ bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage 
         }
         used++;
     }
-    *ret = (struct config_cage){cage, used, split, model->rate_gbps};
+    ret->cage = cage;
+    ret->part = used;
+    ret->parts = split;
     return true;
 }

@@ -291,6 +291,7 @@ struct config_cage {
     uint32_t cage, part; /* from 1 */
     uint32_t parts;      /* that the cage is split into; 1: it is not */
     uint32_t rate_gbps;  /* of the whole cage */
+    uint32_t lanes;      /* of the whole cage; never fewer than a cage of the switch has parts */
 };
 /* Where a port of a switch lies (cages.c); false: its model has no cages. */
 bool config_cage(const struct fabric *fabric, uint32_t port, struct config_cage *ret);

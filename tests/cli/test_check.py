@@ -103,7 +103,7 @@ class Check(unittest.TestCase):
         self.assertGreater(sum("'lossless4'" in line for line in each), 0)
         places = {line.split(" ")[0] for line in each}
         self.assertEqual(len(lines), len(places), lines)
-        self.assertIn("(and 7 more alike: Ethernet4 to Ethernet12)", lines[0])
+        self.assertIn("(and 7 more alike: Ethernet8 to Ethernet24)", lines[0])
 
     def test_a_broken_uplink(self):
         """One uplink without PFC and with small frames, and nothing but addresses says where it leads."""

@@ -159,7 +159,7 @@ class Config(Case):
         table = self.run_here("config", "pod.yaml", "--cabling", "table").stdout
         self.assertEqual(len(table.splitlines()), 9)
         named = self.run_here("config", "pod.yaml", "--cabling", "csv", "--nos", "sonic").stdout.splitlines()
-        self.assertIn(",spine1:Ethernet4,leaf1,Ethernet12,400G,30m", named)
+        self.assertIn(",spine1:Ethernet8,leaf1,Ethernet24,400G,30m", named)
         self.file("quoted.yaml", FABRIC + b"devices: {leaf0: {ports: {1: {name: 'left, \"upper\"'}}}}\n")
         quoted = list(csv.DictReader(io.StringIO(self.run_here("config", "quoted.yaml", "--cabling", "csv").stdout)))
         self.assertIn('left, "upper"', [row["port"] for row in quoted])

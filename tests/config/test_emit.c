@@ -128,6 +128,12 @@ static void test_cages(void **state)
         {"switches: {model: tomahawk5}", &config_nxos, 70, "Ethernet1/36"}, /* 800G: it is not split */
         {"switches: {model: tomahawk5}", &config_eos, 1, "Ethernet1/5"},
         {"switches: {model: tomahawk5}", &config_eos, 71, "Ethernet37/1"},
+        {"switches: {model: tomahawk5}", &config_sonic, 1, "Ethernet4"}, /* half of eight lanes */
+        {"switches: {model: tomahawk5}", &config_sonic, 69, "Ethernet276"},
+        {"switches: {model: tomahawk5}", &config_sonic, 70, "Ethernet280"},
+        {"switches: {model: tomahawk5}", &config_sonic, 71, "Ethernet288"},
+        {"switches: {model: tomahawk6}", &config_sonic, 1, "Ethernet8"},
+        {"switches: {model: generic}", &config_sonic, 1, "Ethernet8"},    /* no cages, and a port of 800G */
         {"switches: {model: tomahawk6}", &config_nxos, 1, "Ethernet1/2"}, /* 128 cages for 72 ports */
         {"switches: {model: tomahawk6}", &config_eos, 1, "Ethernet2/1"},
         {"switches: {model: generic}", &config_nxos, 1, "Ethernet1/2"},

@@ -63,8 +63,8 @@ static void port_name(const struct fabric *fabric, uint32_t port, char *buf, siz
         snprintf(buf, size, "Ethernet%u", fabric->port[port].index + 1u);
         return;
     }
-    unsigned lanes = cage.rate_gbps >= EOS_LANES_8_GBPS ? 8 : 4, each = lanes > cage.parts ? lanes / cage.parts : 1;
-    snprintf(buf, size, "Ethernet%u/%u", cage.cage, (cage.part - 1) * each + 1); /* the first of its lanes */
+    /* the first of its lanes */
+    snprintf(buf, size, "Ethernet%u/%u", cage.cage, (cage.part - 1) * (cage.lanes / cage.parts) + 1);
 }
 
 static const struct config_can can = {

@@ -15,8 +15,7 @@
 #define EOS_FRAME_MOST 9216u /* ... that other systems call this */
 
 #define EOS_NS_PER_MS 1000000u
-#define EOS_LANES_8_GBPS 400u /* cages of this rate and more have eight lanes, others four */
-#define EOS_CNP_DSCP 48u      /* with which adapters send CNPs unless they are told otherwise */
+#define EOS_CNP_DSCP 48u /* with which adapters send CNPs unless they are told otherwise */
 #define EOS_RATE_STEP 1000000000u
 /* Times of the watchdog that the command line takes. */
 #define EOS_TIMER_LEAST_MS 10u

@@ -34,12 +34,18 @@ int sonic_guess(const char *text, size_t length)
     return found ? 85 + (found > 2 ? 10 : 0) : 0;
 }
 
-/* Names count lanes: a port of 800G has eight, and then all ports of the switch are counted so. */
+/* Names count the lanes of the switch, and a port has the number of its first.  Where the model has no cages, each port
+ * has four, or all have eight where one is faster than 400G. */
 void sonic_port_name(const struct fabric *fabric, uint32_t port, char *buf, size_t size)
 {
     const struct fabric_node *node = &fabric->node[fabric->port[port].node];
+    struct config_cage cage;
     unsigned lanes = 4;
 
+    if (config_cage(fabric, port, &cage)) {
+        snprintf(buf, size, "Ethernet%u", (cage.cage - 1) * cage.lanes + (cage.part - 1) * (cage.lanes / cage.parts));
+        return;
+    }
     for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
         if (fabric->port[p].rate_bps > 400000000000ull) lanes = 8;
     snprintf(buf, size, "Ethernet%u", fabric->port[port].index * lanes);
