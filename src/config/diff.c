@@ -337,6 +337,16 @@ static void compare_watched(const struct pair *pair, const struct fabric_setting
         bits(pair, "watched", x, y);
 }
 
+/* Of a configuration, whether this end is shut: a link is down where either is. */
+static void compare_up(const struct pair *pair)
+{
+    bool running = pair->diff->running.fabric->port[pair->port[1]].up;
+    const char *text = said(pair, "up");
+
+    if (pair->diff->running.imported) running = !text || strcmp(text, "false") != 0;
+    truth(pair, "up", "up", pair->diff->approved.fabric->port[pair->port[0]].up, running);
+}
+
 static void compare_port(struct pair *pair)
 {
     const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
@@ -365,7 +375,7 @@ static void compare_port(struct pair *pair)
         snprintf(y, sizeof y, "%u", b->mtu_bytes);
         report(pair, "mtu", "mtu", x, y);
     }
-    truth(pair, "up", "up", p->up, q->up);
+    compare_up(pair);
     compare_watched(pair, a, b);
     for (unsigned priority = 0; priority < FABRIC_PRIOS; priority++) {
         if (class_of(one, priority))

@@ -164,6 +164,16 @@ class Diff(unittest.TestCase):
         self.assertIn(("leaf0:0", "classes.rdma.ecn", "true", "false"), [one[:4] for one in found])
         self.assertEqual({one[4] for one in found}, {"junos/leaf0.conf"})
 
+    def test_one_end_is_shut(self):
+        """The end that is not shut is no drift, though its link is down."""
+        folder = self.written("nxos")
+        file = pathlib.Path(self.folder.name) / folder / "leaf0.cfg"
+        before, after = file.read_text(encoding="utf-8").split("  description leaf1:", 1)
+        file.write_text(before + "  description leaf1:" + after.replace("no shutdown", "shutdown", 1), encoding="utf-8")
+        self.assertEqual(self.told(folder), [("leaf0:1", "up", "true", "false", "nxos/leaf0.cfg")])
+        self.diff("approved.yaml", folder, "--fix", "--out", "mended", "--quiet", status=1)
+        self.assertEqual(os.listdir(pathlib.Path(self.folder.name) / "mended"), ["leaf0.cfg"])
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
