@@ -85,6 +85,21 @@ class Host(Mistakes):
         self.assertEqual(self.said(self.checked(h0=wrong)), {("HOST001", "h0", 3)})
         self.assertEqual(self.checked(h0=GOOD + "mlnx_qos -i $1 -d os --trust dscp\n")["findings"], [])
 
+    def test_names_that_nobody_joins(self):
+        """RDMA devices without a word on their interfaces, and an interface for management before them."""
+        good = "ip link set dev eno1 mtu 1500\n"
+        good += "".join(f"ip link set dev ens{i} mtu 9000\nmlnx_qos -i ens{i} --trust dscp\nmlnx_qos -i ens{i} --dscp2prio set,34,5\n"
+                        f"mlnx_qos -i ens{i} --pfc 0,0,0,0,0,1,0,0\n" for i in (6, 7))
+        good += "".join(f"cma_roce_tos -d mlx5_{i} -t 136\n" for i in (0, 3))
+
+        def answer(text):
+            return {one for one in self.said(self.checked(h0=text)) if one[0] != "HOST005"}
+
+        self.assertEqual(answer(good), set())
+        self.assertEqual(answer(good.replace("-t 136", "-t 34")), {("HOST001", "h0", 10)})  # and the second, folded
+        self.assertEqual(answer(good.replace("dev ens7 mtu 9000", "dev ens7 mtu 1500")), {("MTU001", "h0", 6)})
+        self.assertEqual(answer(good + "mlnx_qos -i ens6 --dscp2prio flush\n") - {("HOST001", "h0", 4)}, {("HOST001", "h0", 12)})
+
 
 if __name__ == "__main__":
     unittest.main()

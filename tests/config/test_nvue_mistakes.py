@@ -126,6 +126,21 @@ class Nvue(Mistakes):
         self.mistake(ROCE, None, ["nv set interface swp9 link breakout 2x200G", "nv set interface swp9s0-1 link state up"],
                      ("WD001", "swp9s0-1"))
 
+    def test_yaml_lines(self):
+        """What a port lacks is told where its name stands; what a lossy mode turns off, at the mode."""
+        def switch(name, peer, mode, count):
+            ports = "".join(f"      swp{i}:\n        description: {peer} swp{i}\n        link:\n          speed: 400G\n          mtu: 9216\n"
+                            + (f"        qos:\n          pfc-watchdog:\n            state: enabled\n" if i != 3 else "") for i in range(1, count + 1))
+            return (f"- set:\n    system:\n      hostname: {name}\n    interface:\n{ports}"
+                    f"    qos:\n      roce:\n        state: enabled\n        mode: {mode}\n")
+
+        leaf = switch("leaf1", "other", "lossless", 6)
+        at = leaf.splitlines().index("      swp3:") + 1
+        self.assertIn(("WD001", "leaf1", at), self.said(self.checked(leaf1=leaf)))
+        spine = switch("spine1", "leaf1", "lossy", 6)
+        answer = self.said(self.checked(leaf1=switch("leaf1", "spine1", "lossless", 6), spine1=spine))
+        self.assertIn(("PFC001", "spine1", spine.splitlines().index("        mode: lossy") + 1), answer)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -102,7 +102,7 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
         if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);
     /* Not said whose it is: by custom mlx5_2 is the third, where the third is known to carry RDMA. */
     if (strncmp(name, "mlx5_", 5) == 0 && host_number(name + 5, 0, 255, &number) && (uint32_t)number < in->nics &&
-        host_nic_is_rdma(&in->nic[number]))
+        !in->nic[number].rdma[0] && host_nic_is_rdma(&in->nic[number]))
         return nic_at(in, (uint32_t)number);
     struct host_nic *nic = host_nic_named(in, name);
     if (nic) snprintf(nic->rdma, sizeof(nic->rdma), "%s", name);

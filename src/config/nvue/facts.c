@@ -37,6 +37,7 @@ static int walk(struct nvue_facts *facts, const struct tree *map, const struct n
         if (map->type == TREE_MAP) {
             fact.word[fact.words++] = item->key;
             fact.line = item->key_at.line;
+            if (fact.words <= 2) fact.head = fact.line;
         }
         if (item->type != TREE_SCALAR && item->count) {
             result = walk(facts, item, &fact);
@@ -112,7 +113,8 @@ static int read_commands(struct config_set *set, const struct config_text *text,
     for (const char *at = text->text; *at && result == 0;) {
         size_t length = strcspn(at, "\n");
         char *copy = arena_strndup(facts->arena, at, length), *save = NULL;
-        struct nvue_fact fact = {.line = ++line};
+        line++;
+        struct nvue_fact fact = {.line = line, .head = line};
         uint32_t index = 0;
         bool set_command = false;
 

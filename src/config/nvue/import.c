@@ -127,6 +127,7 @@ static void roce_defaults(struct nvue *in, uint32_t line, const char *mode, int6
         if (q == 0 || q == 3 || (second && q == 4))
             marking->curve[q] = (struct curve){
                 .on = true, .min = NVUE_ROCE_MIN, .max = NVUE_ROCE_MAX, .probability = 100, .line = line};
+    if (!lossless) in->lossy_line = line;
     struct profile *pfc = lossless ? nvue_profile(in, PFC, global, line) : NULL;
     if (!pfc) return;
     pfc->priorities = 1u << 3;
@@ -394,7 +395,7 @@ static bool read_tunnel(struct nvue *in, const struct nvue_fact *fact)
 static bool read_port(struct nvue *in, const struct nvue_fact *fact, const char *name)
 {
     uint32_t p = CONFIG_NONE;
-    struct port *port = nvue_port(in, name, fact->line, &p);
+    struct port *port = nvue_port(in, name, fact->head, &p);
     const char *section = fact->words > 2 ? fact->word[2] : "", *key = fact->words > 3 ? fact->word[3] : "";
 
     if (!port) return true;

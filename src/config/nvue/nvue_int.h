@@ -28,6 +28,7 @@ struct nvue_fact { /* `nv set` without its two words; or the keys of a YAML valu
     const char *word[NVUE_WORDS];
     uint32_t words;
     uint32_t line;
+    uint32_t head; /* where its second key stands: an interface's name, in YAML a line of its own */
 };
 
 struct nvue_facts {

@@ -88,8 +88,9 @@ struct nvue {
     uint32_t pools;
     struct broken *broken;
     uint32_t brokens, brokens_room;
-    bool roce, whole; /* `qos roce` is on; the switch has a name, so that what is not here is not set */
-    char alpha[16];   /* of lossless groups, as a fabric file has it; "" not said */
+    uint32_t lossy_line; /* of `qos roce` in a lossy mode, 0: none: what turns PFC off where no profile does */
+    bool roce, whole;    /* `qos roce` is on; the switch has a name, so that what is not here is not set */
+    char alpha[16];      /* of lossless groups, as a fabric file has it; "" not said */
     uint32_t alpha_line;
     char lossy_alpha[FABRIC_PRIOS][16]; /* of queues */
     uint32_t lossy_alpha_line[FABRIC_PRIOS];

@@ -31,7 +31,8 @@ static void say_pfc(struct nvue *in, uint32_t p, const struct profile *as)
 {
     struct port *port = &in->port[p];
     unsigned bits = as ? as->priorities : 0;
-    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line) : or_line(port->line[PFC], port->first));
+    struct origin at = nvue_at(in, as ? or_line(as->pfc_line, as->line)
+                                      : or_line(port->line[PFC], or_line(in->lossy_line, port->first)));
 
     port->pfc = as && (as->rx || as->tx) ? bits : 0;
     if (bits && as->rx != as->tx) at = nvue_at(in, or_line(as->rx ? as->tx_line : as->rx_line, at.line));
