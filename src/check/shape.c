@@ -43,6 +43,18 @@ static uint32_t hashes_alike(const struct fabric *fabric, uint32_t s)
     return FABRIC_NONE;
 }
 
+/* Configurations without the devices above them: ports whose other ends are not known may share traffic. */
+static bool may_choose(const struct check *check, uint32_t node)
+{
+    const struct fabric *fabric = check->fabric;
+    const struct fabric_node *as = &fabric->node[node];
+    uint32_t open = 0;
+
+    for (uint32_t p = as->first_port; p < as->first_port + as->ports; p++)
+        open += port_used(check, p) && node_unknown(fabric, fabric->port[fabric->port[p].peer].node);
+    return open > 1;
+}
+
 RULE_FUNCTION(top_hash)
 {
     const struct fabric *fabric = check->fabric;
@@ -53,8 +65,9 @@ RULE_FUNCTION(top_hash)
         bool chooses = false;
         for (uint32_t g = 0; g < fabric->route[s].groups; g++)
             chooses = chooses || fabric->route[s].group[g].count > 1;
-        if (!chooses || sw->balance.kind != SW_ECMP) continue;
-        if (!(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP))) {
+        bool blind = !(sw->hash_fields & (SW_HASH_SPORT | SW_HASH_QP));
+        if (sw->balance.kind != SW_ECMP || (!chooses && !(blind && may_choose(check, node)))) continue;
+        if (blind) {
             check_find(check, CHECK_WARNING, node, FABRIC_NONE, "ecmp.hash",
                        "%s does not hash the UDP source port: all flows between two adapters go one way",
                        fabric->node[node].name);

@@ -83,6 +83,8 @@ class Host(Mistakes):
         self.assertEqual(self.checked(h0=one)["not_understood"], [])
         wrong = one.replace("106", "26")
         self.assertEqual(self.said(self.checked(h0=wrong)), {("HOST001", "h0", 3)})
+        quoted = wrong.replace("$1", '"$1"').replace("${1}", '"${1}"').replace("$2", '"$2"')
+        self.assertEqual(self.said(self.checked(h0=quoted)), {("HOST001", "h0", 3)})
         self.assertEqual(self.checked(h0=GOOD + "mlnx_qos -i $1 -d os --trust dscp\n")["findings"], [])
 
     def test_names_that_nobody_joins(self):
@@ -97,7 +99,7 @@ class Host(Mistakes):
 
         self.assertEqual(answer(good), set())
         self.assertEqual(answer(good.replace("-t 136", "-t 34")), {("HOST001", "h0", 10)})  # and the second, folded
-        self.assertEqual(answer(good.replace("dev ens7 mtu 9000", "dev ens7 mtu 1500")), {("MTU001", "h0", 6)})
+        self.assertEqual(answer(good.replace("dev ens7 mtu 9000", "dev ens7 mtu 1500")), {("TOP006", "h0", 6)})
         self.assertEqual(answer(good + "mlnx_qos -i ens6 --dscp2prio flush\n") - {("HOST001", "h0", 4)}, {("HOST001", "h0", 12)})
 
 

@@ -127,7 +127,7 @@ static void test_commands(void **state)
             "delete interfaces et-0/0/3 disable\n"
             "edit class-of-service schedulers s1\n"
             "set transmit-rate percent 5\n"
-            "top set class-of-service drop-profiles dp1 interpolate fill-level [ 55 90 ]\n",
+            "top set class-of-service drop-profiles dp1 interpolate fill-level [ 55 90 ] drop-probability [ 0 80 ]\n",
             "1: system host-name leaf1\n"
             "2: interfaces et-0/0/1 description to h1; port {2}\n"
             "4: interfaces et-0/0/1 mtu 1500\n"
@@ -135,7 +135,9 @@ static void test_commands(void **state)
             "8: interfaces et-0/0/3\n"
             "11: class-of-service schedulers s1 transmit-rate percent 5\n"
             "12: class-of-service drop-profiles dp1 interpolate fill-level 55\n"
-            "12: class-of-service drop-profiles dp1 interpolate fill-level 90\n",
+            "12: class-of-service drop-profiles dp1 interpolate fill-level 90\n"
+            "12: class-of-service drop-profiles dp1 interpolate drop-probability 0\n"
+            "12: class-of-service drop-profiles dp1 interpolate drop-probability 80\n",
             true);
 }
 

@@ -126,6 +126,13 @@ class Nvue(Mistakes):
         self.mistake(ROCE, None, ["nv set interface swp9 link breakout 2x200G", "nv set interface swp9s0-1 link state up"],
                      ("WD001", "swp9s0-1"))
 
+    def test_hash_and_quotes(self):
+        self.mistake(ROCE, None, ["nv set system forwarding ecmp-hash source-port off"], ("TOP004", "source-port"))
+        spine = [line.replace("leaf1", "spine1") for line in ROCE] + ["nv set interface swp2 description 'to leaf1 swp1'"]
+        leaf = ROCE + ["nv set interface swp1 description 'to spine1 swp2'", "nv set interface swp1 link mtu 1500"]
+        answer = self.said(self.checked(leaf1="\n".join(leaf) + "\n", spine1="\n".join(spine) + "\n"))
+        self.assertIn(("MTU001", "leaf1", len(leaf)), answer)
+
     def test_yaml_lines(self):
         """What a port lacks is told where its name stands; what a lossy mode turns off, at the mode."""
         def switch(name, peer, mode, count):

@@ -79,7 +79,8 @@ struct host_nic *host_nic_named(struct host *in, const char *netdev)
     char name[FABRIC_NAME];
     uint32_t p;
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(netdev, "/\r\n"), netdev);
+    netdev += strspn(netdev, "\"'"); /* "$IF" and $IF are one */
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(netdev, "/\r\n\"'"), netdev);
     if (!name[0]) return NULL;
     /* A port that was met by its RDMA device only waits for its name. */
     uint32_t before = in->set->device[in->device].ports;
@@ -96,7 +97,8 @@ struct host_nic *host_nic_rdma(struct host *in, const char *rdma)
     char name[32];
     int64_t number = 0;
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(rdma, "/\r\n"), rdma);
+    rdma += strspn(rdma, "\"'");
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(rdma, "/\r\n\"'"), rdma);
     if (name[0] == '$' && in->open_netdevs == 1) return nic_at(in, in->open_netdev); /* both stand for the same one */
     for (uint32_t p = 0; p < in->nics; p++)
         if (in->nic[p].met && strcmp(in->nic[p].rdma, name) == 0) return nic_at(in, p);

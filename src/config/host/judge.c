@@ -135,7 +135,7 @@ static bool counts(const struct host *in, uint32_t p)
 {
     const char *name = in->set->device[in->device].port[p].name;
 
-    return in->nic[p].met && host_nic_is_rdma(&in->nic[p]) && name[0] != '$' && name[0] != '"';
+    return in->nic[p].met && host_nic_is_rdma(&in->nic[p]) && name[0] != '$';
 }
 
 static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count)
@@ -156,25 +156,6 @@ static uint64_t usual(const struct host *in, unsigned which, uint32_t *ret_count
         *ret_count += counts(in, p) && face[which].value == held;
     }
     return held;
-}
-
-/* Frames: the shorter ones are odd where no more adapters have the longer, and what is not said is no length. */
-static void judge_frames(struct host *in)
-{
-    unsigned longest = 0;
-    uint32_t with = 0, without = 0;
-
-    for (uint32_t p = 0; p < in->nics; p++)
-        if (counts(in, p) && in->nic[p].mtu > longest) longest = in->nic[p].mtu;
-    for (uint32_t p = 0; p < in->nics; p++)
-        if (counts(in, p) && in->nic[p].mtu) *(in->nic[p].mtu == longest ? &with : &without) += 1;
-    bool shorter = with >= without;
-    for (uint32_t p = 0; p < in->nics && with && without; p++) {
-        const struct host_nic *nic = &in->nic[p];
-        if (!counts(in, p) || !nic->mtu || (nic->mtu == longest) == shorter) continue;
-        note(in, p, nic->mtu_line, "MTU001", "its MTU is %u, unlike that of %u other adapter%s of the host", nic->mtu,
-             shorter ? with : without, (shorter ? with : without) == 1 ? "" : "s");
-    }
 }
 
 static void judge_alike(struct host *in, unsigned which)
@@ -210,5 +191,4 @@ void host_judge(struct host *in)
     }
     for (unsigned f = 0; f < FACES; f++)
         judge_alike(in, f);
-    judge_frames(in);
 }

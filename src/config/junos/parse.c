@@ -267,8 +267,11 @@ static struct junos_node *read_path(struct reader *in, struct junos_node *from, 
     while (as.node && in->at < end && !in->tree->no_memory && !in->tree->full) {
         in->at += strspn(in->at, BLANKS);
         if (in->at >= end || *in->at == '#') break;
-        if (*in->at == '[') {
+        if (*in->at == '[') { /* another statement may follow: fill-level [ 20 70 ] drop-probability [ 0 80 ] */
+            struct junos_node *key = as.node;
             read_list(in, &as);
+            in->at += strspn(in->at, BLANKS);
+            if (in->at < end && *in->at != '#' && key->parent) as.node = key->parent;
             continue;
         }
         const char *word = read_word(in, "[]");

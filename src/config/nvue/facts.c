@@ -105,6 +105,22 @@ static int read_yaml(struct config_set *set, const struct config_text *text, str
     return result;
 }
 
+/* As the shell has it: what stands in quotation marks is one word. */
+static char *next_word(char *line, char **save)
+{
+    char *word = line ? line : *save, *end;
+
+    word += strspn(word, " \t\r");
+    if (!*word) return NULL;
+    if ((*word == '\'' || *word == '"') && (end = strchr(word + 1, *word)) != NULL)
+        word++;
+    else
+        end = word + strcspn(word, " \t\r");
+    *save = *end ? end + 1 : end;
+    *end = 0;
+    return word;
+}
+
 static int read_commands(struct config_set *set, const struct config_text *text, struct nvue_facts *facts)
 {
     uint32_t line = 0;
@@ -120,7 +136,7 @@ static int read_commands(struct config_set *set, const struct config_text *text,
 
         if (!copy) return -ENOMEM;
         at += length + (at[length] == '\n');
-        for (char *word = strtok_r(copy, " \t\r", &save); word; word = strtok_r(NULL, " \t\r", &save), index++) {
+        for (char *word = next_word(copy, &save); word; word = next_word(NULL, &save), index++) {
             if (word[0] == '#') break;
             if (index == 0 && strcmp(word, "$") == 0) { /* a transcript */
                 index--;
@@ -131,11 +147,6 @@ static int read_commands(struct config_set *set, const struct config_text *text,
             if (index == 1 && !set_command && strcmp(word, "unset") == 0)
                 config_note(set, CONFIG_AT(text, line), NULL, CONFIG_NONE, CONFIG_NONE,
                             "nv unset: what it undoes is not known");
-            size_t end = strlen(word);
-            if ((word[0] == '\'' || word[0] == '"') && end > 1 && word[end - 1] == word[0]) {
-                word[end - 1] = 0;
-                word++;
-            }
             if (index >= 2 && set_command && fact.words < NVUE_WORDS) fact.word[fact.words++] = word;
         }
         if (fact.words) result = add_fact(facts, &fact);
