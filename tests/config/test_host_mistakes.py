@@ -63,7 +63,7 @@ class Host(Mistakes):
     def test_pauses_and_frames(self):
         self.mistake(None, "ethtool -A eth1 rx on tx on\n", ("PFC005", "ethtool"))
         self.mistake(None, "ethtool -A eth1 rx off tx off\n")
-        self.mistake(None, "ip link set dev eth2 mtu 1500\n", ("MTU001", "mtu 1500"), beside=("TOP006",))
+        self.mistake(None, "ip link set dev eth2 mtu 1500\n", ("TOP006", "mtu 1500"), beside=("TOP006",))
 
     def test_shell(self):
         """Functions and lines that go on are read; what depends on the machine is listed, and nothing follows from it."""

@@ -63,11 +63,13 @@ static bool blank_marks(char *text)
         /* Nothing but marks, or a key that is one: the line goes. */
         if (open && open == first && (last[-1] == '}' || memmem(at, (size_t)(end - at), "}}:", 3))) {
             bool key = memmem(at, (size_t)(end - at), "}}:", 3) != NULL;
+            bool empty = last - first > 12 && strncmp(last - 2, "{}", 2) == 0;
             any = true;
             memset(at, ' ', (size_t)(end - at));
-            if (key) { /* what is below hangs on it: it keeps a name */
-                memcpy(first, "template:", 9);
-                if (last - first > 12 && strncmp(last - 2, "{}", 2) == 0) memcpy(first + 9, " {}", 3);
+            if (key) { /* what is below hangs on it: it keeps a name, which a short line has room for too */
+                const char *name = end - first >= 9 ? "template:" : "t:";
+                memcpy(first, name, strlen(name));
+                if (empty) memcpy(first + 9, " {}", 3);
             }
         } else {
             for (; open; open = memmem(open, (size_t)(end - open), "{{", 2)) {
