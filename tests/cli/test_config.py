@@ -65,6 +65,21 @@ class Config(Case):
         self.assertTrue(any(port["admin_status"] == "down" for port in ports))
         self.assertTrue(all(int(port["speed"]) > 0 for port in ports))
 
+    def test_lengths_of_cables_are_whole_metres_or_not_written(self):
+        """Ports without a cable have no length, one of half a metre has 1: what is written is what is read."""
+        self.file("short.yaml", FABRIC.replace(b"3m", b"0.5m").replace(b"tomahawk5", b"generic"))
+        for nos in ("junos", "junos-set", "nvue", "nvue-set"):
+            for fabric, shortest in (("short.yaml", "1"), (str(SOURCE / "examples" / "links.yaml"), "3")):
+                folder = f"{nos}-{shortest}"
+                self.run_here("config", fabric, "--nos", nos, "--out", folder)
+                files = sorted(str(path) for path in (self.folder / folder).iterdir())
+                text = "".join(open(path).read() for path in files)
+                lengths = set(re.findall(r"cable-length:? (\d+)", text))
+                self.assertIn(shortest, lengths, nos)
+                self.assertNotIn("0", lengths, nos)
+                result = self.run_here("import", *files)
+                self.assertNotIn("cable-length", result.stderr, nos)
+
     def test_several_devices_need_a_place(self):
         result = self.run_here("config", "pod.yaml", "--nos", "eos", status=2)
         self.assertIn("4 devices", result.stderr)

@@ -22,6 +22,7 @@ static uint8_t paused(const struct fabric_settings *settings)
     return settings->pfc_rx | settings->pfc_tx;
 }
 
+/* 0: not known, and not written. */
 static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
 {
     uint32_t mm = settings_of(fabric, port)->headroom_cable_mm;
@@ -230,7 +231,8 @@ static void emit_input(struct junos_out *out, const char *profile, uint32_t port
         junos_print(&out->print, path, "mru %u", frame_of(fabric, port));
     }
     snprintf(path, sizeof(path), "%s|input", profile);
-    junos_print(&out->print, path, "cable-length %llu", (unsigned long long)metres_of(fabric, port));
+    uint64_t metres = metres_of(fabric, port);
+    if (metres) junos_print(&out->print, path, "cable-length %llu", (unsigned long long)metres);
 }
 
 static unsigned within(ps_t time, unsigned least, unsigned most)

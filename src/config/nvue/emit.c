@@ -99,6 +99,7 @@ static const struct fabric_settings *settings_at(const struct fabric *fabric, ui
     return &fabric->settings[fabric->port[port].settings];
 }
 
+/* 0: not known, and not written. */
 static uint64_t metres_of(const struct fabric *fabric, uint32_t port)
 {
     uint32_t mm = settings_at(fabric, port)->headroom_cable_mm;
@@ -249,8 +250,8 @@ static void emit_pfc(struct printer *to, uint32_t i, uint32_t port)
         if (priorities >> tc & 1) fact(to, words(path, "qos pfc roce%u switch-priority %u", i, tc), NULL);
     fact(to, words(path, "qos pfc roce%u rx", i), settings->pfc_rx ? "enable" : "disable");
     fact(to, words(path, "qos pfc roce%u tx", i), settings->pfc_tx ? "enable" : "disable");
-    fact(to, words(path, "qos pfc roce%u cable-length", i), "%llu",
-         (unsigned long long)metres_of(to->emit->fabric, port));
+    uint64_t metres = metres_of(to->emit->fabric, port);
+    if (metres) fact(to, words(path, "qos pfc roce%u cable-length", i), "%llu", (unsigned long long)metres);
     if (!pg) return;
     fact(to, words(path, "qos pfc roce%u xoff-threshold", i), "%llu", (unsigned long long)pg->static_bytes);
     fact(to, words(path, "qos pfc roce%u xon-threshold", i), "%llu", (unsigned long long)pg->xon_offset_bytes);
@@ -375,8 +376,8 @@ static void emit_switch(struct printer *to)
     if (to->roce) {
         comment(to, "MAP001, MAP005, ECN001, PFC001, HR002: all of them by the system's own profile");
         fact(to, "qos roce mode", "lossless");
-        fact(to, "qos roce cable-length", "%llu",
-             (unsigned long long)metres_of(to->emit->fabric, to->node->first_port));
+        uint64_t metres = metres_of(to->emit->fabric, to->node->first_port);
+        if (metres) fact(to, "qos roce cable-length", "%llu", (unsigned long long)metres);
     }
     for (unsigned k = 0; k < KINDS && !to->roce; k++) {
         comment(to, each[k].why);
