@@ -144,6 +144,7 @@ class Nvue(Mistakes):
         leaf = switch("leaf1", "other", "lossless", 6)
         at = leaf.splitlines().index("      swp3:") + 1
         self.assertIn(("WD001", "leaf1", at), self.said(self.checked(leaf1=leaf)))
+        self.checked(leaf1=leaf + "    interface:\n      {{}}:")  # a key of a template, as short as can be
         spine = switch("spine1", "leaf1", "lossy", 6)
         answer = self.said(self.checked(leaf1=switch("leaf1", "spine1", "lossless", 6), spine1=spine))
         self.assertIn(("PFC001", "spine1", spine.splitlines().index("        mode: lossy") + 1), answer)
