@@ -473,6 +473,11 @@ static void compare_nic(const struct pair *pair)
         !(pair->diff->running.imported && (a->cnp_dscp == FABRIC_UNSAID || b->cnp_dscp == FABRIC_UNSAID)))
         texts(pair, "cnp-dscp", a->cnp_dscp == FABRIC_UNSAID ? NULL : x, b->cnp_dscp == FABRIC_UNSAID ? NULL : y);
     compare_nccl(pair, a, b);
+    if (told(pair, "mtu") && a->mtu_bytes != b->mtu_bytes) {
+        snprintf(x, sizeof x, "%u", a->mtu_bytes);
+        snprintf(y, sizeof y, "%u", b->mtu_bytes);
+        report(pair, "mtu", "mtu", x, y);
+    }
     if (!pair->diff->running.imported) texts(pair, "congestion", a->congestion, b->congestion);
 }
 

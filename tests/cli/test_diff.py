@@ -174,6 +174,14 @@ class Diff(unittest.TestCase):
         self.diff("approved.yaml", folder, "--fix", "--out", "mended", "--quiet", status=1)
         self.assertEqual(os.listdir(pathlib.Path(self.folder.name) / "mended"), ["leaf0.cfg"])
 
+    def test_mtu_of_an_adapter(self):
+        """Of an interface's MTU what it leaves for verbs, at its line; between two files the value itself."""
+        folder = self.written("host", ("h1.sh", " mtu 9000", " mtu 1500"))
+        self.assertEqual(self.told(folder), [("h1:0", "mtu", "4096", "1024", "host/h1.sh")])
+        self.file("running.yaml", APPROVED.replace("nics: {", "nics: {mtu: 2048, "))
+        self.assertEqual(self.drifts("approved.yaml", "running.yaml"),
+                         [(f"h{host}:0", "mtu", "4096", "2048", None) for host in range(2)])
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
