@@ -52,6 +52,12 @@ static struct cli_place running_place(const struct diff_list *list, const struct
 
     if (device == CONFIG_NONE || drift->number == FABRIC_NONE || drift->number >= set->device[device].ports)
         return place;
+    char own[96];
+    snprintf(own, sizeof own, "own.%.80s", drift->key);
+    if (config_said(set, device, drift->number, own)) {
+        struct origin said = config_said_at(set, device, drift->number, own);
+        return (struct cli_place){set->path[said.source], said.line, 0};
+    }
     bool link = strcmp(drift->key, "rate") == 0 || strcmp(drift->key, "up") == 0;
     if (!link && strcmp(place.path, set->path[set->device[device].at.source]) == 0) return place;
     struct origin at = config_where(set, drift->device, drift->number, drift->key);

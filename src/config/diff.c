@@ -331,10 +331,35 @@ static void compare_watched(const struct pair *pair, const struct fabric_setting
     if (pair->node[0] < one->hosts || !one->sw[pair->node[0] - one->hosts].watchdog.on ||
         !two->sw[pair->node[1] - two->hosts].watchdog.on)
         return;
+    if (said(pair, "own.watchdog")) y = 0;
     if (can && !can->watched)
         truth(pair, "watched", "watched", x != 0, y != 0);
     else
         bits(pair, "watched", x, y);
+}
+
+static const char *action_of(const struct fabric_watchdog *as)
+{
+    return as->shutdown ? "shutdown" : as->drop ? "drop" : "forward";
+}
+
+/* A port whose watchdog is set unlike that of most ports, which is the switch's. */
+static void compare_own_watchdog(const struct pair *pair)
+{
+    const struct fabric *one = pair->diff->approved.fabric;
+    uint64_t detect = 0, restore = 0;
+
+    if (pair->node[0] < one->hosts || !one->sw[pair->node[0] - one->hosts].watchdog.on) return;
+    const struct fabric_watchdog *as = &one->sw[pair->node[0] - one->hosts].watchdog;
+    const char *text = said(pair, "own.watchdog.detect");
+    if (text && unit_parse(UNIT_TIME, text, &detect, NULL) >= 0)
+        units(pair, "watchdog.detect", "watchdog.detect", UNIT_TIME, as->detect_ps, detect);
+    text = said(pair, "own.watchdog.restore");
+    if (text && unit_parse(UNIT_TIME, text, &restore, NULL) >= 0)
+        units(pair, "watchdog.restore", "watchdog.restore", UNIT_TIME, as->restore_ps, restore);
+    text = said(pair, "own.watchdog.action");
+    if (text && strcmp(text, action_of(as)) != 0)
+        report(pair, "watchdog.action", "watchdog.action", action_of(as), text);
 }
 
 /* Of a configuration, whether this end is shut: a link is down where either is. */
@@ -377,6 +402,7 @@ static void compare_port(struct pair *pair)
     }
     compare_up(pair);
     compare_watched(pair, a, b);
+    compare_own_watchdog(pair);
     for (unsigned priority = 0; priority < FABRIC_PRIOS; priority++) {
         if (class_of(one, priority))
             compare_class(pair, priority, a, b);
@@ -497,13 +523,7 @@ static void compare_switch(struct pair *pair)
     if (told(pair, "watchdog.restore") && (!can || can->restore))
         units(pair, "watchdog.restore", "watchdog.restore", UNIT_TIME, a->restore_ps, b->restore_ps);
     if ((a->drop != b->drop || a->shutdown != b->shutdown) && (!can || can->action))
-        report(pair, "watchdog.action", "watchdog.action",
-               a->shutdown ? "shutdown"
-               : a->drop   ? "drop"
-                           : "forward",
-               b->shutdown ? "shutdown"
-               : b->drop   ? "drop"
-                           : "forward");
+        report(pair, "watchdog.action", "watchdog.action", action_of(a), action_of(b));
 }
 
 /* The name that the running system would give an approved port; NULL: none. */

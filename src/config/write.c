@@ -95,9 +95,10 @@ static bool port_counts(const struct config_set *set, uint32_t device, uint32_t 
     return !(up && strcmp(up, "false") == 0) && !set->device[device].port[port].idle;
 }
 
+/* Said of a link, or (`own.`) of a port what a fabric has of a switch alone: not written there. */
 static bool of_link(const char *path)
 {
-    return strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
+    return strncmp(path, "own.", 4) == 0 || strcmp(path, "rate") == 0 || strcmp(path, "cable") == 0;
 }
 static bool of_port(const char *path)
 {

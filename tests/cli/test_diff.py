@@ -182,6 +182,31 @@ class Diff(unittest.TestCase):
         self.assertEqual(self.drifts("approved.yaml", "running.yaml"),
                          [(f"h{host}:0", "mtu", "4096", "2048", None) for host in range(2)])
 
+    def test_sonic_watchdog_of_a_port(self):
+        """A row of PFC_WD that is gone, or set otherwise on one port; the patch brings it back."""
+        folder = self.written("sonic")
+        file = pathlib.Path(self.folder.name) / folder / "leaf0.json"
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        port = next(key for key in whole["PFC_WD"] if key != "GLOBAL")
+        for change, key, approved, running in (
+                (None, "watched", "[3]", "[]"), ({"detection_time": "300"}, "watchdog.detect", "200ms", "300ms"),
+                ({"restoration_time": "900"}, "watchdog.restore", None, "900ms"),
+                ({"action": "forward"}, "watchdog.action", "drop", "forward")):
+            rows = dict(whole["PFC_WD"])
+            if change:
+                rows[port] = {**rows[port], **change}
+            else:
+                del rows[port]
+            file.write_text(json.dumps({**whole, "PFC_WD": rows}, indent=1), encoding="utf-8")
+            with self.subTest(key):
+                found = self.told(folder)
+                self.assertEqual([(one[0], one[1], one[3], one[4]) for one in found],
+                                 [("leaf0:0", key, running, "sonic/leaf0.json")])
+                self.assertIn(approved, (None, found[0][2]))
+                patch = json.loads(self.diff("approved.yaml", folder, "--fix", status=1).stdout)
+                name = port if not change else next(iter(change))
+                self.assertEqual([one["path"].rsplit("/", 1)[1] for one in patch], [name])
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()

@@ -3,7 +3,8 @@
  * The watchdog of a SONiC switch.
  *
  * It is a port's in SONiC and a switch's in a fabric: the row that most ports have speaks for the switch; ports that
- * pause without one, or with another, are notes.  Ports that are down have no say.
+ * pause without one, or with another, are notes, and say `own.watchdog` for who compares.  Ports that are down have no
+ * say.
  *
  * orchagent refuses a row without `detection_time`, and one with a time out of range; without `restoration_time` a
  * queue that was cut off stays so.
@@ -125,15 +126,37 @@ static void note_missing_time(struct sonic *in, const struct sonic_row *usual, i
     }
 }
 
+/* What a port's row says, which is unlike that of most. */
+static void say_own(struct sonic *in, uint32_t p)
+{
+    static const char *const paths[] = {"own.watchdog.action", "own.watchdog.detect", "own.watchdog.restore"};
+    const struct sonic_row *row = in->port[p].watchdog;
+
+    for (int i = 0; i < 3; i++) {
+        const char *text = sonic_field(row, names[i], NULL);
+        struct origin at = sonic_at(in, row, names[i]);
+        int64_t got = 0;
+        if (i == 0)
+            config_say(in->set, at, in->device, p, paths[i], "%s",
+                       !text || strcmp(text, "drop") == 0 ? "drop" : "forward");
+        else if (text && sonic_number(text, 1, 10000000, &got))
+            config_say(in->set, at, in->device, p, paths[i], "%lldms", (long long)got);
+    }
+}
+
 static void compare_watchdogs(struct sonic *in, const struct sonic_row *usual)
 {
     for (uint32_t p = 0; p < in->ports; p++) {
         const struct sonic_row *row = in->port[p].watchdog;
         if (in->port[p].down) continue;
-        if (!row && in->port[p].pfc && !sonic_partial(in, "PFC_WD"))
-            config_note(in->set, CONFIG_AT(in->text, in->port[p].qos ? in->port[p].qos->line : 1), "WD001", in->device,
-                        p, "pauses and has no watchdog");
-        if (row && !same_row(row, usual)) note_unlike(in, p, usual);
+        if (!row && in->port[p].pfc && !sonic_partial(in, "PFC_WD")) {
+            struct origin at = CONFIG_AT(in->text, in->port[p].qos ? in->port[p].qos->line : 1);
+            config_note(in->set, at, "WD001", in->device, p, "pauses and has no watchdog");
+            config_say(in->set, at, in->device, p, "own.watchdog", "false");
+        }
+        if (!row || same_row(row, usual)) continue;
+        note_unlike(in, p, usual);
+        say_own(in, p);
     }
     note_missing_time(in, usual, 1);
     note_missing_time(in, usual, 2);
