@@ -379,6 +379,34 @@ static void test_part(void **state)
     import_release(&got);
 }
 
+/* `interfaces` are ports, unless they say what class of service says of ports and nothing else. */
+static void test_outer_interfaces(void **state)
+{
+    static const char ports[] =
+        "interfaces {\n    et-0/0/0 {\n        mtu 9216;\n        speed 400g;\n"
+        "        disable;\n    }\n}\n"
+        "class-of-service {\n    forwarding-classes {\n        class a queue-num 3;\n    }\n}\n";
+    static const char part[] =
+        "forwarding-classes {\n    class a queue-num 3;\n}\n"
+        "interfaces {\n    et-0/0/0 {\n        scheduler-map none;\n"
+        "        unit 0 {\n            classifiers {\n                dscp none;\n            }\n"
+        "        }\n    }\n}\n";
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_junos, "leaf1.conf", ports);
+    uint32_t node = fabric_find_node(got.fabric, "leaf1"), first = got.fabric->node[node].first_port;
+    assert_int_equal(notes_of(&got, NULL, 0), 0);
+    assert_int_equal(settings_at(&got, "leaf1", 0)->mtu_bytes, 9216);
+    assert_int_equal(got.fabric->port[first].rate_bps, 400000000000);
+    assert_false(got.fabric->port[first].up);
+    import_release(&got);
+    import_text(&got, &config_junos, "leaf1.conf", part);
+    assert_int_equal(notes_of(&got, "MAP007", 6), 1);
+    assert_int_equal(notes_of(&got, "MAP007", 9), 1);
+    import_release(&got);
+}
+
 /* What is of another system is refused, and not read as a switch without class of service. */
 static void test_foreign(void **state)
 {
@@ -412,7 +440,7 @@ int main(void)
         cmocka_unit_test(test_meaning),    cmocka_unit_test(test_wrong_lines),
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_bindings),
         cmocka_unit_test(test_part),       cmocka_unit_test(test_chip),
-        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_foreign),    cmocka_unit_test(test_outer_interfaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,12 +85,52 @@ static void lay(struct junos_binding *over, const struct junos_binding *below)
     if (!over->line) over->line = below->line;
 }
 
+static bool is_cos_word(const char *word)
+{
+    static const char *const words[] = {"congestion-notification-profile",
+                                        "scheduler-map",
+                                        "classifiers",
+                                        "rewrite-rules",
+                                        "forwarding-class",
+                                        "forwarding-class-set",
+                                        "output-traffic-control-profile",
+                                        "input-traffic-control-profile",
+                                        "shaping-rate",
+                                        "dedicated-buffer-profile",
+                                        "monitoring-profile"};
+
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(word, words[i]) == 0) return true;
+    return false;
+}
+
+/* Does the outermost `interfaces` say what class of service says of ports, and nothing else?  Then it is a part that
+ * was cut out without its head. */
+static bool is_cos_only(const struct junos_node *interfaces)
+{
+    bool any = false;
+
+    for (const struct junos_node *port = interfaces->first; port; port = port->next) {
+        for (const struct junos_node *at = port->first; at; at = at->next) {
+            bool units = strcmp(at->word, "unit") == 0;
+            if (!units && !is_cos_word(at->word)) return false;
+            any = any || !units;
+            for (const struct junos_node *unit = units ? at->first : NULL; unit; unit = unit->next)
+                for (const struct junos_node *of = unit->first; of; of = of->next, any = true)
+                    if (!is_cos_word(of->word)) return false;
+        }
+    }
+    return any;
+}
+
 struct junos_node *junos_cos_interfaces(struct junos *in, struct junos_node *cos)
 {
     struct junos_node *entries = cos ? junos_get(&in->tree, cos, "interfaces") : NULL;
+    struct junos_node *outer = junos_child(&in->tree, &in->tree.root, "interfaces");
 
-    return entries || !cos ? entries
-                           : junos_get(&in->tree, &in->tree.root, "interfaces"); /* of a part without its head */
+    if (entries || !cos || !outer || !is_cos_only(outer)) return entries;
+    junos_known(outer);
+    return outer;
 }
 
 void junos_bind(struct junos *in, struct junos_node *cos)
