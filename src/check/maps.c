@@ -392,6 +392,8 @@ static void adapters_cnp_dscp(struct check *check)
         uint32_t e = 0;
         while (fabric->endpoint[e].nic != n)
             e++;
+        /* what the adapter itself puts into the class is of the class */
+        if (settings_of(fabric, e)->dscp_to_tc[nic->cnp_dscp] == as->priority) continue;
         check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "cnp-dscp",
                    "%s sends CNPs with DSCP %u, class '%s' has DSCP %u", port_label(fabric, e, name), nic->cnp_dscp,
                    as->name, as->dscp);
