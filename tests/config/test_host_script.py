@@ -19,13 +19,13 @@ nics: {cable-length: 20m, dcbx: {willing: false}, nccl: {NCCL_IB_GID_INDEX: 3, N
 TOOLS = ["mlnx_qos", "dcb", "cma_roce_tos", "mlxconfig", "ip"]
 
 
-def run(folder, script, *arguments):
+def run(folder, script, *arguments, status=0, says=""):
     """What the tools were called with."""
     log = folder / "log"
     log.write_text("")
     environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}", LOG=str(log))
     done = subprocess.run(["sh", str(script), *arguments], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status and says in done.stderr, (done.returncode, done.stderr)
     return log.read_text().splitlines()
 
 
@@ -56,6 +56,20 @@ def check_install(folder, script):
                                  text=True, check=False)
         assert "rocelab-host.service:" not in checked.stderr, checked.stderr
     script.write_text(text)
+
+
+def check_failures(folder, script):
+    """What fails on one adapter is said at the end, and the others are set."""
+    for tool, port in (("mlxconfig", "mlx5_0"), ("mlnx_qos", "eth0")):
+        path = folder / "bin" / tool
+        text = path.read_text()
+        path.write_text(text + f'case "$*" in *{port}*) exit 3 ;; esac\n')
+        called = run(folder, script, status=1, says="h1: a command failed, and not all is set on: eth0\n")
+        firmware = [line.split()[2] for line in called if line.startswith("mlxconfig")]
+        assert firmware == (["mlx5_0", "mlx5_1"] if tool == "mlxconfig" else ["mlx5_1"]), called
+        assert any(line.startswith("mlnx_qos -i eth1 --prio_tc") for line in called), called
+        path.write_text(text)
+    assert run(folder, script, "bogus", status=2, says="usage: sh ") == [], "a wrong argument sets something"
 
 
 def main():
@@ -93,6 +107,7 @@ def main():
             assert (folder / f"sys/net/eth{port}/ecn/roce_np/cnp_dscp").read_text() == "48\n"
         firmware = [line for line in called if line.startswith("mlxconfig")]
         assert len(firmware) == 2 and all("DCBX_WILLING_P1=0" in line for line in firmware), firmware
+        check_failures(folder, script)
         # the kernel's own driver: no mlnx_qos, no cma_roce_tos, no mlxconfig, nothing of them in sysfs
         for tool in ("mlnx_qos", "cma_roce_tos", "mlxconfig"):
             (folder / "bin" / tool).rename(folder / tool)

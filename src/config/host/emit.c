@@ -8,7 +8,8 @@
  * `sh h0.sh install` has systemd set it again (install.c).
  *
  * What MLNX_OFED has and the kernel's own driver has not is set where it is there; where not, a line on standard error
- * says what is missing and the script goes on.
+ * says what is missing and the script goes on.  A command that fails ends the setting of its adapter alone: the others
+ * are set, and the script says at the end which were not, and exits with 1.
  *
  * A line `nic=eth0 rdma=mlx5_0` says which RDMA device belongs to which interface.  Not written: what a simulated
  * adapter has and no tool sets (latencies, windows, timeouts of queue pairs).
@@ -238,10 +239,12 @@ static unsigned interface_mtu(const struct host_port *port)
                : least;
 }
 
+/* In a subshell that ends where a command fails.  It is no condition: `( … ) || …` would turn `set -e` off in it. */
 static void emit_port(const struct host_port *port)
 {
     FILE *to = port->emit->to;
 
+    fputs("    (\n    set -e\n", to);
     fprintf(to, "    nic=%s rdma=%s\n", port->name, port->rdma);
     comment(port->emit, "MTU001: room for the verbs MTU and its headers");
     fprintf(to, "    ip link set dev %s mtu %u\n", port->name, interface_mtu(port));
@@ -254,6 +257,8 @@ static void emit_port(const struct host_port *port)
     emit_traffic_class(port);
     emit_dcqcn(port);
     emit_firmware(port);
+    fputs("    )\n    status=$?\n", to);
+    fprintf(to, "    if [ \"$status\" != 0 ]; then failed=\"$failed %s\"; fi\n", port->name);
 }
 
 static void emit_verify(const struct host_port *port)
@@ -312,11 +317,14 @@ int host_emit(const struct config_emit *emit)
     config_comment(emit, &config_host,
                    "without an argument it sets, verify prints what is set, nccl prints variables, install makes it "
                    "hold after a boot");
-    fprintf(to, "host=%s\ncase \"${1-set}\" in\nset)\n    set -e\n", node->name);
+    fprintf(to, "host=%s\ncase \"${1-set}\" in\nset)\n    failed=\n", node->name);
     for (uint32_t p = 0; p < node->ports; p++) {
         fill_port(emit, node->first_port + p, &port);
         emit_port(&port);
     }
+    fputs("    if [ -n \"$failed\" ]; then\n    echo \"$host: a command failed, and not all is set on:$failed\" >&2\n"
+          "    exit 1\n    fi\n",
+          to);
     fputs("    ;;\nverify)\n    echo \"$host\"\n", to);
     for (uint32_t p = 0; p < node->ports; p++) {
         fill_port(emit, node->first_port + p, &port);
@@ -329,6 +337,6 @@ int host_emit(const struct config_emit *emit)
     }
     fputs("EOT\n    ;;\n", to);
     host_emit_install(emit);
-    fputs("esac\n", to);
+    fputs("*)\n    echo \"usage: sh $0 [set|verify|nccl|install]\" >&2\n    exit 2\n    ;;\nesac\n", to);
     return ferror(to) ? -EIO : 0;
 }

@@ -125,7 +125,7 @@ static bool shell_word(const char *line)
         "nccl)", "cat <<", "EOT",   "echo \"",  "done",  "for ",   "exit",   "while ", "do",    "elif ", "{",
         "}",     "return", "break", "continue", "shift", "until ", "sleep ", "true",   "echo '"};
 
-    if (!line[0]) return true;
+    if (!line[0] || strcmp(line, "(") == 0 || strcmp(line, ")") == 0 || strcmp(line, "*)") == 0) return true;
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strncmp(line, words[i], strlen(words[i])) == 0) return true;
     return strncmp(line, "host=", 5) == 0;
