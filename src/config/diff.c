@@ -41,14 +41,36 @@ static const char *owner_of(const struct fabric *fabric, const char *key)
 {
     static const struct {
         const char *word, *family;
-    } families[] = {
-        {"xoff", "headroom"},     {"xon", "headroom"},    {"headroom", "buffer"},  {"headroom-pool", "buffer"},
-        {"alpha", "buffer"},      {"reserved", "buffer"}, {"limit", "buffer"},     {"dscp-map", "maps"},
-        {"pcp-map", "maps"},      {"trust", "maps"},      {"queue-map", "maps"},   {"group-map", "maps"},
-        {"lossless", "pfc"},      {"pause", "pfc"},       {"watched", "watchdog"}, {"share", "scheduling"},
-        {"strict", "scheduling"}, {"peer", "cabling"},    {"rate", "cabling"},     {"cable", "cabling"},
-        {"ports", "cabling"},     {"devices", "cabling"}, {"cnp-dscp", "nics"},    {"dcqcn", "nics"},
-        {"dcbx", "nics"},         {"nccl", "nics"},       {"congestion", "nics"},  {NULL, NULL}};
+    } families[] = {{"xoff", "headroom"},
+                    {"xon", "headroom"},
+                    {"headroom", "buffer"},
+                    {"headroom-pool", "buffer"},
+                    {"alpha", "buffer"},
+                    {"reserved", "buffer"},
+                    {"limit", "buffer"},
+                    {"dscp-map", "maps"},
+                    {"pcp-map", "maps"},
+                    {"trust", "maps"},
+                    {"queue-map", "maps"},
+                    {"group-map", "maps"},
+                    {"lossless", "pfc"},
+                    {"pause", "pfc"},
+                    {"watched", "watchdog"},
+                    {"share", "scheduling"},
+                    {"strict", "scheduling"},
+                    {"peer", "cabling"},
+                    {"rate", "cabling"},
+                    {"cable", "cabling"},
+                    {"headroom-cable", "buffer"},
+                    {"pfc-mode", "pfc"},
+                    {"ports", "cabling"},
+                    {"devices", "cabling"},
+                    {"cnp-dscp", "nics"},
+                    {"dcqcn", "nics"},
+                    {"dcbx", "nics"},
+                    {"nccl", "nics"},
+                    {"congestion", "nics"},
+                    {NULL, NULL}};
     const struct fabric_operations *operations = &fabric->operations;
 
     for (uint32_t o = 0; o < operations->owners; o++)
@@ -362,6 +384,21 @@ static void compare_own_watchdog(const struct pair *pair)
         report(pair, "watchdog.action", "watchdog.action", action_of(as), text);
 }
 
+/* How a port that pauses came to it, and the cable that its headroom is for, which two systems take in whole metres. */
+static void compare_pause(const struct pair *pair, const struct fabric_settings *a, const struct fabric_settings *b)
+{
+    const struct config_can *can = can_of(pair);
+    const char *text = said(pair, "headroom-cable");
+    uint64_t cable = a->headroom_cable_mm, running = 0;
+
+    if (!(a->pfc_rx | a->pfc_tx) || !(b->pfc_rx | b->pfc_tx)) return; /* told as that */
+    if (a->pfc_auto != b->pfc_auto && (!can || can->pfc_auto))
+        report(pair, "pfc-mode", "pfc-mode", a->pfc_auto ? "auto" : "on", b->pfc_auto ? "auto" : "on");
+    if (!cable) cable = pair->diff->approved.fabric->port[pair->port[0]].cable_mm;
+    if (text && unit_parse(UNIT_LENGTH, text, &running, NULL) >= 0 && running != config_metres(cable) * 1000)
+        units(pair, "headroom-cable", "headroom-cable", UNIT_LENGTH, cable, running);
+}
+
 /* Of a configuration, whether this end is shut: a link is down where either is. */
 static void compare_up(const struct pair *pair)
 {
@@ -393,6 +430,7 @@ static void compare_port(struct pair *pair)
         bits(pair, "pfc.rx", a->pfc_rx, b->pfc_rx);
         bits(pair, "pfc.tx", a->pfc_tx, b->pfc_tx);
     }
+    compare_pause(pair, a, b);
     truth(pair, "pause", "pause", a->pause_all, b->pause_all);
     if (told(pair, "mtu") && a->mtu_bytes != b->mtu_bytes) { /* a bare number, as in the file */
         char x[16], y[16];

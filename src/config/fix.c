@@ -25,6 +25,7 @@ unsigned fix_family(const char *key)
         {"dscp-map", FIX_MAPS},    {"pcp-map", FIX_MAPS},
         {"trust", FIX_MAPS},       {"queue-map", FIX_MAPS},
         {"group-map", FIX_MAPS},   {"pfc", FIX_PFC | FIX_WATCHDOG},
+        {"pfc-mode", FIX_PFC},     {"headroom-cable", FIX_PFC | FIX_BUFFERS},
         {"pause", FIX_PFC},        {"lossless", FIX_PFC | FIX_BUFFERS},
         {"ecn", FIX_ECN},          {"share", FIX_SHARES},
         {"strict", FIX_SHARES},    {"xoff", FIX_BUFFERS},

@@ -207,6 +207,25 @@ class Diff(unittest.TestCase):
                 name = port if not change else next(iter(change))
                 self.assertEqual([one["path"].rsplit("/", 1)[1] for one in patch], [name])
 
+    def test_negotiated_pauses(self):
+        """PFC that is left to DCBX, said or by the system's default, is not PFC that is on; the commands bring it back."""
+        line = "  priority-flow-control mode on\n"
+        for other in (line.replace("on\n", "auto\n"), ""):
+            with self.subTest(other):
+                folder = self.written("nxos", ("leaf1.cfg", line, other))
+                self.assertEqual(self.told(folder), [("leaf1:0", "pfc-mode", "on", "auto", "nxos/leaf1.cfg")])
+                self.assertIn(line, self.diff("approved.yaml", folder, "--fix", status=1).stdout)
+
+    def test_cable_of_headroom(self):
+        for nos, name, before, after, mended in (
+                ("junos", "leaf1.conf", "cable-length 3;", "cable-length 300;", "cable-length 3\n"),
+                ("nvue", "leaf1.yaml", "cable-length: 3\n", "cable-length: 300\n", "cable-length 3\n")):
+            with self.subTest(nos):
+                folder = self.written(nos, (name, before, after))
+                found = self.told(folder)
+                self.assertEqual(found, [("leaf1:0", "headroom-cable", "3m", "300m", f"{nos}/{name}")])
+                self.assertIn(mended, self.diff("approved.yaml", folder, "--fix", status=1).stdout)
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
