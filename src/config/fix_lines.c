@@ -224,12 +224,25 @@ static void mark_new(struct change *change)
     }
 }
 
+/*
+ * `no shutdown` says the default: to take it back would shut a healthy port.  It goes where the approved block has the
+ * contrary; of what we write, one `no` alone has the contrary as its default.
+ */
+static bool no_stays(const struct change *change, const struct statement *as)
+{
+    uint64_t block = as->parent == NONE ? 0 : change->running.statement[as->parent].path;
+
+    if (strcmp(as->text, "no priority-flow-control pause watchdog") == 0) return false;
+    return starts(as->text, "no ") && !has(&change->approved, path_of(block, as->text + 3));
+}
+
 /* A statement of the running text that is to go. */
 static bool is_old(const struct change *change, uint32_t s)
 {
     const struct statement *as = &change->running.statement[s];
 
     if (has(&change->approved, as->path) || starts(as->text, "hostname ") || starts(as->text, "qos map ")) return false;
+    if (no_stays(change, as)) return false;
     if (as->parent == NONE) /* definitions: when nothing applies them any more */
         return as->end == s + 1 && has(&change->seen, as->path) && concerned(change, as);
     if (!has(&change->approved, change->running.statement[as->parent].path)) return false;

@@ -266,6 +266,30 @@ class Fix(unittest.TestCase):
         (self.folder / "leaf0.cfg").write_text(apply_lines(text, fix), encoding="utf-8")
         self.assertEqual(self.rocelab("diff", "approved.yaml", "leaf0.cfg", "--quiet", status=(0, 1)).stdout, "", fix)
 
+    def of_leaf(self, system, drift, *edits):
+        """Commands for a leaf that drifted so and whose text has these edits too."""
+        nos, _, apply, model = SYSTEMS[system]
+        approved = APPROVED.replace("MODEL", model)
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(f"{approved}devices: {{leaf0: {{{drift}}}}}\n", encoding="utf-8")
+        self.rocelab("config", "drifted.yaml", "--nos", nos, "--quiet", "--no-comments", "--device", "leaf0", "--out", system)
+        path = next((self.folder / system).iterdir())
+        text = path.read_text(encoding="utf-8")
+        for before, after in edits:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        path.write_text(text, encoding="utf-8")
+        fix = self.rocelab("diff", "approved.yaml", system, "--fix", "--quiet", status=1).stdout
+        path.write_text(apply(text, fix), encoding="utf-8")
+        self.assertEqual(self.rocelab("diff", "approved.yaml", system, "--quiet", status=(0, 1)).stdout, "", fix)
+        return fix
+
+    def test_a_healthy_port_is_not_shut(self):
+        """`no shutdown` is the default: a port that says so stays up when another one is brought up."""
+        fix = self.of_leaf("eos", "ports: {0: {up: false}}", ("   mtu ", "   no shutdown\n   mtu "),
+                           ("   shutdown\n   no shutdown\n", "   shutdown\n"))
+        self.assertEqual(fix.splitlines()[1:], ["interface Ethernet1/1", "   no shutdown"])
+
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
         (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",
