@@ -204,7 +204,7 @@ static uint32_t outdone_by(const struct check *check, const struct fabric_node *
         if (settings_of(fabric, p)->mtu_bytes != settings_of(fabric, q)->mtu_bytes) continue; /* that explains it */
         bool needs_more = as->rate_bps >= at->rate_bps && as->cable_mm >= at->cable_mm &&
                           headroom_need(fabric, p) > headroom_need(fabric, q) + headroom_need(fabric, q) / 8;
-        if (needs_more && pg->headroom_bytes <= other->headroom_bytes) return q;
+        if (needs_more && pg->headroom_bytes < other->headroom_bytes) return q;
     }
     return FABRIC_NONE;
 }

@@ -123,7 +123,7 @@ static const struct rule_case cases[] = {
      CHECK_WARNING,
      {DEVICES("  leaf0: {ports: {0: {cable: 1m}, 1: {cable: 300m}, 0-1: {classes: {rdma: {headroom: 300KB}}}}}\n"),
       {"cable: 1m}, 1: {cable: 300m}, 0-1: {classes: {rdma: {headroom: 300KB}}}",
-       "cable: 1m, classes: {rdma: {headroom: 300KB}}}, 1: {cable: 300m, classes: {rdma: {headroom: 300KB}}}"},
+       "cable: 1m, classes: {rdma: {headroom: 301KB}}}, 1: {cable: 300m, classes: {rdma: {headroom: 300KB}}}"},
       {NULL, "  h1: {cable-length: 300m}\n"}},
      "headroom: 300KB",
      "leaf0:1"},
