@@ -341,6 +341,12 @@ int check_run(struct check *check)
     return check->no_memory ? -ENOMEM : 0;
 }
 
+void check_leave_out_known(struct check *check)
+{
+    for (uint32_t f = 0; f < check->findings; f++)
+        leave_out_known(check, &check->finding[f]);
+}
+
 static int compare_text(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "");

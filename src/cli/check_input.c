@@ -130,6 +130,7 @@ static void go_back(struct check_input *input, bool every)
         finding->column = place.column ? place.column : 1;
         finding->port = port_name(set, finding);
     }
+    check_leave_out_known(check); /* a baseline has ports by these names */
     check->options.every = every;
     check_sort(check);
 }
@@ -152,7 +153,7 @@ bool check_input_open(struct check_input *input, const struct cli_inputs *from, 
     if (!cli_source_load(&input->source, from)) return false;
     check_init(&input->check, input->source.fabric, input->source.places, options);
     if (input->source.imported) {
-        bring_in(&input->check, &input->source.set, apart);
+        bring_in(&input->check, &input->source.set, apart || options->every || options->knowns);
         input->check.options.every = true; /* what is alike is known once places are the configurations' */
     }
     if (check_run(&input->check) < 0) {

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,27 @@ class Check(unittest.TestCase):
         out = self.check("good", status=0).stdout
         self.assertIn("8 ports have no known other end among the devices given (leaf0 Ethernet1/1-4; leaf1 Ethernet1/1-4)", out)
         self.assertRegex(out, r"(?m)^3 devices: 0 errors")
+
+    def test_baseline(self):
+        def without_pfc(name):
+            path = self.place / "changed" / name
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace("priority-flow-control mode on", "priority-flow-control mode off"), encoding="utf-8")
+
+        for kind in ((), ("--json",)):
+            base, changed = str(self.place / "base"), self.place / "changed"
+            shutil.copytree(self.place / "good", changed)
+            without_pfc("leaf0.cfg")
+            self.check("changed", status=1)
+            self.check("changed", *kind, "--write-baseline", base, status=0)
+            for how in ((), ("--all",)):
+                out = self.check("changed", *how, "--baseline", base, "--strict", status=0).stdout
+                self.assertRegex(out, r"0 errors, 0 warnings, 0 infos, \d+ ignored")
+            found = json.loads(self.check("changed", "--json", "--baseline", base, status=0).stdout)["findings"]
+            self.assertTrue(found and all("ignored" in finding for finding in found), found)
+            without_pfc("leaf1.cfg")
+            self.check("changed", "--baseline", base, status=1)
+            shutil.rmtree(changed)
 
     def test_folded(self):
         out = self.check("bad", "--select", "PFC006", status=0).stdout.splitlines()
