@@ -126,6 +126,14 @@ class Nvue(Mistakes):
         self.mistake(ROCE, None, ["nv set interface swp9 link breakout 2x200G", "nv set interface swp9s0-1 link state up"],
                      ("WD001", "swp9s0-1"))
 
+    def test_device_and_port(self):
+        """What is told of the whole switch hides no port: without pools, and one port without its profile."""
+        lines = [line for line in EXPLICIT if "traffic-pool" not in line and "swp5 qos pfc" not in line]
+        at = next(n for n, line in enumerate(lines, 1) if "swp5" in line)
+        answer = self.said(self.checked(leaf1="\n".join(lines) + "\n"))
+        self.assertEqual({rule for rule, _, _ in answer}, {"HR007", "SIB001"})
+        self.assertIn(("SIB001", "leaf1", at), answer)
+
     def test_hash_and_quotes(self):
         self.mistake(ROCE, None, ["nv set system forwarding ecmp-hash source-port off"], ("TOP004", "source-port"))
         spine = [line.replace("leaf1", "spine1") for line in ROCE] + ["nv set interface swp2 description 'to leaf1 swp1'"]
