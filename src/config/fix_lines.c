@@ -278,9 +278,12 @@ static void mark_old(struct change *change)
 
 /* --- printing --- */
 
+/* The other way round; of PFC that a port of EOS turns off, where the bare words are no command. */
 static void print_no(const struct statement *as, unsigned indent, FILE *to)
 {
-    if (starts(as->text, "no "))
+    if (strcmp(as->text, "no priority-flow-control") == 0)
+        fprintf(to, "%*spriority-flow-control on\n", (int)indent, "");
+    else if (starts(as->text, "no "))
         fprintf(to, "%*s%s\n", (int)indent, "", as->text + 3);
     else
         fprintf(to, "%*sno %s\n", (int)indent, "", as->text);

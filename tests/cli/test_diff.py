@@ -226,6 +226,17 @@ class Diff(unittest.TestCase):
                 self.assertEqual(found, [("leaf1:0", "headroom-cable", "3m", "300m", f"{nos}/{name}")])
                 self.assertIn(mended, self.diff("approved.yaml", folder, "--fix", status=1).stdout)
 
+    def test_eos_port_without_pauses(self):
+        """A port that turns off the PFC of its profile: the command that turns it on again, which then is no drift."""
+        off = "   service-profile ROCELAB\n   no priority-flow-control\n"
+        folder = self.written("eos", ("leaf1.cfg", "   service-profile ROCELAB\n", off))
+        self.assertEqual(self.told(folder), [("leaf1:0", "pfc", "[3]", "[]", "eos/leaf1.cfg")])
+        commands = self.diff("approved.yaml", folder, "--fix", status=1).stdout.splitlines()[1:]
+        self.assertEqual([line.strip() for line in commands[1:]], ["priority-flow-control on"])
+        self.assertRegex(commands[0], "^interface Ethernet")
+        self.written("eos", ("leaf1.cfg", "   service-profile ROCELAB\n", off.replace("no priority-flow-control", "priority-flow-control on")))
+        self.diff("approved.yaml", folder, status=0)
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
