@@ -114,16 +114,17 @@ static const struct config_format *format_of(const struct config_settings *setti
     return nos == FABRIC_NOS_UNSAID ? NULL : config_format_find(fabric_nos_names[nos]);
 }
 
-/* A name that the file gives a port goes into the configuration as it is. */
-static bool good_names(const struct fabric *fabric, uint32_t n)
+bool config_good_names(const struct fabric *fabric, uint32_t n)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:-";
     const char *const *names = fabric->operations.port_name;
     const struct fabric_node *node = &fabric->node[n];
 
     for (uint32_t p = node->first_port; names && p < node->first_port + node->ports; p++) {
-        if (!names[p] || (names[p][0] && names[p][strspn(names[p], letters)] == 0)) continue;
-        cli_error("'%s:%u' has the name '%s': not one of an interface", node->name, p - node->first_port, names[p]);
+        const char *name = names[p];
+        if (!name || (name[0] && name[0] != '-' && name[strspn(name, letters)] == 0)) continue;
+        cli_error("'%s:%u' has the name '%s': not one of an interface (letters, digits and / . _ : - are)", node->name,
+                  p - node->first_port, name);
         return false;
     }
     return true;
@@ -159,7 +160,7 @@ static bool choose(const struct config_settings *settings, const struct fabric *
             cli_error("'%s': of which system? Say --nos, or nos: in the fabric file", fabric->node[n].name);
             return false;
         }
-        if (!good_names(fabric, n)) return false;
+        if (!config_good_names(fabric, n)) return false;
         file[count++] = (struct config_file){.device = fabric->node[n].name, .node = n, .format = format};
     }
     if (count == 0)

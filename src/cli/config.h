@@ -33,6 +33,9 @@ struct config_file { /* a device's configuration */
 
 void config_json_begin(struct jout *jout, FILE *out, const char *kind, const char *list);
 
+/* config.c: names of ports go as they are into configurations, and into scripts that root runs.  Can those of this
+ * node do harm?  Then false after a message. */
+bool config_good_names(const struct fabric *fabric, uint32_t node);
 /* config_plan.c: the cabling plan or the bill of materials; an enum cli_exit. */
 int config_print_plan(const struct config_settings *settings, const struct fabric *fabric, FILE *out);
 /* config_save.c: all of the files, or after a message none of them. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/config.h"
 #include "config/fix.h"
 
 struct fixing {
@@ -70,6 +71,26 @@ static int with_running_names(const struct fixing *fixing, struct fabric *ret, c
     ret->operations.port_name = name;
     *ret_names = name;
     return 0;
+}
+
+/* Names that the running text or the approved file gives ports go into what root runs. */
+static bool good_names(const struct diff_list *list, const char *device)
+{
+    struct fixing fixing = {.list = list,
+                            .device = device,
+                            .approved = fabric_find_node(list->approved->fabric, device),
+                            .running = fabric_find_node(list->running->fabric, device)};
+    const char **names = NULL;
+    struct fabric wanted;
+
+    if (fixing.approved == FABRIC_NONE || fixing.running == FABRIC_NONE) return true;
+    if (with_running_names(&fixing, &wanted, &names) != 0) {
+        cli_error("%s: not enough memory", device);
+        return false;
+    }
+    bool good = config_good_names(&wanted, fixing.approved);
+    free(names);
+    return good;
 }
 
 static bool write_one(const struct fixing *fixing, FILE *out)
@@ -206,6 +227,8 @@ bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *
         return false;
     }
     if (!into && !only_one_patch(list)) return false;
+    for (uint32_t d = 0; d < list->count; d++)
+        if (first_of_device(list, d) && !good_names(list, list->drift[d].device)) return false;
     if (into && !cli_folder("out", into)) return false;
     for (uint32_t d = 0; good && d < list->count; d++) {
         if (!first_of_device(list, d)) continue;

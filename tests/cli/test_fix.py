@@ -198,6 +198,22 @@ class Fix(unittest.TestCase):
             with self.subTest(system):
                 self.assertGreater(sum(self.back(system, seed) for seed in range(ROUNDS)), ROUNDS // 2)
 
+    def test_names_that_a_shell_would_run(self):
+        """What a device calls its ports never becomes a command of root's, and no file is begun."""
+        approved = APPROVED.replace("MODEL", "tomahawk5")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        for name in ("eth0;reboot", "$IF", "-x", "eth0&reboot", "a|b"):
+            (self.folder / "h0.sh").write_text(f"host=h0\nmlnx_qos -i '{name}' --trust dscp --pfc 0,0,0,0,0,0,0,0\n", encoding="utf-8")
+            fix = self.rocelab("diff", "approved.yaml", "h0.sh", "--fix", "--out", "fix", status=2)
+            self.assertIn("not one of an interface", fix.stderr)
+            self.assertEqual(fix.stdout, "")
+            self.assertEqual(list(self.folder.glob("fix/*")), [], name)
+        (self.folder / "approved.yaml").write_text(
+            approved + "devices: {h0: {ports: {0: {name: 'eth0;reboot'}}}, h1: {ports: {0: {name: 'eth0;reboot'}}}}\n", encoding="utf-8")
+        (self.folder / "h0.sh").write_text("host=h0\nmlnx_qos -i eth9 --trust dscp --pfc 0,0,0,0,0,0,0,0\n", encoding="utf-8")
+        fix = self.rocelab("diff", "approved.yaml", "h0.sh", "--fix", status=(1, 2))
+        self.assertNotIn("reboot", fix.stdout)
+
     def test_few_commands(self):
         """Three changed lines are about three commands, and names of the device stay out of it."""
         approved = APPROVED.replace("MODEL", "tomahawk5").replace("hosts: 2", "hosts: 60")
