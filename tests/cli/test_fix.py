@@ -306,6 +306,26 @@ class Fix(unittest.TestCase):
                            ("   shutdown\n   no shutdown\n", "   shutdown\n"))
         self.assertEqual(fix.splitlines()[1:], ["interface Ethernet1/1", "   no shutdown"])
 
+    def test_words_of_nvue_stay_words(self):
+        """Values with blanks are unset by their path, and what is not plain stands in quotes."""
+        approved = APPROVED.replace("MODEL", "spectrum4")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        self.rocelab("config", "approved.yaml", "--nos", "nvue-set", "--quiet", "--no-comments", "--device", "leaf0", "--out", "run")
+        path = next((self.folder / "run").iterdir())
+        text = re.sub(r"nv set interface swp2 description .*\n", "", path.read_text(encoding="utf-8"))
+        text = re.sub(r"link mtu \d+", "link mtu 4000", text)
+        self.assertIn("mtu 4000", text)
+        for value in ("'x mtu; reboot; y'", "x mtu; reboot; y", "'" + "long " * 300 + "mtu; reboot'"):
+            path.write_text(text + f"nv set interface swp2 description {value}\n"
+                            "nv set interface swp2 'a mtu;reboot' 1\n", encoding="utf-8")
+            fix = self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", status=1).stdout
+            self.assertIn("link mtu", fix)
+            self.assertIn("nv unset interface swp2 'a mtu;reboot'\n", fix)
+            self.assertNotIn("reboot", fix.replace("'a mtu;reboot'", ""))
+            self.assertNotIn("description x", fix)
+        path.write_text(text + "nv set interface swp2 \"it's mtu\" 1\n", encoding="utf-8")
+        self.assertEqual(self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=2).stdout, "")
+
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
         (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",

@@ -6,6 +6,8 @@
  * of PFC) the old ones are unset by name.  The running text is read as the importer reads it, so that YAML and commands
  * are the same.  Of profiles that we write and of interfaces what is not approved is unset; profiles that the device
  * calls otherwise are written anew under our names, and applied, and theirs stay.
+ *
+ * The lines are pasted into a shell: a word that is not plain is quoted, and one that cannot be is an error.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,48 +17,92 @@
 #include "config/nvue/nvue_int.h"
 
 #define SET "nv set "
-#define LINE_BYTES 512
+
+struct set_line {       /* without `nv set` */
+    const char *text;   /* words, quoted where a shell would read more into them */
+    const char *path;   /* the same without its value */
+    bool many;          /* the path takes several values, one a line */
+    bool cut;           /* perhaps longer than what was read of it */
+    bool bad_path, bad; /* what no quotes make safe: quotes, control characters */
+};
 
 struct set_lines {
-    const char **line; /* without `nv set` */
+    struct set_line *line, *sorted;
     uint32_t count;
 };
 
 static int by_text(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const struct set_line *)a)->text, ((const struct set_line *)b)->text);
 }
 
-static bool has(const struct set_lines *lines, const char *text)
+static bool has(const struct set_lines *lines, const struct set_line *line)
 {
-    return lines->count && bsearch(&text, lines->line, lines->count, sizeof(*lines->line), by_text);
+    return lines->count && bsearch(line, lines->sorted, lines->count, sizeof(*lines->sorted), by_text);
 }
 
-static int read_lines(const char *text, struct arena *arena, struct set_lines *ret, struct set_lines *ret_sorted)
+static bool bad_word(const char *word)
 {
-    uint32_t lines = 1;
+    for (; *word; word++)
+        if ((unsigned char)*word < ' ' || *word == 0x7f || strchr("'\"`\\", *word)) return true;
+    return false;
+}
 
-    for (const char *c = text; *c; c++)
-        lines += *c == '\n';
-    ret->line = ARENA_NEW(arena, const char *, lines);
-    ret_sorted->line = ARENA_NEW(arena, const char *, lines);
-    if (!ret->line || !ret_sorted->line) return -ENOMEM;
-    for (const char *at = text; *at;) {
-        size_t length = strcspn(at, "\n");
-        if (strncmp(at, SET, strlen(SET)) == 0) {
-            const char *copy = arena_strndup(arena, at + strlen(SET), length - strlen(SET));
-            if (!copy) return -ENOMEM;
-            ret->line[ret->count++] = copy;
-        }
-        at += length + (at[length] == '\n');
+/* These words as a shell reads them back; NULL: no memory. */
+static const char *quoted(struct arena *arena, const char *const *word, uint32_t words)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=%@-";
+    size_t room = 1, used = 0;
+
+    for (uint32_t w = 0; w < words; w++)
+        room += strlen(word[w]) + 3;
+    char *text = ARENA_NEW(arena, char, room);
+    if (!text) return NULL;
+    text[0] = 0;
+    for (uint32_t w = 0; w < words; w++) {
+        const char *quote = word[w][0] && word[w][strspn(word[w], plain)] == 0 ? "" : "'";
+        used += (size_t)snprintf(text + used, room - used, "%s%s%s%s", w ? " " : "", quote, word[w], quote);
     }
-    if (ret->count) memcpy(ret_sorted->line, ret->line, ret->count * sizeof(*ret->line));
-    ret_sorted->count = ret->count;
-    if (ret->count) qsort(ret_sorted->line, ret->count, sizeof(*ret->line), by_text);
-    return 0;
+    return text;
 }
 
-static int read_running(const char *text, struct arena *arena, struct set_lines *ret)
+/* Words in front of the value; a description is all that follows. */
+static uint32_t path_words(const struct nvue_fact *fact)
+{
+    for (uint32_t w = 2; w < fact->words; w++)
+        if (strcmp(fact->word[w], "description") == 0) return w + 1;
+    return fact->words > 1 ? fact->words - 1 : fact->words;
+}
+
+static bool takes_many(const struct nvue_fact *fact)
+{
+    static const char *const objects[] = {"pfc", "link-pause", "traffic-pool"};
+    bool pfc = false, priority = false;
+
+    if (fact->words < 4 || strcmp(fact->word[0], "qos") != 0) return false;
+    for (unsigned i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+        pfc = pfc || strcmp(fact->word[1], objects[i]) == 0;
+    for (uint32_t w = 2; w + 1 < fact->words; w++)
+        priority = priority || strcmp(fact->word[w], "switch-priority") == 0;
+    return pfc && priority;
+}
+
+static int read_line(const struct nvue_fact *fact, struct arena *arena, struct set_line *ret)
+{
+    uint32_t path = path_words(fact);
+
+    *ret = (struct set_line){.text = quoted(arena, fact->word, fact->words),
+                             .path = quoted(arena, fact->word, path),
+                             .many = takes_many(fact),
+                             .cut = fact->words == NVUE_WORDS};
+    for (uint32_t w = 0; w < fact->words; w++) {
+        ret->bad = ret->bad || bad_word(fact->word[w]);
+        if (w < path) ret->bad_path = ret->bad;
+    }
+    return ret->text && ret->path ? 0 : -ENOMEM;
+}
+
+static int read_lines(const char *text, struct arena *arena, struct set_lines *ret)
 {
     struct config_set set;
     struct fabric_errors errors = {0};
@@ -65,56 +111,32 @@ static int read_running(const char *text, struct arena *arena, struct set_lines 
 
     config_set_init(&set);
     int result = nvue_facts_read(&set, &in, arena, &facts);
-    ret->line = result == 0 ? ARENA_NEW(arena, const char *, facts.count + 1u) : NULL;
-    if (result == 0 && !ret->line) result = -ENOMEM;
-    for (uint32_t f = 0; result == 0 && f < facts.count; f++) {
-        char line[LINE_BYTES] = "";
-        size_t used = 0;
-        for (uint32_t w = 0; w < facts.fact[f].words && used < sizeof(line); w++)
-            used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s", w ? " " : "", facts.fact[f].word[w]);
-        const char *copy = arena_strndup(arena, line, strlen(line));
-        if (copy)
-            ret->line[ret->count++] = copy;
-        else
-            result = -ENOMEM;
+    ret->line = result == 0 ? ARENA_NEW(arena, struct set_line, facts.count + 1u) : NULL;
+    ret->sorted = ret->line ? ARENA_NEW(arena, struct set_line, facts.count + 1u) : NULL;
+    if (result == 0 && !ret->sorted) result = -ENOMEM;
+    for (uint32_t f = 0; result == 0 && f < facts.count; f++)
+        result = read_line(&facts.fact[f], arena, &ret->line[ret->count++]);
+    if (result == 0 && ret->count) {
+        memcpy(ret->sorted, ret->line, ret->count * sizeof(*ret->line));
+        qsort(ret->sorted, ret->count, sizeof(*ret->sorted), by_text);
     }
-    if (result == 0 && ret->count) qsort(ret->line, ret->count, sizeof(*ret->line), by_text);
     config_set_release(&set);
     return result;
 }
 
-/* The path without its last word. */
-static size_t path_length(const char *line)
+static bool set_again(const struct set_lines *lines, const struct set_line *line)
 {
-    const char *last = strrchr(line, ' ');
-
-    return last ? (size_t)(last - line) : strlen(line);
-}
-
-/* Takes several values, one a line. */
-static bool takes_many(const char *line)
-{
-    bool pfc = strncmp(line, "qos pfc ", 8) == 0 || strncmp(line, "qos link-pause ", 15) == 0 ||
-               strncmp(line, "qos traffic-pool ", 17) == 0;
-
-    return pfc && strstr(line, " switch-priority ") != NULL;
-}
-
-static bool set_again(const struct set_lines *lines, const char *line)
-{
-    size_t length = path_length(line);
-
-    if (takes_many(line)) return false;
+    if (line->many) return false;
     for (uint32_t l = 0; l < lines->count; l++)
-        if (path_length(lines->line[l]) == length && strncmp(lines->line[l], line, length) == 0) return true;
+        if (strcmp(lines->line[l].path, line->path) == 0) return true;
     return false;
 }
 
-static bool concerned(const struct fix *fix, const char *line)
+static bool concerned(const struct fix *fix, const struct set_line *line)
 {
-    unsigned families = fix_families_of(line);
+    unsigned families = fix_families_of(line->path);
 
-    return (!families && strncmp(line, "qos ", 4) == 0) || families & fix->families;
+    return (!families && strncmp(line->text, "qos ", 4) == 0) || families & fix->families;
 }
 
 /* The object that a line is about: `qos pfc roce0 `, `interface swp1 `. */
@@ -132,27 +154,46 @@ static bool speaks_of(const struct set_lines *lines, const char *line)
     size_t length = object_length(line);
 
     for (uint32_t l = 0; length && l < lines->count; l++)
-        if (strncmp(lines->line[l], line, length) == 0) return true;
+        if (strncmp(lines->line[l].text, line, length) == 0) return true;
     return strncmp(line, "qos roce", 8) == 0; /* a form of its own, which would go on to set what is set here */
+}
+
+/* What is to go, and then what is to be set; -EINVAL where a word of it cannot be written. */
+static int print_lines(const struct fix *fix, const struct set_lines *approved, const struct set_lines *running,
+                       FILE *to)
+{
+    for (uint32_t l = 0; l < running->count; l++) {
+        const struct set_line *line = &running->sorted[l];
+        if (has(approved, line) || line->cut || set_again(approved, line) || !concerned(fix, line) ||
+            !speaks_of(approved, line->text))
+            continue;
+        if (line->many ? line->bad : line->bad_path) return -EINVAL;
+        fprintf(to, "nv unset %s\n", line->many ? line->text : line->path);
+    }
+    for (uint32_t l = 0; l < approved->count; l++) {
+        const struct set_line *line = &approved->line[l];
+        if (has(running, line) || !concerned(fix, line)) continue;
+        if (line->bad) return -EINVAL;
+        fprintf(to, SET "%s\n", line->text);
+    }
+    return 0;
 }
 
 int fix_sets(const struct fix *fix)
 {
-    struct set_lines approved = {0}, wanted = {0}, running = {0};
+    struct set_lines approved = {0}, running = {0};
     struct arena arena;
+    char *text = NULL;
+    size_t length = 0;
 
     arena_init(&arena, (size_t)1 << 30);
-    int result = read_lines(fix->approved, &arena, &approved, &wanted);
-    if (result == 0) result = read_running(fix->running, &arena, &running);
-    for (uint32_t l = 0; result == 0 && l < running.count; l++) {
-        const char *line = running.line[l];
-        if (has(&wanted, line) || set_again(&approved, line) || !concerned(fix, line) || !speaks_of(&approved, line))
-            continue;
-        fprintf(fix->to, "nv unset %.*s\n", takes_many(line) ? (int)strlen(line) : (int)path_length(line), line);
-    }
-    for (uint32_t l = 0; result == 0 && l < approved.count; l++)
-        if (!has(&running, approved.line[l]) && concerned(fix, approved.line[l]))
-            fprintf(fix->to, SET "%s\n", approved.line[l]);
+    FILE *to = open_memstream(&text, &length);
+    int result = to ? read_lines(fix->approved, &arena, &approved) : -ENOMEM;
+    if (result == 0) result = read_lines(fix->running, &arena, &running);
+    if (result == 0) result = print_lines(fix, &approved, &running, to);
+    if (to && fclose(to) != 0 && result == 0) result = -ENOMEM;
+    if (result == 0) fwrite(text, 1, length, fix->to);
+    free(text);
     arena_release(&arena);
     return result;
 }
