@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/fix.h"
 #include "config/random_fabric.h"
 #include "config/testing.h"
 
@@ -433,6 +434,48 @@ static void test_chip(void **state)
     import_release(&got);
 }
 
+/* The change from `running` to `approved`, all of it; NULL: it is refused, and nothing of it is written. */
+static char *change_of(const char *approved, const char *running)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    assert_non_null(to);
+    const struct fix fix = {&config_junos, approved, approved, running, FIX_ALL, to};
+    int result = fix_write(&fix);
+    fclose(to);
+    if (result == 0) return text;
+    assert_int_equal(length, 0);
+    free(text);
+    return NULL;
+}
+
+/* A word that would end a statement early is quoted: else more goes than was meant. */
+static void test_fix_words(void **state)
+{
+    static const char approved[] = "set interfaces et-0/0/0 mtu 9216\nset class-of-service interfaces et-0/0/0 unit 0 "
+                                   "classifiers dscp a\n";
+    static const struct {
+        const char *unit, *want;
+    } cases[] = {{"\"0 # x\"", "\"0 # x\""}, {"0\\\"0", "\"0\\\"0\""}, {"0;", "\"0;\""}, {"1", "1"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char running[300], want[300];
+        snprintf(running, sizeof(running), "%sset class-of-service interfaces et-0/0/0 unit %s classifiers dscp a\n",
+                 approved, cases[i].unit);
+        snprintf(want, sizeof(want), "delete class-of-service interfaces et-0/0/0 unit %s classifiers\n",
+                 cases[i].want);
+        char *got = change_of(approved, running);
+        assert_non_null(got);
+        assert_string_equal(got, want);
+        free(got);
+    }
+    assert_null(change_of(approved, "set interfaces et-0/0/0 mtu 1500\n"
+                                    "set class-of-service interfaces et-0/0/0 unit \"0\33[31m\" classifiers dscp a\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_bindings),
         cmocka_unit_test(test_part),       cmocka_unit_test(test_chip),
         cmocka_unit_test(test_foreign),    cmocka_unit_test(test_outer_interfaces),
+        cmocka_unit_test(test_fix_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ static int read_text(const char *text, struct arena *arena, struct junos_text *r
     ret->tree = (struct junos_tree){.set = &ret->set, .text = &ret->in, .arena = arena};
     int result = junos_tree_read(&ret->tree);
     if (result == 0) junos_tree_expand(&ret->tree, device);
+    if (result == 0 && ret->tree.full) result = -EINVAL; /* a change of half a configuration is none */
     return result == 0 && ret->tree.no_memory ? -ENOMEM : result;
 }
 
@@ -70,17 +71,49 @@ static bool same_below(const struct junos_tree *in, const struct junos_node *a, 
 
 struct change {
     struct junos_text approved, running;
-    const struct fix *fix;
+    FILE *to;
     const char *lines; /* of the approved text */
 };
 
-static void print_path(FILE *to, const struct junos_node *node)
+/* Words keep the backslashes that they were read with.  A word that ends early would make a statement a shorter one:
+ * `unit "0 #"` is not `unit 0`. */
+static void print_word(FILE *to, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.:*-";
+
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *word; word++) {
+        bool escapes = *word == '\\' && word[1];
+        if (escapes)
+            fputc(*word++, to);
+        else if (*word == '"' || *word == '\\')
+            fputc('\\', to);
+        fputc(*word, to);
+    }
+    fputc('"', to);
+}
+
+static void print_path(FILE *to, const struct junos_node *node, bool raw)
 {
     if (node->parent && node->parent->parent) {
-        print_path(to, node->parent);
+        print_path(to, node->parent, raw);
         fputc(' ', to);
     }
-    fputs(node->word, to);
+    if (raw)
+        fputs(node->word, to);
+    else
+        print_word(to, node->word);
+}
+
+static void print_delete(const struct change *change, const struct junos_node *node)
+{
+    fputs("delete ", change->to);
+    print_path(change->to, node, false);
+    fputc('\n', change->to);
 }
 
 /* The lines of the approved text that begin with the words of this object. */
@@ -92,12 +125,12 @@ static void print_lines(const struct change *change, const struct junos_node *no
 
     if (!to) return;
     fputs("set ", to);
-    print_path(to, node);
+    print_path(to, node, true); /* as the lines have them */
     if (fclose(to) != 0) return;
     for (const char *line = change->lines; *line;) {
         size_t end = strcspn(line, "\n");
         bool within = end >= length && strncmp(line, prefix, length) == 0 && strchr(" \n", line[length]);
-        if (within) fprintf(change->fix->to, "%.*s\n", (int)end, line);
+        if (within) fprintf(change->to, "%.*s\n", (int)end, line);
         line += end + (line[end] == '\n');
     }
     free(prefix);
@@ -117,11 +150,8 @@ static void set_object(const struct change *change, const struct object *object,
     const struct junos_node *now = same_node(&change->running.tree, node);
 
     if (now && same_below(&change->running.tree, node, now)) return;
-    if (now && !(object->of_port && node->first && !node->first->first)) { /* one value replaces another by itself */
-        fputs("delete ", change->fix->to);
-        print_path(change->fix->to, node);
-        fputc('\n', change->fix->to);
-    }
+    if (now && !(object->of_port && node->first && !node->first->first)) /* one value replaces another by itself */
+        print_delete(change, node);
     print_lines(change, node);
 }
 
@@ -135,9 +165,7 @@ static void delete_object(const struct change *change, const struct junos_node *
         port = port->parent;
     struct junos_node *interfaces = junos_child(&change->approved.tree, &change->approved.tree.root, "interfaces");
     if (!port || !interfaces || !junos_child(&change->approved.tree, interfaces, port->word)) return;
-    fputs("delete ", change->fix->to);
-    print_path(change->fix->to, node);
-    fputc('\n', change->fix->to);
+    print_delete(change, node);
 }
 
 /* Calls for every node that the words lead to. */
@@ -159,20 +187,43 @@ static void each_object(const struct change *change, const struct object *object
             each_object(change, object, child, path + length + (path[length] == ' '), approved);
 }
 
+static void write_change(const struct change *change, unsigned families)
+{
+    for (size_t o = 0; o < sizeof objects / sizeof objects[0]; o++) {
+        if (!(objects[o].families & families)) continue;
+        if (objects[o].of_port) each_object(change, &objects[o], &change->running.tree.root, objects[o].path, false);
+        each_object(change, &objects[o], &change->approved.tree.root, objects[o].path, true);
+    }
+}
+
+/* No name has a control character in it, and a terminal that shows or takes one does what it says. */
+static bool is_clean(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\n') || text[i] == 127) return false;
+    return true;
+}
+
 int fix_junos(const struct fix *fix)
 {
-    struct change change = {.fix = fix, .lines = fix->approved};
+    struct change change = {.lines = fix->approved};
     struct arena arena;
+    char *text = NULL;
+    size_t length = 0;
 
     arena_init(&arena, (size_t)1 << 30);
     int result = read_text(fix->approved, &arena, &change.approved);
     int other = read_text(fix->running, &arena, &change.running);
     if (result == 0) result = other;
-    for (size_t o = 0; result == 0 && o < sizeof objects / sizeof objects[0]; o++) {
-        if (!(objects[o].families & fix->families)) continue;
-        if (objects[o].of_port) each_object(&change, &objects[o], &change.running.tree.root, objects[o].path, false);
-        each_object(&change, &objects[o], &change.approved.tree.root, objects[o].path, true);
+    change.to = result == 0 ? open_memstream(&text, &length) : NULL; /* all of it, or nothing */
+    if (result == 0 && !change.to) result = -ENOMEM;
+    if (result == 0) {
+        write_change(&change, fix->families);
+        if (fclose(change.to) != 0) result = -ENOMEM;
     }
+    if (result == 0 && !is_clean(text, length)) result = -EINVAL;
+    if (result == 0 && fwrite(text, 1, length, fix->to) != length) result = -EIO;
+    free(text);
     config_set_release(&change.approved.set);
     config_set_release(&change.running.set);
     arena_release(&arena);
