@@ -264,12 +264,66 @@ static void test_hostile_texts(void **state)
     forget(&as);
 }
 
+/* A word that is set and deleted again and again leaves nothing behind, and those beside it are still found. */
+static void test_comes_and_goes(void **state)
+{
+    struct read as;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    uint32_t held = 0;
+
+    (void)state;
+    assert_non_null(to);
+    for (unsigned i = 0; i < 300; i++)
+        fprintf(to, "set a w%u\n", i);
+    for (unsigned i = 0; i < 5000; i++)
+        fprintf(to, "set a b\ndelete a b\n");
+    for (unsigned i = 0; i < 300; i += 2)
+        fprintf(to, "delete a w%u\n", i);
+    fclose(to);
+    read_text(&as, text);
+    assert_int_equal(as.result, 0);
+    const struct junos_node *a = junos_child(&as.tree, &as.tree.root, "a");
+    for (uint32_t i = 0; i < as.tree.slots; i++)
+        held += as.tree.slot[i] != NULL;
+    assert_int_equal(held, 151);
+    for (unsigned i = 0; i < 300; i++) {
+        char word[8];
+        snprintf(word, sizeof(word), "w%u", i);
+        assert_int_equal(junos_child(&as.tree, a, word) != NULL, i % 2);
+    }
+    forget(&as);
+    free(text);
+}
+
+/* A pattern against a word is work of both lengths. */
+static void test_long_words(void **state)
+{
+    struct read as;
+    size_t size = 200000;
+    char *text = malloc(size + 1);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', size);
+    memcpy(text, "set system host-name a\nset system ", 34);
+    text[size] = 0;
+    read_text(&as, text);
+    assert_int_equal(as.result, 0);
+    assert_int_equal(strlen(as.tree.root.first->last->word), JUNOS_WORD);
+    assert_int_equal(notes(&as, 2), 1);
+    forget(&as);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_braces),    cmocka_unit_test(test_commands),      cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_groups),    cmocka_unit_test(test_ranges),        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_odd_texts), cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_braces),     cmocka_unit_test(test_commands),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_groups),     cmocka_unit_test(test_ranges),        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_hostile_texts), cmocka_unit_test(test_comes_and_goes),
+        cmocka_unit_test(test_long_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ struct reader {
     uint32_t line;
     struct junos_node *open[JUNOS_DEEP]; /* blocks around the place that is read */
     uint32_t opens;
+    bool cut; /* a word was too long, and that is told */
 };
 
 static void odd(struct reader *in, uint32_t line, const char *what)
@@ -82,7 +83,12 @@ static const char *read_word(struct reader *in, const char *ends)
         }
         length = (size_t)(in->at - from);
     }
-    const char *word = arena_strndup(in->tree->arena, from, length);
+    if (length > JUNOS_WORD && !in->cut) {
+        config_note(in->tree->set, CONFIG_AT(in->tree->text, in->line), NULL, CONFIG_NONE, CONFIG_NONE,
+                    "words of more than %u bytes are cut there", JUNOS_WORD);
+        in->cut = true;
+    }
+    const char *word = arena_strndup(in->tree->arena, from, length > JUNOS_WORD ? JUNOS_WORD : length);
     if (!word) in->tree->no_memory = true;
     return word;
 }

@@ -40,7 +40,6 @@ static bool grow(struct junos_tree *tree)
     return true;
 }
 
-/* Nodes that were dropped keep their slot and have no parent: they are found by nobody. */
 struct junos_node *junos_child(const struct junos_tree *tree, const struct junos_node *of, const char *word)
 {
     if (!tree->slots) return NULL;
@@ -103,9 +102,27 @@ void junos_move(struct junos_node *child, bool front)
     }
 }
 
+/* Takes the node out of its slot.  Those behind it that could not have theirs move up, so that a word that comes and
+ * goes leaves nothing to be walked over. */
+static void free_slot(struct junos_tree *tree, const struct junos_node *node)
+{
+    uint32_t mask = tree->slots - 1, gap = (uint32_t)hash_of(node->parent, node->word) & mask;
+
+    while (tree->slot[gap] != node)
+        gap = (gap + 1) & mask;
+    for (uint32_t at = (gap + 1) & mask; tree->slot[at]; at = (at + 1) & mask) {
+        uint32_t home = (uint32_t)hash_of(tree->slot[at]->parent, tree->slot[at]->word) & mask;
+        if (((at - home) & mask) < ((at - gap) & mask)) continue; /* it would be before its home */
+        tree->slot[gap] = tree->slot[at];
+        gap = at;
+    }
+    tree->slot[gap] = NULL;
+}
+
 void junos_drop(struct junos_tree *tree, struct junos_node *node)
 {
     if (node == &tree->root) return;
+    free_slot(tree, node);
     unlink_node(node);
     node->parent = NULL;
 }

@@ -15,6 +15,7 @@
 #include "config/config.h"
 
 #define JUNOS_DEEP 128u      /* words from the root; no statement is as long */
+#define JUNOS_WORD 1024u     /* bytes of a word that are kept: names have fewer, keys and banners may have more */
 #define JUNOS_NODES 2000000u /* of one text, what groups and ranges add among them */
 
 struct junos_node {
