@@ -95,6 +95,29 @@ static bool begins_with_key(const char *text)
     return !*text || *text == '{' || (word && text[word] == ':' && strchr(" \t\r\n", text[word + 1]));
 }
 
+static uint32_t ports_of(const struct config_set *set)
+{
+    uint32_t ports = 0;
+
+    for (uint32_t d = 0; d < set->devices; d++)
+        ports += set->device[d].ports;
+    return ports;
+}
+
+/* --from is believed, unless the text is empty, or has no port as that format and is plainly of another. */
+static bool is_from(const struct config_format *from, const struct config_format *looks, const char *path,
+                    const char *text, bool ports)
+{
+    if (!from) return true;
+    if (!text[strspn(text, " \t\r\n")])
+        cli_error("%s: empty, where a configuration is due", path);
+    else if (!ports && looks && looks != from)
+        cli_error("%s: nothing in it is of %s; it looks like %s", path, from->name, looks->name);
+    else
+        return true;
+    return false;
+}
+
 static bool read_one(struct cli_source *source, const struct config_format *from, const char *path)
 {
     struct fabric_errors errors = {.path = path};
@@ -107,9 +130,12 @@ static bool read_one(struct cli_source *source, const struct config_format *from
         free(text);
         return false;
     }
+    uint32_t before = ports_of(&source->set);
     int result = config_read(&source->set, from, path, text, length, NULL, &errors);
+    bool good = result != 0 || is_from(from, from ? config_format_guess(text, length) : NULL, path, text,
+                                       ports_of(&source->set) > before);
     free(text);
-    if (result == 0) return true;
+    if (result == 0) return good;
     if (errors.count)
         fabric_errors_print(&errors, stderr);
     else
