@@ -224,15 +224,31 @@ static void mark_new(struct change *change)
     }
 }
 
+/* Does the approved block, as far as it is there, apply a profile that turns PFC on? */
+static bool profile_pauses(const struct change *change, uint64_t block)
+{
+    const struct block_text *text = &change->approved;
+
+    for (uint32_t s = 0; s < text->count; s++) {
+        const struct statement *as = &text->statement[s];
+        if (as->parent == NONE || text->statement[as->parent].path != block || !applies(as->text)) continue;
+        uint32_t profile = applied(text, as->text);
+        if (profile != NONE && has(text, path_of(text->statement[profile].path, "priority-flow-control on")))
+            return true;
+    }
+    return false;
+}
+
 /*
  * `no shutdown` says the default: to take it back would shut a healthy port.  It goes where the approved block has the
- * contrary; of what we write, one `no` alone has the contrary as its default.
+ * contrary, itself or in the profile it applies; of what we write, one `no` alone has the contrary as its default.
  */
 static bool no_stays(const struct change *change, const struct statement *as)
 {
     uint64_t block = as->parent == NONE ? 0 : change->running.statement[as->parent].path;
 
     if (strcmp(as->text, "no priority-flow-control pause watchdog") == 0) return false;
+    if (strcmp(as->text, "no priority-flow-control") == 0) return !profile_pauses(change, block);
     return starts(as->text, "no ") && !has(&change->approved, path_of(block, as->text + 3));
 }
 
