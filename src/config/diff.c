@@ -18,6 +18,8 @@
 
 #include "base/units.h"
 #include "config/junos/junos_int.h"
+#include "config/nvue/nvue_int.h"
+#include "config/sonic/sonic.h"
 #include "config/unsupported.h"
 
 struct pair { /* what is being compared */
@@ -409,6 +411,25 @@ static void compare_up(const struct pair *pair)
     truth(pair, "up", "up", pair->diff->approved.fabric->port[pair->port[0]].up, running);
 }
 
+/* A bare number, as in the fabric file; systems that leave the header out of theirs have their own number before it. */
+static void compare_mtu(const struct pair *pair, uint32_t a, uint32_t b)
+{
+    const struct fabric *two = pair->diff->running.fabric;
+    uint8_t nos = pair->node[1] < two->hosts ? FABRIC_NOS_UNSAID : two->sw[pair->node[1] - two->hosts].nos;
+    uint32_t over = nos == FABRIC_NOS_SONIC ? SONIC_MTU_OVER : nos == FABRIC_NOS_NVUE ? NVUE_MTU_OVER : 0;
+    char x[DIFF_VALUE], y[DIFF_VALUE];
+
+    if (!told(pair, "mtu") || a == b) return;
+    if (pair->diff->running.imported && over && a > over && b > over) {
+        snprintf(x, sizeof x, "%u (frames of %u)", a - over, a);
+        snprintf(y, sizeof y, "%u (frames of %u)", b - over, b);
+    } else {
+        snprintf(x, sizeof x, "%u", a);
+        snprintf(y, sizeof y, "%u", b);
+    }
+    report(pair, "mtu", "mtu", x, y);
+}
+
 static void compare_port(struct pair *pair)
 {
     const struct fabric *one = pair->diff->approved.fabric, *two = pair->diff->running.fabric;
@@ -432,12 +453,7 @@ static void compare_port(struct pair *pair)
     }
     compare_pause(pair, a, b);
     truth(pair, "pause", "pause", a->pause_all, b->pause_all);
-    if (told(pair, "mtu") && a->mtu_bytes != b->mtu_bytes) { /* a bare number, as in the file */
-        char x[16], y[16];
-        snprintf(x, sizeof x, "%u", a->mtu_bytes);
-        snprintf(y, sizeof y, "%u", b->mtu_bytes);
-        report(pair, "mtu", "mtu", x, y);
-    }
+    compare_mtu(pair, a->mtu_bytes, b->mtu_bytes);
     compare_up(pair);
     compare_watched(pair, a, b);
     compare_own_watchdog(pair);

@@ -237,6 +237,18 @@ class Diff(unittest.TestCase):
         self.written("eos", ("leaf1.cfg", "   service-profile ROCELAB\n", off.replace("no priority-flow-control", "priority-flow-control on")))
         self.diff("approved.yaml", folder, status=0)
 
+    def test_mtu_as_the_system_has_it(self):
+        """Systems whose MTU is without the header: their number, and the frame that a fabric file says."""
+        for nos, name, line in (("sonic", "leaf1.json", '"mtu": "%u"'), ("nvue", "leaf1.yaml", "mtu: %u")):
+            with self.subTest(nos):
+                self.written(nos)
+                text = (pathlib.Path(self.folder.name) / nos / name).read_text(encoding="utf-8")
+                before = int(text.split(line.split("%")[0], 1)[1].split('"')[0].split()[0])
+                folder = self.written(nos, (name, line % before, line % 1500))
+                frame = before + 18
+                self.assertEqual(self.told(folder), [("leaf1:0", "mtu", f"{before} (frames of {frame})", "1500 (frames of 1518)",
+                                                      f"{nos}/{name}")])
+
     def test_entries_of_a_map(self):
         self.file("running.yaml", APPROVED + "devices: {leaf0: {dscp-map: {8: 1, 9: 1, 10: 1, 12: 1}}}\n")
         out = self.diff("approved.yaml", "running.yaml", "--quiet", status=1).stdout.splitlines()
