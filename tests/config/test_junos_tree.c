@@ -317,13 +317,56 @@ static void test_long_words(void **state)
     free(text);
 }
 
+/* The text is read, and too much of it is written out: the rest is left out, with a note. */
+static void too_much(char *text)
+{
+    struct read as;
+
+    read_text(&as, text);
+    assert_int_equal(as.result, 0);
+    assert_true(as.tree.full);
+    unsigned told = 0;
+    for (uint32_t i = 0; i < as.set.notes; i++)
+        told += strstr(as.set.note[i].message, "more than is followed") != NULL;
+    assert_int_equal(told, 1);
+    forget(&as);
+    free(text);
+}
+
+/* Work is counted over all groups and over all ranges, whether it adds a word or not. */
+static void test_bounded_work(void **state)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    (void)state;
+    assert_non_null(to);
+    for (unsigned i = 0; i < 2100; i++)
+        fprintf(to, "set groups g x%u y\nset p%u apply-groups g\n", i, i);
+    fclose(to);
+    too_much(text);
+    to = open_memstream(&text, &length);
+    assert_non_null(to);
+    for (unsigned i = 0; i < 1100; i++)
+        fprintf(to, "set interfaces interface-range r%u member-range et-0/0/0 to et-0/0/4000\n", i);
+    fclose(to);
+    too_much(text);
+    to = open_memstream(&text, &length);
+    assert_non_null(to);
+    for (unsigned i = 0; i < 2100; i++)
+        fprintf(to, "set interfaces interface-range r%u member xe-*\nset interfaces et-0/0/%u disable\n", i, i);
+    fclose(to);
+    too_much(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_braces),     cmocka_unit_test(test_commands),      cmocka_unit_test(test_parts),
         cmocka_unit_test(test_groups),     cmocka_unit_test(test_ranges),        cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_odd_texts),  cmocka_unit_test(test_hostile_texts), cmocka_unit_test(test_comes_and_goes),
-        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_long_words), cmocka_unit_test(test_bounded_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

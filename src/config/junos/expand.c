@@ -13,7 +13,7 @@
 
 #define MEMBERS_MAX 4096u
 #define APPLIED_MAX 20000u
-#define WORK_MOST 4000000u /* statements laid over others; more is no switch */
+#define WORK_MOST 4000000u /* statements laid over others and names compared; more is no switch */
 
 struct expander {
     struct junos_tree *tree;
@@ -26,15 +26,29 @@ static void told(const struct expander *in, uint32_t line, const char *what, con
     config_note(in->tree->set, CONFIG_AT(in->tree->text, line), NULL, in->device, CONFIG_NONE, "%s %.60s", what, name);
 }
 
+/* Counts work of all groups and ranges together; false: there has been too much, and the rest is left out. */
+static bool may_work(struct expander *in, size_t work)
+{
+    if (work > WORK_MOST - in->work) in->tree->full = true;
+    if (!in->tree->full) in->work += (uint32_t)work;
+    return !in->tree->full;
+}
+
+/* Does the pattern match?  At worst that takes the product of both lengths. */
+static bool fits(struct expander *in, const char *pattern, const char *word)
+{
+    return may_work(in, 1 + strlen(pattern) * strlen(word) / 64) && junos_matches(pattern, word);
+}
+
 /* Lays what is below `from` below `to`.  A name in brackets < > is laid over what is there already. */
 static void merge(struct expander *in, struct junos_node *to, struct junos_node *from)
 {
     for (struct junos_node *part = from->last; part && !in->tree->full; part = part->before) {
         part->known = true;
-        if (++in->work > WORK_MOST) in->tree->full = true;
+        if (!may_work(in, 1)) return;
         if (part->word[0] == '<') {
-            for (struct junos_node *there = to->first; there; there = there->next)
-                if (++in->work < WORK_MOST && junos_matches(part->word, there->word)) merge(in, there, part);
+            for (struct junos_node *there = to->first; there && !in->tree->full; there = there->next)
+                if (fits(in, part->word, there->word)) merge(in, there, part);
             continue;
         }
         uint32_t nodes = in->tree->nodes;
@@ -61,8 +75,8 @@ static void apply_at(struct expander *in, struct junos_node *group, struct junos
     }
     while (step->depth > depth + 1)
         step = step->parent;
-    for (struct junos_node *part = group->first; part; part = part->next)
-        if (junos_matches(part->word, step->word)) apply_at(in, part, target, depth + 1);
+    for (struct junos_node *part = group->first; part && !in->tree->full; part = part->next)
+        if (fits(in, part->word, step->word)) apply_at(in, part, target, depth + 1);
 }
 
 static void apply_groups(struct expander *in, struct junos_node *groups, struct junos_node *apply)
@@ -159,11 +173,11 @@ struct range {
 
 static void add_member(struct range *range, const char *name, uint32_t line)
 {
-    if (range->members++ >= MEMBERS_MAX) return;
+    if (range->members++ >= MEMBERS_MAX || !may_work(range->in, 1)) return;
     struct junos_node *member = junos_add(range->in->tree, range->interfaces, name, line);
     if (!member) return;
     struct junos_node *body = range->node;
-    for (struct junos_node *part = body->last; part; part = part->before) {
+    for (struct junos_node *part = body->last; part && may_work(range->in, 1); part = part->before) {
         if (strcmp(part->word, "member") == 0 || strcmp(part->word, "member-range") == 0) continue;
         uint32_t nodes = range->in->tree->nodes;
         struct junos_node *copy = junos_add(range->in->tree, member, part->word, part->line);
@@ -183,7 +197,7 @@ static void add_numbers(struct range *range, struct junos_node *from, struct jun
         told(range->in, from->line, "interface-range: not a range of ports:", from->word);
         return;
     }
-    for (; first <= last && range->members < MEMBERS_MAX; first++) {
+    for (; first <= last && range->members < MEMBERS_MAX && !range->in->tree->full; first++) {
         snprintf(name, sizeof(name), "%s%llu", head, (unsigned long long)first);
         const char *copy = arena_strndup(range->in->tree->arena, name, strlen(name));
         if (!copy) return;
@@ -207,12 +221,13 @@ static void add_matching(struct range *range, struct junos_node *pattern)
         }
         return;
     }
-    for (struct junos_node *there = range->interfaces->first; there; there = there->next) {
-        if (!junos_matches(pattern->word, there->word) || strcmp(there->word, "interface-range") == 0) continue;
+    for (struct junos_node *there = range->interfaces->first; there && !range->in->tree->full; there = there->next) {
+        if (!fits(range->in, pattern->word, there->word) || strcmp(there->word, "interface-range") == 0) continue;
         found = true;
         add_member(range, there->word, pattern->line);
     }
-    if (!found) told(range->in, pattern->line, "interface-range: no port is written that is", pattern->word);
+    if (!found && !range->in->tree->full)
+        told(range->in, pattern->line, "interface-range: no port is written that is", pattern->word);
 }
 
 static void expand_range(struct range *range)
@@ -221,13 +236,13 @@ static void expand_range(struct range *range)
     struct junos_node *members = junos_child(tree, range->node, "member");
     struct junos_node *ranges = junos_child(tree, range->node, "member-range");
 
-    for (struct junos_node *at = members ? members->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = members ? members->first : NULL; at && !tree->full; at = at->next) {
         if (junos_has_wildcard(at->word))
             add_matching(range, at);
         else
             add_member(range, at->word, at->line);
     }
-    for (struct junos_node *at = ranges ? ranges->first : NULL; at; at = at->next) {
+    for (struct junos_node *at = ranges ? ranges->first : NULL; at && !tree->full; at = at->next) {
         struct junos_node *to = junos_child(tree, at, "to");
         add_numbers(range, at, to ? to->last : NULL);
     }

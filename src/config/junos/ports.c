@@ -7,12 +7,14 @@
  * down; nothing is on it, and it is taken as down.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/junos/junos_int.h"
 #include "config/lines.h"
 
 #define PORTS_MAX 4096u
+#define PORT_NAME 64u /* bytes; et-0/0/0:0 has ten */
 
 static bool is_port(const char *name)
 {
@@ -21,7 +23,8 @@ static bool is_port(const char *name)
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         size_t length = strlen(kinds[i]);
         if (strncmp(name, kinds[i], length) == 0)
-            return name[length] >= '0' && name[length] <= '9' && !junos_has_wildcard(name) && !strchr(name, '.');
+            return name[length] >= '0' && name[length] <= '9' && !junos_has_wildcard(name) && !strchr(name, '.') &&
+                   strlen(name) < PORT_NAME;
     }
     return false;
 }
@@ -134,25 +137,70 @@ static const struct junos_port *cage_of(const struct junos *in, const struct jun
     return NULL;
 }
 
+struct place { /* of a port: fpc, pic and port in one number */
+    uint64_t at;
+    uint32_t port;
+};
+
+struct places { /* in order */
+    struct place *place;
+    uint32_t count;
+};
+
 struct cage { /* chassis fpc F pic P port N */
-    unsigned fpc, pic, port;
+    uint64_t at;
     uint32_t gbps, line;
 };
 
-static void apply_cage(struct junos *in, const struct cage *cage)
+static uint64_t place_at(uint64_t fpc, uint64_t pic, uint64_t port)
 {
+    return fpc << 40 | pic << 20 | port;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->port > y->port) - (x->port < y->port);
+}
+
+/* All ports by their places; those whose names have none are left out. */
+static void find_places(struct junos *in, struct places *ret)
+{
+    *ret = (struct places){ARENA_NEW(in->arena, struct place, in->ports + 1), 0};
+    if (!ret->place) {
+        in->set->no_memory = true;
+        return;
+    }
     for (uint32_t p = 0; p < in->ports; p++) {
         unsigned fpc, pic, port;
-        int length = 0;
         const char *dash = strchr(in->port[p].name, '-');
-        if (!dash || sscanf(dash, "-%4u/%4u/%4u%n", &fpc, &pic, &port, &length) < 3) continue;
-        if (fpc != cage->fpc || pic != cage->pic || port != cage->port || in->port[p].rate_gbps) continue;
-        in->port[p].rate_gbps = cage->gbps;
-        in->port[p].rate_line = cage->line;
+        if (!dash || sscanf(dash, "-%4u/%4u/%4u", &fpc, &pic, &port) < 3) continue;
+        ret->place[ret->count++] = (struct place){place_at(fpc, pic, port), p};
+    }
+    qsort(ret->place, ret->count, sizeof(*ret->place), by_place);
+}
+
+static void apply_cage(struct junos *in, const struct places *places, const struct cage *cage)
+{
+    uint32_t low = 0, high = places->count;
+
+    while (low < high) { /* the first place that is not before the cage */
+        uint32_t mid = low + (high - low) / 2;
+        if (places->place[mid].at < cage->at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < places->count && places->place[low].at == cage->at; low++) {
+        struct junos_port *port = &in->port[places->place[low].port];
+        if (port->rate_gbps) continue;
+        port->rate_gbps = cage->gbps;
+        port->rate_line = cage->line;
     }
 }
 
-static void read_cage(struct junos *in, struct cage *cage, struct junos_node *node)
+static void read_cage(struct junos *in, const struct places *places, struct cage *cage, struct junos_node *node)
 {
     struct junos_node *speed = junos_value(&in->tree, node, "speed");
     struct junos_node *channel = junos_value(&in->tree, node, "channel-speed");
@@ -163,13 +211,15 @@ static void read_cage(struct junos *in, struct cage *cage, struct junos_node *no
     if (!speed) return;
     cage->gbps = gbps_of(speed->word);
     cage->line = speed->line;
-    if (cage->gbps) apply_cage(in, cage);
+    if (cage->gbps) apply_cage(in, places, cage);
 }
 
 static void read_chassis(struct junos *in)
 {
     struct junos_node *fpcs = junos_get(&in->tree, &in->tree.root, "chassis fpc");
+    struct places places;
 
+    find_places(in, &places);
     for (struct junos_node *fpc = fpcs ? fpcs->first : NULL; fpc; fpc = fpc->next) {
         struct junos_node *pics = junos_get(&in->tree, fpc, "pic");
         for (struct junos_node *pic = pics ? pics->first : NULL; pic; pic = pic->next) {
@@ -177,10 +227,9 @@ static void read_chassis(struct junos *in)
             uint64_t f, i, n;
             if (!line_number(fpc->word, &f) || !line_number(pic->word, &i) || f > 9999 || i > 9999) continue;
             for (struct junos_node *port = ports ? ports->first : NULL; port; port = port->next) {
-                struct cage cage = {.fpc = (unsigned)f, .pic = (unsigned)i};
                 if (!line_number(port->word, &n) || n > 9999) continue;
-                cage.port = (unsigned)n;
-                read_cage(in, &cage, port);
+                struct cage cage = {.at = place_at(f, i, n)};
+                read_cage(in, &places, &cage, port);
             }
         }
     }
@@ -188,20 +237,17 @@ static void read_chassis(struct junos *in)
 
 static bool is_read(const char *name)
 {
-    return is_port(name) || (strncmp(name, "ae", 2) == 0 && name[2] >= '0' && name[2] <= '9');
+    return is_port(name) ||
+           (strncmp(name, "ae", 2) == 0 && name[2] >= '0' && name[2] <= '9' && strlen(name) < PORT_NAME);
 }
 
 /* Ports that class of service speaks of and nothing else; where there are none, what stands for them (`et-*`). */
-static void add_unwritten(struct junos *in, struct junos_node *entries, uint32_t room)
+static void add_unwritten(struct junos *in, struct junos_node *entries, const struct junos_node *written, uint32_t room)
 {
-    uint32_t written = in->ports;
-
     for (int pass = 0; pass < 2 && entries; pass++) {
         for (struct junos_node *at = entries->first; at && in->ports < room; at = at->next) {
-            bool there = false;
-            for (uint32_t p = 0; p < written && !there; p++)
-                there = strcmp(in->port[p].name, at->word) == 0;
-            if (there || (pass == 0 ? !is_port(at->word) : in->ports > 0 || !junos_has_wildcard(at->word))) continue;
+            bool is = pass == 0 ? is_port(at->word) : in->ports == 0 && junos_has_wildcard(at->word);
+            if (!is || (pass == 0 && written && junos_child(&in->tree, written, at->word))) continue;
             in->port[in->ports++] =
                 (struct junos_port){.name = at->word, .line = at->line, .in_use = true, .unwritten = true};
         }
@@ -235,7 +281,7 @@ void junos_ports(struct junos *in, struct junos_node *cos)
     }
     for (struct junos_node *at = interfaces ? interfaces->first : NULL; at && in->ports < room; at = at->next)
         if (is_read(at->word) && entries != interfaces) read_interface(in, &in->port[in->ports++], at);
-    add_unwritten(in, entries, room);
+    add_unwritten(in, entries, entries != interfaces ? interfaces : NULL, room);
     read_chassis(in);
     for (uint32_t p = 0; p < in->ports; p++) {
         struct junos_port *as = &in->port[p];
