@@ -109,7 +109,7 @@ struct reader {
     bool may_miss;
 };
 
-static bool read_value(const struct reader *in, enum fact_kind kind, const char *pattern, const struct tree *value)
+static bool is_right(const struct reader *in, enum fact_kind kind, const struct tree *value)
 {
     char buf[FACTS_WRONG], found[TREE_FOUND];
 
@@ -119,10 +119,13 @@ static bool read_value(const struct reader *in, enum fact_kind kind, const char 
         return false;
     }
     const char *wrong = wrong_value(kind, value->text, buf);
-    if (wrong) {
-        fabric_errors_add(in->errors, value->at, "%s", wrong);
-        return false;
-    }
+    if (wrong) fabric_errors_add(in->errors, value->at, "%s", wrong);
+    return !wrong;
+}
+
+static bool read_value(const struct reader *in, enum fact_kind kind, const char *pattern, const struct tree *value)
+{
+    if (!is_right(in, kind, value)) return false;
     struct fabric_at at = pattern && value->key ? value->key_at : value->at;
     return add(
         in->arena, in->facts,
@@ -159,7 +162,9 @@ static bool read_link(const struct reader *in, const struct tree *link)
         return false;
     }
     struct fact fact = {.kind = FACT_LINK, .pattern = a->text, .value = b->text, .at = a->at, .may_miss = in->may_miss};
-    return add(in->arena, in->facts, fact) && (!cable || read_value(in, FACT_CABLE, a->text, cable));
+    if (cable && !is_right(in, FACT_CABLE, cable)) return false;
+    fact.cable = cable ? cable->text : NULL;
+    return add(in->arena, in->facts, fact);
 }
 
 int facts_read(struct arena *arena, const char *text, size_t length, bool may_miss, struct facts *facts,
@@ -252,10 +257,22 @@ static bool cable_said(const struct config_set *set, uint32_t d, uint32_t p)
                                                         config_said(set, link->b, link->b_port, "cable")));
 }
 
+/* The port and, of a link, both ends. */
+static void say_cable(const struct applying *as, const struct fact *fact, uint32_t d, uint32_t p, const char *length)
+{
+    struct origin at = {as->source, fact->at.line};
+    uint32_t number = as->set->device[d].port[p].link;
+
+    config_say(as->set, at, d, p, "cable", "%s", length);
+    if (!number) return;
+    const struct config_link *link = &as->set->link[number - 1];
+    config_say(as->set, at, link->a, link->a_port, "cable", "%s", length);
+    config_say(as->set, at, link->b, link->b_port, "cable", "%s", length);
+}
+
 static void apply_cable(const struct applying *as, const struct fact *fact)
 {
     struct config_set *set = as->set;
-    struct origin at = {as->source, fact->at.line};
     bool any = false;
 
     for (uint32_t d = 0; d < set->devices; d++) {
@@ -263,28 +280,33 @@ static void apply_cable(const struct applying *as, const struct fact *fact)
             if (!cable_matches(&set->device[d], p, fact->pattern)) continue;
             any = true;
             if (!fact->pattern && cable_said(set, d, p)) continue;
-            config_say(set, at, d, p, "cable", "%s", fact->value);
-            uint32_t number = set->device[d].port[p].link;
-            if (!number) continue;
-            const struct config_link *link = &set->link[number - 1];
-            config_say(set, at, link->a, link->a_port, "cable", "%s", fact->value);
-            config_say(set, at, link->b, link->b_port, "cable", "%s", fact->value);
+            say_cable(as, fact, d, p, fact->value);
         }
     }
     if (!any) complain(as, fact, "no device and no DEVICE:PORT is called so");
 }
 
-/* A port by `DEVICE:PORT`; false after an error. */
+/* A port by `DEVICE:PORT`, by its name or another that it is known by; false: there is none. */
+static bool known_end(const struct applying *as, const char *text, uint32_t *ret_device, uint32_t *ret_port)
+{
+    const char *colon = strchr(text, ':');
+    char name[FABRIC_NAME];
+
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+    *ret_device = config_device_find(as->set, name);
+    *ret_port = *ret_device == CONFIG_NONE ? CONFIG_NONE : links_port_known(as->set, *ret_device, colon + 1);
+    return *ret_port != CONFIG_NONE;
+}
+
+/* False after an error. */
 static bool find_end(const struct applying *as, const struct fact *fact, const char *text, uint32_t *ret_device,
                      uint32_t *ret_port)
 {
     const char *colon = strchr(text, ':');
     char name[FABRIC_NAME], what[300];
 
+    if (known_end(as, text, ret_device, ret_port)) return true;
     snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
-    *ret_device = config_device_find(as->set, name);
-    *ret_port = *ret_device == CONFIG_NONE ? CONFIG_NONE : links_port_known(as->set, *ret_device, colon + 1);
-    if (*ret_port != CONFIG_NONE) return true;
     if (*ret_device == CONFIG_NONE) {
         snprintf(what, sizeof(what), "no device is called '%.60s'", name);
         complain(as, fact, what);
@@ -303,6 +325,13 @@ static void apply_link(const struct applying *as, const struct fact *fact)
 
     if (find_end(as, fact, fact->pattern, &a, &a_port) && find_end(as, fact, fact->value, &b, &b_port))
         links_join(as->set, (struct origin){as->source, fact->at.line}, a, a_port, b, b_port);
+}
+
+static void apply_link_cable(const struct applying *as, const struct fact *fact)
+{
+    uint32_t device, port; /* an end that is unknown was told when links were joined */
+
+    if (fact->cable && known_end(as, fact->pattern, &device, &port)) say_cable(as, fact, device, port, fact->cable);
 }
 
 int facts_links(struct config_set *set, const struct facts *facts, const char *path, struct fabric_errors *errors)
@@ -326,6 +355,7 @@ int facts_values(struct config_set *set, const struct facts *facts, const char *
     for (uint32_t f = 0; f < facts->count; f++) {
         if (facts->fact[f].kind == FACT_MODEL) apply_model(&as, &facts->fact[f]);
         if (facts->fact[f].kind == FACT_CABLE) apply_cable(&as, &facts->fact[f]);
+        if (facts->fact[f].kind == FACT_LINK) apply_link_cable(&as, &facts->fact[f]);
     }
     return errors->count ? -EINVAL : set->no_memory ? -ENOMEM : 0;
 }

@@ -14,6 +14,7 @@ struct fact {
     const char
         *pattern;      /* of devices, or of `DEVICE:PORT`; NULL: of all of which nothing else says it; a link: an end */
     const char *value; /* a model, a length; a link: the other end */
+    const char *cable; /* of a link: its length; NULL: not said */
     const char *option; /* as it was given, for messages; NULL: at `at` of the file */
     struct fabric_at at;
     bool may_miss; /* nothing is wrong where it matches nothing */

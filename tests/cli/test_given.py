@@ -80,6 +80,14 @@ class Given(unittest.TestCase):
         self.file("cfg/rocelab.yaml", "rocelab: 1\n")  # a fabric that is called so
         self.assertNotIn("model:", self.fabric())
 
+    def test_cable_of_a_link(self):
+        """Its length stays with the link, by whichever name its end is known."""
+        for end in ("leaf1:Ethernet1/1", "leaf1:eth1/1"):
+            self.file("facts.yaml", f'links:\n- {{a: "{end}", b: "spine0:Eth1/2", cable: 30m}}\n')
+            self.assertIn('{a: "leaf1:0", b: "spine0:1", rate: 100G, cable: 30m}', self.fabric("--facts", "facts.yaml"))
+        self.file("facts.yaml", 'links:\n- {a: "leaf1:eth1/1", b: "spine0:Eth1/2", cable: 30}\n')
+        self.wrong("write a unit, as in 30m", "import", "cfg", "--facts", "facts.yaml")
+
     def wrong(self, words, *arguments):
         result = self.run_verb(*arguments, status=2)
         self.assertEqual(result.stdout, "")
