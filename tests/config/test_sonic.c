@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "config/random_fabric.h"
+#include "config/sonic/rows.h"
 #include "config/testing.h"
 
 static const struct random_limits limits = {
@@ -237,11 +238,48 @@ static void test_hostile(void **state)
     free(deep);
 }
 
+/* A field that a patch sets joins the row that it added before, however far above. */
+static void test_patch_merges(void **state)
+{
+    struct fabric_errors errors = {0};
+    struct sonic_rows rows;
+    struct arena arena;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    (void)state;
+    assert_non_null(to);
+    fputs("[{\"op\": \"add\", \"path\": \"/PORT/Ethernet0\", \"value\": {\"speed\": \"400000\", \"mtu\": \"9100\"}},\n"
+          "{\"op\": \"add\", \"path\": \"/PFC_WD\", \"value\": {\"Ethernet0\": {\"action\": \"drop\"}}},\n",
+          to);
+    for (unsigned i = 1; i < 300; i++)
+        fprintf(to, "{\"op\": \"add\", \"path\": \"/PORT/Ethernet%u/mtu\", \"value\": \"9100\"},\n", i);
+    fputs("{\"op\": \"replace\", \"path\": \"/PORT/Ethernet0/mtu\", \"value\": \"1500\"},\n"
+          "{\"op\": \"add\", \"path\": \"/PFC_WD/Ethernet0/detection_time\", \"value\": \"200\"}]\n",
+          to);
+    fclose(to);
+    struct config_text in = {.path = "x.json", .text = text, .length = length, .errors = &errors};
+    arena_init(&arena, (size_t)1 << 24);
+    assert_int_equal(sonic_rows_read(&in, &arena, &rows), 0);
+    assert_int_equal(rows.count, 301);
+    const struct sonic_row *port = sonic_row_find(&rows, "PORT", "Ethernet0");
+    assert_string_equal(sonic_field(port, "speed", NULL), "400000");
+    assert_string_equal(sonic_field(port, "mtu", NULL), "1500");
+    assert_string_equal(sonic_field(sonic_row_find(&rows, "PORT", "Ethernet299"), "mtu", NULL), "9100");
+    const struct sonic_row *watchdog = sonic_row_find(&rows, "PFC_WD", "Ethernet0");
+    assert_string_equal(sonic_field(watchdog, "action", NULL), "drop");
+    assert_string_equal(sonic_field(watchdog, "detection_time", NULL), "200");
+    arena_release(&arena);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nested),  cmocka_unit_test(test_origin),
-        cmocka_unit_test(test_flat),       cmocka_unit_test(test_defects), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_nested),  cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_flat),         cmocka_unit_test(test_defects), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_patch_merges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,45 @@
 
 #include "config/sonic/rows.h"
 
-#define NEAR 64 /* rows that are looked at for another field of the same one */
+struct patch { /* rows, and where the last of each table and key is */
+    struct sonic_rows *rows;
+    uint32_t *slot; /* a row's index and one; 0: free */
+    uint32_t slots;
+};
+
+static uint32_t *slot_of(const struct patch *patch, const char *table, const char *key)
+{
+    uint64_t hash = 14695981039346656037ull;
+
+    for (const char *c = table; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    hash = (hash ^ '|') * 1099511628211ull;
+    for (const char *c = key; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    for (uint32_t at = (uint32_t)(hash ^ hash >> 29);; at++) {
+        uint32_t *slot = &patch->slot[at & (patch->slots - 1)];
+        const struct sonic_row *row = *slot ? &patch->rows->row[*slot - 1] : NULL;
+        if (!row || (strcmp(row->table, table) == 0 && strcmp(row->key, key) == 0)) return slot;
+    }
+}
+
+static int add_row(struct patch *patch, const char *table, const char *key, const struct tree *fields)
+{
+    struct sonic_rows *rows = patch->rows;
+    int result = sonic_rows_add(rows, table, key, fields);
+
+    if (result < 0) return result;
+    if (rows->count * 2 > patch->slots) {
+        patch->slots = patch->slots ? patch->slots * 2 : 256;
+        patch->slot = ARENA_NEW(rows->arena, uint32_t, patch->slots);
+        if (!patch->slot) return -ENOMEM;
+        memset(patch->slot, 0, patch->slots * sizeof(*patch->slot));
+        for (uint32_t r = 0; r < rows->count; r++)
+            *slot_of(patch, rows->row[r].table, rows->row[r].key) = r + 1;
+    }
+    *slot_of(patch, table, key) = rows->count;
+    return 0;
+}
 
 static const char *part_of(struct arena *arena, const char **path)
 {
@@ -44,10 +82,27 @@ static void append(struct tree *map, struct tree *child)
     map->count++;
 }
 
-/* A field of a row, with those of the same row that were just set. */
-static int add_field(struct sonic_rows *rows, const char *table, const char *key, const char *field,
+/* The row's fields, to be added to: those that the file has stay as they are. */
+static struct tree *made_of(struct arena *arena, struct sonic_row *row)
+{
+    if (row->made) return row->made;
+    struct tree *made = new_map(arena, row->key, row->fields->key_at);
+    for (const struct tree *field = row->fields->first; made && field; field = field->next) {
+        struct tree *copy = ARENA_NEW(arena, struct tree, 1);
+        if (!copy) return NULL;
+        *copy = *field;
+        copy->next = NULL;
+        append(made, copy);
+    }
+    if (made) row->fields = row->made = made;
+    return made;
+}
+
+/* A field, with all that was said of its row before; of one that is there already the last counts. */
+static int add_field(struct patch *patch, const char *table, const char *key, const char *field,
                      const struct tree *value, struct fabric_at at)
 {
+    struct sonic_rows *rows = patch->rows;
     struct tree *child = ARENA_NEW(rows->arena, struct tree, 1);
 
     if (!child) return -ENOMEM;
@@ -55,22 +110,24 @@ static int add_field(struct sonic_rows *rows, const char *table, const char *key
     child->key = field;
     child->key_at = at;
     child->next = NULL;
-    for (uint32_t back = 0; back < NEAR && back < rows->count; back++) {
-        struct sonic_row *row = &rows->row[rows->count - 1 - back];
-        if (!row->made || strcmp(row->table, table) != 0 || strcmp(row->key, key) != 0) continue;
-        append(row->made, child);
+    uint32_t there = patch->slots ? *slot_of(patch, table, key) : 0;
+    if (there) {
+        struct tree *made = made_of(rows->arena, &rows->row[there - 1]);
+        if (!made) return -ENOMEM;
+        append(made, child);
         return 0;
     }
     struct tree *fields = new_map(rows->arena, key, at);
     if (!fields) return -ENOMEM;
     append(fields, child);
-    int result = sonic_rows_add(rows, table, key, fields);
+    int result = add_row(patch, table, key, fields);
     if (result == 0) rows->row[rows->count - 1].made = fields;
     return result;
 }
 
-static int add_operation(struct sonic_rows *rows, const struct tree *item)
+static int add_operation(struct patch *patch, const struct tree *item)
 {
+    struct sonic_rows *rows = patch->rows;
     const struct tree *path = tree_get(item, "path"), *op = tree_get(item, "op"), *value = tree_get(item, "value");
     const char *at = path->text + (path->text[0] == '/');
     int result = 0;
@@ -88,14 +145,14 @@ static int add_operation(struct sonic_rows *rows, const struct tree *item)
     if (!rows->tables || strcmp(rows->table[rows->tables - 1].tree->key, table) != 0)
         result = sonic_rows_table(rows, head, rows->maps++);
     if (result < 0) return result;
-    if (key && field) return value->type == TREE_SCALAR ? add_field(rows, table, key, field, value, path->key_at) : 0;
+    if (key && field) return value->type == TREE_SCALAR ? add_field(patch, table, key, field, value, path->key_at) : 0;
     if (value->type != TREE_MAP) return 0;
     if (!key) {
         for (const struct tree *row = value->first; row && result == 0; row = row->next)
-            if (row->type == TREE_MAP) result = sonic_rows_add(rows, table, row->key, row);
+            if (row->type == TREE_MAP) result = add_row(patch, table, row->key, row);
         return result;
     }
-    result = sonic_rows_add(rows, table, key, value);
+    result = add_row(patch, table, key, value);
     if (result == 0) rows->row[rows->count - 1].line = path->key_at.line;
     return result;
 }
@@ -109,10 +166,11 @@ bool sonic_is_patch(const struct tree *item)
 
 int sonic_rows_patch(struct sonic_rows *rows, const struct tree *list)
 {
+    struct patch patch = {.rows = rows};
     int result = 0;
 
     rows->patch = true;
     for (const struct tree *item = list->first; item && result == 0; item = item->next)
-        if (sonic_is_patch(item)) result = add_operation(rows, item);
+        if (sonic_is_patch(item)) result = add_operation(&patch, item);
     return result;
 }
