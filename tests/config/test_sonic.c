@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/fix.h"
 #include "config/random_fabric.h"
 #include "config/sonic/rows.h"
 #include "config/testing.h"
@@ -274,12 +275,34 @@ static void test_patch_merges(void **state)
     free(text);
 }
 
+/* A patch that takes a row away twice fails as a whole. */
+static void test_fix_removes_once(void **state)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    const struct fix fix = {.format = &config_sonic,
+                            .approved = "{\"PORT\": {\"Ethernet0\": {\"mtu\": \"9100\"}}}",
+                            .seen = "",
+                            .running = "{\"PORT\": {\"Ethernet0\": {\"mtu\": \"9100\"}}, \"PFC_WD\": {\"Ethernet0\": "
+                                       "{\"action\": \"drop\"}, \"Ethernet0\": {\"action\": \"alert\"}}}",
+                            .families = FIX_ALL,
+                            .to = to};
+
+    (void)state;
+    assert_non_null(to);
+    assert_int_equal(fix_write(&fix), 0);
+    fclose(to);
+    assert_string_equal(text, "[\n  {\"op\": \"remove\", \"path\": \"/PFC_WD/Ethernet0\"}\n]\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_nested),  cmocka_unit_test(test_origin),
-        cmocka_unit_test(test_flat),         cmocka_unit_test(test_defects), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_patch_merges),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_nested),           cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_flat),         cmocka_unit_test(test_defects),          cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_patch_merges), cmocka_unit_test(test_fix_removes_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

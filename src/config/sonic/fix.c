@@ -186,6 +186,7 @@ static void remove_rows(struct patch *patch, const struct table *table)
     for (uint32_t r = 0; r < patch->running.count; r++) {
         const struct sonic_row *row = &patch->running.row[r];
         if (strcmp(row->table, table->name) != 0 || sonic_row_find(&patch->approved, row->table, row->key)) continue;
+        if (sonic_row_find(&patch->running, row->table, row->key)->order != row->order) continue; /* once is enough */
         if (of_approved_port(patch, row->key)) remove_at(patch, row->table, row->key, NULL);
     }
 }
