@@ -74,11 +74,26 @@ static bool read_params(struct loader *loader, const struct tree *map, const str
     return true;
 }
 
+/* They are written into scripts: a name is a variable's, and a value is one line. */
+static bool good_variable(struct loader *loader, const struct fabric_param *param)
+{
+    bool name = param->name[0] && param->name[strspn(param->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == 0;
+    const char *at = param->value;
+
+    while (*at && (unsigned char)*at >= ' ' && *at != 0x7f)
+        at++;
+    if (!name) read_error(loader, param->at, "nccl: a variable is due: capital letters, digits and _");
+    if (*at) read_error(loader, param->at, "nccl: a value without control characters is due, on one line");
+    return name && !*at;
+}
+
 static void read_nccl(struct loader *loader, const struct tree *value, void *into)
 {
     struct fabric_nic *nic = into;
 
-    if (read_is_map(loader, value, "nccl")) read_params(loader, value, nic->nccl, &nic->nccls, &nic->nccl);
+    if (!read_is_map(loader, value, "nccl") || !read_params(loader, value, nic->nccl, &nic->nccls, &nic->nccl)) return;
+    for (uint32_t i = 0; i < nic->nccls; i++)
+        if (!good_variable(loader, &nic->nccl[i])) return;
 }
 
 #define NIC(name, kind, member, min, max) F_VALUE(name, kind, struct fabric_nic, member, min, max)

@@ -141,6 +141,15 @@ class Config(Case):
         self.run_here("config", "pod.yaml", "--nos", "eos", "--out", "new")  # written over
         self.assertEqual(len(list((self.folder / "new").iterdir())), 4)
 
+    def test_variables_of_nccl_are_checked(self):
+        """They stand in a here-document of a script that root runs."""
+        for entry, words in ((b'NCCL_X: "a\\nEOT\\nreboot"', "without control characters"), (b'"NCCL_X=1; reboot": 1', "a variable is due"),
+                             (b'NCCL_X: "a\\x7f"', "without control characters")):
+            self.file("nccl.yaml", FABRIC + b"nics: {nccl: {" + entry + b"}}\n")
+            result = self.run_here("config", "nccl.yaml", "--nos", "host", "--out", "nccl", status=2)
+            self.assertIn(words, result.stderr)
+            self.assertFalse((self.folder / "nccl").exists())
+
     def test_names_of_ports_are_checked(self):
         self.file("names.yaml", FABRIC + b'devices: {leaf0: {ports: {0: {name: "Ethernet1\\n   shutdown"}}}}\n')
         result = self.run_here("config", "names.yaml", "--nos", "eos", "--device", "leaf0", status=2)

@@ -389,7 +389,9 @@ static bool nccl(struct host *in, const char *line)
 
     if (!equals || equals - line > 64) return false;
     snprintf(path, sizeof(path), "nccl.%.*s", (int)(equals - line), line);
-    if (strchr(path + 5, '.') || strchr(path, ' ')) return false;
+    if (path[5 + strspn(path + 5, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")]) return false;
+    for (const char *c = equals; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) return false;
     const char *value = equals + 1 + strspn(equals + 1, "\"'");
     config_say(in->set, host_at(in), in->device, CONFIG_NONE, path, "%.*s", (int)strcspn(value, "\"' \t;"), value);
     return true;
