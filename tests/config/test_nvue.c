@@ -156,6 +156,33 @@ static void test_defects(void **state)
     import_release(&got);
 }
 
+/* Ranges that name the same cages again and again. */
+static void test_many_ranges(void **state)
+{
+    struct imported got;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    (void)state;
+    assert_non_null(to);
+    fputs("nv set interface swp1 link breakout 4x100G\n", to);
+    for (unsigned line = 0; line < 300; line++) {
+        fputs("nv set interface swp1-1023", to);
+        for (unsigned i = 0; i < 300; i++)
+            fputs(",1-1023", to);
+        fputs(" link breakout 4x\n", to);
+    }
+    fclose(to);
+    config_set_init(&got.set);
+    struct fabric_errors errors = {0};
+    struct config_text in = {.path = "leaf0.txt", .text = text, .length = length, .errors = &errors};
+    (void)config_nvue.import(&got.set, &in);
+    assert_true(got.set.devices > 0);
+    config_set_release(&got.set);
+    free(text);
+}
+
 static void test_hostile(void **state)
 {
     char *deep = malloc(100001);
@@ -274,7 +301,7 @@ int main(void)
         cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
         cmocka_unit_test(test_defects),       cmocka_unit_test(test_pools_and_queues),
         cmocka_unit_test(test_roce_written),  cmocka_unit_test(test_places),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_many_ranges),   cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

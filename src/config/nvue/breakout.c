@@ -9,7 +9,8 @@
 #include "base/units.h"
 #include "config/nvue/read.h"
 
-#define BROKEN_MOST 1024u /* cages; no switch has more */
+#define BROKEN_MOST 1024u              /* cages; no switch has more */
+#define TRIES_MOST (16u * BROKEN_MOST) /* names that lines have, the same ones again included */
 
 const struct broken *nvue_broken(const struct nvue *in, const char *name)
 {
@@ -35,9 +36,10 @@ static unsigned parts(struct nvue *in, const char *mode, const char **ret_rate)
 static void add(struct nvue *in, const char *name, const char *mode, uint32_t line)
 {
     const char *rate;
-    unsigned ports = parts(in, mode, &rate);
 
-    if (!ports || nvue_broken(in, name) || in->brokens >= BROKEN_MOST) return;
+    if (in->brokens >= BROKEN_MOST || nvue_broken(in, name)) return;
+    unsigned ports = parts(in, mode, &rate);
+    if (!ports) return;
     if (in->brokens == in->brokens_room) {
         uint32_t room = in->brokens_room ? in->brokens_room * 2 : 64;
         struct broken *more = ARENA_NEW(in->arena, struct broken, room);
@@ -55,7 +57,9 @@ static void add(struct nvue *in, const char *name, const char *mode, uint32_t li
 
 void nvue_find_breakouts(struct nvue *in)
 {
-    for (uint32_t f = 0; f < in->facts.count; f++) {
+    uint32_t tries = 0;
+
+    for (uint32_t f = 0; f < in->facts.count && in->brokens < BROKEN_MOST; f++) {
         const struct nvue_fact *fact = &in->facts.fact[f];
         if (fact->words < 5 || strcmp(fact->word[0], "interface") != 0 || strcmp(fact->word[2], "link") != 0 ||
             strcmp(fact->word[3], "breakout") != 0 || strncmp(fact->word[1], "swp", 3) != 0)
@@ -66,7 +70,7 @@ void nvue_find_breakouts(struct nvue *in)
             unsigned long first = strtoul(at, &end, 10), last = first;
             if (end == at || (*end && *end != '-' && *end != ',')) break; /* of a port that is a part itself */
             if (*end == '-') last = strtoul(end + 1, &end, 10);
-            for (unsigned long i = first; i <= last && i - first < BROKEN_MOST; i++) {
+            for (unsigned long i = first; i <= last && i - first < BROKEN_MOST && tries < TRIES_MOST; i++, tries++) {
                 snprintf(name, sizeof(name), "swp%lu", i);
                 add(in, name, fact->word[4], fact->line);
             }
