@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "config/random_fabric.h"
@@ -179,11 +180,78 @@ static void test_hostile(void **state)
     refused(&config_host, "mlnx_qos\0-i", 11, "zero bytes");
 }
 
+#define QOS "mlnx_qos -i eth0 --trust dscp --pfc 0,0,0,1,0,0,0,0\n"
+#define LOOP "for x in {0..255}; do\n"
+#define CALLS "f; f; f; f; f; f; f; f; f; f\n"
+
+static unsigned lost_rules(const struct imported *got)
+{
+    unsigned count = 0;
+
+    for (uint32_t u = 0; u < got->set.unjudgeds; u++)
+        count += strstr(got->set.unjudged[u].message, "not understood") != NULL;
+    return count;
+}
+
+/* What is beyond the bounds of the shell ends soon, is told, and what rests on it is not judged. */
+static void test_bounds_of_the_shell(void **state)
+{
+    static const struct {
+        const char *text;
+        bool lost;
+    } cases[] = {
+        {QOS "for x in {-9223372036854775808..9223372036854775807}; do\nx=1\ndone\n", false},
+        {QOS LOOP LOOP LOOP LOOP LOOP "x=1\ndone\ndone\ndone\ndone\ndone\n", true},
+        {QOS LOOP LOOP LOOP LOOP LOOP LOOP LOOP "true\ndone\ndone\ndone\ndone\ndone\ndone\ndone\n", true},
+        {QOS "f() {\n" CALLS CALLS CALLS CALLS CALLS CALLS "}\nf\n", true},
+        {QOS "for x in {0..7}; do\ntrue\ndone\n", false},
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct imported got;
+        import_text(&got, &config_host, "h0.sh", cases[c].text);
+        assert_int_equal(lost_rules(&got) > 0, cases[c].lost);
+        unsigned told = 0;
+        for (uint32_t n = 0; n < got.set.notes; n++)
+            told += strstr(got.set.note[n].message, "not understood") != NULL;
+        assert_int_equal(told > 0, cases[c].lost);
+        import_release(&got);
+    }
+}
+
+/* Lines that are longer than what is read of one. */
+static void test_long_lines(void **state)
+{
+    char junk[5001], text[6000];
+
+    (void)state;
+    memset(junk, 'x', sizeof(junk) - 1);
+    junk[sizeof(junk) - 1] = 0;
+    for (size_t f = 0; f < 2; f++) {
+        struct imported got;
+        size_t used = (size_t)snprintf(text, sizeof(text), QOS);
+        snprintf(text + used, sizeof(text) - used, "%s%s\n",
+                 f ? "A=eth0\nmlnx_qos -i $A --pfc 0,0,0,0,0,0,0,0 " : "mlnx_qos -i eth0 --pfc 0,0,0,0,0,0,0,0 \\\n",
+                 junk);
+        import_text(&got, &config_host, "h0.sh", text);
+        assert_true(notes_of(&got, NULL, f ? 3 : 2) > 0);
+        assert_true(lost_rules(&got) > 0);
+        import_release(&got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_printed), cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_flush),      cmocka_unit_test(test_losses),  cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_printed),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_flush),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_bounds_of_the_shell),
+        cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,12 @@
 
 #include "config/host/host_int.h"
 
-#define OUT_MOST 50000u /* parts that are read, loops unrolled */
-#define DEPTH_MOST 6    /* loops and functions inside each other */
-#define VALUE_MOST 4096 /* bytes of a variable, or of a part with its variables put in */
+#define OUT_MOST 50000u       /* parts that are read, loops unrolled */
+#define STEPS_MOST 200000u    /* parts and words of loops that are gone through, long parts for more than one */
+#define LOOKED_MOST 20000000u /* parts that are looked at for the end of a loop or function */
+#define DEPTH_MOST 6          /* loops and functions inside each other */
+#define VALUE_MOST 4096       /* bytes of a variable, or of a part with its variables put in */
+#define NUMBER_MOST 1000000L  /* in {0..7} */
 #define VARIABLES 64
 #define FUNCTIONS 64
 #define ARGUMENTS 16
@@ -43,14 +46,34 @@ struct shell {
     uint32_t variables;
     struct function function[FUNCTIONS];
     uint32_t functions;
-    uint32_t out;
+    uint32_t out, steps, looked;
     unsigned depth;
+    uint32_t lost_line; /* where something was last left out; 0: nothing was */
     char buf[VALUE_MOST];
 };
 
 static bool name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool spent(const struct shell *sh)
+{
+    return sh->out >= OUT_MOST || sh->steps >= STEPS_MOST || sh->looked >= LOOKED_MOST;
+}
+
+/* What goes beyond the bounds is not run, and what rests on it is not judged. */
+static void lost(struct shell *sh, const char *why)
+{
+    static const char *const rules[] = {"PFC001",  "PFC003",  "PFC007",  "MAP001",  "MAP005", "MAP006",
+                                        "HOST001", "HOST002", "HOST004", "HOST005", "HOST006"};
+    struct host *in = sh->in;
+
+    if (sh->lost_line == in->line) return; /* a loop comes here again */
+    config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "%s: not understood", why);
+    for (size_t r = 0; !sh->lost_line && r < sizeof(rules) / sizeof(rules[0]); r++)
+        config_unjudged(in->set, host_at(in), rules[r], in->device, CONFIG_NONE, "%s: not understood", why);
+    sh->lost_line = in->line;
 }
 
 /* --- parts --- */
@@ -133,11 +156,13 @@ static void read_parts(struct shell *sh, const char *text)
             char *joined = sh->buf;
             size_t used = 0;
             uint32_t first = line;
+            bool fits = true;
             for (bool more = true; more;) {
                 length = strcspn(at, "\n");
                 more = length && at[length - 1] == '\\' && at[length];
                 size_t take = length - more;
-                if (used + take + 2 < VALUE_MOST) {
+                fits = fits && used + take + 2 < VALUE_MOST;
+                if (fits) {
                     memcpy(joined + used, at, take);
                     used += take;
                     joined[used++] = ' ';
@@ -145,7 +170,11 @@ static void read_parts(struct shell *sh, const char *text)
                 at += length + (at[length] == '\n');
                 if (more) line++;
             }
-            split_line(sh, joined, used, first);
+            sh->in->line = first;
+            if (fits)
+                split_line(sh, joined, used, first);
+            else
+                lost(sh, "a command of more than 4 KB over several lines");
             continue;
         }
         split_line(sh, at, length, line);
@@ -179,10 +208,10 @@ static const char *expanded(struct shell *sh, const char *text)
 {
     char *to = sh->buf;
     size_t used = 0;
-    bool single = false;
+    bool single = false, fits = true;
 
     if (!strchr(text, '$')) return text;
-    for (const char *at = text; *at && used + 2 < VALUE_MOST;) {
+    for (const char *at = text; *at && fits;) {
         if (*at == '\'') single = !single;
         bool brace = at[0] == '$' && at[1] == '{';
         const char *name = at + 1 + brace;
@@ -193,13 +222,19 @@ static const char *expanded(struct shell *sh, const char *text)
         if (brace && (strncmp(end, "[@]", 3) == 0 || strncmp(end, "[*]", 3) == 0)) end += 3;
         struct variable *as =
             at[0] == '$' && length && !single && (!brace || *end == '}') ? find(sh, name, length) : NULL;
-        if (!as || !as->value || used + strlen(as->value) + 2 >= VALUE_MOST) {
+        fits = used + (as && as->value ? strlen(as->value) : 1) + 2 < VALUE_MOST;
+        if (!fits) break;
+        if (!as || !as->value) {
             to[used++] = *at++;
             continue;
         }
         memcpy(to + used, as->value, strlen(as->value));
         used += strlen(as->value);
         at = end + brace;
+    }
+    if (!fits) {
+        lost(sh, "a line of more than 4 KB with its variables put in");
+        return text;
     }
     const char *kept = arena_strndup(sh->in->arena, to, used);
     if (!kept) sh->in->set->no_memory = true;
@@ -231,6 +266,7 @@ static const char *listed(struct shell *sh, const char *text)
     if (!seq && end != dots) return text;
     long last = strtol(second, &end, 10);
     if (seq && end == second && *end == ')') last = first, first = 1; /* seq 7 */
+    if (first < -NUMBER_MOST || first > NUMBER_MOST || last < -NUMBER_MOST || last > NUMBER_MOST) return text;
     if (*end != (seq ? ')' : '}') || last < first || last - first > 255) return text;
     const char *behind = end + 1;
     size_t stem = 0;
@@ -240,11 +276,14 @@ static const char *listed(struct shell *sh, const char *text)
     if (used + 16 >= VALUE_MOST) return text;
     memcpy(to, text, used);
     size_t tail = strcspn(behind, " \t");
-    for (long i = first; i <= last && used + stem + tail + 16 < VALUE_MOST; i++)
+    if (used + (size_t)(last - first + 1) * (stem + tail + 9) + strlen(behind + tail) + 1 >= VALUE_MOST) {
+        lost(sh, "a list of more than 4 KB");
+        return text;
+    }
+    for (long i = first; i <= last; i++)
         used += (size_t)snprintf(to + used, VALUE_MOST - used, "%.*s%ld%.*s ", (int)stem, before - stem, i, (int)tail,
                                  behind);
-    if (used + strlen(behind + tail) + 1 < VALUE_MOST)
-        used += (size_t)snprintf(to + used, VALUE_MOST - used, "%s", behind + tail);
+    used += (size_t)snprintf(to + used, VALUE_MOST - used, "%s", behind + tail);
     const char *kept = arena_strndup(sh->in->arena, to, used);
     return kept ? kept : text;
 }
@@ -287,7 +326,7 @@ static bool begins(const char *text, const char *with)
 }
 
 /* The `done` or `}` that ends what begins at `at`, or `to`. */
-static uint32_t end_of(const struct shell *sh, uint32_t at, uint32_t to, bool loop)
+static uint32_t end_of(struct shell *sh, uint32_t at, uint32_t to, bool loop)
 {
     unsigned depth = 0;
 
@@ -296,6 +335,7 @@ static uint32_t end_of(const struct shell *sh, uint32_t at, uint32_t to, bool lo
         bool opens = loop ? begins(text, "for ") || begins(text, "while ") || begins(text, "until ")
                           : strchr(text, '{') && text[strlen(text) - 1] == '{';
         bool closes = loop ? strcmp(text, "done") == 0 || begins(text, "done ") : strcmp(text, "}") == 0;
+        sh->looked++;
         if (opens) depth++;
         if (closes && depth) depth--;
         if (closes && !depth) return i;
@@ -320,7 +360,7 @@ static uint32_t run_loop(struct shell *sh, uint32_t at, uint32_t to)
         run(sh, body, end);
         return end;
     }
-    for (const char *word = words; *word && sh->out < OUT_MOST;) {
+    for (const char *word = words; *word && !spent(sh); sh->steps++) {
         word += strspn(word, " \t\"'");
         size_t size = strcspn(word, " \t\"'");
         if (!size) break;
@@ -385,11 +425,15 @@ static bool define(struct shell *sh, uint32_t at, uint32_t to, uint32_t *ret_end
 
 static void run(struct shell *sh, uint32_t from, uint32_t to)
 {
-    if (sh->depth >= DEPTH_MOST) return;
+    if (sh->depth >= DEPTH_MOST) {
+        lost(sh, "loops or functions more than 5 deep");
+        return;
+    }
     sh->depth++;
-    for (uint32_t i = from; i < to && sh->out < OUT_MOST && !sh->in->set->no_memory; i++) {
+    for (uint32_t i = from; i < to && !spent(sh) && !sh->in->set->no_memory; i++) {
         const char *text = sh->part[i].text;
         sh->in->line = sh->part[i].line;
+        sh->steps += 1 + (uint32_t)(strlen(text) / 64);
         if (begins(text, "for ") && strchr(text, ' ')) {
             i = run_loop(sh, i, to);
             continue;
@@ -416,7 +460,5 @@ void host_shell(struct host *in, const char *text)
     sh->in = in;
     read_parts(sh, text);
     run(sh, 0, sh->parts);
-    if (sh->out >= OUT_MOST)
-        config_note(in->set, host_at(in), NULL, in->device, CONFIG_NONE, "more than %u commands: the rest is not read",
-                    OUT_MOST);
+    if (spent(sh)) lost(sh, "more commands and rounds of loops than are read: the rest");
 }
