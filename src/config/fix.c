@@ -46,41 +46,69 @@ unsigned fix_family(const char *key)
     return FIX_ALL;
 }
 
+/* Whole words at the beginning: `ip ospf mtu-ignore` is not about the MTU. */
+static bool begins(const char *statement, const char *words)
+{
+    size_t length = strlen(words);
+
+    return strncmp(statement, words, length) == 0 && (statement[length] == 0 || statement[length] == ' ');
+}
+
+/* Past `no`, and past the name of an interface that leads a line of Cumulus. */
+static const char *what_it_says(const char *statement)
+{
+    if (strncmp(statement, "no ", 3) == 0) statement += 3;
+    if (!begins(statement, "interface")) return statement;
+    for (int word = 0; word < 2; word++) {
+        statement += strcspn(statement, " ");
+        statement += *statement == ' ';
+    }
+    return statement;
+}
+
 unsigned fix_families_of(const char *statement)
 {
     static const struct word words[] = {
-        {"watch-dog", FIX_WATCHDOG},
-        {"watchdog", FIX_WATCHDOG},
-        {"restore multiplier", FIX_WATCHDOG},
+        {"priority-flow-control watch-dog", FIX_WATCHDOG},
+        {"priority-flow-control watch-dog-interval", FIX_WATCHDOG},
+        {"priority-flow-control pause watchdog", FIX_WATCHDOG},
+        {"priority-flow-control auto-restore", FIX_WATCHDOG},
+        {"priority-flow-control fixed-restore", FIX_WATCHDOG},
+        {"priority-flow-control", FIX_PFC},
+        {"flowcontrol", FIX_PFC},
         {"random-detect", FIX_ECN},
         {"congestion-control", FIX_ECN},
-        {"bandwidth", FIX_SHARES},
-        {"egress-scheduler", FIX_SHARES},
-        {"priority level", FIX_SHARES},
-        {"priority strict", FIX_SHARES},
-        {"priority-flow-control", FIX_PFC},
-        {"no priority", FIX_SHARES},
+        {"bandwidth percent", FIX_SHARES},
+        {"bandwidth remaining", FIX_SHARES},
+        {"bandwidth guaranteed", FIX_SHARES},
+        {"priority", FIX_SHARES},
         {"pause buffer-size", FIX_BUFFERS},
-        {"traffic-pool", FIX_BUFFERS},
         {"pause pfc-cos", FIX_PFC | FIX_BUFFERS},
-        {"flowcontrol", FIX_PFC},
-        {"link-pause", FIX_PFC},
-        {"qos pfc", FIX_PFC | FIX_BUFFERS | FIX_CABLING},
-        {"match ", FIX_MAPS},
-        {"qos-group", FIX_MAPS},
+        {"match", FIX_MAPS},
+        {"set qos-group", FIX_MAPS},
         {"qos map", FIX_MAPS},
-        {"qos mapping", FIX_MAPS},
-        {"egress-queue-mapping", FIX_MAPS},
-        {"trust", FIX_MAPS},
+        {"qos trust", FIX_MAPS},
         {"mtu", FIX_MTU},
         {"speed", FIX_RATE},
         {"shutdown", FIX_UP},
-        {"link state", FIX_UP},
         {"description", FIX_CABLING},
+        /* Cumulus */
+        {"qos pfc-watchdog", FIX_WATCHDOG},
+        {"qos pfc", FIX_PFC | FIX_BUFFERS | FIX_CABLING},
+        {"qos link-pause", FIX_PFC},
+        {"qos congestion-control", FIX_ECN},
+        {"qos egress-scheduler", FIX_SHARES},
+        {"qos traffic-pool", FIX_BUFFERS},
+        {"qos mapping", FIX_MAPS},
+        {"qos egress-queue-mapping", FIX_MAPS},
+        {"link mtu", FIX_MTU},
+        {"link speed", FIX_RATE},
+        {"link state", FIX_UP},
     };
 
+    statement = what_it_says(statement);
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
-        if (strstr(statement, words[w].word)) return words[w].families;
+        if (begins(statement, words[w].word)) return words[w].families;
     return 0;
 }
 

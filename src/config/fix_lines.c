@@ -258,7 +258,7 @@ static bool is_old(const struct change *change, uint32_t s)
     const struct statement *as = &change->running.statement[s];
 
     if (has(&change->approved, as->path) || starts(as->text, "hostname ") || starts(as->text, "qos map ")) return false;
-    if (no_stays(change, as)) return false;
+    if (no_stays(change, as) || starts(as->text, "description ")) return false; /* a text of theirs; ours replaces it */
     if (as->parent == NONE) /* definitions: when nothing applies them any more */
         return as->end == s + 1 && has(&change->seen, as->path) && concerned(change, as);
     if (!has(&change->approved, change->running.statement[as->parent].path)) return false;

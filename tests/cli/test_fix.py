@@ -317,14 +317,29 @@ class Fix(unittest.TestCase):
         self.assertIn("mtu 4000", text)
         for value in ("'x mtu; reboot; y'", "x mtu; reboot; y", "'" + "long " * 300 + "mtu; reboot'"):
             path.write_text(text + f"nv set interface swp2 description {value}\n"
-                            "nv set interface swp2 'a mtu;reboot' 1\n", encoding="utf-8")
+                            "nv set interface swp2 link mtu 'a;reboot' 1\n", encoding="utf-8")
             fix = self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", status=1).stdout
             self.assertIn("link mtu", fix)
-            self.assertIn("nv unset interface swp2 'a mtu;reboot'\n", fix)
-            self.assertNotIn("reboot", fix.replace("'a mtu;reboot'", ""))
+            self.assertIn("nv unset interface swp2 link mtu 'a;reboot'\n", fix)
+            self.assertNotIn("reboot", fix.replace("'a;reboot'", ""))
             self.assertNotIn("description x", fix)
-        path.write_text(text + "nv set interface swp2 \"it's mtu\" 1\n", encoding="utf-8")
+        path.write_text(text + "nv set interface swp2 link mtu \"it's\" 1\n", encoding="utf-8")
         self.assertEqual(self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=2).stdout, "")
+
+    def test_others_lines_are_left_alone(self):
+        """Words of ours within commands that are not: OSPF, storm control, DHCP, a metric, a description."""
+        others = ("ip ospf mtu-ignore", "storm-control broadcast action shutdown", "description uplink mtu 9000 no shutdown",
+                  "ip dhcp snooping trust", "bandwidth 100000000", "ip pim hello speed 1", "no ip redirects mtu")
+        lines = "".join(f"  {line}\n" for line in others)
+        for system in ("nxos", "eos"):
+            with self.subTest(system):
+                fix = self.of_leaf(system, "mtu: 4218, dscp-map: {26: 0}, classes: {rdma: {share: 50%}, default: {share: 50%}}, ports: {0: {up: false}}",
+                                   ("no switchport\n", "no switchport\n" + lines))
+                for line in others:
+                    self.assertNotIn(line.removeprefix("no "), fix)
+                self.assertIn("mtu 9", fix)
+        fix = self.of_leaf("nvue", "mtu: 4218", ("nv set interface swp1 type swp\n", "nv set interface swp1 router ospf mtu-ignore on\n"))
+        self.assertNotIn("ospf", fix)
 
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
