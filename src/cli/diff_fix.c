@@ -93,6 +93,35 @@ static bool good_names(const struct diff_list *list, const char *device)
     return good;
 }
 
+/* Commands quote what runs: line by line, without control characters; letters stay as they are. */
+static void write_clean(FILE *out, char *text)
+{
+    const struct text_style style = {.utf8 = true};
+
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        bool more = line[length] == '\n';
+        line[length] = 0;
+        text_outside(out, &style, line);
+        if (more) fputc('\n', out);
+        line += length + more;
+    }
+}
+
+/* 0 or a negative error number. */
+static int write_commands(struct fix *fix, FILE *out)
+{
+    char *text = NULL;
+    size_t length = 0;
+
+    fix->to = open_memstream(&text, &length);
+    int result = fix->to ? fix_write(fix) : -ENOMEM;
+    if (fix->to && fclose(fix->to) != 0 && result == 0) result = -ENOMEM;
+    if (result == 0) write_clean(out, text);
+    free(text);
+    return result;
+}
+
 static bool write_one(const struct fixing *fixing, FILE *out)
 {
     const struct cli_source *running = fixing->list->running;
@@ -105,8 +134,8 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     char *seen = approved ? emitted(fixing, running->fabric, fixing->running) : NULL, *text = NULL;
     size_t length = 0;
     bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
-    struct fix fix = {fixing->format, approved, seen, text, fixing->families, out};
-    int result = good ? fix_write(&fix) : 0;
+    struct fix fix = {fixing->format, approved, seen, text, fixing->families, NULL};
+    int result = good ? write_commands(&fix, out) : 0;
 
     if (result != 0) cli_error("%s: %s", fixing->device, strerror(-result));
     if (!named) cli_error("%s: not enough memory", fixing->device);

@@ -106,10 +106,14 @@ static bool look_into(struct finding *finding, const char *folder, int depth)
 
 static void list_others(const struct cli_files *others, const char *why)
 {
+    const struct text_style style = cli_style();
+
     if (!others->paths) return;
     fprintf(stderr, "rocelab: passed over, %s: ", why);
-    for (int i = 0; i < others->paths && i < NAMED_MAX; i++)
-        fprintf(stderr, "%s%s", i ? ", " : "", others->path[i]);
+    for (int i = 0; i < others->paths && i < NAMED_MAX; i++) {
+        fputs(i ? ", " : "", stderr);
+        text_outside(stderr, &style, others->path[i]);
+    }
     if (others->paths > NAMED_MAX) fprintf(stderr, " and %d more", others->paths - NAMED_MAX);
     fputc('\n', stderr);
 }

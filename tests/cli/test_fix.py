@@ -341,6 +341,19 @@ class Fix(unittest.TestCase):
         fix = self.of_leaf("nvue", "mtu: 4218", ("nv set interface swp1 type swp\n", "nv set interface swp1 router ospf mtu-ignore on\n"))
         self.assertNotIn("ospf", fix)
 
+    def test_control_characters_of_the_running_text(self):
+        """What the commands and messages quote does not move a terminal's cursor."""
+        port = ("  no switchport\n", "  no switchport\n  priority-flow-control \x1b[2J\x7f\u009b1m\n")
+        fix = self.of_leaf("nxos", "ports: {0: {pfc: false}}", port)
+        self.assertIn("  no priority-flow-control ?[2J??1m\n", fix)
+        fix = self.of_leaf("sonic", "ports: {0: {pfc: false}}", ('"PORT_QOS_MAP": {', '"PORT_QOS_MAP": {"Ethernet0|\u009b1m": {},'))
+        self.assertIn('"path": "/PORT_QOS_MAP/Ethernet0|\\u009b1m"', fix)
+        self.assertTrue(all(c == "\n" or c.isprintable() for c in fix), fix)
+        (self.folder / "nxos" / "a\x1b[2Jb.bin").write_text("nothing\n", encoding="utf-8")
+        told = self.rocelab("diff", "approved.yaml", "nxos").stderr
+        self.assertIn("a?[2Jb.bin", told)
+        self.assertNotIn("\x1b", told)
+
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
         (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",

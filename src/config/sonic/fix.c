@@ -64,14 +64,17 @@ static bool of_approved_port(const struct patch *patch, const char *key)
 
 /* --- operations --- */
 
+/* Control characters, those of 0xc2 0x80..0x9f among them, are escaped: they would move a terminal's cursor. */
 static void text_json(FILE *to, const char *text)
 {
     fputc('"', to);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         if (*c == '"' || *c == '\\')
             fprintf(to, "\\%c", *c);
-        else if (*c < 0x20)
+        else if (*c < 0x20 || *c == 0x7f)
             fprintf(to, "\\u%04x", *c);
+        else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            fprintf(to, "\\u%04x", *++c);
         else
             fputc(*c, to);
     }
