@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands that bring drifted devices back (config/fix.h): on standard output, each device under its name, or a file a
- * device.
+ * device.  Nothing is written before the commands of all devices are made.
  *
  * What runs must have come from configurations: the text says what is there.  A drift that no command can mend (a
  * cable, a port that is not there) is said on standard error.
@@ -146,23 +146,6 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     return good && result == 0;
 }
 
-static bool write_file(const struct fixing *fixing, const char *into)
-{
-    const char *suffix = commands_of(fixing->format)->suffix;
-    char path[4096];
-
-    if (snprintf(path, sizeof path, "%s/%s.%s", into, fixing->device, suffix) >= (int)sizeof path) return false;
-    FILE *to = fopen(path, "w");
-    if (!to) {
-        cli_error("%s: %s", path, strerror(errno));
-        return false;
-    }
-    bool good = write_one(fixing, to);
-    if (fclose(to) == 0) return good;
-    cli_error("%s: %s", path, strerror(errno));
-    return false;
-}
-
 /* The comment that begins a line of its system; JSON has none. */
 static void print_title(const struct fixing *fixing, FILE *out)
 {
@@ -189,7 +172,21 @@ static unsigned families_of(const struct diff_list *list, const char *device, ui
     return families;
 }
 
-static bool fix_device(const struct diff_list *list, const char *device, const char *into, FILE *out)
+/* The commands of one device; without text if there are none.  On standard output they have a title. */
+static bool make_file(const struct fixing *fixing, bool titled, struct config_file *ret)
+{
+    *ret =
+        (struct config_file){.device = fixing->device, .node = fixing->approved, .format = commands_of(fixing->format)};
+    FILE *to = open_memstream(&ret->text, &ret->length);
+
+    if (to && titled) print_title(fixing, to);
+    bool good = to && write_one(fixing, to);
+    if (to && fclose(to) == 0) return good;
+    cli_error("%s: not enough memory", fixing->device);
+    return false;
+}
+
+static bool fix_device(const struct diff_list *list, const char *device, bool titled, struct config_file *ret)
 {
     const struct config_set *set = &list->running->set;
     uint32_t d = config_device_find(set, device), others = 0;
@@ -209,9 +206,7 @@ static bool fix_device(const struct diff_list *list, const char *device, const c
                   fixing.format ? fixing.format->name : "a device without a configuration");
         return false;
     }
-    if (into) return write_file(&fixing, into);
-    print_title(&fixing, out);
-    return write_one(&fixing, out);
+    return make_file(&fixing, titled, ret);
 }
 
 /* Is this the first drift of its device? */
@@ -241,11 +236,9 @@ static bool only_one_patch(const struct diff_list *list)
     return false;
 }
 
-bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *out)
+/* Can commands be written for what runs, and to where they are wanted? */
+static bool can_fix(const struct diff_list *list, bool into)
 {
-    bool good = true;
-    uint32_t devices = 0;
-
     for (uint32_t s = 0; list->running->imported && s < list->running->set.sources; s++) {
         if (strcmp(list->running->set.path[s], "-") != 0) continue;
         cli_error("diff: --fix needs RUNNING as a file, not standard input: it is read twice");
@@ -258,12 +251,28 @@ bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *
     if (!into && !only_one_patch(list)) return false;
     for (uint32_t d = 0; d < list->count; d++)
         if (first_of_device(list, d) && !good_names(list, list->drift[d].device)) return false;
-    if (into && !cli_folder("out", into)) return false;
+    return true;
+}
+
+bool diff_fix(const struct diff_list *list, const char *into, bool quiet, FILE *out)
+{
+    if (!can_fix(list, into != NULL)) return false;
+    struct config_file *file = calloc(list->count + 1u, sizeof *file);
+    bool good = file != NULL;
+    uint32_t count = 0;
+
+    if (!good) cli_error("diff: not enough memory");
     for (uint32_t d = 0; good && d < list->count; d++) {
         if (!first_of_device(list, d)) continue;
-        good = fix_device(list, list->drift[d].device, into, out);
-        devices++;
+        good = fix_device(list, list->drift[d].device, !into, &file[count]);
+        count += file[count].text != NULL;
     }
-    if (good && into && !quiet) fprintf(out, "%u device%s: commands are in %s\n", devices, text_plural(devices), into);
+    if (good && into) good = config_save(into, file, count);
+    for (uint32_t f = 0; good && !into && f < count; f++)
+        fputs(file[f].text, out);
+    if (good && into && !quiet) fprintf(out, "%u device%s: commands are in %s\n", count, text_plural(count), into);
+    for (uint32_t f = 0; f < count; f++)
+        free(file[f].text);
+    free(file);
     return good;
 }

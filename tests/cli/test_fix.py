@@ -354,6 +354,22 @@ class Fix(unittest.TestCase):
         self.assertIn("a?[2Jb.bin", told)
         self.assertNotIn("\x1b", told)
 
+    def test_all_files_or_none(self):
+        """A device without commands, or a place that is taken, leaves the folder as it was."""
+        approved = APPROVED.replace("MODEL", "tomahawk5")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(approved + "devices: {leaf0: {mtu: 4218}, spine0: {mtu: 4218}}\n", encoding="utf-8")
+        self.rocelab("config", "drifted.yaml", "--nos", "eos", "--quiet", "--no-comments", "--out", "run")
+        (self.folder / "fix" / "spine0.cfg").mkdir(parents=True)
+        (self.folder / "fix" / "leaf0.cfg").write_text("before\n", encoding="utf-8")
+        result = self.rocelab("diff", "approved.yaml", "run", "--fix", "--out", "fix", status=2)
+        self.assertIn("spine0.cfg: Is a directory", result.stderr)
+        self.assertEqual((self.folder / "fix" / "leaf0.cfg").read_text(encoding="utf-8"), "before\n")
+        self.assertEqual(sorted(path.name for path in (self.folder / "fix").iterdir()), ["leaf0.cfg", "spine0.cfg"])
+        result = self.rocelab("diff", "approved.yaml", "run", "--fix", "--out", "a/b", status=1)
+        self.assertEqual(result.stdout, "2 devices: commands are in a/b\n")
+        self.assertEqual(sorted(path.name for path in (self.folder / "a" / "b").iterdir()), ["leaf0.cfg", "spine0.cfg"])
+
     def test_wrong(self):
         (self.folder / "approved.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5"), encoding="utf-8")
         (self.folder / "drifted.yaml").write_text(APPROVED.replace("MODEL", "tomahawk5") + "devices: {leaf0: {mtu: 4218}, leaf1: {mtu: 4218}}\n",
