@@ -408,6 +408,27 @@ static void test_outer_interfaces(void **state)
     import_release(&got);
 }
 
+/* The chassis gives a rate to the port at its place and to its channels; a port that only class of service names is one
+ * more, and one that both name is one. */
+static void test_places(void **state)
+{
+    static const char text[] =
+        "set chassis fpc 0 pic 0 port 5 speed 200g\nset chassis fpc 0 pic 1 port 5 speed 400g\n"
+        "set interfaces et-0/0/15 mtu 9216\nset interfaces et-0/1/5 mtu 9216\n"
+        "set interfaces et-0/0/5:1 mtu 9216\nset class-of-service interfaces et-0/0/15 scheduler-map m\n"
+        "set class-of-service interfaces et-0/0/7 scheduler-map m\n";
+    static const uint64_t gbps[] = {100, 400, 200, 100};
+    struct imported got;
+
+    (void)state;
+    import_text(&got, &config_junos, "leaf1.conf", text);
+    uint32_t node = fabric_find_node(got.fabric, "leaf1"), first = got.fabric->node[node].first_port;
+    assert_int_equal(got.fabric->node[node].ports, 4);
+    for (uint32_t p = 0; p < 4; p++)
+        assert_int_equal(got.fabric->port[first + p].rate_bps, gbps[p] * 1000000000);
+    import_release(&got);
+}
+
 /* What is of another system is refused, and not read as a switch without class of service. */
 static void test_foreign(void **state)
 {
@@ -484,7 +505,7 @@ int main(void)
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_bindings),
         cmocka_unit_test(test_part),       cmocka_unit_test(test_chip),
         cmocka_unit_test(test_foreign),    cmocka_unit_test(test_outer_interfaces),
-        cmocka_unit_test(test_fix_words),
+        cmocka_unit_test(test_fix_words),  cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
