@@ -25,6 +25,7 @@ struct statement {
     uint32_t parent, end;
     unsigned indent, depth;
     bool print, erase; /* to be set; to go */
+    bool kept, lost;   /* a definition that is applied after this; that was, where it is taken off */
 };
 
 struct block_text {
@@ -268,28 +269,28 @@ static bool is_old(const struct change *change, uint32_t s)
 }
 
 /* What is applied nowhere after this, and is ours by its name, goes too. */
-static bool is_left_over(const struct change *change, uint32_t s)
+static bool is_left_over(const struct change *change, const struct statement *as)
 {
-    const struct statement *as = &change->running.statement[s];
     const char *name = strrchr(as->text, ' ');
-    bool used = false, was = false;
 
-    if (!is_definition(as) || !name || !starts(name, " ROCELAB") || has(&change->approved, as->path)) return false;
-    for (uint32_t n = 0; n < change->running.count; n++) {
-        const struct statement *line = &change->running.statement[n];
-        if (!applies(line->text) || applied(&change->running, line->text) != s) continue;
-        was |= line->erase;
-        used |= !line->erase;
-    }
-    return was && !used;
+    return is_definition(as) && name && starts(name, " ROCELAB") && !has(&change->approved, as->path) && as->lost &&
+           !as->kept;
 }
 
 static void mark_old(struct change *change)
 {
-    for (uint32_t s = 0; s < change->running.count; s++)
-        change->running.statement[s].erase = is_old(change, s);
-    for (uint32_t s = 0; s < change->running.count; s++)
-        if (is_left_over(change, s)) change->running.statement[s].erase = true;
+    struct block_text *running = &change->running;
+
+    for (uint32_t s = 0; s < running->count; s++)
+        running->statement[s].erase = is_old(change, s);
+    for (uint32_t s = 0; s < running->count; s++) {
+        uint32_t of = applies(running->statement[s].text) ? applied(running, running->statement[s].text) : NONE;
+        if (of == NONE) continue;
+        running->statement[of].kept |= !running->statement[s].erase;
+        running->statement[of].lost |= running->statement[s].erase;
+    }
+    for (uint32_t s = 0; s < running->count; s++)
+        if (is_left_over(change, &running->statement[s])) running->statement[s].erase = true;
 }
 
 /* --- printing --- */
