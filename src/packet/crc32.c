@@ -6,7 +6,7 @@
  * eight bytes a turn ("slicing by 8").  The tables are built at the first call, once for all threads:
  * 8 KB of constants in a source file would say less than the loop that makes them.
  */
-#include <threads.h>
+#include <pthread.h>
 
 #include "base/bytes.h"
 #include "packet/icrc.h"
@@ -16,7 +16,7 @@
 #endif
 
 static uint32_t table[8][256]; /* written under table_once, read-only after */
-static once_flag table_once = ONCE_FLAG_INIT;
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
 static void table_fill(void)
 {
@@ -35,7 +35,7 @@ static void table_fill(void)
 
 uint32_t crc32_table(uint32_t crc, const uint8_t *data, size_t length)
 {
-    call_once(&table_once, table_fill);
+    pthread_once(&table_once, table_fill);
     crc = ~crc;
     for (; length >= 8; data += 8, length -= 8) {
         uint32_t low = crc ^ load_le32(data), high = load_le32(data + 4);

@@ -11,9 +11,9 @@
  * the CRC's polynomial) must leave a number of 16 bits, which is the identification; damage leaves any of 2^32.
  * The powers for every length are made at the first call, 18 KB.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
-#include <threads.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -30,7 +30,7 @@
 #define SHIFT_MAX (PROTO_IPV4_BYTES - ID_AT + PROTO_UDP_BYTES + PROTO_BTH_BYTES + 32u + PROTO_UNKNOWN_PAYLOAD_MAX + 4u)
 
 static uint32_t shift_back[SHIFT_MAX]; /* x^-8n; written under shift_once, read-only after */
-static once_flag shift_once = ONCE_FLAG_INIT;
+static pthread_once_t shift_once = PTHREAD_ONCE_INIT;
 
 static void shift_fill(void)
 {
@@ -120,7 +120,7 @@ bool icrc_fits_some_id(const struct pkt_envelope *envelope, uint16_t ip_frag, co
     if (difference != 0) {
         uint32_t shift = PROTO_IPV4_BYTES - ID_AT + PROTO_UDP_BYTES + bytes - PROTO_ICRC_BYTES;
         if (envelope->net != PKT_NET_IPV4 || shift >= SHIFT_MAX) return false;
-        call_once(&shift_once, shift_fill);
+        pthread_once(&shift_once, shift_fill);
         uint32_t back = multiply(difference, shift_back[shift]);
         if (back > UINT16_MAX) return false;
         id = (back & 0xff) << 8 | back >> 8; /* the register takes the first byte at its low end */
