@@ -122,6 +122,18 @@ static int write_commands(struct fix *fix, FILE *out)
     return result;
 }
 
+static void tell_refused(const struct fixing *fixing, const char *path, int result, const struct fix_refused *refused)
+{
+    if (result != -EINVAL)
+        cli_error("%s: %s", fixing->device, strerror(-result));
+    else if (!refused->message[0])
+        cli_error("%s: %s: not read as a configuration of %s", fixing->device, path, fixing->format->name);
+    else if (refused->line)
+        cli_error("%s:%u: %s: %s", path, refused->line, fixing->device, refused->message);
+    else
+        cli_error("%s: %s", fixing->device, refused->message);
+}
+
 static bool write_one(const struct fixing *fixing, FILE *out)
 {
     const struct cli_source *running = fixing->list->running;
@@ -134,10 +146,11 @@ static bool write_one(const struct fixing *fixing, FILE *out)
     char *seen = approved ? emitted(fixing, running->fabric, fixing->running) : NULL, *text = NULL;
     size_t length = 0;
     bool good = seen && cli_read_file(set->path[set->device[device].at.source], CONFIG_TEXT_MAX_BYTES, &text, &length);
-    struct fix fix = {fixing->format, approved, seen, text, fixing->families, NULL};
+    struct fix_refused refused = {0};
+    struct fix fix = {fixing->format, approved, seen, text, fixing->families, NULL, &refused};
     int result = good ? write_commands(&fix, out) : 0;
 
-    if (result != 0) cli_error("%s: %s", fixing->device, strerror(-result));
+    if (result != 0) tell_refused(fixing, set->path[set->device[device].at.source], result, &refused);
     if (!named) cli_error("%s: not enough memory", fixing->device);
     free(names);
     free(approved);

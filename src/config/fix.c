@@ -7,6 +7,7 @@
 #include "config/fix.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 struct word {
@@ -110,6 +111,18 @@ unsigned fix_families_of(const char *statement)
     for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
         if (begins(statement, words[w].word)) return words[w].families;
     return 0;
+}
+
+int fix_refuse(const struct fix *fix, uint32_t line, const char *format, ...)
+{
+    va_list list;
+
+    if (!fix->refused || fix->refused->message[0]) return -EINVAL;
+    va_start(list, format);
+    vsnprintf(fix->refused->message, sizeof(fix->refused->message), format, list);
+    va_end(list);
+    fix->refused->line = line;
+    return -EINVAL;
 }
 
 static int write_script(const struct fix *fix)

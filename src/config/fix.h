@@ -28,6 +28,11 @@ enum fix_family { /* what drifted, in bits: statements of other families are lef
                   FIX_ALL = (1 << 10) - 1,
 };
 
+struct fix_refused {   /* why -EINVAL: what cannot be written, and what can */
+    uint32_t line;     /* of the running text; 0: of none, or of the approved device */
+    char message[320]; /* empty: the text is not of its system */
+};
+
 struct fix {
     const struct config_format *format; /* of the running device */
     const char *approved;               /* as that system's configuration, without comments */
@@ -35,6 +40,7 @@ struct fix {
     const char *running;                /* the text that was read */
     unsigned families;
     FILE *to;
+    struct fix_refused *refused; /* NULL: nobody asks */
 };
 
 /* The family of a drift's key, as in `classes.rdma.ecn.min`. */
@@ -43,7 +49,7 @@ unsigned fix_family(const char *key);
 bool fix_can(const struct config_format *format);
 /* How such a file is to be loaded, in a few words. */
 const char *fix_how(const struct config_format *format);
-/* 0, -EINVAL (a text is not of the system), -ENOMEM. */
+/* 0, -EINVAL (a text is not of the system, or `refused`), -ENOMEM. */
 int fix_write(const struct fix *fix);
 
 /* --- one for each kind of system --- */
@@ -51,6 +57,8 @@ int fix_lines(const struct fix *fix);  /* blocks of commands: NX-OS, EOS */
 int fix_sets(const struct fix *fix);   /* `nv set` */
 int fix_tables(const struct fix *fix); /* SONiC: a JSON patch (RFC 6902) */
 int fix_junos(const struct fix *fix);  /* `set` and `delete` */
+/* Keeps why a command is not written, if nothing is kept yet; answers -EINVAL. */
+__attribute__((format(printf, 3, 4))) int fix_refuse(const struct fix *fix, uint32_t line, const char *format, ...);
 /* The families that this statement belongs to; 0: to none, it names or applies others. */
 unsigned fix_families_of(const char *statement);
 

@@ -325,7 +325,29 @@ class Fix(unittest.TestCase):
             self.assertNotIn("reboot", fix.replace("'a;reboot'", ""))
             self.assertNotIn("description x", fix)
         path.write_text(text + "nv set interface swp2 link mtu \"it's\" 1\n", encoding="utf-8")
-        self.assertEqual(self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=2).stdout, "")
+        result = self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=2)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.splitlines(), [
+            f"rocelab: run/{path.name}:{len(text.splitlines()) + 1}: leaf0: 'interface swp2 link mtu 'it's'' would have to be unset: "
+            "quotation marks, backslashes and control characters are not written into a command; remove the line by hand"])
+
+    def test_words_of_junos_are_clean(self):
+        """A statement that no command can name is named by its line, and nothing is written."""
+        approved = APPROVED.replace("MODEL", "tomahawk5")
+        (self.folder / "approved.yaml").write_text(approved, encoding="utf-8")
+        (self.folder / "drifted.yaml").write_text(f"{approved}devices: {{leaf0: {{mtu: 4218, dscp-map: {{26: 0}}}}}}\n", encoding="utf-8")
+        self.rocelab("config", "drifted.yaml", "--nos", "junos-set", "--quiet", "--no-comments", "--device", "leaf0", "--out", "run")
+        path = next((self.folder / "run").iterdir())
+        text = path.read_text(encoding="utf-8")
+        port = re.search(r"set interfaces (\S+) mtu", text).group(1)
+        line = f'set class-of-service interfaces {port} unit "0\x1b[2J" classifiers dscp other\n'
+        path.write_text(text + line, encoding="utf-8")
+        result = self.rocelab("diff", "approved.yaml", "run", "--fix", "--quiet", "--out", "fix", status=2)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(list(self.folder.glob("fix/*")), [])
+        self.assertEqual(result.stderr.splitlines(), [
+            f"rocelab: run/{path.name}:{len(text.splitlines()) + 1}: leaf0: this would have to be deleted: "
+            "control characters are not written into a command; delete it by hand"])
 
     def test_others_lines_are_left_alone(self):
         """Words of ours within commands that are not: OSPF, storm control, DHCP, a metric, a description."""

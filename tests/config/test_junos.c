@@ -463,7 +463,7 @@ static char *change_of(const char *approved, const char *running)
     FILE *to = open_memstream(&text, &length);
 
     assert_non_null(to);
-    const struct fix fix = {&config_junos, approved, approved, running, FIX_ALL, to};
+    const struct fix fix = {&config_junos, approved, approved, running, FIX_ALL, to, NULL};
     int result = fix_write(&fix);
     fclose(to);
     if (result == 0) return text;

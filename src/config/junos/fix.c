@@ -51,7 +51,6 @@ static int read_text(const char *text, struct arena *arena, struct junos_text *r
     ret->tree = (struct junos_tree){.set = &ret->set, .text = &ret->in, .arena = arena};
     int result = junos_tree_read(&ret->tree);
     if (result == 0) junos_tree_expand(&ret->tree, device);
-    if (result == 0 && ret->tree.full) result = -EINVAL; /* a change of half a configuration is none */
     return result == 0 && ret->tree.no_memory ? -ENOMEM : result;
 }
 
@@ -71,6 +70,8 @@ static bool same_below(const struct junos_tree *in, const struct junos_node *a, 
 
 struct change {
     struct junos_text approved, running;
+    const struct fix *fix;
+    int *result;
     FILE *to;
     const char *lines; /* of the approved text */
 };
@@ -109,8 +110,22 @@ static void print_path(FILE *to, const struct junos_node *node, bool raw)
         print_word(to, node->word);
 }
 
+/* No name has a control character in it, and a terminal that shows or takes one does what it says. */
+static bool is_clean(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 127) return false;
+    return true;
+}
+
+#define NOT_WRITTEN "control characters are not written into a command; "
+
 static void print_delete(const struct change *change, const struct junos_node *node)
 {
+    for (const struct junos_node *at = node; at->parent; at = at->parent)
+        if (!is_clean(at->word, strlen(at->word)))
+            *change->result =
+                fix_refuse(change->fix, node->line, "this would have to be deleted: " NOT_WRITTEN "delete it by hand");
     fputs("delete ", change->to);
     print_path(change->to, node, false);
     fputc('\n', change->to);
@@ -130,6 +145,10 @@ static void print_lines(const struct change *change, const struct junos_node *no
     for (const char *line = change->lines; *line;) {
         size_t end = strcspn(line, "\n");
         bool within = end >= length && strncmp(line, prefix, length) == 0 && strchr(" \n", line[length]);
+        if (within && !is_clean(line, end))
+            *change->result =
+                fix_refuse(change->fix, 0, "'%.*s' would have to be set: " NOT_WRITTEN "approve it without them",
+                           (int)(end < 120 ? end : 120), line);
         if (within) fprintf(change->to, "%.*s\n", (int)end, line);
         line += end + (line[end] == '\n');
     }
@@ -196,32 +215,29 @@ static void write_change(const struct change *change, unsigned families)
     }
 }
 
-/* No name has a control character in it, and a terminal that shows or takes one does what it says. */
-static bool is_clean(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (((unsigned char)text[i] < ' ' && text[i] != '\n') || text[i] == 127) return false;
-    return true;
-}
-
 int fix_junos(const struct fix *fix)
 {
-    struct change change = {.lines = fix->approved};
+    int result = 0;
+    struct change change = {.fix = fix, .result = &result, .lines = fix->approved};
     struct arena arena;
     char *text = NULL;
     size_t length = 0;
 
     arena_init(&arena, (size_t)1 << 30);
-    int result = read_text(fix->approved, &arena, &change.approved);
+    result = read_text(fix->approved, &arena, &change.approved);
     int other = read_text(fix->running, &arena, &change.running);
     if (result == 0) result = other;
+    if (result == 0 && (change.approved.tree.full || change.running.tree.full))
+        result =
+            fix_refuse(fix, 0,
+                       "it has more statements, or deeper ones, than are read, and a change of a part of them is none; "
+                       "give the configuration of one switch");
     change.to = result == 0 ? open_memstream(&text, &length) : NULL; /* all of it, or nothing */
     if (result == 0 && !change.to) result = -ENOMEM;
     if (result == 0) {
         write_change(&change, fix->families);
         if (fclose(change.to) != 0) result = -ENOMEM;
     }
-    if (result == 0 && !is_clean(text, length)) result = -EINVAL;
     if (result == 0 && fwrite(text, 1, length, fix->to) != length) result = -EIO;
     free(text);
     config_set_release(&change.approved.set);

@@ -21,6 +21,7 @@
 struct set_line {       /* without `nv set` */
     const char *text;   /* words, quoted where a shell would read more into them */
     const char *path;   /* the same without its value */
+    uint32_t line;      /* its number in its text */
     bool many;          /* the path takes several values, one a line */
     bool cut;           /* perhaps longer than what was read of it */
     bool bad_path, bad; /* what no quotes make safe: quotes, control characters */
@@ -93,6 +94,7 @@ static int read_line(const struct nvue_fact *fact, struct arena *arena, struct s
 
     *ret = (struct set_line){.text = quoted(arena, fact->word, fact->words),
                              .path = quoted(arena, fact->word, path),
+                             .line = fact->line,
                              .many = takes_many(fact),
                              .cut = fact->words == NVUE_WORDS};
     for (uint32_t w = 0; w < fact->words; w++) {
@@ -158,6 +160,8 @@ static bool speaks_of(const struct set_lines *lines, const char *line)
     return strncmp(line, "qos roce", 8) == 0; /* a form of its own, which would go on to set what is set here */
 }
 
+#define NOT_WRITTEN "quotation marks, backslashes and control characters are not written into a command; "
+
 /* What is to go, and then what is to be set; -EINVAL where a word of it cannot be written. */
 static int print_lines(const struct fix *fix, const struct set_lines *approved, const struct set_lines *running,
                        FILE *to)
@@ -167,13 +171,18 @@ static int print_lines(const struct fix *fix, const struct set_lines *approved, 
         if (has(approved, line) || line->cut || set_again(approved, line) || !concerned(fix, line) ||
             !speaks_of(approved, line->text))
             continue;
-        if (line->many ? line->bad : line->bad_path) return -EINVAL;
-        fprintf(to, "nv unset %s\n", line->many ? line->text : line->path);
+        const char *gone = line->many ? line->text : line->path;
+        if (line->many ? line->bad : line->bad_path)
+            return fix_refuse(fix, line->line,
+                              "'%.120s' would have to be unset: " NOT_WRITTEN "remove the line by hand", gone);
+        fprintf(to, "nv unset %s\n", gone);
     }
     for (uint32_t l = 0; l < approved->count; l++) {
         const struct set_line *line = &approved->line[l];
         if (has(running, line) || !concerned(fix, line)) continue;
-        if (line->bad) return -EINVAL;
+        if (line->bad)
+            return fix_refuse(fix, 0, "'%.120s' would have to be set: " NOT_WRITTEN "approve it without them",
+                              line->text);
         fprintf(to, SET "%s\n", line->text);
     }
     return 0;
