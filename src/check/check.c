@@ -329,7 +329,6 @@ int check_run(struct check *check)
             drop_notes(check, r);
         }
         if (check_rules[r].needs_config) continue;
-        if (check->options.only && strcmp(check->options.only, check_rules[r].id) != 0) continue;
         CHECK(check_rules[r].run != NULL);
         check->rule = r;
         check->apart = false;

@@ -57,7 +57,6 @@ struct check_finding {
 
 struct check_options {
     uint32_t failures;     /* at the same time: 0, 1 or 2 */
-    const char *only;      /* a rule's id; NULL: all */
     bool every;            /* findings alike at one place are not folded into one */
     const uint64_t *known; /* fingerprints of findings that do not count, in order */
     size_t knowns;
@@ -113,7 +112,7 @@ uint32_t check_count(const struct check *check, enum check_severity severity);
 /* A name for a finding that does not change when lines move: rule, device, port and what is said without numbers. */
 uint64_t check_fingerprint(const struct check_finding *finding);
 
-/* Why, the formula with this fabric's numbers (fabric NULL: without), how to mend it. */
-void check_explain(uint32_t rule, const struct fabric *fabric, FILE *to);
+/* Why, the formula with the fabric's numbers and what was found (check NULL: without), how to mend it. */
+void check_explain(uint32_t rule, const struct check *check, FILE *to);
 
 #endif

@@ -221,32 +221,52 @@ static void numbers(uint32_t rule, const struct fabric *fabric, FILE *to)
                 {"WD002", watchdog_numbers}, {"WD003", watchdog_numbers},   {"WD007", watchdog_numbers},
                 {"MAP001", dscp_numbers},    {"MAP006", dscp_numbers},      {"PFC007", dscp_numbers},
                 {"HOST001", dscp_numbers},   {"HOST002", dscp_numbers}};
-    struct check check;
-    struct check_options options = {.failures = 1, .only = check_rules[rule].id};
-
     for (unsigned i = 0; i < sizeof(with) / sizeof(with[0]); i++)
         if (strcmp(with[i].id, check_rules[rule].id) == 0)
             each_example(fabric, with[i].print == sum_numbers || with[i].print == watchdog_numbers, to, with[i].print);
-    check_init(&check, fabric, NULL, &options);
-    check_run(&check);
-    uint32_t found = check.findings;
-    fprintf(to, found ? "  It is violated %u time%s, first:\n" : "  It holds.\n", found, found == 1 ? "" : "s");
-    if (found) fprintf(to, "    %s: %s\n", check_severity_names[check.finding[0].severity], check.finding[0].message);
-    if (check.states > 1)
-        fprintf(to, "  %llu states of the routes were covered, %llu of them by a search.\n",
-                (unsigned long long)check.states, (unsigned long long)check.searched);
-    check_release(&check);
 }
 
-void check_explain(uint32_t rule, const struct fabric *fabric, FILE *to)
+/* What of all that was found is of this rule. */
+static void verdict(uint32_t rule, const struct check *check, FILE *to)
+{
+    const struct check_finding *first = NULL;
+    uint32_t found = 0, unjudged = 0;
+
+    for (uint32_t f = 0; f < check->findings; f++) {
+        const struct check_finding *finding = &check->finding[f];
+        if (finding->rule != rule || finding->ignored) continue;
+        if (!first) first = finding;
+        found += 1 + finding->also;
+    }
+    for (uint32_t u = 0; u < check->unjudgeds; u++)
+        unjudged += strncmp(check_rules[rule].id, check->unjudged[u].rule, strlen(check->unjudged[u].rule)) == 0;
+    if (first) {
+        fprintf(to, "  It is violated %u time%s, first:\n    %s: %s\n", found, found == 1 ? "" : "s",
+                check_severity_names[first->severity], first->message);
+    }
+    if (unjudged)
+        fprintf(to, "  %s cannot be judged everywhere: `rocelab check` says where, and why.\n",
+                first ? "Otherwise it" : "No violation was found; it");
+    else if (!first)
+        fputs("  It holds.\n", to);
+    if (check->states > 1 && strcmp(check_rules[rule].id, "TOP002") == 0)
+        fprintf(to, "  %llu states of the routes were covered, %llu of them by a search.\n",
+                (unsigned long long)check->states, (unsigned long long)check->searched);
+}
+
+void check_explain(uint32_t rule, const struct check *check, FILE *to)
 {
     const struct check_rule *as = &check_rules[rule];
 
     fprintf(to, "%s (%s): %s.\n\n%s\n", as->id, check_severity_names[as->severity], as->title, as->why);
-    if (as->needs_config) fputs("\nOnly a configuration of a real system can violate it, not a fabric file.\n", to);
-    if (fabric && !as->needs_config) {
-        fprintf(to, "\nIn '%s':\n", fabric->name);
-        numbers(rule, fabric, to);
+    if (as->needs_config)
+        fputs("\nOnly a configuration of a real system can violate it, not a fabric file: it is found while one is "
+              "read.\n",
+              to);
+    if (check && (check->imported || !as->needs_config)) {
+        fprintf(to, "\nIn '%s':\n", check->fabric->name);
+        if (!as->needs_config) numbers(rule, check->fabric, to);
+        verdict(rule, check, to);
     }
     fprintf(to, "\nTo mend it: %s\n\nIt rests on: %s\n", as->mend, as->sources);
 }

@@ -164,6 +164,24 @@ static bool all_alike(const struct settings *settings, char **path, int paths)
     return true;
 }
 
+/* Messages quote what the files say. */
+static bool explain(uint32_t rule, const struct check *check, FILE *out)
+{
+    const struct text_style style = {.utf8 = true};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    if (to) check_explain(rule, check, to);
+    bool good = to && fclose(to) == 0;
+    if (good)
+        text_outside_lines(out, &style, text);
+    else
+        cli_error("check: not enough memory");
+    free(text);
+    return good;
+}
+
 static int run(struct settings *settings, char **path, int paths, FILE *out)
 {
     bool fabrics = !settings->from && check_is_fabric(path[0]);
@@ -177,13 +195,13 @@ static int run(struct settings *settings, char **path, int paths, FILE *out)
                                   .from = settings->from,
                                   .links = &settings->links,
                                   .given = &settings->given};
-        input[opened].choice = &settings->choice;
+        input[opened].choice = settings->explain == FABRIC_NONE ? &settings->choice : NULL;
         good = check_input_open(&input[opened], &from, &settings->run, text);
         opened++;
     }
     int answer = good ? CLI_DONE : CLI_WRONG;
     if (good && settings->explain != FABRIC_NONE) {
-        check_explain(settings->explain, input[0].source.fabric, out);
+        if (!explain(settings->explain, &input[0].check, out)) answer = CLI_WRONG;
     } else if (good && settings->write_baseline) {
         if (!check_baseline_write(input, count, settings->write_baseline)) answer = CLI_WRONG;
     } else if (good) {
@@ -205,11 +223,27 @@ static int without_files(const struct settings *settings, bool any, FILE *out)
     }
     if (any) return CLI_GO;
     if (settings->explain != FABRIC_NONE) {
-        check_explain(settings->explain, NULL, out);
-        return CLI_DONE;
+        return explain(settings->explain, NULL, out) ? CLI_DONE : CLI_WRONG;
     }
     cli_error("check: which files? see 'rocelab help check'");
     return CLI_WRONG;
+}
+
+/* Of two formats one would be left out without a word. */
+static bool one_format(const struct settings *settings)
+{
+    const char *option[] = {settings->common.json ? "--json" : NULL, settings->sarif ? "--sarif" : NULL,
+                            settings->junit ? "--junit" : NULL};
+    const char *first = NULL;
+
+    for (unsigned o = 0; o < sizeof option / sizeof option[0]; o++) {
+        if (first && option[o]) {
+            cli_error("check: %s and %s are two formats; give one of them", first, option[o]);
+            return false;
+        }
+        if (option[o]) first = option[o];
+    }
+    return true;
 }
 
 static int check_files(struct settings *settings, char **operand, int operands, FILE *out)
@@ -218,7 +252,6 @@ static int check_files(struct settings *settings, char **operand, int operands, 
     uint64_t *known = NULL;
     int answer = CLI_WRONG;
 
-    if (settings->explain != FABRIC_NONE) settings->run.failures = 0; /* it runs its own rule again */
     settings->run.every = settings->write_baseline != NULL || settings->all;
     if (settings->baseline && !check_baseline_read(settings->baseline, &known, &settings->run.knowns)) return CLI_WRONG;
     settings->run.known = known;
@@ -237,8 +270,9 @@ int verb_check(int argc, char **argv, FILE *out)
     int answer = cli_options(&command, argc, argv, out, &settings.common, &settings, &first);
 
     if (answer == CLI_GO) answer = without_files(&settings, first < argc, out);
+    if (answer == CLI_GO && (!one_format(&settings) || !check_choice_any(&settings.choice))) answer = CLI_WRONG;
     if (answer == CLI_GO) answer = check_files(&settings, argv + first, argc - first, out);
     cli_given_release(&settings.given);
-    free(settings.choice.left_out);
+    check_choice_release(&settings.choice);
     return answer;
 }

@@ -14,8 +14,8 @@
 #include "config/config.h"
 #include "report/json_out.h"
 
-struct check_choice { /* of rules: --select and --ignore */
-    bool *left_out;   /* [check_rule_count]; NULL: none is */
+struct check_choice {         /* of rules: --select and --ignore */
+    bool *selected, *ignored; /* [check_rule_count]; NULL: the option was not given */
 };
 
 struct check_input { /* a fabric file, or all configurations together */
@@ -36,6 +36,9 @@ static inline const struct config_set *check_set(const struct check_input *input
     return input->source.imported ? &input->source.set : NULL;
 }
 
+/* What the whole verdict is about: the file, or how many devices. */
+#define CHECK_SUBJECT 32
+const char *check_subject(const struct check_input *input, char buf[CHECK_SUBJECT]);
 /* A finding's file. */
 const char *check_file(const struct check_input *input, const struct check_finding *finding);
 /* check_text.c; all: nothing is folded. */
@@ -52,8 +55,11 @@ void check_unjudged_sarif(struct jout *jout, const struct check_input *input); /
 bool check_unjudged_rule(const struct check_input *input, uint32_t rule);
 void check_print_rules(bool markdown, FILE *out);
 
-/* The value of --select (only: true) or --ignore; they add up.  False after a message (check_choice.c). */
-bool check_choice_read(struct check_choice *choice, const char *argument, bool only);
+/* The value of --select or --ignore; they add up.  False after a message (check_choice.c). */
+bool check_choice_read(struct check_choice *choice, const char *argument, bool select);
+/* Does --ignore leave any of what --select names?  False after a message. */
+bool check_choice_any(const struct check_choice *choice);
+void check_choice_release(struct check_choice *choice);
 /* Is any rule of this id, or whose id begins so, to be told? */
 bool check_choice_has(const struct check_choice *choice, const char *id);
 

@@ -35,38 +35,51 @@ static bool complain(const char *option, const char *word, size_t length)
     return false;
 }
 
-/* One option: the rules that it names are told only, or left out. */
-bool check_choice_read(struct check_choice *choice, const char *argument, bool only)
+bool check_choice_read(struct check_choice *choice, const char *argument, bool select)
 {
-    bool *named = calloc(check_rule_count, sizeof(*named));
+    bool **named = select ? &choice->selected : &choice->ignored;
 
-    if (!choice->left_out) choice->left_out = calloc(check_rule_count, sizeof(*choice->left_out));
-    if (!named || !choice->left_out) {
+    if (!*named) *named = calloc(check_rule_count, sizeof(**named));
+    if (!*named) {
         cli_error("not enough memory");
-        free(named);
         return false;
     }
     for (const char *word = argument;; word++) {
         size_t length = strcspn(word, ",");
-        if (!length || !known(word, length)) {
-            free(named);
-            return complain(only ? "select" : "ignore", word, length);
-        }
+        if (!length || !known(word, length)) return complain(select ? "select" : "ignore", word, length);
         for (uint32_t r = 0; r < check_rule_count; r++)
-            named[r] = named[r] || strncmp(check_rules[r].id, word, length) == 0;
+            (*named)[r] = (*named)[r] || strncmp(check_rules[r].id, word, length) == 0;
         word += length;
-        if (!*word) break;
+        if (!*word) return true;
     }
+}
+
+static bool told(const struct check_choice *choice, uint32_t rule)
+{
+    return (!choice->selected || choice->selected[rule]) && !(choice->ignored && choice->ignored[rule]);
+}
+
+bool check_choice_any(const struct check_choice *choice)
+{
     for (uint32_t r = 0; r < check_rule_count; r++)
-        choice->left_out[r] = choice->left_out[r] || named[r] != only;
-    free(named);
-    return true;
+        if (told(choice, r)) return true;
+    if (choice->selected)
+        cli_error("check: --ignore leaves out every rule that --select names; give other rules to one of the two");
+    else
+        cli_error("check: --ignore leaves out every rule; name those that are not to be told");
+    return false;
 }
 
 bool check_choice_has(const struct check_choice *choice, const char *id)
 {
-    if (!choice || !choice->left_out) return true;
+    if (!choice) return true;
     for (uint32_t r = 0; r < check_rule_count; r++)
-        if (!choice->left_out[r] && strncmp(check_rules[r].id, id, strlen(id)) == 0) return true;
+        if (told(choice, r) && strncmp(check_rules[r].id, id, strlen(id)) == 0) return true;
     return false;
+}
+
+void check_choice_release(struct check_choice *choice)
+{
+    free(choice->selected);
+    free(choice->ignored);
 }

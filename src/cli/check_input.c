@@ -165,6 +165,19 @@ bool check_input_open(struct check_input *input, const struct cli_inputs *from, 
     return true;
 }
 
+/* All configurations together are one thing; the first file's name would be that of an innocent. */
+const char *check_subject(const struct check_input *input, char buf[CHECK_SUBJECT])
+{
+    const struct config_set *set = check_set(input);
+    uint32_t devices = 0;
+
+    for (uint32_t d = 0; set && d < set->devices; d++)
+        devices += set->device[d].nos != NULL;
+    if (devices < 2) return input->source.path;
+    snprintf(buf, CHECK_SUBJECT, "%u devices", devices);
+    return buf;
+}
+
 void check_input_close(struct check_input *input)
 {
     check_release(&input->check);

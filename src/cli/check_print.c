@@ -248,8 +248,9 @@ void check_print_junit(const struct check_input *input, uint32_t count, FILE *ou
         }
         for (uint32_t r = 0; r < check_rule_count; r++)
             skipped += junit_skip(&input[i], r) != NULL;
-        fputs("  <testsuite name=\"", out);
-        xml(out, input[i].source.path);
+        char subject[CHECK_SUBJECT];
+        fputs("  <testsuite name=\"rocelab check: ", out);
+        xml(out, check_subject(&input[i], subject));
         fprintf(out, "\" tests=\"%u\" failures=\"%u\" skipped=\"%u\">\n", check_rule_count, failures, skipped);
         for (uint32_t r = 0; r < check_rule_count; r++)
             junit_rule(&input[i], r, out);

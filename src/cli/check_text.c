@@ -172,19 +172,12 @@ static void print_each(const struct check_input *input, bool quiet, FILE *out, s
     }
 }
 
-/* All configurations together are one thing; the first file's name would be that of an innocent. */
 static void print_subject(const struct check_input *input, FILE *out)
 {
     const struct text_style style = cli_style();
-    const struct config_set *set = check_set(input);
-    uint32_t devices = 0;
+    char buf[CHECK_SUBJECT];
 
-    for (uint32_t d = 0; set && d < set->devices; d++)
-        devices += set->device[d].nos != NULL;
-    if (!set || devices < 2)
-        text_outside(out, &style, input->source.path);
-    else
-        fprintf(out, "%u devices", devices);
+    text_outside(out, &style, check_subject(input, buf));
 }
 
 #define ASSUMED_ALIKE 1024u /* notes looked at for one that assumes the same of another device */

@@ -93,21 +93,6 @@ static bool good_names(const struct diff_list *list, const char *device)
     return good;
 }
 
-/* Commands quote what runs: line by line, without control characters; letters stay as they are. */
-static void write_clean(FILE *out, char *text)
-{
-    const struct text_style style = {.utf8 = true};
-
-    for (char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
-        bool more = line[length] == '\n';
-        line[length] = 0;
-        text_outside(out, &style, line);
-        if (more) fputc('\n', out);
-        line += length + more;
-    }
-}
-
 /* 0 or a negative error number. */
 static int write_commands(struct fix *fix, FILE *out)
 {
@@ -117,7 +102,7 @@ static int write_commands(struct fix *fix, FILE *out)
     fix->to = open_memstream(&text, &length);
     int result = fix->to ? fix_write(fix) : -ENOMEM;
     if (fix->to && fclose(fix->to) != 0 && result == 0) result = -ENOMEM;
-    if (result == 0) write_clean(out, text);
+    if (result == 0) text_outside_lines(out, &(struct text_style){.utf8 = true}, text); /* commands quote what runs */
     free(text);
     return result;
 }

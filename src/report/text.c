@@ -135,7 +135,7 @@ unsigned text_utf8_length(const char *text)
     return more + 1;
 }
 
-void text_outside(FILE *out, const struct text_style *style, const char *text)
+static void write_outside(FILE *out, const struct text_style *style, const char *text, bool lines)
 {
     const unsigned char *at = (const unsigned char *)text;
 
@@ -144,12 +144,24 @@ void text_outside(FILE *out, const struct text_style *style, const char *text)
         /* C1 controls (0xc2 0x80..0x9f) move cursors too. */
         bool control = *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 
-        if (length == 0 || control || (length > 1 && !style->utf8))
+        if (lines && *at == '\n')
+            fputc('\n', out);
+        else if (length == 0 || control || (length > 1 && !style->utf8))
             fputc('?', out);
         else
             fwrite(at, 1, length, out);
         at += length == 0 ? 1 : length;
     }
+}
+
+void text_outside(FILE *out, const struct text_style *style, const char *text)
+{
+    write_outside(out, style, text, false);
+}
+
+void text_outside_lines(FILE *out, const struct text_style *style, const char *text)
+{
+    write_outside(out, style, text, true);
 }
 
 void text_wrap(FILE *out, const struct text_style *style, unsigned at, unsigned indent, const char *text)

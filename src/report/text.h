@@ -52,6 +52,7 @@ const char *text_bytes(uint64_t bytes, char buf[TEXT_COUNT]);
 unsigned text_utf8_length(const char *at);
 /* What came from outside (a file's name): control characters and bytes that are not UTF-8 become '?'. */
 void text_outside(FILE *out, const struct text_style *style, const char *text);
+void text_outside_lines(FILE *out, const struct text_style *style, const char *text); /* the ends of lines stay */
 
 /* Words of `text` in lines of style->width columns; the first line begins at column `at`, the
  * others are indented by `indent`.  Ends with a newline. */

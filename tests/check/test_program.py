@@ -132,7 +132,7 @@ class Program(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(document)
         self.assertEqual((root.tag, [suite.tag for suite in root]), ("testsuites", ["testsuite", "testsuite"]))
         suite, good = root
-        self.assertTrue(suite.get("name").endswith("a & b.yaml"))
+        self.assertTrue(suite.get("name").startswith("rocelab check: ") and suite.get("name").endswith("a & b.yaml"))
         count, configs = (str(len(ids)) for ids in self.rules())
         self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), (count, "2", configs))
         self.assertEqual((good.get("tests"), good.get("failures"), good.get("skipped")), (count, "0", configs))

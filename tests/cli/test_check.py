@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 ROCELAB = os.environ["ROCELAB"]
 FABRIC = """rocelab: 1
@@ -167,6 +168,39 @@ class Check(unittest.TestCase):
         for option, argument, words in (("--select", "PFC06", "did you mean 'PFC006'?"), ("--ignore", "", "a rule is due"),
                                         ("--select", "PFC,", "a rule is due"), ("--ignore", "XYZ", "lists them")):
             self.assertIn(words, self.check("bad", option, argument, status=2).stderr)
+        self.assertIn("PFC006", self.check("bad", "--select", "HR", "--select", "PFC", status=0).stdout)
+        for arguments, words in ((("--select", "PFC", "--ignore", "PFC"), "--ignore leaves out every rule that --select names"),
+                                 (("--ignore", ",".join(sorted({rule[:2] for rule in self.rules()}))), "--ignore leaves out every rule;")):
+            result = self.check("bad", *arguments, status=2)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stdout, "")
+
+    def rules(self):
+        return re.findall(r"(?m)^[A-Z]+\d{3}\b", self.check("--list", status=0).stdout)
+
+    def test_one_format(self):
+        for first, second in (("--json", "--sarif"), ("--json", "--junit"), ("--sarif", "--junit")):
+            result = self.check("bad", second, first, status=2)
+            self.assertIn(f"{first} and {second} are two formats; give one of them", result.stderr)
+            self.assertEqual(result.stdout, "")
+
+    def test_names_of_suites(self):
+        """All configurations together are one suite, which the first file did not make."""
+        for inputs, name in ((("bad",), "rocelab check: 3 devices"), (("bad/leaf0.cfg",), "rocelab check: bad/leaf0.cfg")):
+            root = xml.etree.ElementTree.fromstring(self.check(*inputs, "--junit", status=0).stdout)
+            self.assertEqual([suite.get("name") for suite in root], [name])
+
+    def test_explain_says_what_check_says(self):
+        """Of findings that are made while a configuration is read, too, and of what cannot be judged."""
+        text = (self.place / "bad" / "leaf1.cfg").read_text(encoding="utf-8")
+        (self.place / "odd.cfg").write_text(text + "priority-flow-control watch-dog-interval 200\n", encoding="utf-8")
+        out = self.check("--explain", "SYN001", "odd.cfg", status=0).stdout
+        self.assertIn("is found while one is read.\n\nIn 'imported':\n  It is violated 1 time, first:\n    error: 'priority-flow-control watch-dog", out)
+        self.assertIn("\n  It holds.\n", self.check("--explain", "SYN001", "bad", status=0).stdout)
+        self.assertNotIn("It holds", self.check("--explain", "SYN001", status=0).stdout)
+        out = self.check("--explain", "HR003", "bad", status=0).stdout
+        self.assertIn("No violation was found; it cannot be judged everywhere", out)
+        self.assertIn("is violated 5 times", self.check("--explain", "PFC006", "bad", "--ignore", "PFC", status=0).stdout)
 
     def test_colour(self):
         def seen(**more):
