@@ -86,6 +86,31 @@ static void test_printed(void **state)
     import_release(&got);
 }
 
+/* As adapters are delivered: willing, and nobody in the firmware who would ask the switch. */
+static void test_willing(void **state)
+{
+    static const struct {
+        const char *text;
+        int willing;
+    } cases[] = {
+        {"LLDP_NB_DCBX_P1 False(0)\nDCBX_WILLING_P1 True(1)\n", 0},
+        {"DCBX_WILLING_P1 True(1)\nLLDP_NB_DCBX_P1 False(0)\n", 0},
+        {"LLDP_NB_DCBX_P1 True(1)\nDCBX_WILLING_P1 True(1)\n", 1},
+        {"DCBX_WILLING_P1 True(1)\n", 1},
+        {"LLDP_NB_DCBX_P1 True(1)\nDCBX_WILLING_P1 False(0)\n", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct imported got;
+        char text[200];
+        snprintf(text, sizeof(text), "mlx5_0 port 1 ==> ens1 (Up)\n$ mlxconfig -d mlx5_0 query\n%s", cases[i].text);
+        import_text(&got, NULL, "gpu7.txt", text);
+        assert_int_equal(nic_at(&got, "gpu7", 0)->dcbx_willing, cases[i].willing);
+        import_release(&got);
+    }
+}
+
 static void test_commands(void **state)
 {
     static const char text[] = "#!/bin/sh\n"
@@ -244,13 +269,10 @@ static void test_long_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_printed),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_flush),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_bounds_of_the_shell),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_printed),
+        cmocka_unit_test(test_willing),    cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_flush),      cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_bounds_of_the_shell),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -585,7 +585,9 @@ static const struct statement host_list[] = {
     {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set CLAMP_TGT_RATE_P1=1\n", EFFECT},
     {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set RPG_GD_P1=10\n", EFFECT},
     {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set RPG_ODD_P1=10\n", LISTED},
-    {HOST " nic=eth0 rdma=mlx5_0\n@mlxconfig -d mlx5_0 set LLDP_NB_DCBX_P1=0\n", NONE ": which agent speaks"},
+    {HOST
+     " nic=eth0 rdma=mlx5_0\n mlxconfig -d mlx5_0 set DCBX_WILLING_P1=1\n@mlxconfig -d mlx5_0 set LLDP_NB_DCBX_P1=0\n",
+     EFFECT},
     {HOST "@dcb pfc set dev eth0 prio-pfc all:off 4:on\n", EFFECT},
     {HOST "@dcb pfc set dev eth0 delay 100\n", EFFECT},
     {HOST "@dcb app replace dev eth0 dscp-prio 26:4\n", EFFECT},

@@ -59,7 +59,8 @@ struct host {
         uint32_t mtu_line;
         bool pause; /* 802.3x, by ethtool */
         uint32_t pause_line, trust_line;
-        bool shown; /* what was read is what a tool printed: all of it was said */
+        bool no_agent; /* the firmware does not speak DCBX: whether it would be willing is nobody's matter */
+        bool shown;    /* what was read is what a tool printed: all of it was said */
         bool strict[FABRIC_PRIOS], turns;
         int64_t weight[FABRIC_PRIOS];
     } * nic;

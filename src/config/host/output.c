@@ -26,6 +26,18 @@ static void set_dcqcn(struct host *in, int bits)
         config_say(in->set, host_at(in), in->device, in->port, "dcqcn.np", bits ? "true" : "false");
 }
 
+/* LLDP_NB_DCBX is whether the firmware speaks DCBX at all; it does not, and is willing, as adapters are delivered. */
+static void set_dcbx(struct host *in, const char *name, bool on)
+{
+    struct host_nic *nic = host_nic_here(in);
+    bool agent = strcmp(name, "LLDP_NB_DCBX") == 0;
+
+    if (agent && nic) nic->no_agent = !on;
+    if (agent && (on || !config_said(in->set, in->device, in->port, "dcbx.willing"))) return;
+    bool willing = on && !agent && !(nic && nic->no_agent);
+    config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", willing ? "true" : "false");
+}
+
 /* A key of firmware, `NAME_P1`: of the device's first port. */
 bool host_mlxconfig(struct host *in, const char *key, const char *value)
 {
@@ -46,8 +58,8 @@ bool host_mlxconfig(struct host *in, const char *key, const char *value)
         config_say(in->set, host_at(in), in->device, in->port, "cnp-class", "@%lld", (long long)number);
     } else if (strcmp(name, "ROCE_CC_PRIO_MASK") == 0 && good && number < 256) {
         set_dcqcn(in, (int)number);
-    } else if (strcmp(name, "DCBX_WILLING") == 0) {
-        config_say(in->set, host_at(in), in->device, in->port, "dcbx.willing", truth(value) ? "true" : "false");
+    } else if (strcmp(name, "DCBX_WILLING") == 0 || strcmp(name, "LLDP_NB_DCBX") == 0) {
+        set_dcbx(in, name, truth(value));
     } else if (strcmp(name, "DCBX_IEEE") == 0 || strcmp(name, "DCBX_CEE") == 0) {
         bool ieee = name[5] == 'I';
         const char *before = config_said(in->set, in->device, in->port, "dcbx.mode");
