@@ -117,6 +117,10 @@ static void test_yaml_over_roce(void **state)
     assert_int_equal(port->pg[3].headroom_bytes, 363000 - 75000);
     assert_int_equal(port->pg[3].xon_offset_bytes, 20000);
     assert_int_equal(port->headroom_cable_mm, 30000);
+    unsigned thresholds = 0; /* not of the queue that marks */
+    for (uint32_t u = 0; u < got.set.unjudgeds; u++)
+        thresholds += strcmp(got.set.unjudged[u].rule, "ECN003") == 0 && got.set.unjudged[u].at.line == 15;
+    assert_true(thresholds > 0);
     assert_int_equal(settings_at(&got, "edge", 1)->pfc_tx, 0);
     assert_int_equal(notes_of(&got, "MAP007", 8), 1);
     assert_int_equal(notes_of(&got, NULL, 19), 1);

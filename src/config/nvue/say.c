@@ -54,6 +54,9 @@ static void say_group(struct nvue *in, uint32_t p, unsigned tc, const struct pro
     at = nvue_at(in, or_line(as->xoff_line, as->line));
     config_say_class(in->set, at, in->device, p, tc, "reserved", "0B"); /* the threshold is of all of it */
     config_say_class(in->set, at, in->device, p, tc, "xoff", "%lldB", (long long)as->xoff);
+    /* counted in the port's own buffer, which fills once the shared one takes no more: not in the queue that marks */
+    config_unjudged(in->set, at, "ECN003", in->device, p,
+                    "xoff-threshold is reached when the shared buffer is used up");
     if (as->xon >= 0)
         config_say_class(in->set, nvue_at(in, or_line(as->xon_line, as->line)), in->device, p, tc, "xon", "%lldB",
                          (long long)as->xon);
