@@ -24,7 +24,11 @@ enum pkt_kind {
     PKT_ROCE,  /* a BTH, in RoCEv1 or RoCEv2; CNPs and MADs too */
     PKT_PFC,   /* 802.1Qbb */
     PKT_PAUSE, /* 802.3x */
+    PKT_UET,   /* Ultra Ethernet transport; the simulator's alone */
+    PKT_TCP,   /* TCP, with or without iWARP; the simulator's alone */
 };
+
+enum pkt_uet { PKT_UET_DATA, PKT_UET_ACK, PKT_UET_NACK, PKT_UET_PULL, PKT_UET_RTS, PKT_UET_PROBE, PKT_UET_PROBE_ACK };
 
 enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Ethertype 0x8915, GRH */
 
@@ -38,8 +42,15 @@ enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Et
 #define PKT_TAGGED 0x20u /* has an 802.1Q tag; pcp is its priority */
 #define PKT_TUNNEL 0x40u /* was inside VXLAN; cold.outer is set */
 #define PKT_CUT 0x80u    /* the capture kept only the packet's beginning: no payload, no ICRC */
-/* set by a switch that floods */
-#define PKT_STRAY 0x100u /* the address is not that of whom it reaches, who drops it */
+/* set by a switch, in every kind */
+#define PKT_STRAY 0x100u   /* it floods: the address is not that of whom it reaches, who drops it */
+#define PKT_TRIMMED 0x200u /* it had no room for the payload, which is gone */
+/* PKT_UET, instead of BTH bits */
+#define PKT_UET_ACK_REQUEST 0x01u
+#define PKT_UET_AGAIN 0x02u    /* not for the first time; echoed in ACKs */
+#define PKT_UET_LAST 0x04u     /* of its message */
+#define PKT_UET_MARKED 0x08u   /* ACK, NACK: the packet came with CE */
+#define PKT_UET_LAST_HOP 0x10u /* NACK: the last switch trimmed it */
 
 #define PKT_ECN_MASK 0x03u
 #define PKT_ECN_NOT_ECT 0u
@@ -50,7 +61,7 @@ enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Et
 struct pkt {
     uint8_t kind; /* enum pkt_kind */
     union {
-        uint8_t opcode;     /* PKT_ROCE: BTH opcode */
+        uint8_t opcode;     /* PKT_ROCE: BTH opcode; PKT_UET: enum pkt_uet */
         uint8_t pfc_enable; /* PKT_PFC: bit p set when quanta[p] counts */
     };
     uint8_t pad;    /* BTH pad count, 0..3 */
@@ -102,6 +113,12 @@ struct pkt {
         struct {
             uint32_t qkey; /* DETH */
         } ud;
+        struct {              /* ACK of PKT_UET: psn is that of the packet that asked for it, imm the next awaited */
+            uint64_t map;     /* bit i: base + i is here; a cleared bit says nothing */
+            uint32_t bytes;   /* received so far, in a unit both ends know */
+            uint16_t base;    /* of the map, after imm */
+            uint16_t waiting; /* packets that are here before ones that are not */
+        } uet;
         uint16_t quanta[8]; /* PKT_PFC, by priority; PKT_PAUSE: [0] */
     };
 };
