@@ -26,8 +26,15 @@ struct sw_ecn { /* marking curve of a queue, on its own bytes */
     uint32_t probability_ppm; /* at max; above max every ECT packet is marked */
 };
 
+struct sw_trim {           /* what a queue has no room for is cut down to its headers and goes on as these say */
+    uint16_t bytes;        /* that are left of the frame; 0: it is dropped whole */
+    uint8_t dscp;          /* from then on, of another class ... */
+    uint8_t last_hop_dscp; /* ... where the next to get it is its receiver; the same: no difference is made */
+};
+
 struct sw_queue_config {
     struct sw_ecn ecn;
+    struct sw_trim trim;
     bool strict;                   /* above all weighted queues; among strict ones the higher index first */
     uint32_t weight_bytes;         /* a round, deficit weighted round robin */
     uint64_t limit_bytes;          /* egress limit of this queue (tail drop of lossy classes); UINT64_MAX: none */

@@ -109,12 +109,13 @@ SW_INLINE bool sw_cross_queue(struct sw *sw, const struct sw_crossing *crossing,
 
     if (sw_unlikely(!rule->lossless && crossing->onto->limited >> index & 1) &&
         mmu_egress_full(sw, queue, queue_rule, crossing->cells))
-        return sw_cross_drop(sw, crossing->out, index, SW_DROP_egress, id, now, io);
+        return sw_refuse(sw, crossing->out, crossing->out, index, SW_DROP_egress, id, now, io);
     if (sw_unlikely(!mmu_admit_quiet(sw, crossing->pg, rule, crossing->cells))) {
         sw->blamed = (uint16_t)crossing->out;
         sw->blamed_paused = to->paused >> index & 1;
         enum sw_drop verdict = sw_admit(sw, crossing->in, crossing->pg_index, crossing->cells, now, io);
-        if (verdict != SW_DROPS) return sw_cross_drop(sw, crossing->in, crossing->pg_index, verdict, id, now, io);
+        if (verdict != SW_DROPS)
+            return sw_refuse(sw, crossing->out, crossing->in, crossing->pg_index, verdict, id, now, io);
     }
 
     uint64_t length = queue->bytes;

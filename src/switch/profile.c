@@ -67,6 +67,8 @@ static const char *port_problem(const struct sw_port_config *port)
         if (port->tc_to_pg[i] >= SW_PRIOS) return "a class maps to a priority group above 7";
         if (queue->ecn.on && queue->ecn.min_bytes > queue->ecn.max_bytes) return "ECN min is above max";
         if (queue->ecn.on && queue->ecn.probability_ppm > PPM) return "an ECN probability is above 1";
+        if (queue->trim.bytes && (queue->trim.dscp >= 64 || queue->trim.last_hop_dscp >= 64))
+            return "what is trimmed goes on with a DSCP above 63";
         if (queue->alpha_num && alpha_wrong(queue->alpha_num, queue->alpha_den)) return "a queue's alpha is above 2047";
         if (pg->dynamic && alpha_wrong(pg->alpha_num, pg->alpha_den)) return "a priority group's alpha is above 2047";
     }
@@ -136,6 +138,7 @@ static void compile_queue(struct sw_queue_rule *rule, const struct sw_queue_conf
         rule->mark_max = queue->ecn.max_bytes;
         rule->mark_slope = range ? ((((uint64_t)queue->ecn.probability_ppm << 40) / PPM) << 8) / range : 0;
     }
+    rule->trim = queue->trim;
     rule->limit = cells_down(queue->limit_bytes, config->cell_bytes);
     rule->limit_alpha = queue->alpha_num ? alpha_fixed(queue->alpha_num, queue->alpha_den) : 0;
 }

@@ -41,7 +41,8 @@ struct sw_queue_rule {
     uint64_t mark_slope;         /* probability a byte above min, 2^48 = 1 */
     uint32_t limit, limit_alpha; /* cells (UINT32_MAX: none), and as in sw_pg_rule (0: none) */
     int32_t weight;
-    uint32_t spare[3];
+    struct sw_trim trim;
+    uint32_t spare[2];
 };
 
 struct sw_profile { /* a port configuration, compiled */
@@ -324,6 +325,10 @@ void sw_mark(struct sw *sw, const struct sw_queue_rule *rule, struct sw_queue *q
              ps_t now);
 /* The way of a packet that reaches a threshold: SW_DROPS when admitted, or why not. */
 enum sw_drop sw_admit(struct sw *sw, uint32_t in, uint32_t pg_index, uint32_t cells, ps_t now, struct sw_io *io);
+/* trim.c: the switch has no room for a packet that is to leave by `out`: trimmed and queued where its queue says so
+ * (true), else dropped, and counted at `port` under `prio`. */
+bool sw_refuse(struct sw *sw, uint32_t out, uint32_t port, uint32_t prio, enum sw_drop why, pkt_t id, ps_t now,
+               struct sw_io *io);
 /* raise.c: the class of what turns from down to up, from here on; true: the queue takes no arrivals, and the packet is
  * gone. */
 struct sw_crossing;

@@ -12,6 +12,8 @@
 
 #include "base/check.h"
 
+#define TRIM_BYTES 64 /* that are left, where the file does not say */
+
 static void read_ecn(struct loader *loader, const struct tree *value, void *into)
 {
     static const struct field fields[] = {
@@ -43,6 +45,33 @@ static void read_ecn(struct loader *loader, const struct tree *value, void *into
     }
 }
 
+static void read_trim(struct loader *loader, const struct tree *value, void *into)
+{
+    static const struct field fields[] = {
+        F_VALUE("bytes", FIELD_BYTES, struct sw_trim, bytes, 64, 1024),
+        F_VALUE("dscp", FIELD_COUNT, struct sw_trim, dscp, 0, 63),
+        F_VALUE("last-hop-dscp", FIELD_COUNT, struct sw_trim, last_hop_dscp, 0, 63),
+    };
+    struct class_raw *raw = into;
+    struct sw_trim trim = {.bytes = TRIM_BYTES, .dscp = UINT8_MAX, .last_hop_dscp = UINT8_MAX};
+    struct field_set set = {fields, COUNT_OF(fields), &trim};
+    bool on = true;
+
+    if (value->type == TREE_SCALAR) {
+        if (!read_bool(loader, value, &on)) return;
+        if (on) read_error(loader, value->at, "trim: write the DSCP of what is left, as in {bytes: 64, dscp: 40}");
+        raw->trim = (struct sw_trim){0};
+        return;
+    }
+    if (!read_map(loader, value, "trim", &set, 1)) return;
+    if (trim.dscp == UINT8_MAX) {
+        read_error(loader, value->at, "trim: no dscp; write that of what is left, as in {bytes: 64, dscp: 40}");
+        return;
+    }
+    if (trim.last_hop_dscp == UINT8_MAX) trim.last_hop_dscp = trim.dscp;
+    raw->trim = trim;
+}
+
 #define ALPHA_MAX 2048u /* of a switch, whose threshold is a product of 32 bits */
 
 static void read_alpha(struct loader *loader, const struct tree *value, void *into)
@@ -66,6 +95,7 @@ static const struct field class_fields[] = {
     RAW("strict", FIELD_BOOL, strict, 0, 0),
     RAW("share", FIELD_SHARE, share_ppm, 1, 1000000),
     F_CALL("ecn", read_ecn),
+    F_CALL("trim", read_trim),
     F_CALL("alpha", read_alpha),
     RAW("limit", FIELD_SIZE, limit_bytes, 0, 0),
     RAW("xoff", FIELD_SIZE, xoff_bytes, 0, 0),

@@ -106,6 +106,7 @@ static void resolve_queue(const struct class_raw *raw, uint64_t rate_bps, struct
     queue->share_ppm = raw->strict ? 0 : raw->share_ppm;
     queue->limit_bytes = raw->limit_bytes == NOT_GIVEN ? FABRIC_UNLIMITED : raw->limit_bytes;
     if (raw->lossless) return;
+    queue->trim = raw->trim;
     queue->alpha_num = raw->alpha_num ? raw->alpha_num : 1;
     queue->alpha_den = raw->alpha_num ? raw->alpha_den : 1;
 }

@@ -22,6 +22,7 @@ struct class_raw {            /* NOT_GIVEN (and alpha_num 0): the default */
     uint64_t ecn_min_bytes, ecn_max_bytes;
     uint32_t ecn_ppm;
     uint64_t ecn_per_bps; /* thresholds are for this rate and scale with the port's; 0: for every rate */
+    struct sw_trim trim;
     uint32_t alpha_num, alpha_den;
     uint64_t limit_bytes;
     uint64_t xoff_bytes, xon_bytes, reserved_bytes, headroom_bytes;
