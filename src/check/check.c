@@ -249,16 +249,8 @@ static void leave_out_known(struct check *check, struct check_finding *finding)
     finding->known = true;
 }
 
-/* What is defined and used by nobody does no harm. */
-static uint8_t note_severity(uint32_t rule, const char *message)
-{
-    bool unused = strcmp(check_rules[rule].id, "MAP007") == 0 && strstr(message, "is defined and");
-
-    return unused ? CHECK_INFO : check_rules[rule].severity;
-}
-
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
-                const char *device, const char *port, uint32_t number, const char *message)
+                const char *device, const char *port, uint32_t number, bool hint, const char *message)
 {
     uint32_t index = check_rule_find(rule);
 
@@ -268,7 +260,7 @@ bool check_note(struct check *check, const char *rule, const char *file, uint32_
     if (!finding) return true;
     *finding = (struct check_finding){
         .rule = index,
-        .severity = note_severity(index, message),
+        .severity = hint ? (uint8_t)CHECK_INFO : check_rules[index].severity,
         .file = keep(check, file),
         .line = line,
         .column = column,

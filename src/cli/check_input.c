@@ -77,7 +77,7 @@ static void add_note(struct check *check, const struct config_set *set, const st
     }
     snprintf(text, sizeof text, "%s%s%s%s%s", note->port && note->device ? note->device : "", note->port ? " " : "",
              note->port ? note->port : "", note->port ? ": " : "", note->message);
-    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, text);
+    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, note->hint, text);
 }
 
 /* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */

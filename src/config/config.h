@@ -43,6 +43,7 @@
 struct config_note {
     const char *rule; /* NULL: a line that was not understood, or what was assumed */
     bool assumed;     /* nothing is wrong with the line: it says too little, and this is what was taken */
+    bool hint;        /* it does no harm: an info, whatever the rule's severity is */
     struct origin at;
     const char *device, *port; /* NULL: of none; the port by the system's name */
     uint32_t number;           /* of the port; CONFIG_NONE: of none */
@@ -240,6 +241,9 @@ void config_address(struct config_set *set, struct origin at, uint32_t device, u
 void config_class_name(struct config_set *set, unsigned tc, const char *name);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
+                                                       uint32_t device, uint32_t port, const char *format, ...);
+/* The same for what does no harm: an info, whatever the rule's severity is. */
+__attribute__((format(printf, 6, 7))) void config_hint(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);
 /* The same for what was taken where nothing is said. */
 __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set, struct origin at, uint32_t device,

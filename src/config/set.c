@@ -491,6 +491,19 @@ void config_note(struct config_set *set, struct origin at, const char *rule, uin
     if (as) as->rule = rule;
 }
 
+void config_hint(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
+                 const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    struct config_note *as = note(set, at, device, port, format, args);
+    va_end(args);
+    if (!as) return;
+    as->rule = rule;
+    as->hint = true;
+}
+
 void config_assume(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, ...)
 {
     va_list args;

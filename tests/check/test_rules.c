@@ -366,11 +366,11 @@ static void test_notes_become_findings(void **state)
     for (uint32_t r = 0; r < check_rule_count; r++) {
         if (!check_rules[r].needs_config) continue;
         assert_true(
-            check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", 0, "x"));
+            check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", 0, false, "x"));
         notes++;
     }
     assert_true(notes >= 9);
-    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, "x"));
+    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, false, "x"));
     check_sort(&checked.check);
     assert_int_equal(checked.check.findings, notes);
     assert_string_equal(checked.check.finding[0].file, "leaf0.cfg");
@@ -388,7 +388,7 @@ static uint32_t found_without(const struct checked *checked, const char *rule, c
         check_unjudge(&check, rule, device, number);
     else if (device)
         check_set_idle(&check, device, number);
-    assert_true(check_note(&check, "MAP007", "leaf0.cfg", 3, 1, "leaf0", "x", 1, "x"));
+    assert_true(check_note(&check, "MAP007", "leaf0.cfg", 3, 1, "leaf0", "x", 1, false, "x"));
     assert_int_equal(check_run(&check), 0);
     uint32_t found = check.findings;
     check_release(&check);

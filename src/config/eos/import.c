@@ -399,7 +399,7 @@ static void judge_queue_profiles(struct eos *eos)
             used = line_is(&eos->lines.line[j], "platform trident mmu queue profile * apply", &applied) &&
                    strcmp(applied.word[0], defined.word[0]) == 0;
         if (!used)
-            config_note(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
+            config_hint(eos->set, EOS_AT(eos, line->number), "MAP007", eos->device, CONFIG_NONE,
                         "mmu queue profile %.60s is defined and applied nowhere", defined.word[0]);
     }
 }
@@ -441,7 +441,7 @@ static void judge(struct eos *eos)
         if (profile->used)
             eos_judge(eos, &profile->qos);
         else
-            config_note(eos->set, EOS_AT(eos, profile->line), "MAP007", eos->device, CONFIG_NONE,
+            config_hint(eos->set, EOS_AT(eos, profile->line), "MAP007", eos->device, CONFIG_NONE,
                         "qos profile %.60s is defined and applied nowhere", profile->name);
     }
 }

@@ -242,10 +242,10 @@ void eos_policies_unused(struct eos *eos)
 {
     for (const struct eos_policy *policy = eos->policies; policy; policy = policy->next)
         if (!policy->used)
-            config_note(eos->set, EOS_AT(eos, policy->line), "MAP007", eos->device, CONFIG_NONE,
+            config_hint(eos->set, EOS_AT(eos, policy->line), "MAP007", eos->device, CONFIG_NONE,
                         "policy-map %.60s is defined and applied nowhere", policy->name);
     for (const struct eos_class *class = eos->classes; class; class = class->next)
         if (!class->used && !class->list)
-            config_note(eos->set, EOS_AT(eos, class->line), "MAP007", eos->device, CONFIG_NONE,
+            config_hint(eos->set, EOS_AT(eos, class->line), "MAP007", eos->device, CONFIG_NONE,
                         "class-map %.60s is defined and in no policy-map", class->name);
 }

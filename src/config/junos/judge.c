@@ -148,7 +148,7 @@ static void judge_drops(struct junos *in)
 
 static void unused(struct junos *in, uint32_t line, const char *what, const char *name)
 {
-    config_note(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
+    config_hint(in->set, JUNOS_AT(in, line), "MAP007", in->device, CONFIG_NONE,
                 "%s %.60s is defined and applied nowhere", what, name);
 }
 

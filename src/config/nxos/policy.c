@@ -490,13 +490,13 @@ void nxos_unused(struct nxos *nxos)
                         "the text is a part of a configuration that applies no policy-map");
     for (struct nxos_policy *policy = nxos->policies; policy && !part; policy = policy->next)
         if (!policy->used && (ports || policy->type != NXOS_QOS)) /* those are of interfaces */
-            config_note(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
+            config_hint(nxos->set, NXOS_AT(nxos, policy->line), "MAP007", nxos->device, CONFIG_NONE,
                         "policy-map %.60s is defined and applied nowhere", policy->name);
     bool unknown = false; /* a class of another name: that is told, and this would be its other half */
     for (struct nxos_policy *policy = nxos->policies; policy; policy = policy->next)
         unknown |= policy->unknown_line != 0;
     for (struct nxos_class *class = nxos->classes; class && !unknown; class = class->next)
         if (!class->used)
-            config_note(nxos->set, NXOS_AT(nxos, class->line), "MAP007", nxos->device, CONFIG_NONE,
+            config_hint(nxos->set, NXOS_AT(nxos, class->line), "MAP007", nxos->device, CONFIG_NONE,
                         "class-map %.60s is defined and in no policy-map", class->name);
 }
