@@ -81,15 +81,36 @@ static bool number(const char *text, unsigned long *ret)
     return errno == 0 && end != text && *end == 0;
 }
 
+/* Of configurations: is this DSCP in a priority with PFC at the adapter, and at its switch where that is known?  Then
+ * it is one of several that lead there. */
+static bool is_protected(const struct check *check, uint32_t e, unsigned dscp)
+{
+    const struct fabric_settings *own = settings_of(check->fabric, e);
+
+    if (!((own->pfc_rx | own->pfc_tx) >> own->dscp_to_tc[dscp] & 1)) return false;
+    if (!port_known(check, e)) return true;
+    const struct fabric_settings *peer = settings_of(check->fabric, check->fabric->port[e].peer);
+    return peer->trust == SW_TRUST_DSCP && peer->lossless >> peer->dscp_to_tc[dscp] & 1;
+}
+
+/* An adapter alone is judged by what it says itself: by PFC and a map of DSCPs. */
+static bool tc_matters(const struct check *check, uint32_t e)
+{
+    const struct fabric_settings *own = settings_of(check->fabric, e);
+
+    return port_known(check, e) || (check->imported && own->trust == SW_TRUST_DSCP && (own->pfc_rx | own->pfc_tx));
+}
+
 static void tc_of(struct check *check, uint32_t e, const struct fabric_param *param, const struct fabric_class *as)
 {
     unsigned long tc = 0;
     char path[64], name[FABRIC_NAME];
-    bool good = number(param->value, &tc);
+    bool good = number(param->value, &tc) && tc < 256;
 
-    if (good && tc < 256 && tc >> 2 == as->dscp) return;
+    if (good && tc >> 2 == as->dscp) return;
+    if (!tc_matters(check, e) || (good && check->imported && is_protected(check, e, (unsigned)tc >> 2))) return;
     snprintf(path, sizeof(path), "nccl.%.40s", param->name);
-    check_find(check, CHECK_ERROR, check->fabric->endpoint[e].host, e, path,
+    check_find(check, port_known(check, e) ? CHECK_ERROR : CHECK_WARNING, check->fabric->endpoint[e].host, e, path,
                "%s: %s is %s (DSCP %lu); class '%s' has DSCP %u, which is %u, or %u with ECT(0)",
                port_label(check->fabric, e, name), param->name, param->value, good ? tc >> 2 : 0, as->name, as->dscp,
                as->dscp << 2, as->dscp << 2 | 2);
@@ -103,10 +124,10 @@ RULE_FUNCTION(host_nccl_tc)
     char name[FABRIC_NAME];
 
     if (!as || !hosts_described(fabric)) return;
-    EACH_ENDPOINT(fabric, e)
+    EACH_ADAPTER(fabric, e)
     {
         const struct fabric_nic *nic = &fabric->nic[fabric->endpoint[e].nic];
-        if (!nccl_of(nic, names[0]))
+        if (port_known(check, e) && !nccl_of(nic, names[0]))
             check_find(check, CHECK_ERROR, fabric->endpoint[e].host, e, "nccl.NCCL_IB_TC",
                        "%s: NCCL_IB_TC is not set: NCCL sends with DSCP 0, not %u", port_label(fabric, e, name),
                        as->dscp);

@@ -60,6 +60,13 @@ class Host(Mistakes):
         self.mistake("echo 48 ", "echo 26 ", ("MAP005", "cnp_dscp"), beside=("MAP006",))
         self.mistake("echo 6 ", "echo 5 ", ("MAP006", "cnp_802p_prio"))
 
+    def test_traffic_class(self):
+        """NCCL's: 0 is DSCP 0, in no priority with PFC; each DSCP that is in one is right."""
+        self.mistake(None, "export NCCL_IB_TC=0\n", ("HOST002", "NCCL_IB_TC=0"))
+        self.mistake(None, "export NCCL_IB_TC=26\n", ("HOST002", "NCCL_IB_TC=26"))
+        for good in (106, 96, 98, 104):
+            self.mistake(None, f"export NCCL_IB_TC={good}\n")
+
     def test_pauses_and_frames(self):
         self.mistake(None, "ethtool -A eth1 rx on tx on\n", ("PFC005", "ethtool"))
         self.mistake(None, "ethtool -A eth1 rx off tx off\n")
