@@ -150,7 +150,8 @@ RULE_FUNCTION(wd_set)
         uint8_t sent = settings->pfc_tx ? settings->pfc_tx : settings->pfc_rx;
         if (settings->watched == sent || settings->watched == pfc_bits(settings) || (!settings->watched && sent))
             continue;
-        check_find(check, CHECK_INFO, fabric->port[p].node, p, "watched",
+        bool left_out = pfc_bits(settings) & ~settings->watched;
+        check_find(check, left_out ? CHECK_WARNING : CHECK_INFO, fabric->port[p].node, p, "watched",
                    "%s has PFC for priority %s and the watchdog looks at %s", port_label(fabric, p, name),
                    priorities_text(pfc_bits(settings), a), priorities_text(settings->watched, b));
     }

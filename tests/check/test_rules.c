@@ -92,6 +92,7 @@ static const struct rule_case cases[] = {
     {"WD002", CHECK_ERROR, {{"nos: sonic", "nos: eos"}, {"poll: 100ms", "poll: 150ms"}}, "poll: 150ms", "EOS"},
     {"WD003", CHECK_WARNING, {{"restore: 200ms", "restore: 100ms"}}, "restore: 100ms", "sooner"},
     {"WD003", CHECK_WARNING, {DEVICES("  leaf1: {watchdog: {restore: 300ms}}\n")}, "restore: 300ms", "leaf0"},
+    {"WD004", CHECK_WARNING, {DEVICES("  leaf1: {ports: {2: {watched: [4]}}}\n")}, "watched: [4]", "looks at 4"},
     {"WD004", CHECK_INFO, {DEVICES("  leaf1: {ports: {2: {watched: [3, 4]}}}\n")}, "watched: [3, 4]", "3, 4"},
     {"WD005", CHECK_WARNING, {{"action: drop", "action: shutdown"}}, "action: shutdown", "leaf0"},
     {"WD007", CHECK_INFO, {{"detect: 200ms, restore: 200ms", "detect: 3s, restore: 3s"}}, "detect: 3s", "3.1s"},
@@ -370,10 +371,15 @@ static void test_notes_become_findings(void **state)
         notes++;
     }
     assert_true(notes >= 9);
+    assert_true(
+        check_note(&checked.check, "MAP007", "leaf0.cfg", 1, 1, "leaf0", NULL, FABRIC_NONE, true, "of no harm"));
+    notes++;
     assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, false, "x"));
     check_sort(&checked.check);
     assert_int_equal(checked.check.findings, notes);
     assert_string_equal(checked.check.finding[0].file, "leaf0.cfg");
+    assert_int_equal(checked.check.finding[0].severity, CHECK_INFO); /* the hint, whose rule is an error */
+    assert_int_equal(check_rules[checked.check.finding[0].rule].severity, CHECK_ERROR);
     base_release(&checked);
 }
 

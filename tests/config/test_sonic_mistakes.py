@@ -132,6 +132,21 @@ class Sonic(Mistakes):
                      ("WD002", "PFC_WD", "GLOBAL", "POLL_INTERVAL"))
         self.mistake(lambda tables: tables["PFC_WD"].pop(ONE), ("WD001", "PORT_QOS_MAP", ONE))
 
+    def test_watchdog_of_one_priority(self):
+        def two(watched, ports):
+            def change(tables):
+                tables["DSCP_TO_TC_MAP"]["M"]["4"] = "4"
+                for port in PORTS:
+                    tables["PORT_QOS_MAP"][port].update(pfc_enable="3,4", pfcwd_sw_enable="3,4")
+                    for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
+                        tables[table][f"{port}|4"] = tables[table][f"{port}|3"]
+                for port in ports:
+                    tables["PORT_QOS_MAP"][port]["pfcwd_sw_enable"] = watched
+            return change
+        answer = self.mistake(two("3", [ONE]), ("WD004", "PORT_QOS_MAP", ONE, "pfcwd_sw_enable"), beside=("PFC003",))
+        self.assertEqual({item["severity"] for item in answer["findings"] if item["rule"] == "WD004"}, {"warning"})
+        self.mistake(two("4", PORTS), ("WD004", "PORT_QOS_MAP", PORTS[0], "pfcwd_sw_enable"), beside=("PFC003",))
+
     def test_maps(self):
         def to(table, entry, value):
             return lambda tables: tables[table]["M"].update({entry: value})
@@ -172,6 +187,9 @@ class Sonic(Mistakes):
         self.mistake(wred(green_min_threshold="2000000"), ("ECN002", "WRED_PROFILE", "MARK", "green_min_threshold"),
                      beside=("ECN001", "ECN004"))
         self.mistake(wred(yellow_min_threshold="900000"), ("ECN004", "WRED_PROFILE", "MARK", "yellow_min_threshold"))
+        # packets are green until something colours them: of no harm
+        answer = self.mistake(wred(red_drop_probability="100"), ("ECN004", "WRED_PROFILE", "MARK", "red_drop_probability"))
+        self.assertEqual([item["severity"] for item in answer["findings"]], ["info"])
         self.mistake(unmarked, ("ECN001", "QUEUE", f"{ONE}|3"))
         self.mistake(elsewhere, ("ECN001", "QUEUE", f"{ONE}|4"))
         self.mistake(lambda tables: tables["QUEUE"].pop(f"{ONE}|3"), ("ECN001", "QUEUE", f"{ONE}|0"))
@@ -196,6 +214,10 @@ class Sonic(Mistakes):
         self.mistake(shorter, ("HR002", "BUFFER_PG", f"{ONE}|3", "profile"), beside=("HR001", "HR004"))
         self.mistake(limited([ONE]), ("BUF002", "BUFFER_QUEUE", f"{ONE}|3", "profile"))
         self.mistake(limited(PORTS), ("BUF002", "BUFFER_QUEUE", f"{PORTS[0]}|3", "profile"))
+        def without(*ports):
+            return lambda tables: [tables["BUFFER_PG"].pop(f"{port}|3") for port in ports]
+        self.mistake(without(ONE), ("SIB001", "PORT_QOS_MAP", ONE, "pfc_enable"), beside=("HR004",))
+        self.mistake(without(*PORTS))  # the switch makes them all
         self.mistake(moved, ("HR007", "BUFFER_PG", f"{ONE}|4"), beside=("HR004", "ECN001", "PFC003"))
 
     def test_pool(self):

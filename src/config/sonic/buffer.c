@@ -140,10 +140,12 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
     if (!row) {
         /* No group here.  The switch adds one itself for a priority that pauses, by its table for the rate and the
          * cable; without a cable it does not, and then the group is lossy where the file has buffers at all. */
-        if (pauses && (!in->has_buffers || port->cable))
+        if (pauses && (!in->has_buffers || port->cable)) {
             say_dynamic(in, p, tc, at);
-        else
+            in->port[p].no_group |= 1u << tc;
+        } else {
             config_say_class(in->set, at, in->device, p, tc, "lossless", "false");
+        }
         return;
     }
     if (name && strcmp(name, "NULL") == 0) {
@@ -166,6 +168,28 @@ void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group)
         say_dynamic(in, p, tc, CONFIG_AT(in->text, profile->line));
     else
         say_lossy(in, p, tc, profile);
+}
+
+/* A port without its row where most that pause have one.  Whether the switch makes it depends on tables that are not
+ * in the text. */
+void sonic_note_no_group(struct sonic *in)
+{
+    for (unsigned tc = 0; tc < FABRIC_PRIOS && !sonic_partial(in, "BUFFER_PG"); tc++) {
+        uint32_t with = 0, without = 0;
+        for (uint32_t p = 0; p < in->ports; p++) {
+            const struct sonic_port *port = &in->port[p];
+            if (port->down || !((port->pfc & port->lossless) >> tc & 1)) continue;
+            *(port->no_group >> tc & 1 ? &without : &with) += 1;
+        }
+        for (uint32_t p = 0; p < in->ports && with > without; p++) {
+            const struct sonic_port *port = &in->port[p];
+            if (port->down || !((port->pfc & port->lossless & port->no_group) >> tc & 1)) continue;
+            config_note(in->set, sonic_at(in, port->qos, "pfc_enable"), "SIB001", in->device, p,
+                        "pauses priority %u and has no BUFFER_PG for it, as %u other ports have: its headroom is what "
+                        "the switch makes of it",
+                        tc, with);
+        }
+    }
 }
 
 /* Is it, or its pool, called lossy? */

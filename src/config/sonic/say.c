@@ -188,7 +188,7 @@ static void note_colours(struct sonic *in, const struct sonic_row *wred)
             snprintf(green, sizeof(green), "green_%s", fields[f]);
             const char *there = sonic_field(wred, name, NULL), *here = sonic_field(wred, green, NULL);
             if (!there || !here || strcmp(there, here) == 0) continue;
-            config_note(in->set, sonic_at(in, wred, name), "ECN004", in->device, CONFIG_NONE,
+            config_hint(in->set, sonic_at(in, wred, name), "ECN004", in->device, CONFIG_NONE,
                         "WRED_PROFILE %.60s: %s is %.20s, for green packets %.20s", wred->key, name, there, here);
         }
     }
@@ -478,6 +478,7 @@ void sonic_say_ports(struct sonic *in)
     for (unsigned tc = 0; tc < FABRIC_PRIOS && (in->whole || in->has_qos); tc++) /* not a file of buffers alone */
         note_idle_headroom(in, tc);
     judge_loose_curves(in);
+    sonic_note_no_group(in);
     note_missing_map(in, "tc_to_queue_map");
     note_missing_map(in, "tc_to_pg_map");
 }

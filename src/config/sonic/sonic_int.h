@@ -21,6 +21,7 @@ struct sonic_port { /* the rows that speak of it; NULL: none does */
     unsigned pfc; /* bits: priorities that pause */
     unsigned lossless;
     unsigned set_aside; /* bits: classes for which a profile keeps headroom */
+    unsigned no_group;  /* bits: classes that pause without a row of BUFFER_PG, which the switch then makes itself */
 };
 
 struct sonic {
@@ -58,6 +59,7 @@ void sonic_say_watchdog(struct sonic *in);
 void sonic_say_group(struct sonic *in, uint32_t p, unsigned tc, unsigned group);
 void sonic_say_queue_limit(struct sonic *in, uint32_t p, unsigned tc, unsigned queue);
 void sonic_note_leaving(struct sonic *in);
+void sonic_note_no_group(struct sonic *in);
 void sonic_say_buffer(struct sonic *in, const struct switch_model *model); /* NULL: not known */
 
 /* partial.c */

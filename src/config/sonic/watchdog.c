@@ -51,10 +51,12 @@ static void note_watched(struct sonic *in)
         const struct sonic_row *row = in->port[p].qos;
         const char *watched = sonic_field(row, "pfcwd_sw_enable", NULL);
         if (!watched || in->port[p].down || sonic_bits(in, row, "pfcwd_sw_enable") == in->port[p].pfc) continue;
-        config_note(in->set, sonic_at(in, row, "pfcwd_sw_enable"), "WD004", in->device, p,
-                    "PFC is on for priority %.20s, and the watchdog is to look at %.20s",
-                    sonic_field(row, "pfc_enable", NULL) ? sonic_field(row, "pfc_enable", NULL) : "none",
-                    watched[0] ? watched : "none");
+        bool left_out = in->port[p].pfc & ~sonic_bits(in, row, "pfcwd_sw_enable");
+        (left_out ? config_note
+                  : config_hint)(in->set, sonic_at(in, row, "pfcwd_sw_enable"), "WD004", in->device, p,
+                                 "PFC is on for priority %.20s, and the watchdog is to look at %.20s",
+                                 sonic_field(row, "pfc_enable", NULL) ? sonic_field(row, "pfc_enable", NULL) : "none",
+                                 watched[0] ? watched : "none");
     }
 }
 
