@@ -327,6 +327,15 @@ static bool has_cnps(const struct fabric_settings *settings, const struct cnps *
            settings->dscp_to_tc[cnps->dscp] != settings->dscp_to_tc[0];
 }
 
+/* Without adapters it is not known with which DSCP they send CNPs: where others of network control have a strict class
+ * of their own, CNPs may be meant to be there. */
+static bool has_other_cnps(const struct fabric_settings *settings, const struct cnps *cnps)
+{
+    for (uint8_t tc = 0; tc < FABRIC_PRIOS && !cnps->known; tc++)
+        if (is_control(settings, tc) && !cnp_wrong(settings, tc)) return true;
+    return false;
+}
+
 static bool turn_is_said(const struct check *check, uint32_t p, uint8_t tc, const char *key)
 {
     uint32_t node = check->fabric->port[p].node;
@@ -362,7 +371,8 @@ RULE_FUNCTION(map_cnp_queue)
     {
         const struct fabric_settings *settings = settings_of(fabric, p);
         uint8_t tc = cnp_lands_in(fabric, p, &cnps);
-        const char *wrong = has_cnps(settings, &cnps) ? cnp_wrong(settings, tc) : NULL;
+        bool asked = has_cnps(settings, &cnps) && !has_other_cnps(settings, &cnps);
+        const char *wrong = asked ? cnp_wrong(settings, tc) : NULL;
         /* Where a right class is there, the map is wrong: MAP006; a lossless class in the queue is MAP001's, a tag that
          * is looked for on a routed hop MAP003's. */
         const char *key = turn_said(check, p, tc);
@@ -412,6 +422,7 @@ static void switches_cnp_dscp(struct check *check, const struct cnps *cnps)
         uint8_t tc = settings->dscp_to_tc[cnps->dscp], place = cnp_place(fabric, settings, cnps);
         if (settings->trust != SW_TRUST_DSCP || place == FABRIC_PRIOS || !cnp_wrong(settings, tc)) continue;
         if (!has_cnps(settings, cnps)) continue; /* among best effort: an importer's note says so */
+        if (has_other_cnps(settings, cnps)) continue;
         /* Nothing is classified here: MAP001. */
         if (settings->lossless && __builtin_popcount(fed_classes(settings)) == 1) continue;
         check_find(check, cnps->known ? CHECK_ERROR : CHECK_WARNING, fabric->port[p].node, p, path,

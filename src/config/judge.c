@@ -74,6 +74,24 @@ static bool judge_use(const struct judged *of, const char *path)
     return false;
 }
 
+/* Is this a strict class to which only DSCPs of network control lead?  CNPs may be sent with one of these. */
+static bool is_strict_control(const struct judged *of, const char *class)
+{
+    char path[32];
+    bool fed = false;
+
+    snprintf(path, sizeof(path), "classes.%.4s.strict", class);
+    const char *strict = said(of, path);
+    if (!strict || strcmp(strict, "true") != 0) return false;
+    for (unsigned d = 0; d < 64; d++) {
+        const char *to = said_number(of, "dscp-map", d);
+        if (!to || strcmp(to, class) != 0) continue;
+        if (d < CNP_DSCP) return false;
+        fed = true;
+    }
+    return fed;
+}
+
 /* MAP006: CNPs among best effort. */
 static void judge_cnp(const struct judged *of)
 {
@@ -82,6 +100,10 @@ static void judge_cnp(const struct judged *of)
     char path[32];
 
     if (!cnp || !usual || strcmp(cnp, usual) != 0 || (trust && strcmp(trust, "dscp") != 0)) return;
+    for (unsigned d = CNP_DSCP + 1; d < 64; d++) {
+        const char *class = said_number(of, "dscp-map", d);
+        if (class && strcmp(class, usual) != 0 && is_strict_control(of, class)) return;
+    }
     snprintf(path, sizeof(path), "dscp-map.%u", CNP_DSCP);
     config_note(of->set, said_at(of, path), "MAP006", of->device, CONFIG_NONE,
                 "DSCP %u, with which adapters send CNPs unless told otherwise, is in class %s together with DSCP 0: "
@@ -126,14 +148,17 @@ static void judge_device(struct config_set *set, uint32_t device, bool hosts)
                         "takes frames of %lu B, and other ports with PFC of %lu B", frame_of(&of), largest);
         carries = true;
     }
-    /* Nothing turns the watchdog on: that is missing where PFC is turned on. */
+    /* Nothing turns the watchdog on: that is missing where PFC is turned on, at the head of an interface that does. */
     const char *watchdog = config_said(set, device, CONFIG_NONE, "watchdog");
     if (!carries || !watchdog || config_said_at(set, device, CONFIG_NONE, "watchdog").line) return;
     for (uint32_t p = 0; p < ports; p++) {
         struct judged of = {set, device, p};
         const char *path = is_down(&of) ? NULL : pauses(&of);
+        const struct config_port *port = &set->device[device].port[p];
         if (!path) continue;
-        config_say(set, said_at(&of, path), device, CONFIG_NONE, "watchdog", "%s", watchdog);
+        struct origin at = said_at(&of, path);
+        bool own = at.line >= port->block_first && at.line <= port->block_end && at.source == port->block.source;
+        config_say(set, port->block.line && own ? port->at : at, device, CONFIG_NONE, "watchdog", "%s", watchdog);
         return;
     }
 }

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "config/config.h"
 #include "config/pairs.h"
+#include "fabric/qos/models.h"
 
 struct writer {
     struct config_set *set;
@@ -608,6 +609,19 @@ static void complete_buffer(struct config_set *set, uint32_t d)
                         "the chip is not said, and so its buffer is not known; --model names it");
 }
 
+/* A chip whose buffer is assumed: what would follow from its size is no finding. */
+static void unjudge_assumed(struct config_set *set, uint32_t d)
+{
+    static const char *const rules[] = {"BUF001", "ECN003"};
+    const struct config_device *device = &set->device[d];
+    const struct config_said *said = config_said_of(&device->all, "model");
+    const struct switch_model *model = said ? switch_model_find(said->value) : NULL;
+
+    if (!model || !model->buffer_assumed || config_said(set, d, CONFIG_NONE, "buffer")) return;
+    for (unsigned r = 0; device->nos && !says_xoff(device) && r < sizeof(rules) / sizeof(rules[0]); r++)
+        config_unjudged(set, said->at, rules[r], d, CONFIG_NONE, "the buffer of %s is only assumed", model->name);
+}
+
 /* What must be known before anything is written. */
 static void complete(struct config_set *set)
 {
@@ -626,6 +640,7 @@ static void complete(struct config_set *set)
         if (!rate)
             config_assume(set, device->at, d, CONFIG_NONE,
                           "the rate of its ports is not said; " RATE_ASSUMED " is taken where a link says nothing");
+        unjudge_assumed(set, d);
         if (device->host || config_said(set, d, CONFIG_NONE, "buffer") || config_said(set, d, CONFIG_NONE, "model"))
             continue;
         complete_buffer(set, d);

@@ -79,6 +79,12 @@ MISTAKES = [
      [edit for device in SWITCHES for edit in
       ((device, "class cnp", "set qos-group 6", "set qos-group 7"), (device, "network-qos", "c-8q-nq6", "c-8q-nq7"),
        (device, "c-out-8q-q6", "priority level 2", "bandwidth remaining percent 0"))], []),
+    ("nothing: CNPs with another DSCP of control, in a strict class of its own", "nxos", LEAF,
+     [("leaf0", "", "match dscp 48", "match dscp 56")], []),
+    ("CNPs among best effort, and a strict class of other traffic", "nxos", LEAF, [("leaf0", "", "match dscp 48", "match dscp 40")],
+     [("MAP006", "leaf0", "", "match dscp 40")]),
+    ("no watchdog", "nxos", LEAF, [("leaf0", "", "\npriority-flow-control watch-dog-interval on\n", "\n")],
+     [("WD001", "leaf0", "", "interface Ethernet1/1")]),
     ("CoS is looked at on routed ports", "nxos", SWITCHES + HOSTS,
      [("leaf0", "", "match dscp 26", "match cos 3"), ("leaf0", "", "match dscp 48", "match cos 6")], [("MAP003", "leaf0", "", "match cos 6")]),
     ("an uplink with a queuing policy of its own, which does not mark", "nxos", SWITCHES,

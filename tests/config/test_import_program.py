@@ -37,11 +37,11 @@ class Import(unittest.TestCase):
         return [item for item in json.loads(result.stdout)["findings"] if item["rule"] == rule]
 
     def test_places_of_what_is_missing(self):
-        """Nothing has to do with a watchdog: that is told where PFC is turned on, not in line 1."""
+        """Nothing has to do with a watchdog: that is told at the head of what turns PFC on, not in line 1."""
         self.file("leaf.cfg", LEAF)
         lines = LEAF.splitlines()
         watchdog = self.findings("leaf.cfg", "WD001")
-        self.assertEqual([lines[item["line"] - 1] for item in watchdog], ["  priority-flow-control mode on"])
+        self.assertEqual([lines[item["line"] - 1] for item in watchdog], ["interface Ethernet1/1"])
         marking = self.findings("leaf.cfg", "ECN001")
         self.assertEqual(len(marking), 1)
         self.assertEqual(marking[0]["also"], 3)
@@ -176,7 +176,7 @@ class Import(unittest.TestCase):
 
     def test_standard_input(self):
         out, _ = self.run_here("check", "-", stdin=LEAF.encode(), status=1)
-        self.assertIn("-:14:1: error[WD001]", out)
+        self.assertIn("-:12:1: error[WD001]", out)
 
 
 if __name__ == "__main__":

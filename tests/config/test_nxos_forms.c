@@ -335,6 +335,31 @@ static void test_not_understood(void **state)
 }
 
 /* Classes of network-qos by CoS, and ECN in a line of its own. */
+static bool is_unjudged(const struct imported *got, const char *rule)
+{
+    for (uint32_t u = 0; u < got->set.unjudgeds; u++)
+        if (strcmp(got->set.unjudged[u].rule, rule) == 0) return true;
+    return false;
+}
+
+/* What the size of a buffer decides is not judged by one that is only assumed; thresholds in bytes need none. */
+static void test_assumed_chip(void **state)
+{
+    struct imported got;
+
+    (void)state;
+    import_edited(&got, "hostname", "!  cisco Nexus9000 C9364D-GX2A Chassis\nhostname");
+    assert_non_null(strstr(got.yaml, "model: cloudscale-gx2a"));
+    assert_true(is_unjudged(&got, "ECN003"));
+    import_release(&got);
+    import_edited(&got, "hostname", "! device: tor1 (tomahawk5); written by rocelab\nhostname");
+    assert_true(is_unjudged(&got, "ECN003")); /* it is not the first line: the chip is not known */
+    import_release(&got);
+    import_edited(&got, "version 10.4(3)", "! device: tor1 (tomahawk5); written by rocelab");
+    assert_false(is_unjudged(&got, "ECN003")); /* a source gives its buffer */
+    import_release(&got);
+}
+
 static void test_old_forms(void **state)
 {
     static const char text[] =
@@ -395,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_own_queuing),    cmocka_unit_test(test_places),
         cmocka_unit_test(test_part),           cmocka_unit_test(test_routes),
         cmocka_unit_test(test_not_understood), cmocka_unit_test(test_old_forms),
+        cmocka_unit_test(test_assumed_chip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
