@@ -250,7 +250,7 @@ static void leave_out_known(struct check *check, struct check_finding *finding)
 }
 
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
-                const char *device, const char *port, uint32_t number, bool hint, const char *message)
+                const char *device, const char *port, uint32_t number, enum check_severity most, const char *message)
 {
     uint32_t index = check_rule_find(rule);
 
@@ -260,7 +260,7 @@ bool check_note(struct check *check, const char *rule, const char *file, uint32_
     if (!finding) return true;
     *finding = (struct check_finding){
         .rule = index,
-        .severity = hint ? (uint8_t)CHECK_INFO : check_rules[index].severity,
+        .severity = most < check_rules[index].severity ? (uint8_t)most : check_rules[index].severity,
         .file = keep(check, file),
         .line = line,
         .column = column,

@@ -94,9 +94,9 @@ void check_release(struct check *check);
 /* Runs every rule that a fabric can violate, applies the file's own ignores.  0 or -ENOMEM. */
 int check_run(struct check *check);
 /* A note of an importer, before check_run().  `number` is the port's within the device,
- * FABRIC_NONE: of none; `hint`: an info, whatever the rule's severity is.  False: there is no such rule. */
+ * FABRIC_NONE: of none; `most`: its severity, where the rule's is higher.  False: there is no such rule. */
 bool check_note(struct check *check, const char *rule, const char *file, uint32_t line, uint32_t column,
-                const char *device, const char *port, uint32_t number, bool hint, const char *message);
+                const char *device, const char *port, uint32_t number, enum check_severity most, const char *message);
 /* Of what was imported, before check_run(): what cannot be judged, ports by their number within the node (FABRIC_NONE:
  * all), and ports that nothing uses.  No finding rests on either, at neither end of a link. */
 void check_unjudge(struct check *check, const char *rule, const char *device, uint32_t number);

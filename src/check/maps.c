@@ -515,9 +515,11 @@ RULE_FUNCTION(sch_shares)
         /* A lossless class that is strict has all it wants. */
         bool strict = lossless == 0;
         /* More than all is what the loader adds for classes without a share. */
+        bool rest = switch_of(fabric, p)->nos == FABRIC_NOS_JUNOS; /* it is shared by the rates */
         if (sum < 999990)
-            check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
-                       "%s: the shares add up to %s", port_label(fabric, p, name), unit_format(UNIT_SHARE, sum, a));
+            check_find(check, rest ? CHECK_INFO : CHECK_WARNING, fabric->port[p].node, p,
+                       class_path(fabric, first, "share", path), "%s: the shares add up to %s",
+                       port_label(fabric, p, name), unit_format(UNIT_SHARE, sum, a));
         else if (!strict && lossless < least && agreed)
             check_find(check, CHECK_WARNING, fabric->port[p].node, p, class_path(fabric, first, "share", path),
                        "%s: lossless classes have %s of the line, %s was agreed", port_label(fabric, p, name),

@@ -63,6 +63,8 @@ static bool is_about_nothing(const struct config_set *set, const struct check_fi
 
 static void add_note(struct check *check, const struct config_set *set, const struct config_note *note, bool apart)
 {
+    static const enum check_severity most[] = {
+        [CONFIG_ERROR] = CHECK_ERROR, [CONFIG_WARNING] = CHECK_WARNING, [CONFIG_INFO] = CHECK_INFO};
     char text[700];
     const char *file = set->path[note->at.source];
 
@@ -77,7 +79,8 @@ static void add_note(struct check *check, const struct config_set *set, const st
     }
     snprintf(text, sizeof text, "%s%s%s%s%s", note->port && note->device ? note->device : "", note->port ? " " : "",
              note->port ? note->port : "", note->port ? ": " : "", note->message);
-    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, note->hint, text);
+    check_note(check, note->rule, file, note->at.line, 1, note->device, note->port, note->number, most[note->most],
+               text);
 }
 
 /* Before the rules run: importers' notes become findings; what was not read, and what nothing uses, is left out. */

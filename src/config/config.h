@@ -40,10 +40,12 @@
 #define CONFIG_NONE UINT32_MAX
 #define CONFIG_TEXT_MAX_BYTES (16u << 20) /* of one configuration; larger is refused */
 
+enum config_most { CONFIG_ERROR, CONFIG_WARNING, CONFIG_INFO }; /* what a note is at most; else what its rule says */
+
 struct config_note {
     const char *rule; /* NULL: a line that was not understood, or what was assumed */
     bool assumed;     /* nothing is wrong with the line: it says too little, and this is what was taken */
-    bool hint;        /* it does no harm: an info, whatever the rule's severity is */
+    uint8_t most;     /* enum config_most */
     struct origin at;
     const char *device, *port; /* NULL: of none; the port by the system's name */
     uint32_t number;           /* of the port; CONFIG_NONE: of none */
@@ -242,9 +244,11 @@ void config_class_name(struct config_set *set, unsigned tc, const char *name);
 /* rule NULL: not understood.  device, port: CONFIG_NONE where of none. */
 __attribute__((format(printf, 6, 7))) void config_note(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);
-/* The same for what does no harm: an info, whatever the rule's severity is. */
+/* The same for what does no harm, an info, and for what the system puts up with, a warning, if the rule says more. */
 __attribute__((format(printf, 6, 7))) void config_hint(struct config_set *set, struct origin at, const char *rule,
                                                        uint32_t device, uint32_t port, const char *format, ...);
+__attribute__((format(printf, 6, 7))) void config_caution(struct config_set *set, struct origin at, const char *rule,
+                                                          uint32_t device, uint32_t port, const char *format, ...);
 /* The same for what was taken where nothing is said. */
 __attribute__((format(printf, 5, 6))) void config_assume(struct config_set *set, struct origin at, uint32_t device,
                                                          uint32_t port, const char *format, ...);

@@ -501,7 +501,20 @@ void config_hint(struct config_set *set, struct origin at, const char *rule, uin
     va_end(args);
     if (!as) return;
     as->rule = rule;
-    as->hint = true;
+    as->most = CONFIG_INFO;
+}
+
+void config_caution(struct config_set *set, struct origin at, const char *rule, uint32_t device, uint32_t port,
+                    const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    struct config_note *as = note(set, at, device, port, format, args);
+    va_end(args);
+    if (!as) return;
+    as->rule = rule;
+    as->most = CONFIG_WARNING;
 }
 
 void config_assume(struct config_set *set, struct origin at, uint32_t device, uint32_t port, const char *format, ...)

@@ -199,6 +199,11 @@ static const struct rule_case cases[] = {
      "name: voice",
      "voice"},
     {"SCH001", CHECK_WARNING, {{"priority: 0, share: 10%", "priority: 0, share: 5%"}}, "share: 90%", "95%"},
+    {"SCH001",
+     CHECK_INFO, /* the rest is shared by the rates */
+     {{"priority: 0, share: 10%", "priority: 0, share: 5%"}, {"nos: sonic", "nos: junos"}},
+     "share: 90%",
+     "95%"},
     {"SCH001", CHECK_WARNING, {{"share: 90%", "share: 30%"}, {"share: 10%", "share: 70%"}}, "share: 30%", "40%"},
     {"HOST001", CHECK_ERROR, {DEVICES("  h1: {trust: pcp}\n")}, "trust: pcp", "h1:0"},
     {"HOST001", CHECK_ERROR, {DEVICES("  h1: {pfc: false}\n")}, "pfc: false", "h1:0"},
@@ -366,15 +371,15 @@ static void test_notes_become_findings(void **state)
     assert_true(base_check(&checked, 0, why, sizeof(why)));
     for (uint32_t r = 0; r < check_rule_count; r++) {
         if (!check_rules[r].needs_config) continue;
-        assert_true(
-            check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", 0, false, "x"));
+        assert_true(check_note(&checked.check, check_rules[r].id, "leaf0.cfg", 10 + r, 3, "leaf0", "Ethernet1", 0,
+                               CHECK_ERROR, "x"));
         notes++;
     }
     assert_true(notes >= 9);
     assert_true(
-        check_note(&checked.check, "MAP007", "leaf0.cfg", 1, 1, "leaf0", NULL, FABRIC_NONE, true, "of no harm"));
+        check_note(&checked.check, "MAP007", "leaf0.cfg", 1, 1, "leaf0", NULL, FABRIC_NONE, CHECK_INFO, "of no harm"));
     notes++;
-    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, false, "x"));
+    assert_false(check_note(&checked.check, "XYZ001", "leaf0.cfg", 1, 1, NULL, NULL, FABRIC_NONE, CHECK_ERROR, "x"));
     check_sort(&checked.check);
     assert_int_equal(checked.check.findings, notes);
     assert_string_equal(checked.check.finding[0].file, "leaf0.cfg");
@@ -394,7 +399,7 @@ static uint32_t found_without(const struct checked *checked, const char *rule, c
         check_unjudge(&check, rule, device, number);
     else if (device)
         check_set_idle(&check, device, number);
-    assert_true(check_note(&check, "MAP007", "leaf0.cfg", 3, 1, "leaf0", "x", 1, false, "x"));
+    assert_true(check_note(&check, "MAP007", "leaf0.cfg", 3, 1, "leaf0", "x", 1, CHECK_ERROR, "x"));
     assert_int_equal(check_run(&check), 0);
     uint32_t found = check.findings;
     check_release(&check);

@@ -22,8 +22,8 @@ static void say_queues(struct eos *eos, uint32_t port, const struct eos_qos *qos
     for (int q = 0; q <= sharing; q++)
         sum += qos->queue[q].strict ? 0 : qos->queue[q].share_ppm;
     if (sum > 1000000)
-        config_note(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
-                    sum / 10000);
+        config_caution(set, EOS_AT(eos, line), "SCH001", device, port, "the shares of its queues add up to %u%%",
+                       sum / 10000);
     for (unsigned tc = 0; tc < EOS_PRIOS; tc++) {
         const struct eos_queue *queue = &qos->queue[eos->tc_to_queue[tc]];
         bool share = (int)eos->tc_to_queue[tc] <= sharing && !queue->strict;
