@@ -266,6 +266,13 @@ static void test_meaning(void **state)
     (void)state;
     means_what_it_says(good);
     means_what_it_says(commands);
+    char *one = edited(commands,
+                       "fill-level 10\nset class-of-service drop-profiles mark interpolate fill-level 50\n"
+                       "set class-of-service drop-profiles mark interpolate drop-probability 0\n"
+                       "set class-of-service drop-profiles mark interpolate drop-probability 80\n",
+                       "fill-level 10 fill-level 50 drop-probability 0 drop-probability 80\n");
+    means_what_it_says(one);
+    free(one);
 }
 
 static void test_wrong_lines(void **state)
@@ -297,6 +304,7 @@ static void test_wrong_lines(void **state)
         {"queue-num 4 no-loss pfc-priority 3", "queue-num 4", "PFC002", 66},
         {"pfc-priority 3", "pfc-priority 5", "PFC007", 66},
         {"        et-* {", "        xe-* {", "MAP007", 96},
+        {"priority strict-high", "transmit-rate percent 40", "SCH001", 107},
     };
 
     (void)state;

@@ -12,18 +12,21 @@
 
 #define HEAD_LINES 20u
 #define RATE_ASSUMED 100u
+#define FAMILY "QFX" /* what names of these switches begin with */
 
-static const struct {
-    const char *product, *model;
-} chips[] = {{"QFX5240", "tomahawk5"}, {"QFX5241", "tomahawk5"}, {"QFX5230", "tomahawk4"}, {"QFX5220", "tomahawk3"},
-             {"QFX5130", "trident4"},  {"QFX5700", "trident4"},  {"QFX5120", "trident3"},  {"QFX5210", "tomahawk2"}};
-
+/* The product of the vendor that this text names: the rest of a line, or of a file's name, may have any words. */
 static const struct switch_model *named(const char *text, size_t length)
 {
-    for (size_t c = 0; c < sizeof(chips) / sizeof(chips[0]); c++) {
-        size_t size = strlen(chips[c].product);
-        for (size_t at = 0; at + size <= length; at++)
-            if (strncasecmp(text + at, chips[c].product, size) == 0) return switch_model_find(chips[c].model);
+    char word[32];
+
+    for (size_t at = 0; at + strlen(FAMILY) <= length; at++) {
+        if (strncasecmp(text + at, FAMILY, strlen(FAMILY)) != 0) continue;
+        size_t end = at;
+        while (end < length && end - at < sizeof(word) - 1 && isalnum((unsigned char)text[end]))
+            end++;
+        snprintf(word, sizeof(word), "%.*s", (int)(end - at), text + at);
+        const struct switch_model *model = switch_model_of_product(word);
+        if (model) return model;
     }
     return NULL;
 }

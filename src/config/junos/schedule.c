@@ -12,11 +12,11 @@ static void add_point(struct junos *in, struct junos_profile *as, struct junos_n
     if (fill && as->fills < JUNOS_POINTS && junos_number(in, fill, 0, 100, &as->fill[as->fills])) {
         if (!as->fill_line) as->fill_line = fill->line;
         as->fill_at[as->fills++] = fill->line;
-        fill->known = true;
+        junos_known(fill);
     }
     if (chance && as->chances < JUNOS_POINTS && junos_number(in, chance, 0, 100, &as->chance[as->chances])) {
         as->chance_at[as->chances++] = chance->line;
-        chance->known = true;
+        junos_known(chance);
     }
 }
 
@@ -45,21 +45,21 @@ static void judge_profile(struct junos *in, const struct junos_profile *as)
                     wrong);
 }
 
-/* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` each. */
+/* `interpolate { fill-level [ 55 90 ]; drop-probability [ 0 100 ]; }`, or `fill-level 55 drop-probability 10;` each.  A
+ * `set` line may name each point behind the one before: `fill-level 55 fill-level 90 drop-probability 0 ...`. */
 static void read_profile(struct junos *in, struct junos_node *node)
 {
     if (in->profiles == JUNOS_NAMED) return;
     struct junos_profile *as = &in->profile[in->profiles++];
     struct junos_node *curve = junos_get(&in->tree, node, "interpolate");
-    struct junos_node *fills = junos_get(&in->tree, curve ? curve : node, "fill-level");
-    struct junos_node *chances = curve ? junos_get(&in->tree, curve, "drop-probability") : NULL;
 
     *as = (struct junos_profile){.name = node->word, .line = node->line};
     junos_known(node);
-    for (struct junos_node *at = fills ? fills->first : NULL; at; at = at->next)
-        add_point(in, as, at, curve ? NULL : junos_below(at, "drop-probability"));
-    for (struct junos_node *at = chances ? chances->first : NULL; at; at = at->next)
-        add_point(in, as, NULL, at);
+    for (struct junos_node *at = NULL, *of = curve ? curve : node; (at = junos_next_below(of, at));) {
+        bool fill = strcmp(at->parent->word, "fill-level") == 0;
+        bool chance = strcmp(at->parent->word, "drop-probability") == 0;
+        if (at->parent != of && (fill || chance)) add_point(in, as, fill ? at : NULL, chance ? at : NULL);
+    }
     judge_profile(in, as);
 }
 
