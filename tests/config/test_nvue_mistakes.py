@@ -99,11 +99,21 @@ class Nvue(Mistakes):
         self.mistake(EXPLICIT, "trust l3", "trust port", ("MAP003", "trust port"), beside=("PFC008", "MAP005", "MAP006", "MAP008"))
         self.mistake(EXPLICIT, "switch-priority 3 traffic-class 3", "switch-priority 3 traffic-class 2",
                      ("MAP001", "switch-priority 3 traffic-class 2"), beside=("ECN001",))
+        moved = [line.replace("priority 3 traffic-class 3", "priority 3 traffic-class 5")
+                 .replace("roce traffic-class 3", "roce traffic-class 5") for line in EXPLICIT]  # and its queue with it
+        self.assertEqual({item["severity"] for item in self.checked(leaf1="\n".join(moved) + "\n")["findings"]}, {"info"})
+        self.mistake(moved, None, ["nv set qos mapping roce dscp 40 switch-priority 5"], ("MAP001", "priority 3 traffic-class 5"),
+                     beside=("PFC007",))
         self.mistake(EXPLICIT, "swp3 qos pfc profile roce", "swp3 qos pfc profile rocee", ("MAP007", "swp3 qos pfc profile"),
                      beside=("PFC001", "PFC002", "WD004"))
         self.mistake(EXPLICIT, None, ["nv set qos remark out rewrite l3"])
         self.mistake(EXPLICIT, None, ["nv set qos remark out rewrite l3", "nv set interface swp3 qos remark profile out"],
                      ("MAP004", "remark out rewrite"))
+
+    def test_shares(self):
+        self.mistake(EXPLICIT, "traffic-class 0 bw-percent 40", "traffic-class 0 bw-percent 60", ("SCH001", "3 bw-percent 60"))
+        self.mistake(EXPLICIT, "traffic-class 3 bw-percent 60", "traffic-class 3 bw-percent 80", ("SCH001", "3 bw-percent 80"))
+        self.mistake(ROCE, None, ["nv set qos egress-scheduler default-global traffic-class 3 bw-percent 70"])
 
     def test_marking(self):
         self.mistake(EXPLICIT, "min-threshold 150000", "min-threshold 1600000", ("ECN002", "min-threshold"), beside=("ECN001",))

@@ -95,6 +95,23 @@ static void say_curve(struct nvue *in, uint32_t p, unsigned tc, const struct pro
     config_say_class(in->set, at, in->device, p, tc, "ecn.probability", "%lld%%", (long long)curve->probability);
 }
 
+/* Of shares that the text gives itself: what lies over the profile of `qos roce` is not all of them. */
+static void judge_shares(struct nvue *in, const struct profile *as)
+{
+    int64_t sum = 0;
+    uint32_t last = 0;
+
+    for (unsigned q = 0; q < FABRIC_PRIOS; q++) {
+        if (!as->scheduled[q] || as->strict[q]) continue;
+        if (as->weight[q] && !as->weight_line[q]) return;
+        sum += as->weight[q];
+        if (as->weight_line[q] > last) last = as->weight_line[q];
+    }
+    if (sum > 100)
+        config_note(in->set, nvue_at(in, last), "SCH001", in->device, CONFIG_NONE,
+                    "egress-scheduler %.60s: the shares of its queues add up to %lld %%", as->name, (long long)sum);
+}
+
 static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, const uint8_t *queue, unsigned classes)
 {
     int64_t sum = 0;
@@ -102,6 +119,7 @@ static void say_turns(struct nvue *in, uint32_t p, const struct profile *as, con
     char buf[UNIT_TEXT];
 
     if (!as) return;
+    judge_shares(in, as);
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++) {
         unsigned q = queue[tc];
         if (!(classes >> tc & 1) || (counted >> q & 1) || !as->scheduled[q] || as->strict[q]) continue;
@@ -169,6 +187,28 @@ static void say_rest(struct nvue *in, uint32_t p)
                     "remark %.60s: packets leave with another DSCP than they came with", remark->name);
 }
 
+/* A priority of which no line speaks stays in the queue of its own number.  Where a class that pauses is put there, and
+ * the queue is scheduled for it, that is a choice: what else could come by default is told, and taken to go with all
+ * the rest. */
+static void leave_queue(struct nvue *in, uint32_t p, const struct profile *queues, const struct profile *mapping,
+                        const struct profile *pfc, const struct profile *turns, uint8_t queue[FABRIC_PRIOS])
+{
+    for (unsigned tc = 0; queues && pfc && turns && tc < FABRIC_PRIOS; tc++) {
+        uint32_t by = 0;
+        if (queues->queue_line[tc] || queue[tc] != tc || !turns->scheduled[tc] || pfc->priorities >> tc & 1) continue;
+        for (unsigned moved = 0; moved < FABRIC_PRIOS; moved++)
+            if (queues->queue_line[moved] && queue[moved] == tc && pfc->priorities >> moved & 1)
+                by = queues->queue_line[moved];
+        for (unsigned d = 0; by && mapping && d < 64; d++)
+            if (mapping->dscp[d] == tc && mapping->dscp_line[d] != mapping->line) by = 0; /* a line leads there */
+        if (!by) continue;
+        queue[tc] = queue[mapping ? mapping->dscp[0] : 0];
+        if (!in->port[p].off)
+            config_hint(in->set, nvue_at(in, by), "MAP001", in->device, CONFIG_NONE,
+                        "switch priority %u is in traffic class %u too, where no line puts it elsewhere", tc, tc);
+    }
+}
+
 void nvue_say_port(struct nvue *in, uint32_t p)
 {
     struct port *port = &in->port[p];
@@ -179,6 +219,7 @@ void nvue_say_port(struct nvue *in, uint32_t p)
     unsigned classes = say_map(in, p, mapping);
 
     if (queues) memcpy(queue, queues->queue, sizeof(queue));
+    leave_queue(in, p, queues, mapping, pfc, turns, queue);
     for (unsigned tc = 0; tc < FABRIC_PRIOS; tc++)
         config_say_map(in->set, nvue_at(in, queues ? or_line(queues->queue_line[tc], queues->line) : port->first),
                        in->device, p, "queue-map", tc, queue[tc]);
