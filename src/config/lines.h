@@ -28,6 +28,7 @@ struct line {
     uint16_t exits; /* `exit`s between it and the line before */
     uint16_t taken; /* words that were understood, where more follow; 0: all, or none */
     bool known;     /* an importer has dealt with it */
+    bool foreign;   /* by saying that it is of another system */
 };
 
 struct lines {

@@ -52,6 +52,7 @@ void lines_foreign(struct config_set *set, const struct config_text *text, struc
     for (uint32_t i = 0; i < lines->count; i++) {
         for (const struct lines_foreign *foreign = list; foreign->pattern; foreign++) {
             if (!line_take(&lines->line[i], foreign->pattern, NULL)) continue;
+            lines->line[i].foreign = true;
             config_note(set, CONFIG_AT(text, lines->line[i].number), "SYN001", device, CONFIG_NONE, "'%.100s': %s",
                         lines->line[i].text, foreign->instead);
             break;
@@ -103,8 +104,13 @@ static bool of_platform(const struct lines *lines, const struct line *line)
     return line_command(line, words);
 }
 
-bool lines_too_little(const struct config_text *text, const struct lines *lines, const char *system)
+/* Commands of two systems have words in common: where the text has no word that only this one has, and is plainly of
+ * another, few lines are enough, and those that are told to be foreign are among them. */
+bool lines_too_little(const struct config_text *text, const struct lines *lines, const struct config_format *own,
+                      const char *system)
 {
+    const struct config_format *looks = config_format_guess(text->text, text->length);
+    bool other = looks && looks != own && own->guess(text->text, text->length) == 0;
     uint32_t about = 0, unknown = 0;
     const struct line *first = NULL;
 
@@ -113,14 +119,14 @@ bool lines_too_little(const struct config_text *text, const struct lines *lines,
         if (!lines_about_roce(line->text) || strcmp(line->word[0], "description") == 0 || of_platform(lines, line))
             continue;
         about++;
-        if (line->known) continue;
+        if (line->known && !(other && line->foreign)) continue;
         if (!unknown++) first = line;
     }
-    if (unknown < UNKNOWN_LEAST || unknown * 2 <= about) return false;
+    if (unknown < UNKNOWN_LEAST || (!other && unknown * 2 <= about)) return false;
     fabric_errors_add(text->errors, (struct fabric_at){first->number, 1},
-                      "%u of the %u lines with a word of RoCE are no %s, of them the first '%.60s'; name the right "
-                      "system with --from",
-                      unknown, about, system, first->text);
+                      "%u of the %u lines with a word of RoCE are no %s, of them the first '%.60s'; %s%s", unknown,
+                      about, system, first->text, other ? "it looks like " : "name the right system with --from",
+                      other ? looks->name : "");
     return true;
 }
 

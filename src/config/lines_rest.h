@@ -22,7 +22,8 @@ void lines_rest(struct config_set *set, const struct config_text *text, const st
 /* True, and an error: most lines with a word of RoCE's were understood by nobody, so that the text is not of `system`
  * whatever it was called.  Without the error a file of another system would be found to have no faults.  After the
  * importer has dealt with all it knows. */
-bool lines_too_little(const struct config_text *text, const struct lines *lines, const char *system);
+bool lines_too_little(const struct config_text *text, const struct lines *lines, const struct config_format *own,
+                      const char *system);
 /* Says how many equal paths BGP uses and how many neighbours it has (lines_routes.c). */
 void lines_routes(struct config_set *set, const struct config_text *text, const struct lines *lines, uint32_t device);
 /* Reads the lines and makes the device that `hostname`, or else the caller or the file, names.  As lines_read(). */

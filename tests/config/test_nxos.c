@@ -214,6 +214,16 @@ static void test_other_systems(void **state)
                                 "    congestion-notification-profile c {\n        pfc-watchdog;\n        input {\n"
                                 "            dscp {\n                code-point 011010 {\n                    pfc;\n"
                                 "                }\n            }\n        }\n    }\n}\n";
+    static const char eos[] =
+        "hostname a\nqos map dscp 26 to traffic-class 3\nqos profile P\n"
+        "   priority-flow-control on\n   priority-flow-control priority 3 no-drop\n"
+        "   uc-tx-queue 3\n      random-detect ecn minimum-threshold 150 kbytes maximum-threshold "
+        "1500 kbytes max-mark-probability 10\ninterface Ethernet1/1\n   service-profile P\n";
+    static const char nxos[] = "hostname a\nclass-map type qos match-any R\n  match dscp 26\npolicy-map type qos IN\n"
+                               "  class R\n    set qos-group 3\npolicy-map type network-qos N\n"
+                               "  class type network-qos c-8q-nq3\n    pause pfc-cos 3\nsystem qos\n"
+                               "  service-policy type network-qos N\ninterface Ethernet1/1\n"
+                               "  priority-flow-control mode on\n";
     static const char few[] = "hostname a\nlogging level ipqosmgr 7\nqos odd\nqos odder\nqos oddest\n";
     struct imported got;
 
@@ -221,6 +231,10 @@ static void test_other_systems(void **state)
     refused(&config_nxos, os10, strlen(os10), "Dell OS10");
     assert_ptr_equal(config_format_guess(os10, strlen(os10)), &config_nxos); /* so that it is refused by its name */
     refused(&config_nxos, junos, strlen(junos), "6 of the 6 lines with a word of RoCE are no NX-OS");
+    refused(&config_nxos, eos, strlen(eos),
+            "are no NX-OS, of them the first 'qos map dscp 26 to traffic-class 3'; it "
+            "looks like eos");
+    refused(&config_eos, nxos, strlen(nxos), "; it looks like nxos");
     import_text(&got, &config_nxos, "a.cfg", few);
     assert_int_equal(notes_of(&got, NULL, 3), 1);
     import_release(&got);

@@ -544,5 +544,5 @@ int eos_import(struct config_set *set, const struct config_text *text)
     judge(&eos);
     lines_routes(set, text, &eos.lines, eos.device);
     lines_rest(set, text, &eos.lines, eos.device, aside);
-    return lines_too_little(text, &eos.lines, "EOS") ? -EINVAL : 0;
+    return lines_too_little(text, &eos.lines, &config_eos, "EOS") ? -EINVAL : 0;
 }
