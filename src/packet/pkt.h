@@ -52,6 +52,16 @@ enum pkt_net { PKT_NET_NONE, PKT_NET_V1, PKT_NET_IPV4, PKT_NET_IPV6 }; /* v1: Et
 #define PKT_UET_MARKED 0x08u   /* ACK, NACK: the packet came with CE */
 #define PKT_UET_LAST_HOP 0x10u /* NACK: the last switch trimmed it */
 
+/* PKT_TCP: opcode and flags; sequence or acknowledgement number in psn, a message's word in imm */
+enum pkt_tcp_type { PKT_TCP_DATA, PKT_TCP_ACK, PKT_TCP_SYN, PKT_TCP_SYN_ACK };
+#define PKT_TCP_END 0x01u       /* data: a message ends with it */
+#define PKT_TCP_BURST_END 0x02u /* data: the last of what an adapter cut at once; in no header */
+#define PKT_TCP_ECE 0x04u       /* ACK: CE is echoed */
+#define PKT_TCP_SACK 0x08u      /* ACK: imm and tcp.block are a piece that arrived after a gap */
+#define PKT_TCP_SACK2 0x10u     /* ACK: tcp.second is another */
+#define PKT_TCP_DSACK 0x20u     /* ACK: the first piece had arrived before */
+#define PKT_TCP_TICK_PS 4096u   /* the unit of tcp.stamp: it wraps after 17 s */
+
 #define PKT_ECN_MASK 0x03u
 #define PKT_ECN_NOT_ECT 0u
 #define PKT_ECN_ECT1 1u
@@ -119,6 +129,11 @@ struct pkt {
             uint16_t base;    /* of the map, after imm */
             uint16_t waiting; /* packets that are here before ones that are not */
         } uet;
+        struct {
+            uint32_t second, second_end; /* ACK with PKT_TCP_SACK2 */
+            uint32_t stamp;              /* when the data was sent; of an ACK: of the segment it answers */
+            uint32_t block;              /* ACK with PKT_TCP_SACK: where the piece begins; imm is its end */
+        } tcp;
         uint16_t quanta[8]; /* PKT_PFC, by priority; PKT_PAUSE: [0] */
     };
 };

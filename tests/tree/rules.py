@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "nic/cc": {"nic/nic.h", "nic/nic_int.h", "packet", "base"},
     "switch": {"observe/event.h", "packet", "base"},
     "uet": {"packet", "base"},
+    "tcp": {"packet", "base"},
     "node": {"observe/event.h", "nic", "switch", "packet", "base"},
     "fabric": {"nic/recovery.h", "switch/config.h", "base"},
     "fabric/file": {"fabric/fabric.h", "switch/config.h", "fabric/qos/settings.h", "base"},
@@ -56,12 +57,12 @@ MAY_INCLUDE = {
     "cli": None,
 }
 # The core sees only these headers of packet/: the descriptor, not the bytes.
-CORE = ("nic", "switch", "uet", "node")
+CORE = ("nic", "switch", "uet", "tcp", "node")
 CORE_PACKET_HEADERS = {"packet/pkt.h", "packet/opcode.h", "packet/pktpool.h", "packet/telemetry.h"}
-NO_FLOAT = ("base", "packet", "nic", "switch", "uet", "node", "observe")
-NO_CLOCK = ("base", "packet", "nic", "switch", "uet", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "dump", "check", "config", "json", "evidence", "diagnose")
+NO_FLOAT = ("base", "packet", "nic", "switch", "uet", "tcp", "node", "observe")
+NO_CLOCK = ("base", "packet", "nic", "switch", "uet", "tcp", "node", "observe", "engine", "fabric", "plant", "jobs", "load", "workload", "capture", "report", "dump", "check", "config", "json", "evidence", "diagnose")
 # Files that never allocate: whoever calls brings the memory.
-NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
+NO_ALLOCATION = re.compile(r"^src/(nic/|switch/|tcp/|node/|packet/(codec|icrc|cm|opcode|addr|frame|directory|pktpool)[^/]*$)")
 # Numbers that are on the wire stand in one header: UDP ports of RoCEv2 and VXLAN, Ethertypes of RoCEv1, pauses, IPv6.
 WIRE_NUMBERS = re.compile(r"\b(4791|4789|0x8915|0x8808|0x86dd)u?\b")
 WIRE_NUMBERS_AT = "src/packet/protocol.h"
