@@ -14,6 +14,7 @@
 
 #include "config/random_fabric.h"
 #include "config/testing.h"
+#include "growth.h"
 #include "load/load.h"
 
 static const struct random_limits limits = {
@@ -187,6 +188,40 @@ static void test_many_ranges(void **state)
     free(text);
 }
 
+/* Three lines that set something on a thousand broken cages, so many times over. */
+static uint64_t read_ranges(unsigned ranges)
+{
+    struct imported got;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+
+    assert_non_null(to);
+    fputs("nv set interface swp1-1000 link breakout 4x100G\n", to);
+    for (unsigned line = 0; line < 3; line++) {
+        fputs("nv set interface swp1-1000", to);
+        for (unsigned i = 1; i < ranges; i++)
+            fputs(",1-1000", to);
+        fputs(" link mtu 9000\n", to);
+    }
+    fclose(to);
+    config_set_init(&got.set);
+    struct fabric_errors errors = {0};
+    struct config_text in = {.path = "leaf0.txt", .text = text, .length = length, .errors = &errors};
+    uint64_t begun = growth_ns();
+    assert_int_equal(config_nvue.import(&got.set, &in), 0);
+    uint64_t took = growth_ns() - begun;
+    config_set_release(&got.set);
+    free(text);
+    return took;
+}
+
+static void test_ranges_over_and_over(void **state)
+{
+    (void)state;
+    expect_growth(read_ranges, 100, 3000, 8);
+}
+
 static void test_hostile(void **state)
 {
     char *deep = malloc(100001);
@@ -305,7 +340,8 @@ int main(void)
         cmocka_unit_test(test_roce_defaults), cmocka_unit_test(test_yaml_over_roce),
         cmocka_unit_test(test_defects),       cmocka_unit_test(test_pools_and_queues),
         cmocka_unit_test(test_roce_written),  cmocka_unit_test(test_places),
-        cmocka_unit_test(test_many_ranges),   cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_many_ranges),   cmocka_unit_test(test_ranges_over_and_over),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

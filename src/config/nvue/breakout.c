@@ -9,14 +9,29 @@
 #include "base/units.h"
 #include "config/nvue/read.h"
 
-#define BROKEN_MOST 1024u              /* cages; no switch has more */
 #define TRIES_MOST (16u * BROKEN_MOST) /* names that lines have, the same ones again included */
+
+/* The first in the order of names that is not before this one. */
+static uint32_t place_of(const struct nvue *in, const char *name)
+{
+    uint32_t low = 0, high = in->brokens;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(in->broken[in->broken_order[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 const struct broken *nvue_broken(const struct nvue *in, const char *name)
 {
-    for (uint32_t b = 0; b < in->brokens; b++)
-        if (strcmp(in->broken[b].name, name) == 0) return &in->broken[b];
-    return NULL;
+    uint32_t place = place_of(in, name);
+    const struct broken *found = place < in->brokens ? &in->broken[in->broken_order[place]] : NULL;
+
+    return found && strcmp(found->name, name) == 0 ? found : NULL;
 }
 
 /* `4x100G`, `4x`, `2x` with lanes: how many; 0: not broken out.  `ret_rate` is NULL where it says none. */
@@ -52,7 +67,12 @@ static void add(struct nvue *in, const char *name, const char *mode, uint32_t li
         in->brokens_room = room;
     }
     const char *kept = arena_strndup(in->arena, name, strlen(name));
-    if (kept) in->broken[in->brokens++] = (struct broken){kept, ports, rate, line};
+    if (!kept) return;
+    uint32_t place = place_of(in, name);
+    uint16_t *order = &in->broken_order[place];
+    memmove(order + 1, order, (in->brokens - place) * sizeof(*order));
+    *order = (uint16_t)in->brokens;
+    in->broken[in->brokens++] = (struct broken){kept, ports, rate, line};
 }
 
 void nvue_find_breakouts(struct nvue *in)

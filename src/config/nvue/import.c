@@ -15,8 +15,9 @@
 #include "base/units.h"
 #include "config/nvue/read.h"
 
-#define WORK_MOST                                                                                                      \
-    4000000u /* settings of interfaces, each counted for every interface of its range; more is no switch */
+/* Settings of interfaces, each counted for every interface of its range: a thousand interfaces have 500 each. */
+#define WORK_MOST 500000u
+
 const char *const nvue_kinds[KINDS] = {
     "mapping", "egress-queue-mapping", "egress-scheduler", "congestion-control", "pfc", "link-pause", "remark"};
 

@@ -51,6 +51,8 @@ struct pool { /* qos traffic-pool */
 };
 #define POOLS 16
 
+#define BROKEN_MOST 1024u /* cages; no switch has more */
+
 struct broken { /* a cage that is broken out: its ports are NAMEs0 and so on, and NAME is none */
     const char *name;
     unsigned ports;
@@ -88,6 +90,7 @@ struct nvue {
     uint32_t pools;
     struct broken *broken;
     uint32_t brokens, brokens_room;
+    uint16_t broken_order[BROKEN_MOST]; /* their numbers, by name */
     uint32_t lossy_line; /* of `qos roce` in a lossy mode, 0: none: what turns PFC off where no profile does */
     bool roce, whole;    /* `qos roce` is on; the switch has a name, so that what is not here is not set */
     char alpha[16];      /* of lossless groups, as a fabric file has it; "" not said */
