@@ -5,6 +5,9 @@
  * The loader keeps values, not places: a place is needed for findings only, which are few.  So the text is parsed once
  * more, and the layers are looked through from the port outwards in the order in which the loader writes them over each
  * other.  A path that no layer has is shortened word by word: what encloses it is where it would be written.
+ *
+ * A fabric may have a hundred thousand ports, each with a layer of its own, and be asked about all of them: the layers
+ * of devices and ports are found once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +24,60 @@ struct fabric_places {
     const struct fabric *fabric;
     struct arena arena;
     struct tree *root;
+    const struct tree **device, **port; /* their layers, [nodes] and [ports]; NULL: nothing is said of it */
 };
+
+/* The first port from `index` on that has no layer yet; each knows one that is not before it. */
+static uint32_t free_from(uint32_t *from, uint32_t index)
+{
+    while (from[index] != index) {
+        from[index] = from[from[index]];
+        index = from[index];
+    }
+    return index;
+}
+
+/* `ports: {2: ..., 4-7: ...}`; of several for one port the last is the one that holds. */
+static bool index_ports(struct fabric_places *places, const struct fabric_node *node, const struct tree *ports)
+{
+    if (!ports || ports->type != TREE_MAP || !ports->count) return true;
+    const struct tree **item = ARENA_NEW(&places->arena, const struct tree *, ports->count);
+    uint32_t *from = ARENA_NEW(&places->arena, uint32_t, node->ports + 1u), items = 0;
+
+    if (!item || !from) return false;
+    for (uint32_t p = 0; p <= node->ports; p++)
+        from[p] = p;
+    for (const struct tree *at = ports->first; at && items < ports->count; at = at->next)
+        item[items++] = at;
+    while (items-- > 0) {
+        unsigned first, last;
+        int got = sscanf(item[items]->key, "%u-%u", &first, &last);
+        if (got < 1 || first >= node->ports) continue;
+        if (got == 1) last = first;
+        for (uint32_t p = free_from(from, first); p < node->ports && p <= last; p = free_from(from, p)) {
+            places->port[node->first_port + p] = item[items];
+            from[p] = p + 1;
+        }
+    }
+    return true;
+}
+
+static bool index_devices(struct fabric_places *places)
+{
+    const struct fabric *fabric = places->fabric;
+    const struct tree *devices = tree_get(places->root, "devices");
+
+    places->device = ARENA_NEW(&places->arena, const struct tree *, fabric->nodes + 1u);
+    places->port = ARENA_NEW(&places->arena, const struct tree *, fabric->ports + 1u);
+    if (!places->device || !places->port) return false;
+    for (const struct tree *at = devices && devices->type == TREE_MAP ? devices->first : NULL; at; at = at->next) {
+        uint32_t node = fabric_find_node(fabric, at->key);
+        if (node == FABRIC_NONE || places->device[node]) continue;
+        places->device[node] = at;
+        if (!index_ports(places, &fabric->node[node], tree_get(at, "ports"))) return false;
+    }
+    return true;
+}
 
 int fabric_places_open(const struct fabric *fabric, const char *text, struct fabric_places **ret)
 {
@@ -32,7 +88,7 @@ int fabric_places_open(const struct fabric *fabric, const char *text, struct fab
     places->fabric = fabric;
     arena_init(&places->arena, 0);
     /* A text that was loaded is YAML; whatever else is wrong with memory or text leaves no places, which is allowed. */
-    if (tree_parse(text, strlen(text), &places->arena, &places->root, &errors) == -ENOMEM) {
+    if (tree_parse(text, strlen(text), &places->arena, &places->root, &errors) == -ENOMEM || !index_devices(places)) {
         fabric_places_free(places);
         return -ENOMEM;
     }
@@ -74,21 +130,6 @@ static const struct tree *find(const struct tree *tree, const char *path)
     return tree;
 }
 
-/* The layer of a port within `ports: {2: ..., 4-7: ...}`; of several the last, which is the one that holds. */
-static const struct tree *port_layer(const struct tree *ports, uint32_t index)
-{
-    const struct tree *found = NULL;
-
-    if (!ports || ports->type != TREE_MAP) return NULL;
-    for (const struct tree *item = ports->first; item; item = item->next) {
-        unsigned first, last;
-        int got = sscanf(item->key, "%u-%u", &first, &last);
-        if (got == 1) last = first;
-        if (got >= 1 && index >= first && index <= last) found = item;
-    }
-    return found;
-}
-
 static const char *link_kind(const struct fabric *fabric, const struct fabric_port *port)
 {
     if (port->peer == FABRIC_NONE) return "fabric";
@@ -108,13 +149,12 @@ static uint32_t layers_of(const struct fabric_places *places, uint32_t node, uin
 #undef X
     };
     const struct fabric *fabric = places->fabric;
-    const struct tree *root = places->root, *device;
+    const struct tree *root = places->root;
     uint32_t count = 0;
 
     if (node != FABRIC_NONE) {
-        device = tree_get(tree_get(root, "devices"), fabric->node[node].name);
-        if (port != FABRIC_NONE) ret[count++] = port_layer(tree_get(device, "ports"), fabric->port[port].index);
-        ret[count++] = device;
+        if (port != FABRIC_NONE) ret[count++] = places->port[port];
+        ret[count++] = places->device[node];
         ret[count++] = tree_get(tree_get(root, "roles"), roles[fabric->node[node].role]);
         ret[count++] = tree_get(root, node < fabric->hosts ? "nics" : "switches");
         if (port != FABRIC_NONE) {
