@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "config/fix.h"
 
 #define DEEP 8
@@ -28,10 +29,22 @@ struct statement {
     bool kept, lost;   /* a definition that is applied after this; that was, where it is taken off */
 };
 
+struct place {
+    uint64_t path;
+    uint32_t statement;
+};
+
+struct name { /* of a definition, with the blank before it */
+    const char *text;
+    uint32_t statement;
+};
+
+/* Texts from devices may have a hundred thousand lines of any kind: nothing looks for one among all of them. */
 struct block_text {
     struct statement *statement;
-    uint32_t count;
-    uint64_t *sorted; /* paths */
+    uint32_t count, names;
+    struct place *sorted;
+    struct name *name; /* in order */
     struct arena *arena;
 };
 
@@ -39,11 +52,7 @@ struct block_text {
 
 static uint64_t path_of(uint64_t parent, const char *text)
 {
-    uint64_t hash = parent ^ 14695981039346656037ull;
-
-    for (const char *c = text; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
-    return hash * 31 + 7;
+    return hash_bytes(parent ^ HASH_BEGIN, text, strlen(text)) * 31 + 7;
 }
 
 static int by_value(const void *x, const void *y)
@@ -53,9 +62,40 @@ static int by_value(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
+static int by_path(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+
+    if (a->path != b->path) return a->path < b->path ? -1 : 1;
+    return a->statement < b->statement ? -1 : a->statement > b->statement;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct name *a = x, *b = y;
+    int order = strcmp(a->text, b->text);
+
+    return order ? order : a->statement < b->statement ? -1 : a->statement > b->statement;
+}
+
+/* The first statement of this path; NONE: there is none. */
+static uint32_t find_path(const struct block_text *text, uint64_t path)
+{
+    uint32_t low = 0, high = text->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (text->sorted[middle].path < path)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < text->count && text->sorted[low].path == path ? text->sorted[low].statement : NONE;
+}
+
 static bool has(const struct block_text *text, uint64_t path)
 {
-    return text->count && bsearch(&path, text->sorted, text->count, sizeof(path), by_value);
+    return find_path(text, path) != NONE;
 }
 
 /* Words with single spaces; NULL: nothing, a comment, or the end. */
@@ -75,65 +115,9 @@ static const char *trimmed(struct arena *arena, const char *line, size_t length)
     return copy[0] && copy[0] != '!' && strcmp(copy, "end") != 0 && strcmp(copy, "exit") != 0 ? copy : NULL;
 }
 
-static int read_blocks(const char *from, struct arena *arena, struct block_text *ret)
-{
-    uint32_t lines = 1, open[DEEP], depth = 0;
-
-    for (const char *c = from; *c; c++)
-        lines += *c == '\n';
-    *ret = (struct block_text){.statement = ARENA_NEW(arena, struct statement, lines),
-                               .sorted = ARENA_NEW(arena, uint64_t, lines),
-                               .arena = arena};
-    if (!ret->statement || !ret->sorted) return -ENOMEM;
-    for (const char *line = from; *line;) {
-        size_t length = strcspn(line, "\n"), indent = strspn(line, " \t");
-        const char *text = trimmed(arena, line, length);
-        line += length + (line[length] == '\n');
-        if (!text) continue;
-        while (depth && ret->statement[open[depth - 1]].indent >= indent)
-            depth--;
-        uint32_t parent = depth ? open[depth - 1] : NONE, own = ret->count++;
-        uint64_t path = path_of(parent == NONE ? 0 : ret->statement[parent].path, text);
-        ret->statement[own] = (struct statement){
-            .text = text, .path = path, .parent = parent, .end = own + 1, .indent = (unsigned)indent, .depth = depth};
-        ret->sorted[own] = path;
-        for (uint32_t up = parent; up != NONE; up = ret->statement[up].parent)
-            ret->statement[up].end = own + 1;
-        if (depth < DEEP) open[depth++] = own;
-    }
-    if (ret->count) qsort(ret->sorted, ret->count, sizeof(*ret->sorted), by_value);
-    return 0;
-}
-
-/* --- what replaces what --- */
-
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool has_digit(const char *word, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (word[i] >= '0' && word[i] <= '9') return true;
-    return false;
-}
-
-/* The same command with another value: the last word, or words with numbers, differ.  Lists (`match`) only grow. */
-static bool replaces(const char *a, const char *b)
-{
-    if (starts(a, "no ")) a += 3;
-    if (starts(b, "no ")) b += 3;
-    if (starts(a, "match ") || starts(a, "priority-flow-control priority ")) return false;
-    while (*a && *b) {
-        size_t x = strcspn(a, " "), y = strcspn(b, " ");
-        bool same = x == y && strncmp(a, b, x) == 0, last = !a[x] && !b[y];
-        bool numbers = has_digit(a, x) && has_digit(b, y);
-        if (!same && !last && !numbers) return false;
-        a += x + (a[x] == ' ');
-        b += y + (b[y] == ' ');
-    }
-    return !*a && !*b;
 }
 
 /* A block that has a name of its own: others apply it. */
@@ -146,6 +130,75 @@ static bool is_definition(const struct statement *as)
     return false;
 }
 
+static int read_blocks(const char *from, struct arena *arena, struct block_text *ret)
+{
+    uint32_t lines = 1, open[DEEP], depth = 0;
+
+    for (const char *c = from; *c; c++)
+        lines += *c == '\n';
+    *ret = (struct block_text){.statement = ARENA_NEW(arena, struct statement, lines),
+                               .sorted = ARENA_NEW(arena, struct place, lines),
+                               .name = ARENA_NEW(arena, struct name, lines),
+                               .arena = arena};
+    if (!ret->statement || !ret->sorted || !ret->name) return -ENOMEM;
+    for (const char *line = from; *line;) {
+        size_t length = strcspn(line, "\n"), indent = strspn(line, " \t");
+        const char *text = trimmed(arena, line, length);
+        line += length + (line[length] == '\n');
+        if (!text) continue;
+        while (depth && ret->statement[open[depth - 1]].indent >= indent)
+            depth--;
+        uint32_t parent = depth ? open[depth - 1] : NONE, own = ret->count++;
+        uint64_t path = path_of(parent == NONE ? 0 : ret->statement[parent].path, text);
+        ret->statement[own] = (struct statement){
+            .text = text, .path = path, .parent = parent, .end = own + 1, .indent = (unsigned)indent, .depth = depth};
+        ret->sorted[own] = (struct place){path, own};
+        if (is_definition(&ret->statement[own]) && strrchr(text, ' '))
+            ret->name[ret->names++] = (struct name){strrchr(text, ' '), own};
+        for (uint32_t up = parent; up != NONE; up = ret->statement[up].parent)
+            ret->statement[up].end = own + 1;
+        if (depth < DEEP) open[depth++] = own;
+    }
+    if (ret->count) qsort(ret->sorted, ret->count, sizeof(*ret->sorted), by_path);
+    if (ret->names) qsort(ret->name, ret->names, sizeof(*ret->name), by_name);
+    return 0;
+}
+
+/* --- what replaces what --- */
+
+static bool has_digit(const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (word[i] >= '0' && word[i] <= '9') return true;
+    return false;
+}
+
+/*
+ * A statement without what may differ between two of which one takes the other's place, or undoes it: the same command
+ * with another last word, or other words with numbers.
+ */
+static uint64_t shape_of(uint64_t block, const char *text)
+{
+    uint64_t shape = path_of(block, "");
+
+    if (starts(text, "no ")) text += 3;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        bool last = !text[length], number = has_digit(text, length);
+        shape = hash_bytes(shape, last ? "*" : number ? "#" : text, last || number ? 1 : length);
+        shape = hash_bytes(shape, " ", 1);
+        text += length + !last;
+    }
+    return shape;
+}
+
+/* Lists only grow. */
+static bool is_listed(const char *text)
+{
+    if (starts(text, "no ")) text += 3;
+    return starts(text, "match ") || starts(text, "priority-flow-control priority ");
+}
+
 static bool applies(const char *text)
 {
     return starts(text, "service-policy ") || starts(text, "service-profile ");
@@ -154,7 +207,9 @@ static bool applies(const char *text)
 struct change {
     struct block_text approved, seen, running;
     unsigned families;
-    bool foreign; /* the device has names of its own */
+    bool foreign;    /* the device has names of its own */
+    uint64_t *shape; /* of the approved statements that are to be set, in order */
+    uint32_t shapes;
 };
 
 static bool concerned(const struct change *change, const struct statement *as)
@@ -181,12 +236,16 @@ static bool concerned_within(const struct change *change, const struct block_tex
 static uint32_t applied(const struct block_text *text, const char *line)
 {
     const char *name = strrchr(line, ' ');
+    uint32_t low = 0, high = name ? text->names : 0;
 
-    for (uint32_t s = 0; name && s < text->count; s = text->statement[s].end) {
-        const char *own = strrchr(text->statement[s].text, ' ');
-        if (is_definition(&text->statement[s]) && own && strcmp(own, name) == 0) return s;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(text->name[middle].text, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NONE;
+    return name && low < text->names && strcmp(text->name[low].text, name) == 0 ? text->name[low].statement : NONE;
 }
 
 /* What the definition that a line applies may speak of, whether it does or not. */
@@ -222,17 +281,23 @@ static void mark_new(struct change *change)
         struct statement *as = &change->approved.statement[s];
         if (is_definition(as) && change->foreign && !has(&change->running, as->path)) whole = as->end;
         as->print = s < whole || (as->end == s + 1 && is_new(change, s));
+        if (as->print && as->end == s + 1 && !is_listed(as->text)) {
+            uint64_t block = as->parent == NONE ? 0 : change->approved.statement[as->parent].path;
+            change->shape[change->shapes++] = shape_of(block, as->text);
+        }
     }
+    if (change->shapes) qsort(change->shape, change->shapes, sizeof(*change->shape), by_value);
 }
 
 /* Does the approved block, as far as it is there, apply a profile that turns PFC on? */
 static bool profile_pauses(const struct change *change, uint64_t block)
 {
     const struct block_text *text = &change->approved;
+    uint32_t first = find_path(text, block), end = first == NONE ? 0 : text->statement[first].end;
 
-    for (uint32_t s = 0; s < text->count; s++) {
+    for (uint32_t s = first == NONE ? 0 : first + 1; s < end; s = text->statement[s].end) {
         const struct statement *as = &text->statement[s];
-        if (as->parent == NONE || text->statement[as->parent].path != block || !applies(as->text)) continue;
+        if (!applies(as->text)) continue;
         uint32_t profile = applied(text, as->text);
         if (profile != NONE && has(text, path_of(text->statement[profile].path, "priority-flow-control on")))
             return true;
@@ -313,22 +378,12 @@ static bool printed_within(const struct block_text *text, uint32_t from, uint32_
     return false;
 }
 
-/* A statement of the approved block `of` that is printed and takes the place of this one, or undoes it. */
-static bool taken_over(const struct change *change, uint32_t of, uint32_t from, uint32_t end, const char *text)
+/* Is there a statement in the approved block, of this path, that is printed and does away with this one? */
+static bool taken_over(const struct change *change, uint64_t block, const char *text)
 {
-    for (uint32_t s = from; s < end; s++) {
-        const struct statement *as = &change->approved.statement[s];
-        if (as->parent == of && as->print && as->end == s + 1 && !applies(text) && replaces(as->text, text))
-            return true;
-    }
-    return false;
-}
+    uint64_t shape = shape_of(block, text);
 
-static uint32_t find_path(const struct block_text *text, uint64_t path)
-{
-    for (uint32_t s = 0; s < text->count; s++)
-        if (text->statement[s].path == path) return s;
-    return NONE;
+    return change->shapes && !applies(text) && bsearch(&shape, change->shape, change->shapes, sizeof(shape), by_value);
 }
 
 /* A block of an interface (a queue of EOS) has no `no`: its lines have. */
@@ -352,7 +407,7 @@ static void print_block_no(const struct change *change, uint32_t block, FILE *to
 
     for (uint32_t s = text == NONE ? 0 : text + 1; text != NONE && s < change->running.statement[text].end; s++) {
         const struct statement *line = &change->running.statement[s];
-        if (line->parent != text || !line->erase || taken_over(change, block, block + 1, as->end, line->text)) continue;
+        if (line->parent != text || !line->erase || taken_over(change, as->path, line->text)) continue;
         if (line->end > s + 1 && !is_definition(&change->running.statement[outermost(&change->running, s)]))
             print_inner_no(change, s, indent, to);
         else
@@ -397,8 +452,7 @@ static void print_change(const struct change *change, FILE *to)
 
     for (uint32_t s = 0; s < running->count; s++) { /* single commands that go */
         const struct statement *as = &running->statement[s];
-        if (as->parent == NONE && as->erase && !is_definition(as) &&
-            !taken_over(change, NONE, 0, change->approved.count, as->text))
+        if (as->parent == NONE && as->erase && !is_definition(as) && !taken_over(change, 0, as->text))
             print_no(as, 0, to);
     }
     for (uint32_t s = 0; s < change->approved.count;)
@@ -432,6 +486,10 @@ int fix_lines(const struct fix *fix)
     int result = read_blocks(fix->approved, &arena, &change.approved);
     if (result == 0) result = read_blocks(fix->seen, &arena, &change.seen);
     if (result == 0) result = read_blocks(fix->running, &arena, &change.running);
+    if (result == 0) {
+        change.shape = ARENA_NEW(&arena, uint64_t, change.approved.count + 1u);
+        if (!change.shape) result = -ENOMEM;
+    }
     if (result == 0) {
         change.foreign = names_differ(&change);
         mark_new(&change);
