@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "config/junos/junos_int.h"
 #include "config/nvue/nvue_int.h"
+#include "config/nxos/nxos_int.h"
 #include "config/sonic/sonic.h"
 #include "config/unsupported.h"
 
@@ -43,36 +44,16 @@ static const char *owner_of(const struct fabric *fabric, const char *key)
 {
     static const struct {
         const char *word, *family;
-    } families[] = {{"xoff", "headroom"},
-                    {"xon", "headroom"},
-                    {"headroom", "buffer"},
-                    {"headroom-pool", "buffer"},
-                    {"alpha", "buffer"},
-                    {"reserved", "buffer"},
-                    {"limit", "buffer"},
-                    {"dscp-map", "maps"},
-                    {"pcp-map", "maps"},
-                    {"trust", "maps"},
-                    {"queue-map", "maps"},
-                    {"group-map", "maps"},
-                    {"lossless", "pfc"},
-                    {"pause", "pfc"},
-                    {"watched", "watchdog"},
-                    {"share", "scheduling"},
-                    {"strict", "scheduling"},
-                    {"peer", "cabling"},
-                    {"rate", "cabling"},
-                    {"cable", "cabling"},
-                    {"headroom-cable", "buffer"},
-                    {"pfc-mode", "pfc"},
-                    {"ports", "cabling"},
-                    {"devices", "cabling"},
-                    {"cnp-dscp", "nics"},
-                    {"dcqcn", "nics"},
-                    {"dcbx", "nics"},
-                    {"nccl", "nics"},
-                    {"congestion", "nics"},
-                    {NULL, NULL}};
+    } families[] = {
+        {"xoff", "headroom"}, {"xon", "headroom"},     {"headroom", "buffer"},  {"headroom-pool", "buffer"},
+        {"alpha", "buffer"},  {"reserved", "buffer"},  {"limit", "buffer"},     {"dscp-map", "maps"},
+        {"pcp-map", "maps"},  {"trust", "maps"},       {"queue-map", "maps"},   {"group-map", "maps"},
+        {"lossless", "pfc"},  {"pause", "pfc"},        {"pfc-priority", "pfc"}, {"pfc-queue", "pfc"},
+        {"class-mtu", "mtu"}, {"watched", "watchdog"}, {"share", "scheduling"}, {"strict", "scheduling"},
+        {"peer", "cabling"},  {"rate", "cabling"},     {"cable", "cabling"},    {"headroom-cable", "buffer"},
+        {"pfc-mode", "pfc"},  {"ports", "cabling"},    {"devices", "cabling"},  {"cnp-dscp", "nics"},
+        {"dcqcn", "nics"},    {"dcbx", "nics"},        {"nccl", "nics"},        {"congestion", "nics"},
+        {NULL, NULL}};
     const struct fabric_operations *operations = &fabric->operations;
 
     for (uint32_t o = 0; o < operations->owners; o++)
@@ -322,6 +303,22 @@ static void compare_rate(const struct pair *pair)
     units(pair, "rate", "rate", UNIT_RATE, approved, running);
 }
 
+/* Of a configuration, as this end's description has it: a link has one cable, and its ends may say two. */
+static void compare_cable(const struct pair *pair)
+{
+    const struct fabric_port *p = &pair->diff->approved.fabric->port[pair->port[0]];
+    uint64_t running = pair->diff->running.fabric->port[pair->port[1]].cable_mm;
+    const char *text = said(pair, "cable");
+
+    if (pair->diff->running.imported) {
+        if (!p->cable_known || !text || unit_parse(UNIT_LENGTH, text, &running, NULL) < 0) return;
+        if (running == config_metres(p->cable_mm) * 1000) return; /* as we write it */
+    } else if (!told(pair, "cable")) {
+        return;
+    }
+    units(pair, "cable", "cable", UNIT_LENGTH, p->cable_mm, running);
+}
+
 /* What a link is: of a configuration, where it says who the peer is. */
 static void compare_link(const struct pair *pair)
 {
@@ -331,7 +328,7 @@ static void compare_link(const struct pair *pair)
     char a[FABRIC_NAME], b[FABRIC_NAME];
 
     compare_rate(pair);
-    if (told(pair, "cable")) units(pair, "cable", "cable", UNIT_LENGTH, p->cable_mm, q->cable_mm);
+    compare_cable(pair);
     if (q->peer == FABRIC_NONE) {
         if (!imported) report(pair, "peer", "", fabric_port_name(one, p->peer, a), "none");
         return;
@@ -401,6 +398,35 @@ static void compare_pause(const struct pair *pair, const struct fabric_settings 
         units(pair, "headroom-cable", "headroom-cable", UNIT_LENGTH, cable, running);
 }
 
+/* What configurations say of priorities and classes and a fabric file does not: each class pauses with its own priority,
+ * a pause stops the queue of its class (Junos), and a class takes the largest frames of the switch's ports (NX-OS). */
+static void compare_own_classes(const struct pair *pair, const struct fabric_settings *a)
+{
+    const struct fabric *one = pair->diff->approved.fabric;
+    const struct fabric_node *node = &one->node[pair->node[0]];
+    uint32_t most = 0;
+
+    for (uint32_t p = node->first_port; p < node->first_port + node->ports; p++)
+        if (one->settings[one->port[p].settings].mtu_bytes > most)
+            most = one->settings[one->port[p].settings].mtu_bytes;
+    if (most > NXOS_MTU_MOST) most = NXOS_MTU_MOST;
+    for (unsigned p = 0; p < FABRIC_PRIOS; p++) {
+        bool lossless = a->lossless >> p & 1;
+        char own[3][40], value[3][16];
+        snprintf(own[0], sizeof own[0], "own.pfc-priority.%u", p);
+        snprintf(own[1], sizeof own[1], "own.pfc-queue.%u", p);
+        snprintf(own[2], sizeof own[2], "own.class-mtu.%u", p);
+        snprintf(value[0], sizeof value[0], "%u", p);
+        snprintf(value[1], sizeof value[1], "%u", a->tc_to_queue[p]);
+        snprintf(value[2], sizeof value[2], "%u", most);
+        for (int i = 0; i < 3; i++) {
+            const char *text = said(pair, own[i]), *approved = i == 1 && !lossless ? "none" : value[i];
+            if (text && (lossless || i == 1) && strcmp(text, approved) != 0)
+                report(pair, own[i] + strlen("own."), own[i] + strlen("own."), approved, text);
+        }
+    }
+}
+
 /* Of a configuration, whether this end is shut: a link is down where either is. */
 static void compare_up(const struct pair *pair)
 {
@@ -452,6 +478,7 @@ static void compare_port(struct pair *pair)
         bits(pair, "pfc.tx", a->pfc_tx, b->pfc_tx);
     }
     compare_pause(pair, a, b);
+    compare_own_classes(pair, a);
     truth(pair, "pause", "pause", a->pause_all, b->pause_all);
     compare_mtu(pair, a->mtu_bytes, b->mtu_bytes);
     compare_up(pair);

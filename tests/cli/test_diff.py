@@ -226,6 +226,34 @@ class Diff(unittest.TestCase):
                 self.assertEqual(found, [("leaf1:0", "headroom-cable", "3m", "300m", f"{nos}/{name}")])
                 self.assertIn(mended, self.diff("approved.yaml", folder, "--fix", status=1).stdout)
 
+    def test_what_a_fabric_file_has_no_key_for(self):
+        """Priorities of pauses and queues of Junos, the MTU of a class of NX-OS, the cable that a description names."""
+        port = r"leaf0 \S+ \(and 2 more: \S+\): "
+        for system, before, after, drifts in (
+                ("junos-set", "pfc-priority 3", "pfc-priority 4", [port + "pfc-priority.3 is 4, approved is 3"]),
+                ("junos-set", "code-point 011 flow-control-queue 3", "code-point 100 flow-control-queue 3",
+                 [port + "pfc-queue.3 is none, approved is 3", port + "pfc-queue.4 is 3, approved is none"]),
+                ("junos-set", "flow-control-queue 3", "flow-control-queue 4", [port + "pfc-queue.3 is 4, approved is 3"]),
+                ("nxos", "    mtu 9216", "    mtu 2000", [port + "class-mtu.3 is 2000, approved is 9216"]),
+                *((system, ":eth0,3m", ":eth0,30m", [r"leaf0 \S+: cable is 30m, approved is 3m"])
+                  for system in ("nxos", "eos", "nvue-set", "junos-set"))):
+            approved = APPROVED.replace("tomahawk5", "spectrum4") if system == "nvue-set" else APPROVED
+            folder = pathlib.Path(self.folder.name)
+            self.file("approved.yaml", approved.replace("cable: 30m", "cable: 29.5m"))
+            subprocess.run([ROCELAB, "config", "approved.yaml", "--nos", system, "--quiet", "--out", system], check=True, cwd=folder)
+            path = next((folder / system).glob("leaf0.*"))
+            text = path.read_text(encoding="utf-8")
+            self.assertIn(before, text)
+            for running, expected in ((text, []), (text.replace(before, after), drifts)):
+                path.write_text(running, encoding="utf-8")
+                lines = self.diff("approved.yaml", str(path), "--quiet", status=1 if expected else 0).stdout.splitlines()
+                with self.subTest(f"{system} {after}"):
+                    self.assertEqual(len(lines), len(expected), lines)
+                    for line, one in zip(lines, expected):
+                        self.assertRegex(line, one)
+            commands = self.diff("approved.yaml", str(path), "--quiet", "--fix", status=1).stdout
+            self.assertIn(before.strip(), commands)
+
     def test_eos_port_without_pauses(self):
         """A port that turns off the PFC of its profile: the command that turns it on again, which then is no drift."""
         off = "   service-profile ROCELAB\n   no priority-flow-control\n"

@@ -185,6 +185,36 @@ static bool led_to(const struct port *port, unsigned tc)
     return false;
 }
 
+/* What a fabric has no words for, for who compares: the priority that a class pauses with, where it is not the class's
+ * number, and the queue that a pause stops, where it is not that of the class. */
+static void say_own_pauses(struct port *port)
+{
+    struct junos *in = port->in;
+    const struct junos_pauses *as = port->pauses;
+    unsigned queue[JUNOS_PRIOS];
+    char path[32];
+
+    for (unsigned p = 0; p < JUNOS_PRIOS; p++)
+        queue[p] = p;
+    for (uint32_t c = 0; c < in->classes; c++) {
+        const struct junos_class *class = &in->class[c];
+        if (class->tc < 0) continue;
+        queue[class->tc] = (unsigned)class->queue;
+        snprintf(path, sizeof(path), "own.pfc-priority.%d", class->tc);
+        if (class->no_loss && class->priority >= 0 && class->priority != class->tc)
+            config_say(in->set, JUNOS_AT(in, or_line(class->priority_line, class->line)), in->device, port->id, path,
+                       "%d", class->priority);
+    }
+    for (unsigned p = 0; p < JUNOS_PRIOS && as->output; p++) {
+        snprintf(path, sizeof(path), "own.pfc-queue.%u", p);
+        if (as->queues[p] && !(as->queues[p] >> queue[p] & 1))
+            config_say(in->set, JUNOS_AT(in, as->queue_line[p]), in->device, port->id, path, "%d",
+                       __builtin_ctz(as->queues[p]));
+        else if (!as->queues[p] && lossless(in, p))
+            config_say(in->set, JUNOS_AT(in, as->line), in->device, port->id, path, "none");
+    }
+}
+
 static unsigned say_pauses(struct port *port)
 {
     struct junos *in = port->in;
@@ -206,6 +236,7 @@ static unsigned say_pauses(struct port *port)
     config_say_bits(in->set, JUNOS_AT(in, rx_line), in->device, port->id, "pfc.rx", rx);
     config_say_bits(in->set, JUNOS_AT(in, tx_line), in->device, port->id, "pfc.tx", tx);
     if (!(tx | rx)) return 0;
+    say_own_pauses(port);
     config_say(in->set, JUNOS_AT(in, or_line(port->pauses->cable_line, or_line(port->pauses->input_line, tx_line))),
                in->device, port->id, "headroom-cable", "%um",
                port->pauses->cable_m ? port->pauses->cable_m : JUNOS_CABLE_DEFAULT_M);

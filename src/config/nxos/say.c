@@ -159,6 +159,12 @@ static void say_mtu(struct nxos *nxos, uint32_t port, const struct nxos_port *as
         line = network->mtu_line[q];
     }
     config_say(nxos->set, NXOS_AT(nxos, line), nxos->device, port, "mtu", "%u", mtu);
+    for (unsigned q = 0; network && q < NXOS_PRIOS; q++) {
+        char path[32];
+        snprintf(path, sizeof(path), "own.class-mtu.%u", q);
+        if (network->mtu[q])
+            config_say(nxos->set, NXOS_AT(nxos, network->mtu_line[q]), nxos->device, port, path, "%u", network->mtu[q]);
+    }
 }
 
 static void say_rate(struct nxos *nxos, uint32_t port, const struct nxos_port *as)
