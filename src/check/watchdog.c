@@ -164,7 +164,8 @@ RULE_FUNCTION(wd_action)
     for (uint32_t s = 0; s < fabric->switches; s++) {
         const struct fabric_watchdog *wd = &fabric->sw[s].watchdog;
         if (!wd->on || (wd->drop && !wd->shutdown)) continue;
-        check_find(check, CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "watchdog.action",
+        bool usual = wd->shutdown && fabric->sw[s].nos == FABRIC_NOS_EOS; /* what it does unless told */
+        check_find(check, usual ? CHECK_INFO : CHECK_WARNING, fabric->hosts + s, FABRIC_NONE, "watchdog.action",
                    wd->shutdown ? "%s: the watchdog shuts a whole port down for one stuck queue"
                                 : "%s: the watchdog sends against the pause, into a receiver that is stuck",
                    fabric->node[fabric->hosts + s].name);

@@ -94,6 +94,11 @@ static const struct rule_case cases[] = {
     {"WD003", CHECK_WARNING, {DEVICES("  leaf1: {watchdog: {restore: 300ms}}\n")}, "restore: 300ms", "leaf0"},
     {"WD004", CHECK_WARNING, {DEVICES("  leaf1: {ports: {2: {watched: [4]}}}\n")}, "watched: [4]", "looks at 4"},
     {"WD004", CHECK_INFO, {DEVICES("  leaf1: {ports: {2: {watched: [3, 4]}}}\n")}, "watched: [3, 4]", "3, 4"},
+    {"WD005",
+     CHECK_INFO, /* its default */
+     {{"action: drop", "action: shutdown"}, {"nos: sonic", "nos: eos"}},
+     "action: shutdown",
+     "leaf0"},
     {"WD005", CHECK_WARNING, {{"action: drop", "action: shutdown"}}, "action: shutdown", "leaf0"},
     {"WD007", CHECK_INFO, {{"detect: 200ms, restore: 200ms", "detect: 3s, restore: 3s"}}, "detect: 3s", "3.1s"},
     {"HR001",

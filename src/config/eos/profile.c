@@ -224,7 +224,7 @@ bool eos_qos_line(struct eos *eos, struct eos_qos *qos, struct line *line)
         read_timer(qos, line);
     } else if (line_take(line, "priority-flow-control pause watchdog port action *", &match)) {
         if (strcmp(match.word[0], "drop") != 0)
-            config_note(eos->set, EOS_AT(eos, n), "WD005", eos->device, CONFIG_NONE,
+            config_hint(eos->set, EOS_AT(eos, n), "WD005", eos->device, CONFIG_NONE,
                         "action %.20s of a port: only drop contains a storm and keeps the link", match.word[0]);
     } else {
         return read_queue(eos, qos, line);
